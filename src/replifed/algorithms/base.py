@@ -1,0 +1,145 @@
+"""The contract of a federated algorithm.
+
+An algorithm is a frozen dataclass of settings with pure methods: `init` makes the state, `round`
+maps a state to the next one and its cost, `observe` names what metrics may look at. It does not
+print, draw, read files or remember anything outside its state; cohorts, recording, progress,
+divergence and tuning are the simulator's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.errors import ConfigError
+from replifed.network.ledger import Cost
+from replifed.randomness import Streams
+
+
+class Round(NamedTuple):
+    """What the simulator tells an algorithm of the round it is to run.
+
+    Attributes
+    ----------
+    t : the round's number, from 0.
+    active : boolean (R, N), which clients take part; None if all do.
+    budget : bits per coordinate that each client may send, (R, N); None if unlimited.
+    streams : random streams of this round.
+    """
+
+    t: int
+    active: NDArray | None
+    budget: NDArray | None
+    streams: Streams
+
+
+class ServerModel(NamedTuple):
+    """State of a method whose clients remember nothing.
+
+    Attributes
+    ----------
+    x : array, shape (R, D)
+        The server's model x_t.
+    """
+
+    x: NDArray
+
+
+class Algorithm(Protocol):
+    """A federated method. `State` is a NamedTuple of arrays whose first axis is the row."""
+
+    needs: tuple[type, ...]
+    stochastic: bool
+    partial_participation: bool
+
+    def init(self, problem: Any, streams: Streams) -> Any:
+        """State before round 0."""
+
+    def round(self, state: Any, problem: Any, ctx: Round) -> tuple[Any, Cost]:
+        """One communication round."""
+
+    def observe(self, state: Any) -> dict[str, NDArray]:
+        """What metrics may look at; "server" always, shape (R, D)."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Allowed values of a numeric setting, for annotation and check: low < or <= value < or <= high."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    low_open: bool = False
+    high_open: bool = False
+    whole: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        if not math.isfinite(value) or (self.whole and value != int(value)):
+            return False
+        above = value > self.low if self.low_open else value >= self.low
+        below = value < self.high if self.high_open else value <= self.high
+        return above and below
+
+    def __str__(self) -> str:
+        kind = "a whole number" if self.whole else "a number"
+        left, right = "(" if self.low_open else "[", ")" if self.high_open else "]"
+        return f"{kind} in {left}{self.low:g}, {self.high:g}{right}"
+
+
+POSITIVE = Range(0, low_open=True)
+COUNT = Range(1, whole=True)
+
+
+def check_settings(algorithm: Any, ranges: dict[str, Range]) -> None:
+    """Refuse settings outside their ranges, naming method, setting, value and range.
+
+    A setting may be an array with one value a row (a step-size grid); None is left to the method.
+    """
+    names = {field.name for field in fields(algorithm)}
+    for name, allowed in ranges.items():
+        assert name in names, name
+        value = getattr(algorithm, name)
+        if value is None:
+            continue
+        for one in np.ravel(value):
+            if isinstance(one, str) or one not in allowed:
+                raise ConfigError(f"{type(algorithm).__name__}.{name} = {one!r}: must be {allowed}")
+
+
+def per_row(setting: float | NDArray, array: NDArray) -> NDArray | float:
+    """Shape a setting with one value a row so that it multiplies `array` (R, ...)."""
+    setting = np.asarray(setting, dtype=array.dtype)
+    return setting.reshape(-1, *(1,) * (array.ndim - 1)) if setting.ndim else setting
+
+
+def minibatches(ctx: Round, problem: Any, steps: int, size: int | None) -> list[NDArray] | list[None]:
+    """Draw each client's minibatches of a round, uniformly with replacement, all in one call.
+
+    Parameters
+    ----------
+    ctx : Round
+    problem : Problem
+    steps : int
+        Local steps K.
+    size : int or None
+        Batch size b; None, or b >= max n_i, stands for all samples.
+
+    Returns
+    -------
+    list of K arrays of sample numbers, shape (R or 1, N, b), or of K None for full batches
+    """
+    if size is None or size >= problem.sizes.max():
+        return [None] * steps
+    uniform = ctx.streams.draw("batch", lambda rng: rng.random((steps, problem.n_clients, size)))
+    drawn = (uniform * problem.sizes[:, None, :, None]).astype(np.int64)
+    return [drawn[:, k] for k in range(steps)]
+
+
+def sample_count(problem: Any, size: int | None) -> NDArray:
+    """Samples that all clients together look at in one local step, shape (S,)."""
+    if size is None or size >= problem.sizes.max():
+        return problem.sizes.sum(axis=1)
+    return np.full(len(problem.sizes), problem.n_clients * size)

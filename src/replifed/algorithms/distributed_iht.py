@@ -1,0 +1,14 @@
+"""Distributed iterative hard thresholding: every local update is sent (Tong et al. 2022, Section 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from replifed.algorithms.fedht import FedHT
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistributedIHT(FedHT):
+    """x+ = H_tau(x - gamma sum_i p_i g_i), which is FedHT with one local step."""
+
+    local_steps: int = field(default=1, init=False)

@@ -1,0 +1,70 @@
+"""FedAvg: federated averaging (McMahan et al. 2017, Algorithm 1), the dense reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import (
+    COUNT,
+    POSITIVE,
+    Round,
+    ServerModel,
+    check_settings,
+    minibatches,
+    per_row,
+    sample_count,
+)
+from replifed.network.ledger import Cost, dense_bits
+from replifed.problems.base import LocalSteps, Smooth
+from replifed.randomness import Streams
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedAvg:
+    """K local gradient steps, weighted average.
+
+    Parameters
+    ----------
+    step : float or array, shape (R,)
+        Local step size eta.
+    local_steps : int
+        K.
+    batch : int or None
+        Minibatch size; None takes all of a client's samples.
+    """
+
+    step: float | NDArray
+    local_steps: int
+    batch: int | None = None
+
+    needs: ClassVar = (Smooth, LocalSteps)
+    partial_participation: ClassVar = False
+
+    def __post_init__(self) -> None:
+        check_settings(self, {"step": POSITIVE, "local_steps": COUNT, "batch": COUNT})
+
+    @property
+    def stochastic(self) -> bool:
+        return self.batch is not None
+
+    def init(self, problem, streams: Streams) -> ServerModel:
+        return ServerModel(np.zeros((len(streams), problem.dim), dtype=problem.dtype))
+
+    def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
+        K, b = self.local_steps, self.batch
+        local = problem.local(state.x, additive=True)
+        u = local.start
+        eta = per_row(self.step, u)
+        for batch in minibatches(ctx, problem, K, b):
+            g = local.gradient(u, batch)
+            u = u - eta * g
+        message = problem.n_clients * dense_bits(problem.dim)
+        cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b))
+        return ServerModel(local.mean(u)), cost
+
+    def observe(self, state: ServerModel) -> dict[str, NDArray]:
+        return {"server": state.x}

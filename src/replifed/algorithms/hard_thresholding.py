@@ -1,0 +1,117 @@
+"""What FedHT and FedIterHT share: their settings, their state, and their theorems (Tong et al. 2022)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import COUNT, POSITIVE, Range, ServerModel, check_settings
+from replifed.problems.base import LocalSteps, Smooth
+from replifed.randomness import Streams
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardThresholding:
+    """Settings of a method that runs local gradient steps and keeps the server's model sparse.
+
+    Parameters
+    ----------
+    step : float or array, shape (R,)
+        gamma.
+    sparsity : int
+        tau, non-zeros that the server keeps.
+    local_steps : int
+        K.
+    batch : int or None
+        Minibatch size b_0; None takes all of a client's samples.
+    batch_decay : float
+        omega; round t uses b_0 / omega^t samples (Theorems 1 and 2), 1 keeps the size constant.
+    """
+
+    step: float | NDArray
+    sparsity: int
+    local_steps: int
+    batch: int | None = None
+    batch_decay: float = 1.0
+
+    needs: ClassVar = (Smooth, LocalSteps)
+    partial_participation: ClassVar = False
+
+    def __post_init__(self) -> None:
+        check_settings(
+            self,
+            {
+                "step": POSITIVE,
+                "sparsity": COUNT,
+                "local_steps": COUNT,
+                "batch": COUNT,
+                "batch_decay": Range(0, 1, low_open=True),
+            },
+        )
+
+    @property
+    def stochastic(self) -> bool:
+        return self.batch is not None
+
+    def batch_size(self, t: int) -> int | None:
+        """b_t of round t; None for all samples."""
+        return None if self.batch is None else math.ceil(self.batch / self.batch_decay**t)
+
+    def init(self, problem, streams: Streams) -> ServerModel:
+        return ServerModel(np.zeros((len(streams), problem.dim), dtype=problem.dtype))
+
+    def observe(self, state: ServerModel) -> dict[str, NDArray]:
+        return {"server": state.x}
+
+
+class Rate(NamedTuple):
+    """A theorem's linear rate E|x_T - x*|^2 <= theta^T |x_0 - x*|^2 + bias.
+
+    Attributes
+    ----------
+    theta : factor a round.
+    least_sparsity : the smallest tau that the theorem allows, for tau* non-zeros in x*.
+    holds : whether tau is large enough and theta below one.
+    """
+
+    theta: float
+    least_sparsity: float
+    holds: bool
+
+
+def alpha(tau: int, tau_star: int) -> float:
+    """2 sqrt(tau*) / sqrt(tau - tau*), the expansion of H_tau in Lemma 1; infinite for tau <= tau*."""
+    return 2.0 * math.sqrt(tau_star / (tau - tau_star)) if tau > tau_star else math.inf
+
+
+def fedht_rate(kappa: float, tau: int, tau_star: int, local_steps: int) -> Rate:
+    """Theorem 1: theta_1 = (1 + 2 alpha)(1 - 1/(12 kappa_d))^K if tau >= (16 (12 kappa_d - 1)^2 + 1) tau*.
+
+    Parameters
+    ----------
+    kappa : float
+        Condition number kappa_d = l_d / rho_d; infinite where rho_d is zero.
+    tau, tau_star : int
+        Sparsity levels of the iterates and of the solution.
+    local_steps : int
+        K.
+    """
+    least = (16.0 * (12.0 * kappa - 1.0) ** 2 + 1.0) * tau_star
+    theta = (1.0 + 2.0 * alpha(tau, tau_star)) * (1.0 - 1.0 / (12.0 * kappa)) ** local_steps
+    return Rate(theta, least, tau >= least and theta < 1.0)
+
+
+def fediterht_rate(kappa: float, tau: int, tau_star: int, local_steps: int) -> Rate:
+    """Theorem 2: theta_2 = (1 + 2 alpha)^2 (1 - 1/(12 kappa_s))^K.
+
+    It asks for tau >= (16 / (sqrt(12 kappa_s / (12 kappa_s - 1)) - 1)^2 + 1) tau*. Parameters are
+    those of `fedht_rate`, with the restricted condition number kappa_s.
+    """
+    gap = math.sqrt(12.0 * kappa / (12.0 * kappa - 1.0)) - 1.0 if math.isfinite(kappa) else 0.0
+    least = (16.0 / gap**2 + 1.0) * tau_star if gap > 0 else math.inf
+    theta = (1.0 + 2.0 * alpha(tau, tau_star)) ** 2 * (1.0 - 1.0 / (12.0 * kappa)) ** local_steps
+    return Rate(theta, least, tau >= least and theta < 1.0)

@@ -1,0 +1,34 @@
+"""Errors that a user can act on.
+
+Everything the package raises on bad input is a `ReplifedError`; the command line prints its
+message on one line and exits with status 2, without a traceback. Any other exception is a bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class ReplifedError(Exception):
+    """A fault in the input or the surroundings; the message names the culprit and the way out."""
+
+
+class ConfigError(ReplifedError):
+    """A configuration key is unknown, missing, or holds a value outside its range."""
+
+
+class DataError(ReplifedError):
+    """A data file is missing, altered, truncated or malformed."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """Say that `name` is no known `kind`, with the nearest known name or the whole list.
+
+    >>> unknown_name("method", "fedth", ["fedht", "fedavg"])
+    "unknown method 'fedth'; did you mean 'fedht'? (known: fedavg, fedht)"
+    """
+    known = sorted(known)
+    near = get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ";"
+    return f"unknown {kind} {name!r}{hint} (known: {', '.join(known)})"

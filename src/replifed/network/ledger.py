@@ -1,0 +1,57 @@
+"""The ledger of traffic and work: what one communication round used, summed over the clients."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.operators.hard_threshold import support_bits
+
+BITS_PER_VALUE = 32
+
+
+class Cost(NamedTuple):
+    """What a round used. Each field is a number, or one number per row of the simulation.
+
+    Attributes
+    ----------
+    bits_up : from all clients to the server.
+    bits_down : from the server to all active clients; a broadcast counts once per active client.
+    exchanges : times that clients and server wait for each other.
+    iterations : local steps of each active client.
+    sample_gradients : gradients of single samples, over all clients.
+    hessians : local Hessians computed, over all clients.
+    line_search_messages : scalars sent for a line search, over all clients.
+    """
+
+    bits_up: float | NDArray
+    bits_down: float | NDArray
+    exchanges: float | NDArray = 1
+    iterations: float | NDArray = 0
+    sample_gradients: float | NDArray = 0
+    hessians: float | NDArray = 0
+    line_search_messages: float | NDArray = 0
+
+
+class Ledger:
+    """Running totals of `Cost` for R rows."""
+
+    def __init__(self, rows: int) -> None:
+        self.totals = {name: np.zeros(rows) for name in Cost._fields}
+
+    def add(self, cost: Cost, alive: NDArray) -> None:
+        """Add one round's cost to the rows that still run (`alive`, boolean, shape (R,))."""
+        for name, used in zip(Cost._fields, cost, strict=True):
+            self.totals[name] += np.where(alive, used, 0.0)
+
+
+def dense_bits(d: int) -> int:
+    """Bits of a vector of `d` values."""
+    return BITS_PER_VALUE * d
+
+
+def sparse_bits(k: int, d: int) -> int:
+    """Bits of a vector of `d` coordinates with `k` non-zero ones: their values and their support."""
+    return min(BITS_PER_VALUE * k + support_bits(k, d), dense_bits(d))

@@ -1,0 +1,61 @@
+"""Hard thresholding: the projection on the vectors with at most tau non-zero coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+_CACHE_BYTES = 1 << 19
+
+
+def hard_threshold(v: NDArray, tau: int) -> NDArray:
+    """Keep the `tau` entries of largest magnitude along the last axis, set the others to zero.
+
+    Ties go to the lowest index, so that the result does not depend on the CPU's sorting network.
+
+    Parameters
+    ----------
+    v : array, shape (..., d)
+    tau : int
+        Sparsity level, at least 1. With tau >= d a copy is returned.
+
+    Returns
+    -------
+    array, shape (..., d)
+
+    Notes
+    -----
+    H_tau of FedHT's Section 1. Only the tau-th largest magnitude is selected (linear time), never a
+    full order. Rows that hold a NaN come back with NaN in them: the simulator calls those diverged.
+    """
+    d = v.shape[-1]
+    if tau >= d:
+        return v.copy()
+    rows = v.reshape(-1, d)
+    kept = np.empty_like(rows)
+    # A few rows at a time, so that the passes over them stay in the cache.
+    few = max(1, _CACHE_BYTES // (d * v.itemsize))
+    for start in range(0, len(rows), few):
+        some = rows[start : start + few]
+        magnitude = np.abs(some)
+        cut = np.partition(magnitude, d - tau, axis=-1)[:, d - tau, None]
+        keep = ~(magnitude < cut)  # so, and not >=, that a NaN is kept
+        if np.count_nonzero(keep) > tau * len(some):
+            _break_ties(keep, magnitude, cut, tau)
+        np.multiply(some, keep, out=kept[start : start + few])
+    return kept.reshape(v.shape)
+
+
+def _break_ties(keep: NDArray, magnitude: NDArray, cut: NDArray, tau: int) -> None:
+    """Drop, in place, the last of the entries equal to the cut until tau are left in each row."""
+    # A cut at zero keeps zeros, which are worth nothing either way: no tie to break there.
+    crowded = np.flatnonzero((keep.sum(axis=-1) > tau) & (cut[:, 0] > 0))
+    above = magnitude[crowded] > cut[crowded]
+    tied = keep[crowded] & ~above
+    room = tau - above.sum(axis=-1, keepdims=True)
+    keep[crowded] = above | (tied & (np.cumsum(tied, axis=-1) <= room))
+
+
+def support_bits(k: int, d: int) -> int:
+    """Bits that name a support of `k` out of `d` coordinates: a list of indices or a bit mask."""
+    return min(k * int(np.ceil(np.log2(d))), d) if d > 1 else 0

@@ -1,0 +1,113 @@
+"""What a federated problem can do, as small capabilities that a method declares and asks for.
+
+The axes of every array are (rows, clients, ...): R rows are simulated side by side, the Monte-Carlo
+replicates of one setting or the points of a step-size grid. A model is a flat vector of D
+coordinates, so the server holds (R, D) and the clients (R, N, D).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from numpy.typing import DTypeLike, NDArray
+
+from replifed.errors import ReplifedError
+
+
+class Problem(Protocol):
+    """F(x) = sum_i p_i f_i(x) over N clients.
+
+    Attributes
+    ----------
+    n_clients : int
+        N.
+    dim : int
+        D, the number of coordinates of a model.
+    dtype : numpy dtype
+        Of models and gradients.
+    sizes : int array, shape (S, N)
+        Samples n_i of each client; S is 1 where all rows share their data, else R.
+    weights : array, shape (S, N)
+        p_i.
+    """
+
+    n_clients: int
+    dim: int
+    dtype: DTypeLike
+    sizes: NDArray
+    weights: NDArray
+
+
+class LocalModels(Protocol):
+    """The clients' copies of the server's model during one round, in coordinates that suit the data.
+
+    An algorithm does arithmetic on the opaque array `start` and what it makes of it; only the methods
+    below know what a coordinate means. Dense data hold models coordinate by coordinate; sparse data
+    hold the columns that a client's samples touch; and methods that do nothing but add gradients work
+    in the span of the client's samples.
+    """
+
+    start: NDArray
+
+    def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
+        """Gradient of each client's loss at its own model `u`, on its minibatch or (None) all samples."""
+
+    def hard_threshold(self, u: NDArray, tau: int) -> NDArray:
+        """H_tau of each client's model."""
+
+    def mean(self, u: NDArray) -> NDArray:
+        """sum_i p_i u_i in the server's coordinates, shape (R, D)."""
+
+
+@runtime_checkable
+class Smooth(Protocol):
+    """Losses and gradients."""
+
+    def loss(self, x: NDArray) -> NDArray:
+        """F at the server's models `x` (R, D); shape (R,)."""
+
+    def gradient(self, x: NDArray) -> NDArray:
+        """Gradient of F, shape (R, D)."""
+
+    def client_losses(self, x: NDArray) -> NDArray:
+        """f_i at the server's models, shape (R, N)."""
+
+    def smoothness(self) -> NDArray:
+        """Lipschitz constant of each client's gradient, shape (S, N)."""
+
+    def strong_convexity(self) -> NDArray:
+        """Strong-convexity modulus of each client's loss, shape (S, N)."""
+
+
+@runtime_checkable
+class LocalSteps(Protocol):
+    """Many steps of every client on its own copy of the model."""
+
+    def local(self, x: NDArray, *, additive: bool = False, sparsity: int | None = None) -> LocalModels:
+        """Hand the server's models `x` (R, D) to the clients.
+
+        Parameters
+        ----------
+        x : array, shape (R, D)
+        additive : bool
+            Promise that local models only ever change by adding multiples of gradients.
+        sparsity : int, optional
+            Promise that `x` and all local models between steps have at most so many non-zeros.
+        """
+
+
+@runtime_checkable
+class Hessian(Protocol):
+    """Second derivatives, for D up to a few thousand."""
+
+    def client_hessians(self, x: NDArray) -> NDArray:
+        """Hessian of each f_i at the server's models, shape (R, N, D, D)."""
+
+
+def require(problem: Problem, needs: tuple[type, ...], who: str) -> None:
+    """Refuse, before round 0, a problem that lacks a capability the method `who` needs."""
+    missing = [need.__name__ for need in needs if not isinstance(problem, need)]
+    if missing:
+        raise ReplifedError(
+            f"{who} needs {', '.join(missing)}, which {type(problem).__name__} does not offer"
+        )

@@ -1,0 +1,92 @@
+"""Local models in the span of the client's samples.
+
+A local step of a linear model moves along the client's rows only: after any number of them the model
+is c x + X' a, with one coefficient a client's sample and output. With the Gram matrix X X', computed
+once, a step costs m x m instead of m x d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.problems.losses import Loss
+from replifed.problems.products import client_products
+
+
+class GramLocalModels:
+    """Clients' models as (a, c) with u = c x + X' a.
+
+    Parameters
+    ----------
+    gram : array, shape (S, N, m, m)
+        X_i X_i' of each client, zero beyond its n_i samples.
+    predictions : array, shape (R, N, m, C)
+        X_i x at the server's models.
+    targets : array, shape (S, N, m)
+    sample_weights : array, shape (S, N, m)
+        Weight of each sample in f_i: 1/n_i for a mean, 1 for a sum, 0 for padding.
+    batch_weights : array, shape (S, N)
+        Weight of the mean over a minibatch in f_i's estimate: 1 for a mean, n_i for a sum.
+    l2 : float
+        Weight of |x|^2 / 2.
+    loss : Loss
+    combine : callable
+        Maps (a weighted by p_i, shape (R, N, m, C)) to sum_i X_i' a_i, shape (R, D).
+    x, weights : arrays, shapes (R, D) and (S, N)
+        The server's models, and p_i.
+    """
+
+    def __init__(
+        self,
+        gram: NDArray,
+        predictions: NDArray,
+        targets: NDArray,
+        sample_weights: NDArray,
+        batch_weights: NDArray,
+        l2: float,
+        loss: Loss,
+        combine: Callable[[NDArray], NDArray],
+        x: NDArray,
+        weights: NDArray,
+    ) -> None:
+        self._gram, self._predictions, self._targets = gram, predictions, targets
+        self._sample_weights, self._batch_weights = sample_weights, batch_weights
+        self._l2, self._loss, self._combine = l2, loss, combine
+        self._x, self._weights = x, weights
+        rows, clients, m, outputs = predictions.shape
+        # The last entry along the sample axis is c, the multiple of the server's model.
+        self.start = np.zeros((rows, clients, m + 1, outputs), dtype=predictions.dtype)
+        self.start[:, :, m] = 1.0
+
+    def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
+        a, c = u[:, :, :-1], u[:, :, -1:]
+        g = self._l2 * u
+        m = a.shape[2]
+        if batch is None:
+            z = c * self._predictions + client_products(self._gram, a)
+            g[:, :, :m] += self._loss.derivative(z, self._targets) * self._sample_weights[..., None]
+            return g
+        rows, clients = np.ogrid[: len(u), : u.shape[1]]
+        pick = (rows[..., None], clients[..., None], batch)
+        shared = (np.minimum(rows, len(self._gram) - 1)[..., None], clients[..., None], batch)
+        if 2 * batch.shape[-1] >= m:
+            z = (c * self._predictions + client_products(self._gram, a))[pick]
+        else:
+            sets = rows[: max(len(batch), len(self._gram))]
+            drawn = (np.minimum(sets, len(self._gram) - 1)[..., None], clients[..., None], batch)
+            z = c * self._predictions[pick] + client_products(self._gram[drawn], a)
+        r = self._loss.derivative(z, self._targets[shared])
+        r *= (self._batch_weights / batch.shape[-1])[..., None, None]
+        # A sample drawn twice counts twice.
+        np.add.at(g, pick, r)
+        return g
+
+    def mean(self, u: NDArray) -> NDArray:
+        p = self._weights[..., None]
+        c = (p * u[:, :, -1]).sum(axis=1)
+        outputs = c.shape[-1]
+        kept = (self._x.reshape(len(u), -1, outputs) * c[:, None, :]).reshape(self._x.shape)
+        return kept + self._combine(p[..., None] * u[:, :, :-1])

@@ -1,0 +1,109 @@
+"""Losses of linear predictions z = <a, x>, sample by sample.
+
+A loss knows nothing of clients, layouts or sparsity; `linear_model` puts it together with data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Loss(Protocol):
+    """A convex, smooth loss of C linear predictions."""
+
+    name: str
+    n_outputs: int
+    curvature: float
+    """Upper bound on the largest eigenvalue of the second derivative in z."""
+
+    def value(self, z: NDArray, y: NDArray) -> NDArray:
+        """Loss of predictions `z` (..., C) for targets `y` (...); shape (...)."""
+
+    def derivative(self, z: NDArray, y: NDArray) -> NDArray:
+        """Gradient in z, shape (..., C)."""
+
+    def second_derivative(self, z: NDArray, y: NDArray) -> NDArray:
+        """Hessian in z, shape (..., C, C)."""
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Half the squared residual, (z - y)^2 / 2."""
+
+    name = "least_squares"
+    n_outputs = 1
+    curvature = 1.0
+
+    def value(self, z: NDArray, y: NDArray) -> NDArray:
+        return 0.5 * (z[..., 0] - y) ** 2
+
+    def derivative(self, z: NDArray, y: NDArray) -> NDArray:
+        return z - y[..., None]
+
+    def second_derivative(self, z: NDArray, y: NDArray) -> NDArray:
+        return np.ones((*z.shape, 1), dtype=z.dtype)
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """log(1 + exp(-y z)) for labels y in {-1, +1}."""
+
+    name = "logistic"
+    n_outputs = 1
+    curvature = 0.25
+
+    def value(self, z: NDArray, y: NDArray) -> NDArray:
+        return np.logaddexp(0.0, -y * z[..., 0])
+
+    def derivative(self, z: NDArray, y: NDArray) -> NDArray:
+        # -y sigma(-y z), written with tanh: it never overflows and is one pass over the array.
+        margin = y[..., None] * z
+        return -0.5 * y[..., None] * (1.0 - np.tanh(0.5 * margin))
+
+    def second_derivative(self, z: NDArray, y: NDArray) -> NDArray:
+        t = np.tanh(0.5 * z)
+        return (0.25 * (1.0 - t * t))[..., None]
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """log sum_c exp(z_c) - z_y for classes y in {0, ..., C-1}."""
+
+    n_outputs: int
+    name = "softmax"
+    # The Hessian diag(p) - p p' has eigenvalues of at most 1/2 (Boehning 1992).
+    curvature = 0.5
+
+    def value(self, z: NDArray, y: NDArray) -> NDArray:
+        top = z.max(axis=-1)
+        log_sum = top + np.log(np.exp(z - top[..., None]).sum(axis=-1))
+        return log_sum - np.where(self._chosen(y), z, 0.0).sum(axis=-1)
+
+    def derivative(self, z: NDArray, y: NDArray) -> NDArray:
+        p = self._probabilities(z)
+        p -= self._chosen(y)
+        return p
+
+    def second_derivative(self, z: NDArray, y: NDArray) -> NDArray:
+        p = self._probabilities(z)
+        return p[..., None] * np.eye(self.n_outputs) - p[..., None] * p[..., None, :]
+
+    def _chosen(self, y: NDArray) -> NDArray:
+        return y[..., None] == np.arange(self.n_outputs)
+
+    @staticmethod
+    def _probabilities(z: NDArray) -> NDArray:
+        p = np.exp(z - z.max(axis=-1, keepdims=True))
+        p /= p.sum(axis=-1, keepdims=True)
+        return p
+
+
+def loss_named(name: str, n_outputs: int = 1) -> Loss:
+    """Return the loss called `name`; `n_outputs` is the number of classes of a softmax."""
+    if name == "softmax":
+        return Softmax(n_outputs)
+    return {"least_squares": LeastSquares(), "logistic": Logistic()}[name]

@@ -1,0 +1,60 @@
+"""Products of stacked client matrices with stacked client models."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Below so many columns a BLAS matrix product, which packs its operands, is slower than one
+# matrix-vector product a column.
+FEWEST_COLUMNS = 6
+# Up to this size a full eigendecomposition is faster than an iterative one.
+_DIRECT = 64
+
+
+def client_products(matrices: NDArray, models: NDArray) -> NDArray:
+    """Multiply each client's matrix with each row's model of that client.
+
+    Parameters
+    ----------
+    matrices : array, shape (S, N, a, b)
+        S is 1 (all rows share their data) or R.
+    models : array, shape (R, N, b, C)
+
+    Returns
+    -------
+    array, shape (R, N, a, C)
+    """
+    rows, clients, _, outputs = models.shape
+    if len(matrices) == 1 and rows > 1 and rows * outputs >= FEWEST_COLUMNS:
+        # Rows that share their data are columns of one product: the data are read once, not R times.
+        columns = models.transpose(1, 2, 0, 3).reshape(clients, -1, rows * outputs)
+        products = np.matmul(matrices[0], columns)
+        return products.reshape(clients, -1, rows, outputs).transpose(2, 0, 1, 3)
+    return np.matmul(matrices, models)
+
+
+def tall_product(matrix: NDArray, columns: NDArray) -> NDArray:
+    """Multiply a matrix (a, b) with a few or many columns (b, c)."""
+    if columns.shape[1] < FEWEST_COLUMNS:
+        return np.stack([matrix @ np.ascontiguousarray(column) for column in columns.T], axis=-1)
+    return matrix @ columns
+
+
+def client_products_transposed(matrices: NDArray, residuals: NDArray) -> NDArray:
+    """As `client_products`, with transposed matrices: (S, N, a, b) and (R, N, a, C) give (R, N, b, C)."""
+    return client_products(matrices.swapaxes(-1, -2), residuals)
+
+
+def largest_eigenvalue(matrix, size: int) -> float:
+    """Largest eigenvalue of A'A for a dense or sparse matrix A whose smaller side is `size`."""
+    if size <= _DIRECT:
+        A = matrix.toarray() if hasattr(matrix, "toarray") else matrix
+        A = A.astype(float)
+        return float(np.linalg.eigvalsh(A @ A.T if A.shape[0] <= A.shape[1] else A.T @ A)[-1])
+    from scipy.sparse.linalg import svds
+
+    # A fixed start, since the default one is random.
+    return float(
+        svds(matrix, k=1, v0=np.ones(min(matrix.shape)), return_singular_vectors=False, tol=1e-8)[0] ** 2
+    )

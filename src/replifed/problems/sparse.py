@@ -1,0 +1,328 @@
+"""Linear models on sparse data: one block-diagonal matrix over all clients, columns compressed per client.
+
+A client of a few hundred documents touches a few thousand of a corpus' columns. Its models live on
+those alone, and the clients' columns stand side by side in one long vector, so that one sparse
+product serves all clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from replifed.errors import ReplifedError
+from replifed.operators.hard_threshold import hard_threshold
+from replifed.problems.gram import GramLocalModels
+from replifed.problems.losses import Loss
+from replifed.problems.products import largest_eigenvalue
+
+_GRAM_BYTES = 1 << 30
+
+
+class SparseLinearModel:
+    """f_i(x) = mean over the client's samples of loss(X_i x, y_i) + l2 |x|^2 / 2, X in CSR form.
+
+    Parameters
+    ----------
+    X : CSR matrix, shape (n, d)
+        Samples of all clients; shared by all rows of a simulation.
+    y : array, shape (n,)
+    loss : Loss
+        With one output.
+    client : int array, shape (n,)
+        The client of each sample, 0 to N-1; every client holds at least one.
+    weights : array, shape (1, N), optional
+        p_i; n_i / n by default.
+    l2 : float
+    """
+
+    def __init__(
+        self,
+        X: sp.csr_array | sp.csr_matrix,
+        y: NDArray,
+        loss: Loss,
+        client: NDArray,
+        *,
+        weights: NDArray | None = None,
+        l2: float = 0.0,
+    ) -> None:
+        if loss.n_outputs != 1:
+            raise ReplifedError("sparse data with several classes are not supported; use dense features")
+        order = np.argsort(client, kind="stable")
+        self.X = sp.csr_array(X)[order]
+        self.y = np.asarray(y)[order]
+        self.loss_function, self.l2 = loss, l2
+        self.dtype = self.X.dtype
+        self.n_features = self.dim = self.X.shape[1]
+        self.sizes = np.bincount(client)[None]
+        self.n_clients = self.sizes.shape[1]
+        if self.sizes.min() == 0:
+            raise ReplifedError(f"client {int(self.sizes.argmin())} holds no sample")
+        self.weights = self.sizes / len(self.y) if weights is None else weights
+        self.first = np.concatenate([[0], np.cumsum(self.sizes[0])])
+        self.client = np.repeat(np.arange(self.n_clients), self.sizes[0])
+
+    # -- the objective at the server's models ----------------------------------------------------
+
+    def predictions(self, x: NDArray) -> NDArray:
+        """X x for the server's models (R, d); shape (R, n)."""
+        return (self.X @ x.T).T
+
+    def client_losses(self, x: NDArray) -> NDArray:
+        values = self.loss_function.value(self.predictions(x)[..., None], self.y)
+        fit = np.add.reduceat(values, self.first[:-1], axis=-1) / self.sizes
+        return fit + 0.5 * self.l2 * np.sum(x * x, axis=-1, keepdims=True)
+
+    def loss(self, x: NDArray) -> NDArray:
+        return (self.weights * self.client_losses(x)).sum(axis=-1)
+
+    def gradient(self, x: NDArray) -> NDArray:
+        r = self.loss_function.derivative(self.predictions(x)[..., None], self.y)[..., 0]
+        r = r * (self.weights / self.sizes)[0, self.client]
+        return (self.X.T @ r.T).T + self.l2 * x * self.weights.sum()
+
+    def client_gradients(self, x: NDArray) -> NDArray:
+        """Gradient of each f_i at the server's models, dense, shape (R, N, d)."""
+        r = self.loss_function.derivative(self.predictions(x)[..., None], self.y)[..., 0]
+        r = r / self.sizes[0, self.client]
+        g = np.empty((len(x), self.n_clients, self.dim))
+        for i, (begin, end) in enumerate(pairwise(self.first)):
+            g[:, i] = (self.X[begin:end].T @ r[:, begin:end].T).T
+        return g + self.l2 * x[:, None]
+
+    def client_hessians(self, x: NDArray) -> NDArray:
+        h = self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
+        h = h / self.sizes[0, self.client]
+        H = np.empty((len(x), self.n_clients, self.dim, self.dim))
+        for i, (begin, end) in enumerate(pairwise(self.first)):
+            block = self.X[begin:end]
+            for row in range(len(x)):
+                H[row, i] = (block.T @ block.multiply(h[row, begin:end, None])).toarray()
+        return H + self.l2 * np.eye(self.dim)
+
+    # -- constants -------------------------------------------------------------------------------
+
+    def _client_blocks(self) -> Iterator[sp.csr_array]:
+        """Each client's samples on the columns that they touch."""
+        for begin, end in pairwise(self.first):
+            block = self.X[begin:end]
+            yield block[:, np.unique(block.indices)]
+
+    def smoothness(self) -> NDArray:
+        largest = [largest_eigenvalue(A, min(A.shape)) / A.shape[0] for A in self._client_blocks()]
+        return self.loss_function.curvature * np.array([largest]) + self.l2
+
+    def strong_convexity(self) -> NDArray:
+        # Logistic losses flatten out far from their minimiser, and so do those of a client that does not
+        # touch every column: only the ridge is left.
+        if self.loss_function.name != "least_squares":
+            return np.full(self.sizes.shape, self.l2)
+        found = [
+            np.linalg.eigvalsh((A.T @ A).toarray() / A.shape[0])[0].clip(min=0.0)
+            if A.shape[0] >= A.shape[1] == self.dim
+            else 0.0
+            for A in self._client_blocks()
+        ]
+        return np.array([found]) + self.l2
+
+    # -- local models ----------------------------------------------------------------------------
+
+    @property
+    def _padded(self) -> tuple[NDArray, NDArray]:
+        """Where each sample stands in arrays (N, m): client and position."""
+        return self.client, np.arange(len(self.y)) - self.first[self.client]
+
+    @cached_property
+    def _gram(self) -> NDArray:
+        m = int(self.sizes.max())
+        gram = np.zeros((1, self.n_clients, m, m))
+        for i, (begin, end) in enumerate(pairwise(self.first)):
+            block = self.X[begin:end]
+            gram[0, i, : end - begin, : end - begin] = (block @ block.T).toarray()
+        return gram
+
+    def _pad(self, values: NDArray) -> NDArray:
+        """(..., n) to (..., N, m)."""
+        padded = np.zeros((*values.shape[:-1], self.n_clients, int(self.sizes.max())))
+        padded[(..., *self._padded)] = values
+        return padded
+
+    def _combine(self, coefficients: NDArray) -> NDArray:
+        flat = coefficients[(slice(None), *self._padded, 0)]
+        return (self.X.T @ flat.T).T
+
+    def local(self, x: NDArray, *, additive: bool = False, sparsity: int | None = None):
+        """See `problems.base.LocalSteps`."""
+        if additive:
+            m = int(self.sizes.max())
+            if 8 * self.n_clients * m * m > _GRAM_BYTES:
+                return SparseAdditiveModels(self, x)
+            real = np.arange(m) < self.sizes[..., None]
+            return GramLocalModels(
+                self._gram,
+                self._pad(self.predictions(x))[..., None],
+                self._pad(self.y)[None],
+                real / self.sizes[..., None],
+                np.ones(self.sizes.shape),
+                self.l2,
+                self.loss_function,
+                self._combine,
+                x,
+                self.weights,
+            )
+        if sparsity is None:
+            raise ReplifedError("local models on sparse data must be sparse, or change by gradients alone")
+        return SparseLocalModels(self, x, min(sparsity, self.dim))
+
+    @cached_property
+    def touched(self) -> NDArray:
+        """Whether each client's data touch each column, shape (N, d)."""
+        touched = np.zeros((self.n_clients, self.dim), dtype=bool)
+        for i, (begin, end) in enumerate(pairwise(self.first)):
+            touched[i, self.X.indices[self.X.indptr[begin] : self.X.indptr[end]]] = True
+        return touched
+
+    def blocks(self, tail: int) -> tuple[sp.csr_array, NDArray, NDArray]:
+        """Block-diagonal data whose clients own their columns, then `tail` spare ones.
+
+        Returns
+        -------
+        blocks : CSR matrix, shape (n, W)
+        columns : int array, shape (W,)
+            The column of X that each column of `blocks` stands for; d for spare ones.
+        bounds : int array, shape (N + 1,)
+            Where each client's columns begin and end.
+        """
+        if self.__dict__.get("_blocks_of") != tail:
+            columns, bounds = [], [0]
+            indices = np.empty_like(self.X.indices, dtype=np.int64)
+            position = np.empty(self.dim, dtype=np.int64)
+            for begin, end in pairwise(self.first):
+                entries = slice(self.X.indptr[begin], self.X.indptr[end])
+                own = np.unique(self.X.indices[entries])
+                position[own] = np.arange(len(own)) + bounds[-1]
+                indices[entries] = position[self.X.indices[entries]]
+                columns += [own, np.full(tail, self.dim)]
+                bounds.append(bounds[-1] + len(own) + tail)
+            if bounds[-1] < np.iinfo(np.int32).max:
+                indices = indices.astype(np.int32)
+            blocks = sp.csr_array((self.X.data, indices, self.X.indptr), shape=(len(self.y), bounds[-1]))
+            self._blocks_of, self._built = tail, (blocks, np.concatenate(columns), np.array(bounds))
+        return self._built
+
+
+class _SideBySide:
+    """Clients' models side by side on the columns that each client touches, shape (R, W)."""
+
+    def __init__(self, problem: SparseLinearModel, rows: int, tail: int) -> None:
+        self._problem, self._rows = problem, rows
+        self._blocks, self._own_columns, self._bounds = problem.blocks(tail)
+        self._lengths = np.diff(self._bounds)
+
+    def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
+        problem = self._problem
+        if batch is None:
+            scale = 1.0 / problem.sizes[0, problem.client]
+            g = self._gradient(u, slice(None), scale)
+        else:
+            samples = (batch + problem.first[:-1, None]).reshape(len(batch), -1)
+            if len(samples) == 1:
+                g = self._gradient(u, samples[0], 1.0 / batch.shape[-1])
+            else:
+                g = np.stack(
+                    [self._gradient(u[[r]], samples[r], 1.0 / batch.shape[-1])[0] for r in range(len(u))]
+                )
+        if problem.l2:
+            g += problem.l2 * u
+        return g
+
+    def _gradient(self, u: NDArray, samples: NDArray | slice, scale: NDArray | float) -> NDArray:
+        problem = self._problem
+        drawn = self._blocks[samples]
+        z = (drawn @ u.T).T
+        r = problem.loss_function.derivative(z[..., None], problem.y[samples])[..., 0] * scale
+        return (drawn.T @ r.T).T
+
+
+class SparseLocalModels(_SideBySide):
+    """Sparse models that are thresholded between steps.
+
+    Behind a client's own columns stand spare ones for what the server's model has outside of them: the
+    client's data never change those entries, but they compete in its hard thresholding.
+    """
+
+    def __init__(self, problem: SparseLinearModel, x: NDArray, tau: int) -> None:
+        super().__init__(problem, len(x), tau)
+        spare = self._bounds[1:, None] - tau + np.arange(tau)
+        # `dim` stands for no column; the server's model is zero there.
+        extended = np.pad(x, ((0, 0), (0, 1)))
+        self._columns = np.repeat(self._own_columns[None], self._rows, axis=0)
+        for row, model in enumerate(x):
+            support = np.flatnonzero(model)
+            if len(support) > tau:
+                raise ReplifedError(f"the server's model has {len(support)} non-zeros, more than {tau}")
+            outside = np.where(problem.touched[:, support], problem.dim, support)
+            self._columns[row, spare[:, : len(support)]] = outside
+        self.start = np.take_along_axis(extended, self._columns, axis=1)
+
+    def hard_threshold(self, u: NDArray, tau: int) -> NDArray:
+        v = np.zeros_like(u)
+        for row in range(self._rows):
+            # After a minibatch step most of a client's columns are still zero: only the others compete.
+            held = np.flatnonzero(u[row])
+            values = u[row, held]
+            magnitude = np.abs(values)
+            bounds = np.searchsorted(held, self._bounds)
+            cuts = np.zeros(len(self._lengths))
+            for i, (begin, end) in enumerate(pairwise(bounds)):
+                if end - begin > tau:
+                    cuts[i] = np.partition(magnitude[begin:end], end - begin - tau)[-tau]
+            keep = ~(magnitude < np.repeat(cuts, np.diff(bounds)))  # so that a NaN is kept
+            kept = np.diff(np.concatenate([[0], np.cumsum(keep)])[bounds])
+            for i in np.flatnonzero(kept > tau):
+                client = slice(bounds[i], bounds[i + 1])
+                # Ties go to the lowest column of the data, wherever it stands here.
+                order = np.argsort(self._columns[row, held[client]], kind="stable")
+                values[client][order] = hard_threshold(values[client][order], tau)
+            v[row, held[keep]] = values[keep]
+        return v
+
+    def mean(self, u: NDArray) -> NDArray:
+        p = np.repeat(self._problem.weights[0], self._lengths)
+        x = np.empty((self._rows, self._problem.dim))
+        for row in range(self._rows):
+            held = np.flatnonzero(u[row])
+            total = np.bincount(
+                self._columns[row, held], weights=p[held] * u[row, held], minlength=self._problem.dim + 1
+            )
+            x[row] = total[:-1]
+        return x
+
+
+class SparseAdditiveModels(_SideBySide):
+    """Models that change by gradients alone, where the clients' Gram matrices would be too large.
+
+    What a client's data do not touch stays as the server sent it; only changes are averaged.
+    """
+
+    def __init__(self, problem: SparseLinearModel, x: NDArray) -> None:
+        if problem.l2:
+            # The ridge would move the columns that are left out here.
+            raise ReplifedError(
+                "a ridge needs the clients' Gram matrices, which are too large; split the data further"
+            )
+        super().__init__(problem, len(x), tail=0)
+        self._x = x
+        self.start = x[:, self._own_columns]
+
+    def hard_threshold(self, u: NDArray, tau: int) -> NDArray:
+        raise ReplifedError("models that change by gradients alone cannot be thresholded")
+
+    def mean(self, u: NDArray) -> NDArray:
+        change = (u - self.start) * np.repeat(self._problem.weights[0], self._lengths)
+        return self._x + np.stack([np.bincount(self._own_columns, row, self._problem.dim) for row in change])

@@ -1,0 +1,195 @@
+"""One loop that runs any algorithm on any problem and records a History.
+
+Cohorts, recording, progress and divergence live here, once for all methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import Algorithm, Round
+from replifed.errors import ReplifedError
+from replifed.network.ledger import Ledger
+from replifed.problems.base import require
+from replifed.randomness import Streams
+
+Metric = Callable[[Any, dict[str, NDArray]], NDArray]
+"""Maps a problem and an algorithm's observations to one number a row."""
+
+# A run whose objective has grown so much since round 0 has diverged; no method here comes back from that.
+BLOW_UP = 1e4
+
+
+def objective(problem: Any, seen: dict[str, NDArray]) -> NDArray:
+    """F at the server's model."""
+    return problem.loss(seen["server"])
+
+
+def nonzeros(problem: Any, seen: dict[str, NDArray]) -> NDArray:
+    """Number of non-zero coordinates of the server's model."""
+    return np.count_nonzero(seen["server"], axis=-1)
+
+
+@dataclass(frozen=True)
+class History:
+    """What was recorded of R rows at T rounds.
+
+    Attributes
+    ----------
+    rounds : int array, shape (T,)
+    metrics : arrays by name, shape (T, R); infinite where the row has diverged
+    ledger : arrays by name (`network.ledger.Cost`), totals so far, shape (T, R)
+    diverged : boolean array, shape (T, R)
+    state : the algorithm's last state, from which a run can go on
+    """
+
+    rounds: NDArray
+    metrics: dict[str, NDArray]
+    ledger: dict[str, NDArray]
+    diverged: NDArray
+    state: Any
+
+    def frame(self, **labels: Any):
+        """Return a tidy data frame with one line a row and recorded round.
+
+        Parameters
+        ----------
+        **labels : scalar or sequence of length R
+            Columns that tell the rows apart (replicate, step, ...); they come first.
+        """
+        import pandas as pd
+
+        times, rows = self.diverged.shape
+        columns: dict[str, Any] = {}
+        for name, value in labels.items():
+            values = list(value) if isinstance(value, list | tuple | np.ndarray) else [value] * rows
+            columns[name] = np.repeat(np.array(values, dtype=object), times)
+        columns["round"] = np.tile(self.rounds, rows)
+        for name, values in {**self.metrics, **self.ledger}.items():
+            columns[name] = values.T.ravel()
+        columns["diverged"] = self.diverged.T.ravel()
+        return pd.DataFrame(columns).infer_objects()
+
+
+def simulate(
+    algorithm: Algorithm,
+    problem: Any,
+    streams: Streams,
+    rounds: int,
+    *,
+    metrics: Mapping[str, Metric] | None = None,
+    record_every: int = 1,
+    cohort: Callable[[Streams], NDArray] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    resume: tuple[int, Any] | None = None,
+) -> History:
+    """Run `algorithm` on `problem` for rounds 1 to `rounds`.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    problem : Problem
+        With the capabilities that the algorithm needs; checked before round 0.
+    streams : Streams
+        One name a row; rows run side by side.
+    rounds : int
+    metrics : mapping of name to Metric
+        `{"objective": objective}` by default. A metric called "objective" decides on divergence.
+    record_every : int
+        Rounds between records; the first and the last round are always recorded.
+    cohort : callable, optional
+        Draws the active clients (R, N) of a round; all take part by default.
+    progress : callable, optional
+        Called with (rounds done, rounds) after each round.
+    resume : (int, state), optional
+        Go on from that round and state. The ledger then counts from there.
+
+    Returns
+    -------
+    History
+    """
+    require(problem, algorithm.needs, type(algorithm).__name__)
+    if cohort is not None and not algorithm.partial_participation:
+        raise ReplifedError(f"{type(algorithm).__name__} is defined for full participation only")
+    metrics = {"objective": objective} if metrics is None else metrics
+    begin, state = resume if resume is not None else (0, algorithm.init(problem, streams))
+
+    ledger = Ledger(len(streams))
+    alive = np.ones(len(streams), dtype=bool)
+    recorder = _Recorder(problem, metrics, ledger)
+    recorder.record(begin, algorithm.observe(state), alive)
+    # Rows that diverge overflow on the way; they are told apart below, not by warnings.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for t in range(begin, rounds):
+            now = streams.at(t)
+            active = None if cohort is None else cohort(now)
+            state, cost = algorithm.round(state, problem, Round(t, active, None, now))
+            ledger.add(cost, alive)
+            seen = algorithm.observe(state)
+            alive &= np.isfinite(seen["server"]).all(axis=-1)
+            if (t + 1) % record_every == 0 or t + 1 == rounds:
+                recorder.record(t + 1, seen, alive)
+            if progress is not None:
+                progress(t + 1, rounds)
+            if not alive.all():
+                if not alive.any():
+                    recorder.fill(t + 1, rounds, record_every, alive)
+                    break
+                state = _parked(state, alive)
+    return recorder.history(state)
+
+
+class _Recorder:
+    """Collects metrics and ledger at the recorded rounds."""
+
+    def __init__(self, problem: Any, metrics: Mapping[str, Metric], ledger: Ledger) -> None:
+        self._problem, self._metrics, self._ledger = problem, metrics, ledger
+        self._rounds: list[int] = []
+        self._values: dict[str, list[NDArray]] = {name: [] for name in metrics}
+        self._totals: dict[str, list[NDArray]] = {name: [] for name in ledger.totals}
+        self._diverged: list[NDArray] = []
+
+    def record(self, t: int, seen: dict[str, NDArray], alive: NDArray) -> None:
+        """Record round `t`; rows whose objective has blown up leave `alive`, in place."""
+        values = {
+            name: np.asarray(metric(self._problem, seen), float) for name, metric in self._metrics.items()
+        }
+        if "objective" in values:
+            f = values["objective"]
+            start = self._values["objective"][0] if self._rounds else f
+            alive &= np.isfinite(f) & (f <= BLOW_UP * np.maximum(np.abs(start), 1.0))
+        self._append(t, {name: np.where(alive, value, np.inf) for name, value in values.items()}, alive)
+
+    def fill(self, t: int, rounds: int, record_every: int, alive: NDArray) -> None:
+        """Record the rounds after `t` that a run stopped for divergence of all rows will not see."""
+        lost = {name: np.full(len(alive), np.inf) for name in self._metrics}
+        for later in range(t + (self._rounds[-1] == t), rounds + 1):
+            if later % record_every == 0 or later == rounds:
+                self._append(later, lost, alive)
+
+    def _append(self, t: int, values: dict[str, NDArray], alive: NDArray) -> None:
+        self._rounds.append(t)
+        for name, value in values.items():
+            self._values[name].append(value)
+        for name, total in self._ledger.totals.items():
+            self._totals[name].append(total.copy())
+        self._diverged.append(~alive)
+
+    def history(self, state: Any) -> History:
+        return History(
+            np.array(self._rounds),
+            {name: np.stack(values) for name, values in self._values.items()},
+            {name: np.stack(values) for name, values in self._totals.items()},
+            np.stack(self._diverged),
+            state,
+        )
+
+
+def _parked(state: Any, alive: NDArray) -> Any:
+    """Set the rows that have diverged to zero, so that their overflows do not slow the others down."""
+    return type(state)(*(np.where(alive.reshape(-1, *(1,) * (field.ndim - 1)), field, 0) for field in state))
