@@ -1,0 +1,79 @@
+"""A parsed table, and the hash of what it says.
+
+The hash covers canonical little-endian arrays, so that two files with the same numbers, written or
+packed differently, agree: for a sparse table the shape, `indptr` (int64), `indices` (int32), `data`
+(float64), with each row's columns in order and no explicit zero; for a dense table the shape, the
+element type and the elements row by row; then the labels (float64).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True)
+class Table:
+    """One data set in memory.
+
+    Parameters
+    ----------
+    X : csr_matrix of float64, or array, shape (rows, features)
+        One sample a row.
+    y : array, shape (rows,)
+        Float targets, or integer labels.
+    meta : dict
+        id, task, form, kind, stamp, counts and content_sha256 of what is held.
+    """
+
+    X: csr_matrix | NDArray
+    y: NDArray
+    meta: dict[str, Any]
+
+
+def canonical(X: csr_matrix) -> csr_matrix:
+    """Sort each row's columns, drop explicit zeros and narrow the indices, in place; return `X`."""
+    X.sort_indices()
+    X.eliminate_zeros()
+    if max(X.nnz, *X.shape) < 2**31:
+        X.indices = X.indices.astype(np.int32, copy=False)
+        X.indptr = X.indptr.astype(np.int32, copy=False)
+    return X
+
+
+def content_sha256(X: csr_matrix | NDArray, y: NDArray) -> str:
+    """Return the hash of a table in canonical form.
+
+    Parameters
+    ----------
+    X : csr_matrix (see `canonical`) or array, shape (rows, features)
+    y : array, shape (rows,)
+
+    Returns
+    -------
+    str
+        A sha256 in hexadecimal.
+    """
+    digest = hashlib.sha256()
+    digest.update(np.asarray(X.shape, dtype="<i8").tobytes())
+    if isinstance(X, np.ndarray):
+        little = X.astype(X.dtype.newbyteorder("<"), order="C", copy=False)
+        digest.update(little.dtype.str.encode())
+        digest.update(little.reshape(-1))
+    else:
+        for array, dtype in ((X.indptr, "<i8"), (X.indices, "<i4"), (X.data, "<f8")):
+            digest.update(np.ascontiguousarray(array, dtype=dtype))
+    digest.update(np.asarray(y, dtype="<f8").tobytes())
+    return digest.hexdigest()
+
+
+def count_nonzeros(X: csr_matrix | NDArray) -> int:
+    """Return the number of values other than zero."""
+    return int(np.count_nonzero(X)) if isinstance(X, np.ndarray) else int(X.nnz)

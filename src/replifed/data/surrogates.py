@@ -1,0 +1,363 @@
+"""Deterministic stand-ins for data that can be had nowhere.
+
+A surrogate has the shape, the sparsity, the class balance and a cluster structure like the data set
+it stands for, so that every experiment runs and costs about as much as on the real data. It carries
+no information about the real data: numbers made from it say nothing about a paper.
+
+Each generator is drawn in two streams: the *world* (vocabulary, topics, planted weights) and the
+*sample* (the rows). A training and a test part name the same world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from replifed.data.catalogue import Dataset
+from replifed.randomness import generator
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+# Words are drawn in batches of about this many, which keeps a batch's arrays near 100 MB.
+_BATCH = 4_000_000
+
+
+def generate(dataset: Dataset) -> tuple[csr_matrix | NDArray, NDArray]:
+    """Return the features and labels of a data set's surrogate.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its `surrogate` names one of `GENERATORS` and the settings.
+
+    Returns
+    -------
+    X : csr_matrix or array, shape (rows, features)
+    y : array, shape (rows,)
+        In the convention of parsed tables: -1/+1, class numbers, or float targets.
+    """
+    settings = dict(dataset.surrogate.settings)
+    world = generator(0, 0, None, f"surrogate world {settings.pop('world', dataset.id)}")
+    sample = generator(0, 0, None, f"surrogate sample {dataset.id}")
+    return GENERATORS[dataset.surrogate.generator](world, sample, **settings)
+
+
+def text_regression(
+    world: Generator,
+    sample: Generator,
+    *,
+    rows: int,
+    features: int,
+    row_nonzeros: float,
+    clusters: int,
+    mean: float = -3.5,
+    std: float = 0.6,
+    signal: float = 0.7,
+) -> tuple[csr_matrix, NDArray]:
+    """Documents with a target that is linear in a few words, plus noise.
+
+    Parameters
+    ----------
+    world, sample : Generator
+        Streams for what is shared with related data sets, and for the rows.
+    rows, features : int
+        Shape.
+    row_nonzeros : float
+        Mean number of distinct words in a document.
+    clusters : int
+        Number of topics.
+    mean, std : float
+        Of the targets.
+    signal : float
+        Standard deviation of the linear part, as a share of `std`.
+    """
+    vocabulary = _Vocabulary(world, features, clusters)
+    weights = np.zeros(features)
+    # Weights sit on words that are neither in every document nor in hardly any.
+    used = vocabulary.columns[20 : max(21, features // 20)]
+    planted = world.choice(used, size=min(300, len(used)), replace=False)
+    weights[planted] = world.standard_normal(len(planted))
+    topics = sample.integers(clusters, size=rows)
+    X = vocabulary.documents(sample, topics, row_nonzeros, values="tfidf")
+    linear = X @ weights
+    linear = (linear - linear.mean()) / max(linear.std(), 1e-12)
+    noise = np.sqrt(1 - signal**2) * sample.standard_normal(rows)
+    return X, mean + std * (signal * linear + noise)
+
+
+def text_classes(
+    world: Generator,
+    sample: Generator,
+    *,
+    rows: int,
+    features: int,
+    row_nonzeros: float,
+    clusters: int,
+    labels: Sequence[int],
+    sizes: Sequence[float],
+    values: str = "tfidf",
+    label_noise: float = 0.02,
+) -> tuple[csr_matrix, NDArray]:
+    """Documents whose class is told by their topic.
+
+    Parameters
+    ----------
+    world, sample, rows, features, row_nonzeros, clusters
+        As for `text_regression`.
+    labels, sizes : sequence
+        The classes and their relative sizes; every class occurs.
+    values : {"tfidf", "counts"}
+        Unit rows, or plain word counts.
+    label_noise : float
+        Share of documents whose label belongs to another document.
+    """
+    vocabulary = _Vocabulary(world, features, clusters)
+    classes = sample.permutation(np.repeat(np.arange(len(labels)), _shares(rows, sizes)))
+    # Class k owns the topics k, k + K, k + 2K, ...
+    own = np.maximum(1, (clusters - classes + len(labels) - 1) // len(labels))
+    topics = (classes + len(labels) * sample.integers(own)) % clusters
+    X = vocabulary.documents(sample, topics, row_nonzeros, values=values)
+    moved = np.flatnonzero(sample.random(rows) < label_noise)
+    classes[moved] = classes[sample.permutation(moved)]
+    return X, np.asarray(labels, dtype=np.int64)[classes]
+
+
+def binary_bag(
+    world: Generator,
+    sample: Generator,
+    *,
+    rows: int,
+    features: int,
+    row_nonzeros: float,
+    positives: int,
+    clusters: int,
+) -> tuple[csr_matrix, NDArray]:
+    """Rows of zeros and ones with a few popular columns; long and empty rows occur.
+
+    Parameters
+    ----------
+    world, sample, rows, features, row_nonzeros, clusters
+        As for `text_regression`.
+    positives : int
+        Number of rows labelled +1, by a planted linear score with noise.
+    """
+    popularity = 1 / (np.arange(features) + 8.0) ** 1.1
+    popularity = popularity[world.permutation(features)]
+    taste = np.exp(world.normal(0, 1, (clusters, features)))
+    planted = world.standard_normal(features)
+    topics = sample.integers(clusters, size=rows)
+    length = sample.gamma(1.2, 1.0, rows)
+    rate = popularity * taste
+    rate /= rate.sum(axis=1, keepdims=True)
+    # 1 - exp(-r) < r: scale up until the expected number of ones is right.
+    factor = row_nonzeros / 1.2
+    for _ in range(20):
+        expected = -np.expm1(-factor * length[:2000, None] * rate[topics[:2000]]).sum(axis=1).mean()
+        factor *= row_nonzeros / expected
+    ones = sample.random((rows, features), dtype=np.float32) < -np.expm1(
+        -factor * length[:, None] * rate[topics]
+    )
+    X = _sparse_ones(ones, 1.0)
+    return X, _balanced(sample, X @ planted, positives)
+
+
+def categorical(
+    world: Generator,
+    sample: Generator,
+    *,
+    rows: int,
+    features: int,
+    attributes: int,
+    positives: int,
+    clusters: int,
+    missing: float = 0.0,
+    value: float = 1.0,
+) -> tuple[csr_matrix, NDArray]:
+    """Attributes in one-hot coding, whose levels depend on the row's cluster.
+
+    Parameters
+    ----------
+    world, sample, rows, features, positives, clusters
+        As for `binary_bag`.
+    attributes : int
+        Number of attributes, among which the columns are shared out; also the ones in a full row.
+    missing : float
+        Share of attributes without a value.
+    value : float
+        What stands for "one".
+    """
+    levels = 1 + _shares(features - attributes, world.random(attributes) + 0.2)
+    offsets = np.concatenate([[0], np.cumsum(levels)])
+    topics = sample.integers(clusters, size=rows)
+    ones = np.zeros((rows, features), dtype=bool)
+    for start, stop in pairwise(offsets):
+        tilt = np.exp(world.normal(0, 0.7, (clusters, stop - start)))
+        shares = tilt / (1.0 + np.arange(stop - start))
+        limits = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)[:, :-1]
+        level = (sample.random(rows)[:, None] > limits[topics]).sum(axis=1)
+        present = sample.random(rows) >= missing
+        ones[np.flatnonzero(present), start + level[present]] = True
+    X = _sparse_ones(ones, value)
+    return X, _balanced(sample, X @ world.standard_normal(features) / value, positives)
+
+
+def digits(
+    world: Generator, sample: Generator, *, class_sizes: Sequence[int], side: int = 28, styles: int = 6
+) -> tuple[NDArray[np.uint8], NDArray]:
+    """Grey images: smooth strokes of a class in several styles, moved and noisy.
+
+    Parameters
+    ----------
+    world, sample : Generator
+        As for `text_regression`.
+    class_sizes : sequence of int
+        Number of images of class 0, 1, ...
+    side : int
+        Images have `side` x `side` pixels from 0 to 255; a row of `X` is one image, line by line.
+    styles : int
+        Number of variants (clusters) a class.
+    """
+    from scipy.ndimage import gaussian_filter
+
+    classes = len(class_sizes)
+    # A closed curve of low frequency a class; a style bends it a little.
+    t = np.linspace(0, 2 * np.pi, 400)
+    waves = np.stack([np.cos(t), np.sin(t), np.cos(2 * t), np.sin(2 * t), np.cos(3 * t), np.sin(3 * t)])
+    shape = world.normal(0, 1, (classes, 1, 2, 6)) + world.normal(0, 0.25, (classes, styles, 2, 6))
+    curves = shape @ waves
+    curves /= np.abs(curves).max(axis=(2, 3), keepdims=True)
+    pixels = np.round(side / 2 - 0.5 + 0.36 * side * curves).astype(int)
+    strokes = np.zeros((classes, styles, side, side))
+    c, s = np.ogrid[:classes, :styles]
+    strokes[c[..., None], s[..., None], pixels[:, :, 0], pixels[:, :, 1]] = 1
+    strokes = gaussian_filter(strokes, (0, 0, side / 40, side / 40))
+    strokes = np.minimum(1, 2 * strokes / strokes.max(axis=(2, 3), keepdims=True))
+
+    y = sample.permutation(np.repeat(np.arange(classes), class_sizes))
+    style = sample.integers(styles, size=len(y))
+    moves = sample.integers(-2, 3, size=(len(y), 2))
+    X = np.empty((len(y), side * side), dtype=np.uint8)
+    place = np.arange(side)
+    for start in range(0, len(y), 5000):
+        rows = np.arange(start, min(start + 5000, len(y)))
+        down = (place - moves[rows, :1]) % side
+        right = (place - moves[rows, 1:]) % side
+        image = strokes[y[rows, None, None], style[rows, None, None], down[:, :, None], right[:, None, :]]
+        image = image * sample.uniform(0.7, 1, (len(rows), 1, 1))
+        noise = sample.standard_normal(image.shape, dtype=np.float32)
+        # The background of a scanned digit is exactly black: noise only where there is ink.
+        grey = np.where(image > 0.1, 255 * image + 25 * noise, 0)
+        X[rows] = np.clip(grey, 0, 255).astype(np.uint8).reshape(len(rows), -1)
+    return X, y.astype(np.int64)
+
+
+GENERATORS: dict[str, Callable[..., tuple[csr_matrix | NDArray, NDArray]]] = {
+    "text_regression": text_regression,
+    "text_classes": text_classes,
+    "binary_bag": binary_bag,
+    "categorical": categorical,
+    "digits": digits,
+}
+
+
+class _Vocabulary:
+    """Words with Zipf-like popularity, a part of them shared and a part of them peculiar to a topic."""
+
+    def __init__(self, world: Generator, features: int, topics: int) -> None:
+        self.features = features
+        self.columns = world.permutation(features)
+        size = min(features, max(50, features // 20))
+        self.topics = np.stack([world.choice(features, size, replace=False) for _ in range(topics)])
+        self.common = _zipf_table(features)
+        self.special = _zipf_table(size)
+
+    def documents(self, sample: Generator, topics: NDArray, row_nonzeros: float, values: str) -> csr_matrix:
+        """Draw one document for each entry of `topics`."""
+        from scipy.sparse import csr_matrix, vstack
+
+        spread = 0.6
+        length = sample.lognormal(-(spread**2) / 2, spread, len(topics))
+        # Words repeat, so that more must be drawn than remain; one small trial says how many.
+        trial = np.arange(min(200, len(topics)))
+        drawn = 1.5 * row_nonzeros
+        for _ in range(4):
+            kept = self._counts(sample, topics[trial], drawn * length[trial])[1]
+            drawn *= row_nonzeros / max(len(kept) / (len(trial) * length[trial].mean()), 1e-9)
+        batches = []
+        for rows in _batches(drawn * length):
+            keys, counts = self._counts(sample, topics[rows], drawn * length[rows])
+            row, column = np.divmod(keys, self.features)
+            indptr = np.searchsorted(row, np.arange(len(rows) + 1))
+            batch = (counts.astype(np.float64), column.astype(np.int32), indptr.astype(np.int32))
+            batches.append(csr_matrix(batch, shape=(len(rows), self.features)))
+        X = vstack(batches, format="csr") if len(batches) > 1 else batches[0]
+        if values == "tfidf":
+            seen = np.bincount(X.indices, minlength=self.features)
+            rarity = np.log((1 + len(topics)) / (1 + seen)) + 1
+            X.data = (1 + np.log(X.data)) * rarity[X.indices]
+            norms = np.sqrt(np.add.reduceat(X.data**2, X.indptr[:-1]))
+            X.data /= np.repeat(norms, np.diff(X.indptr))
+        return X
+
+    def _counts(self, sample: Generator, topics: NDArray, length: NDArray) -> tuple[NDArray, NDArray]:
+        """Draw about `length` words a document; return sorted (row, column) keys and their counts."""
+        words = np.maximum(3, np.round(length)).astype(np.int64)
+        row = np.repeat(np.arange(len(topics)), words)
+        special = sample.random(len(row), dtype=np.float32) < 0.4
+        column = self.columns[self.common[sample.integers(len(self.common), size=len(row))]]
+        chosen = self.special[sample.integers(len(self.special), size=int(special.sum()))]
+        column[special] = self.topics[topics[row[special]], chosen]
+        keys = row * self.features + column
+        keys.sort()
+        first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+        return keys[first], np.diff(np.append(first, len(keys)))
+
+
+def _zipf_table(size: int, exponent: float = 1.0, entries: int = 1 << 20) -> NDArray[np.int32]:
+    """Return a table of ranks; a uniformly drawn entry has Zipf-like distribution.
+
+    Looking up a table is several times faster than searching the cumulated shares for every word.
+    """
+    shares = 1 / (np.arange(size) + 5.0) ** exponent
+    limits = np.cumsum(shares / shares.sum())
+    ranks = np.searchsorted(limits, (np.arange(entries) + 0.5) / entries)
+    return np.minimum(ranks, size - 1).astype(np.int32)
+
+
+def _batches(words: NDArray) -> Iterator[NDArray]:
+    """Cut the rows into runs of about `_BATCH` words."""
+    run = (np.cumsum(words) // _BATCH).astype(int)
+    yield from np.split(np.arange(len(words)), np.flatnonzero(np.diff(run)) + 1)
+
+
+def _shares(total: int, sizes: Sequence[float] | NDArray) -> NDArray[np.int64]:
+    """Split `total` in proportion to `sizes`, at least one each where `total` suffices."""
+    sizes = np.asarray(sizes, dtype=float)
+    floor = 1 if total >= len(sizes) else 0
+    exact = sizes / sizes.sum() * (total - floor * len(sizes))
+    parts = np.floor(exact).astype(np.int64)
+    left = total - floor * len(sizes) - parts.sum()
+    parts[np.argsort(parts - exact, kind="stable")[:left]] += 1
+    return parts + floor
+
+
+def _sparse_ones(ones: NDArray[np.bool_], value: float) -> csr_matrix:
+    from scipy.sparse import csr_matrix
+
+    X = csr_matrix(ones, dtype=np.float64)
+    X.data[:] = value
+    return X
+
+
+def _balanced(sample: Generator, score: NDArray, positives: int) -> NDArray[np.int64]:
+    """Label the `positives` rows of largest noisy score +1, the others -1."""
+    noisy = score + 0.5 * score.std() * sample.logistic(0, 0.5, len(score))
+    y = np.full(len(score), -1, dtype=np.int64)
+    y[np.argsort(-noisy, kind="stable")[:positives]] = 1
+    return y

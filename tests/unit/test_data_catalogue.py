@@ -1,0 +1,75 @@
+"""The records of data sets are complete, consistent, cheap to import, and what data/README.md says."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replifed.data.catalogue import CATALOGUE, get
+from replifed.data.commands import fetch_command, not_original, parse_command, status_rows, status_table
+from replifed.data.listing import readme
+from replifed.data.parse import PARSERS
+from replifed.data.surrogates import GENERATORS
+from replifed.errors import DataError
+
+
+@pytest.mark.parametrize("dataset", CATALOGUE.values(), ids=lambda d: d.id)
+def test_record_is_consistent(dataset):
+    names = [form.name for form in dataset.forms]
+    assert len(set(names)) == len(names)
+    kinds = [form.kind for form in dataset.forms]
+    assert kinds == sorted(kinds), "originals come before substitutes"
+    assert dataset.surrogate.generator in GENERATORS
+    for form in dataset.forms:
+        assert form.parser in PARSERS
+        assert bool(form.stamp) == (form.kind == "substitute")
+        for file in form.files:
+            assert Path(file.name).name == file.name
+            assert not Path(file.mirror_path).is_absolute()
+            assert all(url.startswith("https://") for url in file.urls)
+        if form.kind == "substitute":
+            counts, sha256 = dataset.expected(form)
+            assert counts != dataset.counts
+            assert sha256 != dataset.content_sha256 or sha256 is None
+
+
+def test_unknown_names_are_explained():
+    with pytest.raises(DataError, match="did you mean 'w8a'"):
+        get("w8")
+    with pytest.raises(DataError, match="unknown form of data set w8a 'zip'"):
+        get("w8a").form("zip")
+
+
+def test_catalogue_import_stays_light():
+    code = (
+        "import sys, replifed.data.catalogue, replifed.data.commands, replifed.data.fetch; "
+        "print(*{'numpy', 'sklearn', 'scipy', 'pooch', 'requests', 'pandas'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_readme_is_the_catalogue():
+    path = Path(__file__).parents[2] / "data" / "README.md"
+    if not path.exists():
+        pytest.skip("not run from a checkout")
+    assert path.read_text(encoding="utf-8") == readme(), (
+        "run: python -m replifed.data.listing > data/README.md"
+    )
+
+
+def test_commands_and_status(tmp_path, capsys):
+    raw = tmp_path / "raw"
+    assert "not fetched" in status_table(raw)
+    (record,) = fetch_command(["mushrooms"], raw, policy="surrogate")
+    assert record["kind"] == "surrogate"
+    meta = parse_command("mushrooms", raw, tmp_path / "mushrooms.npz")
+    assert (meta["kind"], meta["stamp"]) == ("surrogate", "SURROGATE DATA")
+    assert "mushrooms: surrogate, 8124 rows, 112 features" in capsys.readouterr().out
+    rows = status_rows(raw, ["mushrooms", "a9a"])
+    assert [row["kind"] for row in rows] == ["surrogate", "not fetched"]
+    assert status_table(raw, ["mushrooms"]).endswith(
+        "1 of 1 data sets is not original: mushrooms (surrogate)"
+    )
+    assert not_original([{"id": "a", "kind": "original"}]) == "0 of 1 data sets are not original"

@@ -1,0 +1,504 @@
+"""Where files are looked for, what is refused, and what an interruption leaves behind."""
+
+import bz2
+import hashlib
+import http.server
+import json
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from replifed.data import download as transfer
+from replifed.data import fetch as fetching
+from replifed.data.catalogue import Counts, Dataset, Form, RawFile, Surrogate
+from replifed.data.fetch import fetch
+from replifed.errors import ConfigError, DataError, ReplifedError
+
+TEXT = b"0 1:0.5 3:2\n1 2:1\n1 1:1 4:-1\n"
+OTHER = b"0 1:0.75 3:2\n1 2:1\n1 1:1 4:-1\n"
+SAMPLE = b"0 1:1\n1 2:1\n"
+SHA = hashlib.sha256(TEXT).hexdigest()
+PAGE = b"<!DOCTYPE html><html>Please log in to the guest network</html>"
+
+
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch):
+    """No mirror, no proxy, nothing remembered of hosts; real addresses are never asked."""
+    for name in ("REPLIFED_MIRROR", "REPLIFED_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("no_proxy", "*")
+    transfer._verdicts.clear()
+    yield
+    transfer._verdicts.clear()
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """A loopback server with ranges; it notes each request and can break off a transfer."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files = {}
+        self.requests = []
+        self.break_after = []
+        self.content_type = "application/octet-stream"
+        self.ranges = True
+
+    def url(self, name):
+        return f"http://127.0.0.1:{self.server_address[1]}/{name}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        server = self.server
+        asked = self.headers.get("Range")
+        server.requests.append((self.path, asked))
+        content = server.files.get(self.path[1:])
+        if content is None:
+            self.send_error(404)
+            return
+        start = 0
+        if asked and server.ranges:
+            start = int(asked.removeprefix("bytes=").removesuffix("-"))
+            if start >= len(content):
+                self.send_response(416)
+                self.send_header("Content-Range", f"bytes */{len(content)}")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+        else:
+            self.send_response(200)
+        self.send_header("Content-Type", server.content_type)
+        self.send_header("Content-Length", str(len(content) - start))
+        self.end_headers()
+        body = content[start:]
+        if server.break_after:
+            body = body[: server.break_after.pop(0)]
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server():
+    server = Server()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def toy(*files, substitute=False, **changes):
+    files = files or (RawFile("toy", "libsvm/toy"),)
+    forms = (Form("plain", "original", "", files, "libsvm"),)
+    if substitute:
+        file = RawFile("sample", "other/sample")
+        forms += (Form("sample", "substitute", "toy sample", (file,), "libsvm", Counts(2, 4, 2)),)
+    stand_in = Surrogate("digits", {"class_sizes": (1, 1)})
+    record = Dataset("toy", "Toy", "binary", "", "none", "", Counts(3, 4, 2, 5), None, forms, stand_in)
+    return replace(record, **changes)
+
+
+def put(folder, name, content):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def left(raw):
+    """Names of all files under `raw`, but for locks and the notes on hosts."""
+    if not raw.exists():
+        return []
+    names = (path.relative_to(raw).as_posix() for path in raw.rglob("*") if path.is_file())
+    return sorted(name for name in names if not name.endswith(".lock") and not name.startswith(".probes"))
+
+
+KEPT = ["toy.json", "toy/.pins.json", "toy/toy"]
+
+
+# Where files are found
+
+
+@pytest.mark.parametrize("place", ["libsvm/toy", "toy", "toy/toy"])
+@pytest.mark.parametrize("by", ["argument", "environment"])
+def test_mirror(tmp_path, monkeypatch, place, by):
+    put(tmp_path / "mirror", place, TEXT)
+    raw = tmp_path / "raw"
+    if by == "environment":
+        monkeypatch.setenv("REPLIFED_MIRROR", str(tmp_path / "mirror"))
+        record = fetch(toy(), raw, policy="real")
+    else:
+        record = fetch(toy(), raw, policy="real", mirror=tmp_path / "mirror")
+    file = {"name": "toy", "sha256": SHA, "bytes": len(TEXT), "source": "mirror"}
+    assert record == {
+        "id": "toy",
+        "form": "plain",
+        "kind": "original",
+        "stamp": "",
+        "policy": "real",
+        "files": [file],
+    }
+    assert json.loads((raw / "toy.json").read_text()) == record
+    assert (raw / "toy" / "toy").read_bytes() == TEXT
+    assert left(raw) == KEPT
+    # Fetching once more changes nothing, not even the word for where the file came from.
+    before = (raw / "toy.json").stat().st_mtime_ns
+    assert fetch(toy(), raw, policy="real") == record
+    assert (raw / "toy.json").stat().st_mtime_ns == before
+    (raw / "toy.json").unlink()
+    assert fetch(toy(), raw, policy="real") == record
+
+
+def test_file_put_in_by_hand(tmp_path):
+    put(tmp_path, "toy/toy", TEXT)
+    record = fetch(toy(), tmp_path)
+    assert [file["source"] for file in record["files"]] == ["already there"]
+    assert left(tmp_path) == KEPT
+
+
+def test_url(tmp_path, server):
+    server.files["toy"] = TEXT
+    dataset = toy(RawFile("toy", "toy", (server.url("gone"), server.url("toy"))))
+    record = fetch(dataset, tmp_path)
+    assert [file["source"] for file in record["files"]] == ["url"]
+    assert (tmp_path / "toy" / "toy").read_bytes() == TEXT
+    assert left(tmp_path) == KEPT
+    (tmp_path / "toy" / "toy").unlink()  # lost, though recorded: fetched once more
+    assert fetch(dataset, tmp_path) == record
+    assert [path for path, _ in server.requests] == ["/gone", "/toy"] * 2
+
+
+def test_local_forms_go_before_urls(tmp_path, server):
+    server.files["toy"] = TEXT
+    plain = Form("plain", "original", "", (RawFile("toy", "toy", (server.url("toy"),)),), "libsvm")
+    packed = Form("bz2", "original", "", (RawFile("toy.bz2", "toy.bz2"),), "libsvm")
+    put(tmp_path / "mirror", "toy.bz2", bz2.compress(TEXT))
+    dataset = toy(forms=(plain, packed))
+    assert fetch(dataset, tmp_path / "raw", mirror=tmp_path / "mirror")["form"] == "bz2"
+    assert server.requests == []
+
+
+def test_substitute(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("REPLIFED_OFFLINE", "1")
+    put(tmp_path / "mirror", "other/sample", SAMPLE)
+    dataset, raw, mirror = toy(substitute=True), tmp_path / "raw", tmp_path / "mirror"
+    with pytest.raises(DataError, match=r"or accept the substitute \(toy sample\)"):
+        fetch(dataset, raw, policy="real", mirror=mirror)
+    assert left(raw) == []
+    record = fetch(dataset, raw, policy="real", mirror=mirror, substitutes=True)
+    assert (record["kind"], record["stamp"]) == ("substitute", "toy sample")
+    record = fetch(dataset, raw, mirror=mirror)
+    assert record["kind"] == "substitute"
+    assert "WARNING: toy: the original cannot be had" in capsys.readouterr().err
+    put(mirror, "libsvm/toy", TEXT)
+    assert fetch(dataset, raw, mirror=mirror, refresh=True)["kind"] == "original"
+
+
+def test_policy_surrogate_looks_for_nothing(tmp_path, server):
+    server.files["toy"] = TEXT
+    put(tmp_path / "mirror", "libsvm/toy", b"wrong")
+    dataset = toy(RawFile("toy", "libsvm/toy", (server.url("toy"),)))
+    record = fetch(dataset, tmp_path / "raw", policy="surrogate", mirror=tmp_path / "mirror")
+    assert (record["kind"], record["files"]) == ("surrogate", [])
+    assert left(tmp_path / "raw") == ["toy.json"]
+    assert server.requests == []
+
+
+def test_policy_real_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setenv("REPLIFED_OFFLINE", "1")
+    dataset = toy(RawFile("toy", "libsvm/toy", ("https://example.org/toy",), sha256=SHA))
+    with pytest.raises(DataError) as caught:
+        fetch(dataset, tmp_path, policy="real")
+    for part in (
+        "toy cannot be had",
+        "REPLIFED_OFFLINE",
+        "https://example.org/toy",
+        SHA,
+        str(tmp_path / "toy"),
+    ):
+        assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert left(tmp_path) == []
+
+
+def test_unknown_policy_and_missing_mirror(tmp_path):
+    with pytest.raises(ConfigError, match="unknown data policy 'reel'; did you mean 'real'"):
+        fetch(toy(), tmp_path, policy="reel")
+    with pytest.raises(DataError, match=r"mirror folder .*nowhere does not exist"):
+        fetch(toy(), tmp_path, mirror=tmp_path / "nowhere")
+
+
+def test_auto_falls_back_loudly_and_stays_until_refreshed(tmp_path, server, capsys, monkeypatch):
+    server.files["toy"] = TEXT
+    dataset = toy(RawFile("toy", "toy", (server.url("toy"),)))
+    monkeypatch.setenv("REPLIFED_OFFLINE", "1")
+    assert fetch(dataset, tmp_path)["kind"] == "surrogate"
+    warning = capsys.readouterr().err
+    assert warning.count("\n") == 1
+    assert "toy: the data cannot be had; a SURROGATE" in warning
+    monkeypatch.delenv("REPLIFED_OFFLINE")
+    assert fetch(dataset, tmp_path)["kind"] == "surrogate"
+    assert server.requests == []
+    assert fetch(dataset, tmp_path, refresh=True)["kind"] == "original"
+    requests = len(server.requests)
+    assert fetch(dataset, tmp_path, refresh=True)["kind"] == "original"
+    assert len(server.requests) == requests
+
+
+def test_change_of_policy_is_followed(tmp_path):
+    put(tmp_path / "mirror", "toy", TEXT)
+    assert fetch(toy(), tmp_path / "raw", policy="surrogate")["kind"] == "surrogate"
+    assert fetch(toy(), tmp_path / "raw", mirror=tmp_path / "mirror")["kind"] == "original"
+    assert fetch(toy(), tmp_path / "raw", policy="surrogate")["kind"] == "surrogate"
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("where", ["mirror", "raw"])
+@pytest.mark.parametrize("policy", ["auto", "real"])
+@pytest.mark.parametrize(
+    ("content", "pinned", "message"),
+    [
+        (TEXT[:-7], False, "instead of|line 3"),
+        (TEXT[:-7], True, SHA),
+        (OTHER, True, f"its hash is {hashlib.sha256(OTHER).hexdigest()}, the official sha256 is {SHA}"),
+        (PAGE, False, "is a web page, not toy"),
+        (PAGE, True, "is a web page, not toy"),
+        (b"0 1:1\n1 2:1\n", False, "2 rows instead of 3"),
+        (b"", False, "is empty"),
+        (b"0 1:0.5 3:x\n", False, "line 1: '3:x': the value is not a number"),
+    ],
+)
+def test_wrong_file_is_an_error(tmp_path, where, policy, content, pinned, message):
+    raw = tmp_path / "raw"
+    path = (
+        put(tmp_path / "mirror", "libsvm/toy", content) if where == "mirror" else put(raw, "toy/toy", content)
+    )
+    (tmp_path / "mirror").mkdir(exist_ok=True)
+    dataset = toy(RawFile("toy", "libsvm/toy", sha256=SHA if pinned else None))
+    with pytest.raises(DataError, match=message) as caught:
+        fetch(dataset, raw, policy=policy, mirror=tmp_path / "mirror")
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    # The user's own file stays; nothing else is kept.
+    assert left(raw) == (["toy/toy"] if where == "raw" else [])
+
+
+def test_content_hash_is_checked_before_acceptance(tmp_path):
+    put(tmp_path / "mirror", "toy", OTHER)
+    with pytest.raises(DataError, match="the content hash is .* instead of " + "0" * 64):
+        fetch(toy(content_sha256="0" * 64), tmp_path / "raw", mirror=tmp_path / "mirror")
+    assert left(tmp_path / "raw") == []
+
+
+def test_truncated_stream_is_named(tmp_path):
+    packed = bz2.compress(TEXT)
+    file = RawFile("toy.bz2", "toy.bz2", sha256=hashlib.sha256(packed).hexdigest())
+    for pinned in (file, replace(file, sha256=None)):
+        put(tmp_path / "mirror", "toy.bz2", packed[:-5])
+        with pytest.raises(DataError, match="truncated: its bzip2 stream ends early"):
+            fetch(toy(pinned), tmp_path / "raw", mirror=tmp_path / "mirror")
+    assert left(tmp_path / "raw") == []
+
+
+def test_md5(tmp_path):
+    file = RawFile("toy", "toy", md5=hashlib.md5(TEXT).hexdigest())
+    put(tmp_path / "good", "toy", TEXT)
+    put(tmp_path / "bad", "toy", OTHER)
+    with pytest.raises(DataError, match=f"the official md5 is {file.md5}"):
+        fetch(toy(file), tmp_path / "raw", mirror=tmp_path / "bad")
+    assert fetch(toy(file), tmp_path / "raw", mirror=tmp_path / "good")["kind"] == "original"
+
+
+def test_pins(tmp_path):
+    """A file without official hash is held to the bytes that were accepted first."""
+    put(tmp_path, "toy/toy", TEXT)
+    fetch(toy(), tmp_path)
+    put(tmp_path, "toy/toy", OTHER)  # well-formed, right counts, other numbers
+    with pytest.raises(DataError, match="recorded when it was first accepted") as caught:
+        fetch(toy(), tmp_path)
+    for part in (SHA, hashlib.sha256(OTHER).hexdigest(), str(tmp_path / "toy" / "toy"), ".pins.json"):
+        assert part in str(caught.value)
+    (tmp_path / "toy" / ".pins.json").unlink()
+    assert fetch(toy(), tmp_path)["files"][0]["sha256"] == hashlib.sha256(OTHER).hexdigest()
+    put(tmp_path, "toy/.pins.json", b"{")
+    with pytest.raises(DataError, match=r"\.pins\.json is damaged"):
+        fetch(toy(), tmp_path)
+
+
+def test_damaged_record_is_written_anew(tmp_path):
+    put(tmp_path, "toy/toy", TEXT)
+    record = fetch(toy(), tmp_path)
+    put(tmp_path, "toy.json", b"")
+    assert fetch(toy(), tmp_path) == record
+    assert json.loads((tmp_path / "toy.json").read_text()) == record
+
+
+def test_downloads_are_checked(tmp_path, server):
+    server.files |= {"bad": OTHER, "toy": TEXT}
+    bad = RawFile("toy", "toy", (server.url("bad"),), sha256=SHA)
+    with pytest.raises(DataError, match=f"{server.url('bad')} is not toy .*{SHA}"):
+        fetch(toy(bad), tmp_path)
+    assert left(tmp_path) == []
+    both = replace(bad, urls=(server.url("bad"), server.url("toy")))
+    assert fetch(toy(both), tmp_path)["kind"] == "original"
+
+
+@pytest.mark.parametrize("kind", ["text/html", "application/octet-stream"])
+def test_web_page_instead_of_data(tmp_path, server, kind, capsys):
+    server.files["toy"] = PAGE
+    server.content_type = kind
+    dataset = toy(RawFile("toy", "toy", (server.url("toy"),)))
+    with pytest.raises(DataError, match="the server answered with a web page, not with data"):
+        fetch(dataset, tmp_path, policy="real")
+    assert fetch(dataset, tmp_path)["kind"] == "surrogate"
+    assert "web page" in capsys.readouterr().err
+    assert left(tmp_path) == ["toy.json"]
+
+
+# Interruptions
+
+
+def test_broken_transfer_is_resumed(tmp_path, server):
+    server.files["toy"] = TEXT
+    server.break_after = [10]
+    fetch(toy(RawFile("toy", "toy", (server.url("toy"),), sha256=SHA)), tmp_path)
+    assert server.requests == [("/toy", None), ("/toy", "bytes=10-")]
+    assert (tmp_path / "toy" / "toy").read_bytes() == TEXT
+    assert left(tmp_path) == KEPT
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+@pytest.mark.parametrize(
+    ("part", "asked"),
+    [(TEXT[:12], ["bytes=12-"]), (TEXT, [f"bytes={len(TEXT)}-"]), (b"stale" * 2, ["bytes=10-", None])],
+)
+def test_partial_file_of_an_earlier_run(tmp_path, server, part, asked, ranges):
+    """It is continued; when the whole then fails its check, all is downloaded anew."""
+    server.files["toy"] = TEXT
+    server.ranges = ranges
+    put(tmp_path, "toy/.incoming/toy.part", part)
+    put(tmp_path, "toy/.incoming/rubbish", b"of a killed run")
+    fetch(toy(RawFile("toy", "toy", (server.url("toy"),), sha256=SHA)), tmp_path)
+    assert [range_ for _, range_ in server.requests] == (asked if ranges else asked[:1])
+    assert left(tmp_path) == KEPT
+
+
+def test_persistent_truncation(tmp_path, server, monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    server.files["toy"] = TEXT
+    server.break_after = [3, 3, 3]
+    dataset = toy(RawFile("toy", "toy", (server.url("toy"),), sha256=SHA))
+    with pytest.raises(DataError, match="toy cannot be had"):
+        fetch(dataset, tmp_path, policy="real")
+    assert left(tmp_path) == ["toy/.incoming/toy.part"]
+    fetch(dataset, tmp_path, policy="real")
+    assert server.requests[-1] == ("/toy", "bytes=9-")
+    assert left(tmp_path) == KEPT
+
+
+def test_one_of_two_files_missing(tmp_path, server):
+    """What is known to be right is kept, so that the next try fetches only the rest."""
+    server.files["toy"] = TEXT
+    first = RawFile("toy", "toy", (server.url("toy"),), sha256=SHA)
+    second = RawFile("more", "more", (server.url("more"),), sha256=SHA)
+    with pytest.raises(DataError, match="404"):
+        fetch(toy(first, second), tmp_path, policy="real")
+    assert left(tmp_path) == ["toy/.pins.json", "toy/toy"]
+
+
+@pytest.mark.parametrize("step", ["read_form", "copyfile", "write_json"])
+def test_kill_leaves_nothing_under_a_final_name(tmp_path, monkeypatch, step):
+    def dies(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    from replifed.data import parse, pins
+
+    target = {"read_form": parse, "copyfile": fetching.shutil, "write_json": pins}[step]
+    put(tmp_path / "mirror", "toy", TEXT)
+    with monkeypatch.context() as patch:
+        patch.setattr(target, step, dies)
+        with pytest.raises(KeyboardInterrupt):
+            fetch(toy(), tmp_path / "raw", mirror=tmp_path / "mirror")
+    # A file that has passed its checks may be in place before its pin; it is then simply checked again.
+    assert left(tmp_path / "raw") in ([], ["toy/toy"])
+    assert not (tmp_path / "raw" / "toy.json").exists()
+    assert fetch(toy(), tmp_path / "raw", mirror=tmp_path / "mirror")["kind"] == "original"
+
+
+def test_full_disk(tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    put(tmp_path / "mirror", "toy", TEXT)
+    monkeypatch.setattr(fetching.shutil, "copyfile", full)
+    with pytest.raises(ReplifedError, match="the disk is full"):
+        fetch(toy(), tmp_path / "raw", mirror=tmp_path / "mirror")
+    assert left(tmp_path / "raw") == []
+
+
+# Hosts
+
+
+def test_dead_host_is_probed_once(tmp_path, monkeypatch):
+    calls = []
+
+    def refused(*args, **kwargs):
+        calls.append(args)
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr(socket, "create_connection", refused)
+    urls = ("https://dead.example/a", "https://dead.example/b")
+    for _ in range(2):
+        for url in urls:
+            assert transfer.unreachable(url, tmp_path) == "no connection to dead.example (Connection refused)"
+        transfer._verdicts.clear()  # as in another process
+    assert len(calls) == 1
+    for _ in range(2):  # within one process no note on the disk is needed
+        transfer.unreachable(urls[0], tmp_path / "elsewhere")
+        for path in (tmp_path / "elsewhere").iterdir():
+            path.unlink()
+    assert len(calls) == 2
+    transfer._verdicts.clear()
+    later = time.time() + 120
+    monkeypatch.setattr(time, "time", lambda: later)
+    transfer.unreachable(urls[0], tmp_path)
+    assert len(calls) == 3
+
+
+def test_hanging_name_lookup_is_cut_short(tmp_path, monkeypatch):
+    monkeypatch.setattr(transfer, "PROBE_SECONDS", 0.05)
+    done = threading.Event()
+    monkeypatch.setattr(socket, "create_connection", lambda *args, **kwargs: done.wait(5) and socket.socket())
+    assert "within 0.05 s" in transfer.unreachable("https://slow.example/", tmp_path)
+    done.set()
+
+
+def test_proxy_is_probed_in_place_of_the_host(tmp_path, monkeypatch):
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    monkeypatch.delenv("no_proxy")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    assert transfer._endpoint("https://www.example.org/x") == ("proxy.example", 3128)
+    monkeypatch.setenv("no_proxy", "*")
+    assert transfer._endpoint("https://www.example.org/x") == ("www.example.org", 443)
+
+
+def test_concurrent_jobs(tmp_path):
+    """Jobs that fetch the same data set at once take turns (the lock holds between threads as well)."""
+    put(tmp_path / "mirror", "toy", TEXT)
+    with ThreadPoolExecutor(4) as pool:
+        jobs = [pool.submit(fetch, toy(), tmp_path / "raw", mirror=tmp_path / "mirror") for _ in range(8)]
+    assert all(job.result() == jobs[0].result() for job in jobs)
+    assert left(tmp_path / "raw") == KEPT
