@@ -1,0 +1,6 @@
+# The front door. The workflow itself lies where the workflow catalogue looks for it.
+include: "workflow/Snakefile"
+
+
+# An included file cannot set the target of a bare `snakemake`.
+workflow.default_target = "all"

@@ -1,0 +1,207 @@
+"""Which source files a piece of work depends on, and hashes of sources and settings.
+
+Python's own import system would answer the first question only by importing everything. Here the
+files are parsed instead, which takes milliseconds and also sees imports inside functions. The
+workflow lists the result as inputs of a job, so that an edit reruns exactly what depends on it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from replifed.errors import ReplifedError
+
+# Folder that holds the package `replifed`, in a checkout and in an installation.
+SOURCE_ROOT = Path(__file__).resolve().parent.parent
+
+
+def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
+    """Return the files that importing and running `module` may read from its own project.
+
+    These are the module, all modules of the same top-level package that it imports directly or
+    through others, the ``__init__.py`` of every package on the way, and the files beside a module
+    that it names in a string (a template, say). Imports inside functions count, and so does
+    ``import_module("literal.name")``; those under ``if TYPE_CHECKING:`` do not, since they never run.
+    A module named in any other string (a registry's entries) is not followed.
+
+    Parameters
+    ----------
+    module : str
+        Dotted name, such as ``replifed.algorithms.fedht``. With a function after a colon, as in
+        ``replifed.papers.jobs:tune``, imports inside the module's other functions are left out, except
+        those of functions that it uses.
+    root : path-like
+        The folder that holds the top-level package.
+
+    Returns
+    -------
+    list of Path
+        Sorted; each begins with `root` as it was given.
+    """
+    root = Path(root)
+    module, _, function = module.partition(":")
+    if _file_of(module, root) is None:
+        raise ReplifedError(
+            f"no module {module} under {root}: neither {module.replace('.', '/')}.py nor a package"
+        )
+    package = module.partition(".")[0]
+    files: set[Path] = set()
+    waiting, seen = [(module, function)], set()
+    while waiting:
+        name, function = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        file = _file_of(name, root)
+        if file is None:
+            continue
+        files.add(file)
+        # Importing a.b.c runs a/__init__ and a/b/__init__ first.
+        is_package = file.name == "__init__.py"
+        imported, strings = _mentions(file.read_bytes(), str(file), name, is_package, package, function)
+        waiting.extend((found, "") for found in (*_ancestors(name), *imported))
+        files.update(beside for text in strings if (beside := file.parent / text).is_file())
+    return sorted(files)
+
+
+def source_hash(module: str, root: str | Path = SOURCE_ROOT) -> str:
+    """Return the sha256 of the names and contents of `sources(module, root)`."""
+    digest = hashlib.sha256()
+    for file in sources(module, root):
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(root).as_posix()}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def canonical_json(value: Any) -> str:
+    """Return the one JSON text of `value`: sorted keys, no spaces, no NaN or infinity.
+
+    >>> canonical_json({"b": [1, 0.5], "a": None})
+    '{"a":null,"b":[1,0.5]}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def config_hash(value: Any) -> str:
+    """Return the sha256 of the canonical JSON of `value`."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def _file_of(module: str, root: Path) -> Path | None:
+    path = root.joinpath(*module.split("."))
+    package = path / "__init__.py"
+    if package.is_file():
+        return package
+    file = path.with_name(f"{path.name}.py")
+    return file if file.is_file() else None
+
+
+def _ancestors(module: str) -> Iterator[str]:
+    parts = module.split(".")
+    return (".".join(parts[:count]) for count in range(1, len(parts)))
+
+
+# Keyed by content, never by modification time, which a checkout or a copy changes at will.
+@cache
+def _mentions(
+    content: bytes, file: str, module: str, is_package: bool, package: str, function: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the modules of `package` that may be imported here, and strings that look like file names."""
+    try:
+        tree = ast.parse(content, filename=file)
+    except SyntaxError as error:
+        raise ReplifedError(f"{file}, line {error.lineno}: {error.msg}") from error
+    names: list[str] = []
+    strings: set[str] = set()
+    for node in _run_nodes(_around(tree, function, file) if function else tree):
+        if isinstance(node, ast.Import):
+            names.extend(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node.module, node.level, module, is_package)
+            # `from a import b` may mean the module a.b or a name inside a; both are tried.
+            names.append(base)
+            names.extend(f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and _is_import_module(node.func) and node.args:
+            literal = node.args[0]
+            if isinstance(literal, ast.Constant) and isinstance(literal.value, str):
+                names.append(literal.value)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_file_name(node.value):
+            strings.add(node.value)
+    inside = {name for name in names if name.partition(".")[0] == package}
+    return tuple(sorted(inside)), tuple(sorted(strings))
+
+
+def _around(tree: ast.Module, function: str, file: str) -> ast.Module:
+    """Return `tree` without the top-level functions that `function` does not use."""
+    functions: dict[str, list[ast.stmt]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            functions.setdefault(node.name, []).append(node)
+    if function not in functions:
+        raise ReplifedError(f"{file} has no function {function}")
+    # What runs at import uses functions too (decorators, tables of functions).
+    kept = [node for node in tree.body if getattr(node, "name", None) not in functions]
+    used: set[str] = set()
+    waiting = [function, *_names(kept)]
+    while waiting:
+        name = waiting.pop()
+        if name in functions and name not in used:
+            used.add(name)
+            kept.extend(functions[name])
+            waiting.extend(_names(functions[name]))
+    return ast.Module(body=kept, type_ignores=[])
+
+
+def _names(nodes: Iterable[ast.AST]) -> set[str]:
+    return {name.id for node in nodes for name in ast.walk(node) if isinstance(name, ast.Name)}
+
+
+def _run_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Walk the nodes of `tree` that can run, that is without the bodies of `if TYPE_CHECKING:`."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.If) and _is_type_checking(node.test):
+            waiting.extend(node.orelse)
+        else:
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
+        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
+    )
+
+
+def _is_import_module(function: ast.expr) -> bool:
+    return (isinstance(function, ast.Name) and function.id == "import_module") or (
+        isinstance(function, ast.Attribute) and function.attr == "import_module"
+    )
+
+
+def _is_file_name(text: str) -> bool:
+    stem, dot, suffix = text.rpartition(".")
+    return (
+        bool(dot and stem)
+        and suffix.isalnum()
+        and len(text) < 100
+        and text.isprintable()
+        and "\\" not in text
+    )
+
+
+def _absolute(name: str | None, level: int, module: str, is_package: bool) -> str:
+    """Return the absolute form of the module in ``from ..name import x``, seen from `module`."""
+    if level == 0:
+        return name or ""
+    parts = module.split(".")
+    keep = len(parts) - level + (1 if is_package else 0)
+    return ".".join([*parts[: max(keep, 0)], *([name] if name else [])])

@@ -1,0 +1,305 @@
+"""The command line: what it hands on, how it refuses, and how quickly it starts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from replifed import cli
+from replifed.data import commands as data_commands
+from replifed.errors import DataError
+from replifed.partition import commands as partition_commands
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = json.dumps({"seed": 1, "name": 'it\'s "quoted"'})
+PARSED_SETTINGS = json.loads(SETTINGS)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Replace what the handlers call, and return the list of calls."""
+    made = []
+
+    def recorder(name):
+        def record(*positional, **named):
+            made.append((name, positional, named))
+
+        return record
+
+    fakes = {
+        "replifed.papers.jobs": ["tune", "run", "artefact", "measure_claims"],
+        "replifed.papers.verdicts": ["collect", "show"],
+        "replifed.papers.report": ["build"],
+    }
+    import replifed.papers
+
+    for module, names in fakes.items():
+        fake = types.SimpleNamespace(**{name: recorder(name) for name in names})
+        monkeypatch.setitem(sys.modules, module, fake)
+        monkeypatch.setattr(replifed.papers, module.rpartition(".")[2], fake, raising=False)
+    monkeypatch.setattr(partition_commands, "partition", recorder("partition"))
+    for name in ("fetch_command", "parse_command"):
+        monkeypatch.setattr(data_commands, name, recorder(name))
+    monkeypatch.setattr(
+        subprocess,
+        "run",
+        lambda words, check: made.append(("snakemake", words)) or types.SimpleNamespace(returncode=0),
+    )
+    monkeypatch.chdir(ROOT)
+    return made
+
+
+def test_partition(calls):
+    words = [
+        "partition",
+        "fedht",
+        "mnist",
+        "--settings",
+        SETTINGS,
+        "--data",
+        "d.npz",
+        "--out",
+        "p.npz",
+        "--table",
+        "p.csv",
+    ]
+    assert cli.main(words) == 0
+    expected = ("fedht", "mnist", PARSED_SETTINGS, Path("d.npz"), Path("p.npz"), Path("p.csv"))
+    assert calls == [("partition", expected, {})]
+
+
+def test_tune_with_and_without_data(calls):
+    start = ["tune", "fedht", "mnist", "fedavg", "--settings", SETTINGS, "--out", "t.json"]
+    assert cli.main(start) == 0
+    assert cli.main([*start, "--data", "d.npz", "--partition", "p.npz"]) == 0
+    names = ("fedht", "mnist", "fedavg", PARSED_SETTINGS)
+    assert calls[0] == ("tune", (*names, None, None, Path("t.json")), {})
+    assert calls[1] == ("tune", (*names, Path("d.npz"), Path("p.npz"), Path("t.json")), {})
+
+
+def test_run_as_a_step(calls):
+    words = ["run", "fedht", "mnist", "fedavg", "--settings", SETTINGS, "--out", "r.parquet"]
+    words += ["--tuned", "t=1.json"]
+    assert cli.main(words) == 0
+    expected = ("fedht", "mnist", "fedavg", PARSED_SETTINGS, None, None, Path("t=1.json"), Path("r.parquet"))
+    assert calls == [("run", expected, {})]
+
+
+def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):
+    words = ["run", "fedht", "simulation1", "fediterht", "--cores", "2", "--configfile", "config/small.yaml"]
+    assert cli.main(words) == 0
+    [(_, command)] = calls
+    target = "results/small/fedht/simulation1/fediterht.parquet"
+    assert command[1:] == ["-m", "snakemake", target, "--cores", "2", "--configfile", "config/small.yaml"]
+    assert capsys.readouterr().out == f"{target}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "fedth", "mnist", "fedht"], "unknown paper 'fedth'; did you mean 'fedht'?"),
+        (["run", "fedht", "mnits", "fedht"], "unknown experiment 'mnits'; did you mean 'mnist'?"),
+        (["run", "fedht", "planted", "fedavg"], "unknown method of this experiment 'fedavg'"),
+        (["run", "fedht", "mnist", "fedht", "--settings", "{}"], "--settings and --out are given together"),
+        (["run", "fedht", "mnist", "fedht", "--data", "x"], "only for the workflow"),
+        (["list", "--paper", "fedth"], "unknown paper 'fedth'"),
+        (["list", "--configfile", "absent.yaml"], "absent.yaml does not exist"),
+        (["claims", "--file", "absent.csv"], "absent.csv does not exist; make it with"),
+        (["artefact", "fedht", "fig1", "--settings", "{}", "--scale", "tiny"], "nothing to write"),
+    ],
+)
+def test_a_fault_of_the_user_is_one_line_and_status_2(calls, capsys, words, message):
+    assert cli.main(words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("replifed: error: ")
+    assert error.count("\n") == 1
+    assert message in error
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tune", "fedht", "mnist", "fedavg", "--settings", "{", "--out", "o"], "not JSON"),
+        (["tune", "fedht", "mnist", "fedavg", "--settings", "[]", "--out", "o"], "expected a JSON object"),
+        (
+            ["claims", "measure", "fedht", "--settings", "{}", "--scale", "tiny", "--inputs", "x"],
+            "not of the form",
+        ),
+        (["data", "fetch", "mnist", "--policy", "reel"], "invalid choice"),
+        ([], "required: COMMAND"),
+    ],
+)
+def test_a_malformed_call_prints_the_usage_and_status_2(capsys, words, message):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(words)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_artefact_and_claims_get_the_files_of_each_key(calls):
+    inputs = ["--inputs", "partition:mnist=p.npz", "partition:mnist=p.csv", "run:mnist/fedht=r.parquet"]
+    files = {"partition:mnist": [Path("p.npz"), Path("p.csv")], "run:mnist/fedht": [Path("r.parquet")]}
+    common = ["--settings", SETTINGS, "--scale", "tiny", *inputs]
+    assert cli.main(["artefact", "fedht", "table2", *common, "--csv", "a.csv", "--md", "a.md"]) == 0
+    assert cli.main(["claims", "measure", "fedht", *common, "--out", "c.csv"]) == 0
+    outputs = {"csv": Path("a.csv"), "md": Path("a.md")}
+    assert calls == [
+        ("artefact", ("fedht", "table2", PARSED_SETTINGS, "tiny", files, outputs), {}),
+        ("measure_claims", ("fedht", PARSED_SETTINGS, "tiny", files, Path("c.csv")), {}),
+    ]
+
+
+def test_claims_and_report(calls, tmp_path):
+    table = tmp_path / "claims.csv"
+    table.touch()
+    assert cli.main(["claims", "collect", "a.csv", "b.csv", "--out", "c.csv"]) == 0
+    assert cli.main(["claims", "--file", str(table), "--paper", "fedht", "--verdict", "deviates"]) == 0
+    words = ["report", "--claims", "c.csv", "--figures-dir", "f", "--scale", "small", "--out", "r.html"]
+    assert cli.main(words) == 0
+    assert calls == [
+        ("collect", ([Path("a.csv"), Path("b.csv")], Path("c.csv")), {}),
+        ("show", (table,), {"paper": "fedht", "verdict": "deviates"}),
+        ("build", (Path("c.csv"), Path("f"), "small", Path("r.html")), {}),
+    ]
+
+
+PLAIN = {"policy": "auto", "mirror": None, "substitutes": False, "refresh": False, "progress": False}
+
+
+@pytest.mark.parametrize(
+    ("words", "ids", "changed"),
+    [
+        (["fetch", "mnist", "--raw-dir", "r", "--policy", "real"], ["mnist"], {"policy": "real"}),
+        (["--raw-dir", "r", "--policy", "real", "fetch", "mnist"], ["mnist"], {"policy": "real"}),
+        (["fetch", "mnist", "a9a", "--raw-dir", "r"], ["mnist", "a9a"], {}),
+        (["--refresh", "--raw-dir", "r", "--mirror", "m"], [], {"refresh": True, "mirror": Path("m")}),
+        (["fetch", "mnist", "--raw-dir", "r", "--substitutes"], ["mnist"], {"substitutes": True}),
+    ],
+)
+def test_data_fetch(calls, words, ids, changed):
+    assert cli.main(["data", *words]) == 0
+    assert calls == [("fetch_command", (ids, Path("r")), {**PLAIN, **changed})]
+
+
+def test_data_parse_writes_beside_the_raw_folder(calls):
+    assert cli.main(["data", "parse", "mnist", "--raw-dir", "store/raw"]) == 0
+    assert cli.main(["data", "parse", "mnist", "--out", "m.npz"]) == 0
+    assert calls[0] == ("parse_command", ("mnist", Path("store/raw"), Path("store/parsed/mnist.npz")), {})
+    assert calls[1] == ("parse_command", ("mnist", Path("data/raw"), Path("m.npz")), {})
+
+
+def test_data_all_asks_snakemake(calls):
+    assert cli.main(["data", "all", "--cores", "3", "--dry-run"]) == 0
+    assert calls[0][1][2:] == ["snakemake", "data", "--cores", "3", "--dry-run"]
+
+
+@pytest.mark.parametrize("words", [["data"], ["data", "status"]])
+def test_data_status_names_every_data_set(words, capsys, tmp_path):
+    assert cli.main([*words, "--raw-dir", str(tmp_path)]) == 0
+    assert "mnist" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ("papers", ["fedht"]),
+        ("methods", ["fedht", "fediterht", "distributed_iht", "fedavg"]),
+        ("datasets", ["mnist", "rcv1_binary"]),
+        ("artefacts", ["figures/fedht/fig1.pdf", "figures/fedht/table2.md", "table1 is not computed"]),
+    ],
+)
+def test_list(what, expected, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert cli.main(["list", what]) == 0
+    out = capsys.readouterr().out
+    for name in expected:
+        assert name in out
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "text"),
+    [
+        (DataError("first\nsecond"), 2, "replifed: error: first\n  second\n"),
+        (KeyboardInterrupt(), 130, "replifed: interrupted; give the same command again to go on\n"),
+    ],
+)
+def test_how_errors_end(monkeypatch, capsys, raised, status, text):
+    def fail(*_, **__):
+        raise raised
+
+    monkeypatch.setattr(data_commands, "parse_command", fail)
+    assert cli.main(["data", "parse", "mnist", "--raw-dir", "r"]) == status
+    assert capsys.readouterr().err == text
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch):
+    def fail(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(data_commands, "parse_command", fail)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["data", "parse", "mnist", "--raw-dir", "r"])
+
+
+COMMANDS = [
+    ["list"],
+    ["run"],
+    ["data"],
+    ["data", "fetch"],
+    ["data", "parse"],
+    ["data", "status"],
+    ["data", "all"],
+    ["claims"],
+    ["claims", "measure"],
+    ["claims", "collect"],
+    ["partition"],
+    ["tune"],
+    ["artefact"],
+    ["report"],
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_an_example(words, capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main([*words, "--help"])
+    assert caught.value.code == 0
+    assert f"example:\n  replifed {' '.join(words)}" in capsys.readouterr().out
+
+
+def test_the_first_help_names_every_command(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    out = capsys.readouterr().out
+    assert "examples:" in out
+    for words in COMMANDS:
+        assert words[0] in out
+
+
+def test_the_command_line_imports_nothing_heavy():
+    code = "import sys, replifed.cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {
+        "numpy",
+        "scipy",
+        "pandas",
+        "yaml",
+        "jsonschema",
+        "snakemake",
+        "matplotlib",
+        "sklearn",
+        "requests",
+    }
+    assert not heavy & set(done.stdout.split())
+
+
+def test_python_m_is_the_same_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "replifed", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("replifed ")

@@ -1,0 +1,379 @@
+"""Every fault of a configuration is one line: key, value, what is allowed, nearest name."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from replifed import config
+from replifed.errors import ConfigError
+
+ROOT = Path(__file__).parents[2]
+SCHEMAS = ROOT / config.SCHEMA_FOLDER
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return config.load(root=ROOT)
+
+
+def faults(base, change):
+    """Return the lines that `change`, a function on a copy of `base`, provokes."""
+    changed = copy.deepcopy(base)
+    change(changed)
+    with pytest.raises(ConfigError) as caught:
+        config.validate(changed, SCHEMAS)
+    return str(caught.value).splitlines()
+
+
+def at(*path):
+    """Return a function that sets the value at a path of keys."""
+
+    def setter(value):
+        def change(tree):
+            for key in path[:-1]:
+                tree = tree[key]
+            tree[path[-1]] = value
+
+        return change
+
+    return setter
+
+
+simulation = ("fedht", "experiments", "simulation1")
+mnist = ("fedht", "experiments", "mnist")
+artefacts = ("fedht", "artefacts")
+
+# what is changed, to what, and what the one line must say
+FAULTS = {
+    "unknown top key": (at("scal"), "small", ["scal: ", '"small"', "did you mean 'scale'?"]),
+    "unknown top key, nothing near": (at("foo"), 1, ["foo: unknown key with value 1", "known: data, fedht"]),
+    "dotted key": (at("fedht.seed"), 3, ["--config 'fedht={seed: ...}'"]),
+    "scale": (
+        at("scale"),
+        "smal",
+        ["scale: ", '"smal"', "one of paper, small, tiny", "did you mean 'small'?"],
+    ),
+    "unknown paper": (at("papers"), ["fedth"], ["papers[0]: ", '"fedth"', "did you mean 'fedht'?"]),
+    "policy": (
+        at("data", "policy"),
+        "reel",
+        ["data.policy: ", "auto, real, surrogate", "did you mean 'real'?"],
+    ),
+    "mirror": (at("data", "mirror"), 5, ["data.mirror: 5", "a text or null"]),
+    "empty path": (at("paths", "data"), "", ["paths.data: ", '""', "a text"]),
+    "seed": (at("fedht", "seed"), -1, ["fedht.seed: -1", "an integer of at least 0"]),
+    "boolean for a number": (at(*simulation, "rounds"), True, ["simulation1.rounds: true", "an integer"]),
+    "misspelt setting": (
+        at(*simulation, "bach"),
+        50,
+        ["fedht.experiments.simulation1.bach: ", "value 50", "did you mean 'batch'?"],
+    ),
+    "type": (at(*simulation, "batch"), "fifty", ['simulation1.batch: "fifty"', "an integer of at least 1"]),
+    "number as text": (at(*simulation, "tuning", "steps"), ["1e-3"], ["steps[0]: ", "1.0e-3"]),
+    "step of zero": (at(*simulation, "tuning", "steps"), [1, 0], ["steps[1]: 0", "above 0"]),
+    "level": (at(*simulation, "levels"), [[0.1]], ["simulation1.levels[0]: [0.1]", "at least 2 long"]),
+    "repeated local steps": (
+        at(*simulation, "local_steps"),
+        [3, 3],
+        ["local_steps: [3, 3]", "without repeats"],
+    ),
+    "no repetition": (at(*simulation, "replicates"), [], ["simulation1.replicates: []", "at least 1 long"]),
+    "kind of problem": (
+        at(*simulation, "problem"),
+        "simulations",
+        ["simulation1.problem: ", "did you mean 'simulation'?"],
+    ),
+    "setting of another problem": (
+        at(*mnist, "features"),
+        5,
+        ["mnist.features: unknown key", "known: batch"],
+    ),
+    "loss": (at(*mnist, "loss"), "softmx", ["mnist.loss: ", "did you mean 'softmax'?"]),
+    "clusters": (
+        at(*mnist, "partition", "clusters"),
+        "label",
+        ["partition.clusters: ", "did you mean 'labels'?"],
+    ),
+    "method": (
+        at("fedht", "experiments", "planted", "methods"),
+        ["fedht", "fediterht", "fedth"],
+        ["planted.methods: unknown method 'fedth'; did you mean 'fedht'?"],
+    ),
+    "data set": (at(*mnist, "dataset"), "mnits", ["mnist.dataset: ", "'mnits'", "did you mean 'mnist'?"]),
+    "sparsity of a simulation": (at(*simulation, "sparsity"), 1001, ["sparsity: 1001", "at most 1000"]),
+    "sparsity of a data set": (at(*mnist, "sparsity"), 7841, ["mnist.sparsity: 7841", "at most 7840"]),
+    "planted": (at(*simulation, "planted"), 1001, ["simulation1.planted: 1001", "at most 1000"]),
+    "batch above samples": (at(*simulation, "batch"), 101, ["simulation1.batch: 101", "at most 100"]),
+    "shards": (
+        at(*mnist, "partition", "shards_per_client"),
+        3,
+        ["shards_per_client: 3", "divisor of the 200"],
+    ),
+    "tuned on what is reported": (
+        at(*simulation, "tuning", "replicates"),
+        [101, 2],
+        ["simulation1.tuning.replicates: [101, 2]", "2 would be both"],
+    ),
+    "tuned on a full-batch repetition": (
+        at(*simulation, "full_batch_replicates"),
+        [101],
+        ["simulation1.tuning.replicates: [101]", "101 would be both"],
+    ),
+    "fraction": (at(*simulation, "tuning", "common_fraction"), 0, ["tuning.common_fraction: 0", "above 0"]),
+    "kind of artefact": (at(*artefacts, "fig1", "kind"), "figur", ["fig1.kind: ", "did you mean 'figure'?"]),
+    "artefact of nothing": (
+        at(*artefacts, "new"),
+        {"kind": "table"},
+        ["artefacts.new: ", "runs, tuned, partitions"],
+    ),
+    "name of an artefact": (
+        at(*artefacts, "fig 1"),
+        {"kind": "table", "partitions": ["mnist"]},
+        ["artefacts.fig 1: ", "small letters"],
+    ),
+    "experiment of an artefact": (
+        at(*artefacts, "fig1", "runs"),
+        {"simulaton1": ["fedht"]},
+        ["artefacts.fig1.runs: ", "'simulaton1'", "did you mean 'simulation1'?"],
+    ),
+    "method of an artefact": (
+        at(*artefacts, "rates", "runs"),
+        {"planted": ["fedavg"]},
+        ["artefacts.rates.runs.planted: ", "'fedavg'", "known: fedht, fediterht"],
+    ),
+    "tuned where nothing is tuned": (
+        at(*artefacts, "tuning", "tuned"),
+        {"planted": ["fedht"]},
+        ["artefacts.tuning.tuned: ", '"planted"', "simulation1"],
+    ),
+    "partition of a simulation": (
+        at(*artefacts, "table2", "partitions"),
+        ["simulation1"],
+        ["artefacts.table2.partitions: ", '"simulation1"', "mnist"],
+    ),
+    "only": (at("fedht", "only"), ["fig11"], ["fedht.only: ", "'fig11'", "did you mean 'fig1'?"]),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_one_line_that_names_key_value_and_way_out(whole, name):
+    setter, value, words = FAULTS[name]
+    lines = faults(whole, setter(value))
+    assert len(lines) == 1, lines
+    for word in words:
+        assert word in lines[0]
+
+
+@pytest.mark.parametrize("key", ["problem", "loss", "rounds", "methods", "replicates"])
+def test_a_missing_key_is_named_with_what_is_expected(whole, key):
+    lines = faults(whole, lambda tree: tree["fedht"]["experiments"]["planted"].pop(key))
+    assert lines[0].startswith(f"fedht.experiments.planted.{key}: missing; expected ")
+
+
+def test_a_missing_section_is_named(whole):
+    assert faults(whole, lambda tree: tree.pop("fedht"))[0].startswith("fedht: missing; ")
+
+
+def test_all_faults_are_reported_together(whole):
+    def change(tree):
+        tree["scale"] = "huge"
+        tree["fedht"]["experiments"]["simulation1"]["rounds"] = 0
+        tree["fedht"]["experiments"]["mnist"]["sparsity"] = 10**6
+        tree["fedht"]["only"] = ["fig0"]
+
+    lines = faults(whole, change)
+    assert [line.split(":")[0] for line in lines] == [
+        "fedht.experiments.simulation1.rounds",
+        "scale",
+        "fedht.experiments.mnist.sparsity",
+        "fedht.only",
+    ]
+
+
+@pytest.mark.parametrize("broken", [None, 5, [], "text"])
+@pytest.mark.parametrize(
+    "path", [("papers",), ("paths",), ("fedht",), ("fedht", "experiments"), simulation, (*artefacts, "fig1")]
+)
+def test_a_wrong_kind_of_value_anywhere_is_a_fault_and_no_crash(whole, path, broken):
+    assert faults(whole, at(*path)(broken))
+
+
+def test_defaults_are_filled_in():
+    bare = {"fedht": config.load(root=ROOT)["fedht"]}
+    del bare["fedht"]["experiments"]["mnist"]["record_every"]
+    filled = config.validate(bare, SCHEMAS)
+    assert filled["scale"] == "paper"
+    assert filled["papers"] == ["fedht"]
+    assert filled["paths"] == {"data": "data", "results": "results", "figures": "figures"}
+    assert filled["data"] == {"policy": "auto", "mirror": None, "substitutes": False}
+    assert filled["fedht"]["experiments"]["mnist"]["record_every"] == 1
+
+
+def test_whole_floats_become_integers(whole):
+    changed = copy.deepcopy(whole)
+    changed["fedht"]["experiments"]["mnist"]["rounds"] = 20.0
+    rounds = config.validate(changed, SCHEMAS)["fedht"]["experiments"]["mnist"]["rounds"]
+    assert rounds == 20
+    assert isinstance(rounds, int)
+
+
+def test_validation_leaves_its_argument_alone(whole):
+    before = copy.deepcopy(whole)
+    config.validate(whole, SCHEMAS)
+    assert whole == before
+
+
+@pytest.mark.parametrize("scale", ["small", "tiny"])
+def test_the_other_scales_are_valid_and_write_elsewhere(whole, scale):
+    cut = config.load([ROOT / f"config/{scale}.yaml"], root=ROOT)
+    assert cut["scale"] == scale
+    assert cut["paths"] == {"data": "data", "results": f"results/{scale}", "figures": f"figures/{scale}"}
+
+
+def test_the_small_scale_cuts_no_method_panel_data_set_or_artefact(whole):
+    small = config.load([ROOT / "config/small.yaml"], root=ROOT)["fedht"]
+    assert config.artefacts(small) == config.artefacts(whole["fedht"])
+    may_change = {"local_steps", "rounds", "record_every", "replicates", "full_batch_replicates", "tuning"}
+    for name, experiment in whole["fedht"]["experiments"].items():
+        other = small["experiments"][name]
+        assert {k: v for k, v in experiment.items() if k not in may_change} == {
+            k: v for k, v in other.items() if k not in may_change
+        }
+        assert set(other["local_steps"]) <= set(experiment["local_steps"])
+        assert set(other["replicates"]) <= set(experiment["replicates"])
+
+
+def test_overrides_merge_mappings_and_replace_lists(tmp_path):
+    override = tmp_path / "mine.yaml"
+    override.write_text("fedht: {experiments: {mnist: {local_steps: [7]}}}\n")
+    loaded = config.load([override], root=ROOT)["fedht"]["experiments"]["mnist"]
+    assert loaded["local_steps"] == [7]
+    assert loaded["dataset"] == "mnist"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("a: [", "is not valid YAML"), ("- 1\n", "expected a mapping"), (None, "does not exist")],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path, text, message):
+    file = tmp_path / "mine.yaml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ConfigError, match=rf"mine\.yaml.*{message}"):
+        config.load([file], root=ROOT)
+
+
+def test_an_unknown_paper_is_named_before_its_file_is_looked_for(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("papers: [fedth]\n")
+    with pytest.raises(ConfigError, match=r"^papers: unknown paper 'fedth'; did you mean 'fedht'\?"):
+        config.load([file], root=ROOT)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("7", 7),
+        ("0.5", 0.5),
+        ("true", True),
+        ("null", None),
+        ("fedht", "fedht"),
+        ("2020-01-01", "2020-01-01"),
+        ("[", "["),
+    ],
+)
+def test_texts_of_the_command_line_become_numbers(text, value):
+    assert config.retyped({"a": [{"b": text}]}) == {"a": [{"b": value}]}
+
+
+# --- Settings of single jobs ---
+
+
+def test_each_step_gets_only_what_it_uses(whole):
+    section = whole["fedht"]
+    partition = config.settings_for("partition", section, "mnist")
+    assert set(partition) == {"seed", "dataset", "partition", "replicates", "tuning"}
+    assert partition["tuning"] == {"replicates": [101]}
+
+    tune = config.settings_for("tune", section, "mnist")
+    assert not set(tune) & {"replicates", "full_batch_replicates", "rounds", "record_every", "methods"}
+    assert set(tune["tuning"]) == {"replicates", "rounds", "steps", "refine", "common_fraction"}
+
+    run = config.settings_for("run", section, "mnist")
+    assert not set(run) & {"methods", "tuning"}
+    assert {"seed", "replicates", "rounds", "local_steps", "loss"} <= set(run)
+
+    with pytest.raises(ConfigError, match="planted has no section `tuning`"):
+        config.settings_for("tune", section, "planted")
+    with pytest.raises(ValueError, match="unknown step"):
+        config.settings_for("cook", section, "planted")
+
+
+# a changed setting, and the steps of the same experiment that must notice
+CHANGES = {
+    "rounds": (at(*mnist, "rounds"), 7, {"run", "artefact", "claims"}),
+    "replicates": (at(*mnist, "replicates"), [1, 2], {"partition", "run", "artefact", "claims"}),
+    "methods": (at(*mnist, "methods"), ["fedht", "fediterht"], set()),
+    "batch": (at(*mnist, "batch"), 7, {"tune", "run", "artefact", "claims"}),
+    "steps": (at(*mnist, "tuning", "steps"), [1], {"tune", "claims"}),
+    "seed": (at("fedht", "seed"), 1, {"partition", "tune", "run", "artefact", "claims"}),
+    "another experiment": (at(*simulation, "batch"), 7, {"claims"}),
+    "another artefact": (at(*artefacts, "fig4", "settings", "rows"), 7, {"claims"}),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_reaches_exactly_the_steps_that_depend_on_it(whole, name):
+    setter, value, expected = CHANGES[name]
+    changed = copy.deepcopy(whole)
+    setter(value)(changed)
+    jobs = {"partition": "mnist", "tune": "mnist", "run": "mnist", "artefact": "fig6", "claims": None}
+    differing = {
+        step
+        for step, job in jobs.items()
+        if config.settings_for(step, whole["fedht"], job) != config.settings_for(step, changed["fedht"], job)
+    }
+    assert differing == expected
+
+
+def test_settings_are_copies(whole):
+    before = copy.deepcopy(whole)
+    for step, job in {"run": "mnist", "tune": "mnist", "artefact": "fig4", "claims": None}.items():
+        settings = config.settings_for(step, whole["fedht"], job)
+        for value in settings.values():
+            if isinstance(value, list | dict):
+                value.clear()
+    assert whole == before
+
+
+def test_only_restricts_artefacts_claims_and_data_sets(whole):
+    cut = copy.deepcopy(whole)
+    cut["fedht"]["only"] = ["fig5", "rates"]
+    assert list(config.artefacts(cut["fedht"])) == ["fig5", "rates"]
+    assert config.used_datasets(cut) == ["rcv1_binary"]
+    assert config.claim_keys(cut["fedht"]) == [
+        "partition:rcv1",
+        "run:planted/fedht",
+        "run:planted/fediterht",
+    ]
+
+
+def test_keys_of_an_artefact_come_in_the_order_of_the_configuration():
+    artefact = {
+        "kind": "table",
+        "runs": {"b": ["y", "x"], "a": ["x"]},
+        "tuned": {"a": ["x"]},
+        "partitions": ["c"],
+    }
+    assert config.artefact_keys(artefact) == [
+        "run:b/y",
+        "run:b/x",
+        "run:a/x",
+        "tuned:a/x",
+        "partition:c",
+        "data:c",
+    ]
+    assert config.used_experiments(artefact) == ["b", "a", "c"]

@@ -1,0 +1,178 @@
+"""A copy of the repository in which the real workflow has run, with stubs in place of the numerics."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COPIED = ("Snakefile", "workflow", "config", "profiles", "src", "environment.yml")
+
+# Appended to the real modules, so that their imports, and with them the dependencies, stay the real ones.
+STUBS = {
+    "partition/commands.py": """
+
+def partition(paper, experiment, settings, data, out, table):
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text("stub")
+    table.write_text("stub")
+""",
+    "papers/jobs.py": """
+
+def _stub(*files):
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("stub")
+
+
+def tune(paper, experiment, method, settings, data, partition, out):
+    _stub(out)
+
+
+def run(paper, experiment, method, settings, data, partition, tuned, out):
+    _stub(out)
+
+
+def artefact(paper, name, settings, scale, inputs, outputs):
+    _stub(*outputs.values())
+
+
+def measure_claims(paper, settings, scale, inputs, out):
+    _stub(out)
+""",
+    "papers/verdicts.py": """
+
+def collect(files, out):
+    out.write_text("stub")
+""",
+    "papers/report.py": """
+
+def build(claims, figures_dir, scale, out):
+    out.write_text("stub")
+""",
+    "data/commands.py": """
+
+def fetch_command(ids, raw_dir, *, policy, mirror, substitutes, refresh, progress):
+    import os
+
+    from replifed.data.records import write_record
+    from replifed.errors import DataError
+
+    if policy == "real" and os.environ.get("STUB_FAILS"):
+        raise DataError("no such file anywhere")
+    print(f"mirror is {mirror or os.environ.get('REPLIFED_MIRROR')}")
+    for id_ in ids:
+        kind = "original" if id_ == "mnist" else "surrogate"
+        record = {"id": id_, "form": "", "kind": kind, "stamp": "", "policy": policy, "files": []}
+        write_record(raw_dir, record)
+
+
+def parse_command(id_, raw_dir, out):
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text("stub")
+""",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a call of Snakemake printed, how it ended, and its processor time.
+
+    The clock on the wall would measure what else the machine does.
+    """
+
+    status: int
+    text: str
+    seconds: float
+
+    @property
+    def jobs(self) -> set[str]:
+        """Messages of the jobs that ran or would run."""
+        return set(re.findall(r"^Job \d+: (.*)$", self.text, flags=re.MULTILINE))
+
+    @property
+    def last_line(self) -> str:
+        return self.text.strip().splitlines()[-1]
+
+
+def _processor_seconds() -> float:
+    """Return what this process's finished children have used so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A working copy of the repository."""
+
+    folder: Path
+
+    def snakemake(self, *words: str, env: dict[str, str] | None = None) -> Result:
+        surroundings = {key: value for key, value in os.environ.items() if key != "REPLIFED_MIRROR"}
+        start = _processor_seconds()
+        done = subprocess.run(
+            [sys.executable, "-m", "snakemake", *words],
+            cwd=self.folder,
+            env={**surroundings, **(env or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return Result(done.returncode, done.stdout, _processor_seconds() - start)
+
+    def planned(self, *words: str) -> set[str]:
+        """Return the messages of the jobs that `all` would run now."""
+        result = self.snakemake("all", "--dry-run", "--cores", "1", *words)
+        assert result.status == 0, result.text
+        return result.jobs
+
+    @contextlib.contextmanager
+    def edited(self, name: str, text: str = "\n# an edit\n"):
+        """Append `text` to a file for a while."""
+        file = self.folder / name
+        before, times = file.read_bytes(), file.stat()
+        file.write_bytes(before + text.encode())
+        try:
+            yield
+        finally:
+            file.write_bytes(before)
+            os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def copy_repository(folder: Path) -> Copy:
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        else:
+            shutil.copy2(source, folder / name)
+    for name, text in STUBS.items():
+        with (folder / "src/replifed" / name).open("a") as file:
+            file.write(text)
+    return Copy(folder)
+
+
+@pytest.fixture(scope="session")
+def fresh(tmp_path_factory) -> Copy:
+    """A copy in which nothing has run."""
+    return copy_repository(tmp_path_factory.mktemp("fresh"))
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory) -> Copy:
+    """A copy in which `all` has run."""
+    copy = copy_repository(tmp_path_factory.mktemp("built"))
+    result = copy.snakemake("all", "--cores", "2")
+    assert result.status == 0, result.text
+    (copy.folder / "first_run.txt").write_text(result.text)
+    return copy

@@ -1,0 +1,357 @@
+"""The real Snakefile: its targets, its refusals, and what reruns what."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import ROOT, Copy
+
+from replifed import config, provenance
+from replifed.algorithms import registry
+
+METHODS = ("fedht", "fediterht", "distributed_iht", "fedavg")
+TUNED = ("simulation1", "simulation2", "e2006", "rcv1", "mnist")
+RULES = sorted((ROOT / "workflow/rules").glob("*.smk"))
+
+
+def runs(*methods, on=TUNED):
+    return {f"fedht: run {method} on {name}" for method in methods for name in on}
+
+
+def tunings(*methods, on=TUNED):
+    return {f"fedht: tune {method} on {name}" for method in methods for name in on}
+
+
+def drawn(*names):
+    return {f"fedht: draw {name}" for name in names}
+
+
+CLOSING = {"fedht: measure the claims", "collect the claims of all papers", "write the report"}
+
+
+# --- Shape ---
+
+
+def test_the_public_targets(fresh):
+    result = fresh.snakemake("--list-target-rules", "--quiet")
+    found = {line for line in result.text.splitlines() if re.fullmatch(r"[a-z0-9_]+", line)}
+    assert found == {"all", "data", "claims", "report", "help", "fedht"}
+
+
+def test_a_dry_run_of_all_is_quick_and_complete(fresh):
+    result = fresh.snakemake("--dry-run", "--cores", "1")  # `all` is the default target
+    assert result.status == 0, result.text
+    assert result.seconds < 6
+    section = config.load(root=ROOT)["fedht"]
+    for name, artefact in config.artefacts(section).items():
+        word = "draw" if artefact["kind"] == "figure" else "write"
+        assert f"fedht: {word} {name}" in result.jobs
+    assert (
+        runs(*METHODS) | tunings(*METHODS) | runs("fedht", "fediterht", on=["planted"]) | CLOSING
+        <= result.jobs
+    )
+    assert not runs("fedavg", on=["planted"]) & result.jobs
+
+
+def test_a_single_artefact_needs_only_its_own_jobs(fresh):
+    result = fresh.snakemake("figures/fedht/rates.pdf", "--dry-run", "--cores", "1")
+    assert result.jobs == runs("fedht", "fediterht", on=["planted"]) | drawn("rates")
+
+
+def test_the_paper_alone_and_data_are_targets(fresh):
+    jobs = fresh.snakemake("fedht", "--dry-run", "--cores", "1").jobs
+    assert not jobs & CLOSING
+    assert drawn("fig1", "fig6") <= jobs
+    jobs = fresh.snakemake("data", "--dry-run", "--cores", "1").jobs
+    assert "w8a: fetch" in jobs
+    assert all(job.endswith((": fetch", ": parse and check")) for job in jobs)
+
+
+def test_the_tiny_scale_makes_two_artefacts_elsewhere(fresh):
+    result = fresh.snakemake("all", "--dry-run", "--cores", "1", "--configfile", "config/tiny.yaml")
+    assert {job for job in result.jobs if "draw" in job or "write table" in job} == drawn("fig1", "rates")
+    assert "figures/tiny/fedht/fig1.pdf" in result.text
+    assert "results/tiny/report.html" in result.text
+
+
+def test_lint_finds_nothing(fresh):
+    result = fresh.snakemake("--lint")
+    assert result.status == 0, result.text
+    assert "Lints for" not in result.text
+
+
+def test_snakefmt_changes_nothing():
+    words = [sys.executable, "-m", "snakefmt", "--check", "Snakefile", "workflow"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("file", RULES, ids=lambda file: file.stem)
+def test_every_rule_that_computes_states_what_it_uses(file):
+    for body in re.split(r"^rule ", file.read_text(), flags=re.MULTILINE)[1:]:
+        name = body.partition(":")[0]
+        assert not re.search(r"^    (run|script|notebook):", body, flags=re.MULTILINE), name
+        if "    shell:" not in body:
+            continue
+        for directive in ("log:", "conda:", "threads: 1", "resources:", "mem_mb=", "message:"):
+            assert f"    {directive}" in body, f"{name} lacks {directive}"
+        assert "    benchmark:" in body or name == "help", f"{name} lacks benchmark:"
+        assert "python -m replifed" in body, name
+
+
+@pytest.mark.parametrize("name", ["default", "slurm"])
+def test_the_profiles_resume_after_a_kill_and_show_logs(name):
+    profile = yaml.safe_load((ROOT / f"profiles/{name}/config.yaml").read_text())
+    assert profile["rerun-incomplete"] is True
+    assert profile["show-failed-logs"] is True
+    assert profile["keep-going"] is False
+
+
+def test_the_environments_name_the_same_packages():
+    project = (ROOT / "pyproject.toml").read_text().partition("[project.optional")[0]
+    wanted = dict(re.findall(r'^  "([a-z0-9-]+)([^"]*)",', project, flags=re.MULTILINE))
+    wanted.pop("snakemake")  # runs outside the jobs' environment
+    listed = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    found = dict(line.split(" ") for line in listed if not line.startswith("python "))
+    found["matplotlib"] = found.pop("matplotlib-base")
+    assert found == wanted
+    lock = (ROOT / "requirements.lock").read_text()
+    assert not {name for name in wanted if not re.search(rf"^{name}==.* \\$", lock, flags=re.MULTILINE)}
+
+
+# --- Refusals ---
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--config", "polcy=real"], 'polcy: unknown key with value "real"'),
+        (["--config", "papers=[fedth]"], "papers: unknown paper 'fedth'; did you mean 'fedht'?"),
+        (
+            ["--config", "fedht={experiments: {mnist: {bach: 50}}}"],
+            "fedht.experiments.mnist.bach: unknown key with value 50; did you mean 'batch'?",
+        ),
+    ],
+)
+def test_a_wrong_key_stops_before_any_job_with_one_line(fresh, words, line):
+    result = fresh.snakemake("all", "--cores", "1", *words)
+    assert result.status == 1
+    assert result.seconds < 3
+    assert result.last_line.startswith(f"replifed: error: {line}")
+    assert "Traceback" not in result.text
+    assert not result.jobs
+
+
+def test_a_partition_of_simulated_data_is_refused(fresh):
+    result = fresh.snakemake("results/fedht/simulation1/partition.npz", "--dry-run", "--cores", "1")
+    assert result.status == 1
+    assert "simulation1 of fedht simulates its data" in result.text
+
+
+def test_a_missing_source_file_is_named(fresh):
+    file = fresh.folder / "src/replifed/algorithms/fedavg.py"
+    text = file.read_text()
+    file.unlink()
+    try:
+        result = fresh.snakemake("all", "--dry-run", "--cores", "1")
+    finally:
+        file.write_text(text)
+    assert result.status == 1
+    assert "no module replifed.algorithms.fedavg" in result.text
+
+
+# --- Running ---
+
+
+def test_the_last_line_counts_data_sets_that_are_not_original(built):
+    text = (built.folder / "first_run.txt").read_text()
+    last = text.strip().splitlines()[-1]
+    assert last.startswith(
+        "2 of 3 data sets are not original: e2006_train (surrogate), rcv1_binary (surrogate)"
+    )
+    assert last.endswith("report: results/report.html")
+
+
+def test_memory_is_capped_below_what_the_machine_has(built):
+    import os
+
+    text = (built.folder / "first_run.txt").read_text()
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
+    cap = int(re.search(r"Provided resources: .*mem_mb\D+(\d+)", text).group(1))
+    assert 0.79 * total < cap < 0.81 * total
+
+
+def test_a_given_limit_of_memory_wins(fresh):
+    result = fresh.snakemake("data/raw/a9a.json", "--cores", "1", "--resources", "mem_mb=1234")
+    assert re.search(r"Provided resources: .*\b1234\b", result.text), result.text
+
+
+def test_every_job_left_a_log_and_a_benchmark(built):
+    for name in (
+        "fedht/mnist/fedht",
+        "fedht/mnist/partition",
+        "fedht/fig1",
+        "fedht/claims",
+        "data/mnist.fetch",
+    ):
+        assert (built.folder / f"logs/paper/{name}.log").is_file()
+        assert (built.folder / f"results/benchmarks/{name}.tsv").is_file()
+
+
+def test_a_second_all_does_nothing(built):
+    result = built.snakemake("all", "--cores", "2")
+    assert result.status == 0
+    assert not result.jobs
+    assert "Nothing to be done" in result.text
+    assert result.seconds < 8
+
+
+def test_help_lists_the_targets_each_time(built):
+    for _ in range(2):
+        text = built.snakemake("help", "--cores", "1").text
+        assert "figures/fedht/table2.md" in text
+        assert "table1 is not computed" in text
+
+
+def test_a_failing_job_shows_its_error_and_how_to_go_on(built):
+    words = ("data/raw/w8a.json", "--cores", "1", "--config", "data={policy: real}")
+    result = built.snakemake(*words, env={"STUB_FAILS": "1"})
+    assert result.status == 1
+    assert "replifed: error: no such file anywhere" in result.text
+    assert "snakemake --unlock" in result.last_line
+
+
+def test_the_mirror_reaches_the_jobs_but_reruns_nothing(built, tmp_path):
+    mirror = str(tmp_path / "it's a mirror")
+    words = ("--config", f'data={{mirror: "{mirror}"}}')
+    assert built.planned(*words) == set()
+    result = built.snakemake("data/raw/a9a.json", "--cores", "1", *words)
+    assert f"mirror is {mirror}" in result.text
+
+
+# --- What reruns what ---
+
+
+def test_touching_everything_reruns_nothing(built):
+    for file in built.folder.rglob("*"):
+        if file.is_file() and ".snakemake" not in file.parts:
+            file.touch()
+    assert built.planned() == set()
+
+
+def test_a_copy_elsewhere_with_new_times_reruns_nothing(built, tmp_path):
+    shutil.copytree(built.folder, tmp_path / "moved", copy_function=shutil.copyfile)
+    assert Copy(tmp_path / "moved").planned() == set()
+
+
+def test_another_scale_runs_everything_but_the_data(built):
+    jobs = built.planned("--configfile", "config/small.yaml")
+    assert runs(*METHODS) <= jobs
+    assert not {job for job in jobs if job.endswith((": fetch", ": parse and check"))}
+
+
+READERS_OF_ALL_METHODS = drawn("fig3", "fig3_full_batch", "fig6")
+
+# source files, and the jobs that an edit of them reruns
+EDITS = {
+    "method": (
+        ["algorithms/fedavg.py"],
+        runs("fedavg") | tunings("fedavg") | READERS_OF_ALL_METHODS | drawn("tuning") | CLOSING,
+    ),
+    "method that others build on": (
+        ["algorithms/fedht.py"],
+        runs("fedht", "distributed_iht")
+        | tunings("fedht", "distributed_iht")
+        | runs("fedht", on=["planted"])
+        | READERS_OF_ALL_METHODS
+        | drawn("fig1", "fig2", "tuning", "rates")
+        | CLOSING,
+    ),
+    "figure and claims": (["papers/fedht/fig1.py", "papers/fedht/claims.py"], drawn("fig1") | CLOSING),
+    "report": (["papers/report.py"], {"write the report"}),
+    "command line and registry": (["cli.py", "algorithms/registry.py"], set()),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_reruns_exactly_what_depends_on_it(built, name):
+    files, expected = EDITS[name]
+    with contextlib.ExitStack() as edits:
+        for file in files:
+            edits.enter_context(built.edited(f"src/replifed/{file}"))
+        assert built.planned() == expected
+
+
+@pytest.mark.parametrize("file", ["operators/hard_threshold.py", "problems/dense.py", "simulate.py"])
+def test_an_edit_of_shared_mathematics_reruns_the_methods_but_no_data(built, file):
+    with built.edited(f"src/replifed/{file}"):
+        jobs = built.planned()
+    assert runs(*METHODS[:3]) | tunings(*METHODS[:3]) <= jobs
+    assert not {job for job in jobs if job.endswith((": fetch", ": parse and check")) or "split" in job}
+    assert not drawn("fig4", "fig5", "partitions") & jobs
+
+
+# settings on the command line, and the jobs that they rerun
+SETTINGS = {
+    "rounds, drawing, list of methods": (
+        "fedht={experiments: {mnist: {rounds: 7}, planted: {methods: [fediterht, fedht]}}, "
+        "artefacts: {fig4: {settings: {rows: 7}}}}",
+        runs(*METHODS, on=["mnist"]) | drawn("fig4", "fig6") | CLOSING,
+    ),
+    "step grid": (
+        "fedht={experiments: {mnist: {tuning: {steps: [1, 2]}}}}",
+        runs(*METHODS, on=["mnist"]) | tunings(*METHODS, on=["mnist"]) | drawn("fig6", "tuning") | CLOSING,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_setting_reruns_exactly_what_uses_it(built, name):
+    setting, expected = SETTINGS[name]
+    assert built.planned("--config", setting) == expected
+
+
+def test_another_policy_fetches_again(built):
+    jobs = built.planned("--config", "data={policy: real}")
+    assert {"mnist: fetch", "rcv1_binary: fetch", "e2006_train: fetch"} <= jobs
+    assert not runs("fedht", on=["simulation1"]) & jobs
+
+
+# --- Dependencies of the real code ---
+
+
+@pytest.mark.parametrize("step", ["run", "tune", "artefact", "measure_claims"])
+def test_no_job_depends_on_methods_that_it_does_not_run(step):
+    files = {
+        file.relative_to(ROOT / "src").with_suffix("").as_posix().replace("/", ".")
+        for module in (
+            f"replifed.papers.jobs:{step}",
+            "replifed.papers.fedht.experiments",
+            "replifed.simulate",
+        )
+        for file in provenance.sources(module, ROOT / "src")
+    }
+    assert not files & {path.partition(":")[0] for path in registry.METHODS.values()}
+
+
+def test_a_partition_depends_on_no_method_problem_or_drawing():
+    folders = {file.parent.name for file in provenance.sources("replifed.partition.commands", ROOT / "src")}
+    assert "partition" in folders
+    assert not folders & {"algorithms", "problems", "operators", "papers", "plotting"}
+
+
+def test_every_artefact_has_its_module():
+    section = config.load(root=ROOT)["fedht"]
+    missing = [
+        name
+        for name in section["artefacts"]
+        if not Path(ROOT, f"src/replifed/papers/fedht/{name}.py").is_file()
+    ]
+    assert missing == []

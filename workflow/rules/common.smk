@@ -1,0 +1,372 @@
+"""Functions that the rules share. Which settings a job depends on is decided in `replifed.config`."""
+
+import atexit
+import functools
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.shell import shell
+
+# This file's own checkout provides the library, whatever else may be installed.
+REPOSITORY = Path(
+    str(workflow.current_basedir.get_path_or_uri(secret_free=True))
+).parent.parent
+sys.path.insert(0, str(REPOSITORY.joinpath("src")))
+
+from replifed import config as settings
+from replifed import provenance
+from replifed.algorithms.registry import METHODS
+from replifed.data.catalogue import CATALOGUE as DATASETS
+from replifed.errors import ReplifedError
+
+# As inputs, sources are given relative to the working folder, so that a moved checkout reruns nothing.
+SOURCE_ROOT = os.path.relpath(REPOSITORY.joinpath("src"))
+# It only says in which module a method is, and that module is a source by itself: a method more reruns nothing.
+REGISTRY = Path(SOURCE_ROOT, "replifed/algorithms/registry.py")
+TABLE_SUFFIXES = ("csv", "md", "tex")
+FIGURE_SUFFIXES = ("csv", "pdf", "png")
+
+
+# --- Configuration ---
+
+
+def stop(error):
+    """Stop while the workflow is read, with the message alone and no traceback."""
+    sys.exit("\n".join(f"replifed: error: {line}" for line in str(error).splitlines()))
+
+
+def refuse(text):
+    """Refuse a target."""
+    raise WorkflowError(text)
+
+
+def listed_papers():
+    try:
+        return settings.paper_names(config, settings.PAPER_FOLDER)
+    except ReplifedError as error:
+        stop(error)
+
+
+def check_config():
+    """Replace the merged configuration by the checked one, with defaults."""
+    given = settings.retyped(workflow.config_settings.config)
+    try:
+        checked = settings.validate(
+            settings.deep_merge(config, given),
+            REPOSITORY.joinpath(settings.SCHEMA_FOLDER),
+        )
+    except ReplifedError as error:
+        stop(error)
+    config.clear()
+    config.update(checked)
+
+
+def experiment_names():
+    return sorted(
+        {name for paper in config["papers"] for name in config[paper]["experiments"]}
+    )
+
+
+def one_of(names):
+    return "|".join(sorted(names))
+
+
+# --- Machine ---
+
+
+def prepare_shell():
+    """Give every job the same surroundings: this checkout's sources and one thread.
+
+    The mirror's folder travels this way too, and not as a parameter: where a file was copied from
+    changes no result, so it must rerun nothing.
+    """
+    exports = {
+        "PYTHONPATH": str(REPOSITORY.joinpath("src")),
+        "PYTHONHASHSEED": "0",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+    }
+    if config["data"]["mirror"]:
+        exports["REPLIFED_MIRROR"] = os.path.abspath(config["data"]["mirror"])
+    words = [f"{name}={shlex.quote(value)}" for name, value in exports.items()]
+    if not workflow.deployment_settings.deployment_method:
+        # Snakemake may have been called by its path, with another Python first in PATH.
+        words.append(f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH")
+    lines = f"set -euo pipefail; export {' '.join(words)}; "
+    shell.prefix(lines.replace("{", "{{").replace("}", "}}"))
+
+
+def cap_memory():
+    """Let jobs of this machine declare at most 80 % of its memory together; `--resources mem_mb=N` wins."""
+    given = {"mem", "mem_mb", "mem_mib"}.intersection(workflow.global_resources)
+    if workflow.local_exec and workflow.is_main_process and not given:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        workflow.register_resource("mem_mb", int(0.8 * total / 1e6))
+
+
+def memory(wildcards):
+    """Return the megabytes that a job on an experiment declares, from the size of its problem."""
+    experiment = config[wildcards.paper]["experiments"][wildcards.experiment]
+    if "dataset" in experiment:
+        return 4000
+    if experiment["problem"] == "planted":
+        return 2000
+    # The features of one repetition at one level, with room for the copies that an update makes.
+    numbers = experiment["clients"] * experiment["samples"] * experiment["features"]
+    width = 4 if experiment["dtype"] == "float32" else 8
+    return 1000 + round(3 * width * numbers / 1e6)
+
+
+# --- Files ---
+
+
+def in_data(path):
+    return f"{config['paths']['data']}/{path}"
+
+
+def in_results(path):
+    return f"{config['paths']['results']}/{path}"
+
+
+def in_figures(path):
+    return f"{config['paths']['figures']}/{path}"
+
+
+def in_logs(path):
+    return f"logs/{config['scale']}/{path}.log"
+
+
+def in_benchmarks(path):
+    return in_results(f"benchmarks/{path}.tsv")
+
+
+def parsed(dataset):
+    return in_data(f"parsed/{dataset}.npz")
+
+
+def files_of(paper, key):
+    """Return the files that a key such as ``run:mnist/fedht`` stands for."""
+    kind, _, name = key.partition(":")
+    if kind == "data":
+        return [parsed(config[paper]["experiments"][name]["dataset"])]
+    patterns = {
+        "run": ["{}/{}.parquet"],
+        "tuned": ["{}/{}.tuned.json"],
+        "partition": ["{}/{}/partition.npz", "{}/{}/partition.csv"],
+    }[kind]
+    return [in_results(pattern.format(paper, name)) for pattern in patterns]
+
+
+def keyed_flag(paper, keys):
+    """Return ``--inputs KEY=FILE ...``."""
+    pairs = [f"{key}={file}" for key in keys for file in files_of(paper, key)]
+    return " ".join(["--inputs", *map(shlex.quote, pairs)])
+
+
+@functools.cache
+def sources_of(*modules):
+    """Return the source files of modules; one that does not exist stops the workflow."""
+    try:
+        found = {
+            file
+            for module in modules
+            for file in provenance.sources(module, SOURCE_ROOT)
+        }
+    except ReplifedError as error:
+        refuse(str(error))
+    return sorted(str(file) for file in found if file != REGISTRY)
+
+
+# --- Experiments ---
+
+
+def experiment_of(wildcards):
+    experiment = config[wildcards.paper]["experiments"].get(wildcards.experiment)
+    if experiment is None:
+        refuse(f"paper {wildcards.paper} has no experiment {wildcards.experiment}")
+    return experiment
+
+
+def step_settings(step):
+    """Return the function that gives a rule its settings as JSON."""
+
+    def of(wildcards):
+        experiment_of(wildcards)
+        return provenance.canonical_json(
+            settings.settings_for(step, config[wildcards.paper], wildcards.experiment)
+        )
+
+    return of
+
+
+def dataset_files(wildcards):
+    """Return the files of an experiment's problem: parsed data and partition, or none for simulations."""
+    experiment = experiment_of(wildcards)
+    if "dataset" not in experiment:
+        return {}
+    return {
+        "data": parsed(experiment["dataset"]),
+        "partition": in_results(
+            f"{wildcards.paper}/{wildcards.experiment}/partition.npz"
+        ),
+    }
+
+
+def partition_inputs(wildcards):
+    experiment = experiment_of(wildcards)
+    if "dataset" not in experiment:
+        refuse(
+            f"experiment {wildcards.experiment} of {wildcards.paper} simulates its data: it has no partition"
+        )
+    return {
+        "data": parsed(experiment["dataset"]),
+        "source": sources_of("replifed.partition.commands"),
+    }
+
+
+def job_sources(step, wildcards):
+    """Return the sources of a step, of the paper's experiments, and of the one method that a job runs."""
+    return sources_of(
+        f"replifed.papers.jobs:{step}",
+        f"replifed.papers.{wildcards.paper}.experiments",
+        METHODS[wildcards.method].partition(":")[0],
+    )
+
+
+def tune_inputs(wildcards):
+    return {**dataset_files(wildcards), "source": job_sources("tune", wildcards)}
+
+
+def run_inputs(wildcards):
+    return {**run_files(wildcards), "source": job_sources("run", wildcards)}
+
+
+def run_files(wildcards):
+    """Return the files that a run reads: those of its problem and its method's tuned step, if any."""
+    files = dataset_files(wildcards)
+    if "tuning" in experiment_of(wildcards):
+        files["tuned"] = in_results(
+            "{paper}/{experiment}/{method}.tuned.json".format(**wildcards)
+        )
+    return files
+
+
+def flags(files):
+    """Return ``--name FILE ...``."""
+    return " ".join(f"--{name} {shlex.quote(file)}" for name, file in files.items())
+
+
+# --- Artefacts, claims, targets ---
+
+
+def artefact_names(paper, kind):
+    return [
+        name
+        for name, value in settings.artefacts(config[paper]).items()
+        if value["kind"] == kind
+    ]
+
+
+def names_of_kind(kind):
+    names = {name for paper in config["papers"] for name in artefact_names(paper, kind)}
+    # No name at all must match nothing; an empty pattern would match everything.
+    return one_of(names) or "(?!)"
+
+
+def artefact_of(wildcards):
+    artefact = settings.artefacts(config[wildcards.paper]).get(wildcards.artefact)
+    if artefact is None:
+        refuse(f"paper {wildcards.paper} has no artefact {wildcards.artefact}")
+    return artefact
+
+
+def artefact_inputs(wildcards):
+    keys = settings.artefact_keys(artefact_of(wildcards))
+    return {
+        "files": [file for key in keys for file in files_of(wildcards.paper, key)],
+        "source": sources_of(
+            "replifed.papers.jobs:artefact",
+            f"replifed.papers.{wildcards.paper}.{wildcards.artefact}",
+        ),
+    }
+
+
+def artefact_settings(wildcards):
+    artefact_of(wildcards)
+    return provenance.canonical_json(
+        settings.settings_for("artefact", config[wildcards.paper], wildcards.artefact)
+    )
+
+
+def artefact_flags(wildcards):
+    return keyed_flag(wildcards.paper, settings.artefact_keys(artefact_of(wildcards)))
+
+
+def claims_inputs(wildcards):
+    keys = settings.claim_keys(config[wildcards.paper])
+    return {
+        "files": [file for key in keys for file in files_of(wildcards.paper, key)],
+        "source": sources_of(
+            "replifed.papers.jobs:measure_claims",
+            f"replifed.papers.{wildcards.paper}.claims",
+        ),
+    }
+
+
+def claims_settings(wildcards):
+    return provenance.canonical_json(
+        settings.settings_for("claims", config[wildcards.paper])
+    )
+
+
+def claims_flags(wildcards):
+    return keyed_flag(wildcards.paper, settings.claim_keys(config[wildcards.paper]))
+
+
+def artefact_files(paper):
+    """Return every file of every artefact of a paper."""
+    files = []
+    for name, artefact in settings.artefacts(config[paper]).items():
+        suffixes = FIGURE_SUFFIXES if artefact["kind"] == "figure" else TABLE_SUFFIXES
+        files += [in_figures(f"{paper}/{name}.{suffix}") for suffix in suffixes]
+    return files
+
+
+def all_artefact_files():
+    return [file for paper in config["papers"] for file in artefact_files(paper)]
+
+
+def configfile_flags():
+    """Return the user's own configuration files as flags of the command line."""
+    return " ".join(
+        f"--configfile {shlex.quote(os.path.relpath(file))}"
+        for file in workflow.overwrite_configfiles
+    )
+
+
+# --- Last lines ---
+
+
+def closing_line():
+    """Say how many of the data sets in use are not the papers' own, and where the report is."""
+    from replifed.data.commands import not_original, status_rows
+
+    used = settings.used_datasets(config)
+    known = [name for name in used if Path(in_data(f"raw/{name}.json")).is_file()]
+    lines = [not_original(status_rows(in_data("raw"), known))] if known else []
+    page = Path(in_results("report.html"))
+    if page.is_file():
+        lines.append(f"report: {page}")
+    return "; ".join(lines)
+
+
+def resume_line():
+    return (
+        "Something failed; what was finished is kept. Correct the cause shown above and give the same command "
+        "again, e.g. `snakemake --cores 2 all`. If Snakemake says that the folder is locked although none runs, "
+        "first `snakemake --unlock`."
+    )

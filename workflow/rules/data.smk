@@ -1,0 +1,49 @@
+# The raw files lie beside their record, in <data>/raw/<dataset>/, and are not outputs: a record
+# that is made again must not throw downloaded files away.
+rule fetch:
+    input:
+        source=sources_of("replifed.data.fetch"),
+    output:
+        in_data("raw/{dataset}.json"),
+    log:
+        in_logs("data/{dataset}.fetch"),
+    benchmark:
+        in_benchmarks("data/{dataset}.fetch")
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=500,
+    params:
+        folder=lambda wildcards, output: os.path.dirname(output[0]),
+        policy=config["data"]["policy"],
+        substitutes="--substitutes" if config["data"]["substitutes"] else "",
+    message:
+        "{wildcards.dataset}: fetch"
+    shell:
+        "python -m replifed data fetch {wildcards.dataset} --raw-dir {params.folder:q}"
+        " --policy {params.policy} {params.substitutes} 2>&1 | tee {log:q} >&2"
+
+
+rule parse:
+    input:
+        record=in_data("raw/{dataset}.json"),
+        source=sources_of("replifed.data.parse"),
+    output:
+        parsed("{dataset}"),
+    log:
+        in_logs("data/{dataset}.parse"),
+    benchmark:
+        in_benchmarks("data/{dataset}.parse")
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=3000,
+    params:
+        folder=lambda wildcards, input: os.path.dirname(input.record),
+    message:
+        "{wildcards.dataset}: parse and check"
+    shell:
+        "python -m replifed data parse {wildcards.dataset} --raw-dir {params.folder:q}"
+        " --out {output:q} > {log:q} 2>&1"

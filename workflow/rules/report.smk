@@ -1,0 +1,24 @@
+rule report:
+    input:
+        claims=in_results("claims.csv"),
+        artefacts=all_artefact_files(),
+        source=sources_of("replifed.papers.report"),
+    output:
+        in_results("report.html"),
+    log:
+        in_logs("report"),
+    benchmark:
+        in_benchmarks("report")
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        figures=lambda wildcards: config["paths"]["figures"],
+        scale=config["scale"],
+    message:
+        "write the report"
+    shell:
+        "python -m replifed report --claims {input.claims:q} --figures-dir {params.figures:q}"
+        " --scale {params.scale} --out {output:q} > {log:q} 2>&1"

@@ -1,0 +1,31 @@
+# The names that users ask for, besides `all`. They are a public interface, like the paths of the artefacts.
+# Each paper's artefacts, under the paper's name.
+for name in config["papers"]:
+
+    rule:
+        name:
+            name
+        input:
+            artefact_files(name),
+
+
+rule data:
+    input:
+        [parsed(dataset) for dataset in DATASETS],
+
+
+# Snakemake counts a log as a product: left in place, it would make a second `help` do nothing.
+rule help:
+    log:
+        in_logs("help"),
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=200,
+    params:
+        configfiles=lambda wildcards: configfile_flags(),
+    message:
+        "targets"
+    shell:
+        "python -m replifed list artefacts {params.configfiles} 2>&1 | tee {log:q}; rm {log:q}"

@@ -1,0 +1,22 @@
+rule tune:
+    input:
+        unpack(tune_inputs),
+    output:
+        in_results("{paper}/{experiment}/{method}.tuned.json"),
+    log:
+        in_logs("{paper}/{experiment}/{method}.tuned"),
+    benchmark:
+        in_benchmarks("{paper}/{experiment}/{method}.tuned")
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=memory,
+    params:
+        settings=step_settings("tune"),
+        files=lambda wildcards: flags(dataset_files(wildcards)),
+    message:
+        "{wildcards.paper}: tune {wildcards.method} on {wildcards.experiment}"
+    shell:
+        "python -m replifed tune {wildcards.paper} {wildcards.experiment} {wildcards.method}"
+        " --settings {params.settings:q} {params.files} --out {output:q} > {log:q} 2>&1"
