@@ -206,7 +206,25 @@ def _add_claims(commands: Any) -> None:
         "--verdict", help="only this verdict: reproduced, deviates, inconclusive or unchecked"
     )
     _add_configfile(claims)
-    parts = claims.add_subparsers(title="steps that the workflow calls", metavar="COMMAND")
+    parts = claims.add_subparsers(title="references, and steps that the workflow calls", metavar="COMMAND")
+
+    check = _add(
+        parts,
+        "check",
+        _claims_check,
+        "Compare what was measured with reference numbers; exits with status 1 if something moved.",
+        "replifed claims check --golden tests/golden/small.csv --file results/small/claims.csv",
+    )
+    accept = _add(
+        parts,
+        "accept",
+        _claims_accept,
+        "Make what was measured the reference, printing old, new and difference.",
+        "replifed claims accept --golden tests/golden/small.csv --file results/small/claims.csv",
+    )
+    for part in (check, accept):
+        part.add_argument("--golden", type=Path, required=True, metavar="FILE", help="the reference")
+        part.add_argument("--file", type=Path, required=True, metavar="FILE", help="the measured claims")
 
     measure = _add(
         parts,
@@ -289,6 +307,7 @@ def _add_report(commands: Any) -> None:
         "replifed report --claims results/claims.csv --figures-dir figures --scale paper --out report.html",
     )
     parser.add_argument("--claims", type=Path, required=True, metavar="FILE")
+    _add_settings(parser, required=False)
     parser.add_argument("--figures-dir", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--scale", required=True)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
@@ -552,6 +571,23 @@ def _claims_measure(arguments: argparse.Namespace) -> None:
     )
 
 
+def _claims_check(arguments: argparse.Namespace) -> int:
+    from replifed.papers import golden
+
+    compared, faults = golden.compare(arguments.file, arguments.golden)
+    if not compared:
+        raise ReplifedError(f"{arguments.golden} has no reference for any claim in {arguments.file}")
+    print("\n".join([*faults, f"{compared} claims compared with {arguments.golden}, {len(faults)} moved"]))
+    return 1 if faults else 0
+
+
+def _claims_accept(arguments: argparse.Namespace) -> None:
+    from replifed.papers import golden
+
+    moved = golden.accept(arguments.file, arguments.golden)
+    print("\n".join([*moved, f"{len(moved)} references moved in {arguments.golden}"]))
+
+
 def _claims_collect(arguments: argparse.Namespace) -> None:
     from replifed.papers import verdicts
 
@@ -606,7 +642,9 @@ def _artefact(arguments: argparse.Namespace) -> None:
 def _report(arguments: argparse.Namespace) -> None:
     from replifed.papers import report
 
-    report.build(arguments.claims, arguments.figures_dir, arguments.scale, arguments.out)
+    report.build(
+        arguments.claims, arguments.figures_dir, arguments.scale, arguments.out, config=arguments.settings
+    )
 
 
 # --- Helpers -------------------------------------------------------------------------------------

@@ -563,6 +563,10 @@ def used_datasets(config: Mapping[str, Any]) -> list[str]:
     return sorted(used)
 
 
+# Settings of reported runs that tuning has no use for.
+_REPORTED_ONLY = ("replicates", "full_batch_replicates", "rounds", "full_batch_rounds", "record_every")
+
+
 def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
     """Return the settings that a job depends on and no others, so that only real changes rerun it.
 
@@ -607,7 +611,7 @@ def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = 
     if step == "tune":
         if tuning is None:
             raise ConfigError(f"experiment {name} has no section `tuning`, so nothing can be tuned")
-        for key in ("replicates", "full_batch_replicates", "rounds", "record_every", "methods"):
+        for key in (*_REPORTED_ONLY, "methods"):
             experiment.pop(key, None)
         return {**seed, **experiment, "tuning": tuning}
     if step == "run":

@@ -302,6 +302,16 @@ def artefact_settings(wildcards):
     )
 
 
+def report_settings():
+    """What the report shows beside claims and pictures: the artefacts in order, and those not computed."""
+    keys = ("artefacts", "not_computed", "only")
+    papers = {
+        name: {key: config[name][key] for key in keys if key in config[name]}
+        for name in config["papers"]
+    }
+    return provenance.canonical_json({"papers": config["papers"], **papers})
+
+
 def artefact_flags(wildcards):
     return keyed_flag(wildcards.paper, settings.artefact_keys(artefact_of(wildcards)))
 

@@ -17,8 +17,9 @@ rule report:
     params:
         figures=lambda wildcards: config["paths"]["figures"],
         scale=config["scale"],
+        settings=report_settings(),
     message:
         "write the report"
     shell:
         "python -m replifed report --claims {input.claims:q} --figures-dir {params.figures:q}"
-        " --scale {params.scale} --out {output:q} > {log:q} 2>&1"
+        " --scale {params.scale} --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"

@@ -1,0 +1,301 @@
+"""What the paper runs: which method, on which data, with which settings.
+
+Readings of "the step size" stand side by side. In `own`, as the text says, each method takes its own
+best step, and the best number of local steps K at that. In `common`, all methods take one step that
+local gradient steps of every client tolerate, a fixed fraction of 1/l with l the clients' largest
+smoothness constant, and the largest K. In `equal`, all levels of heterogeneity take the common step of
+the last one, so that Figure 2 compares levels at one step.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from replifed.algorithms.hard_thresholding import fedht_rate, fediterht_rate
+from replifed.algorithms.registry import method_class
+from replifed.papers.fedht.simulations import planted, simulation
+from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import loss_named
+from replifed.problems.sparse import SparseLinearModel
+from replifed.randomness import Streams
+from replifed.simulate import nonzeros, objective, simulate
+from replifed.tune import tune_step
+
+Progress = Callable[[str, int, int], None]
+"""Called with (what is running, done, in all)."""
+
+# Methods of Figure 2.
+COMPARED_OVER_LEVELS = ("fedht", "fediterht")
+
+METRICS = {"objective": objective, "nonzeros": nonzeros}
+
+
+class Setting(NamedTuple):
+    """One curve of one method.
+
+    Attributes
+    ----------
+    level : name of the heterogeneity level, "" for real data
+    reading : "own", "common" or "equal"
+    local_steps : K
+    step : gamma
+    batch : minibatch size; None for all samples
+    tuned : whether K is the one that the reading prescribes (Figures 2, 3, 6), not one of Figure 1's sweep
+    """
+
+    level: str
+    reading: str
+    local_steps: int
+    step: float
+    batch: int | None
+    tuned: bool
+
+
+def levels(settings: dict) -> list[str]:
+    """Names of the heterogeneity levels, "alpha,beta"; one nameless level for real data."""
+    return [f"{alpha},{beta}" for alpha, beta in settings.get("levels", [])] or [""]
+
+
+def drawn_levels(method: str, settings: dict) -> list[str]:
+    """The levels at which `method` is drawn: all in Figure 2, the first and the last in Figure 3."""
+    named = levels(settings)
+    return named if method in COMPARED_OVER_LEVELS else list(dict.fromkeys([named[0], named[-1]]))
+
+
+def sweep(method: str, settings: dict) -> list[int]:
+    """The numbers of local steps K that are searched for `method`; the reference takes the largest."""
+    if method == "distributed_iht":
+        return [1]
+    return [max(settings["local_steps"])] if method == "fedavg" else list(settings["local_steps"])
+
+
+def algorithm(method: str, settings: dict, local_steps: int, step: NDArray, batch: int | None, **more: Any):
+    """Build `method` with the experiment's settings."""
+    chosen: dict[str, Any] = {"step": step, "batch": batch, **more}
+    if method != "distributed_iht":
+        chosen["local_steps"] = local_steps
+    if method != "fedavg":
+        chosen["sparsity"] = settings["sparsity"]
+    return method_class(method)(**chosen)
+
+
+def problem(settings: dict, level: str, replicate: int, table: Any = None, partition: Any = None):
+    """The federated problem of one replicate.
+
+    Parameters
+    ----------
+    settings : dict
+        The experiment's.
+    level : str
+        Heterogeneity level of a simulation.
+    replicate : int
+    table, partition : Table and Partition, for real data
+    """
+    if settings["problem"] == "simulation":
+        alpha, beta = map(float, level.split(","))
+        return simulation(settings, (alpha, beta), replicate)
+    client = partition.clients[replicate]
+    if settings["loss"] != "softmax":
+        return SparseLinearModel(table.X, table.y.astype(float), loss_named(settings["loss"]), client)
+    return _images(table, client, np.dtype(settings.get("dtype", "float64")))
+
+
+def _images(table: Any, client: NDArray, dtype: np.dtype) -> DenseLinearModel:
+    """Softmax regression on pixels in [0, 1], stacked by client."""
+    sizes = np.bincount(client)
+    order = np.argsort(client, kind="stable")
+    position = np.arange(len(client)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    X = np.zeros((1, len(sizes), sizes.max(), table.X.shape[1]), dtype=dtype)
+    y = np.zeros(X.shape[:3], dtype=np.int64)
+    X[0, client[order], position] = table.X[order]
+    X /= 255
+    y[0, client[order], position] = table.y[order]
+    return DenseLinearModel(X, y, loss_named("softmax", int(table.y.max()) + 1), sizes=sizes[None])
+
+
+def tune(
+    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Search the step for every level and K, and choose K.
+
+    Returns
+    -------
+    dict
+        levels -> {local_steps: the best K, by_local_steps: {K: {step, score, steps, scores}}}; a score
+        is the objective after the search's rounds, None for a run that diverged. With each level comes
+        the common step and the smoothness constant that it is a fraction of.
+    """
+    search = settings["tuning"]
+    found: dict[str, Any] = {}
+    common: dict[str, dict[str, float]] = {}
+    jobs = list(itertools.product(drawn_levels(method, settings), sweep(method, settings)))
+    for done, (level, K) in enumerate(jobs):
+        if progress is not None:
+            progress(f"tuning {method} {level} K={K}", done, len(jobs))
+        if sweep(method, settings)[0] == K:
+            problems = [(r, problem(settings, level, r, table, partition)) for r in search["replicates"]]
+            if level:  # real data keep to the text's reading
+                common[level] = _common_step([data for _, data in problems], search["common_fraction"])
+        outcome = tune_step(
+            lambda step, K=K: algorithm(method, settings, K, step, settings["batch"]),
+            problems,
+            settings["seed"],
+            search["rounds"],
+            search["steps"],
+            search["refine"],
+        )
+        scores = [score if np.isfinite(score) else None for score in outcome.scores]
+        found.setdefault(level, {})[str(K)] = {
+            "step": outcome.best,
+            "score": scores[outcome.steps.index(outcome.best)],
+            "steps": list(outcome.steps),
+            "scores": scores,
+        }
+    return {
+        "method": method,
+        "levels": {
+            level: {
+                "local_steps": int(min(by_k, key=lambda K: (by_k[K]["score"], int(K)))),
+                "by_local_steps": by_k,
+                **common.get(level, {}),
+            }
+            for level, by_k in found.items()
+        },
+    }
+
+
+def _common_step(problems: list, fraction: float) -> dict[str, float]:
+    """The step that every client's local gradient steps tolerate, to one significant digit."""
+    smoothness = max(float(data.smoothness().max()) for data in problems)
+    return {"smoothness": smoothness, "common_step": float(f"{fraction / smoothness:.0e}")}
+
+
+def plan(method: str, settings: dict, tuned: dict) -> Iterator[Setting]:
+    """List the curves of `method`, given the outcome of its `tune`."""
+    named = drawn_levels(method, settings)
+    for number, level in enumerate(named):
+        found = tuned["levels"][level]
+        by_k, best, batch = found["by_local_steps"], found["local_steps"], settings["batch"]
+        largest = max(map(int, by_k))
+        # Figure 1 draws every K, on the first level alone.
+        every = sweep(method, settings) if number == 0 and level else []
+        for K in sorted({best, *every}):
+            yield Setting(level, "own", K, by_k[str(K)]["step"], batch, best == K)
+        if level and number in (0, len(named) - 1):  # Figures 1 and 3; Figure 6 keeps to the text
+            for K in sorted({largest, *every}):
+                yield Setting(level, "common", K, found["common_step"], batch, largest == K)
+        if method in COMPARED_OVER_LEVELS and level != named[-1]:
+            yield Setting(level, "equal", largest, tuned["levels"][named[-1]]["common_step"], batch, True)
+        if number == 0 and settings["full_batch_replicates"]:
+            yield Setting(level, "own", best, by_k[str(best)]["step"], None, True)
+            yield Setting(level, "common", largest, found["common_step"], None, True)
+
+
+def run(
+    method: str,
+    settings: dict,
+    tuned: dict,
+    table: Any,
+    partition: Any,
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """Run all curves and seeds of `method`; curves that differ in the step alone run side by side."""
+    if settings["problem"] == "planted":
+        return _run_planted(method, settings, progress)
+    curves = sorted(plan(method, settings, tuned), key=_batched)
+    groups = [list(group) for _, group in itertools.groupby(curves, key=_batched)]
+    frames = []
+    named = drawn_levels(method, settings)
+    everyone = dict.fromkeys([*settings["replicates"], *settings["full_batch_replicates"]])
+    for number, (level, replicate) in enumerate(itertools.product(named, everyone)):
+        if progress is not None:
+            progress(f"{method} {level} seed {replicate}", number, len(named) * len(everyone))
+        data = problem(settings, level, replicate, table, partition)
+        for group in groups:
+            reported = "replicates" if group[0].batch is not None else "full_batch_replicates"
+            if group[0].level != level or replicate not in settings[reported]:
+                continue
+            steps = np.array([curve.step for curve in group])
+            history = simulate(
+                algorithm(method, settings, group[0].local_steps, steps, group[0].batch),
+                data,
+                Streams(settings["seed"], (replicate,) * len(group)),
+                settings["rounds" if group[0].batch is not None else "full_batch_rounds"],
+                metrics=METRICS,
+                record_every=settings["record_every"],
+            )
+            frames.append(
+                history.frame(
+                    method=method,
+                    level=level,
+                    reading=[curve.reading for curve in group],
+                    local_steps=group[0].local_steps,
+                    batch="full" if group[0].batch is None else str(group[0].batch),
+                    step=steps,
+                    tuned=[curve.tuned for curve in group],
+                    replicate=replicate,
+                )
+            )
+    frame = pd.concat(frames, ignore_index=True)
+    if method in COMPARED_OVER_LEVELS and len(named) > 1:
+        # At the last level the common step of that level is the equal one of all.
+        last = frame[(frame["level"] == named[-1]) & (frame["reading"] == "common") & frame["tuned"]]
+        frame = pd.concat([frame, last.assign(reading="equal")], ignore_index=True)
+    return frame
+
+
+def _batched(curve: Setting) -> tuple:
+    """Curves with equal keys are rows of one simulation."""
+    return curve.level, curve.local_steps, curve.batch or 0
+
+
+def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.DataFrame:
+    """Run `method` as its theorem prescribes: step 1/(6 l), batches growing as 1/theta^t, capped at m."""
+    kappa, tau, tau_star = settings["condition"], settings["sparsity"], settings["planted"]
+    rate = {"fedht": fedht_rate, "fediterht": fediterht_rate}[method]
+    frames = []
+    for number, replicate in enumerate(settings["replicates"]):
+        if progress is not None:
+            progress(f"{method} planted seed {replicate}", number, len(settings["replicates"]))
+        data, x_star = planted(settings, replicate)
+
+        def error(problem: Any, seen: dict[str, NDArray], x_star: NDArray = x_star) -> NDArray:
+            return ((seen["server"] - x_star) ** 2).sum(axis=-1)
+
+        for K in settings["local_steps"]:
+            theta = rate(kappa, tau, tau_star, K).theta
+            step = 1.0 / (6.0 * kappa)  # l = kappa by construction
+            history = simulate(
+                algorithm(
+                    method,
+                    settings,
+                    K,
+                    np.array([step]),
+                    settings["first_batch"],
+                    batch_decay=min(theta, 1.0),
+                ),
+                data,
+                Streams(settings["seed"], (replicate,)),
+                settings["rounds"],
+                metrics={**METRICS, "error": error},
+                record_every=settings["record_every"],
+            )
+            frames.append(
+                history.frame(
+                    method=method,
+                    level="",
+                    reading="theory",
+                    local_steps=K,
+                    batch="growing",
+                    step=step,
+                    tuned=True,
+                    replicate=replicate,
+                )
+            )
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,199 @@
+"""What the paper states as formulas, checked as formulas."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from replifed.algorithms.hard_thresholding import alpha, fedht_rate, fediterht_rate
+from replifed.operators.hard_threshold import hard_threshold
+from replifed.papers.fedht.comparisons import Measure, planted_errors
+from replifed.papers.verdicts import Measured, NotMeasurableError
+from replifed.randomness import generator
+
+RATES = {"fedht": fedht_rate, "fediterht": fediterht_rate}
+LOCAL_STEPS = (3, 5, 8, 10)
+KAPPAS = (1.0, 1.05, 2.0, 10.0, 100.0)
+
+# tau of the experiments, N of their clients and d of their models, in order: the simulations, E2006-tfidf,
+# RCV1, MNIST.
+EXPERIMENTS = {
+    "simulations": (200, 100, 1000),
+    "E2006-tfidf": (200, 100, 150_360),
+    "RCV1": (200, 100, 47_236),
+    "MNIST": (500, 100, 7840),
+}
+
+# The planted problem's settings in the paper-scale configuration, for inputs that do not carry their own.
+_PLANTED = {"condition": 1.05, "sparsity": 9600, "planted": 1}
+
+
+def lemma1(_: Any) -> Measured:
+    """|H_tau(x) - x*|^2 <= (1 + alpha) |x - x*|^2 on random vectors, near the worst ones among them."""
+    rng = generator(0, 0, None, "lemma 1")
+    holds = []
+    for d, tau_star, extra in itertools.product((5, 50, 400), (1, 3), (1, 2, 8, 40)):
+        tau = tau_star + extra
+        if tau >= d:
+            continue
+        x_star = np.zeros((200, d))
+        x_star[:, :tau_star] = rng.standard_normal((200, tau_star)) * 10 ** rng.uniform(-2, 2, (200, 1))
+        x = x_star + rng.standard_normal((200, d)) * 10 ** rng.uniform(-2, 2, (200, 1))
+        # The worst case: tau equal entries off the support push out an entry of x* that is hardly smaller.
+        x[:50] = 0.0
+        x[:50, :tau_star] = x_star[:50, :tau_star] * 0.5
+        peak = np.abs(x[:50, :tau_star]).max(axis=1, keepdims=True)
+        x[:50, tau_star : tau_star + tau] = peak * 1.0001
+        left = ((hard_threshold(x, tau) - x_star) ** 2).sum(axis=1)
+        right = (1 + alpha(tau, tau_star)) * ((x - x_star) ** 2).sum(axis=1)
+        holds.append(left <= right * (1 + 1e-12))
+    holds = np.concatenate(holds)
+    return Measured(holds, seeds=0, note=f"{np.count_nonzero(~holds)} violations in {len(holds)} cases")
+
+
+def rates_below_one(method: str) -> Measure:
+    """0 < theta < 1 wherever tau is as large as the theorem asks."""
+
+    def measure(_: Any) -> Measured:
+        holds = []
+        for kappa, tau_star, K in itertools.product(KAPPAS, (1, 10, 100), LOCAL_STEPS):
+            least = RATES[method](kappa, 2, 1, K).least_sparsity * tau_star
+            for tau in (math.ceil(least), 4 * math.ceil(least)):
+                holds.append(0 < RATES[method](kappa, tau, tau_star, K).theta < 1)
+        return Measured(np.array(holds), seeds=0)
+
+    return measure
+
+
+def rates_fall_with_k(method: str) -> Measure:
+    """theta falls as K grows."""
+
+    def measure(_: Any) -> Measured:
+        holds = []
+        for kappa, tau in itertools.product(KAPPAS, (200, 10_000)):
+            thetas = [RATES[method](kappa, tau, 1, K).theta for K in LOCAL_STEPS]
+            holds.extend(later < sooner for sooner, later in itertools.pairwise(thetas))
+        return Measured(np.array(holds), seeds=0)
+
+    return measure
+
+
+def iterative_falls_faster(_: Any) -> Measured:
+    """theta_2 falls faster in K than theta_1 where kappa_s < kappa_d."""
+    holds = []
+    for low, high in itertools.combinations(KAPPAS, 2):
+        one = [fedht_rate(high, 10_000, 1, K).theta for K in LOCAL_STEPS]
+        two = [fediterht_rate(low, 10_000, 1, K).theta for K in LOCAL_STEPS]
+        ratios = zip(itertools.pairwise(two), itertools.pairwise(one), strict=True)
+        holds.extend(b[1] / b[0] < a[1] / a[0] for b, a in ratios)
+    return Measured(np.array(holds), seeds=0)
+
+
+def remark3_condition(_: Any) -> Measured:
+    """theta_2 <= theta_1 exactly where 2 alpha <= ((1 - 1/(12 kappa_d)) / (1 - 1/(12 kappa_s)))^K - 1."""
+    holds, sides = [], set()
+    for low, high in itertools.combinations_with_replacement(KAPPAS, 2):
+        for tau, K in itertools.product((200, 10**4, 10**6, 10**9), LOCAL_STEPS):
+            condition = 2 * alpha(tau, 1) <= ((1 - 1 / (12 * high)) / (1 - 1 / (12 * low))) ** K - 1
+            smaller = fediterht_rate(low, tau, 1, K).theta <= fedht_rate(high, tau, 1, K).theta
+            holds.append(condition == smaller)
+            sides.add(condition)
+    assert sides == {True, False}, "the grid must hold cases of both kinds"
+    return Measured(np.array(holds), seeds=0)
+
+
+def bias_factor(kappa: float, tau: int, tau_star: int, local_steps: int) -> float:
+    """xi_1 / (1 - psi_1) of Theorem 1, times l_d^2: what multiplies B^2 |grad f(x*)|^2 in g_1."""
+    q = (1 - 1 / (12 * kappa)) ** local_steps
+    a = alpha(tau, tau_star)
+    return (1 + a) * (1 - q) * kappa / (1 - (1 + a) * q)
+
+
+def bias_grows_with_k(_: Any) -> Measured:
+    """g_1 grows with K, by its printed formula, wherever Theorem 1 holds."""
+    holds, changes = [], []
+    for kappa in KAPPAS:
+        least = math.ceil(fedht_rate(kappa, 2, 1, 1).least_sparsity)
+        for tau in (least, 10 * least):
+            factors = [bias_factor(kappa, tau, 1, K) for K in LOCAL_STEPS]
+            holds.extend(later > sooner for sooner, later in itertools.pairwise(factors))
+            changes.append(factors[-1] / factors[0])
+    note = f"from K = 3 to 10 the factor changes by {min(changes):.3g} to {max(changes):.3g} times"
+    return Measured(np.array(holds), seeds=0, note=note)
+
+
+def conditions_met(method: str) -> Measure:
+    """Whether any data could meet the theorem's condition on tau at the experiments' tau."""
+
+    def measure(_: Any) -> Measured:
+        least = RATES[method](1.0, 2, 1, 1).least_sparsity
+        holds = np.array([tau >= least for tau, _, _ in EXPERIMENTS.values()])
+        return Measured(
+            holds, seeds=0, note=f"conditions not met: tau of at least {math.ceil(least)} is needed"
+        )
+
+    return measure
+
+
+def support_is_small(_: Any) -> Measured:
+    """Whether 2 N tau is at most a tenth of d, in each experiment."""
+    shares = {name: 2 * N * tau / d for name, (tau, N, d) in EXPERIMENTS.items()}
+    note = "2 N tau / d: " + ", ".join(f"{name} {share:.3g}" for name, share in shares.items())
+    return Measured(np.array([share <= 0.1 for share in shares.values()]), seeds=0, note=note)
+
+
+def planted_theta(inputs: Any, method: str, local_steps: int) -> float:
+    """Theta of the planted problem; the inputs' own settings win over the paper-scale ones."""
+    settings = getattr(inputs, "settings", None) or {}
+    chosen = settings.get("experiments", {}).get("planted", _PLANTED)
+    rate = RATES[method](chosen["condition"], chosen["sparsity"], chosen["planted"], local_steps)
+    if not rate.holds:
+        raise NotMeasurableError(
+            f"the cut-down problem does not meet the theorem's conditions (theta = {rate.theta:.3g})"
+        )
+    return rate.theta
+
+
+def below_bound(method: str) -> Measure:
+    """For each K and round, whether the mean error is below theta^t times the first."""
+
+    def measure(inputs: Any) -> Measured:
+        holds, worst = [], 0.0
+        for K, one in planted_errors(inputs, method).items():
+            mean = one.values.mean(axis=0)
+            bound = mean[0] * planted_theta(inputs, method, K) ** one.rounds
+            holds.append(mean <= bound * (1 + 1e-9))
+            worst = max(worst, float((mean[1:] / bound[1:]).max()))
+            seeds = len(one.seeds)
+        return Measured(np.concatenate(holds), seeds=seeds, note=f"error at most {worst:.3g} of the bound")
+
+    return measure
+
+
+def rounds_within_corollary(method: str) -> Measure:
+    """For each K and precision, whether the rounds needed are at most the corollary's."""
+
+    def measure(inputs: Any) -> Measured:
+        holds = []
+        for K, one in planted_errors(inputs, method).items():
+            mean = one.values.mean(axis=0)
+            for share in (1e-1, 1e-2, 1e-3, 1e-4):
+                allowed = math.log(1 / share) / math.log(1 / planted_theta(inputs, method, K))
+                if allowed > one.rounds[-1]:
+                    continue
+                # The count of rounds is whole; the bound rounds up.
+                needed = (
+                    one.rounds[int(np.argmax(mean <= share * mean[0]))]
+                    if (mean <= share * mean[0]).any()
+                    else math.inf
+                )
+                holds.append(needed <= math.ceil(allowed))
+            seeds = len(one.seeds)
+        if not holds:
+            raise NotMeasurableError("the runs are shorter than the corollary's number of rounds")
+        return Measured(np.array(holds), seeds=seeds)
+
+    return measure

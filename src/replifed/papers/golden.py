@@ -1,0 +1,114 @@
+"""Reference measurements of the claims, which a change of the code must not move unnoticed.
+
+A reference is a CSV with one line a claim and kind of data: what was measured, the verdict, and how far
+a later run may be off. Verdicts against the papers are another matter (`verdicts`).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from pathlib import Path
+
+from replifed.atomic import write_text
+from replifed.errors import DataError
+from replifed.papers.verdicts import read
+
+COLUMNS = ("id", "data", "measured", "verdict", "tolerance")
+
+
+def compare(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> tuple[int, list[str]]:
+    """Compare measured claims with their references.
+
+    Parameters
+    ----------
+    claims : path-like
+        From `verdicts.collect`.
+    golden : path-like
+
+    Returns
+    -------
+    compared : int
+        Claims that have a reference for their kind of data.
+    faults : list of str
+        One line for each that is off its reference by more than the tolerance, or that held in the
+        reference and does not hold now, or that was measured there and is not now.
+    """
+    references = _read(golden)
+    compared, faults = 0, []
+    for row in read(claims):
+        reference = references.get((row["id"], row["data"]))
+        if reference is None:
+            continue
+        compared += 1
+        was, now = reference["measured"], row["measured"]
+        if bool(was) != bool(now):
+            faults.append(
+                f"{row['id']} ({row['data']}): measured {now or 'nothing'}, reference {was or 'nothing'}"
+            )
+        elif was and abs(float(now) - float(was)) > float(reference["tolerance"]):
+            faults.append(
+                f"{row['id']} ({row['data']}): measured {float(now):.6g}, reference {float(was):.6g}, "
+                f"tolerance {float(reference['tolerance']):.3g}"
+            )
+        elif reference["verdict"] == "reproduced" and row["verdict"] != "reproduced":
+            faults.append(f"{row['id']} ({row['data']}): {row['verdict']}, but reproduced in the reference")
+    return compared, faults
+
+
+def accept(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list[str]:
+    """Make what was measured the reference; references for other kinds of data stay.
+
+    Returns
+    -------
+    list of str
+        One line for each reference that is new or has moved: old, new and difference.
+    """
+    references = _read(golden) if Path(golden).exists() else {}
+    moved = []
+    for row in read(claims):
+        key, now = (row["id"], row["data"]), row["measured"]
+        old = references.get(key, {}).get("measured")
+        if old is None:
+            moved.append(f"{key[0]} ({key[1]}): new, {now or 'nothing'}")
+        elif old != now:
+            change = f", difference {float(now) - float(old):+.3g}" if old and now else ""
+            moved.append(f"{key[0]} ({key[1]}): {old or 'nothing'} -> {now or 'nothing'}{change}")
+        references[key] = {
+            "id": row["id"],
+            "data": row["data"],
+            "measured": now,
+            "verdict": row["verdict"],
+            "tolerance": _tolerance(row),
+        }
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(references[key] for key in sorted(references))
+    write_text(golden, text.getvalue())
+    return moved
+
+
+def _tolerance(row: dict[str, str]) -> str:
+    """How far another processor's rounding may move a measurement.
+
+    Hard thresholding is discontinuous: the last bit of a product can swap one coordinate of a support for
+    another, which moves curves by a few per cent and a number of rounds by one or two. What holds or
+    does not hold has no such excuse.
+    """
+    if not row["measured"] or row["kind"] in ("identity", "shape"):
+        return "0"
+    size = abs(float(row["measured"]))
+    return f"{0.1 * size + (2.0 if size >= 1 else 0.02):.3g}"
+
+
+def _read(path: str | os.PathLike[str]) -> dict[tuple[str, str], dict[str, str]]:
+    try:
+        with Path(path).open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    except OSError as error:
+        raise DataError(f"{os.fspath(path)}: {error.strerror}") from error
+    if rows and set(rows[0]) != set(COLUMNS):
+        raise DataError(f"{os.fspath(path)}: columns {', '.join(rows[0])}; expected {', '.join(COLUMNS)}")
+    return {(row["id"], row["data"]): row for row in rows}

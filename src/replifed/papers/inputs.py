@@ -1,0 +1,96 @@
+"""What an artefact or a claim may look at: histories, tuned settings, partitions and data."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from replifed.errors import ReplifedError
+
+
+class Inputs:
+    """Files of one paper by key, loaded on demand and once.
+
+    Parameters
+    ----------
+    files : dict
+        Paths by key: "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD", "partition:EXPERIMENT" (a list
+        of the partition and its table), "data:EXPERIMENT".
+    settings : dict, optional
+        Settings of the artefact or of the claims.
+    """
+
+    def __init__(self, files: dict[str, list[Path]], settings: dict[str, Any] | None = None) -> None:
+        self._files, self.settings = files, settings or {}
+        self.run = cache(self._run)
+        self.partition = cache(self._partition)
+        self.data = cache(self._data)
+
+    def _path(self, key: str, suffix: str) -> Path:
+        for path in self._files.get(key, []):
+            if path.suffix == suffix:
+                return path
+        raise ReplifedError(
+            f"this step was given no {suffix} file for {key!r}; add it to the artefact's inputs"
+        )
+
+    def experiments(self) -> list[str]:
+        """Experiments among the inputs, in the order given."""
+        names = (key.split(":", 1)[1].split("/")[0] for key in self._files)
+        return list(dict.fromkeys(names))
+
+    def methods(self, experiment: str) -> list[str]:
+        """Methods whose histories of `experiment` are among the inputs."""
+        prefix = f"run:{experiment}/"
+        return [key.removeprefix(prefix) for key in self._files if key.startswith(prefix)]
+
+    def has(self, key: str) -> bool:
+        """Whether `key` is among the inputs."""
+        return key in self._files
+
+    def _run(self, experiment: str, method: str):
+        from replifed.papers.histories import read_history
+
+        return read_history(self._path(f"run:{experiment}/{method}", ".parquet"))[0]
+
+    def tuned(self, experiment: str, method: str) -> dict[str, Any]:
+        """Outcome of the step-size search."""
+        return json.loads(self._path(f"tuned:{experiment}/{method}", ".json").read_text(encoding="utf-8"))
+
+    def _partition(self, experiment: str):
+        from replifed.partition.store import load
+
+        return load(self._path(f"partition:{experiment}", ".npz"))
+
+    def partition_table(self, experiment: str):
+        """The partition's table of clients."""
+        import pandas as pd
+
+        return pd.read_csv(self._path(f"partition:{experiment}", ".csv"))
+
+    def _data(self, experiment: str):
+        from replifed.data.parse import load
+
+        return load(self._path(f"data:{experiment}", ".npz"))
+
+    def data_kind(self, experiment: str) -> tuple[str, str]:
+        """Kind of an experiment's data and what a picture made from them says.
+
+        Returns
+        -------
+        kind : "original", "substitute", "surrogate" or "synthetic"
+        stamp : str, empty for original and synthetic data
+        """
+        from replifed.papers.histories import read_history
+
+        for method in self.methods(experiment):
+            data = read_history(self._path(f"run:{experiment}/{method}", ".parquet"))[1]["data"]
+            return data["kind"], data["stamp"]
+        for key in self._files:
+            if key.startswith(f"tuned:{experiment}/"):
+                data = json.loads(self._path(key, ".json").read_text(encoding="utf-8"))["meta"]["data"]
+                return data["kind"], data["stamp"]
+        meta = self.partition(experiment).meta["data"]
+        return meta["kind"], meta["stamp"]

@@ -1,0 +1,174 @@
+"""The steps that the workflow calls: each reads its inputs, computes, and writes its outputs whole."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from replifed.algorithms.registry import METHODS
+from replifed.atomic import write_json, write_text
+
+SYNTHETIC = {"kind": "synthetic", "stamp": ""}
+
+
+def tune(
+    paper: str,
+    experiment: str,
+    method: str,
+    settings: dict,
+    data: Path | None,
+    partition: Path | None,
+    out: Path,
+) -> None:
+    """Search a method's step sizes; writes the choice and the whole curve as JSON."""
+    from replifed.papers.histories import provenance
+
+    experiments = import_module(f"replifed.papers.{paper}.experiments")
+    table, split = _data(data, partition)
+    with _progress(f"{experiment}/{method}") as progress:
+        found = experiments.tune(method, settings, table, split, progress)
+    found["meta"] = provenance(_modules(paper, method), settings, _kind(table))
+    write_json(out, found)
+
+
+def run(
+    paper: str,
+    experiment: str,
+    method: str,
+    settings: dict,
+    data: Path | None,
+    partition: Path | None,
+    tuned: Path | None,
+    out: Path,
+) -> None:
+    """Run one method with all its settings and seeds; writes its history."""
+    import json
+
+    from replifed.papers.histories import provenance, write_history
+
+    experiments = import_module(f"replifed.papers.{paper}.experiments")
+    table, split = _data(data, partition)
+    choice = json.loads(Path(tuned).read_text(encoding="utf-8")) if tuned else None
+    with _progress(f"{experiment}/{method}") as progress:
+        frame = experiments.run(method, settings, choice, table, split, progress)
+    write_history(out, frame, provenance(_modules(paper, method), settings, _kind(table)))
+
+
+def artefact(
+    paper: str,
+    name: str,
+    settings: dict,
+    scale: str,
+    inputs: dict[str, list[Path]],
+    outputs: dict[str, Path],
+) -> None:
+    """Make a figure or a table: first the CSV of exactly its numbers, then, from that alone, the rest.
+
+    Parameters
+    ----------
+    outputs : dict
+        Paths by suffix: csv, and either pdf and png, or md and tex.
+    """
+    import pandas as pd
+
+    from replifed.papers.inputs import Inputs
+
+    module = import_module(f"replifed.papers.{paper}.{name}")
+    available = Inputs(inputs, settings)
+    frame = module.table(available, settings)
+    frame["data"] = _stamps(available)
+    frame["scale"] = scale
+    write_text(outputs["csv"], frame.to_csv(index=False, float_format="%.12g"))
+    # What is drawn is what the CSV says, to the last digit.
+    frame = pd.read_csv(outputs["csv"], keep_default_na=False, na_values=["nan"])
+    if "png" in outputs:
+        draw(module, frame, [outputs["pdf"], outputs["png"]])
+    else:
+        _print_table(module, frame, outputs)
+
+
+def draw(module: Any, frame: Any, paths: list[Path]) -> None:
+    """Draw an artefact's CSV with the artefact's module, stamped with its data and scale."""
+    from replifed.plotting.style import save, stamp
+
+    figure = module.draw(frame)
+    stamp(figure, frame["data"].iloc[0], frame["scale"].iloc[0])
+    for path in paths:
+        save(figure, path)
+
+
+def measure_claims(paper: str, settings: dict, scale: str, inputs: dict[str, list[Path]], out: Path) -> None:
+    """Hold every claim of a paper against what was measured; writes a CSV."""
+    from replifed.papers.inputs import Inputs
+    from replifed.papers.verdicts import measure
+
+    claims = import_module(f"replifed.papers.{paper}.claims").CLAIMS
+    frame = measure(claims, Inputs(inputs, settings), scale)
+    write_text(out, frame.to_csv(index=False, float_format="%.12g"))
+
+
+def _data(data: Path | None, partition: Path | None) -> tuple[Any, Any]:
+    if data is None:
+        return None, None
+    from replifed.data.parse import load as load_table
+
+    if partition is None:
+        return load_table(data), None
+    from replifed.partition.store import load as load_partition
+
+    table = load_table(data)
+    return table, load_partition(partition, samples=len(table.y))
+
+
+def _kind(table: Any) -> dict[str, str]:
+    if table is None:
+        return SYNTHETIC
+    return {key: table.meta[key] for key in ("id", "kind", "stamp")}
+
+
+def _modules(paper: str, method: str) -> list[str]:
+    return [METHODS[method].split(":")[0], f"replifed.papers.{paper}.experiments"]
+
+
+def _stamps(inputs: Any) -> str:
+    """What a picture says of its data: nothing for original and synthetic data."""
+    found = []
+    for experiment in inputs.experiments():
+        kind, text = inputs.data_kind(experiment)
+        if kind not in ("original", "synthetic"):
+            found.append(f"{experiment}: {text}")
+    return "; ".join(found)
+
+
+def _print_table(module: Any, frame: Any, outputs: dict[str, Path]) -> None:
+    readable = module.render(frame)
+    note = "; ".join(
+        text
+        for text in (frame["data"].iloc[0], f"scale: {frame['scale'].iloc[0]}")
+        if text and text != "scale: paper"
+    )
+    markdown = readable.to_markdown(index=False, disable_numparse=True)
+    write_text(outputs["md"], markdown + (f"\n\n*{note}*\n" if note else "\n"))
+    latex = readable.style.hide(axis="index").to_latex(hrules=True, caption=note or None)
+    write_text(outputs["tex"], latex)
+
+
+class _progress:  # noqa: N801, reads as a function where it is used
+    """A bar on standard error for work of more than a few seconds."""
+
+    def __init__(self, title: str) -> None:
+        from tqdm import tqdm
+
+        self._bar = tqdm(desc=title, delay=3.0, mininterval=1.0, unit="run", leave=False)
+
+    def __enter__(self):
+        return self._update
+
+    def _update(self, what: str, done: int, total: int) -> None:
+        self._bar.total = total
+        self._bar.set_description(what, refresh=False)
+        self._bar.update(done - self._bar.n)
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()

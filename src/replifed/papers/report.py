@@ -1,0 +1,188 @@
+"""One self-contained page with every figure, table and verdict. It opens from disk, without a network."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import os
+import struct
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from replifed.atomic import write_text
+from replifed.errors import DataError
+from replifed.papers.verdicts import DATA_KINDS, MARKS, VERDICTS, number_text, read
+
+
+def build(
+    claims_csv: str | os.PathLike[str],
+    figures_dir: str | os.PathLike[str],
+    scale: str,
+    out: str | os.PathLike[str],
+    config: Mapping[str, Any] | None = None,
+    errata: list[str] | None = None,
+) -> None:
+    """Write the report.
+
+    Parameters
+    ----------
+    claims_csv : path-like
+        From `verdicts.collect`.
+    figures_dir : path-like
+        Holds PAPER/ARTEFACT.{csv,png} of figures and PAPER/ARTEFACT.{csv,md} of tables.
+    scale : str
+        "paper", or the name of the cut-down settings.
+    out : path-like
+    config : mapping, optional
+        The whole configuration. It tells which artefacts there are, in order, and which are not computed,
+        with the reason. Without it, those that claims name and those found on disk are shown.
+    errata : list of str, optional
+        Faults of the papers worth telling their authors; the section is left out if there are none.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    claims = [_claim(row) for row in read(claims_csv)]
+    listed = list(config["papers"]) if config else []
+    names = list(dict.fromkeys([*listed, *(claim["paper"] for claim in claims)]))
+    papers = [_paper(name, claims, Path(figures_dir), (config or {}).get(name)) for name in names]
+    linked = {(paper["key"], artefact["key"]) for paper in papers for artefact in paper["artefacts"]}
+    for claim in claims:
+        claim["linked"] = (claim["paper"], claim["artefact"]) in linked
+    data = Counter(claim["data"] for claim in claims)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(Path(__file__).with_name("report.html.j2").read_text(encoding="utf-8"))
+    page = template.render(
+        scale=scale,
+        papers=papers,
+        verdicts=VERDICTS,
+        kinds=[
+            kind for kind in ("value", "order", "shape", "identity") if any(c["kind"] == kind for c in claims)
+        ],
+        readings=sorted({claim["reading"] for claim in claims} - {""}),
+        claims=claims,
+        deviations=_deviations(claims),
+        stamps=[
+            {"artefact": f"{paper['key']}/{artefact['key']}", "text": artefact["stamp"]}
+            for paper in papers
+            for artefact in paper["artefacts"]
+            if artefact["stamp"]
+        ],
+        data_counts=[(kind, data[kind]) for kind in (*DATA_KINDS, "none") if data[kind]],
+        errata=errata or [],
+    )
+    write_text(out, page.rstrip("\n") + "\n")
+
+
+def _claim(row: dict[str, str]) -> dict[str, Any]:
+    return {**row, "number": number_text(row), "mark": MARKS[row["verdict"]]}
+
+
+def _deviations(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Group the claims that deviate by statement; the readings of one statement stand together."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for claim in claims:
+        if claim["verdict"] == "deviates":
+            groups.setdefault((claim["paper"], claim["statement"]), []).append(claim)
+    return [{"statement": statement, "claims": found} for (_, statement), found in groups.items()]
+
+
+def _paper(
+    name: str, claims: list[dict[str, Any]], figures_dir: Path, section: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    own = [claim for claim in claims if claim["paper"] == name]
+    about, captions = _captions(name)
+    if section is None:
+        found = sorted(path.stem for path in (figures_dir / name).glob("*.csv"))
+        keys = [*(key for key in captions if key in found), *(key for key in found if key not in captions)]
+    else:
+        only = section.get("only")
+        keys = [key for key in section["artefacts"] if only is None or key in only]
+    counts = {
+        verdict: (
+            sum(claim["verdict"] == verdict for claim in own),
+            sum(claim["verdict"] == verdict and claim["data"] == "substitute" for claim in own),
+        )
+        for verdict in VERDICTS
+    }
+    return {
+        "key": name,
+        "name": about.get("name", name),
+        "citation": about.get("citation", ""),
+        "doi": about.get("doi", ""),
+        "counts": counts,
+        "total": len(own),
+        "artefacts": [_artefact(key, figures_dir / name, captions.get(key, (key, "")), own) for key in keys],
+        "not_computed": sorted((section or {}).get("not_computed", {}).items()),
+    }
+
+
+def _captions(paper: str) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """The paper's own words for its artefacts; a paper without any does with their names."""
+    if paper == "fedht":
+        from replifed.papers.fedht.captions import CAPTIONS, PAPER
+
+        return PAPER, CAPTIONS
+    return {}, {}
+
+
+def _artefact(key: str, folder: Path, words: tuple[str, str], claims: list[dict[str, Any]]) -> dict[str, Any]:
+    title, caption = words
+    table, png = folder / f"{key}.csv", folder / f"{key}.png"
+    counts = Counter(claim["verdict"] for claim in claims if claim["artefact"] == key)
+    artefact: dict[str, Any] = {
+        "key": key,
+        "title": title,
+        "caption": caption,
+        "csv": f"{folder.name}/{key}.csv",
+        "stamp": _stamp(table) if table.is_file() else "",
+        "claims": [(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]],
+        "png": "",
+        "head": [],
+        "rows": [],
+    }
+    if png.is_file():
+        content = png.read_bytes()
+        width, height = _size(content, png)
+        artefact |= {
+            "png": base64.b64encode(content).decode(),
+            # Drawn at 150 dots an inch, shown at 96.
+            "width": round(width * 96 / 150),
+            "height": round(height * 96 / 150),
+            "alt": caption or title,
+        }
+    elif (folder / f"{key}.md").is_file():
+        artefact["head"], *artefact["rows"] = _markdown_table(folder / f"{key}.md")
+    return artefact
+
+
+def _stamp(table: Path) -> str:
+    """What the artefact's CSV says of its data."""
+    with table.open(encoding="utf-8", newline="") as file:
+        first = next(csv.DictReader(file), {})
+    return first.get("data") or ""
+
+
+def _size(content: bytes, path: Path) -> tuple[int, int]:
+    if content[:8] != b"\x89PNG\r\n\x1a\n" or content[12:16] != b"IHDR":
+        raise DataError(f"{path} is no PNG picture; delete it and run the workflow again")
+    return struct.unpack(">II", content[16:24])
+
+
+def _markdown_table(path: Path) -> list[list[str]]:
+    """Cells of the first table of a Markdown file, head first."""
+    rows = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("|"):
+            if rows:
+                break
+            continue
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if not all(set(cell) <= set(":-") for cell in cells):
+            rows.append(cells)
+    if not rows:
+        raise DataError(f"{path} holds no table; delete it and run the workflow again")
+    return rows

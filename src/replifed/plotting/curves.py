@@ -1,0 +1,160 @@
+"""Curves with bands over repetitions, diverged ones included, drawn from a tidy table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
+
+from replifed.plotting.style import Line
+
+# Beyond this ratio of largest to smallest value a linear axis hides the small ones.
+_LOG_FROM = 20.0
+_MARKERS = 6
+
+
+def plot_curves(
+    axes: Axes,
+    frame: pd.DataFrame,
+    series: str,
+    lines: Mapping[Any, Line],
+    *,
+    x: str = "round",
+    log_x: bool = False,
+    log_y: bool | None = None,
+    notes: bool = True,
+) -> None:
+    """Draw a curve for each value of column `series`: mean, 95 % band, and a cross where seeds diverged.
+
+    Parameters
+    ----------
+    axes : Axes
+    frame : DataFrame
+        From `papers.summaries.summarise`, one panel.
+    series : str
+        Column that tells the curves apart.
+    lines : mapping
+        Line of each value of `series`; this is also the order of drawing.
+    x : {"round", "iterations", "bits"}
+    log_x : bool
+        Leaves out what comes at x = 0.
+    log_y : bool, optional
+        By the range of the values if not given.
+    notes : bool
+        Whether to say which curves diverged.
+    """
+    low, high = visible_range(frame, series)
+    log_y = low > 0 and high / low > _LOG_FROM if log_y is None else log_y
+    top = high * (high / low) ** 0.06 if log_y else high + 0.06 * (high - low)
+    bottom = low / (high / low) ** 0.06 if log_y else low - 0.06 * (high - low)
+    if not top > bottom:
+        bottom, top = (low * 0.9, low * 1.1) if log_y and low > 0 else (low - 0.5, low + 0.5)
+    said = []
+    for place, (key, line) in enumerate(lines.items()):
+        curve = frame[frame[series] == key].sort_values("round")
+        if log_x:
+            curve = curve[curve[x] > 0]
+        if len(curve):
+            _plot_curve(axes, curve, line, x, place, bottom, top)
+            said.extend(_divergence(axes, curve, line, x, bottom, top))
+    if log_y:
+        axes.set_yscale("log")
+        axes.set_ylim(bottom, top)
+        readable_log_axis(axes.yaxis, bottom, top)
+    else:
+        axes.set_ylim(bottom, top)
+    if log_x:
+        axes.set_xscale("log")
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    if notes and said:
+        axes.text(
+            0.98,
+            0.97,
+            "\n".join(said),
+            transform=axes.transAxes,
+            ha="right",
+            va="top",
+            fontsize=7,
+            color="#444444",
+            linespacing=1.3,
+            bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5},
+            zorder=6,
+        )
+
+
+def visible_range(frame: pd.DataFrame, series: str) -> tuple[float, float]:
+    """Smallest and largest value to show: curves that hold, and the start of those that diverge on all seeds.
+
+    What a curve goes through while it blows up would squeeze the others into one line.
+    """
+    lowest, highest = np.inf, -np.inf
+    for _, curve in frame.groupby(series, sort=False):
+        values = curve.sort_values("round")["mean"].to_numpy()
+        lost_altogether = curve["diverged"].iloc[0] == curve["seeds"].iloc[0]
+        lowest, highest = (
+            min(lowest, values.min()),
+            max(highest, (values[:1] if lost_altogether else values).max()),
+        )
+    return float(lowest), float(highest)
+
+
+def readable_log_axis(axis: Any, low: float, high: float) -> None:
+    """Label a logarithmic axis so that at least two numbers stand on it, whatever its range."""
+    decades = np.log10(high / low)
+    if decades >= 3:
+        axis.set_major_locator(LogLocator(numticks=7))
+        axis.set_major_formatter(LogFormatterSciNotation())
+    else:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades >= 0.7 else range(1, 10), numticks=12))
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _plot_curve(
+    axes: Axes, curve: pd.DataFrame, line: Line, x: str, place: int, bottom: float, top: float
+) -> None:
+    at, mean = curve[x].to_numpy(), curve["mean"].to_numpy()
+    # Marks of different curves sit at different places, or one would hide the other.
+    every = max(len(at) // _MARKERS, 1)
+    axes.plot(
+        at,
+        mean,
+        color=line.color,
+        linestyle=line.dashes,
+        linewidth=line.width,
+        marker=line.marker,
+        markevery=(min(place * every // 4, len(at) - 1), every),
+        zorder=3,
+    )
+    floor = bottom if bottom > 0 else -np.inf
+    low, high = curve["low"].to_numpy().clip(min=floor), curve["high"].to_numpy()
+    axes.fill_between(at, low, high, color=line.color, alpha=0.16, linewidth=0, zorder=2)
+
+
+def _divergence(axes: Axes, curve: pd.DataFrame, line: Line, x: str, bottom: float, top: float) -> list[str]:
+    """Cross the places where seeds were lost; return what is to be said of it."""
+    lost, seeds = int(curve["diverged"].iloc[0]), int(curve["seeds"].iloc[0])
+    if not lost:
+        return []
+    alive = curve["alive"].to_numpy()
+    # The last round before a loss; a curve that was lost altogether ends with one.
+    before = np.flatnonzero(np.diff(alive) < 0).tolist()
+    if lost == seeds:
+        before.append(len(alive) - 1)
+    height = np.clip(curve["mean"].to_numpy()[before], bottom, top)
+    axes.plot(
+        curve[x].to_numpy()[before],
+        height,
+        "X",
+        color=line.color,
+        markersize=8,
+        markeredgecolor="white",
+        clip_on=False,
+        zorder=5,
+    )
+    return [f"✕ {line.label}: diverged ({lost} of {seeds} seeds)"]

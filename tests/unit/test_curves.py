@@ -1,0 +1,314 @@
+"""Histories -> summaries -> CSV -> pictures: numbers, divergence, and equal bytes."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from replifed.algorithms.fedht import FedHT
+from replifed.algorithms.fediterht import FedIterHT
+from replifed.papers.fedht import fig1, fig2, fig3, fig3_full_batch, fig6, rates, tuning
+from replifed.papers.fedht.simulations import simulation
+from replifed.papers.intervals import mean_interval
+from replifed.papers.summaries import summarise
+from replifed.plotting.curves import plot_curves, visible_range
+from replifed.plotting.style import METHODS, figure, local_steps_lines, save, stamp
+from replifed.randomness import Streams
+from replifed.simulate import nonzeros, objective, simulate
+
+SETTINGS = {
+    "seed": 1,
+    "loss": "least_squares",
+    "clients": 4,
+    "samples": 12,
+    "features": 30,
+    "planted": 4,
+    "sparsity": 6,
+}
+SEEDS = (1, 2, 3)
+
+
+def real_history(kind, gamma, **labels):
+    """A history of a small problem, made by the real simulator."""
+    frames = []
+    for seed in SEEDS:
+        problem = simulation(SETTINGS, (0.1, 0.1), seed)
+        algorithm = kind(step=np.array([gamma]), sparsity=6, local_steps=3, batch=5)
+        history = simulate(
+            algorithm,
+            problem,
+            Streams(1, (seed,)),
+            12,
+            metrics={"objective": objective, "nonzeros": nonzeros},
+        )
+        frames.append(history.frame(replicate=seed, **labels))
+    return pd.concat(frames, ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def histories():
+    labels = {"level": "0.1,0.1", "reading": "own", "local_steps": 3, "step": 0.01}
+    return {
+        "holds": real_history(FedHT, 0.001, method="fedht", **labels),
+        "diverges": real_history(FedIterHT, 0.2, method="fediterht", **labels),
+    }
+
+
+# --- Summaries -----------------------------------------------------------------------------------
+
+
+def test_summary_is_mean_and_interval(histories):
+    history = histories["holds"]
+    found = summarise(history, ["method", "local_steps"])
+    assert len(found) == 13
+    at = history[history["round"] == 7]
+    mean, low, high = mean_interval(at["objective"])
+    row = found[found["round"] == 7].iloc[0]
+    assert (row["mean"], row["low"], row["high"]) == pytest.approx((mean, low, high))
+    assert (row["iterations"], row["seeds"], row["alive"], row["diverged"]) == (21, 3, 3, 0)
+    assert row["bits"] == (at["bits_up"] + at["bits_down"]).iloc[0]
+    assert (row["method"], row["local_steps"]) == ("fedht", 3)
+
+
+def test_one_seed_has_no_band(histories):
+    history = histories["holds"]
+    found = summarise(history[history["replicate"] == 1], ["method"])
+    assert (found["low"] == found["mean"]).all()
+    assert (found["high"] == found["mean"]).all()
+
+
+def test_a_curve_that_diverges_ends(histories):
+    found = summarise(histories["diverges"], ["method"])
+    assert 3 <= len(found) < 13
+    assert found["diverged"].eq(3).all()
+    assert np.isfinite(found.select_dtypes("number").to_numpy()).all()
+
+
+def test_lost_seeds_stay_out_of_the_mean(histories):
+    lost = histories["diverges"].assign(method="fedht")
+    held = histories["holds"]
+    mixed = pd.concat([held[held["replicate"] < 3], lost[lost["replicate"] == 3]], ignore_index=True)
+    found, expected = summarise(mixed, ["method"]), summarise(held[held["replicate"] < 3], ["method"])
+    np.testing.assert_allclose(found["mean"], expected["mean"])
+    assert found["seeds"].eq(3).all()
+    assert found["diverged"].eq(1).all()
+    assert found["alive"].iloc[0] == 3
+    assert found["alive"].iloc[-1] == 2
+
+
+# --- Pictures ------------------------------------------------------------------------------------
+
+
+def drawn(frame, lines=None, **more):
+    made, axes = figure(1, 1)
+    plot_curves(axes[0][0], frame, "method", lines or METHODS, **more)
+    return made, axes[0][0]
+
+
+def test_divergence_is_marked(histories):
+    frame = pd.concat([summarise(history, ["method"]) for history in histories.values()])
+    made, ax = drawn(frame)
+    crosses = [line for line in ax.lines if line.get_marker() == "X"]
+    assert len(crosses) == 1
+    last = summarise(histories["diverges"], ["method"])["round"].iloc[-1]
+    assert crosses[0].get_xdata().max() == last
+    _, top = ax.get_ylim()
+    assert (crosses[0].get_ydata() <= top).all()
+    assert "FedIterHT: diverged (3 of 3 seeds)" in ax.texts[0].get_text()
+    for line in ax.lines:
+        assert np.isfinite(line.get_xydata()).all()
+    made.canvas.draw()
+
+
+def test_nothing_is_said_where_nothing_diverged(histories):
+    _, ax = drawn(summarise(histories["holds"], ["method"]))
+    assert not ax.texts
+    assert not [line for line in ax.lines if line.get_marker() == "X"]
+
+
+def test_the_blow_up_does_not_squeeze_the_others(histories):
+    frame = pd.concat([summarise(history, ["method"]) for history in histories.values()])
+    held = frame[frame["method"] == "fedht"]["mean"]
+    low, high = visible_range(frame, "method")
+    assert low <= held.min()
+    assert high <= 1.2 * held.max()
+
+
+def test_axis_is_logarithmic_for_wide_ranges(histories):
+    frame = summarise(histories["holds"], ["method"])
+    wide = frame.assign(mean=10.0 ** -frame["round"].to_numpy(float))
+    wide = wide.assign(low=wide["mean"], high=wide["mean"])
+    assert drawn(wide)[1].get_yscale() == "log"
+    assert drawn(frame.assign(mean=frame["mean"] * 0 + 2))[1].get_yscale() == "linear"
+    # Zero at the end of a range cannot stand on a logarithmic axis.
+    assert drawn(wide.assign(mean=wide["mean"].where(wide["round"] < 12, 0.0)))[1].get_yscale() == "linear"
+
+
+def test_iterations_on_a_logarithmic_axis_leave_out_zero(histories):
+    _, ax = drawn(summarise(histories["holds"], ["method"]), x="iterations", log_x=True)
+    assert ax.lines[0].get_xdata()[0] == 3
+
+
+def test_lines_are_fixed_and_told_apart():
+    assert local_steps_lines([10, 3])[10] == local_steps_lines([3, 5, 8, 10])[10]
+    for lines in (METHODS, local_steps_lines([2, 3, 5, 8, 10, 20])):
+        assert len({line.color for line in lines.values()}) == len(lines)
+        assert len({str(line.dashes) for line in lines.values()}) == len(lines)
+
+
+def test_stamp_only_where_there_is_something_to_say():
+    def texts(data, scale):
+        made, _ = figure(1, 2)
+        stamp(made, data, scale)
+        return [text.get_text() for text in made.texts]
+
+    assert texts("", "paper") == []
+    assert "SMALL" in texts("", "small")[0]
+    assert "NOT THE PAPER'S DATA" in texts("mnist: surrogate", "paper")[0]
+    # However long, it stays inside the figure.
+    made, _ = figure(1, 1)
+    stamp(made, "; ".join(["e2006: surrogate with the same sizes"] * 4), "tiny")
+    box = made.texts[0].get_window_extent(made.canvas.get_renderer())
+    assert box.x1 <= made.bbox.x1
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf"])
+def test_bytes_are_the_same_every_time(histories, tmp_path, suffix):
+    frame = pd.concat([summarise(history, ["method"]) for history in histories.values()])
+    for name in ("a", "b"):
+        made, _ = drawn(frame)
+        stamp(made, "", "small")
+        save(made, tmp_path / f"{name}.{suffix}")
+    content = (tmp_path / f"a.{suffix}").read_bytes()
+    assert content == (tmp_path / f"b.{suffix}").read_bytes()
+    assert b"CreationDate" not in content
+    assert b"Software" not in content
+
+
+def test_a_users_own_settings_change_nothing(histories, tmp_path):
+    import matplotlib
+
+    frame = summarise(histories["holds"], ["method"]).assign(
+        panel="p", experiment="simulation1", level="0.1,0.1", reading="own", local_steps=3, kind="synthetic"
+    )
+    save(fig1.draw(frame), tmp_path / "a.png")
+    with matplotlib.rc_context(
+        {"font.size": 30, "axes.grid": False, "lines.linewidth": 9, "axes.titlesize": 40}
+    ):
+        save(fig1.draw(frame), tmp_path / "b.png")
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_a_failed_write_leaves_the_old_picture(histories, tmp_path):
+    path = tmp_path / "a.png"
+    path.write_bytes(b"old")
+    made, _ = drawn(summarise(histories["holds"], ["method"]))
+    made.savefig = lambda *_, **__: (_ for _ in ()).throw(RuntimeError("no"))
+    with pytest.raises(RuntimeError):
+        save(made, path)
+    assert path.read_bytes() == b"old"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.png"]
+
+
+# --- This paper's figures, through their CSV ---------------------------------------------------------
+
+
+class Inputs:
+    """All runs of the paper, made of two real ones."""
+
+    def __init__(self, histories):
+        self.histories = histories
+
+    def run(self, experiment, method):
+        if experiment == "planted":
+            frame = self.histories["holds"].assign(level="", reading="theory", batch="growing", tuned=True)
+            t = frame["round"].to_numpy()
+            return pd.concat(
+                [
+                    frame.assign(method=method, local_steps=K, error=2.0 * np.exp(-0.1 * K * t))
+                    for K in (3, 10)
+                ]
+            )
+        held, lost = self.histories["holds"], self.histories["diverges"]
+        source = lost if method == "fediterht" else held
+        levels = ["0.1,0.1", "0.5,0.5", "1.0,1.0"] if experiment.startswith("simulation") else [""]
+        frames = [
+            source.assign(level=level, reading=reading, batch=batch, local_steps=K, tuned=K == 10)
+            for level in levels
+            for reading in ("own", "common", "equal")
+            for batch in ("5", "full")
+            for K in (3, 10)
+            if batch == "5" or level == levels[0]
+        ]
+        return pd.concat(frames, ignore_index=True).assign(method=method)
+
+    def tuned(self, experiment, method):
+        search = {"step": 0.1, "score": 1.0, "steps": [0.01, 0.1, 1.0], "scores": [2.0, 1.0, None]}
+        K_values = ["1"] if method == "distributed_iht" else ["3", "10"]
+        found = {"local_steps": int(K_values[-1]), "by_local_steps": {K: search for K in K_values}}
+        levels = ["0.1,0.1", "1.0,1.0"] if experiment.startswith("simulation") else [""]
+        return {"method": method, "levels": {level: found for level in levels}}
+
+    def data_kind(self, experiment):
+        return ("surrogate" if experiment == "e2006" else "synthetic"), ""
+
+
+ALL = ["fedht", "fediterht", "distributed_iht", "fedavg"]
+ARTEFACTS = {
+    fig1: {"runs": {"simulation1": ALL[:2]}},
+    fig2: {"runs": {"simulation2": ALL[:2]}},
+    fig3: {"runs": {"simulation1": ALL}},
+    fig3_full_batch: {"runs": {"simulation1": ALL}},
+    fig6: {"runs": {"e2006": ALL, "mnist": ALL}},
+    rates: {"runs": {"planted": ALL[:2]}},
+    tuning: {"tuned": {"mnist": ALL}},
+}
+
+
+@pytest.mark.parametrize("module", ARTEFACTS, ids=lambda module: module.__name__.rpartition(".")[2])
+def test_figure_is_drawn_from_its_csv_alone(module, histories, tmp_path):
+    planted = {"condition": 1.05, "sparsity": 9600, "planted": 1}
+    settings = {"artefact": ARTEFACTS[module], "experiments": {"planted": planted}, "seed": 1}
+    frame = module.table(Inputs(histories), settings)
+    assert frame["panel"].astype(bool).all()
+    text = frame.to_csv(index=False, float_format="%.12g")
+    again = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=["nan"])
+    assert not again.isna().any().any()
+    assert again.to_csv(index=False, float_format="%.12g") == text
+    made = module.draw(again)
+    stamp(made, "", "small")
+    save(made, tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > 10_000
+    axes = [ax for ax in made.axes if ax.get_visible()]
+    assert axes
+    for ax in axes:
+        assert ax.get_title(loc="left")
+        assert ax.lines or ax.collections
+    assert all(ax.get_xlabel() for ax in made.axes[-1:])
+
+
+def test_panels_of_figure_3(histories):
+    frame = fig3.table(Inputs(histories), {"artefact": ARTEFACTS[fig3]})
+    assert set(frame["level"]) == {"0.1,0.1", "1.0,1.0"}
+    assert set(frame["local_steps"]) == {10}
+    assert frame["panel"].nunique() == 4
+    assert {"round", "iterations", "bits"} <= set(frame.columns)
+
+
+def test_figure_1_takes_the_mildest_level_only(histories):
+    frame = fig1.table(Inputs(histories), {"artefact": ARTEFACTS[fig1]})
+    assert set(frame["level"]) == {"0.1,0.1"}
+    assert set(frame["local_steps"]) == {3, 10}
+
+
+def test_surrogate_panels_say_so(histories):
+    frame = fig6.table(Inputs(histories), {"artefact": ARTEFACTS[fig6]})
+    made = fig6.draw(frame)
+    said = {
+        ax.get_title(loc="left").split(",")[0]: any("surrogate" in text.get_text() for text in ax.texts)
+        for ax in made.axes
+    }
+    assert said == {"E2006-tfidf": True, "MNIST": False}

@@ -1,0 +1,166 @@
+"""Figures 4 and 5, the partitions' figure and Table 2 of the fedht paper, on small stand-ins."""
+
+import io
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from replifed.data.content import Table
+from replifed.papers.fedht import embedding, partitions, table2
+from replifed.papers.fedht.looks import group_look
+from replifed.partition.build import build
+
+SETTINGS = {"seed": 1, "rows": 90, "components": 5, "perplexity": 8}
+PLAN = {"clusters": "kmeans", "count": 10, "parts": 4, "shards_per_client": 2}
+
+
+class FakeInputs:
+    """Three small data sets in ten groups each: real targets, two classes, ten classes as pixels."""
+
+    def __init__(self, *names):
+        self.names = names
+        self.tables, self.partitions = {}, {}
+        for place, name in enumerate(names):
+            rng = np.random.default_rng(place)
+            group = np.arange(200) % 10
+            X = sp.random(200, 30, 0.2, format="csr", random_state=place)
+            X = (X + sp.csr_matrix((np.full(200, 5.0), (np.arange(200), group)), shape=(200, 30))).tocsr()
+            y = {"e2006": rng.standard_normal(200), "rcv1": np.where(group < 4, -1, 1), "mnist": group}[name]
+            if name == "mnist":
+                X = (40 * X.toarray()).astype(np.uint8)
+            kind = ("original", "") if name == "mnist" else ("substitute", "other documents")
+            self.tables[name] = Table(X, y, {"id": name, "kind": kind[0], "stamp": kind[1]})
+            plan = {**PLAN, "clusters": "labels" if name == "mnist" else "kmeans"}
+            self.partitions[name] = build(X, y, plan, [1, 2, 101], seed=3)[0]
+
+    def experiments(self):
+        return list(self.names)
+
+    def data(self, experiment):
+        return self.tables[experiment]
+
+    def partition(self, experiment):
+        return self.partitions[experiment]
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    return FakeInputs("e2006", "rcv1", "mnist")
+
+
+def through_csv(frame):
+    """What a picture is drawn from: the frame as its CSV says."""
+    text = frame.to_csv(index=False, float_format="%.12g")
+    return pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=["nan"])
+
+
+def texts(legend):
+    return [text.get_text() for text in legend.get_texts()]
+
+
+@pytest.mark.parametrize("module, experiment", [("fig4", "e2006"), ("fig5", "rcv1")])
+def test_embedding(module, experiment):
+    artefact = import_module(f"replifed.papers.fedht.{module}")
+    fake = FakeInputs(experiment)
+    frame = artefact.table(fake, SETTINGS)
+    assert list(frame.columns) == ["experiment", "x", "y", "cluster", "silhouette", "samples"]
+    assert len(frame) == 90 and set(frame["experiment"]) == {experiment}
+    assert np.array_equal(frame[["x", "y"]], frame[["x", "y"]].round(4))
+    assert len(set(frame["silhouette"])) == 1 and frame["silhouette"][0] > 0.3
+    assert frame.equals(artefact.table(fake, {"seed": 1, "artefact": {"settings": SETTINGS}}))
+
+    (axes,) = artefact.draw(through_csv(frame)).axes
+    assert axes.get_xlabel() and axes.get_ylabel()
+    assert "90 of 200 samples" in axes.get_title()
+    assert axes.get_legend().get_title().get_text() == "cluster (share)"
+    assert len(texts(axes.get_legend())) == frame["cluster"].nunique()
+    drawn = np.concatenate([points.get_offsets() for points in axes.collections])
+    assert np.allclose(drawn, frame.sort_values("cluster", kind="stable")[["x", "y"]])
+
+
+def test_embedding_keeps_neighbours_of_a_group_together():
+    frame = embedding.table(FakeInputs("mnist"), {**SETTINGS, "rows": 200})
+    points = frame[["x", "y"]].to_numpy()
+    distance = np.hypot(*(points[:, None] - points).transpose(2, 0, 1))
+    np.fill_diagonal(distance, np.inf)
+    nearest = distance.argmin(axis=1)
+    assert np.mean(frame["cluster"].to_numpy()[nearest] == frame["cluster"]) > 0.9
+
+
+def test_embedding_asks_no_more_than_there_is():
+    frame = embedding.table(FakeInputs("rcv1"), {"rows": 5000, "components": 500, "perplexity": 400})
+    assert len(frame) == 200
+    assert np.isfinite(frame[["x", "y"]].to_numpy()).all()
+
+
+def test_partitions_table(inputs):
+    frame = partitions.table(inputs, {})
+    assert not frame.isna().any().any()
+    sizes = frame[frame["panel"] == "sizes"]
+    assert set(sizes["replicate"]) == {1, 2, 101}
+    for _, deal in sizes.groupby(["experiment", "replicate"]):
+        assert deal["value"].sum() == 200
+        assert deal["value"].is_monotonic_decreasing
+    for panel in ("clusters", "labels"):
+        shares = frame[frame["panel"] == panel]
+        assert set(shares["replicate"]) == {1}
+        assert np.allclose(shares.groupby(["experiment", "client"])["value"].sum(), 1)
+        assert (shares["value"] > 0).all()
+    parts = frame[frame["panel"] == "labels"].groupby("experiment")["part"].unique()
+    assert set(parts["rcv1"]) == {"-1", "1"}
+    assert set(parts["e2006"]) == {f"tenth {k}" for k in range(1, 11)}
+    numbers = frame[frame["panel"] == "summary"].set_index(["experiment", "replicate", "part"])["value"]
+    # Two digits each, in equal parts, of ten equally frequent ones.
+    assert numbers["mnist", 1, "label_distance"] == pytest.approx(0.8)
+    assert numbers["mnist", 1, "effective_share"] == pytest.approx(1)
+
+
+def test_partitions_are_drawn_from_the_table_alone(inputs):
+    made = partitions.draw(through_csv(partitions.table(inputs, {})))
+    assert len(made.axes) == 12
+    for axes in made.axes:
+        assert axes.get_xlabel() and axes.get_title() and texts(axes.get_legend())
+    clusters, labels = made.axes[9], made.axes[6]
+    assert texts(clusters.get_legend()) == [str(k) for k in range(9, -1, -1)]
+    assert texts(labels.get_legend()) == ["1", "-1"]
+    assert made.axes[3].get_yticklabels()[0].get_text() == "label distance"
+    # The stacks are full: the topmost edge is 1 at every client.
+    top = max(path.vertices[:, 1].max() for area in clusters.collections for path in area.get_paths())
+    assert top == pytest.approx(1)
+
+
+def test_pictures_have_the_same_bytes_twice(tmp_path):
+    from replifed.plotting.style import save
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"experiment": "rcv1", "x": rng.random(50), "y": rng.random(50)})
+    frame = frame.assign(cluster=np.arange(50) % 10, silhouette=0.1, samples=70)
+    for name in ("a.png", "b.png"):
+        save(embedding.draw(frame), tmp_path / name)
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_table2(inputs):
+    frame = through_csv(table2.table(inputs, {})).set_index("experiment", drop=False)
+    assert frame["samples"].tolist() == [200] * 3 and frame["features"].tolist() == [30] * 3
+    assert frame["classes"].tolist() == [0, 2, 10]
+    assert frame["clients"].tolist() == [20] * 3 and frame["replicates"].tolist() == [3] * 3
+    assert frame.loc["rcv1", "nonzeros"] == inputs.data("rcv1").X.nnz
+    assert frame.loc["mnist", "nonzeros"] == np.count_nonzero(inputs.data("mnist").X)
+    assert frame.loc["mnist", ["size_min", "size_median", "size_max"]].tolist() == [10, 10, 10]
+    assert frame.loc["rcv1", "label_distance"] > frame.loc["rcv1", "label_distance_random"]
+
+    readable = table2.render(frame)
+    assert readable["Data set"].tolist() == ["E2006-tfidf", "RCV1", "MNIST"]
+    assert readable["Task"].tolist() == ["regression", "2 classes", "10 classes"]
+    assert readable["Source"].tolist() == ["substitute (other documents)"] * 2 + ["original"]
+    assert readable["Client size (min / median / max)"][2] == "10 / 10 / 10"
+
+
+def test_ten_groups_are_told_apart_by_colour_and_marker():
+    looks = [group_look(k) for k in range(10)]
+    assert len({look.color for look in looks}) == len({look.marker for look in looks}) == 10
+    assert group_look(10).hatch and not looks[9].hatch
