@@ -24,6 +24,7 @@ _REASONS = {
     errno.EACCES: "permission denied; make the folder writable or choose another output folder",
     errno.EPERM: "permission denied; make the folder writable or choose another output folder",
     errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.EEXIST: "a part of the path is a file, not a folder",
 }
 
 

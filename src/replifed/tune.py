@@ -66,8 +66,7 @@ def search(score: Callable[[NDArray], NDArray], steps: Sequence[float], refine: 
     ratio = max((max(steps) / min(steps)) ** (1 / max(len(set(steps)) - 1, 1)), 2.0)
     for _ in range(_MOST_EXTENSIONS):
         grid, best = ranked()
-        everything_failed = not np.isfinite(found[grid[best]])
-        if everything_failed or best == 0:
+        if best == 0:  # so it is, too, where every step failed
             try_out([grid[0] / ratio**k for k in (1, 2, 3)])
         elif best == len(grid) - 1:
             try_out([grid[-1] * ratio**k for k in (1, 2, 3)])

@@ -56,7 +56,7 @@ def collect(files, out):
 """,
     "papers/report.py": """
 
-def build(claims, figures_dir, scale, out):
+def build(claims, figures_dir, scale, out, config=None):
     out.write_text("stub")
 """,
     "data/commands.py": """
@@ -149,14 +149,14 @@ class Copy:
             os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def copy_repository(folder: Path) -> Copy:
+def copy_repository(folder: Path, stubs: dict[str, str] = STUBS) -> Copy:
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         else:
             shutil.copy2(source, folder / name)
-    for name, text in STUBS.items():
+    for name, text in stubs.items():
         with (folder / "src/replifed" / name).open("a") as file:
             file.write(text)
     return Copy(folder)

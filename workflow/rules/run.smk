@@ -21,4 +21,4 @@ rule run_method:
     shell:
         "python -m replifed run {wildcards.paper} {wildcards.experiment} {wildcards.method}"
         " --settings {params.settings:q} {params.files}"
-        " --out {output:q} > {log:q} 2>&1"
+        " --out {output:q} 2>&1 | tee {log:q} >&2"

@@ -19,4 +19,4 @@ rule tune:
         "{wildcards.paper}: tune {wildcards.method} on {wildcards.experiment}"
     shell:
         "python -m replifed tune {wildcards.paper} {wildcards.experiment} {wildcards.method}"
-        " --settings {params.settings:q} {params.files} --out {output:q} > {log:q} 2>&1"
+        " --settings {params.settings:q} {params.files} --out {output:q} 2>&1 | tee {log:q} >&2"

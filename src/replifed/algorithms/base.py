@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -77,7 +78,7 @@ class Range:
     whole: bool = False
 
     def __contains__(self, value: float) -> bool:
-        if not math.isfinite(value) or (self.whole and value != int(value)):
+        if not isinstance(value, Real) or not math.isfinite(value) or (self.whole and value != int(value)):
             return False
         above = value > self.low if self.low_open else value >= self.low
         below = value < self.high if self.high_open else value <= self.high
@@ -96,16 +97,15 @@ COUNT = Range(1, whole=True)
 def check_settings(algorithm: Any, ranges: dict[str, Range]) -> None:
     """Refuse settings outside their ranges, naming method, setting, value and range.
 
-    A setting may be an array with one value a row (a step-size grid); None is left to the method.
+    A setting may be an array with one value a row (a step-size grid), and None where that is its default.
     """
-    names = {field.name for field in fields(algorithm)}
+    defaults = {field.name: field.default for field in fields(algorithm)}
     for name, allowed in ranges.items():
-        assert name in names, name
-        value = getattr(algorithm, name)
-        if value is None:
+        value, default = getattr(algorithm, name), defaults[name]
+        if value is None and default is None:
             continue
         for one in np.ravel(value):
-            if isinstance(one, str) or one not in allowed:
+            if one not in allowed:
                 raise ConfigError(f"{type(algorithm).__name__}.{name} = {one!r}: must be {allowed}")
 
 

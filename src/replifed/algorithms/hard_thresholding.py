@@ -59,7 +59,9 @@ class HardThresholding:
 
     def batch_size(self, t: int) -> int | None:
         """b_t of round t; None for all samples."""
-        return None if self.batch is None else math.ceil(self.batch / self.batch_decay**t)
+        shrunk = self.batch_decay**t
+        # No client has so many samples as a shrinkage beyond this asks for; further on it underflows.
+        return None if self.batch is None or shrunk < 1e-12 else math.ceil(self.batch / shrunk)
 
     def init(self, problem, streams: Streams) -> ServerModel:
         return ServerModel(np.zeros((len(streams), problem.dim), dtype=problem.dtype))

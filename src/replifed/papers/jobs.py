@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,8 +28,8 @@ def tune(
 
     experiments = import_module(f"replifed.papers.{paper}.experiments")
     table, split = _data(data, partition)
-    with _progress(f"{experiment}/{method}") as progress:
-        found = experiments.tune(method, settings, table, split, progress)
+    progress = _Progress(f"{paper}/{experiment}/{method}")
+    found = experiments.tune(method, settings, table, split, progress)
     found["meta"] = provenance(_modules(paper, method), settings, _kind(table))
     write_json(out, found)
 
@@ -50,8 +52,8 @@ def run(
     experiments = import_module(f"replifed.papers.{paper}.experiments")
     table, split = _data(data, partition)
     choice = json.loads(Path(tuned).read_text(encoding="utf-8")) if tuned else None
-    with _progress(f"{experiment}/{method}") as progress:
-        frame = experiments.run(method, settings, choice, table, split, progress)
+    progress = _Progress(f"{paper}/{experiment}/{method}")
+    frame = experiments.run(method, settings, choice, table, split, progress)
     write_history(out, frame, provenance(_modules(paper, method), settings, _kind(table)))
 
 
@@ -154,21 +156,24 @@ def _print_table(module: Any, frame: Any, outputs: dict[str, Path]) -> None:
     write_text(outputs["tex"], latex)
 
 
-class _progress:  # noqa: N801, reads as a function where it is used
-    """A bar on standard error for work of more than a few seconds."""
+class _Progress:
+    """Says on standard error, every ten seconds at most, how far a long job is.
+
+    Whole lines, not a bar: several jobs share one terminal, and a log keeps what it gets.
+    """
+
+    _SECONDS = 10.0
 
     def __init__(self, title: str) -> None:
-        from tqdm import tqdm
+        self._title, self._begin = title, time.monotonic()
+        self._said = self._begin
 
-        self._bar = tqdm(desc=title, delay=3.0, mininterval=1.0, unit="run", leave=False)
-
-    def __enter__(self):
-        return self._update
-
-    def _update(self, what: str, done: int, total: int) -> None:
-        self._bar.total = total
-        self._bar.set_description(what, refresh=False)
-        self._bar.update(done - self._bar.n)
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
+    def __call__(self, what: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._said >= self._SECONDS:
+            self._said = now
+            print(
+                f"{self._title}: {what}, {done} of {total} done in {now - self._begin:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )

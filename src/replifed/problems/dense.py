@@ -18,7 +18,7 @@ from replifed.problems.products import (
 )
 
 # The gathered minibatches of so many clients as fit stay in the cache between the two products.
-_CACHE_BYTES = 2 << 20
+_CACHE_BYTES = 1 << 20
 
 
 class DenseLinearModel:

@@ -137,7 +137,7 @@ def tune(
     jobs = list(itertools.product(drawn_levels(method, settings), sweep(method, settings)))
     for done, (level, K) in enumerate(jobs):
         if progress is not None:
-            progress(f"tuning {method} {level} K={K}", done, len(jobs))
+            progress(f"searching the step {level} K={K}".replace("  ", " "), done, len(jobs))
         if sweep(method, settings)[0] == K:
             problems = [(r, problem(settings, level, r, table, partition)) for r in search["replicates"]]
             if level:  # real data keep to the text's reading
@@ -215,7 +215,7 @@ def run(
     everyone = dict.fromkeys([*settings["replicates"], *settings["full_batch_replicates"]])
     for number, (level, replicate) in enumerate(itertools.product(named, everyone)):
         if progress is not None:
-            progress(f"{method} {level} seed {replicate}", number, len(named) * len(everyone))
+            progress(f"{level} seed {replicate}".strip(), number, len(named) * len(everyone))
         data = problem(settings, level, replicate, table, partition)
         for group in groups:
             reported = "replicates" if group[0].batch is not None else "full_batch_replicates"
@@ -262,7 +262,7 @@ def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.D
     frames = []
     for number, replicate in enumerate(settings["replicates"]):
         if progress is not None:
-            progress(f"{method} planted seed {replicate}", number, len(settings["replicates"]))
+            progress(f"seed {replicate}", number, len(settings["replicates"]))
         data, x_star = planted(settings, replicate)
 
         def error(problem: Any, seen: dict[str, NDArray], x_star: NDArray = x_star) -> NDArray:

@@ -1,0 +1,60 @@
+"""Outputs appear whole or not at all, and a refusal of the operating system is one clear line."""
+
+import errno
+import json
+
+import pytest
+
+from replifed import atomic
+from replifed.atomic import replacing, write_json, write_text
+from replifed.errors import ReplifedError
+
+
+def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "out.txt"
+    write_text(path, "old\n")
+    with pytest.raises(KeyboardInterrupt), replacing(path) as temporary:
+        temporary.write_text("half of the ne")
+        raise KeyboardInterrupt
+    assert path.read_text() == "old\n"
+    assert [one.name for one in tmp_path.iterdir()] == ["out.txt"]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EROFS, "read-only"),
+        (errno.EACCES, "permission denied"),
+    ],
+)
+def test_a_full_or_read_only_folder_is_named(tmp_path, code, said):
+    path = tmp_path / "deep" / "out.txt"
+    with pytest.raises(ReplifedError, match=said) as caught, replacing(path):
+        raise OSError(code, "refused")
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not path.exists() and not list(path.parent.iterdir())
+
+
+def test_a_read_only_file_system_is_noticed_before_anything_is_written(tmp_path, monkeypatch):
+    def refuse(**_):
+        raise OSError(errno.EROFS, "refused")
+
+    monkeypatch.setattr(atomic.tempfile, "mkstemp", refuse)
+    with pytest.raises(ReplifedError, match="read-only"):
+        write_text(tmp_path / "out.txt", "new")
+
+
+def test_a_folder_below_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ReplifedError, match="is a file, not a folder"):
+        write_text(tmp_path / "file" / "out.txt", "new")
+
+
+def test_json_is_sorted_and_refuses_nan(tmp_path):
+    write_json(tmp_path / "a.json", {"b": 1, "a": [1.5]})
+    assert (tmp_path / "a.json").read_text() == '{\n  "a": [\n    1.5\n  ],\n  "b": 1\n}\n'
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(tmp_path / "a.json", float("nan"))
+    assert json.loads((tmp_path / "a.json").read_text())["b"] == 1

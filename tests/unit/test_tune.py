@@ -1,0 +1,100 @@
+"""Step-size search: grown at its edges, refined, blind to what diverges, and the same one by one."""
+
+import numpy as np
+import pytest
+
+from replifed.algorithms.fediterht import FedIterHT
+from replifed.errors import ReplifedError
+from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import LeastSquares
+from replifed.randomness import Streams
+from replifed.simulate import simulate
+from replifed.tune import search, tune_step
+
+
+def bowl(best, limit=np.inf, calls=None):
+    """A score with its minimum at the step `best`, infinite above `limit`."""
+
+    def score(steps):
+        if calls is not None:
+            calls.append(steps.tolist())
+        return np.where(steps > limit, np.inf, np.log(steps / best) ** 2)
+
+    return score
+
+
+@pytest.mark.parametrize("best", [3e-5, 0.02, 0.1, 0.7, 400.0])
+def test_search_finds_the_minimum_inside_and_beyond_both_edges(best):
+    coarse = search(bowl(best), [1, 0.1, 0.01], refine=0)
+    fine = search(bowl(best), [1, 0.1, 0.01], refine=3)
+    # Spacing 10; three halvings of the log-distance leave a factor 10^(1/8), the best point within half.
+    assert abs(np.log10(coarse.best / best)) <= 0.5
+    assert abs(np.log10(fine.best / best)) <= 0.5 / 8 + 1e-3
+    for found in (coarse, fine):
+        assert list(found.steps) == sorted(set(found.steps))
+        np.testing.assert_array_equal(found.scores, bowl(best)(np.array(found.steps)))
+        assert found.best == found.steps[int(np.argmin(found.scores))]
+        assert {1, 0.1, 0.01} <= set(found.steps)
+    # The best point has neighbours on both sides that are worse.
+    assert 0 < coarse.steps.index(coarse.best) < len(coarse.steps) - 1
+
+
+def test_a_grid_that_brackets_its_best_point_is_not_grown():
+    calls = []
+    found = search(bowl(0.1, calls=calls), [1, 0.1, 0.01], refine=1)
+    assert calls[0] == [0.01, 0.1, 1]
+    # Refined on both sides by the geometric means, rounded to four digits; nothing is tried twice.
+    assert calls[1:] == [[0.03162, 0.3162]]
+    assert found.best == 0.1
+
+
+def test_steps_that_diverge_are_no_obstacle():
+    # The best step that does not diverge is next to the wall.
+    found = search(bowl(10.0, limit=0.5), [10, 1, 0.1], refine=4)
+    assert 0.4 < found.best <= 0.5
+    assert np.isinf(found.scores[-1])
+    # The whole grid diverges: it is extended downwards until something does not.
+    found = search(bowl(1e-4, limit=1e-3), [10, 1, 0.1], refine=0)
+    assert found.best == pytest.approx(1e-4)
+
+
+def test_one_step_alone_is_a_grid():
+    assert search(bowl(0.25), [1.0], refine=0).best == 0.25
+
+
+def test_failure_is_one_line():
+    with pytest.raises(ReplifedError, match=r"^every step from 1e-\d+ to 1 diverged$") as failure:
+        search(lambda steps: np.full(len(steps), np.inf), [1, 0.1], refine=2)
+    assert "\n" not in str(failure.value)
+
+
+def problems():
+    rng = np.random.default_rng(5)
+    for replicate in (101, 102):
+        X, y = rng.standard_normal((1, 4, 10, 30)), rng.standard_normal((1, 4, 10))
+        yield replicate, DenseLinearModel(X, y, LeastSquares())
+
+
+@pytest.mark.parametrize("batch", [None, 5])
+@pytest.mark.parametrize("rounds", [3, 20])
+def test_a_batched_search_is_a_search_run_by_run(batch, rounds):
+    data = list(problems())
+
+    def make(steps):
+        return FedIterHT(step=steps, sparsity=8, local_steps=3, batch=batch)
+
+    def one_by_one(steps):
+        scores = []
+        for step in steps:
+            runs = [simulate(make(step), problem, Streams(9, (name,)), rounds) for name, problem in data]
+            scores.append(np.mean([run.metrics["objective"][-1, 0] for run in runs]))
+        return np.array(scores)
+
+    steps = [10, 1, 0.1, 0.01]
+    together = tune_step(make, data, 9, rounds, steps, refine=2)
+    alone = search(one_by_one, steps, refine=2)
+    assert together.steps == alone.steps
+    assert together.best == alone.best
+    np.testing.assert_allclose(together.scores, alone.scores, rtol=1e-10)
+    assert np.isinf(together.scores[-1])
+    assert np.isfinite(together.scores[0])

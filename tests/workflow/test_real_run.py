@@ -1,0 +1,67 @@
+"""The real Snakefile with the real code, on the tiny settings: killed in mid-run, resumed, complete."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+from conftest import copy_repository
+
+from replifed.papers.histories import read_history
+
+TINY = ("all", "--cores", "2", "--configfile", "config/tiny.yaml")
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """A copy in which `all` was killed as soon as the first run was on disk, with every job it had."""
+    copy = copy_repository(tmp_path_factory.mktemp("killed"), stubs={})
+    command = [sys.executable, "-m", "snakemake", *TINY]
+    process = subprocess.Popen(
+        command,
+        cwd=copy.folder,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    end = time.monotonic() + 120
+    while not list(copy.folder.glob("results/tiny/fedht/*/*.parquet")):
+        assert process.poll() is None and time.monotonic() < end, "no run was ever written"
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return copy
+
+
+def test_a_killed_run_leaves_nothing_half_written_and_goes_on(killed):
+    runs = list(killed.folder.glob("results/tiny/fedht/*/*.parquet"))
+    assert runs
+    for path in runs:
+        assert len(read_history(path)[0]) > 0
+    refused = killed.snakemake(*TINY)
+    if refused.status:  # the lock of the killed run; the documented way out follows
+        assert "--unlock" in refused.text
+        assert killed.snakemake("--unlock").status == 0
+    done = killed.snakemake(*TINY)
+    assert done.status == 0, done.text
+    for name in ("fig1", "rates"):
+        for suffix in ("csv", "pdf", "png"):
+            assert (killed.folder / f"figures/tiny/fedht/{name}.{suffix}").stat().st_size > 500
+    claims = pd.read_csv(killed.folder / "results/tiny/claims.csv")
+    assert set(claims["verdict"]) <= {"reproduced", "deviates", "inconclusive", "unchecked"}
+    assert (claims["scale"] == "tiny").all()
+    again = killed.snakemake(*TINY)
+    assert "Nothing to be done" in again.text
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(killed):
+    # A file where a folder should be stops even root, whom permissions do not.
+    (killed.folder / "blocked").write_text("")
+    result = killed.snakemake(
+        *TINY, "--config", "paths={results: blocked/results, figures: figures/tiny, data: data}"
+    )
+    assert result.status != 0
+    assert "blocked" in result.text
