@@ -164,3 +164,35 @@ def test_ten_groups_are_told_apart_by_colour_and_marker():
     looks = [group_look(k) for k in range(10)]
     assert len({look.color for look in looks}) == len({look.marker for look in looks}) == 10
     assert group_look(10).hatch and not looks[9].hatch
+
+
+def test_shares_of_unseen_classes_by_hand():
+    from replifed.papers.fedht.fig6_classes import _share, _threshold, _unseen
+
+    unseen = _unseen(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1]))
+    assert unseen.tolist() == [[False, False, True], [True, True, False]]
+    # Two features, three classes. Client 0: 3 non-zeros, 1 of them in class 2; client 1: 2, both unseen.
+    u = np.array([[[5.0, 0, 1], [0, 2, 0]], [[1.0, 0, 0], [0, -4, 0]]]).reshape(1, 2, 6)
+    assert _share(u, unseen) == pytest.approx((1 / 3 + 1) / 2)
+    assert _threshold(u, 3, "class", 3).reshape(2, 2, 3)[0].tolist() == [[5, 0, 1], [0, 2, 0]]
+    assert np.count_nonzero(_threshold(u, 1, "paper", 3), axis=-1).tolist() == [[1, 1]]
+
+
+def test_the_picture_of_unseen_classes_says_what_it_shows(tmp_path):
+    from replifed.papers.fedht import fig6_classes
+
+    frame = pd.DataFrame(
+        {
+            "variant": ["paper"] * 3 + ["class"] * 3,
+            "round": [0, 1, 2] * 2,
+            "server": [0.0, 0.8, 0.8] * 2,
+            "local": [0.1, 0.2, 0.3, 0.8, 0.8, 0.8],
+            "objective": [2.3, 1.5, 1.2, 2.3, 1.4, 1.0],
+            "local_steps": 10,
+            "step": 0.6,
+        }
+    )
+    left, right = fig6_classes.draw(frame).axes
+    assert left.get_ylabel() == "share, mean over clients" and right.get_ylabel() == "objective"
+    assert len(left.lines) == 4 and len(right.lines) == 2
+    assert left.get_legend() and right.get_xlabel() == "communication rounds"
