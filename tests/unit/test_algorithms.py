@@ -43,7 +43,7 @@ REFUSED = {
         (np.array([0.1, -1]), "(0, inf]"),
     ],
     "sparsity": [(0, "a whole number in [1, inf]"), (2.5, "a whole number"), (None, "a whole number")],
-    "local_steps": [(0, "a whole number in [1, inf]"), (1.5, "a whole number")],
+    "local_steps": [(0, "a whole number in [1, inf]"), (3.0, "a whole number")],
     "batch": [(0, "a whole number in [1, inf]"), ("all", "a whole number")],
     "batch_decay": [(0.0, "(0, 1]"), (1.1, "(0, 1]")],
 }

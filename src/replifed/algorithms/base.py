@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -78,7 +78,7 @@ class Range:
     whole: bool = False
 
     def __contains__(self, value: float) -> bool:
-        if not isinstance(value, Real) or not math.isfinite(value) or (self.whole and value != int(value)):
+        if not isinstance(value, Integral if self.whole else Real) or not math.isfinite(value):
             return False
         above = value > self.low if self.low_open else value >= self.low
         below = value < self.high if self.high_open else value <= self.high
