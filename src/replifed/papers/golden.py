@@ -1,6 +1,6 @@
 """Reference measurements of the claims, which a change of the code must not move unnoticed.
 
-A reference is a CSV with one line a claim and kind of data: what was measured, the verdict, and how far
+A reference is a CSV with one line a claim and kind of data, for one choice of data sets: what was measured, the verdict, and how far
 a later run may be off. Verdicts against the papers are another matter (`verdicts`).
 """
 
