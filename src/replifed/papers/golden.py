@@ -1,7 +1,7 @@
 """Reference measurements of the claims, which a change of the code must not move unnoticed.
 
-A reference is a CSV with one line a claim and kind of data, for one choice of data sets: what was measured, the verdict, and how far
-a later run may be off. Verdicts against the papers are another matter (`verdicts`).
+A reference is a CSV with one line a claim, for one choice of data sets: what was measured, the verdict,
+and how far a later run may be off. Verdicts against the papers are another matter (`verdicts`).
 """
 
 from __future__ import annotations
