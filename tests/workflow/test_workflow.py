@@ -307,7 +307,10 @@ SETTINGS = {
     ),
     "step grid": (
         "fedht={experiments: {mnist: {tuning: {steps: [1, 2]}}}}",
-        runs(*METHODS, on=["mnist"]) | tunings(*METHODS, on=["mnist"]) | drawn("fig6", "tuning") | CLOSING,
+        runs(*METHODS, on=["mnist"])
+        | tunings(*METHODS, on=["mnist"])
+        | drawn("fig6", "fig6_classes", "tuning")
+        | CLOSING,
     ),
 }
 

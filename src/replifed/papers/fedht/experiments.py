@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,19 +71,20 @@ def drawn_levels(method: str, settings: dict) -> list[str]:
 
 def sweep(method: str, settings: dict) -> list[int]:
     """The numbers of local steps K that are searched for `method`; the reference takes the largest."""
-    if method == "distributed_iht":
+    if "local_steps" not in _settable(method):
         return [1]
     return [max(settings["local_steps"])] if method == "fedavg" else list(settings["local_steps"])
 
 
 def algorithm(method: str, settings: dict, local_steps: int, step: NDArray, batch: int | None, **more: Any):
-    """Build `method` with the experiment's settings."""
-    chosen: dict[str, Any] = {"step": step, "batch": batch, **more}
-    if method != "distributed_iht":
-        chosen["local_steps"] = local_steps
-    if method != "fedavg":
-        chosen["sparsity"] = settings["sparsity"]
-    return method_class(method)(**chosen)
+    """Build `method` with those of the experiment's settings that it has."""
+    offered = {"sparsity": settings["sparsity"], "local_steps": local_steps, "step": step, "batch": batch}
+    kept = {name: value for name, value in offered.items() if name in _settable(method)}
+    return method_class(method)(**kept, **more)
+
+
+def _settable(method: str) -> set[str]:
+    return {field.name for field in fields(method_class(method)) if field.init}
 
 
 def problem(settings: dict, level: str, replicate: int, table: Any = None, partition: Any = None):
