@@ -28,7 +28,7 @@ def killed(tmp_path_factory):
         stderr=subprocess.DEVNULL,
     )
     end = time.monotonic() + 120
-    while not list(copy.folder.glob("results/tiny/fedht/*/*.parquet")):
+    while not list(copy.folder.glob("results/tiny/fedht/*/[!.]*.parquet")):
         assert process.poll() is None and time.monotonic() < end, "no run was ever written"
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
@@ -37,7 +37,7 @@ def killed(tmp_path_factory):
 
 
 def test_a_killed_run_leaves_nothing_half_written_and_goes_on(killed):
-    runs = list(killed.folder.glob("results/tiny/fedht/*/*.parquet"))
+    runs = list(killed.folder.glob("results/tiny/fedht/*/[!.]*.parquet"))
     assert runs
     for path in runs:
         assert len(read_history(path)[0]) > 0
