@@ -564,7 +564,14 @@ def used_datasets(config: Mapping[str, Any]) -> list[str]:
 
 
 # Settings of reported runs that tuning has no use for.
-_REPORTED_ONLY = ("replicates", "full_batch_replicates", "rounds", "full_batch_rounds", "record_every")
+_REPORTED_ONLY = (
+    "replicates",
+    "full_batch_replicates",
+    "rounds",
+    "baseline_rounds",
+    "full_batch_rounds",
+    "record_every",
+)
 
 
 def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:

@@ -228,7 +228,7 @@ def run(
                 algorithm(method, settings, group[0].local_steps, steps, group[0].batch),
                 data,
                 Streams(settings["seed"], (replicate,) * len(group)),
-                settings["rounds" if group[0].batch is not None else "full_batch_rounds"],
+                _rounds(method, settings, group[0]),
                 metrics=METRICS,
                 record_every=settings["record_every"],
             )
@@ -250,6 +250,17 @@ def run(
         last = frame[(frame["level"] == named[-1]) & (frame["reading"] == "common") & frame["tuned"]]
         frame = pd.concat([frame, last.assign(reading="equal")], ignore_index=True)
     return frame
+
+
+def _rounds(method: str, settings: dict, curve: Setting) -> int:
+    if curve.batch is None:
+        return settings["full_batch_rounds"]
+    # A baseline with one local step is cheap, and is what the others are held against far out.
+    return (
+        settings.get("baseline_rounds", settings["rounds"])
+        if sweep(method, settings) == [1]
+        else settings["rounds"]
+    )
 
 
 def _batched(curve: Setting) -> tuple:
