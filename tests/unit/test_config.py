@@ -240,7 +240,15 @@ def test_the_small_scale_cuts_no_method_panel_data_set_or_artefact(whole):
         return {name: {**one, "settings": None} for name, one in config.artefacts(section).items()}
 
     assert drawn(small) == drawn(whole["fedht"])
-    may_change = {"local_steps", "rounds", "baseline_rounds", "full_batch_rounds", "record_every", "replicates", "tuning"}
+    may_change = {
+        "local_steps",
+        "rounds",
+        "baseline_rounds",
+        "full_batch_rounds",
+        "record_every",
+        "replicates",
+        "tuning",
+    }
     for name, experiment in whole["fedht"]["experiments"].items():
         other = small["experiments"][name]
         assert {k: v for k, v in experiment.items() if k not in may_change} == {
