@@ -13,11 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from replifed.atomic import replacing
 from replifed.data.content import Table
 from replifed.errors import DataError
-
-_EPOCH = (1980, 1, 1, 0, 0, 0)
+from replifed.npz import write_npz
 
 
 def save(path: str | os.PathLike[str], table: Table) -> None:
@@ -39,12 +37,7 @@ def save(path: str | os.PathLike[str], table: Table) -> None:
             "indices": table.X.indices,
             "indptr": table.X.indptr,
         }
-    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
-        for name in sorted(arrays):
-            entry = zipfile.ZipInfo(f"{name}.npy", date_time=_EPOCH)
-            entry.create_system = 3  # else the archive would tell Windows from the rest
-            with archive.open(entry, "w", force_zip64=True) as stream:
-                np.lib.format.write_array(stream, np.ascontiguousarray(arrays[name]), allow_pickle=False)
+    write_npz(path, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Table:

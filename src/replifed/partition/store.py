@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.atomic import replacing
 from replifed.errors import DataError
+from replifed.npz import write_npz
 
-_EPOCH = (1980, 1, 1, 0, 0, 0)
 _CLIENT = "client_"
 
 
@@ -48,13 +47,7 @@ def save(path: str | os.PathLike[str], partition: Partition) -> None:
     packed = json.dumps(partition.meta, sort_keys=True, allow_nan=False).encode("utf-8")
     arrays = {"cluster": partition.cluster, "meta": np.frombuffer(packed, dtype=np.uint8)}
     arrays |= {f"{_CLIENT}{replicate}": client for replicate, client in partition.clients.items()}
-    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
-        for name in sorted(arrays):
-            # `numpy.savez` would write the time of day.
-            entry = zipfile.ZipInfo(f"{name}.npy", date_time=_EPOCH)
-            entry.create_system = 3
-            with archive.open(entry, "w") as stream:
-                np.lib.format.write_array(stream, np.ascontiguousarray(arrays[name]), allow_pickle=False)
+    write_npz(path, arrays)
 
 
 def load(path: str | os.PathLike[str], samples: int | None = None) -> Partition:
