@@ -92,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_data(commands)
     _add_claims(commands)
+    _add_errata(commands)
     _add_partition(commands)
     _add_tune(commands)
     _add_artefact(commands)
@@ -250,6 +251,18 @@ def _add_claims(commands: Any) -> None:
     collect.add_argument("--out", type=Path, required=True, metavar="FILE")
 
 
+def _add_errata(commands: Any) -> None:
+    parser = _add(
+        commands,
+        "errata",
+        _errata,
+        "Step of the workflow: check the errata of one paper.",
+        "replifed errata fedht --out results/fedht/errata.csv",
+    )
+    parser.add_argument("paper")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+
+
 def _add_partition(commands: Any) -> None:
     parser = _add(
         commands,
@@ -307,6 +320,7 @@ def _add_report(commands: Any) -> None:
         "replifed report --claims results/claims.csv --figures-dir figures --scale paper --out report.html",
     )
     parser.add_argument("--claims", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--errata", type=Path, nargs="*", default=[], metavar="FILE")
     _add_settings(parser, required=False)
     parser.add_argument("--figures-dir", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--scale", required=True)
@@ -594,6 +608,12 @@ def _claims_collect(arguments: argparse.Namespace) -> None:
     verdicts.collect(arguments.files, arguments.out)
 
 
+def _errata(arguments: argparse.Namespace) -> None:
+    from replifed.papers import jobs
+
+    jobs.measure_errata(arguments.paper, arguments.out)
+
+
 def _partition(arguments: argparse.Namespace) -> None:
     from replifed.partition.commands import partition
 
@@ -643,7 +663,12 @@ def _report(arguments: argparse.Namespace) -> None:
     from replifed.papers import report
 
     report.build(
-        arguments.claims, arguments.figures_dir, arguments.scale, arguments.out, config=arguments.settings
+        arguments.claims,
+        arguments.figures_dir,
+        arguments.scale,
+        arguments.out,
+        config=arguments.settings,
+        errata=arguments.errata,
     )
 
 

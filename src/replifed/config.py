@@ -450,17 +450,11 @@ def _experiment_faults(
         if name in datasets:
             counts = datasets[name].counts
             parameters = counts.features
-            if experiment["loss"] == "softmax":
+            if experiment.get("loss") == "softmax":
                 parameters = parameters * counts.classes if parameters and counts.classes else None
         else:
             yield "dataset", unknown_name("data set", name, datasets)
-        partition = experiment["partition"]
-        shards = partition["count"] * partition["parts"]
-        if shards % partition["shards_per_client"]:
-            yield (
-                "partition.shards_per_client",
-                f"{partition['shards_per_client']} is not allowed; expected a divisor of the {shards} shards",
-            )
+        yield from _partition_faults(experiment.get("partition", {}))
     yield from at_most("sparsity", parameters, "number of weights")
     yield from at_most("planted", parameters, "number of weights")
     for key in ("batch", "first_batch", "positives"):
@@ -474,6 +468,16 @@ def _experiment_faults(
                 "tuning.replicates",
                 f"{_show(tuning['replicates'])} is not allowed; expected none of the reported repetitions, "
                 f"but {', '.join(map(str, shared))} would be both tuned on and reported",
+            )
+
+
+def _partition_faults(partition: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if "shards_per_client" in partition:
+        shards = partition["count"] * partition["parts"]
+        if shards % partition["shards_per_client"]:
+            yield (
+                "partition.shards_per_client",
+                f"{partition['shards_per_client']} is not allowed; expected a divisor of the {shards} shards",
             )
 
 
@@ -503,13 +507,14 @@ def _artefact_faults(
     for name in artefact.get("partitions", ()):
         if name not in experiments:
             yield "partitions", unknown_name("experiment", name, experiments)
-        elif isinstance(experiments[name], dict) and experiments[name].get("problem") != "dataset":
+        elif isinstance(experiments[name], dict) and "partition" not in experiments[name]:
             real = [
-                key for key, value in experiments.items() if isinstance(value, dict) and "dataset" in value
+                key for key, value in experiments.items() if isinstance(value, dict) and "partition" in value
             ]
             yield (
                 "partitions",
-                f"{_show(name)} is not allowed; expected an experiment on a data set: {', '.join(real)}",
+                f"{_show(name)} is not allowed; expected an experiment that deals a data set to clients: "
+                f"{', '.join(real)}",
             )
 
 
@@ -572,6 +577,8 @@ _REPORTED_ONLY = (
     "full_batch_rounds",
     "record_every",
 )
+# Settings that change no number: which methods there are, and the memory that a job declares.
+_NO_RESULT = ("methods", "memory_mb")
 
 
 def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
@@ -618,11 +625,12 @@ def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = 
     if step == "tune":
         if tuning is None:
             raise ConfigError(f"experiment {name} has no section `tuning`, so nothing can be tuned")
-        for key in (*_REPORTED_ONLY, "methods"):
+        for key in (*_REPORTED_ONLY, *_NO_RESULT):
             experiment.pop(key, None)
         return {**seed, **experiment, "tuning": tuning}
     if step == "run":
-        experiment.pop("methods")
+        for key in _NO_RESULT:
+            experiment.pop(key, None)
         return {**seed, **experiment}
     raise ValueError(f"unknown step {step!r}")
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import Algorithm, Round
 from replifed.errors import ReplifedError
 from replifed.network.ledger import Ledger
+from replifed.network.participation import Cohort
 from replifed.problems.base import require
 from replifed.randomness import Streams
 
@@ -85,7 +86,8 @@ def simulate(
     *,
     metrics: Mapping[str, Metric] | None = None,
     record_every: int = 1,
-    cohort: Callable[[Streams], NDArray] | None = None,
+    cohort: Callable[[Streams, int], Cohort] | None = None,
+    channel: Callable[[Streams, int], NDArray] | None = None,
     progress: Callable[[int, int], None] | None = None,
     resume: tuple[int, Any] | None = None,
 ) -> History:
@@ -104,7 +106,9 @@ def simulate(
     record_every : int
         Rounds between records; the first and the last round are always recorded.
     cohort : callable, optional
-        Draws the active clients (R, N) of a round; all take part by default.
+        Draws the clients that take part in a round (`network.participation`); all do by default.
+    channel : callable, optional
+        Draws the bits per coordinate that each client may send in a round, (R or 1, N); no limit by default.
     progress : callable, optional
         Called with (rounds done, rounds) after each round.
     resume : (int, state), optional
@@ -129,8 +133,9 @@ def simulate(
     with np.errstate(over="ignore", invalid="ignore"):
         for t in range(begin, rounds):
             now = streams.at(t)
-            active = None if cohort is None else cohort(now)
-            state, cost = algorithm.round(state, problem, Round(t, active, None, now))
+            active, chosen = (None, None) if cohort is None else cohort(now, problem.n_clients)
+            budget = None if channel is None else channel(now, problem.n_clients)
+            state, cost = algorithm.round(state, problem, Round(t, active, budget, now, chosen))
             ledger.add(cost, alive)
             seen = algorithm.observe(state)
             alive &= np.isfinite(seen["server"]).all(axis=-1)

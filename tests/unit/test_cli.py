@@ -164,7 +164,7 @@ def test_claims_and_report(calls, tmp_path):
     assert calls == [
         ("collect", ([Path("a.csv"), Path("b.csv")], Path("c.csv")), {}),
         ("show", (table,), {"paper": "fedht", "verdict": "deviates"}),
-        ("build", (Path("c.csv"), Path("f"), "small", Path("r.html")), {"config": None}),
+        ("build", (Path("c.csv"), Path("f"), "small", Path("r.html")), {"config": None, "errata": []}),
     ]
 
 

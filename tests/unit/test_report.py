@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from replifed.errors import DataError
+from replifed.papers.errata import COLUMNS, write
 from replifed.papers.report import build
 from replifed.papers.verdicts import Claim, measure
 from replifed.plotting.style import figure, save
@@ -171,9 +172,13 @@ def test_without_configuration_what_is_on_disk_is_shown(made):
     assert "Not computed" not in text
 
 
-def test_errata_only_if_there_are_any(made):
+def test_errata_only_if_there_are_any(made, tmp_path):
     assert 'id="errata"' not in page(made).text
-    assert "<li>A sign is lost.</li>" in page(made, errata=["A sign is lost."]).text
+    row = dict.fromkeys(COLUMNS, "") | {"id": "fedht.sign", "printed": "a < b", "shown": "yes"}
+    write(tmp_path / "errata.csv", [row])
+    text = page(made, errata=[tmp_path / "errata.csv"]).text
+    assert 'id="fedht.sign"' in text
+    assert "<td>a &lt; b</td>" in text
 
 
 def test_same_bytes(made):

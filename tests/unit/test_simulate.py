@@ -9,6 +9,7 @@ import pytest
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.errors import ReplifedError
 from replifed.network.ledger import Cost
+from replifed.network.participation import FixedSize, Independent
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.problems.sparse import SparseLinearModel
@@ -44,6 +45,8 @@ class Scaling:
 
 class Absolute:
     """F(x) = |x|."""
+
+    n_clients = 6
 
     @staticmethod
     def loss(x):
@@ -144,12 +147,11 @@ def test_diverging_neighbours_change_no_row(layout, batch):
 
 
 def test_cohorts_are_drawn_each_round_from_its_own_streams():
-    def cohort(streams):
-        return streams.draw("cohort", lambda rng: rng.random(6) < 0.5)
+    cohort = Independent(0.5)
 
     _, algorithm = run(1.0, 1.0, rounds=4, cohort=cohort)
     for t, (_, _, active) in enumerate(algorithm.seen):
-        assert np.array_equal(active, cohort(Streams(0, (0, 0)).at(t)))
+        assert np.array_equal(active, cohort(Streams(0, (0, 0)).at(t), 6).active)
     assert len({active.tobytes() for _, _, active in algorithm.seen}) > 1
 
 
@@ -157,7 +159,7 @@ def test_cohorts_are_refused_where_all_must_take_part():
     problem = DenseLinearModel(np.ones((1, 2, 3, 4)), np.ones((1, 2, 3)), LeastSquares())
     algorithm = FedIterHT(step=0.1, sparsity=2, local_steps=1)
     with pytest.raises(ReplifedError, match="FedIterHT is defined for full participation only"):
-        simulate(algorithm, problem, Streams(0, (0,)), 2, cohort=lambda streams: None)
+        simulate(algorithm, problem, Streams(0, (0,)), 2, cohort=FixedSize(1))
 
 
 def test_progress_is_told_every_round():

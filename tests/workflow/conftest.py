@@ -48,6 +48,10 @@ def artefact(paper, name, settings, scale, inputs, outputs):
 
 def measure_claims(paper, settings, scale, inputs, out):
     _stub(out)
+
+
+def measure_errata(paper, out):
+    _stub(out)
 """,
     "papers/verdicts.py": """
 
@@ -56,7 +60,7 @@ def collect(files, out):
 """,
     "papers/report.py": """
 
-def build(claims, figures_dir, scale, out, config=None):
+def build(claims, figures_dir, scale, out, config=None, errata=()):
     out.write_text("stub")
 """,
     "data/commands.py": """
@@ -149,13 +153,19 @@ class Copy:
             os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def copy_repository(folder: Path, stubs: dict[str, str] = STUBS) -> Copy:
+def copy_repository(
+    folder: Path, stubs: dict[str, str] = STUBS, papers: tuple[str, ...] | None = ("fedht",)
+) -> Copy:
+    """Copy the repository to `folder`, with the given papers in its configuration; None leaves all."""
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         else:
             shutil.copy2(source, folder / name)
+    if papers is not None:
+        file = folder / "config/config.yaml"
+        file.write_text(re.sub(r"(?m)^papers: .*$", f"papers: [{', '.join(papers)}]", file.read_text()))
     for name, text in stubs.items():
         with (folder / "src/replifed" / name).open("a") as file:
             file.write(text)
@@ -166,6 +176,12 @@ def copy_repository(folder: Path, stubs: dict[str, str] = STUBS) -> Copy:
 def fresh(tmp_path_factory) -> Copy:
     """A copy in which nothing has run."""
     return copy_repository(tmp_path_factory.mktemp("fresh"))
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory) -> Copy:
+    """A copy with all papers in which nothing has run."""
+    return copy_repository(tmp_path_factory.mktemp("whole"), papers=None)
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,29 @@ rule measure_claims:
         " --scale {params.scale} {params.files} --out {output:q} > {log:q} 2>&1"
 
 
+rule errata:
+    input:
+        source=lambda wildcards: sources_of(
+            "replifed.papers.jobs:measure_errata",
+            f"replifed.papers.{wildcards.paper}.errata",
+        ),
+    output:
+        in_results("{paper}/errata.csv"),
+    log:
+        in_logs("{paper}/errata"),
+    benchmark:
+        in_benchmarks("{paper}/errata")
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+    message:
+        "{wildcards.paper}: check the errata"
+    shell:
+        "python -m replifed errata {wildcards.paper} --out {output:q} > {log:q} 2>&1"
+
+
 rule claims:
     input:
         files=[in_results(f"{paper}/claims.csv") for paper in config["papers"]],

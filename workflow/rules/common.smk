@@ -109,16 +109,8 @@ def cap_memory():
 
 
 def memory(wildcards):
-    """Return the megabytes that a job on an experiment declares, from the size of its problem."""
-    experiment = config[wildcards.paper]["experiments"][wildcards.experiment]
-    if "dataset" in experiment:
-        return 4000
-    if experiment["problem"] == "planted":
-        return 2000
-    # The features of one repetition at one level, with room for the copies that an update makes.
-    numbers = experiment["clients"] * experiment["samples"] * experiment["features"]
-    width = 4 if experiment["dtype"] == "float32" else 8
-    return 1000 + round(3 * width * numbers / 1e6)
+    """Return the megabytes that a job on an experiment declares."""
+    return experiment_of(wildcards).get("memory_mb", 2000)
 
 
 # --- Files ---
@@ -204,23 +196,23 @@ def step_settings(step):
 
 
 def dataset_files(wildcards):
-    """Return the files of an experiment's problem: parsed data and partition, or none for simulations."""
+    """Return the files of an experiment's problem: parsed data and partition, where it has them."""
     experiment = experiment_of(wildcards)
-    if "dataset" not in experiment:
-        return {}
-    return {
-        "data": parsed(experiment["dataset"]),
-        "partition": in_results(
+    files = {}
+    if "dataset" in experiment:
+        files["data"] = parsed(experiment["dataset"])
+    if "partition" in experiment:
+        files["partition"] = in_results(
             f"{wildcards.paper}/{wildcards.experiment}/partition.npz"
-        ),
-    }
+        )
+    return files
 
 
 def partition_inputs(wildcards):
     experiment = experiment_of(wildcards)
-    if "dataset" not in experiment:
+    if "partition" not in experiment:
         refuse(
-            f"experiment {wildcards.experiment} of {wildcards.paper} simulates its data: it has no partition"
+            f"experiment {wildcards.experiment} of {wildcards.paper} has no section `partition` to make one from"
         )
     return {
         "data": parsed(experiment["dataset"]),

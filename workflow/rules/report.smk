@@ -1,6 +1,7 @@
 rule report:
     input:
         claims=in_results("claims.csv"),
+        errata=[in_results(f"{paper}/errata.csv") for paper in config["papers"]],
         artefacts=all_artefact_files(),
         source=sources_of("replifed.papers.report"),
     output:
@@ -21,5 +22,5 @@ rule report:
     message:
         "write the report"
     shell:
-        "python -m replifed report --claims {input.claims:q} --figures-dir {params.figures:q}"
+        "python -m replifed report --claims {input.claims:q} --errata {input.errata:q} --figures-dir {params.figures:q}"
         " --scale {params.scale} --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"

@@ -27,15 +27,17 @@ class Round(NamedTuple):
     Attributes
     ----------
     t : the round's number, from 0.
-    active : boolean (R, N), which clients take part; None if all do.
-    budget : bits per coordinate that each client may send, (R, N); None if unlimited.
+    active : boolean (R or 1, N), which clients take part; None if all do.
+    budget : bits per coordinate that each client may send, (R or 1, N); None if unlimited.
     streams : random streams of this round.
+    chosen : int (R or 1, c), the active clients where all rounds have equally many; None otherwise.
     """
 
     t: int
     active: NDArray | None
     budget: NDArray | None
     streams: Streams
+    chosen: NDArray | None = None
 
 
 class ServerModel(NamedTuple):

@@ -110,6 +110,13 @@ def measure_claims(paper: str, settings: dict, scale: str, inputs: dict[str, lis
     write_text(out, frame.to_csv(index=False, float_format="%.12g"))
 
 
+def measure_errata(paper: str, out: Path) -> None:
+    """Check every erratum of a paper; writes a CSV."""
+    from replifed.papers.errata import measure, write
+
+    write(out, measure(import_module(f"replifed.papers.{paper}.errata").ERRATA))
+
+
 def _data(data: Path | None, partition: Path | None) -> tuple[Any, Any]:
     if data is None:
         return None, None

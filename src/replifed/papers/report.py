@@ -7,12 +7,14 @@ import csv
 import os
 import struct
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from replifed.atomic import write_text
 from replifed.errors import DataError
+from replifed.papers.errata import read as read_errata
 from replifed.papers.verdicts import DATA_KINDS, MARKS, VERDICTS, number_text, read
 
 
@@ -22,7 +24,7 @@ def build(
     scale: str,
     out: str | os.PathLike[str],
     config: Mapping[str, Any] | None = None,
-    errata: list[str] | None = None,
+    errata: Sequence[str | os.PathLike[str]] = (),
 ) -> None:
     """Write the report.
 
@@ -38,8 +40,8 @@ def build(
     config : mapping, optional
         The whole configuration. It tells which artefacts there are, in order, and which are not computed,
         with the reason. Without it, those that claims name and those found on disk are shown.
-    errata : list of str, optional
-        Faults of the papers worth telling their authors; the section is left out if there are none.
+    errata : sequence of path-like
+        From `errata.write`, a file a paper; the section is left out if there are none.
     """
     from jinja2 import Environment, StrictUndefined
 
@@ -72,7 +74,7 @@ def build(
             if artefact["stamp"]
         ],
         data_counts=[(kind, data[kind]) for kind in (*DATA_KINDS, "none") if data[kind]],
-        errata=errata or [],
+        errata=[row for file in errata for row in read_errata(file)],
     )
     write_text(out, page.rstrip("\n") + "\n")
 
@@ -122,11 +124,11 @@ def _paper(
 
 def _captions(paper: str) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
     """The paper's own words for its artefacts; a paper without any does with their names."""
-    if paper == "fedht":
-        from replifed.papers.fedht.captions import CAPTIONS, PAPER
-
-        return PAPER, CAPTIONS
-    return {}, {}
+    try:
+        module = import_module(f"replifed.papers.{paper}.captions")
+    except ModuleNotFoundError:
+        return {}, {}
+    return module.PAPER, module.CAPTIONS
 
 
 def _artefact(key: str, folder: Path, words: tuple[str, str], claims: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,62 @@
+"""Which clients take part in a round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.errors import ConfigError
+from replifed.randomness import Streams
+
+
+class Cohort(NamedTuple):
+    """The clients of one round, for R rows, or for one that all rows share.
+
+    Attributes
+    ----------
+    active : boolean array, shape (R or 1, N)
+    chosen : int array, shape (R or 1, c), or None
+        The active clients in increasing order, where every round has equally many.
+    """
+
+    active: NDArray
+    chosen: NDArray | None
+
+
+@dataclass(frozen=True)
+class FixedSize:
+    """`size` clients, drawn uniformly without replacement."""
+
+    size: int
+
+    def __call__(self, streams: Streams, n_clients: int) -> Cohort:
+        if not 1 <= self.size <= n_clients:
+            raise ConfigError(f"a cohort of {self.size} clients: must be between 1 and {n_clients}")
+        keys = streams.draw("cohort", lambda rng: rng.random(n_clients))
+        # The clients with the smallest keys; a smaller cohort of the same round is part of a larger one.
+        chosen = np.sort(np.argsort(keys, axis=-1, kind="stable")[:, : self.size], axis=-1)
+        active = np.zeros(keys.shape, dtype=bool)
+        np.put_along_axis(active, chosen, True, axis=-1)
+        return Cohort(active, chosen)
+
+
+@dataclass(frozen=True)
+class Independent:
+    """Each client takes part with its own probability, independently; some rounds may have none.
+
+    Parameters
+    ----------
+    probability : float or array, shape (N,)
+    """
+
+    probability: float | NDArray
+
+    def __call__(self, streams: Streams, n_clients: int) -> Cohort:
+        p = np.asarray(self.probability, dtype=float)
+        if not ((p > 0) & (p <= 1)).all() or p.shape not in ((), (n_clients,)):
+            raise ConfigError(f"probabilities of taking part must be in (0, 1], one or {n_clients}: {p}")
+        keys = streams.draw("cohort", lambda rng: rng.random(n_clients))
+        return Cohort(keys < p, None)

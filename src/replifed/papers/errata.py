@@ -1,0 +1,98 @@
+"""Errata: formulas and statements of the papers that do not hold as printed.
+
+Each record carries the statement as printed, a correction, and one executable check that both have to
+face: it must fail for the one and pass for the other, or the erratum is not shown.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from replifed.atomic import write_text
+from replifed.errors import DataError
+
+COLUMNS = ("id", "paper", "place", "printed", "corrected", "shown", "evidence")
+
+
+class Outcome(NamedTuple):
+    """What a check says of one form of a formula.
+
+    Attributes
+    ----------
+    passes : whether the form stands the check.
+    found : the numbers behind it, in a few words.
+    """
+
+    passes: bool
+    found: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Erratum:
+    """A fault of a paper.
+
+    Parameters
+    ----------
+    id : str
+        Unique over all papers, "PAPER.name".
+    paper : str
+    place : str
+        Equation, table, figure or sentence.
+    printed, corrected : str
+        Both forms in words or in plain-text mathematics.
+    forms : (Any, Any)
+        The printed and the corrected form as the check takes them: functions, or parameters.
+    check : callable
+        Maps one form to its `Outcome`. Deterministic, a few seconds at most.
+    """
+
+    id: str
+    paper: str
+    place: str
+    printed: str
+    corrected: str
+    forms: tuple[Any, Any]
+    check: Callable[[Any], Outcome]
+
+
+def measure(errata: Sequence[Erratum]) -> list[dict[str, str]]:
+    """Check every erratum; one row of `COLUMNS` each, `shown` being "yes" or "no"."""
+    rows = []
+    for erratum in errata:
+        printed, corrected = (erratum.check(form) for form in erratum.forms)
+        rows.append(
+            {
+                "id": erratum.id,
+                "paper": erratum.paper,
+                "place": erratum.place,
+                "printed": erratum.printed,
+                "corrected": erratum.corrected,
+                "shown": "yes" if corrected.passes and not printed.passes else "no",
+                "evidence": f"as printed: {printed.found}; corrected: {corrected.found}",
+            }
+        )
+    return rows
+
+
+def write(out: str | os.PathLike[str], rows: Iterable[dict[str, str]]) -> None:
+    """Write rows of `measure` as CSV."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(out, text.getvalue())
+
+
+def read(file: str | os.PathLike[str]) -> list[dict[str, str]]:
+    """Read what `write` wrote."""
+    with Path(file).open(encoding="utf-8", newline="") as stream:
+        reader = csv.DictReader(stream)
+        if tuple(reader.fieldnames or ()) != COLUMNS:
+            raise DataError(f"{file} is no list of errata; delete it and run the workflow again")
+        return list(reader)
