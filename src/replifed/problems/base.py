@@ -83,7 +83,14 @@ class Smooth(Protocol):
 class LocalSteps(Protocol):
     """Many steps of every client on its own copy of the model."""
 
-    def local(self, x: NDArray, *, additive: bool = False, sparsity: int | None = None) -> LocalModels:
+    def local(
+        self,
+        x: NDArray,
+        *,
+        additive: bool = False,
+        sparsity: int | None = None,
+        clients: NDArray | None = None,
+    ) -> LocalModels:
         """Hand the server's models `x` (R, D) to the clients.
 
         Parameters
@@ -93,7 +100,31 @@ class LocalSteps(Protocol):
             Promise that local models only ever change by adding multiples of gradients.
         sparsity : int, optional
             Promise that `x` and all local models between steps have at most so many non-zeros.
+        clients : int array, shape (R or 1, c), optional
+            The clients that take part, in increasing order; all by default. `mean` is then over them.
         """
+
+
+@runtime_checkable
+class RestrictedMinimiser(Protocol):
+    """Minimisers of each client's loss over models with a given support."""
+
+    def restricted_minima(self, start: NDArray, support: NDArray, newton_steps: int | None = None) -> NDArray:
+        """argmin f_i(w) over w with supp(w) in a set; the one nearest to `start` where there are several.
+
+        Local models of such a problem have the same method for the clients that take part.
+
+        Parameters
+        ----------
+        start : array, shape (R, N, D)
+            Models with support in `support`.
+        support : boolean array, shape (R, N, D)
+        newton_steps : int, optional
+            Stop after so many of Newton's steps; to convergence by default. Least squares need one.
+        """
+
+    def restricted_work(self, size: NDArray) -> NDArray:
+        """Work of one minimisation over `size` coordinates, in gradients of a single sample."""
 
 
 @runtime_checkable
@@ -102,6 +133,38 @@ class Hessian(Protocol):
 
     def client_hessians(self, x: NDArray) -> NDArray:
         """Hessian of each f_i at the server's models, shape (R, N, D, D)."""
+
+
+@runtime_checkable
+class OwnModels(Protocol):
+    """Every client at a model of its own, in the server's coordinates: for clients that remember.
+
+    Here the number S of data sets need only divide that of rows: the first R / S rows share the first
+    data set, and so on, as do the points of a grid that each data set is to be tuned on.
+    """
+
+    def own_gradients(
+        self, u: NDArray, batch: NDArray | None = None, clip: float | None = None
+    ) -> NDArray:
+        """Gradient of each f_i at its client's model `u` (R, N, D); same shape.
+
+        Parameters
+        ----------
+        u : array, shape (R, N, D)
+        batch : int array, shape (R or 1, N, b), optional
+            Minibatches; all samples by default. Scaled so that their expectation is the full gradient.
+        clip : float, optional
+            Longest gradient that a single sample may have (the ridge is not part of it).
+        """
+
+    def own_hessians(self, u: NDArray) -> NDArray:
+        """Hessian of each f_i at its client's model, shape (R, N, D, D)."""
+
+    def with_clients(self, chosen: NDArray) -> OwnModels:
+        """Return the problem of the clients `chosen` (R or 1, c), row by row."""
+
+    def with_rows(self, kept: NDArray) -> OwnModels:
+        """Return the problem of the rows where `kept` (R,), boolean; all rows of a data set go together."""
 
 
 def require(problem: Problem, needs: tuple[type, ...], who: str) -> None:

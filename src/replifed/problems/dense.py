@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.losses import Loss
 from replifed.problems.products import (
+    FEWEST_COLUMNS,
     client_products,
     client_products_transposed,
     largest_eigenvalue,
@@ -19,6 +23,10 @@ from replifed.problems.products import (
 
 # The gathered minibatches of so many clients as fit stay in the cache between the two products.
 _CACHE_BYTES = 1 << 20
+
+
+# Attributes of a problem that hold one entry a data set and client.
+_STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")
 
 
 class DenseLinearModel:
@@ -63,6 +71,7 @@ class DenseLinearModel:
         real = np.arange(self.n_samples) < self.sizes[..., None]
         per_sample = np.ones(self.sizes.shape) if summed else 1.0 / self.sizes
         self.sample_weights = (real * per_sample[..., None]).astype(X.dtype)
+        self._unit_weights = bool((self.sample_weights == 1).all())
         self.batch_weights = (self.sizes * per_sample).astype(X.dtype)
 
     # -- the objective at the server's models ----------------------------------------------------
@@ -109,9 +118,13 @@ class DenseLinearModel:
         return np.matmul(X.swapaxes(1, 2), flat).reshape(rows, self.dim)
 
     def client_hessians(self, x: NDArray) -> NDArray:
-        h = self.loss_function.second_derivative(self.predictions(x), self.y)
+        return self._hessians(self.predictions(x))
+
+    def _hessians(self, z: NDArray) -> NDArray:
+        """Hessian of each f_i where its samples have the predictions `z` (R, N, m, C)."""
+        h = self.loss_function.second_derivative(z, self.y)
         h = h * self.sample_weights[..., None, None]
-        rows, outputs = len(x), self.loss_function.n_outputs
+        rows, outputs = len(z), self.loss_function.n_outputs
         H = np.empty((rows, self.n_clients, self.n_features, outputs, self.n_features, outputs), self.X.dtype)
         for a in range(outputs):
             for b in range(outputs):
@@ -123,18 +136,140 @@ class DenseLinearModel:
     # -- constants -------------------------------------------------------------------------------
 
     def smoothness(self) -> NDArray:
+        return self._smoothness
+
+    def strong_convexity(self) -> NDArray:
+        return self._strong_convexity
+
+    @cached_property
+    def _smoothness(self) -> NDArray:
         scaled = self.X * np.sqrt(self.sample_weights)[..., None]
         size = min(self.n_samples, self.n_features)
         largest = [largest_eigenvalue(A, size) for A in scaled.reshape(-1, self.n_samples, self.n_features)]
         return self.loss_function.curvature * np.reshape(largest, self.sizes.shape) + self.l2
 
-    def strong_convexity(self) -> NDArray:
+    @cached_property
+    def _strong_convexity(self) -> NDArray:
         # Logistic losses flatten out far from their minimiser: only the ridge is left everywhere. So it is
         # for least squares with fewer samples than coordinates.
         if self.loss_function.name != "least_squares" or self.n_features > self.n_samples:
             return np.full(self.sizes.shape, self.l2)
         scaled = self.X * np.sqrt(self.sample_weights)[..., None]
         return np.linalg.eigvalsh(scaled.swapaxes(-1, -2) @ scaled)[..., 0].clip(min=0.0) + self.l2
+
+    # -- each client at a model of its own -------------------------------------------------------
+
+    def own_gradients(
+        self, u: NDArray, batch: NDArray | None = None, clip: float | None = None
+    ) -> NDArray:
+        """See `problems.base.OwnModels`."""
+        models = u.reshape(*u.shape[:2], self.n_features, -1)
+        if batch is not None:
+            g = np.empty_like(models)
+            self._minibatch_gradients(models, batch, clip, g)
+        elif len(self.X) > 1 or len(u) * self.loss_function.n_outputs >= FEWEST_COLUMNS:
+            g = self._gradients_in_columns(models, clip)
+        else:
+            r = self.loss_function.derivative(client_products(self.X, models), self.y)
+            r *= self.sample_weights[..., None]
+            if clip is not None:
+                _clip(r, self._norms, self.sample_weights, clip)
+            g = client_products_transposed(self.X, r)
+        g = g.reshape(u.shape)
+        if self.l2:
+            g += self.l2 * u
+        return g
+
+    def _gradients_in_columns(self, models: NDArray, clip: float | None) -> NDArray:
+        """Gradients (R, N, d, C) of the sums of losses, rows that share a data set being columns of one product."""
+        rows, N, d, C = models.shape
+        S = len(self.X)
+        columns = models.reshape(S, rows // S, N, d, C).transpose(0, 2, 3, 1, 4).reshape(S, N, d, -1)
+        z = np.matmul(self.X, columns).reshape(S, N, self.n_samples, -1, C)
+        r = self.loss_function.derivative(z, self.y[..., None])
+        if not self._unit_weights:
+            r *= self.sample_weights[..., None, None]
+        if clip is not None:
+            _clip(r, self._norms[..., None], self.sample_weights[..., None], clip)
+        g = np.matmul(self.X.swapaxes(-1, -2), r.reshape(S, N, self.n_samples, -1))
+        g = g.reshape(S, N, d, -1, C).transpose(0, 3, 1, 2, 4)
+        # Not a view: what is computed with it next would run through memory in strides.
+        return np.ascontiguousarray(g)
+
+    def own_hessians(self, u: NDArray) -> NDArray:
+        """See `problems.base.OwnModels`."""
+        return self._hessians(client_products(self.X, u.reshape(*u.shape[:2], self.n_features, -1)))
+
+    @cached_property
+    def _norms(self) -> NDArray:
+        """|x_ij| of each sample, shape (S, N, m)."""
+        return np.linalg.norm(self.X, axis=-1)
+
+    def _minibatch_gradients(self, models: NDArray, batch: NDArray, clip: float | None, g: NDArray) -> None:
+        """Write the gradients on the minibatches `batch` (R or 1, N, b) into `g`, a few clients at a time."""
+        n_sets, clients, m, d = self.X.shape
+        sets, b = max(n_sets, len(batch)), batch.shape[-1]
+        X = self.X.reshape(-1, d)
+        y = self.y.reshape(-1)
+        # Position of each drawn sample in the stacked data, whatever data set and client it is from.
+        first = (np.arange(n_sets)[:, None] * clients + np.arange(clients)) * m
+        scale = self.batch_weights / b
+        if 1 < n_sets < sets:
+            first, scale = (np.repeat(array, sets // n_sets, axis=0) for array in (first, scale))
+        positions = np.broadcast_to(batch + first[..., None], (sets, clients, b))
+        block = max(1, _CACHE_BYTES // (sets * b * d * X.itemsize))
+        buffer = np.empty((sets, min(block, clients), b, d), dtype=X.dtype)
+        for start in range(0, clients, block):
+            now = slice(start, min(start + block, clients))
+            chosen = positions[:, now]
+            drawn = buffer[:, : chosen.shape[1]]
+            if drawn.flags.c_contiguous:
+                # Out-of-range positions cannot occur; "clip" lets take() write without a second buffer.
+                np.take(X, chosen, axis=0, out=drawn, mode="clip")
+            else:
+                drawn = X[chosen]
+            z = client_products(drawn, models[:, now])
+            r = self.loss_function.derivative(z, y[chosen])
+            if clip is not None:
+                _clip(r, self._norms.reshape(-1)[chosen], np.ones(()), clip)
+            r *= scale[:, now, None, None]
+            g[:, now] = client_products_transposed(drawn, r)
+
+    # -- parts of the problem --------------------------------------------------------------------
+
+    def with_clients(self, chosen: NDArray) -> DenseLinearModel:
+        """See `problems.base.OwnModels`."""
+        n_sets, rows = len(self.X), len(chosen)
+        if 1 < n_sets < rows:
+            groups = chosen.reshape(n_sets, rows // n_sets, -1)
+            if (groups != groups[:, :1]).any():
+                raise ReplifedError("rows that share a data set must share their cohorts")
+            chosen = groups[:, 0]
+        row = np.arange(n_sets)[:, None] if n_sets > 1 else 0
+        return self._part(lambda array: array[row, chosen])
+
+    def with_rows(self, kept: NDArray) -> DenseLinearModel:
+        """See `problems.base.OwnModels`."""
+        n_sets, rows = len(self.X), len(kept)
+        if n_sets == 1:
+            return self
+        groups = kept.reshape(n_sets, rows // n_sets)
+        if (groups != groups[:, :1]).any():
+            raise ReplifedError("rows that share a data set must be kept together")
+        return self._part(lambda array: array[groups[:, 0]])
+
+    def _part(self, pick: Callable[[NDArray], NDArray]) -> DenseLinearModel:
+        """Return the problem with only those data sets or clients that `pick` takes of an array (S, N, ...)."""
+        part = copy.copy(self)
+        for name in _STACKED:
+            part.__dict__[name] = pick(self.__dict__[name])
+        for name in ("_gram", "_norms"):
+            part.__dict__.pop(name, None)
+        # These are whole arrays of a few numbers, wanted in every round.
+        part.__dict__["_smoothness"] = pick(self._smoothness)
+        part.__dict__["_strong_convexity"] = pick(self._strong_convexity)
+        part.n_clients = part.X.shape[1]
+        return part
 
     # -- local models ----------------------------------------------------------------------------
 
@@ -169,47 +304,7 @@ class DenseLocalModels:
         self.start = np.repeat(x[:, None], problem.n_clients, axis=1)
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
-        problem = self._problem
-        rows, clients, _ = u.shape
-        models = u.reshape(rows, clients, problem.n_features, -1)
-        g = np.empty_like(models)
-        if batch is None:
-            z = client_products(problem.X, models)
-            r = problem.loss_function.derivative(z, problem.y) * problem.sample_weights[..., None]
-            g[...] = client_products_transposed(problem.X, r)
-        else:
-            self._minibatch_gradient(models, batch, g)
-        g = g.reshape(u.shape)
-        if problem.l2:
-            g += problem.l2 * u
-        return g
-
-    def _minibatch_gradient(self, models: NDArray, batch: NDArray, g: NDArray) -> None:
-        """Write the gradients on the minibatches `batch` (R or 1, N, b) into `g`, a few clients at a time."""
-        problem = self._problem
-        n_sets, clients, m, d = problem.X.shape
-        sets, b = max(n_sets, len(batch)), batch.shape[-1]
-        X = problem.X.reshape(-1, d)
-        y = problem.y.reshape(-1)
-        # Position of each drawn sample in the stacked data, whatever data set and client it is from.
-        first = (np.arange(n_sets)[:, None] * clients + np.arange(clients)) * m
-        positions = np.broadcast_to(batch + first[..., None], (sets, clients, b))
-        scale = problem.batch_weights / b
-        block = max(1, _CACHE_BYTES // (sets * b * d * X.itemsize))
-        buffer = np.empty((sets, min(block, clients), b, d), dtype=X.dtype)
-        for start in range(0, clients, block):
-            now = slice(start, min(start + block, clients))
-            chosen = positions[:, now]
-            drawn = buffer[:, : chosen.shape[1]]
-            if drawn.flags.c_contiguous:
-                # Out-of-range positions cannot occur; "clip" lets take() write without a second buffer.
-                np.take(X, chosen, axis=0, out=drawn, mode="clip")
-            else:
-                drawn = X[chosen]
-            z = client_products(drawn, models[:, now])
-            r = problem.loss_function.derivative(z, y[chosen])
-            r *= scale[:, now, None, None]
-            g[:, now] = client_products_transposed(drawn, r)
+        return self._problem.own_gradients(u, batch)
 
     def hard_threshold(self, u: NDArray, tau: int) -> NDArray:
         return hard_threshold(u, tau)
@@ -217,3 +312,13 @@ class DenseLocalModels:
     def mean(self, u: NDArray) -> NDArray:
         p = np.broadcast_to(self._problem.weights, u.shape[:2])
         return np.matmul(p[:, None], u)[:, 0]
+
+
+def _clip(residuals: NDArray, norms: NDArray, weights: NDArray, clip: float) -> None:
+    """Scale `residuals` (R, N, m, C), in place, so that no sample's gradient is longer than `clip`.
+
+    The gradient of a sample is its residual, already times its weight, times its features, whose norms
+    are `norms`.
+    """
+    lengths = np.linalg.norm(residuals, axis=-1) * norms
+    residuals *= np.minimum(1.0, clip * weights / np.maximum(lengths, np.finfo(lengths.dtype).tiny))[..., None]
