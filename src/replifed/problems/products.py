@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 # Below so many columns a BLAS matrix product, which packs its operands, is slower than one
 # matrix-vector product a column.
 FEWEST_COLUMNS = 6
+_BLOCK_BYTES = 2 << 20
 # Up to this size a full eigendecomposition is faster than an iterative one.
 _DIRECT = 64
 
@@ -36,9 +37,19 @@ def client_products(matrices: NDArray, models: NDArray) -> NDArray:
 
 def tall_product(matrix: NDArray, columns: NDArray) -> NDArray:
     """Multiply a matrix (a, b) with a few or many columns (b, c)."""
-    if columns.shape[1] < FEWEST_COLUMNS:
-        return np.stack([matrix @ np.ascontiguousarray(column) for column in columns.T], axis=-1)
-    return matrix @ columns
+    if columns.shape[1] >= FEWEST_COLUMNS:
+        return matrix @ columns
+    separate = [np.ascontiguousarray(column) for column in columns.T]
+    if not matrix.flags.c_contiguous:
+        return np.stack([matrix @ column for column in separate], axis=-1)
+    product = np.empty((len(matrix), columns.shape[1]), dtype=np.result_type(matrix, columns))
+    # A block at a time: its rows come from memory once, not once a column.
+    height = max(1, _BLOCK_BYTES // max(1, matrix.shape[1] * matrix.itemsize))
+    for start in range(0, len(matrix), height):
+        block = slice(start, start + height)
+        for number, column in enumerate(separate):
+            product[block, number] = matrix[block] @ column
+    return product
 
 
 def client_products_transposed(matrices: NDArray, residuals: NDArray) -> NDArray:

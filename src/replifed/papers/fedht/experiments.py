@@ -215,7 +215,8 @@ def run(
     frames = []
     named = drawn_levels(method, settings)
     everyone = dict.fromkeys([*settings["replicates"], *settings["full_batch_replicates"]])
-    for number, (level, replicate) in enumerate(itertools.product(named, everyone)):
+    # Levels inside: they share the data set's random numbers.
+    for number, (replicate, level) in enumerate(itertools.product(everyone, named)):
         if progress is not None:
             progress(f"{level} seed {replicate}".strip(), number, len(named) * len(everyone))
         data = problem(settings, level, replicate, table, partition)
