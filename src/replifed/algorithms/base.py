@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.errors import ConfigError
+from replifed.errors import ConfigError, ReplifedError
 from replifed.network.ledger import Cost
 from replifed.randomness import Streams
 
@@ -117,8 +117,28 @@ def per_row(setting: float | NDArray, array: NDArray) -> NDArray | float:
     return setting.reshape(-1, *(1,) * (array.ndim - 1)) if setting.ndim else setting
 
 
-def minibatches(ctx: Round, problem: Any, steps: int, size: int | None) -> list[NDArray] | list[None]:
-    """Draw each client's minibatches of a round, uniformly with replacement, all in one call.
+def participants(ctx: Round, problem: Any) -> int:
+    """Number of clients that take part in a round; refuses cohorts whose size changes."""
+    if ctx.chosen is not None:
+        return ctx.chosen.shape[-1]
+    if ctx.active is not None:
+        raise ReplifedError("this method takes cohorts of a fixed size only")
+    return problem.n_clients
+
+
+def cohort_sizes(ctx: Round, problem: Any) -> NDArray:
+    """Samples n_i of the clients that take part, shape (R or 1, c)."""
+    if ctx.chosen is None:
+        return problem.sizes
+    rows = max(len(problem.sizes), len(ctx.chosen))
+    sizes = np.broadcast_to(problem.sizes, (rows, problem.n_clients))
+    return np.take_along_axis(sizes, np.broadcast_to(ctx.chosen, (rows, ctx.chosen.shape[1])), axis=1)
+
+
+def minibatches(
+    ctx: Round, problem: Any, steps: int, size: int | None, purpose: str = "batch"
+) -> list[NDArray] | list[None]:
+    """Draw each participating client's minibatches of a round, uniformly with replacement, in one call.
 
     Parameters
     ----------
@@ -128,20 +148,24 @@ def minibatches(ctx: Round, problem: Any, steps: int, size: int | None) -> list[
         Local steps K.
     size : int or None
         Batch size b; None, or b >= max n_i, stands for all samples.
+    purpose : str
+        Name of the random stream.
 
     Returns
     -------
-    list of K arrays of sample numbers, shape (R or 1, N, b), or of K None for full batches
+    list of K arrays of sample numbers, shape (R or 1, c, b), or of K None for full batches
     """
     if size is None or size >= problem.sizes.max():
         return [None] * steps
-    uniform = ctx.streams.draw("batch", lambda rng: rng.random((steps, problem.n_clients, size)))
-    drawn = (uniform * problem.sizes[:, None, :, None]).astype(np.int64)
+    clients = participants(ctx, problem)
+    uniform = ctx.streams.draw(purpose, lambda rng: rng.random((steps, clients, size)))
+    drawn = (uniform * cohort_sizes(ctx, problem)[:, None, :, None]).astype(np.int64)
     return [drawn[:, k] for k in range(steps)]
 
 
-def sample_count(problem: Any, size: int | None) -> NDArray:
-    """Samples that all clients together look at in one local step, shape (S,)."""
+def sample_count(problem: Any, size: int | None, ctx: Round | None = None) -> NDArray:
+    """Samples that the participating clients together look at in one local step, shape (S or R,)."""
+    sizes = problem.sizes if ctx is None else cohort_sizes(ctx, problem)
     if size is None or size >= problem.sizes.max():
-        return problem.sizes.sum(axis=1)
-    return np.full(len(problem.sizes), problem.n_clients * size)
+        return sizes.sum(axis=1)
+    return np.full(len(sizes), sizes.shape[1] * size)

@@ -15,6 +15,7 @@ from replifed.algorithms.base import (
     ServerModel,
     check_settings,
     minibatches,
+    participants,
     per_row,
     sample_count,
 )
@@ -42,7 +43,7 @@ class FedAvg:
     batch: int | None = None
 
     needs: ClassVar = (Smooth, LocalSteps)
-    partial_participation: ClassVar = False
+    partial_participation: ClassVar = True
 
     def __post_init__(self) -> None:
         check_settings(self, {"step": POSITIVE, "local_steps": COUNT, "batch": COUNT})
@@ -56,14 +57,14 @@ class FedAvg:
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b = self.local_steps, self.batch
-        local = problem.local(state.x, additive=True)
+        local = problem.local(state.x, additive=True, clients=ctx.chosen)
         u = local.start
         eta = per_row(self.step, u)
         for batch in minibatches(ctx, problem, K, b):
             g = local.gradient(u, batch)
             u = u - eta * g
-        message = problem.n_clients * dense_bits(problem.dim)
-        cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b))
+        message = participants(ctx, problem) * dense_bits(problem.dim)
+        cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))
         return ServerModel(local.mean(u)), cost
 
     def observe(self, state: ServerModel) -> dict[str, NDArray]:

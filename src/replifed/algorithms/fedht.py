@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replifed.algorithms.base import Round, ServerModel, minibatches, per_row, sample_count
+from replifed.algorithms.base import Round, ServerModel, minibatches, participants, per_row, sample_count
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.network.ledger import Cost, dense_bits, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold
@@ -21,7 +21,7 @@ class FedHT(HardThresholding):
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b = self.local_steps, self.batch_size(ctx.t)
-        local = problem.local(state.x, additive=True)
+        local = problem.local(state.x, additive=True, clients=ctx.chosen)
         u = local.start  # line 3: x_{t,1} = x_t
         gamma = per_row(self.step, u)
         for batch in minibatches(ctx, problem, K, b):  # lines 4-5
@@ -29,9 +29,9 @@ class FedHT(HardThresholding):
             u = u - gamma * g  # line 7
         x = hard_threshold(local.mean(u), self.sparsity)  # line 10
         cost = Cost(
-            bits_up=problem.n_clients * dense_bits(problem.dim),
-            bits_down=problem.n_clients * sparse_bits(self.sparsity, problem.dim),
+            bits_up=participants(ctx, problem) * dense_bits(problem.dim),
+            bits_down=participants(ctx, problem) * sparse_bits(self.sparsity, problem.dim),
             iterations=K,
-            sample_gradients=K * sample_count(problem, b),
+            sample_gradients=K * sample_count(problem, b, ctx),
         )
         return ServerModel(x), cost

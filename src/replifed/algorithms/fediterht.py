@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replifed.algorithms.base import Round, ServerModel, minibatches, per_row, sample_count
+import numpy as np
+
+from replifed.algorithms.base import Round, ServerModel, minibatches, participants, per_row, sample_count
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.network.ledger import Cost, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold
@@ -20,13 +22,13 @@ class FedIterHT(HardThresholding):
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, tau, b = self.local_steps, self.sparsity, self.batch_size(ctx.t)
-        local = problem.local(state.x, sparsity=tau)
+        local = problem.local(state.x, sparsity=int(np.max(tau)), clients=ctx.chosen)
         u = local.start  # line 3: x_{t,1} = x_t
         gamma = per_row(self.step, u)
         for batch in minibatches(ctx, problem, K, b):  # lines 4-5
             g = local.gradient(u, batch)  # line 6
             u = local.hard_threshold(u - gamma * g, tau)  # line 7
         x = hard_threshold(local.mean(u), tau)  # line 10
-        message = problem.n_clients * sparse_bits(tau, problem.dim)
-        cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b))
+        message = participants(ctx, problem) * sparse_bits(tau, problem.dim)
+        cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))
         return ServerModel(x), cost

@@ -22,7 +22,7 @@ class HardThresholding:
     ----------
     step : float or array, shape (R,)
         gamma.
-    sparsity : int
+    sparsity : int or array, shape (R,)
         tau, non-zeros that the server keeps.
     local_steps : int
         K.
@@ -33,13 +33,13 @@ class HardThresholding:
     """
 
     step: float | NDArray
-    sparsity: int
+    sparsity: int | NDArray
     local_steps: int
     batch: int | None = None
     batch_decay: float = 1.0
 
     needs: ClassVar = (Smooth, LocalSteps)
-    partial_participation: ClassVar = False
+    partial_participation: ClassVar = True
 
     def __post_init__(self) -> None:
         check_settings(

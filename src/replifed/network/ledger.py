@@ -52,6 +52,6 @@ def dense_bits(d: int) -> int:
     return BITS_PER_VALUE * d
 
 
-def sparse_bits(k: int, d: int) -> int:
+def sparse_bits(k: int | NDArray, d: int) -> NDArray:
     """Bits of a vector of `d` coordinates with `k` non-zero ones: their values and their support."""
-    return min(BITS_PER_VALUE * k + support_bits(k, d), dense_bits(d))
+    return np.minimum(BITS_PER_VALUE * np.asarray(k) + support_bits(k, d), dense_bits(d))

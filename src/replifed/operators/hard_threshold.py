@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 _BLOCK_BYTES = 96 << 10
 
 
-def hard_threshold(v: NDArray, tau: int) -> NDArray:
+def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
     """Keep the `tau` entries of largest magnitude along the last axis, set the others to zero.
 
     Ties go to the lowest index, so that the result does not depend on the CPU's sorting network.
@@ -18,8 +20,9 @@ def hard_threshold(v: NDArray, tau: int) -> NDArray:
     Parameters
     ----------
     v : array, shape (..., d)
-    tau : int
-        Sparsity level, at least 1. With tau >= d a copy is returned.
+    tau : int or array, shape (R,)
+        Sparsity level, at least 1; or one for each entry of v's first axis. With tau >= d a copy is
+        returned.
 
     Returns
     -------
@@ -30,22 +33,46 @@ def hard_threshold(v: NDArray, tau: int) -> NDArray:
     H_tau of FedHT's Section 1. Only the tau-th largest magnitude is selected (linear time), never a
     full order. Rows that hold a NaN come back with NaN in them: the simulator calls those diverged.
     """
-    d = v.shape[-1]
-    if tau >= d:
+    if np.ndim(tau):
+        return np.stack([hard_threshold(row, int(k)) for row, k in zip(v, tau, strict=True)])
+    if tau >= v.shape[-1]:
         return v.copy()
+    kept = np.empty(v.shape, v.dtype)
+    for some, keep, place in _blocks(v, tau):
+        np.multiply(some, keep, out=kept.reshape(-1, v.shape[-1])[place])
+    return kept
+
+
+def largest(v: NDArray, tau: int | NDArray) -> NDArray:
+    """Support of `hard_threshold`: boolean, True for the `tau` entries of largest magnitude.
+
+    Entries that are zero may or may not be among them where fewer than `tau` are not.
+    """
+    if np.ndim(tau):
+        return np.stack([largest(row, int(k)) for row, k in zip(v, tau, strict=True)])
+    if tau >= v.shape[-1]:
+        return np.ones(v.shape, dtype=bool)
+    mask = np.empty(v.shape, dtype=bool)
+    for _, keep, place in _blocks(v, tau):
+        mask.reshape(-1, v.shape[-1])[place] = keep
+    return mask
+
+
+def _blocks(v: NDArray, tau: int) -> Iterator[tuple[NDArray, NDArray, slice]]:
+    """Yield a few rows of `v` (..., d) at a time, which of their entries are kept, and where they stand."""
+    d = v.shape[-1]
     rows = v.reshape(-1, d)
-    kept = np.empty_like(rows)
     # A few rows at a time, so that the passes over them stay in the cache.
     few = max(1, _BLOCK_BYTES // (d * v.itemsize))
     for start in range(0, len(rows), few):
-        some = rows[start : start + few]
+        place = slice(start, start + few)
+        some = rows[place]
         magnitude = np.abs(some)
         cut = np.partition(magnitude, d - tau, axis=-1)[:, d - tau, None]
         keep = ~(magnitude < cut)  # so, and not >=, that a NaN is kept
         if np.count_nonzero(keep) > tau * len(some):
             _break_ties(keep, magnitude, cut, tau)
-        np.multiply(some, keep, out=kept[start : start + few])
-    return kept.reshape(v.shape)
+        yield some, keep, place
 
 
 def _break_ties(keep: NDArray, magnitude: NDArray, cut: NDArray, tau: int) -> None:
@@ -58,6 +85,6 @@ def _break_ties(keep: NDArray, magnitude: NDArray, cut: NDArray, tau: int) -> No
     keep[crowded] = above | (tied & (np.cumsum(tied, axis=-1) <= room))
 
 
-def support_bits(k: int, d: int) -> int:
+def support_bits(k: int | NDArray, d: int) -> NDArray:
     """Bits that name a support of `k` out of `d` coordinates: a list of indices or a bit mask."""
-    return min(k * int(np.ceil(np.log2(d))), d) if d > 1 else 0
+    return np.minimum(np.asarray(k) * int(np.ceil(np.log2(d))), d) if d > 1 else np.asarray(k) * 0

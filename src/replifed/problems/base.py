@@ -143,9 +143,7 @@ class OwnModels(Protocol):
     data set, and so on, as do the points of a grid that each data set is to be tuned on.
     """
 
-    def own_gradients(
-        self, u: NDArray, batch: NDArray | None = None, clip: float | None = None
-    ) -> NDArray:
+    def own_gradients(self, u: NDArray, batch: NDArray | None = None, clip: float | None = None) -> NDArray:
         """Gradient of each f_i at its client's model `u` (R, N, D); same shape.
 
         Parameters

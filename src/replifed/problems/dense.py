@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
+from replifed.problems import restricted
+from replifed.problems.cohorts import cohort
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.losses import Loss
 from replifed.problems.products import (
@@ -159,9 +161,7 @@ class DenseLinearModel:
 
     # -- each client at a model of its own -------------------------------------------------------
 
-    def own_gradients(
-        self, u: NDArray, batch: NDArray | None = None, clip: float | None = None
-    ) -> NDArray:
+    def own_gradients(self, u: NDArray, batch: NDArray | None = None, clip: float | None = None) -> NDArray:
         """See `problems.base.OwnModels`."""
         models = u.reshape(*u.shape[:2], self.n_features, -1)
         if batch is not None:
@@ -273,14 +273,34 @@ class DenseLinearModel:
 
     # -- local models ----------------------------------------------------------------------------
 
+    @property
+    def _in_span(self) -> bool:
+        """Whether a minibatch costs less in the span of the samples (m numbers each) than outside (2 d)."""
+        return 3 * self.n_samples <= 2 * self.n_features
+
     @cached_property
     def _gram(self) -> NDArray:
         return self.X @ self.X.swapaxes(-1, -2)
 
-    def local(self, x: NDArray, *, additive: bool = False, sparsity: int | None = None):
+    def local(
+        self,
+        x: NDArray,
+        *,
+        additive: bool = False,
+        sparsity: int | None = None,
+        clients: NDArray | None = None,
+    ):
         """See `problems.base.LocalSteps`."""
-        # A minibatch needs m numbers a sample in the span of the samples, and 2 d (there and back) outside.
-        if additive and 3 * self.n_samples <= 2 * self.n_features:
+        if clients is not None:
+            keep = (
+                ("_gram",)
+                if additive and self._in_span
+                else ("_columns",)
+                if "_columns" in vars(self)
+                else ()
+            )
+            return cohort(self, clients, keep).local(x, additive=additive, sparsity=sparsity)
+        if additive and self._in_span:
             return GramLocalModels(
                 self._gram,
                 self.predictions(x),
@@ -295,6 +315,24 @@ class DenseLinearModel:
             )
         return DenseLocalModels(self, x)
 
+    # -- minimisers over supports ----------------------------------------------------------------
+
+    @cached_property
+    def _columns(self) -> NDArray:
+        """Features of each client by column, (S, N, d, m), samples scaled by the root of their weights."""
+        return np.ascontiguousarray((self.X * np.sqrt(self.sample_weights)[..., None]).swapaxes(-1, -2))
+
+    def restricted_minima(self, start: NDArray, support: NDArray, newton_steps: int | None = None) -> NDArray:
+        """See `problems.base.RestrictedMinimiser`."""
+        if self.loss_function.name == "least_squares":
+            targets = self.y * np.sqrt(self.sample_weights)
+            return restricted.least_squares(self._columns, targets, self.l2, start, support)
+        return restricted.newton(self, start, support, newton_steps)
+
+    def restricted_work(self, size: NDArray) -> NDArray:
+        """See `problems.base.RestrictedMinimiser`: 2 m s^2 operations for s columns, 4 D for a gradient."""
+        return self.n_samples * np.asarray(size, float) ** 2 / (2 * self.dim)
+
 
 class DenseLocalModels:
     """Clients' models held coordinate by coordinate, shape (R, N, D)."""
@@ -302,6 +340,8 @@ class DenseLocalModels:
     def __init__(self, problem: DenseLinearModel, x: NDArray) -> None:
         self._problem = problem
         self.start = np.repeat(x[:, None], problem.n_clients, axis=1)
+        self.restricted_minima = problem.restricted_minima
+        self.smoothness = problem.smoothness
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
         return self._problem.own_gradients(u, batch)
@@ -321,4 +361,6 @@ def _clip(residuals: NDArray, norms: NDArray, weights: NDArray, clip: float) -> 
     are `norms`.
     """
     lengths = np.linalg.norm(residuals, axis=-1) * norms
-    residuals *= np.minimum(1.0, clip * weights / np.maximum(lengths, np.finfo(lengths.dtype).tiny))[..., None]
+    residuals *= np.minimum(1.0, clip * weights / np.maximum(lengths, np.finfo(lengths.dtype).tiny))[
+        ..., None
+    ]

@@ -69,17 +69,23 @@ class GramLocalModels:
             z = c * self._predictions + client_products(self._gram, a)
             g[:, :, :m] += self._loss.derivative(z, self._targets) * self._sample_weights[..., None]
             return g
+        b = batch.shape[-1]
+        scale = (self._batch_weights / b)[..., None, None]
+        if 2 * b >= m:
+            # All samples' residuals, each times how often it was drawn: no gathering, no scattering.
+            z = c * self._predictions + client_products(self._gram, a)
+            r = self._loss.derivative(z, self._targets)
+            r *= _counts(batch, m, a.dtype)[..., None] * scale
+            g[:, :, :m] += r
+            return g
         rows, clients = np.ogrid[: len(u), : u.shape[1]]
         pick = (rows[..., None], clients[..., None], batch)
         shared = (np.minimum(rows, len(self._gram) - 1)[..., None], clients[..., None], batch)
-        if 2 * batch.shape[-1] >= m:
-            z = (c * self._predictions + client_products(self._gram, a))[pick]
-        else:
-            sets = rows[: max(len(batch), len(self._gram))]
-            drawn = (np.minimum(sets, len(self._gram) - 1)[..., None], clients[..., None], batch)
-            z = c * self._predictions[pick] + client_products(self._gram[drawn], a)
+        sets = rows[: max(len(batch), len(self._gram))]
+        drawn = (np.minimum(sets, len(self._gram) - 1)[..., None], clients[..., None], batch)
+        z = c * self._predictions[pick] + client_products(self._gram[drawn], a)
         r = self._loss.derivative(z, self._targets[shared])
-        r *= (self._batch_weights / batch.shape[-1])[..., None, None]
+        r *= scale
         # A sample drawn twice counts twice.
         np.add.at(g, pick, r)
         return g
@@ -90,3 +96,10 @@ class GramLocalModels:
         outputs = c.shape[-1]
         kept = (self._x.reshape(len(u), -1, outputs) * c[:, None, :]).reshape(self._x.shape)
         return kept + self._combine(p[..., None] * u[:, :, :-1])
+
+
+def _counts(batch: NDArray, m: int, dtype: np.dtype) -> NDArray:
+    """How often each of m samples is in a minibatch: (R or 1, N, b) to (R or 1, N, m)."""
+    rows, clients, _ = batch.shape
+    places = batch + m * np.arange(rows * clients).reshape(rows, clients, 1)
+    return np.bincount(places.ravel(), minlength=rows * clients * m).reshape(rows, clients, m).astype(dtype)

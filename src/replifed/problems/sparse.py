@@ -157,8 +157,17 @@ class SparseLinearModel:
         flat = coefficients[(slice(None), *self._padded, 0)]
         return (self.X.T @ flat.T).T
 
-    def local(self, x: NDArray, *, additive: bool = False, sparsity: int | None = None):
+    def local(
+        self,
+        x: NDArray,
+        *,
+        additive: bool = False,
+        sparsity: int | None = None,
+        clients: NDArray | None = None,
+    ):
         """See `problems.base.LocalSteps`."""
+        if clients is not None:
+            raise ReplifedError("cohorts on sparse data are not supported; use dense features")
         if additive:
             m = int(self.sizes.max())
             if 8 * self.n_clients * m * m > _GRAM_BYTES:
