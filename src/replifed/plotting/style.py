@@ -213,6 +213,7 @@ def save(made: Figure, path: str | os.PathLike[str]) -> None:
     if layout is not None:
         # Half of the drawing time; done once, all formats share it.
         layout.execute(made)
-        made.set_layout_engine("none")
+        # None, not "none": with a placeholder in its place every format would be drawn twice.
+        made.set_layout_engine(None)
     with replacing(path) as temporary:
         made.savefig(temporary, dpi=DPI, metadata=metadata)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from replifed.papers.fedht.titles import EXPERIMENTS, METHODS, level_name
 from replifed.plotting.curves import readable_log_axis
@@ -86,6 +87,7 @@ def draw(frame: pd.DataFrame) -> Figure:
 def _draw_search(ax: Axes, frame: pd.DataFrame, lines: dict[int, Line], limits: tuple[float, float]) -> None:
     ax.axvspan(*PRINTED_STEPS, color="#E3E8EE", zorder=0, linewidth=0)
     ax.set_xscale("log")
+    ax.xaxis.set_minor_locator(NullLocator())  # over eight decades they would be a grey band
     ax.set_yscale("log")
     ax.set_ylim(*limits)
     readable_log_axis(ax.yaxis, *limits)
