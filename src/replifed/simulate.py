@@ -88,6 +88,7 @@ def simulate(
     record_every: int = 1,
     cohort: Callable[[Streams, int], Cohort] | None = None,
     channel: Callable[[Streams, int], NDArray] | None = None,
+    until: Callable[[dict[str, NDArray]], NDArray] | None = None,
     progress: Callable[[int, int], None] | None = None,
     resume: tuple[int, Any] | None = None,
 ) -> History:
@@ -109,6 +110,9 @@ def simulate(
         Draws the clients that take part in a round (`network.participation`); all do by default.
     channel : callable, optional
         Draws the bits per coordinate that each client may send in a round, (R or 1, N); no limit by default.
+    until : callable, optional
+        Maps what was just recorded, metrics by name, to whether each row is done (R,). The run ends early, and
+        with it the record, once every row is done or has diverged.
     progress : callable, optional
         Called with (rounds done, rounds) after each round.
     resume : (int, state), optional
@@ -148,6 +152,8 @@ def simulate(
                     recorder.fill(t + 1, rounds, record_every, alive)
                     break
                 state = _parked(state, alive)
+            if until is not None and recorder.last == t + 1 and (until(recorder.values()) | ~alive).all():
+                break
     return recorder.history(state)
 
 
@@ -171,6 +177,15 @@ class _Recorder:
             start = self._values["objective"][0] if self._rounds else f
             alive &= np.isfinite(f) & (f <= BLOW_UP * np.maximum(np.abs(start), 1.0))
         self._append(t, {name: np.where(alive, value, np.inf) for name, value in values.items()}, alive)
+
+    @property
+    def last(self) -> int:
+        """The round recorded last."""
+        return self._rounds[-1]
+
+    def values(self) -> dict[str, NDArray]:
+        """The metrics recorded last."""
+        return {name: values[-1] for name, values in self._values.items()}
 
     def fill(self, t: int, rounds: int, record_every: int, alive: NDArray) -> None:
         """Record the rounds after `t` that a run stopped for divergence of all rows will not see."""

@@ -158,6 +158,12 @@ class OwnModels(Protocol):
     def own_hessians(self, u: NDArray) -> NDArray:
         """Hessian of each f_i at its client's model, shape (R, N, D, D)."""
 
+    def common_moduli(self) -> tuple[NDArray, NDArray]:
+        """Least strong-convexity and largest smoothness modulus of all clients, each of shape (S,).
+
+        A problem with some of the clients only still gives those of all.
+        """
+
     def with_clients(self, chosen: NDArray) -> OwnModels:
         """Return the problem of the clients `chosen` (R or 1, c), row by row."""
 

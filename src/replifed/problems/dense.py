@@ -159,6 +159,14 @@ class DenseLinearModel:
         scaled = self.X * np.sqrt(self.sample_weights)[..., None]
         return np.linalg.eigvalsh(scaled.swapaxes(-1, -2) @ scaled)[..., 0].clip(min=0.0) + self.l2
 
+    def common_moduli(self) -> tuple[NDArray, NDArray]:
+        """See `problems.base.OwnModels`."""
+        return self._common_moduli
+
+    @cached_property
+    def _common_moduli(self) -> tuple[NDArray, NDArray]:
+        return self.strong_convexity().min(axis=1), self.smoothness().max(axis=1)
+
     # -- each client at a model of its own -------------------------------------------------------
 
     def own_gradients(self, u: NDArray, batch: NDArray | None = None, clip: float | None = None) -> NDArray:
@@ -246,7 +254,9 @@ class DenseLinearModel:
                 raise ReplifedError("rows that share a data set must share their cohorts")
             chosen = groups[:, 0]
         row = np.arange(n_sets)[:, None] if n_sets > 1 else 0
-        return self._part(lambda array: array[row, chosen])
+        part = self._part(lambda array: array[row, chosen])
+        part.__dict__["_common_moduli"] = self._common_moduli
+        return part
 
     def with_rows(self, kept: NDArray) -> DenseLinearModel:
         """See `problems.base.OwnModels`."""
@@ -256,7 +266,9 @@ class DenseLinearModel:
         groups = kept.reshape(n_sets, rows // n_sets)
         if (groups != groups[:, :1]).any():
             raise ReplifedError("rows that share a data set must be kept together")
-        return self._part(lambda array: array[groups[:, 0]])
+        part = self._part(lambda array: array[groups[:, 0]])
+        part.__dict__["_common_moduli"] = tuple(modulus[groups[:, 0]] for modulus in self._common_moduli)
+        return part
 
     def _part(self, pick: Callable[[NDArray], NDArray]) -> DenseLinearModel:
         """Return the problem with only those data sets or clients that `pick` takes of an array (S, N, ...)."""

@@ -1,0 +1,80 @@
+"""Fed-PD: federated primal-dual method (Zhang, Hong, Dhople, Yin and Liu 2021), Oracle I, no skipped round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.agents import Agents
+from replifed.algorithms.base import POSITIVE, Round, check_settings, per_row
+from replifed.algorithms.local_solvers import LocalObjective, LocalSolver
+from replifed.network.ledger import Cost
+from replifed.problems.base import OwnModels, Smooth
+from replifed.randomness import Streams
+
+
+class FedPDState(NamedTuple):
+    """Two models an agent and one at the coordinator.
+
+    Attributes
+    ----------
+    x : array, shape (R, N, D), the agents' models.
+    dual : array, shape (R, N, D), the multipliers lambda_i.
+    centre : array, shape (R, D), x_0 that all agents hold after communicating.
+    """
+
+    x: NDArray
+    dual: NDArray
+    centre: NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedPD:
+    """Local steps on each agent's augmented Lagrangian, then its multiplier, then an average.
+
+    Parameters
+    ----------
+    eta : float or array, shape (R,)
+        Inverse weight of the quadratic term.
+    solver : LocalSolver
+        N_e steps on f_i(x) + <lambda_i, x - x_0> + |x - x_0|^2 / (2 eta), from the agent's last model.
+    """
+
+    eta: float | NDArray
+    solver: LocalSolver
+
+    needs: ClassVar = (Smooth, OwnModels)
+    partial_participation: ClassVar = False
+
+    def __post_init__(self) -> None:
+        check_settings(self, {"eta": POSITIVE})
+
+    @property
+    def stochastic(self) -> bool:
+        return self.solver.stochastic
+
+    def init(self, problem: Any, streams: Streams) -> FedPDState:
+        x = np.zeros((len(streams), problem.n_clients, problem.dim), dtype=problem.dtype)
+        return FedPDState(x, np.zeros_like(x), x[:, 0].copy())
+
+    def round(self, state: FedPDState, problem: Any, ctx: Round) -> tuple[FedPDState, Cost]:
+        agents, eta = Agents(problem, ctx), per_row(self.eta, state.x)
+        centre = state.centre[:, None]
+        objective = LocalObjective(problem, state.dual - centre / eta, 1.0 / np.asarray(self.eta))
+        x = self.solver.solve(objective, state.x, agents.draw(self.solver))
+        dual = state.dual + (x - centre) / eta
+        state = FedPDState(x, dual, (x + eta * dual).mean(axis=1))
+        steps = self.solver.steps
+        used = steps * agents.samples(self.solver)
+        return state, Cost(agents.message(), agents.message(), iterations=steps, sample_gradients=used)
+
+    def observe(self, state: FedPDState) -> dict[str, NDArray]:
+        return {"server": state.centre, "clients": state.x}
+
+
+def theory_eta(high: float | NDArray) -> float | NDArray:
+    """The end of the range 0 < eta < (sqrt 5 - 1) / (4 L) of the method's convergence theorem."""
+    return (np.sqrt(5.0) - 1.0) / (4.0 * np.asarray(high))

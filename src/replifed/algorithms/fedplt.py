@@ -1,0 +1,111 @@
+"""Fed-PLT: federated private local training (Bastianello, Liu and Johansson 2024, Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.agents import Agents
+from replifed.algorithms.base import POSITIVE, Range, Round, check_settings
+from replifed.algorithms.local_solvers import LocalSolver, proximal
+from replifed.errors import ConfigError
+from replifed.network.ledger import Cost
+from replifed.operators.proximal import Penalty, Zero
+from replifed.problems.base import OwnModels, Smooth
+from replifed.randomness import Streams
+
+
+class FedPLTState(NamedTuple):
+    """Two models an agent and one at the coordinator.
+
+    Attributes
+    ----------
+    x : array, shape (R, N, D), the agents' models.
+    z : array, shape (R, N, D), their auxiliary variables.
+    y : array, shape (R, D), the coordinator's model.
+    """
+
+    x: NDArray
+    z: NDArray
+    y: NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedPLT:
+    """Peaceman-Rachford splitting of sum_i f_i(x) + h(x) with a few local steps for its proximal maps.
+
+    Parameters
+    ----------
+    rho : float or array, shape (R,)
+        Penalty of the splitting.
+    solver : LocalSolver
+        N_e steps on d_i(w) = f_i(w) + |w - v_i|^2 / (2 rho).
+    penalty : Penalty
+        h.
+    start_deviation : float or array, shape (R,)
+        Standard deviation of the entries of x_{i,0}; z_{i,0} = 0. Proposition 4 asks for tau sqrt(2 / m).
+    start : {"warm", "cold"}
+        Where local steps begin: at x_{i,k}, as Remark 2 demands, or at v_{i,k}.
+    """
+
+    rho: float | NDArray
+    solver: LocalSolver
+    penalty: Penalty = Zero()
+    start_deviation: float | NDArray = 0.0
+    start: Literal["warm", "cold"] = "warm"
+
+    needs: ClassVar = (Smooth, OwnModels)
+    partial_participation: ClassVar = True
+
+    def __post_init__(self) -> None:
+        check_settings(self, {"rho": POSITIVE, "start_deviation": Range(0)})
+        if self.start not in ("warm", "cold"):
+            raise ConfigError(f"FedPLT.start = {self.start!r}: must be 'warm' or 'cold'")
+
+    @property
+    def stochastic(self) -> bool:
+        return self.solver.stochastic or bool(np.any(self.start_deviation))
+
+    def init(self, problem: Any, streams: Streams) -> FedPLTState:
+        shape = (problem.n_clients, problem.dim)
+        x = np.zeros((len(streams), *shape), dtype=problem.dtype)
+        if np.any(self.start_deviation):
+            drawn = streams.draw("start", lambda rng: rng.standard_normal(shape))
+            x = x + np.reshape(self.start_deviation, (-1, 1, 1)) * drawn
+        z = np.zeros_like(x)
+        return FedPLTState(x, z, self._coordinate(z))
+
+    def _coordinate(self, z: NDArray) -> NDArray:
+        # Line 5: the mean of all z_i, of inactive agents too.
+        return self.penalty.prox(z.mean(axis=1), np.divide(self.rho, z.shape[1]))
+
+    def round(self, state: FedPLTState, problem: Any, ctx: Round) -> tuple[FedPLTState, Cost]:
+        y = self._coordinate(state.z)  # line 5
+        agents = Agents(problem, ctx)  # line 8
+        x, z = agents.take(state.x), agents.take(state.z)
+        v = 2.0 * y[:, None] - z  # line 9
+        objective = proximal(agents.problem, v, self.rho)
+        w = x if self.start == "warm" else v
+        x = self.solver.solve(objective, w, agents.draw(self.solver))  # lines 10 to 13
+        z = z + 2.0 * (x - y[:, None])  # line 14
+        # Lines 15 and 16: the others keep x_i and z_i.
+        state = FedPLTState(agents.put(state.x, x), agents.put(state.z, z), y)
+        steps = self.solver.steps
+        cost = Cost(
+            agents.message(),
+            agents.message(),
+            iterations=steps,
+            sample_gradients=steps * agents.samples(self.solver),
+        )
+        return state, cost
+
+    def observe(self, state: FedPLTState) -> dict[str, NDArray]:
+        return {"server": state.y, "clients": state.x, "auxiliary": state.z}
+
+
+def best_penalty(low: float | NDArray, high: float | NDArray) -> float | NDArray:
+    """The rho that minimises zeta, the rate of exact Peaceman-Rachford splitting: 1 / sqrt(low high)."""
+    return 1.0 / np.sqrt(np.multiply(low, high))

@@ -1,0 +1,101 @@
+"""5GCS (Grudzien, Malinovsky and Richtarik 2023): a primal-dual method with client sampling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.agents import Agents
+from replifed.algorithms.base import POSITIVE, Round, check_settings, per_row
+from replifed.algorithms.local_solvers import LocalObjective, LocalSolver
+from replifed.network.ledger import Cost
+from replifed.problems.base import OwnModels, Smooth
+from replifed.randomness import Streams
+
+
+class FiveGCSState(NamedTuple):
+    """What is kept between rounds.
+
+    Attributes
+    ----------
+    x : array, shape (R, D), the server's model.
+    u : array, shape (R, N, D), the agents' dual variables.
+    v : array, shape (R, D), the sum of u.
+    """
+
+    x: NDArray
+    u: NDArray
+    v: NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FiveGCS:
+    """Local steps on proximal problems of the cohort, whose gradients are the dual variables.
+
+    The mean of the M losses is split into sum_m F_m + (mu / 2) |x|^2 with F_m = (f_m - (mu / 2) |x|^2) / M,
+    mu the least strong-convexity modulus.
+
+    Parameters
+    ----------
+    gamma, tau : float or array, shape (R,)
+        Primal and dual step size.
+    solver : LocalSolver
+        N_e steps on M (F_m(y) + (tau / 2) |y - x_hat - u_m / tau|^2), from x_hat.
+    """
+
+    gamma: float | NDArray
+    tau: float | NDArray
+    solver: LocalSolver
+
+    needs: ClassVar = (Smooth, OwnModels)
+    partial_participation: ClassVar = True
+
+    def __post_init__(self) -> None:
+        check_settings(self, {"gamma": POSITIVE, "tau": POSITIVE})
+
+    @property
+    def stochastic(self) -> bool:
+        return self.solver.stochastic
+
+    def init(self, problem: Any, streams: Streams) -> FiveGCSState:
+        u = np.zeros((len(streams), problem.n_clients, problem.dim), dtype=problem.dtype)
+        return FiveGCSState(u[:, 0].copy(), u, u[:, 0].copy())
+
+    def round(self, state: FiveGCSState, problem: Any, ctx: Round) -> tuple[FiveGCSState, Cost]:
+        agents, M = Agents(problem, ctx), problem.n_clients
+        low, _ = problem.common_moduli()
+        mu = np.repeat(low, len(state.x) // len(low))
+        gamma, tau = per_row(self.gamma, state.x), per_row(self.tau, state.u)
+        x_hat = (state.x - gamma * state.v) / (1.0 + gamma * mu[:, None])
+        u = agents.take(state.u)
+        centre = np.repeat(x_hat[:, None], u.shape[1], axis=1)
+        # Times M, the local problem is f_m(y) - <M (tau x_hat + u_m), y> + (M tau - mu) |y|^2 / 2.
+        objective = LocalObjective(agents.problem, -M * (tau * centre + u), M * np.asarray(self.tau) - mu)
+        y = self.solver.solve(objective, centre, agents.draw(self.solver))
+        u = (agents.problem.own_gradients(y) - mu[:, None, None] * y) / M  # grad F_m(y)
+        duals = agents.put(state.u, u)
+        v = duals.sum(axis=1)
+        share = np.maximum(agents.count(), 1)[:, None] / M  # C / M
+        state = FiveGCSState(x_hat - gamma / share * (v - state.v), duals, v)
+        steps = self.solver.steps
+        used = (steps + 1) * agents.samples(self.solver)
+        return state, Cost(agents.message(), agents.message(), iterations=steps, sample_gradients=used)
+
+    def observe(self, state: FiveGCSState) -> dict[str, NDArray]:
+        return {"server": state.x}
+
+
+def theory_parameters(
+    low: float | NDArray, high: float | NDArray, n_agents: int, cohort: int
+) -> tuple[NDArray, NDArray]:
+    """gamma = sqrt(C / (L mu M)) / 16 and tau = (8 / M) sqrt(L mu M / C), for M agents and cohorts of C."""
+    root = np.sqrt(np.multiply(low, high) * n_agents / cohort)
+    return 1.0 / (16.0 * root), 8.0 / n_agents * root
+
+
+def theory_steps(low: float, high: float, n_agents: int, cohort: int) -> float:
+    """Local gradient steps that the theorem asks for: (3/4 sqrt(C L / (mu M)) + 2) log(4 L / mu)."""
+    return float((0.75 * np.sqrt(cohort * high / (low * n_agents)) + 2.0) * np.log(4.0 * high / low))

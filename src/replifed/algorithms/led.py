@@ -1,0 +1,82 @@
+"""LED: local exact diffusion (Alghunaim 2023), with a server: its mixing matrix averages over all agents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.agents import Agents
+from replifed.algorithms.base import POSITIVE, Round, check_settings, per_row
+from replifed.algorithms.local_solvers import LocalObjective, LocalSolver, with_step
+from replifed.network.ledger import Cost
+from replifed.problems.base import OwnModels, Smooth
+from replifed.randomness import Streams
+
+
+class LEDState(NamedTuple):
+    """What is kept between rounds.
+
+    Attributes
+    ----------
+    x : array, shape (R, D), the model that all agents hold after averaging.
+    y : array, shape (R, N, D), the agents' dual variables; their sum is zero.
+    """
+
+    x: NDArray
+    y: NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class LED:
+    """N_e times phi <- phi - alpha grad f_i(phi) - beta y_i, then x+ = mean phi and y_i += phi_i - x+.
+
+    Parameters
+    ----------
+    alpha : float or array, shape (R,)
+        Step size; it is the solver's, too, whose own is left out.
+    beta : float or array, shape (R,)
+        Weight of the dual variable.
+    solver : LocalSolver
+        N_e steps on f_i(phi) + (beta / alpha) <y_i, phi>.
+    """
+
+    alpha: float | NDArray
+    beta: float | NDArray
+    solver: LocalSolver
+
+    needs: ClassVar = (Smooth, OwnModels)
+    partial_participation: ClassVar = False
+
+    def __post_init__(self) -> None:
+        check_settings(self, {"alpha": POSITIVE, "beta": POSITIVE})
+
+    @property
+    def stochastic(self) -> bool:
+        return self.solver.stochastic
+
+    def init(self, problem: Any, streams: Streams) -> LEDState:
+        y = np.zeros((len(streams), problem.n_clients, problem.dim), dtype=problem.dtype)
+        return LEDState(y[:, 0].copy(), y)
+
+    def round(self, state: LEDState, problem: Any, ctx: Round) -> tuple[LEDState, Cost]:
+        agents = Agents(problem, ctx)
+        ratio = per_row(np.divide(self.beta, self.alpha), state.y)
+        start = np.repeat(state.x[:, None], problem.n_clients, axis=1)
+        solver = with_step(self.solver, self.alpha)
+        phi = solver.solve(LocalObjective(problem, ratio * state.y), start, agents.draw(solver))
+        x = phi.mean(axis=1)
+        state = LEDState(x, state.y + phi - x[:, None])
+        steps = solver.steps
+        used = steps * agents.samples(solver)
+        return state, Cost(agents.message(), agents.message(), iterations=steps, sample_gradients=used)
+
+    def observe(self, state: LEDState) -> dict[str, NDArray]:
+        return {"server": state.x}
+
+
+def natural_parameters(high: float | NDArray, steps: int) -> tuple[float | NDArray, float]:
+    """alpha = 1 / L and beta = 1 / N_e; the paper's theorem leaves the constants of its bounds open."""
+    return 1.0 / np.asarray(high), 1.0 / steps

@@ -1,0 +1,451 @@
+"""What agents do between two communications: a few steps on an objective of their own.
+
+A method states its agents' objectives, d_i(w) = f_i(w) + <a_i, w> + b |w|^2 / 2, and leaves it to a
+local solver to go some steps down on them. All six methods of the Fed-PLT comparison have this form,
+so that any solver works within any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, per_row
+from replifed.errors import ConfigError
+
+# A restriction to the rows that still have steps to go copies their data: worth it once so few are left.
+_WORTH_COPYING = 0.75
+_NEWTON_STEPS = 50
+_NEWTON_TOLERANCE = 1e-13
+
+
+@dataclass(frozen=True)
+class LocalObjective:
+    """d_i(w) = f_i(w) + <a_i, w> + b |w|^2 / 2 for every row and agent.
+
+    Parameters
+    ----------
+    problem : Problem
+        With `OwnModels` and `Smooth`; its clients are the agents that take part.
+    linear : array, shape (R, N, D), or 0
+        a.
+    ridge : float or array, shape (R,)
+        b; may be negative as long as d_i is strongly convex.
+    """
+
+    problem: Any
+    linear: NDArray | float = 0.0
+    ridge: float | NDArray = 0.0
+
+    def gradient(self, w: NDArray, batch: NDArray | None = None, clip: float | None = None) -> NDArray:
+        """Gradient of every d_i at `w` (R, N, D)."""
+        g = self.problem.own_gradients(w, batch, clip)
+        if np.any(self.ridge):
+            g += per_row(self.ridge, w) * w
+        if not np.isscalar(self.linear):
+            g += self.linear
+        return g
+
+    def hessian(self, w: NDArray) -> NDArray:
+        """Hessian of every d_i at `w`, shape (R, N, D, D)."""
+        H = self.problem.own_hessians(w)
+        return H + per_row(self.ridge, H) * np.eye(w.shape[-1])
+
+    def moduli(self, rows: int, *, own: bool = False) -> tuple[NDArray, NDArray]:
+        """Strong-convexity and smoothness moduli of d_i, shape (R, 1, 1); with `own` each agent's, (R, N, 1).
+
+        Those common to all agents are the least and the largest of theirs.
+        """
+        if own:
+            low, high = self.problem.strong_convexity(), self.problem.smoothness()
+        else:
+            low, high = (modulus[:, None] for modulus in self.problem.common_moduli())
+        ridge = np.reshape(self.ridge, (-1, 1, 1))
+        low, high = (np.repeat(m, rows // len(m), axis=0)[..., None] + ridge for m in (low, high))
+        return low, high
+
+    def kept(self, rows: NDArray) -> LocalObjective:
+        """The same for the rows where `rows` (R,) is true."""
+
+        def cut(value: Any) -> Any:
+            return value[rows] if np.ndim(value) and len(value) == len(rows) else value
+
+        return LocalObjective(self.problem.with_rows(rows), cut(self.linear), cut(self.ridge))
+
+    def of_agents(self, agents: NDArray) -> LocalObjective:
+        """The same for the agents `agents` (R or 1, c) of each row."""
+        linear = self.linear
+        if not np.isscalar(linear):
+            linear = np.take_along_axis(linear, agents[..., None], axis=1)
+        return replace(self, problem=self.problem.with_clients(agents), linear=linear)
+
+
+def proximal(problem: Any, v: NDArray, rho: float | NDArray) -> LocalObjective:
+    """d_i(w) = f_i(w) + |w - v_i|^2 / (2 rho), up to a constant; its minimiser is prox_{rho f_i}(v_i)."""
+    weight = 1.0 / per_row(rho, v)
+    return LocalObjective(problem, -weight * v, 1.0 / np.asarray(rho))
+
+
+class Draws(NamedTuple):
+    """Random numbers of one round's local steps; None where a solver needs none.
+
+    Attributes
+    ----------
+    batches : int array, shape (R or 1, steps, N, b)
+    noise : array, shape (R or 1, steps, N, D), standard normal
+    """
+
+    batches: NDArray | None = None
+    noise: NDArray | None = None
+
+    def at(self, step: int) -> tuple[NDArray | None, NDArray | None]:
+        """Minibatches and noise of one step."""
+        return tuple(None if drawn is None else drawn[:, step] for drawn in self)  # type: ignore[return-value]
+
+    def kept(self, rows: NDArray) -> Draws:
+        """Those of the rows where `rows` is true."""
+        return Draws(*(None if drawn is None or len(drawn) == 1 else drawn[rows] for drawn in self))
+
+    def of_agents(self, agents: NDArray) -> Draws:
+        """Those of the agents `agents` (R or 1, c)."""
+        return Draws(
+            *(
+                None if drawn is None else np.take_along_axis(drawn, agents[:, None, :, None], axis=2)
+                for drawn in self
+            )
+        )
+
+
+class LocalSolver(Protocol):
+    """Some steps down on the agents' objectives.
+
+    Attributes
+    ----------
+    steps : N_e, the number of local steps.
+    stochastic : whether it needs random numbers.
+    """
+
+    steps: int
+    stochastic: bool
+
+    def draw(self, ctx: Round, problem: Any, steps: int) -> Draws:
+        """Random numbers of a round, for all of the problem's clients."""
+
+    def samples(self, problem: Any) -> NDArray:
+        """Samples that each client looks at in one step, shape (S, N)."""
+
+    def solve(
+        self, objective: LocalObjective, start: NDArray, draws: Draws, counts: NDArray | None = None
+    ) -> NDArray:
+        """Agents' models (R, N, D) after `steps` steps from `start`; or after counts[r] steps in row r."""
+
+
+def with_step(solver: LocalSolver, step: float | NDArray) -> LocalSolver:
+    """`solver` with the step size `step`, for methods that prescribe it."""
+    return replace(solver, step=step)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Stepwise:
+    """What solvers that go step by step share.
+
+    Parameters
+    ----------
+    steps : int
+        N_e.
+    step : float or array, shape (R,), optional
+        Step size; the best constant one for the objective's moduli by default.
+    moduli : {"common", "own"}
+        Whether the default step is for the moduli of all agents together, or for each agent's own
+        (the uncoordinated choice of Remark 1).
+    """
+
+    steps: int
+    step: float | NDArray | None = None
+    moduli: Literal["common", "own"] = "common"
+
+    stochastic: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_settings(self, {"steps": COUNT, "step": POSITIVE})
+        if self.moduli not in ("common", "own"):
+            raise ConfigError(f"{type(self).__name__}.moduli = {self.moduli!r}: must be 'common' or 'own'")
+
+    def draw(self, ctx: Round, problem: Any, steps: int) -> Draws:
+        return Draws()
+
+    def samples(self, problem: Any) -> NDArray:
+        return problem.sizes
+
+    def solve(
+        self, objective: LocalObjective, start: NDArray, draws: Draws, counts: NDArray | None = None
+    ) -> NDArray:
+        step, *rest = self._constants(objective, len(start))
+        state = self._begin(start)
+        if counts is None:
+            for k in range(self.steps):
+                state = self._advance(state, objective, draws.at(k), step, *rest)
+            return state[0]
+        done = np.empty_like(start)
+        going = np.arange(len(start))  # rows of `start` that `state` still holds
+        for k in range(int(counts.max())):
+            state = self._advance(state, objective, draws.at(k), step, *rest)
+            left = counts[going]
+            arrived = left == k + 1
+            done[going[arrived]] = state[0][arrived]
+            still = left > k + 1
+            if still.any() and still.mean() <= _WORTH_COPYING:
+                rows = len(going)
+                objective, draws, going = objective.kept(still), draws.kept(still), going[still]
+                state = tuple(field[still] for field in state)
+                step, *rest = (c[still] if len(c) == rows else c for c in (step, *rest))
+        return done
+
+    def _constants(self, objective: LocalObjective, rows: int) -> tuple[NDArray, ...]:
+        """The step size and what else is constant, each of shape (R or 1, N or 1, 1)."""
+        low, high = objective.moduli(rows, own=self.moduli == "own")
+        return (2.0 / (low + high) if self.step is None else np.reshape(self.step, (-1, 1, 1)),)
+
+    def _begin(self, start: NDArray) -> tuple[NDArray, ...]:
+        return (start,)
+
+    def _advance(
+        self, state: tuple[NDArray, ...], objective: LocalObjective, drawn: tuple, step: NDArray, *rest: Any
+    ) -> tuple[NDArray, ...]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gradient(_Stepwise):
+    """Gradient descent (Fed-PLT eq. (11)): w <- w - gamma grad d(w); gamma = 2 / (low + high) by default."""
+
+    def _advance(self, state, objective, drawn, step):
+        (w,) = state
+        g = objective.gradient(w)
+        g *= step
+        return (np.subtract(w, g, out=g),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accelerated(_Stepwise):
+    """Nesterov's gradient with constant momentum (eq. (12)), restarted in each round; the result is w.
+
+    u+ = w - grad d(w) / L,  w+ = u+ + beta (u+ - u),  beta = (sqrt L - sqrt m) / (sqrt L + sqrt m).
+
+    Notes
+    -----
+    L and m are the moduli of the objective d that is descended on. The paper prints those of f_i, which
+    lack what the proximal term adds. `step` stands for 1 / L.
+    """
+
+    def _constants(self, objective, rows):
+        low, high = objective.moduli(rows, own=self.moduli == "own")
+        step = 1.0 / high if self.step is None else np.reshape(self.step, (-1, 1, 1))
+        # sqrt(m / L); a step longer than 1 / m leaves no momentum.
+        root = np.sqrt(np.minimum(low * step, 1.0))
+        return step, (1.0 - root) / (1.0 + root)
+
+    def _begin(self, start):
+        return start, start
+
+    def _advance(self, state, objective, drawn, step, beta):
+        w, u = state
+        g = objective.gradient(w)
+        g *= step
+        ahead = np.subtract(w, g, out=g)  # u+
+        w = ahead - u
+        w *= beta
+        w += ahead
+        return w, ahead
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stochastic(_Stepwise):
+    """Gradient descent on minibatches, drawn uniformly with replacement.
+
+    Parameters
+    ----------
+    batch : int
+        Size of a minibatch.
+
+    Notes
+    -----
+    The estimate is scaled so that it is unbiased; the paper prints 1 / q for q samples in all, where it
+    takes q / (q |B|) for a mean of q.
+    """
+
+    batch: int
+
+    stochastic: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_settings(self, {"batch": COUNT})
+
+    def draw(self, ctx, problem, steps):
+        shape = (steps, problem.n_clients, self.batch)
+        uniform = ctx.streams.draw("batch", lambda rng: rng.random(shape))
+        sizes = problem.sizes
+        if 1 < len(sizes) < len(uniform):
+            sizes = np.repeat(sizes, len(uniform) // len(sizes), axis=0)
+        return Draws(batches=(uniform * sizes[:, None, :, None]).astype(np.int64))
+
+    def samples(self, problem):
+        return np.full(problem.sizes.shape, self.batch)
+
+    def _advance(self, state, objective, drawn, step):
+        (w,) = state
+        return (w - step * objective.gradient(w, drawn[0]),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noisy(_Stepwise):
+    """Noisy gradient descent (eq. (13)): w <- w - gamma grad d(w) + sqrt(2 gamma) t.
+
+    Parameters
+    ----------
+    tau : float or array, shape (R,)
+        Level of the noise.
+    reading : {"variance", "deviation"}
+        Whether t ~ N(0, tau I), which the published errors follow, or N(0, tau^2 I), as eq. (13) prints.
+    clip : float, optional
+        L of Section VI: the gradient of each sample is scaled down to at most L / 2.
+    """
+
+    tau: float | NDArray
+    reading: Literal["variance", "deviation"] = "variance"
+    clip: float | None = None
+
+    stochastic: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_settings(self, {"tau": Range(0), "clip": POSITIVE})
+        if self.reading not in ("variance", "deviation"):
+            raise ConfigError(f"Noisy.reading = {self.reading!r}: must be 'variance' or 'deviation'")
+
+    def deviation(self) -> float | NDArray:
+        """Standard deviation of t."""
+        return np.sqrt(self.tau) if self.reading == "variance" else self.tau
+
+    def draw(self, ctx, problem, steps):
+        shape = (steps, problem.n_clients, problem.dim)
+        return Draws(noise=ctx.streams.draw("noise", lambda rng: rng.standard_normal(shape)))
+
+    def _constants(self, objective, rows):
+        (step,) = super()._constants(objective, rows)
+        return step, np.sqrt(2.0 * step) * np.reshape(self.deviation(), (-1, 1, 1))
+
+    def _advance(self, state, objective, drawn, step, scale):
+        (w,) = state
+        clip = None if self.clip is None else self.clip / 2
+        return (w - step * objective.gradient(w, clip=clip) + scale * drawn[1],)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exact:
+    """The minimiser of d by Newton's method, with which Fed-PLT is Peaceman-Rachford splitting itself."""
+
+    steps: ClassVar[int] = 1
+    stochastic: ClassVar[bool] = False
+
+    def draw(self, ctx, problem, steps):
+        return Draws()
+
+    def samples(self, problem):
+        return problem.sizes
+
+    def solve(self, objective, start, draws, counts=None):
+        w = start
+        for _ in range(_NEWTON_STEPS):
+            g = objective.gradient(w)
+            move = np.linalg.solve(objective.hessian(w), g[..., None])[..., 0]
+            w = w - move
+            if np.abs(move).max() <= _NEWTON_TOLERANCE * (1.0 + np.abs(w).max()):
+                break
+        return w
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uncoordinated:
+    """Each agent has a solver of its own (Remark 1).
+
+    Parameters
+    ----------
+    solvers : sequence of LocalSolver
+        All with the same number of steps.
+    of_agent : sequence of int, length N
+        Which of them each agent uses.
+    """
+
+    solvers: Sequence[LocalSolver]
+    of_agent: Sequence[int]
+
+    def __post_init__(self) -> None:
+        used = set(self.of_agent)
+        if not used or not used <= set(range(len(self.solvers))):
+            raise ConfigError(
+                f"Uncoordinated.of_agent must name solvers 0 to {len(self.solvers) - 1}: {used}"
+            )
+        if len({solver.steps for solver in self.solvers}) > 1:
+            raise ConfigError("Uncoordinated: all solvers must take the same number of steps")
+
+    @property
+    def steps(self) -> int:
+        return self.solvers[0].steps
+
+    @property
+    def stochastic(self) -> bool:
+        return any(self.solvers[number].stochastic for number in self.of_agent)
+
+    def draw(self, ctx, problem, steps):
+        drawn = [solver.draw(ctx, problem, steps) for solver in self.solvers]
+        named = range(problem.n_clients)
+        return (
+            _Mixed(drawn, np.array([named]))
+            if problem.n_clients == len(self.of_agent)
+            else self._refuse(problem)
+        )
+
+    def _refuse(self, problem):
+        raise ConfigError(
+            f"Uncoordinated names solvers of {len(self.of_agent)} agents, not {problem.n_clients}"
+        )
+
+    def samples(self, problem):
+        each = np.stack([solver.samples(problem) for solver in self.solvers])
+        return np.take_along_axis(each, np.array(self.of_agent)[None, None], axis=0)[0]
+
+    def solve(self, objective, start, draws, counts=None):
+        uses = np.array(self.of_agent)[draws.names]  # (R or 1, c): the solver of each agent in the cohort
+        if len(uses) > 1:
+            # Cohorts differ by row: every solver for all, then each agent's own.
+            solved = [
+                s.solve(objective, start, d, counts) for s, d in zip(self.solvers, draws.drawn, strict=True)
+            ]
+            return np.take_along_axis(np.stack(solved), uses[None, :, :, None], axis=0)[0]
+        out = np.empty_like(start)
+        for number, solver in enumerate(self.solvers):
+            mine = np.flatnonzero(uses[0] == number)[None]
+            if mine.size:
+                part = objective.of_agents(mine)
+                out[:, mine[0]] = solver.solve(
+                    part, start[:, mine[0]], draws.drawn[number].of_agents(mine), counts
+                )
+        return out
+
+
+class _Mixed(NamedTuple):
+    """Random numbers of several solvers, and the names of the agents that they are for."""
+
+    drawn: list[Draws]
+    names: NDArray
+
+    def of_agents(self, agents: NDArray) -> _Mixed:
+        return _Mixed(
+            [one.of_agents(agents) for one in self.drawn], np.take_along_axis(self.names, agents, 1)
+        )

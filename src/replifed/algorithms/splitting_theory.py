@@ -1,0 +1,125 @@
+"""What Bastianello, Liu and Johansson (2024) prove of Fed-PLT: contraction constants and error bounds.
+
+`low` and `high` are the strong-convexity and smoothness moduli of the losses f_i throughout.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def zeta(low: float, high: float, rho: float) -> float:
+    """Contraction constant of exact Peaceman-Rachford splitting (Lemma 3)."""
+    return max(abs(1 - rho * modulus) / (1 + rho * modulus) for modulus in (low, high))
+
+
+def best_step(low: float, high: float, rho: float) -> float:
+    """The gradient step gamma = 2 / (high + low + 2 / rho) with the least chi."""
+    return 2.0 / (low + high + 2.0 / rho)
+
+
+def chi(low: float, high: float, rho: float, gamma: float | None = None) -> float:
+    """Contraction constant of one gradient step on d_i (Lemma 2), with the best step by default."""
+    gamma = best_step(low, high, rho) if gamma is None else gamma
+    return max(abs(1 - gamma * (modulus + 1 / rho)) for modulus in (low, high))
+
+
+def accelerated_contraction(low: float, high: float, steps: int) -> float:
+    """chi(N_e) of Proposition 3 and Lemma 7: (1 + high / low) (1 - sqrt(low / high))^N_e.
+
+    It takes the place of chi^N_e. The paper prints it with the moduli of f_i; those of d_i, to which the
+    lemma applies, are low + 1 / rho and high + 1 / rho.
+    """
+    return (1 + high / low) * (1 - math.sqrt(low / high)) ** steps
+
+
+def matrix_S(low: float, rho: float, zeta: float, contraction: float) -> NDArray:  # noqa: N802
+    """S of Proposition 1, for local steps that contract by `contraction` (chi^N_e) in all; shape (2, 2).
+
+    It bounds the distances of (x, z) to the fixed point after a round by those before.
+    """
+    s, c = contraction, 1.0 / (low + 1.0 / rho)
+    return np.array([[s, (1 + s) * c], [2 * s, zeta + 2 * s * c]])
+
+
+def norm(S: NDArray) -> float:  # noqa: N803
+    """Largest singular value of S. Proposition 1 bounds the contraction constant by it."""
+    return float(np.linalg.norm(S, 2))
+
+
+def spectral_radius(S: NDArray) -> float:  # noqa: N803
+    """Largest modulus of the eigenvalues of S; below one, S is stable."""
+    return float(np.abs(np.linalg.eigvals(S)).max())
+
+
+def contraction(low: float, high: float, rho: float, steps: int, *, accelerated: bool = False) -> NDArray:
+    """S for `steps` local steps of (accelerated) gradient descent with their best constant step."""
+    if accelerated:
+        s = accelerated_contraction(low + 1 / rho, high + 1 / rho, steps)
+    else:
+        s = chi(low, high, rho) ** steps
+    return matrix_S(low, rho, zeta(low, high, rho), s)
+
+
+def sigma(norm_S: float, least_probability: float) -> float:  # noqa: N803
+    """Factor a round of Proposition 2: sqrt(1 - p + p |S|^2), p the least probability to take part."""
+    return math.sqrt(1 - least_probability + least_probability * norm_S**2)
+
+
+def error_bound(
+    rounds: int,
+    norm_S: float,
+    start: float,
+    noise: float = 0.0,
+    least: float = 1.0,
+    most: float = 1.0,  # noqa: N803
+) -> float:
+    """Proposition 2: bound on the mean distance of (x, z) to its fixed point after `rounds` rounds.
+
+    Parameters
+    ----------
+    rounds : k.
+    norm_S : |S|, below one.
+    start : distance before round 0.
+    noise : nu, mean norm of the additive error of a round.
+    least, most : least and largest probability to take part.
+    """
+    s = sigma(norm_S, least)
+    return math.sqrt(most / least) * (s**rounds * start + (1 - s**rounds) / (1 - s) * noise)
+
+
+def noise_level(deviation: float, dim: int, agents: int, gamma: float, chi: float, steps: int) -> float:
+    """nu of Corollary 1: bound on the error that noisy steps add to (x, z) in a round.
+
+    `deviation` is the standard deviation of t in eq. (13), before the factor sqrt(2 gamma).
+    """
+    return deviation * math.sqrt(10 * dim * agents * gamma) * (1 - chi**steps) / (1 - chi)
+
+
+def linear_rate(hessians: NDArray, rho: float, gamma: float, steps: int) -> float:
+    """Asymptotic rate of Fed-PLT with gradient steps, full participation and h = 0.
+
+    Near the minimiser a round is linear; this is the spectral radius of its matrix. Not in the paper.
+
+    Parameters
+    ----------
+    hessians : array, shape (N, D, D)
+        Of each f_i at the minimiser.
+    """
+    N, D, _ = hessians.shape
+    mean = np.kron(np.full((N, N), 1 / N), np.eye(D))
+    G = np.zeros((N * D, N * D))  # N_e gradient steps on w, v fixed
+    for i, H in enumerate(hessians):
+        block = slice(i * D, (i + 1) * D)
+        G[block, block] = np.linalg.matrix_power(np.eye(D) - gamma * (H + np.eye(D) / rho), steps)
+    prox = np.zeros_like(G)  # the exact answer to v
+    for i, H in enumerate(hessians):
+        block = slice(i * D, (i + 1) * D)
+        prox[block, block] = np.linalg.inv(np.eye(D) + rho * H)
+    reflect = 2 * mean - np.eye(N * D)
+    xx, xz = G, (np.eye(N * D) - G) @ prox @ reflect
+    round_ = np.block([[xx, xz], [2 * xx, np.eye(N * D) + 2 * xz - 2 * mean]])
+    return float(np.abs(np.linalg.eigvals(round_)).max())

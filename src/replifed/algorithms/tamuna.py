@@ -1,0 +1,117 @@
+"""TAMUNA (Condat, Agarsky, Malinovsky and Richtarik 2023): random local steps, cohorts, sparse messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.agents import Agents
+from replifed.algorithms.base import POSITIVE, Range, Round, check_settings, per_row
+from replifed.algorithms.local_solvers import LocalObjective, LocalSolver, with_step
+from replifed.errors import ConfigError
+from replifed.network.ledger import BITS_PER_VALUE, Cost
+from replifed.problems.base import OwnModels, Smooth
+from replifed.randomness import Streams
+
+
+class TAMUNAState(NamedTuple):
+    """What is kept between rounds.
+
+    Attributes
+    ----------
+    x : array, shape (R, D), the server's model.
+    h : array, shape (R, N, D), the agents' control variates; their sum is zero.
+    """
+
+    x: NDArray
+    h: NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class TAMUNA:
+    """L ~ Geom(p) steps x_i <- x_i - gamma grad f_i(x_i) + gamma h_i, then an average of sparse messages.
+
+    Parameters
+    ----------
+    gamma : float or array, shape (R,)
+        Step size; it is the solver's, too, whose own is left out.
+    eta : float or array, shape (R,)
+        Step of the control variates.
+    solver : LocalSolver
+        Local steps on f_i(w) - <h_i, w>; their mean number is its `steps`, 1 / p. All agents draw one L.
+    sparsity : int, optional
+        s: each coordinate is sent by s of the agents that take part, at least 2; all by default.
+    """
+
+    gamma: float | NDArray
+    eta: float | NDArray
+    solver: LocalSolver
+    sparsity: int | None = None
+
+    needs: ClassVar = (Smooth, OwnModels)
+    partial_participation: ClassVar = True
+    stochastic: ClassVar = True
+
+    def __post_init__(self) -> None:
+        check_settings(self, {"gamma": POSITIVE, "eta": POSITIVE, "sparsity": Range(2, whole=True)})
+
+    def init(self, problem: Any, streams: Streams) -> TAMUNAState:
+        h = np.zeros((len(streams), problem.n_clients, problem.dim), dtype=problem.dtype)
+        return TAMUNAState(h[:, 0].copy(), h)
+
+    def round(self, state: TAMUNAState, problem: Any, ctx: Round) -> tuple[TAMUNAState, Cost]:
+        agents, p = Agents(problem, ctx), 1.0 / self.solver.steps
+        L = ctx.streams.draw("local_steps", lambda rng: rng.geometric(p, 1))[:, 0]
+        counts = np.broadcast_to(L, (len(state.x),))
+        h = agents.take(state.h)
+        solver = with_step(self.solver, self.gamma)
+        start = np.repeat(state.x[:, None], h.shape[1], axis=1)
+        drawn = agents.draw(solver, int(L.max()))
+        w = solver.solve(LocalObjective(agents.problem, -h), start, drawn, counts)
+        sent = self._senders(agents, ctx, problem.dim)
+        if sent is None:
+            x = agents.mean(w)
+            if agents.names is None and ctx.active is not None:
+                x = np.where(agents.count()[:, None] > 0, x, state.x)  # nobody took part
+            bits = agents.message()
+        else:
+            x = (sent * w).sum(axis=1) / self.sparsity
+            bits = self.sparsity * problem.dim * BITS_PER_VALUE
+        ratio = per_row(np.divide(self.eta, self.gamma), h)
+        change = x[:, None] - w if sent is None else sent * (x[:, None] - w)
+        state = TAMUNAState(x, agents.put(state.h, h + ratio * change))
+        used = counts * agents.samples(solver)
+        return state, Cost(bits, agents.message(), iterations=counts, sample_gradients=used)
+
+    def _senders(self, agents: Agents, ctx: Round, dim: int) -> NDArray | None:
+        """Which agent sends which coordinate, boolean (R or 1, c, D); None if all send all.
+
+        Coordinate j is sent by the s agents that come after number s j on a circle; the agents' places on
+        it are drawn.
+        """
+        if self.sparsity is None:
+            return None
+        if ctx.active is not None and ctx.chosen is None:
+            raise ConfigError("TAMUNA.sparsity: messages are made sparse only in cohorts of fixed size")
+        c, s = int(agents.count()[0]), self.sparsity
+        if s > c:
+            raise ConfigError(f"TAMUNA.sparsity = {s}: at most the {c} agents that take part")
+        place = ctx.streams.draw("mask", lambda rng: rng.permutation(c))
+        return (place[:, :, None] - s * np.arange(dim)) % c < s
+
+    def observe(self, state: TAMUNAState) -> dict[str, NDArray]:
+        return {"server": state.x}
+
+
+def theory_parameters(
+    low: float | NDArray, high: float | NDArray, steps: int, n_agents: int, sparsity: int
+) -> tuple[float | NDArray, float]:
+    """gamma = 2 / (L + mu) and eta = p chi with the largest chi, N (s - 1) / (s (N - 1)).
+
+    `sparsity` s is the number of agents that send each coordinate: the cohort, unless messages are sparse.
+    """
+    chi = n_agents * (sparsity - 1) / (sparsity * (n_agents - 1)) if n_agents > 1 else 1.0
+    return 2.0 / np.add(low, high), chi / steps

@@ -1,0 +1,82 @@
+"""Renyi differential privacy of noisy gradient descent, and what it says in terms of (epsilon, delta).
+
+Throughout, `sensitivity` is how far a client's gradient can move when one of its samples is exchanged:
+L / q for a mean of q losses, L for their sum. `deviation` is the standard deviation of t in Fed-PLT's
+eq. (13), before the factor sqrt(2 gamma).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def proposition4(
+    order: ArrayLike,
+    *,
+    sensitivity: float,
+    low: float,
+    deviation: ArrayLike,
+    gamma: ArrayLike,
+    rounds: ArrayLike,
+    steps: ArrayLike,
+) -> NDArray:
+    """Fed-PLT's Proposition 4: bound on the Renyi divergence of an agent's final model.
+
+    epsilon <= order s^2 / (low tau^2) (1 - exp(-low gamma K N_e / 2)), for full participation and starts
+    x_{i,0} ~ N(0, 2 tau^2 / low).
+
+    Parameters
+    ----------
+    order : lambda > 1.
+    sensitivity : s.
+    low : strong-convexity modulus of the losses.
+    deviation : tau, here a standard deviation.
+    gamma, rounds, steps : step size, K and N_e.
+    """
+    # One minus the exponential, without loss of digits where it is small.
+    filled = -np.expm1(-0.5 * low * np.asarray(gamma) * np.multiply(rounds, steps))
+    return np.asarray(order) * sensitivity**2 / (low * np.square(deviation)) * filled
+
+
+def composed_gaussian(
+    order: ArrayLike,
+    *,
+    sensitivity: float,
+    deviation: ArrayLike,
+    gamma: ArrayLike,
+    rounds: ArrayLike,
+    steps: ArrayLike,
+) -> NDArray:
+    """Bound from composing all noisy steps, each a Gaussian mechanism; it grows with K N_e for ever.
+
+    A step moves by at most gamma s more or less, and its noise has the standard deviation
+    sqrt(2 gamma) tau, so that it costs order gamma s^2 / (4 tau^2).
+    """
+    per_step = np.asarray(order) * np.asarray(gamma) * sensitivity**2 / (4.0 * np.square(deviation))
+    return per_step * np.multiply(rounds, steps)
+
+
+def approximate(order: ArrayLike, divergence: ArrayLike, delta: float) -> NDArray:
+    """epsilon of (epsilon, delta)-privacy that a Renyi bound at one order implies (Lemma 5)."""
+    return np.asarray(divergence) + np.log(1.0 / delta) / (np.asarray(order) - 1.0)
+
+
+def best_order(slope: ArrayLike, delta: float) -> NDArray:
+    """The order at which a bound linear in the order, slope * order, implies the least epsilon."""
+    return 1.0 + np.sqrt(np.log(1.0 / delta) / np.asarray(slope))
+
+
+def best_epsilon(slope: ArrayLike, delta: float) -> NDArray:
+    """The least epsilon that a Renyi bound slope * order implies: slope + 2 sqrt(slope log(1 / delta)).
+
+    Both bounds of this module are linear in the order.
+    """
+    slope = np.asarray(slope)
+    return slope + 2.0 * np.sqrt(slope * np.log(1.0 / delta))
+
+
+def clipped(gradients: NDArray, length: float) -> NDArray:
+    """Scale gradients (..., D) of single samples down to length / 2, so that no two differ by more than `length`."""
+    norms = np.linalg.norm(gradients, axis=-1, keepdims=True)
+    return gradients * np.minimum(1.0, length / (2.0 * np.maximum(norms, np.finfo(float).tiny)))

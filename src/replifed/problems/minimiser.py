@@ -1,0 +1,55 @@
+"""The exact minimiser of a smooth, strongly convex problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.errors import ReplifedError
+
+_MOST_STEPS = 100
+
+
+def minimiser(problem: Any, rows: int, tolerance: float = 1e-13) -> NDArray:
+    """Minimise F by Newton's method with halved steps.
+
+    Parameters
+    ----------
+    problem : Problem
+        With `Smooth` and `Hessian`.
+    rows : int
+        R; a multiple of the number of data sets, of which those that share one get the same answer.
+    tolerance : float
+        Largest gradient norm that remains, relative to one plus that at zero. Rounding may keep it a
+        little higher; then the step that no longer improves is the last.
+
+    Returns
+    -------
+    array, shape (R, D)
+    """
+    sets = len(problem.weights)
+    x = np.zeros((sets, problem.dim))
+    goal = tolerance * (1.0 + np.linalg.norm(problem.gradient(x), axis=-1))
+    for _ in range(_MOST_STEPS):
+        g = problem.gradient(x)
+        H = np.einsum(
+            "sn,snab->sab",
+            np.broadcast_to(problem.weights, (sets, problem.n_clients)),
+            problem.client_hessians(x),
+        )
+        move = np.linalg.solve(H, g[..., None])[..., 0]
+        length, before = np.ones((sets, 1)), problem.loss(x)
+        for _ in range(40):
+            worse = problem.loss(x - length * move) > before + 1e-14 * np.abs(before)
+            if not worse.any():
+                break
+            length[worse] /= 2
+        x = x - length * move
+        if (np.linalg.norm(g, axis=-1) <= goal).all():
+            return np.repeat(x, rows // sets, axis=0)
+    left = np.linalg.norm(problem.gradient(x), axis=-1).max()
+    if left <= 1e3 * goal.max():
+        return np.repeat(x, rows // sets, axis=0)
+    raise ReplifedError(f"Newton's method stopped at a gradient of norm {left:.2g}")
