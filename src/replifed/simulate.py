@@ -111,8 +111,8 @@ def simulate(
     channel : callable, optional
         Draws the bits per coordinate that each client may send in a round, (R or 1, N); no limit by default.
     until : callable, optional
-        Maps what was just recorded, metrics by name, to whether each row is done (R,). The run ends early, and
-        with it the record, once every row is done or has diverged.
+        Maps what was just recorded, metrics by name, to whether each row is done (R,). The run, and with it
+        the record, ends early once every row is done or has diverged.
     progress : callable, optional
         Called with (rounds done, rounds) after each round.
     resume : (int, state), optional

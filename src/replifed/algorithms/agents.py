@@ -1,4 +1,4 @@
-"""The agents of one round, for methods whose agents remember: all of them, a cohort of fixed size, or a mask."""
+"""The agents of one round, for methods whose agents remember: all of them, a fixed-size cohort, or a mask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fed-PD: federated primal-dual method (Zhang, Hong, Dhople, Yin and Liu 2021), Oracle I, no skipped round."""
+"""Fed-PD: federated primal-dual method (Zhang, Hong, Dhople, Yin and Liu 2021), Oracle I, without skips."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -53,7 +53,7 @@ class FedPLT:
 
     rho: float | NDArray
     solver: LocalSolver
-    penalty: Penalty = Zero()
+    penalty: Penalty = field(default_factory=Zero)
     start_deviation: float | NDArray = 0.0
     start: Literal["warm", "cold"] = "warm"
 

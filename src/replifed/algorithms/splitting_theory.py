@@ -36,7 +36,7 @@ def accelerated_contraction(low: float, high: float, steps: int) -> float:
     return (1 + high / low) * (1 - math.sqrt(low / high)) ** steps
 
 
-def matrix_S(low: float, rho: float, zeta: float, contraction: float) -> NDArray:  # noqa: N802
+def matrix_S(low: float, rho: float, zeta: float, contraction: float) -> NDArray:
     """S of Proposition 1, for local steps that contract by `contraction` (chi^N_e) in all; shape (2, 2).
 
     It bounds the distances of (x, z) to the fixed point after a round by those before.
@@ -45,12 +45,12 @@ def matrix_S(low: float, rho: float, zeta: float, contraction: float) -> NDArray
     return np.array([[s, (1 + s) * c], [2 * s, zeta + 2 * s * c]])
 
 
-def norm(S: NDArray) -> float:  # noqa: N803
+def norm(S: NDArray) -> float:
     """Largest singular value of S. Proposition 1 bounds the contraction constant by it."""
     return float(np.linalg.norm(S, 2))
 
 
-def spectral_radius(S: NDArray) -> float:  # noqa: N803
+def spectral_radius(S: NDArray) -> float:
     """Largest modulus of the eigenvalues of S; below one, S is stable."""
     return float(np.abs(np.linalg.eigvals(S)).max())
 
@@ -64,7 +64,7 @@ def contraction(low: float, high: float, rho: float, steps: int, *, accelerated:
     return matrix_S(low, rho, zeta(low, high, rho), s)
 
 
-def sigma(norm_S: float, least_probability: float) -> float:  # noqa: N803
+def sigma(norm_S: float, least_probability: float) -> float:
     """Factor a round of Proposition 2: sqrt(1 - p + p |S|^2), p the least probability to take part."""
     return math.sqrt(1 - least_probability + least_probability * norm_S**2)
 
@@ -75,7 +75,7 @@ def error_bound(
     start: float,
     noise: float = 0.0,
     least: float = 1.0,
-    most: float = 1.0,  # noqa: N803
+    most: float = 1.0,
 ) -> float:
     """Proposition 2: bound on the mean distance of (x, z) to its fixed point after `rounds` rounds.
 

@@ -7,6 +7,7 @@ coordinates, so the server holds (R, D) and the clients (R, N, D).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from numpy.typing import DTypeLike, NDArray
@@ -112,7 +113,7 @@ class RestrictedMinimiser(Protocol):
     def restricted_minima(self, start: NDArray, support: NDArray, newton_steps: int | None = None) -> NDArray:
         """argmin f_i(w) over w with supp(w) in a set; the one nearest to `start` where there are several.
 
-        Local models of such a problem have the same method for the clients that take part.
+        Local models of such a problem have the same methods for the clients that take part.
 
         Parameters
         ----------
@@ -122,6 +123,9 @@ class RestrictedMinimiser(Protocol):
         newton_steps : int, optional
             Stop after so many of Newton's steps; to convergence by default. Least squares need one.
         """
+
+    def restricted_descent(self, start: NDArray, support: NDArray, steps: int) -> NDArray:
+        """So many steps of gradient descent towards it, none of which needs a step size from outside."""
 
     def restricted_work(self, size: NDArray) -> NDArray:
         """Work of one minimisation over `size` coordinates, in gradients of a single sample."""
@@ -169,6 +173,14 @@ class OwnModels(Protocol):
 
     def with_rows(self, kept: NDArray) -> OwnModels:
         """Return the problem of the rows where `kept` (R,), boolean; all rows of a data set go together."""
+
+
+@runtime_checkable
+class Ray(Protocol):
+    """Losses on a line, for line searches: a trial costs no pass over the data."""
+
+    def along(self, x: NDArray, p: NDArray) -> Callable[[NDArray], NDArray]:
+        """f_i at x + eta p, shape (R, N), as a function of eta (R,); x and p have shape (R, D)."""
 
 
 def require(problem: Problem, needs: tuple[type, ...], who: str) -> None:

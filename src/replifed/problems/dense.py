@@ -20,6 +20,7 @@ from replifed.problems.products import (
     client_products,
     client_products_transposed,
     largest_eigenvalue,
+    ridge_along,
     tall_product,
 )
 
@@ -90,9 +91,17 @@ class DenseLinearModel:
         return np.matmul(self.X, x[:, None])
 
     def client_losses(self, x: NDArray) -> NDArray:
-        values = self.loss_function.value(self.predictions(x), self.y)
-        fit = np.einsum("rnm,rnm->rn", values, np.broadcast_to(self.sample_weights, values.shape))
-        return fit + 0.5 * self.l2 * np.sum(x * x, axis=-1, keepdims=True)
+        return self._fit(self.predictions(x)) + 0.5 * self.l2 * np.sum(x * x, axis=-1, keepdims=True)
+
+    def _fit(self, z: NDArray) -> NDArray:
+        """Each client's loss, without the ridge, where its samples have the predictions `z` (R, N, m, C)."""
+        values = self.loss_function.value(z, self.y)
+        return np.einsum("rnm,rnm->rn", values, np.broadcast_to(self.sample_weights, values.shape))
+
+    def along(self, x: NDArray, p: NDArray) -> Callable[[NDArray], NDArray]:
+        """See `problems.base.Ray`."""
+        z, dz, ridge = self.predictions(x), self.predictions(p), ridge_along(self.l2, x, p)
+        return lambda eta: self._fit(z + eta[:, None, None, None] * dz) + ridge(eta)
 
     def loss(self, x: NDArray) -> NDArray:
         return (self.weights * self.client_losses(x)).sum(axis=-1)
@@ -127,6 +136,12 @@ class DenseLinearModel:
         h = self.loss_function.second_derivative(z, self.y)
         h = h * self.sample_weights[..., None, None]
         rows, outputs = len(z), self.loss_function.n_outputs
+        if outputs == 1:
+            # A matrix times its own transpose costs half of a general product.
+            scaled = self.X * np.sqrt(h[..., 0])
+            H = np.matmul(scaled.swapaxes(-1, -2), scaled)
+            H += self.l2 * np.eye(self.dim)
+            return H
         H = np.empty((rows, self.n_clients, self.n_features, outputs, self.n_features, outputs), self.X.dtype)
         for a in range(outputs):
             for b in range(outputs):
@@ -189,7 +204,7 @@ class DenseLinearModel:
         return g
 
     def _gradients_in_columns(self, models: NDArray, clip: float | None) -> NDArray:
-        """Gradients (R, N, d, C) of the sums of losses, rows that share a data set being columns of one product."""
+        """Gradients (R, N, d, C) without the ridge; rows that share a data set are columns of one product."""
         rows, N, d, C = models.shape
         S = len(self.X)
         columns = models.reshape(S, rows // S, N, d, C).transpose(0, 2, 3, 1, 4).reshape(S, N, d, -1)
@@ -271,7 +286,7 @@ class DenseLinearModel:
         return part
 
     def _part(self, pick: Callable[[NDArray], NDArray]) -> DenseLinearModel:
-        """Return the problem with only those data sets or clients that `pick` takes of an array (S, N, ...)."""
+        """Return the problem with the data sets or clients that `pick` takes of an array (S, N, ...)."""
         part = copy.copy(self)
         for name in _STACKED:
             part.__dict__[name] = pick(self.__dict__[name])
@@ -341,6 +356,17 @@ class DenseLinearModel:
             return restricted.least_squares(self._columns, targets, self.l2, start, support)
         return restricted.newton(self, start, support, newton_steps)
 
+    def restricted_descent(self, start: NDArray, support: NDArray, steps: int) -> NDArray:
+        """See `problems.base.RestrictedMinimiser`; least squares take the best length of each step."""
+        if self.loss_function.name == "least_squares":
+            targets = self.y * np.sqrt(self.sample_weights)
+            return restricted.least_squares(self._columns, targets, self.l2, start, support, steps)
+        length = 1.0 / self.smoothness()[..., None]
+        w = start
+        for _ in range(steps):
+            w = w - length * self.own_gradients(w) * support
+        return w
+
     def restricted_work(self, size: NDArray) -> NDArray:
         """See `problems.base.RestrictedMinimiser`: 2 m s^2 operations for s columns, 4 D for a gradient."""
         return self.n_samples * np.asarray(size, float) ** 2 / (2 * self.dim)
@@ -353,7 +379,7 @@ class DenseLocalModels:
         self._problem = problem
         self.start = np.repeat(x[:, None], problem.n_clients, axis=1)
         self.restricted_minima = problem.restricted_minima
-        self.smoothness = problem.smoothness
+        self.restricted_descent = problem.restricted_descent
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
         return self._problem.own_gradients(u, batch)
