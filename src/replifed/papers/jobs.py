@@ -26,10 +26,8 @@ def tune(
     """Search a method's step sizes; writes the choice and the whole curve as JSON."""
     from replifed.papers.histories import provenance
 
-    experiments = import_module(f"replifed.papers.{paper}.experiments")
     table, split = _data(data, partition)
-    progress = _Progress(f"{paper}/{experiment}/{method}")
-    found = experiments.tune(method, settings, table, split, progress)
+    found = _experiments(paper).tune(method, settings, table, split, _Progress(paper, experiment, method))
     found["meta"] = provenance(_modules(paper, method), settings, _kind(table))
     write_json(out, found)
 
@@ -49,11 +47,10 @@ def run(
 
     from replifed.papers.histories import provenance, write_history
 
-    experiments = import_module(f"replifed.papers.{paper}.experiments")
     table, split = _data(data, partition)
     choice = json.loads(Path(tuned).read_text(encoding="utf-8")) if tuned else None
-    progress = _Progress(f"{paper}/{experiment}/{method}")
-    frame = experiments.run(method, settings, choice, table, split, progress)
+    progress = _Progress(paper, experiment, method)
+    frame = _experiments(paper).run(method, settings, choice, table, split, progress)
     write_history(out, frame, provenance(_modules(paper, method), settings, _kind(table)))
 
 
@@ -117,6 +114,10 @@ def measure_errata(paper: str, out: Path) -> None:
     write(out, measure(import_module(f"replifed.papers.{paper}.errata").ERRATA))
 
 
+def _experiments(paper: str) -> Any:
+    return import_module(f"replifed.papers.{paper}.experiments")
+
+
 def _data(data: Path | None, partition: Path | None) -> tuple[Any, Any]:
     if data is None:
         return None, None
@@ -171,8 +172,8 @@ class _Progress:
 
     _SECONDS = 10.0
 
-    def __init__(self, title: str) -> None:
-        self._title, self._begin = title, time.monotonic()
+    def __init__(self, *names: str) -> None:
+        self._title, self._begin = "/".join(names), time.monotonic()
         self._said = self._begin
 
     def __call__(self, what: str, done: int, total: int) -> None:

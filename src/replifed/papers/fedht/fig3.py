@@ -7,8 +7,14 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from replifed.papers.fedht.panels import collect, draw_methods, minibatched, panel_name
-from replifed.papers.fedht.titles import EXPERIMENTS, ordered_levels
+from replifed.papers.fedht.panels import (
+    collect,
+    draw_methods,
+    experiments_and_levels,
+    minibatched,
+    panel_name,
+)
+from replifed.papers.fedht.titles import ordered_levels
 
 TITLE = "FedHT Figure 3: rounds and local iterations on the simulations"
 
@@ -25,9 +31,4 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
 
 def draw(frame: pd.DataFrame) -> Figure:
     """Draw what `table` returns: a row for each simulation and level, columns for readings and axes."""
-    rows = [
-        {"experiment": experiment, "level": level}
-        for experiment in EXPERIMENTS
-        for level in ordered_levels(frame.loc[frame["experiment"] == experiment, "level"])
-    ]
-    return draw_methods(frame, TITLE, rows)
+    return draw_methods(frame, TITLE, experiments_and_levels(frame))

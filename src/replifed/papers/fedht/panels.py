@@ -79,6 +79,15 @@ def first_level(history: pd.DataFrame) -> pd.Series:
     return history["level"] == ordered_levels(history["level"])[0]
 
 
+def experiments_and_levels(frame: pd.DataFrame) -> list[dict[str, str]]:
+    """The experiments of an artefact in order, with each of their levels: rows of panels."""
+    return [
+        {"experiment": experiment, "level": level}
+        for experiment in EXPERIMENTS
+        for level in ordered_levels(frame.loc[frame["experiment"] == experiment, "level"])
+    ]
+
+
 def panel_name(curve: Mapping[str, Any], *, method: str = "") -> str:
     """Name of the panel of a curve: experiment, level, method and reading, as far as they are told apart."""
     head = " ".join(
