@@ -1,0 +1,225 @@
+"""FedMM: federated majorise-minimise (Dieuleveut et al. 2025, Algorithm 2), and its naive counterpart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, minibatches, per_row
+from replifed.algorithms.sa_ssmm import step_size
+from replifed.errors import ConfigError
+from replifed.network.ledger import Cost, dense_bits
+from replifed.operators.block_quantiser import block_quantise, message_bits
+from replifed.problems.surrogates.base import Surrogate
+from replifed.randomness import Streams
+
+
+class Variates(NamedTuple):
+    """State of FedMM, where x is the surrogate S, and of parameter aggregation, where it is theta.
+
+    Attributes
+    ----------
+    x : array, shape (R, D)
+        What the server averages.
+    theta : array, shape (R, d)
+        The model: T(S_t), or x itself.
+    V : array, shape (R, D)
+        The server's control variate; sum_i mu_i V_i at all times (Proposition 5).
+    V_i : array, shape (R, N, D)
+        The clients' control variates.
+    before : array, shape (R, D)
+        x one round ago.
+    gamma : array, shape (R,)
+        The last step; 0 before the first.
+    """
+
+    x: NDArray
+    theta: NDArray
+    V: NDArray
+    V_i: NDArray
+    before: NDArray
+    gamma: NDArray
+
+
+class _Cohort(NamedTuple):
+    """The clients that answer: their numbers, which of these count (None: all), and how likely one is."""
+
+    chosen: NDArray | None
+    counts: NDArray | None
+    p: float
+    active: NDArray | int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ControlVariates:
+    """What both methods share: everything but the space in which clients answer.
+
+    Parameters
+    ----------
+    beta : float or array, shape (R,)
+        gamma_t = min(1, beta / t^decay).
+    decay : float
+        0 keeps the step.
+    alpha : float or array, shape (R,)
+        Step of the control variates; 0 leaves them out. At most 1/(1 + omega) in theory.
+    bits : int or None
+        Bits a coordinate of the messages; None sends them whole.
+    batch : int or None
+        Samples of each client in a minibatch; None takes all.
+    participation : float or None
+        Probability p that a client takes part, where clients do so independently. Where the cohort has a
+        fixed size it is known from that.
+    """
+
+    beta: float | NDArray
+    decay: float = 0.5
+    alpha: float | NDArray = 0.0
+    bits: int | None = None
+    batch: int | None = None
+    participation: float | None = None
+
+    needs: ClassVar = (Surrogate,)
+    partial_participation: ClassVar = True
+
+    def __post_init__(self) -> None:
+        check_settings(
+            self,
+            {
+                "beta": POSITIVE,
+                "decay": Range(0, 1),
+                "alpha": Range(0, 1),
+                "bits": Range(2, 32, whole=True),
+                "batch": COUNT,
+                "participation": Range(0, 1, low_open=True),
+            },
+        )
+
+    @property
+    def stochastic(self) -> bool:
+        return self.batch is not None or self.bits is not None
+
+    def _cohort(self, ctx: Round, n_clients: int) -> _Cohort:
+        if ctx.active is None:
+            return _Cohort(None, None, 1.0, n_clients)
+        if ctx.chosen is not None:
+            size = ctx.chosen.shape[1]
+            return _Cohort(ctx.chosen, None, size / n_clients, size)
+        if self.participation is None:
+            raise ConfigError(
+                f"{type(self).__name__}.participation: needed where clients take part at random"
+            )
+        # As many places as the fullest row has active clients; the others fill theirs with idle ones.
+        count = ctx.active.sum(axis=1)
+        chosen = np.argsort(~ctx.active, axis=1, kind="stable")[:, : max(count.max(), 1)]
+        return _Cohort(chosen, np.take_along_axis(ctx.active, chosen, axis=1), self.participation, count)
+
+    def _aggregate(
+        self,
+        state: Variates,
+        problem,
+        ctx: Round,
+        answer: Callable[[NDArray | None, NDArray | None], NDArray],
+    ) -> tuple[NDArray, NDArray, NDArray, NDArray, _Cohort]:
+        """Lines 3 to 13 of Algorithm 2: answers of the active clients -> (x + gamma H, V, V_i, gamma)."""
+        x, V, V_i = state.x, state.V, state.V_i
+        R, N, D = V_i.shape
+        cohort = self._cohort(ctx, N)
+        (batch,) = minibatches(ctx._replace(chosen=cohort.chosen), problem, 1, self.batch)
+        clients = np.arange(N)[None] if cohort.chosen is None else cohort.chosen
+        rows, clients = np.arange(R)[:, None], np.broadcast_to(clients, (R, clients.shape[1]))
+
+        delta = answer(cohort.chosen, batch) - x[:, None] - V_i[rows, clients]
+        q = self._quantise(delta, ctx)
+        if cohort.counts is not None:
+            q = np.where(cohort.counts[..., None], q, 0.0)
+        moved = V_i.copy()
+        moved[rows, clients] += per_row(self.alpha, q) * q
+        mu = np.broadcast_to(problem.weights, (R, N))[rows, clients]
+        mean = (mu[..., None] * q).sum(axis=1)
+        H = V + mean / cohort.p
+        gamma = step_size(self.beta, self.decay, ctx.t, R)
+        return x + gamma[:, None] * H, V + per_row(self.alpha, V) * mean, moved, gamma, cohort
+
+    def _quantise(self, delta: NDArray, ctx: Round) -> NDArray:
+        if self.bits is None:
+            return delta
+        dither = ctx.streams.draw("dither", lambda rng: rng.random(delta.shape[1:]))
+        return block_quantise(delta, dither, self.bits)
+
+    def _cost(self, problem, cohort: _Cohort, down: int, D: int) -> Cost:
+        up = dense_bits(D) if self.bits is None else message_bits(D, self.bits)
+        samples = problem.sizes.max() if self.batch is None else min(self.batch, problem.sizes.max())
+        active = cohort.active
+        return Cost(active * up, active * dense_bits(down), 1, 1, active * samples)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedMM(_ControlVariates):
+    """Clients answer with surrogates; the server averages, projects and minimises.
+
+    Notes
+    -----
+    V_{0,i} = 0, as in the paper's experiments. The projection is Euclidean (B_t = I).
+    """
+
+    def init(self, problem, streams: Streams) -> Variates:
+        s = problem.project(problem.start(streams))
+        R, q = s.shape
+        return Variates(
+            s, problem.T(s), np.zeros((R, q)), np.zeros((R, problem.n_clients, q)), s, np.zeros(R)
+        )
+
+    def round(self, state: Variates, problem, ctx: Round) -> tuple[Variates, Cost]:
+        def surrogate(chosen: NDArray | None, batch: NDArray | None) -> NDArray:
+            return problem.oracle(state.theta, chosen, batch)  # S_{t+1,i}
+
+        half, V, V_i, gamma, cohort = self._aggregate(state, problem, ctx, surrogate)
+        s = problem.project(half)
+        cost = self._cost(problem, cohort, problem.dim + problem.parameters, problem.dim)
+        return Variates(s, problem.T(s), V, V_i, state.x, gamma), cost
+
+    def observe(self, state: Variates) -> dict[str, NDArray]:
+        return {
+            "server": state.theta,
+            "surrogate": state.x,
+            "surrogate_before": state.before,
+            "gamma": state.gamma,
+            "clients": state.V_i,
+            "variate": state.V,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParameterAggregation(_ControlVariates):
+    """The naive scheme: each client minimises its own surrogate, and the server averages parameters (21).
+
+    The same lines as FedMM's with T(S_{t+1,i}) and theta in place of S_{t+1,i} and S, and no projection.
+    """
+
+    def init(self, problem, streams: Streams) -> Variates:
+        theta = problem.T(problem.project(problem.start(streams)))
+        R, d = theta.shape
+        return Variates(
+            theta, theta, np.zeros((R, d)), np.zeros((R, problem.n_clients, d)), theta, np.zeros(R)
+        )
+
+    def round(self, state: Variates, problem, ctx: Round) -> tuple[Variates, Cost]:
+        def minimiser(chosen: NDArray | None, batch: NDArray | None) -> NDArray:
+            return problem.T(problem.oracle(state.theta, chosen, batch))
+
+        theta, V, V_i, gamma, cohort = self._aggregate(state, problem, ctx, minimiser)
+        cost = self._cost(problem, cohort, problem.parameters, problem.parameters)
+        return Variates(theta, theta, V, V_i, state.x, gamma), cost
+
+    def observe(self, state: Variates) -> dict[str, NDArray]:
+        return {
+            "server": state.theta,
+            "server_before": state.before,
+            "gamma": state.gamma,
+            "clients": state.V_i,
+            "variate": state.V,
+        }

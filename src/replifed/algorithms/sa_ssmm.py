@@ -1,0 +1,94 @@
+"""SA-SSMM: stochastic-approximation stochastic-surrogate MM (Dieuleveut et al. 2025, Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, minibatches
+from replifed.network.ledger import Cost
+from replifed.problems.surrogates.base import Surrogate
+from replifed.randomness import Streams
+
+
+class Centralised(NamedTuple):
+    """State of SA-SSMM.
+
+    Attributes
+    ----------
+    s : array, shape (R, q)
+        S_t, the surrogate.
+    theta : array, shape (R, d)
+        T(S_t).
+    before : array, shape (R, q)
+        S_{t-1}.
+    gamma : array, shape (R,)
+        gamma_t, the last step; 0 before the first.
+    """
+
+    s: NDArray
+    theta: NDArray
+    before: NDArray
+    gamma: NDArray
+
+
+def step_size(beta: float | NDArray, decay: float, t: int, rows: int) -> NDArray:
+    """gamma_{t+1} = min(1, beta / (t+1)^decay), shape (rows,)."""
+    return np.broadcast_to(np.minimum(1.0, np.asarray(beta, float) / (t + 1) ** decay), (rows,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaSsmm:
+    """S <- S + gamma_{t+1} (oracle of E sbar(Z, T(S)) - S), where all data are.
+
+    The oracle is the clients' minibatch means, averaged with the clients' weights. With all samples and
+    gamma = 1 this is MM itself: EM for a Jensen surrogate, proximal gradient for a quadratic one.
+
+    Parameters
+    ----------
+    beta : float or array, shape (R,)
+        gamma_t = min(1, beta / t^decay).
+    decay : float
+        0 keeps the step; 1 with beta = 1 makes S the plain mean of all oracles.
+    batch : int or None
+        Samples of each client in a minibatch; None takes all.
+    """
+
+    beta: float | NDArray
+    decay: float = 0.5
+    batch: int | None = None
+
+    needs: ClassVar = (Surrogate,)
+    partial_participation: ClassVar = False
+
+    def __post_init__(self) -> None:
+        check_settings(self, {"beta": POSITIVE, "decay": Range(0, 1), "batch": COUNT})
+
+    @property
+    def stochastic(self) -> bool:
+        return self.batch is not None
+
+    def init(self, problem, streams: Streams) -> Centralised:
+        s = problem.project(problem.start(streams))
+        return Centralised(s, problem.T(s), s, np.zeros(len(streams)))
+
+    def round(self, state: Centralised, problem, ctx: Round) -> tuple[Centralised, Cost]:
+        s = state.s
+        (batch,) = minibatches(ctx, problem, 1, self.batch)
+        drawn = problem.oracle(state.theta, None, batch)  # line 2
+        oracle = (problem.weights[..., None] * drawn).sum(axis=1)
+        gamma = step_size(self.beta, self.decay, ctx.t, len(s))
+        moved = s + gamma[:, None] * (oracle - s)  # line 3
+        samples = problem.n_clients * (self.batch or problem.sizes.max())
+        return Centralised(moved, problem.T(moved), s, gamma), Cost(0, 0, 0, 1, samples)
+
+    def observe(self, state: Centralised) -> dict[str, NDArray]:
+        return {
+            "server": state.theta,
+            "surrogate": state.s,
+            "surrogate_before": state.before,
+            "gamma": state.gamma,
+        }

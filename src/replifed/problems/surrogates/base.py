@@ -1,0 +1,188 @@
+"""Majorise-minimise with surrogates that are linear in a statistic.
+
+A family offers, for a loss l(z, theta) and a penalty g(theta) (Dieuleveut et al. 2025, Section 2):
+
+* MM-1: l(z, theta) <= l(z, tau) + psi(theta) - psi(tau) - <sbar(z, tau), phi(theta) - phi(tau)>, with
+  equality at theta = tau;
+* MM-2: T(s) = argmin_theta g(theta) + psi(theta) - <s, phi(theta)>, unique for s in a convex set S.
+
+So a surrogate is known by its statistic s, statistics of several clients average to that of their
+mixture, and MM is the iteration theta <- T(E sbar(Z, theta)), or s <- E sbar(Z, T(s)).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.randomness import Streams
+
+
+class Family(Protocol):
+    """A family of surrogates. Leading axes broadcast; samples are the axis before the last of `Z`.
+
+    Attributes
+    ----------
+    parameters : int
+        d, coordinates of theta.
+    statistics : int
+        q, coordinates of s.
+    """
+
+    parameters: int
+    statistics: int
+
+    def expectations(self, Z: NDArray, theta: NDArray) -> tuple[NDArray, NDArray]:
+        """Means over the samples of l(z, theta), shape (...), and of sbar(z, theta), shape (..., q).
+
+        Parameters
+        ----------
+        Z : array, shape (..., m, p)
+        theta : array, shape (..., d)
+        """
+
+    def sbar(self, Z: NDArray, theta: NDArray) -> NDArray:
+        """Mean over the samples of sbar(z, theta), shape (..., q)."""
+
+    def T(self, s: NDArray) -> NDArray:
+        """Minimiser of the surrogate, (..., q) -> (..., d)."""
+
+    def project(self, s: NDArray) -> NDArray:
+        """Euclidean projection on S."""
+
+    def phi(self, theta: NDArray) -> NDArray:
+        """(..., d) -> (..., q)."""
+
+    def psi(self, theta: NDArray) -> NDArray:
+        """(..., d) -> (...)."""
+
+    def penalty(self, theta: NDArray) -> NDArray:
+        """g, (..., d) -> (...); infinite outside its domain."""
+
+
+@runtime_checkable
+class Surrogate(Protocol):
+    """Capability of a federated problem: min over theta of sum_i mu_i E_i l(Z, theta) + g(theta)."""
+
+    parameters: int
+
+    def start(self, streams: Streams) -> NDArray:
+        """Statistic s_0, shape (R, q)."""
+
+    def oracle(self, theta: NDArray, chosen: NDArray, batch: NDArray | None) -> NDArray:
+        """Each chosen client's mean of sbar(z, theta) over its minibatch, shape (R, c, q)."""
+
+    def mirror(self, theta: NDArray) -> NDArray:
+        """sum_i mu_i E_i sbar(Z, theta), shape (R, q)."""
+
+    def T(self, s: NDArray) -> NDArray:
+        """Minimiser of the surrogate, (..., q) -> (..., d)."""
+
+    def project(self, s: NDArray) -> NDArray:
+        """Projection on S."""
+
+
+class FederatedSurrogate:
+    """A family of surrogates on the data of N clients that hold equally many samples.
+
+    Parameters
+    ----------
+    family : Family
+    Z : array, shape (S, N, m, p)
+        Samples; S is 1 where all rows share their data. With N = 1 and `n_clients` above it, all clients
+        hold the same samples, which are kept and evaluated once.
+    theta : array, shape (S, d)
+        Where the methods start: s_0 is the mirror of theta.
+    n_clients : int, optional
+        N by default.
+    weights : array, shape (N,), optional
+        mu_i; 1/N by default.
+    """
+
+    def __init__(
+        self,
+        family: Family,
+        Z: NDArray,
+        theta: NDArray,
+        *,
+        n_clients: int | None = None,
+        weights: NDArray | None = None,
+    ) -> None:
+        self.family, self.Z, self.theta0 = family, Z, theta
+        S, held, m, _ = Z.shape
+        self.n_clients = held if n_clients is None else n_clients
+        if held not in (1, self.n_clients):
+            raise ValueError(f"samples of {held} clients for {self.n_clients} clients")
+        mu = np.full(self.n_clients, 1 / self.n_clients) if weights is None else np.asarray(weights, float)
+        self.weights = np.broadcast_to(mu, (S, self.n_clients))
+        self.sizes = np.full((S, self.n_clients), m)
+        self.dim, self.parameters, self.dtype = family.statistics, family.parameters, Z.dtype
+        self._last: tuple[NDArray, tuple[NDArray, NDArray]] | None = None
+
+    def start(self, streams: Streams) -> NDArray:
+        """Statistic s_0: the mirror of the starting parameter, shape (R, q)."""
+        theta = np.broadcast_to(self.theta0, (len(streams), self.parameters))
+        return self.mirror(theta).copy()
+
+    def T(self, s: NDArray) -> NDArray:
+        return self.family.T(s)
+
+    def project(self, s: NDArray) -> NDArray:
+        return self.family.project(s)
+
+    def oracle(self, theta: NDArray, chosen: NDArray | None, batch: NDArray | None) -> NDArray:
+        """Mean of sbar(z, theta) over a minibatch of each chosen client.
+
+        Parameters
+        ----------
+        theta : array, shape (R, d)
+        chosen : int array, shape (R or 1, c), or None for all clients
+        batch : int array, shape (R or 1, c, b), or None for all samples
+
+        Returns
+        -------
+        array, shape (R, c, q)
+        """
+        clients = np.arange(self.n_clients)[None] if chosen is None else chosen
+        if self.Z.shape[1] == 1 and batch is None:
+            all_alike = self.family.sbar(self.Z, theta[:, None])
+            return np.broadcast_to(all_alike, (len(all_alike), clients.shape[1], self.dim))
+        return self.family.sbar(self._samples(clients, batch), theta[:, None])
+
+    def _samples(self, clients: NDArray, batch: NDArray | None) -> NDArray:
+        if batch is None and clients.shape == (1, self.n_clients):
+            return self.Z
+        rows = max(len(self.Z), len(clients), 1 if batch is None else len(batch))
+        clients = np.broadcast_to(clients, (rows, clients.shape[1]))
+        row = np.arange(rows)[:, None] if len(self.Z) > 1 else np.zeros((1, 1), dtype=int)
+        held = clients if self.Z.shape[1] > 1 else np.zeros_like(clients)
+        if batch is None:
+            return self.Z[row, held]
+        return self.Z[row[:, :, None], held[:, :, None], np.broadcast_to(batch, (rows, *batch.shape[1:]))]
+
+    def client_mirrors(self, theta: NDArray) -> NDArray:
+        """E_i sbar(Z, theta) of every client, shape (R, N, q)."""
+        return self.oracle(theta, None, None)
+
+    def mirror(self, theta: NDArray) -> NDArray:
+        """sum_i mu_i E_i sbar(Z, theta), shape (R, q)."""
+        return self._expectations(theta)[1]
+
+    def mean_field(self, s: NDArray) -> NDArray:
+        """h(s) = sum_i mu_i E_i sbar(Z, T(s)) - s, shape (R, q); its roots are MM's fixed points."""
+        return self.mirror(self.T(s)) - s
+
+    def loss(self, theta: NDArray) -> NDArray:
+        """W(theta), the objective on all data, shape (R,)."""
+        return self._expectations(theta)[0] + self.family.penalty(theta)
+
+    def _expectations(self, theta: NDArray) -> tuple[NDArray, NDArray]:
+        # Metrics ask for the objective and for the mirror at one theta, and codes cost the most.
+        if self._last is None or not np.array_equal(self._last[0], theta):
+            loss, sbar = self.family.expectations(self.Z, theta[:, None])
+            weights = self.weights if self.Z.shape[1] > 1 else self.weights.sum(axis=1, keepdims=True)
+            mean = (weights * loss).sum(axis=1), (weights[..., None] * sbar).sum(axis=1)
+            self._last = theta.copy(), mean
+        return self._last[1]

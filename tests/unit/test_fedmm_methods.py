@@ -1,0 +1,299 @@
+"""SA-SSMM, FedMM and the naive scheme: identities of the paper, exact ones to rounding."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from replifed.algorithms.base import Round
+from replifed.algorithms.fedmm import FedMM, ParameterAggregation
+from replifed.algorithms.sa_ssmm import SaSsmm
+from replifed.errors import ConfigError
+from replifed.network.participation import FixedSize, Independent
+from replifed.operators.block_quantiser import block_quantise, omega
+from replifed.problems.surrogates.base import FederatedSurrogate
+from replifed.problems.surrogates.jensen import GaussianMixture
+from replifed.problems.surrogates.quadratic import Location, Rate
+from replifed.problems.surrogates.variational import DictionaryLearning
+from replifed.randomness import Streams
+from replifed.simulate import simulate
+
+N, M, P, K = 6, 12, 5, 3
+STREAMS = Streams(3, (1, 2))
+FAMILY = DictionaryLearning(features=P, atoms=K, lam=0.2, eta=0.05)
+
+
+def dictionary(n=N, weights=None, rows=2):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(rows, n, M, P)) + 2 * rng.normal(size=(rows, n, 1, P))
+    return FederatedSurrogate(FAMILY, Z, rng.normal(size=(rows, FAMILY.parameters)), weights=weights)
+
+
+def mixture():
+    rng = np.random.default_rng(1)
+    fam = GaussianMixture(weights=np.array([0.6, 0.4]), covariance=np.eye(2), lam=0.01)
+    Z = rng.normal(size=(2, N, M, 2)) + np.linspace(-2, 2, N)[:, None, None]
+    return FederatedSurrogate(fam, Z, rng.normal(size=(2, 4)))
+
+
+WEIGHTS = np.array([0.3, 0.1, 0.1, 0.2, 0.2, 0.1])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(
+    "make", [lambda: dictionary(weights=WEIGHTS), mixture], ids=["dictionary", "mixture"]
+)
+def test_full_participation_with_step_one_is_centralised_mm(alpha, make):
+    problem = make()
+    theta = problem.T(problem.project(problem.start(STREAMS)))
+    history = simulate(FedMM(beta=1.0, decay=0.0, alpha=alpha), problem, STREAMS, 8)
+    for _ in range(8):
+        theta = problem.T(problem.mirror(theta))
+    np.testing.assert_allclose(history.state.theta, theta, atol=1e-11)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+@pytest.mark.parametrize("clients", [1, N])
+def test_without_compression_and_with_all_clients_fedmm_is_sa_ssmm(alpha, clients):
+    problem = dictionary(clients)
+    federated = simulate(FedMM(beta=0.7, alpha=alpha, batch=4), problem, STREAMS, 10)
+    central = simulate(SaSsmm(beta=0.7, batch=4), problem, STREAMS, 10)
+    np.testing.assert_allclose(federated.state.x, central.state.s, atol=1e-12)
+    np.testing.assert_allclose(federated.metrics["objective"], central.metrics["objective"], rtol=1e-11)
+
+
+def test_sa_ssmm_with_decaying_step_is_the_mean_of_its_oracles():
+    problem, algorithm = dictionary(), SaSsmm(beta=1.0, decay=1.0, batch=3)
+    state, oracles = algorithm.init(problem, STREAMS), []
+    for t in range(5):
+        ctx = Round(t, None, None, STREAMS.at(t))
+        forgetful = SaSsmm(beta=1.0, decay=0.0, batch=3).round(state, problem, ctx)[0]
+        oracles.append(forgetful.s)
+        state = algorithm.round(state, problem, ctx)[0]
+    np.testing.assert_allclose(state.s, np.mean(oracles, axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("cohort", [None, FixedSize(2), Independent(0.4)])
+@pytest.mark.parametrize("bits", [None, 4])
+@pytest.mark.parametrize("method", [FedMM, ParameterAggregation])
+def test_the_servers_variate_is_the_mean_of_the_clients(method, bits, cohort):
+    problem = dictionary(weights=WEIGHTS)
+    p = 0.4 if isinstance(cohort, Independent) else None
+    algorithm = method(beta=0.5, alpha=0.3, batch=4, bits=bits, participation=p)
+    history = simulate(algorithm, problem, STREAMS, 15, cohort=cohort)
+    state = history.state
+    assert np.abs(state.V).max() > 0.01
+    np.testing.assert_allclose((WEIGHTS[:, None] * state.V_i).sum(axis=1), state.V, atol=1e-12)
+
+
+def one_round(algorithm, problem, state, ctx):
+    """Algorithm 2 line by line, with loops over rows and clients."""
+    R, n, q = state.V_i.shape
+    x, V, V_i = state.x.copy(), state.V.copy(), state.V_i.copy()
+    out, gamma = np.empty_like(x), min(1.0, algorithm.beta / (ctx.t + 1) ** algorithm.decay)
+    c = int(np.sum(ctx.active, axis=1).max())
+    batch = ctx.streams.draw("batch", lambda rng: rng.random((1, c, algorithm.batch)))[:, 0]
+    batch = np.broadcast_to((batch * M).astype(int), (R, c, algorithm.batch))
+    dither = np.broadcast_to(ctx.streams.draw("dither", lambda rng: rng.random((c, q))), (R, c, q))
+    naive = isinstance(algorithm, ParameterAggregation)
+    for r in range(R):
+        active = np.flatnonzero(np.broadcast_to(ctx.active, (R, n))[r])
+        p = algorithm.participation or len(active) / n
+        total = np.zeros(q)
+        for place, i in enumerate(active):
+            S = FAMILY.sbar(problem.Z[r, i, batch[r, place]], state.theta[r])
+            answer = FAMILY.T(S) if naive else S
+            message = block_quantise(answer - x[r] - V_i[r, i], dither[r, place], algorithm.bits)
+            V_i[r, i] += algorithm.alpha * message
+            total += problem.weights[r, i] * message
+        H = V[r] + total / p
+        V[r] += algorithm.alpha * total
+        out[r] = x[r] + gamma * H if naive else FAMILY.project(x[r] + gamma * H)
+    return out, V, V_i
+
+
+@pytest.mark.parametrize("cohort", [FixedSize(3), Independent(0.5)])
+@pytest.mark.parametrize("method", [FedMM, ParameterAggregation])
+def test_a_round_is_algorithm_2_line_by_line(method, cohort):
+    problem = dictionary(weights=WEIGHTS)
+    p = 0.5 if isinstance(cohort, Independent) else None
+    algorithm = method(beta=0.8, alpha=0.2, batch=4, bits=5, participation=p)
+    state = simulate(algorithm, problem, STREAMS, 3, cohort=cohort).state
+    for t in (3, 4, 5, 6):
+        now = STREAMS.at(t)
+        ctx = Round(t, *cohort(now, N)[:1], None, now, cohort(now, N).chosen)
+        expected = one_round(algorithm, problem, state, ctx)
+        state = algorithm.round(state, problem, ctx)[0]
+        for found, wanted in zip((state.x, state.V, state.V_i), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("cohort", [FixedSize(2), Independent(0.35)])
+@pytest.mark.parametrize("bits", [None, 3])
+def test_the_mean_step_is_the_mean_field(cohort, bits):
+    """E[H | past] = h(S): over cohorts, minibatches and rounding; and partial participation is compression."""
+    rows, p = 4000, 2 / N if isinstance(cohort, FixedSize) else 0.35
+    small = dictionary(rows=1)
+    problem = FederatedSurrogate(FAMILY, small.Z, small.theta0)
+    algorithm = FedMM(beta=1e-3, alpha=0.5, batch=5, bits=bits, participation=0.35)
+    state = simulate(algorithm, problem, Streams(9, (0,)), 3, cohort=cohort).state
+    many = type(state)(*(np.repeat(field, rows, axis=0) for field in state))
+    # No projection in the way: H from the statistic that moved by a tiny step is read off V instead.
+    streams = Streams(11, tuple(range(rows))).at(5)
+    drawn = cohort(streams, N)
+    half, *_ = algorithm._aggregate(
+        many,
+        problem,
+        Round(5, drawn.active, None, streams, drawn.chosen),
+        lambda chosen, batch: problem.oracle(many.theta, chosen, batch),
+    )
+    gamma = 1e-3 / np.sqrt(6)
+    H = (half - many.x) / gamma
+    h = problem.mean_field(state.x)[0]
+    error = np.abs(H.mean(axis=0) - h) / (H.std(axis=0, ddof=1) / np.sqrt(rows) + 1e-9)
+    assert error.max() < 5
+    assert np.abs(h).max() > 0.05  # the start is no fixed point: there is something to be unbiased about
+    if isinstance(cohort, Independent):
+        # Lemma 1: omega_p = omega + (1 - p)(1 + omega) / p bounds the relative variance of one client's message.
+        w = omega(FAMILY.statistics, bits) if bits else 0.0
+        delta = np.random.default_rng(0).normal(size=FAMILY.statistics)
+        rng = np.random.default_rng(1)
+        q = block_quantise(delta, rng.random((rows, len(delta))), bits) if bits else delta
+        sent = (rng.random((rows, 1)) < p) / p * q
+        mean_error = np.abs(sent.mean(axis=0) - delta) / (sent.std(axis=0, ddof=1) / np.sqrt(rows))
+        assert mean_error.max() < 5
+        relative = ((sent - delta) ** 2).sum(axis=1).mean() / (delta**2).sum()
+        assert relative <= (w + (1 - p) * (1 + w) / p) * 1.1
+
+
+@pytest.mark.parametrize(
+    ("family", "z"), [(Location(), (0.5, 3.0)), (Rate(), (0.5, 2.0))], ids=["interval", "rate"]
+)
+def test_remark_1(family, z):
+    """Aggregating surrogates solves the toy exactly from the first round on; parameters stay biased."""
+    Z = np.array(z)[None, :, None, None]
+    problem = FederatedSurrogate(family, Z, np.array([[0.3]]))
+    once = Streams(0, (0,))
+    ours = simulate(FedMM(beta=1.0, decay=0.0), problem, once, 3)
+    naive = simulate(ParameterAggregation(beta=1.0, decay=0.0), problem, once, 3)
+    solution = family.T(np.array([np.mean(z)]))
+    locals_ = [float(family.T(np.array([value]))[0]) for value in z]
+    assert ours.state.theta[0] == pytest.approx(solution, abs=1e-15)
+    assert naive.state.theta[0, 0] == pytest.approx(np.mean(locals_), abs=1e-15)
+    assert abs(naive.state.theta[0, 0] - solution[0]) > 0.05
+
+
+def test_control_variates_remove_the_noise_of_cohorts():
+    problem = dictionary()
+    spread = {}
+    for alpha in (0.0, 0.5):
+        algorithm = FedMM(beta=1.0, alpha=alpha)
+        history = simulate(algorithm, problem, STREAMS, 400, cohort=FixedSize(3))
+        spread[alpha] = float(np.abs(history.state.x - history.state.before).max() / history.state.gamma[0])
+    assert spread[0.5] < 0.05 * spread[0.0]
+
+
+def test_bernoulli_needs_its_probability_and_may_draw_nobody():
+    problem = dictionary()
+    with pytest.raises(ConfigError, match="participation"):
+        simulate(FedMM(beta=1.0), problem, STREAMS, 1, cohort=Independent(0.5))
+    nobody = np.zeros((2, N), dtype=bool)
+    algorithm = FedMM(beta=1.0, participation=0.5, alpha=0.1)
+    start = algorithm.init(problem, STREAMS)
+    state, cost = algorithm.round(start, problem, Round(0, nobody, None, STREAMS.at(0)))
+    np.testing.assert_allclose(state.x, start.x, atol=1e-14)
+    assert not np.any(cost.bits_up)
+
+
+def test_cost_of_a_quantised_round():
+    problem = dictionary()
+    history = simulate(FedMM(beta=1.0, bits=8, batch=4), problem, STREAMS, 2, cohort=FixedSize(2))
+    q, d = FAMILY.statistics, FAMILY.parameters
+    assert (history.ledger["bits_up"][-1] == 2 * 2 * (8 * q + 32)).all()
+    assert (history.ledger["bits_down"][-1] == 2 * 2 * 32 * (q + d)).all()
+    assert (history.ledger["sample_gradients"][-1] == 2 * 2 * 4).all()
+
+
+# -- the contract of every algorithm -------------------------------------------------------------------
+
+BUILT = {
+    "sa_ssmm": lambda **more: SaSsmm(beta=0.6, **more),
+    "fedmm": lambda **more: FedMM(beta=0.6, alpha=0.2, bits=6, **more),
+    "parameter_aggregation": lambda **more: ParameterAggregation(beta=0.6, alpha=0.2, bits=6, **more),
+}
+built = pytest.mark.parametrize("name", BUILT)
+
+
+def same(a, b):
+    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+@built
+def test_a_round_is_pure_and_a_run_goes_on_from_any_round(name):
+    problem, algorithm = dictionary(), BUILT[name](batch=4)
+    cohort = FixedSize(3) if algorithm.partial_participation else None
+    whole = simulate(algorithm, problem, STREAMS, 6, cohort=cohort)
+    part = simulate(algorithm, problem, STREAMS, 4, cohort=cohort)
+    kept = tuple(field.copy() for field in part.state)
+    on = simulate(algorithm, problem, STREAMS, 6, cohort=cohort, resume=(4, part.state))
+    assert same(on.state, whole.state)
+    assert same(part.state, kept)
+    assert not same(on.state, part.state)
+
+
+@built
+def test_the_seed_decides_what_is_random(name):
+    problem, algorithm = dictionary(), BUILT[name](batch=4)
+    first = simulate(algorithm, problem, Streams(1, (1, 2)), 3).state
+    assert same(first, simulate(algorithm, problem, Streams(1, (1, 2)), 3).state)
+    assert not same(first, simulate(algorithm, problem, Streams(2, (1, 2)), 3).state)
+
+
+class Relabelled(Streams):
+    order = (2, 0, 5, 3, 1, 4)
+
+    def draw(self, purpose, sample):
+        axis = {"batch": 2, "dither": 1}[purpose]
+        return np.take(super().draw(purpose, sample), self.order, axis=axis)
+
+
+@built
+def test_names_of_clients_do_not_matter(name):
+    problem, algorithm = dictionary(), BUILT[name](batch=4)
+    turned = FederatedSurrogate(FAMILY, problem.Z[:, list(Relabelled.order)], problem.theta0)
+    plain = simulate(algorithm, problem, STREAMS, 4)
+    other = simulate(algorithm, turned, Relabelled(3, (1, 2)), 4)
+    np.testing.assert_allclose(other.state.theta, plain.state.theta, atol=1e-10)
+    assert not np.allclose(simulate(algorithm, turned, STREAMS, 4).state.theta, plain.state.theta, atol=1e-4)
+
+
+@built
+def test_a_grid_of_steps_is_its_single_runs(name):
+    problem = dictionary(rows=1)
+    rows = Streams(3, (1, 1, 1))
+    steps = np.array([0.1, 0.5, 2.0])
+    grid = simulate(dataclasses.replace(BUILT[name](batch=4), beta=steps), problem, rows, 4)
+    for row, step in enumerate(steps):
+        alone = simulate(
+            dataclasses.replace(BUILT[name](batch=4), beta=float(step)), problem, Streams(3, (1,)), 4
+        )
+        np.testing.assert_allclose(grid.state.theta[row], alone.state.theta[0], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "said"),
+    [
+        ("beta", 0.0, "(0, inf]"),
+        ("decay", 1.5, "[0, 1]"),
+        ("alpha", -0.1, "[0, 1]"),
+        ("bits", 1, "a whole number in [2, 32]"),
+        ("batch", 0, "a whole number in [1, inf]"),
+        ("participation", 0.0, "(0, 1]"),
+    ],
+)
+def test_settings_are_refused_by_name_and_range(setting, value, said):
+    with pytest.raises(ConfigError) as caught:
+        FedMM(**{"beta": 1.0, setting: value})
+    assert f"FedMM.{setting}" in str(caught.value) and said in str(caught.value)

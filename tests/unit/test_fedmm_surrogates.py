@@ -1,0 +1,266 @@
+"""Every family of surrogates majorises, minimises, descends, and has the fixed points that theory says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, optimize, stats
+from sklearn.linear_model import ElasticNet as SkElasticNet
+from sklearn.linear_model import Lasso as SkLasso
+from sklearn.mixture import GaussianMixture as SkMixture
+
+from replifed.operators.block_quantiser import block_quantise, message_bits, omega
+from replifed.operators.lasso import lasso
+from replifed.problems.surrogates.base import FederatedSurrogate, Surrogate
+from replifed.problems.surrogates.jensen import GaussianMixture, Poisson, PoissonKnownMean
+from replifed.problems.surrogates.quadratic import Box, ElasticNet, Location, Quadratic, Rate
+from replifed.problems.surrogates.variational import DictionaryLearning, MatrixFactorisation
+
+RNG = np.random.default_rng(5)
+
+
+@dataclass(frozen=True)
+class Huber:
+    """A user's own family: l = min_h (z - theta - h)^2 / 2 + |h|, which is Huber's loss, and g = theta^2 / 20."""
+
+    parameters = 1
+    statistics = 1
+
+    def _h(self, Z, theta):
+        away = Z[..., 0] - theta
+        return np.sign(away) * np.maximum(np.abs(away) - 1, 0)
+
+    def expectations(self, Z, theta):
+        h = self._h(Z, theta)
+        loss = 0.5 * (Z[..., 0] - theta - h) ** 2 + np.abs(h)
+        return loss.mean(axis=-1), (Z[..., 0] - h).mean(axis=-1)[..., None]
+
+    def sbar(self, Z, theta):
+        return self.expectations(Z, theta)[1]
+
+    def T(self, s):
+        return s / 1.1
+
+    def project(self, s):
+        return s
+
+    def phi(self, theta):
+        return theta
+
+    def psi(self, theta):
+        return 0.5 * theta[..., 0] ** 2
+
+    def penalty(self, theta):
+        return 0.05 * theta[..., 0] ** 2
+
+
+def regression(m=12, d=4):
+    X = RNG.normal(size=(m, d))
+    return np.concatenate([X, X @ RNG.normal(size=(d, 1)) + 0.3 * RNG.normal(size=(m, 1))], axis=1)
+
+
+REGRESSION = regression()
+RHO = 1 / (REGRESSION[:, :-1] ** 2).sum(axis=1).max()
+COUNTS = RNG.poisson(np.exp(0.5 + RNG.normal(size=(15, 1)))).astype(float)
+POINTS = np.concatenate([RNG.normal(size=(12, 2)) + c for c in ([2, 0], [-2, 1], [0, -3])])
+SIGNALS = RNG.normal(size=(14, 6))
+COVARIANCE = np.array([[1.0, 0.3], [0.3, 0.8]])
+# family, samples, whether MM-1 holds for each sample (else for their mean), a sampler of parameters
+FAMILIES = {
+    "lasso": (Quadratic(parameters=4, rho=RHO, g=ElasticNet(l1=0.2)), REGRESSION, True),
+    "elastic net": (Quadratic(parameters=4, rho=RHO, g=ElasticNet(l1=0.1, l2=0.3)), REGRESSION, True),
+    "box": (Quadratic(parameters=4, rho=RHO, g=Box(low=-0.4, high=0.4)), REGRESSION, True),
+    "poisson": (Poisson(lam=0.4), COUNTS, True),
+    "poisson, known mean": (PoissonKnownMean(lam=0.4, mean=float(COUNTS.mean())), COUNTS, False),
+    "mixture": (
+        GaussianMixture(weights=np.array([0.5, 0.3, 0.2]), covariance=COVARIANCE, lam=0.05),
+        POINTS,
+        True,
+    ),
+    "dictionary": (DictionaryLearning(features=6, atoms=4, lam=0.3, eta=0.05), SIGNALS, True),
+    "factorisation": (MatrixFactorisation(features=6, atoms=3, lam=0.3, eta=0.05), SIGNALS, True),
+    "location": (Location(), RNG.normal(size=(9, 1)), True),
+    "rate": (Rate(), RNG.exponential(size=(9, 1)), True),
+    "user's own": (Huber(), 3 * RNG.normal(size=(9, 1)), True),
+}
+family = pytest.mark.parametrize("name", FAMILIES)
+
+
+def parameter(fam, rng, scale=1.0):
+    theta = scale * rng.normal(size=fam.parameters)
+    if isinstance(fam, Rate):
+        return np.abs(theta) + 0.1
+    return np.clip(theta, -0.4, 0.4) if np.isinf(fam.penalty(theta)) else theta
+
+
+def gap(fam, Z, theta, tau):
+    """Surrogate at tau minus loss, at theta; means over the samples."""
+    loss, _ = fam.expectations(Z, theta)
+    at, s = fam.expectations(Z, tau)
+    bound = at + fam.psi(theta) - fam.psi(tau) - (s * (fam.phi(theta) - fam.phi(tau))).sum(axis=-1)
+    return bound - loss
+
+
+@family
+def test_mm1_majorises_and_touches(name):
+    fam, Z, by_sample = FAMILIES[name]
+    rng = np.random.default_rng(1)
+    samples = Z[:, None, :] if by_sample else Z
+    for scale in (0.1, 1.0, 2.0):
+        for _ in range(20):
+            theta, tau = parameter(fam, rng, scale), parameter(fam, rng, scale)
+            assert (gap(fam, samples, theta, tau) >= -1e-9).all()
+        assert np.abs(gap(fam, samples, tau, tau)).max() < 1e-12
+
+
+@family
+def test_mm2_minimises_the_surrogate(name):
+    fam, Z, _ = FAMILIES[name]
+    rng = np.random.default_rng(2)
+    s = fam.project(fam.sbar(Z, parameter(fam, rng)))
+    best = fam.T(s)
+
+    def value(theta):
+        return fam.penalty(theta) + fam.psi(theta) - (s * fam.phi(theta)).sum(axis=-1)
+
+    for size in (1e-3, 0.1, 1.0):
+        for _ in range(50):
+            other = best + size * rng.normal(size=fam.parameters)
+            if not (isinstance(fam, Rate) and other[0] <= 0):
+                assert value(other) >= value(best) - 1e-12
+
+
+@family
+def test_exact_mm_descends_to_a_fixed_point(name):
+    fam, Z, _ = FAMILIES[name]
+    theta = parameter(fam, np.random.default_rng(3))
+    values = []
+    for _ in range(1500):
+        s = fam.sbar(Z, theta)
+        values.append(float(fam.expectations(Z, theta)[0] + fam.penalty(theta)))
+        theta = fam.T(s)
+    assert (np.diff(values) <= 1e-12 * max(1, abs(values[0]))).all()
+    # Proposition 1: at a fixed point of MM, the mean field vanishes at its mirror, and the other way round.
+    s = fam.sbar(Z, theta)
+    assert np.abs(fam.T(s) - theta).max() < 1e-6
+    assert np.abs(fam.sbar(Z, fam.T(s)) - s).max() < 1e-6
+    np.testing.assert_allclose(fam.project(s), s, atol=1e-12)
+
+
+@family
+def test_projection_is_the_nearest_point(name):
+    fam, Z, _ = FAMILIES[name]
+    rng = np.random.default_rng(4)
+    far = 2 * rng.normal(size=fam.statistics)
+    near = fam.project(far)
+    np.testing.assert_allclose(fam.project(near), near, atol=1e-12)
+    for _ in range(30):
+        inside = fam.project(fam.sbar(Z, parameter(fam, rng)) + 0.3 * rng.normal(size=fam.statistics))
+        assert ((far - near) * (inside - near)).sum() <= 1e-9
+
+
+def test_families_agree_with_other_solvers():
+    X, y = REGRESSION[:, :-1], REGRESSION[:, -1]
+    for name, model in (
+        ("lasso", SkLasso(alpha=0.2, fit_intercept=False, tol=1e-12)),
+        ("elastic net", SkElasticNet(alpha=0.4, l1_ratio=0.25, fit_intercept=False, tol=1e-12)),
+    ):
+        fam, theta = FAMILIES[name][0], np.zeros(4)
+        for _ in range(5000):
+            theta = fam.T(fam.sbar(REGRESSION, theta))
+        np.testing.assert_allclose(theta, model.fit(X, y).coef_, atol=1e-8)
+    box, theta = FAMILIES["box"][0], np.zeros(4)
+    for _ in range(5000):
+        theta = box.T(box.sbar(REGRESSION, theta))
+    np.testing.assert_allclose(theta, optimize.lsq_linear(X, y, bounds=(-0.4, 0.4), tol=1e-14).x, atol=1e-6)
+
+
+def test_poisson_expectations_by_quadrature():
+    fam = Poisson(lam=0.4, nodes=150)
+    for z, theta in ((0.0, 0.3), (4.0, -0.5), (11.0, 1.0)):
+
+        def joint(h, z=z, theta=theta):
+            return stats.poisson.pmf(z, np.exp(theta + h)) * stats.norm.pdf(h)
+
+        total = integrate.quad(joint, -12, 12)[0]
+        effect = integrate.quad(lambda h, joint=joint: np.exp(h) * joint(h), -12, 12)[0] / total
+        loss, s = fam.expectations(np.array([[z]]), np.array([theta]))
+        assert loss == pytest.approx(-np.log(total), rel=1e-5)
+        assert s[1] == pytest.approx(effect, rel=1e-5)
+
+
+def test_mixture_is_em():
+    means = np.array([[1.0, 0], [-1, 0], [0, -1]])
+    fam = GaussianMixture(weights=np.array([0.5, 0.3, 0.2]), covariance=COVARIANCE, lam=1e-12)
+    model = SkMixture(3, covariance_type="tied")
+    model.weights_, model.means_ = fam.weights, means
+    model.precisions_cholesky_ = np.linalg.cholesky(np.linalg.inv(COVARIANCE))
+    model.covariances_, model.precisions_ = COVARIANCE, np.linalg.inv(COVARIANCE)
+    r = model.predict_proba(POINTS)
+    expected = (r.T @ POINTS) / r.sum(axis=0)[:, None]
+    found = fam.T(fam.sbar(POINTS, means.ravel())).reshape(3, 2)
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+    assert fam.expectations(POINTS, means.ravel())[0] == pytest.approx(-model.score(POINTS), rel=1e-10)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 12), st.floats(0.01, 3.0), st.booleans())
+def test_lasso_agrees_with_scikit_learn(seed, K, penalty, correlated):
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(2, 20, K)) + 1.5 * correlated
+    D[1, :, -1] = 0  # an unused atom
+    Z = rng.normal(size=(2, 7, 20)) * 2
+    G, C = D.transpose(0, 2, 1) @ D, Z @ D
+    found = lasso(G, C, penalty)
+    for b in range(2):
+        for j in range(7):
+            model = SkLasso(alpha=penalty / 20, fit_intercept=False, tol=1e-14, max_iter=10**5)
+            np.testing.assert_allclose(found[b, j], model.fit(D[b], Z[b, j]).coef_, atol=1e-10)
+
+
+def test_lasso_with_equal_atoms_is_optimal_and_nan_stays_nan():
+    rng = np.random.default_rng(0)
+    D = rng.normal(size=(10, 3))
+    D = np.concatenate([D, D], axis=1)
+    C = rng.normal(size=(1, 50, 10)) @ D
+    h = lasso((D.T @ D)[None], C, 0.3)
+    r = C - h @ (D.T @ D)
+    assert (np.abs(r) <= 0.3 + 1e-9).all()
+    assert np.abs(np.where(np.abs(h) > 1e-12, r - 0.3 * np.sign(h), 0)).max() < 1e-9
+    assert np.isnan(lasso(np.full((1, 2, 2), np.nan), np.ones((1, 3, 2)), 1.0)).all()
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 9), st.integers(1, 150), st.sampled_from([4, 64]))
+def test_quantiser_is_unbiased_with_bounded_variance(seed, bits, D, block):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=D) * np.exp(rng.normal(size=D))
+    q = block_quantise(x, rng.random((4000, D)), bits, block)
+    error = q - x
+    spread = error.std(axis=0) / np.sqrt(4000)
+    # Whatever happens with probability 1/4000 may not have been seen: one step of the grid.
+    mesh = np.abs(x).max() / (2 ** (bits - 1) - 1)
+    assert (np.abs(error.mean(axis=0)) <= 6 * spread + 10 * mesh / 4000).all()
+    assert (error**2).sum(axis=1).mean() <= omega(D, bits, block) * (x**2).sum() * 1.05
+    assert np.array_equal(block_quantise(np.zeros(D), rng.random(D), bits, block), np.zeros(D))
+    assert message_bits(130, 8) == 130 * 8 + 3 * 32
+
+
+def test_problem_has_the_capability_and_clients_of_one_data_set_share_it():
+    fam = FAMILIES["dictionary"][0]
+    Z = RNG.normal(size=(2, 1, 9, 6))
+    theta = RNG.normal(size=(2, fam.parameters))
+    shared = FederatedSurrogate(fam, Z, theta, n_clients=3)
+    copied = FederatedSurrogate(fam, np.repeat(Z, 3, axis=1), theta)
+    assert isinstance(shared, Surrogate)
+    np.testing.assert_allclose(shared.loss(theta), copied.loss(theta), rtol=1e-12)
+    np.testing.assert_allclose(shared.mirror(theta), copied.mirror(theta), atol=1e-13)
+    chosen, batch = np.array([[0, 2], [1, 2]]), RNG.integers(9, size=(2, 2, 4))
+    for picked in ((chosen, batch), (chosen, None), (None, None)):
+        np.testing.assert_allclose(shared.oracle(theta, *picked), copied.oracle(theta, *picked), atol=1e-12)
+    direct = fam.sbar(Z[1, 0, batch[1, 1]], theta[1])
+    np.testing.assert_allclose(copied.oracle(theta, chosen, batch)[1, 1], direct, atol=1e-12)
