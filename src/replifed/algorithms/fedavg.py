@@ -62,7 +62,8 @@ class FedAvg:
         eta = per_row(self.step, u)
         for batch in minibatches(ctx, problem, K, b):
             g = local.gradient(u, batch)
-            u = u - eta * g
+            g *= eta
+            u = np.subtract(u, g, out=g)
         message = participants(ctx, problem) * dense_bits(problem.dim)
         cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))
         return ServerModel(local.mean(u)), cost

@@ -27,7 +27,8 @@ class FedIterHT(HardThresholding):
         gamma = per_row(self.step, u)
         for batch in minibatches(ctx, problem, K, b):  # lines 4-5
             g = local.gradient(u, batch)  # line 6
-            u = local.hard_threshold(u - gamma * g, tau)  # line 7
+            g *= gamma
+            u = local.hard_threshold(np.subtract(u, g, out=g), tau)  # line 7
         x = hard_threshold(local.mean(u), tau)  # line 10
         message = participants(ctx, problem) * sparse_bits(tau, problem.dim)
         cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))

@@ -13,6 +13,7 @@ _CORRECTIONS = 2
 _UNSETTLED = 1e-7
 # The gathered columns of so many clients as fit stay in the cache.
 _BLOCK_BYTES = 1 << 20
+_ROUNDING = 1e-12
 _NEWTON_STEPS = 100
 _NEWTON_TOLERANCE = 1e-12
 
@@ -39,7 +40,12 @@ def listed(support: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def least_squares(
-    columns_of: NDArray, targets: NDArray, l2: float, start: NDArray, support: NDArray
+    columns_of: NDArray,
+    targets: NDArray,
+    l2: float,
+    start: NDArray,
+    support: NDArray,
+    descent_steps: int | None = None,
 ) -> NDArray:
     """Minimise |A_i w - y_i|^2 / 2 + l2 |w|^2 / 2 over w with a given support, for each client.
 
@@ -52,6 +58,8 @@ def least_squares(
     start : array, shape (R, N, D)
         With support in `support`.
     support : boolean array, shape (R, N, D)
+    descent_steps : int, optional
+        Take so many steps of steepest descent instead, each as long as gains most.
 
     Returns
     -------
@@ -74,36 +82,44 @@ def least_squares(
                 A *= real[row, now][..., None]
             w = np.take_along_axis(start[row, now], held, axis=1) * real[row, now]
             residual = targets[of, now] - np.matmul(w[:, None], A)[:, 0]
-            w = w + _step(A, residual, w, l2, real[row, now])
+            if descent_steps is None:
+                w = w + _to_minimiser(A, residual, w, l2, real[row, now])
+            else:
+                w = w + _descent(A, residual, w, l2, descent_steps)
             # Entries that do not count share column 0 with one that may: only real ones are written.
             owner, place = np.nonzero(real[row, now])
             solution[row, now[owner], held[owner, place]] = w[owner, place]
     return solution
 
 
-def _step(A: NDArray, residual: NDArray, w: NDArray, l2: float, real: NDArray) -> NDArray:
+def _to_minimiser(A: NDArray, residual: NDArray, w: NDArray, l2: float, real: NDArray) -> NDArray:
     """Shortest step from `w` (n, s) to a minimiser; A is (n, s, m), zero where not `real`."""
     n, s, m = A.shape
+    tall = s <= m or l2 > 0
     step = np.zeros_like(w)
     unsettled = np.arange(n)
-    if s <= m or l2 > 0:
-        H = np.matmul(A, A.swapaxes(1, 2))
+    # Normal equations in the smaller of the two spaces, then corrections.
+    H = np.matmul(A, A.swapaxes(1, 2)) if tall else np.matmul(A.swapaxes(1, 2), A)
+    if tall:
         diagonal = np.einsum("nii->ni", H)
         diagonal += np.where(real, l2, 1.0)
-        try:
-            inverse = np.linalg.inv(H)
-        except np.linalg.LinAlgError:
-            inverse = None
-        if inverse is not None:
-            with np.errstate(all="ignore"):
-                for _ in range(1 + _CORRECTIONS):
-                    left = residual - np.matmul(step[:, None], A)[:, 0]
-                    slope = np.matmul(A, left[..., None])[..., 0] - l2 * (w + step)
-                    change = np.matmul(inverse, slope[..., None])[..., 0]
-                    step = step + change
-                scale = np.linalg.norm(w + step, axis=1)
-                settled = np.linalg.norm(change, axis=1) <= _UNSETTLED * scale
-            unsettled = np.flatnonzero(~settled)
+    try:
+        inverse = np.linalg.inv(H)
+    except np.linalg.LinAlgError:
+        inverse = None
+    if inverse is not None:
+        with np.errstate(all="ignore"):
+            for _ in range(1 + _CORRECTIONS):
+                left = residual - np.matmul(step[:, None], A)[:, 0]
+                if tall:
+                    slope = np.matmul(A, left[..., None]) - (l2 * (w + step))[..., None]
+                    change = np.matmul(inverse, slope)[..., 0]
+                else:
+                    change = np.matmul(A, np.matmul(inverse, left[..., None]))[..., 0]
+                step = step + change
+            scale = np.linalg.norm(w + step, axis=1)
+            settled = np.linalg.norm(change, axis=1) <= _UNSETTLED * scale
+        unsettled = np.flatnonzero(~settled)
     for i in unsettled:
         matrix, right = A[i].T, residual[i]
         if l2 > 0:
@@ -114,6 +130,41 @@ def _step(A: NDArray, residual: NDArray, w: NDArray, l2: float, real: NDArray) -
         else:
             step[i] = np.inf
     return step
+
+
+def _descent(A: NDArray, residual: NDArray, w: NDArray, l2: float, steps: int) -> NDArray:
+    """Sum of `steps` steepest-descent steps from `w` (n, s); A is (n, s, m).
+
+    Without a ridge all steps are combinations of samples, A c: the iteration then runs on the residual,
+    with the samples' Gram matrix, at m x m a step.
+    """
+    if l2 > 0:
+        step = np.zeros_like(w)
+        for _ in range(steps):
+            left = residual - np.matmul(step[:, None], A)[:, 0]
+            g = np.matmul(A, left[..., None])[..., 0] - l2 * (w + step)
+            moved = np.matmul(g[:, None], A)[:, 0]
+            step = step + _best(_dot(g, g), _dot(moved, moved) + l2 * _dot(g, g)) * g
+        return step
+    gram = np.matmul(A.swapaxes(1, 2), A)
+    c = np.zeros_like(residual)
+    # Residuals that the columns cannot lower further move by rounding errors, which are no direction.
+    rounding = (_ROUNDING * np.einsum("nmm->n", gram)[:, None]) ** 2
+    for _ in range(steps):
+        moved = np.matmul(gram, residual[..., None])[..., 0]
+        length = _dot(moved, moved)
+        t = np.where(length > rounding * _dot(residual, residual), _best(_dot(residual, moved), length), 0.0)
+        c = c + t * residual
+        residual = residual - t * moved
+    return np.matmul(A, c[..., None])[..., 0]
+
+
+def _dot(a: NDArray, b: NDArray) -> NDArray:
+    return np.einsum("ni,ni->n", a, b)[:, None]
+
+
+def _best(gain: NDArray, curvature: NDArray) -> NDArray:
+    return gain / np.maximum(curvature, np.finfo(curvature.dtype).tiny)
 
 
 def newton(problem: Any, start: NDArray, support: NDArray, steps: int | None) -> NDArray:

@@ -1,0 +1,63 @@
+"""FedDualAvg: federated dual averaging (Yuan, Zaheer, Reddi 2021, Algorithm 3), here with the 1-norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import Round, minibatches, participants, per_row, sample_count
+from replifed.algorithms.composite import Composite
+from replifed.network.ledger import Cost, dense_bits
+from replifed.operators.soft_threshold import soft_threshold
+from replifed.randomness import Streams
+
+
+class DualState(NamedTuple):
+    """State of FedDualAvg.
+
+    Attributes
+    ----------
+    x : array, shape (R, D)
+        The model that the dual state stands for.
+    z : array, shape (R, D)
+        Dual state.
+    passed : array, shape (R,)
+        Weight of psi that has built up so far, eta_s eta_c K lambda a round.
+    """
+
+    x: NDArray
+    z: NDArray
+    passed: NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedDualAvg(Composite):
+    """Clients and server add up gradients; models are proximal maps of the sums. Settings: `Composite`."""
+
+    def init(self, problem, streams: Streams) -> DualState:
+        zero = np.zeros((len(streams), problem.dim), dtype=problem.dtype)
+        return DualState(zero, zero.copy(), np.zeros(len(streams), dtype=problem.dtype))
+
+    def round(self, state: DualState, problem, ctx: Round) -> tuple[DualState, Cost]:
+        K, b, eta_s = self.local_steps, self.batch, self.server_step
+        local = problem.local(state.z, clients=ctx.chosen)
+        z = local.start
+        eta_c, shrink = per_row(self.step, z), per_row(self._shrinkage, z)
+        passed = state.passed.reshape(-1, *(1,) * (z.ndim - 1))
+        for k, batch in enumerate(minibatches(ctx, problem, K, b)):
+            w = soft_threshold(z, passed + k * shrink)  # prox of (eta_s eta_c r K + eta_c k) psi
+            g = local.gradient(w, batch)
+            g *= eta_c
+            z = z - g
+        total = state.z + eta_s * (local.mean(z) - state.z)
+        later = state.passed + np.asarray(eta_s * K * self._shrinkage, dtype=state.passed.dtype)
+        x = soft_threshold(total, later[:, None])
+        message = participants(ctx, problem) * dense_bits(problem.dim)
+        cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))
+        return DualState(x, total, later), cost
+
+    def observe(self, state: DualState) -> dict[str, NDArray]:
+        return {"server": state.x}

@@ -1,0 +1,42 @@
+"""Dictionaries: matrices (n, d) whose columns, the atoms, combine to models."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def orthonormal(rng: np.random.Generator, n: int, d: int | None = None) -> NDArray:
+    """Return d <= n random orthonormal atoms (all of a basis by default), uniform on the rotations."""
+    q, r = np.linalg.qr(rng.standard_normal((n, n if d is None else d)))
+    # The factorisation is unique up to signs; with those of R's diagonal the law is uniform.
+    return q * np.sign(np.diag(r))
+
+
+def cosine(n: int) -> NDArray:
+    """Return the n atoms of the discrete cosine transform, orthonormal."""
+    from scipy.fft import dct
+
+    return dct(np.eye(n), norm="ortho").T
+
+
+def gaussian(rng: np.random.Generator, n: int, d: int) -> NDArray:
+    """Return d atoms with independent entries N(0, 1/n), so of length about one."""
+    return rng.standard_normal((n, d)) / np.sqrt(n)
+
+
+def small_space(atoms: NDArray) -> tuple[NDArray, NDArray]:
+    """Factor atoms (n, d), n >= d, as Q R.
+
+    What is a combination of atoms is Q z with z in R^d, of the same length; its atoms are the columns of R.
+    Nothing that has to do with the atoms alone needs the n-dimensional space any more.
+
+    Returns
+    -------
+    Q : array, shape (n, d), with orthonormal columns
+    R : array, shape (d, d)
+        Upper triangular, with a diagonal that is not negative.
+    """
+    q, r = np.linalg.qr(atoms)
+    signs = np.where(np.diag(r) < 0, -1.0, 1.0)
+    return q * signs, r * signs[:, None]

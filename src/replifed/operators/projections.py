@@ -1,0 +1,109 @@
+"""Approximate projections on sparse combinations of atoms, in coefficients (Jeong et al., Section II).
+
+A vector w = sum_j c_j a_j is held by its coefficients c, and a gradient r by its correlations <a_j, r>
+with the atoms: neither needs the space in which the atoms live, only the Gram matrix G = A'A.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.operators.hard_threshold import hard_threshold, largest
+from replifed.operators.omp import matching_pursuit
+
+
+class Projection(Protocol):
+    """approx_k of the paper, and what comes with it."""
+
+    def support(self, correlations: NDArray, k: int | NDArray) -> NDArray:
+        """approx_k(r) of vectors with these correlations (..., d): boolean, at most k atoms each."""
+
+    def prune(self, coefficients: NDArray, k: int | NDArray) -> NDArray:
+        """Coefficients of P_L w with L = approx_k(w), for w with these coefficients (..., d)."""
+
+    def norm(self, coefficients: NDArray) -> NDArray:
+        """|w|, shape (..., 1)."""
+
+
+@dataclass(frozen=True)
+class Thresholding:
+    """The best k-sparse approximation where atoms are orthonormal (eta = 1): the k largest entries."""
+
+    def support(self, correlations: NDArray, k: int | NDArray) -> NDArray:
+        return largest(correlations, k)
+
+    def prune(self, coefficients: NDArray, k: int | NDArray) -> NDArray:
+        return hard_threshold(coefficients, k)
+
+    def norm(self, coefficients: NDArray) -> NDArray:
+        return np.linalg.norm(coefficients, axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class _General:
+    """What projections on general atoms share.
+
+    Parameters
+    ----------
+    gram : array, shape (d, d)
+        A'A; atoms of any length.
+    """
+
+    gram: NDArray
+
+    def norm(self, coefficients: NDArray) -> NDArray:
+        squared = np.einsum("...i,...i->...", coefficients @ self.gram, coefficients)
+        return np.sqrt(np.maximum(squared, 0.0))[..., None]
+
+    @property
+    def lengths(self) -> NDArray:
+        """|a_j|, shape (d,)."""
+        return np.sqrt(np.diag(self.gram))
+
+
+@dataclass(frozen=True)
+class MatchingPursuit(_General):
+    """Orthogonal matching pursuit: atoms one by one, refitted after each."""
+
+    def support(self, correlations: NDArray, k: int | NDArray) -> NDArray:
+        return self._pursue(correlations, k) != 0
+
+    def prune(self, coefficients: NDArray, k: int | NDArray) -> NDArray:
+        return self._pursue(coefficients @ self.gram, k)
+
+    def _pursue(self, correlations: NDArray, k: int | NDArray) -> NDArray:
+        if np.ndim(k):
+            return np.stack([self._pursue(row, int(n)) for row, n in zip(correlations, k, strict=True)])
+        d = correlations.shape[-1]
+        lengths = self.lengths
+        unit = self.gram / np.outer(lengths, lengths)
+        found = matching_pursuit(unit, correlations.reshape(-1, d) / lengths, min(k, d))
+        return (found / lengths).reshape(correlations.shape)
+
+
+@dataclass(frozen=True)
+class LargestCorrelations(_General):
+    """The k atoms of largest normalised correlation, then least squares on them."""
+
+    def support(self, correlations: NDArray, k: int | NDArray) -> NDArray:
+        return largest(correlations / self.lengths, k)
+
+    def prune(self, coefficients: NDArray, k: int | NDArray) -> NDArray:
+        correlations = coefficients @ self.gram
+        support = self.support(correlations, k)
+        pruned = np.zeros_like(coefficients)
+        for place in np.ndindex(support.shape[:-1]):
+            held = np.flatnonzero(support[place])
+            matrix, right = self.gram[np.ix_(held, held)], correlations[place][held]
+            pruned[place][held] = np.linalg.lstsq(matrix, right, rcond=None)[0]
+        return pruned
+
+
+def onto_ball(coefficients: NDArray, radius: float, projection: Projection) -> NDArray:
+    """Pi_R: scale what is longer than `radius` back to it; coefficients (..., d)."""
+    length = projection.norm(coefficients)
+    return coefficients * np.minimum(1.0, radius / np.maximum(length, np.finfo(coefficients.dtype).tiny))
