@@ -67,16 +67,12 @@ class Agents:
         """Bits of `vectors` dense models to or from each of them, (R or 1,)."""
         return self.count() * vectors * dense_bits(self._whole.dim)
 
-    def samples(self, solver: LocalSolver) -> NDArray:
-        """Samples that all of them together look at in one local step, (R or 1,)."""
-        used = solver.samples(self._whole)
+    def samples(self, used: NDArray) -> NDArray:
+        """Sum of `used` (S, N), samples of each agent, over those who take part; shape (R,)."""
+        used = np.repeat(used, len(self._ctx.streams) // len(used), axis=0)
         if self.names is not None:
-            rows = max(len(used), len(self.names))
-            used = np.repeat(used, rows // len(used), axis=0)
-            return np.take_along_axis(used, np.broadcast_to(self.names, (rows, self.names.shape[1])), 1).sum(
-                1
-            )
-        if self._mask is not None:
-            rows = max(len(used), len(self._mask))
-            return (np.repeat(used, rows // len(used), axis=0) * self._mask).sum(axis=1)
+            names = np.broadcast_to(self.names, (len(used), self.names.shape[1]))
+            used = np.take_along_axis(used, names, axis=1)
+        elif self._mask is not None:
+            used = used * self._mask
         return used.sum(axis=1)

@@ -48,7 +48,7 @@ class FedLin:
         w = self.solver.solve(LocalObjective(problem, g - g_i), x, agents.draw(self.solver))
         state = ServerModel(w.mean(axis=1))  # second exchange
         steps = self.solver.steps
-        used = steps * agents.samples(self.solver) + problem.sizes.sum(axis=1)
+        used = steps * agents.samples(self.solver.samples(problem)) + agents.samples(problem.sizes)
         # Up: g_i and w_i; down: x and g.
         return state, Cost(
             agents.message(2), agents.message(2), exchanges=2, iterations=steps, sample_gradients=used

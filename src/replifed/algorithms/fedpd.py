@@ -68,7 +68,7 @@ class FedPD:
         dual = state.dual + (x - centre) / eta
         state = FedPDState(x, dual, (x + eta * dual).mean(axis=1))
         steps = self.solver.steps
-        used = steps * agents.samples(self.solver)
+        used = steps * agents.samples(self.solver.samples(problem))
         return state, Cost(agents.message(), agents.message(), iterations=steps, sample_gradients=used)
 
     def observe(self, state: FedPDState) -> dict[str, NDArray]:

@@ -98,7 +98,7 @@ class FedPLT:
             agents.message(),
             agents.message(),
             iterations=steps,
-            sample_gradients=steps * agents.samples(self.solver),
+            sample_gradients=steps * agents.samples(self.solver.samples(problem)),
         )
         return state, cost
 

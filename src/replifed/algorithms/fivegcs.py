@@ -81,7 +81,7 @@ class FiveGCS:
         share = np.maximum(agents.count(), 1)[:, None] / M  # C / M
         state = FiveGCSState(x_hat - gamma / share * (v - state.v), duals, v)
         steps = self.solver.steps
-        used = (steps + 1) * agents.samples(self.solver)
+        used = steps * agents.samples(self.solver.samples(problem)) + agents.samples(problem.sizes)
         return state, Cost(agents.message(), agents.message(), iterations=steps, sample_gradients=used)
 
     def observe(self, state: FiveGCSState) -> dict[str, NDArray]:

@@ -70,7 +70,7 @@ class LED:
         x = phi.mean(axis=1)
         state = LEDState(x, state.y + phi - x[:, None])
         steps = solver.steps
-        used = steps * agents.samples(solver)
+        used = steps * agents.samples(solver.samples(problem))
         return state, Cost(agents.message(), agents.message(), iterations=steps, sample_gradients=used)
 
     def observe(self, state: LEDState) -> dict[str, NDArray]:

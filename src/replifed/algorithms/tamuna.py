@@ -83,7 +83,7 @@ class TAMUNA:
         ratio = per_row(np.divide(self.eta, self.gamma), h)
         change = x[:, None] - w if sent is None else sent * (x[:, None] - w)
         state = TAMUNAState(x, agents.put(state.h, h + ratio * change))
-        used = counts * agents.samples(solver)
+        used = counts * agents.samples(solver.samples(problem))
         return state, Cost(bits, agents.message(), iterations=counts, sample_gradients=used)
 
     def _senders(self, agents: Agents, ctx: Round, dim: int) -> NDArray | None:

@@ -1,0 +1,185 @@
+"""Errors over the rounds, and the convergence rates that they show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.network.participation import Cohort
+from replifed.problems.minimiser import minimiser
+from replifed.randomness import Streams
+from replifed.simulate import Metric, simulate
+
+# The rate is fitted where errors have come down to the first and not yet to the second, relative to round 0:
+# after the transient, before rounding.
+WINDOW = (1e-2, 1e-10)
+# Errors that have grown so much do not come back.
+_LOST = 1e4
+_FEWEST = 8
+# Rounds after which a grid drops the points that are done on all data sets.
+_STAGE = 25
+# So many rows fit the cache; more are run one group of data sets after the other.
+_MOST_ROWS = 1500
+
+
+def consensus_error(solution: NDArray) -> Metric:
+    """|X - 1 (x) x_bar| of the stacked agents' models, or of the server's where agents hold only that.
+
+    `solution` (S, D) may have fewer rows than the run, which then repeats each of them.
+    """
+
+    def metric(_: Any, seen: dict[str, NDArray]) -> NDArray:
+        x = seen.get("clients", seen["server"][:, None])
+        target = np.repeat(solution, len(x) // len(solution), axis=0)
+        return np.linalg.norm(x - target[:, None], axis=(1, 2))
+
+    return metric
+
+
+def traces(
+    make: Callable[[NDArray, slice], Any],
+    problem: Any,
+    seed: int,
+    replicates: tuple[int, ...],
+    points: int,
+    rounds: int,
+    *,
+    target: float = WINDOW[1],
+    cohort: Callable[[Streams, int], Cohort] | None = None,
+) -> NDArray:
+    """Relative errors of a grid of settings, each run on every data set.
+
+    Parameters
+    ----------
+    make : callable
+        Maps grid points (g,) and a slice of the data sets to the algorithm for these, with a row for each
+        data set and, within it, each point.
+    problem : DenseLinearModel
+        With S data sets.
+    seed : int
+    replicates : tuple of int, length S
+    points : int
+        G, the size of the grid.
+    rounds : int
+        At most so many.
+    target : float
+        A run ends where its error has come down to this.
+    cohort : callable, optional
+        See `simulate`.
+
+    Returns
+    -------
+    array, shape (T, S, G)
+        Error over error at round 0; NaN after the end, infinite where a run has diverged.
+    """
+    S = len(replicates)
+    size = max(1, _MOST_ROWS // points)
+    parts = [slice(first, min(first + size, S)) for first in range(0, S, size)]
+    errors = np.full((rounds + 1, S, points), np.nan)
+    solution = minimiser(problem, S)
+    for part in parts:
+        data = problem.with_rows(np.isin(np.arange(S), np.arange(S)[part])) if len(parts) > 1 else problem
+        errors[:, part] = _grid(
+            lambda chosen, part=part: make(chosen, part),
+            data,
+            solution[part],
+            seed,
+            replicates[part],
+            points,
+            rounds,
+            target,
+            cohort,
+        )
+    used = ~np.isnan(errors).all(axis=(1, 2))
+    return errors[used]
+
+
+def _grid(make, problem, solution, seed, replicates, points, rounds, target, cohort) -> NDArray:
+    """See `traces`, for data sets that fit the cache."""
+    S = len(replicates)
+    errors = np.full((rounds + 1, S, points), np.nan)
+    over = np.zeros((S, points), dtype=bool)  # runs that have come to their end, one way or the other
+    left, state, begin = np.arange(points), None, 0
+    metric = consensus_error(solution)
+    everything = Streams(seed, tuple(np.repeat(replicates, points).tolist()))
+    algorithm = make(left)
+    start = metric(problem, algorithm.observe(algorithm.init(problem, everything)))
+    while begin < rounds and left.size:
+        end = min(begin + _STAGE, rounds) if points > 1 else rounds
+        rows = Streams(seed, tuple(np.repeat(replicates, len(left)).tolist()))
+        ended = over[:, left]
+
+        def finished(values: dict[str, NDArray], ended: NDArray = ended, start: NDArray = start) -> NDArray:
+            error = values["error"] / start
+            return (error <= target) | (error > _LOST) | ended.ravel()
+
+        history = simulate(
+            make(left),
+            problem,
+            rows,
+            end,
+            metrics={"error": metric},
+            cohort=cohort,
+            until=finished,
+            resume=None if state is None else (begin, state),
+        )
+        relative = (history.metrics["error"] / start).reshape(-1, S, len(left))
+        lost = np.logical_or.accumulate(~(relative <= _LOST), axis=0)
+        relative = np.where(lost, np.inf, relative)
+        ran = np.ix_(history.rounds, np.arange(S), left)
+        # What came to its end in an earlier stage has no more to say.
+        errors[ran] = np.where(
+            ended & (history.rounds > begin)[:, None, None], errors[begin][:, left], relative
+        )
+        over[:, left] |= lost[-1] | (relative[-1] <= target)
+        keep = ~over[:, left].all(axis=0)
+        begin = int(history.rounds[-1])
+        shape = (S, len(left))
+        start = start.reshape(shape)[:, keep].ravel()
+        state = type(history.state)(
+            *(
+                field.reshape(*shape, *field.shape[1:])[:, keep].reshape(-1, *field.shape[1:])
+                for field in history.state
+            )
+        )
+        left = left[keep]
+        if begin < end:
+            break
+    return errors
+
+
+def rate(errors: NDArray, window: tuple[float, float] = WINDOW) -> NDArray:
+    """Factor by which errors shrink each round: exp of the least-squares slope of their logarithm.
+
+    Parameters
+    ----------
+    errors : array, shape (T, ...)
+        Relative to round 0; NaN where a run has ended.
+    window : (float, float)
+        The fit takes rounds with errors between the two. A run too slow to show enough of them is fitted on
+        the last half of its rounds.
+
+    Returns
+    -------
+    array, shape (...)
+        Infinite for runs that diverged.
+    """
+    high, low = window
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(errors)
+        inside = (errors < high) & (errors > low)
+    recorded = np.isfinite(logs)
+    t = np.arange(len(errors)).reshape(-1, *(1,) * (errors.ndim - 1))
+    length = recorded.sum(axis=0)
+    slow = (inside.sum(axis=0) < _FEWEST) & (length >= 2 * _FEWEST)
+    used = np.where(slow, recorded & (t >= length // 2), inside & recorded)
+    count = np.maximum(used.sum(axis=0), 1)
+    centre = (used * t).sum(axis=0) / count
+    level = np.where(used, logs, 0.0).sum(axis=0) / count
+    spread = (used * (t - centre) ** 2).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = (np.where(used, logs - level, 0.0) * (t - centre)).sum(axis=0) / spread
+    return np.where(np.isinf(errors).any(axis=0) | ~np.isfinite(slope), np.inf, np.exp(slope))

@@ -1,0 +1,499 @@
+"""What the paper runs: which method, on which data sets, with which parameters.
+
+Readings of "tuned" stand side by side, the same for all methods:
+
+theory : the parameters that the method's own paper prescribes;
+common : one choice for all data sets, searched on others than those reported;
+own : each data set's own choice, as the paper seems to have it. Where a run is random, it is chosen on other
+    random numbers than those reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from replifed.algorithms.fedplt import FedPLT
+from replifed.algorithms.local_solvers import Exact, Gradient, Noisy
+from replifed.network.participation import FixedSize, Independent
+from replifed.papers.fedplt import search
+from replifed.papers.fedplt.convergence import consensus_error, rate, traces
+from replifed.papers.fedplt.data import regression
+from replifed.papers.fedplt.methods import (
+    PARAMETERS,
+    PARTIAL,
+    SOLVERS,
+    Cell,
+    Moduli,
+    build,
+    reference,
+    theory,
+)
+from replifed.problems.minimiser import minimiser
+from replifed.randomness import Streams
+from replifed.simulate import simulate
+
+Progress = Callable[[str, int, int], None]
+"""Called with (what is running, done, in all)."""
+
+# Added to the names of repetitions where parameters are chosen, so that a choice cannot profit from the
+# random numbers that it is reported with.
+CHOOSING = 10_000
+
+
+def tune(
+    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Search each cell's common parameters.
+
+    Returns
+    -------
+    dict
+        cells -> {"SOLVER/COHORT": {best, rate, tried}}, see `search.common`; `best` are multiples of
+        `methods.reference`.
+    """
+    chosen = settings["tuning"]
+    found = {}
+    wanted = [] if method == "fedavg" else list(_cells(method, settings))
+    for done, cell in enumerate(wanted):
+        if progress is not None:
+            progress(f"searching {_name(cell)}", done, len(wanted))
+        trial = _Trial(method, settings, tuple(chosen["replicates"]), chosen["rounds"])
+        found[_name(cell)] = search.common(
+            lambda multiples, trial=trial, cell=cell: trial.rates(cell, multiples[None]),
+            len(PARAMETERS[method]),
+            chosen["ratio"],
+            chosen["reach"],
+            chosen["refine"],
+        )
+    return {"method": method, "parameters": list(PARAMETERS.get(method, ())), "cells": found}
+
+
+def run(
+    method: str,
+    settings: dict,
+    tuned: dict | None,
+    table: Any,
+    partition: Any,
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """Run `method` on all data sets; one line a data set and setting, or, for curves, a round as well."""
+    runner = {
+        "comparison": _compare,
+        "participation": _participation,
+        "noise": _noise,
+        "penalty": _penalty,
+        "epochs": _epochs,
+        "exactness": _exactness,
+        "bounds": _bounds,
+        "privacy": _privacy,
+        "readings": _readings,
+    }[settings["problem"]]
+    return runner(method, settings, tuned, progress or (lambda *_: None)).assign(method=method)
+
+
+# --- Cells of Table II ----------------------------------------------------------------------------
+
+
+def _cells(method: str, settings: dict) -> Iterator[Cell]:
+    for solver in settings["solvers"]:
+        for cohort in (settings["agents"], settings["cohort"]):
+            if cohort == settings["agents"] or method in PARTIAL:
+                yield Cell(solver, settings["local_steps"], settings["agents"], cohort)
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell.solver}/{cell.cohort}"
+
+
+class _Trial:
+    """Runs of one method on some data sets, for choosing or for reporting."""
+
+    def __init__(
+        self, method: str, settings: dict, replicates: tuple[int, ...], rounds: int, choosing: bool = True
+    ) -> None:
+        self.method, self.rounds, self.seed = method, rounds, settings["seed"]
+        self.problem = regression(settings, replicates)
+        self.moduli = Moduli(*self.problem.common_moduli())
+        self.replicates = tuple(r + CHOOSING for r in replicates) if choosing else replicates
+
+    def rates(self, cell: Cell, multiples: NDArray) -> NDArray:
+        """Rates (S, G) of points given as multiples (S or 1, G, dimensions) of the reference."""
+        base = reference(self.method, self.moduli, cell)
+        sets, points = len(self.replicates), multiples.shape[1]
+        values = {
+            name: base[name][:, None] * np.broadcast_to(multiples[..., place], (sets, points))
+            for place, name in enumerate(PARAMETERS[self.method])
+        }
+        return rate(self.errors(cell, values))
+
+    def errors(self, cell: Cell, values: dict[str, NDArray], target: float = 1e-10) -> NDArray:
+        """Relative errors (T, S, G) with parameters (S, G)."""
+
+        def make(points: NDArray, sets: slice) -> Any:
+            moduli = Moduli(*(np.repeat(modulus[sets], len(points)) for modulus in self.moduli))
+            chosen = {name: value[sets][:, points].ravel() for name, value in values.items()}
+            return build(self.method, moduli, cell, chosen)
+
+        return traces(
+            make,
+            self.problem,
+            self.seed,
+            self.replicates,
+            next(iter(values.values())).shape[1] if values else 1,
+            self.rounds,
+            target=target,
+            cohort=None if cell.cohort == cell.agents else FixedSize(cell.cohort),
+        )
+
+
+def _compare(method: str, settings: dict, tuned: dict | None, progress: Progress) -> pd.DataFrame:
+    replicates = tuple(settings["replicates"])
+    # FedAvg stays where it is after a few rounds.
+    rounds = settings["baseline_rounds"] if method == "fedavg" else settings["rounds"]
+    reported = _Trial(method, settings, replicates, rounds, choosing=False)
+    chooser = _Trial(method, settings, replicates, settings["tuning_rounds"])
+    cells = list(_cells(method, settings))
+    if method == "fedavg":
+        cells = [cell for cell in cells if cell.solver == "gradient"]
+    own_rho: dict[str, NDArray] = {}
+    frames = []
+    for done, cell in enumerate(cells):
+        progress(_name(cell), done, len(cells))
+        if method == "fedavg":
+            readings: dict[str, dict[str, NDArray]] = {"theory": {}}
+        else:
+            base = reference(method, reported.moduli, cell)
+            multiples = np.array(tuned["cells"][_name(cell)]["best"])
+            if method == "fedplt":
+                # As the paper has it: rho is for a solver and a data set, whoever takes part.
+                if cell.solver not in own_rho:
+                    own_rho[cell.solver] = best_rho(settings, replicates, cell.solver)
+                own = {"rho": own_rho[cell.solver]}
+            else:
+                best = search.own(
+                    lambda points, cell=cell: chooser.rates(cell, points),
+                    multiples,
+                    tuple(settings["ratios"]),
+                )
+                own = {name: base[name] * best[:, place] for place, name in enumerate(PARAMETERS[method])}
+            readings = {
+                "theory": theory(method, reported.moduli, cell),
+                "common": {n: base[n] * multiples[place] for place, n in enumerate(PARAMETERS[method])},
+                "own": own,
+            }
+        # The readings are points of one grid.
+        stacked = {
+            name: np.stack([values[name] for values in readings.values()], axis=1)
+            for name in PARAMETERS.get(method, ())
+        }
+        errors = reported.errors(cell, stacked, settings["target"])
+        rates = rate(errors)
+        last = _last(errors)
+        for place, (reading, values) in enumerate(readings.items()):
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "solver": cell.solver,
+                        "cohort": cell.cohort,
+                        "reading": reading,
+                        "replicate": replicates,
+                        "rate": rates[:, place],
+                        "error": last[:, place],
+                        "rounds": (~np.isnan(errors[:, :, place])).sum(axis=0) - 1,
+                        "exchanges": 2 if method == "fedlin" else 1,
+                        "low": reported.moduli.low,
+                        "high": reported.moduli.high,
+                        "first": next(iter(values.values())) if values else np.nan,
+                        "second": list(values.values())[1] if len(values) > 1 else np.nan,
+                    }
+                )
+            )
+    return pd.concat(frames, ignore_index=True)
+
+
+def _last(errors: NDArray) -> NDArray:
+    """Last recorded error of each run, from (T, ...)."""
+    recorded = (~np.isnan(errors)).sum(axis=0) - 1
+    return np.take_along_axis(errors, recorded[None], axis=0)[0]
+
+
+def best_rho(settings: dict, replicates: tuple[int, ...], solver: str) -> NDArray:
+    """Each data set's best rho with all agents active, from the grid of `settings`, refined; shape (S,)."""
+    trial = _Trial("fedplt", settings, replicates, settings["tuning_rounds"])
+    cell = Cell(solver, settings["local_steps"], settings["agents"], settings["agents"])
+    low, high, points = settings["rho_grid"]
+
+    def rates(rho: NDArray) -> NDArray:
+        return rate(trial.errors(cell, {"rho": np.broadcast_to(rho, (len(replicates), rho.shape[1]))}))
+
+    return search.on_grid(rates, np.geomspace(low, high, points), settings["refine"])
+
+
+# --- Fed-PLT alone --------------------------------------------------------------------------------
+
+
+def _plt_errors(
+    settings: dict,
+    solver: Any,
+    rho: NDArray,
+    rounds: int,
+    *,
+    target: float = 1e-10,
+    cohort: Any = None,
+    start: str = "warm",
+    **data: str,
+) -> tuple[Any, NDArray]:
+    """The problem, and the relative errors (T, S, G) of Fed-PLT with rho (S or 1, G)."""
+    replicates = tuple(settings["replicates"])
+    problem = regression(settings, replicates, **data)
+    rho = np.broadcast_to(rho, (len(replicates), rho.shape[1]))
+    errors = traces(
+        lambda points, sets: FedPLT(rho=rho[sets][:, points].ravel(), solver=solver, start=start),
+        problem,
+        settings["seed"],
+        replicates,
+        rho.shape[1],
+        rounds,
+        target=target,
+        cohort=cohort,
+    )
+    return problem, errors
+
+
+def _rates_frame(settings: dict, problem: Any, errors: NDArray, **labels: Any) -> pd.DataFrame:
+    """One line a data set and grid point; labels are scalars or of length G."""
+    sets, points = errors.shape[1:]
+    low, high = problem.common_moduli()
+    columns = {
+        name: np.tile(np.broadcast_to(value, (points,)), sets) if np.ndim(value) != 2 else value.ravel()
+        for name, value in labels.items()
+    }
+    return pd.DataFrame(
+        {
+            **columns,
+            "replicate": np.repeat(settings["replicates"], points),
+            "rate": rate(errors).ravel(),
+            "error": _last(errors).ravel(),
+            "low": np.repeat(low, points),
+            "high": np.repeat(high, points),
+        }
+    )
+
+
+def _participation(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
+    replicates = tuple(settings["replicates"])
+    rho = best_rho(settings, replicates, "gradient")[:, None]
+    frames = []
+    for active in settings["active"]:
+        progress(f"{active} agents", active, settings["agents"])
+        cohort = None if active == settings["agents"] else FixedSize(active)
+        problem, errors = _plt_errors(
+            settings, Gradient(steps=settings["local_steps"]), rho, settings["rounds"], cohort=cohort
+        )
+        frames.append(_rates_frame(settings, problem, errors, active=active, rho=rho))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _penalty(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
+    rho = np.geomspace(*settings["rho_grid"])[None]
+    problem, errors = _plt_errors(settings, Gradient(steps=settings["local_steps"]), rho, settings["rounds"])
+    return _rates_frame(settings, problem, errors, rho=rho[0])
+
+
+def _epochs(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
+    rho = np.array([[settings["rho"]]])
+    plans = [("gradient", steps) for steps in settings["epochs"]]
+    plans += [("accelerated", steps) for steps in settings["accelerated_epochs"]]
+    frames = []
+    for done, (solver, steps) in enumerate(plans):
+        progress(f"{solver}, {steps} local steps", done, len(plans))
+        problem, errors = _plt_errors(settings, SOLVERS[solver](steps=steps), rho, settings["rounds"])
+        frames.append(_rates_frame(settings, problem, errors, solver=solver, steps=steps))
+    problem, errors = _plt_errors(settings, Exact(), rho, settings["rounds"])
+    frames.append(_rates_frame(settings, problem, errors, solver="exact", steps=0))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _exactness(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
+    """Remark 3: runs to the last digits; Remark 2: the same from a cold start."""
+    rho, frames = np.array([[settings["rho"]]]), []
+    for steps in settings["epochs"]:
+        for name, cohort in (("all", None), ("half", FixedSize(settings["agents"] // 2))):
+            for start in ("warm", "cold") if name == "all" else ("warm",):
+                progress(f"{steps} local steps, {name}, {start}", 0, len(settings["epochs"]))
+                problem, errors = _plt_errors(
+                    settings,
+                    Gradient(steps=steps),
+                    rho,
+                    settings["rounds"],
+                    target=settings["target"],
+                    cohort=cohort,
+                    start=start,
+                )
+                frames.append(
+                    _rates_frame(settings, problem, errors, steps=steps, participation=name, start=start)
+                )
+    return pd.concat(frames, ignore_index=True)
+
+
+def _readings(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
+    """The best penalty and its rate under other readings of the set-up."""
+    grid, frames = np.geomspace(*settings["rho_grid"])[None], []
+    for done, (loss, data) in enumerate(
+        (("sum", "planted"), ("mean", "planted"), ("sum", "classification"), ("mean", "classification"))
+    ):
+        progress(f"{loss}, {data}", done, 4)
+        problem, errors = _plt_errors(
+            settings, Gradient(steps=settings["local_steps"]), grid, settings["rounds"], loss=loss, data=data
+        )
+        frames.append(_rates_frame(settings, problem, errors, rho=grid[0], loss=loss, labels=data))
+    return pd.concat(frames, ignore_index=True)
+
+
+# --- Noise and privacy ----------------------------------------------------------------------------
+
+
+def _asymptotic(
+    problem: Any, settings: dict, algorithm: Any, points: int, replicates: tuple[int, ...]
+) -> dict[str, NDArray]:
+    """Errors averaged over the last rounds, by the way they are measured; (S, G) each."""
+    S, rounds, tail = len(replicates), settings["rounds"], settings["tail"]
+    solution = np.repeat(minimiser(problem, S), points, axis=0)
+    total = consensus_error(solution)
+
+    def agents(_: Any, seen: dict[str, NDArray]) -> NDArray:
+        return np.linalg.norm(seen["clients"] - solution[:, None], axis=-1).mean(axis=1)
+
+    def coordinator(_: Any, seen: dict[str, NDArray]) -> NDArray:
+        return np.linalg.norm(seen["server"] - solution, axis=-1)
+
+    streams = Streams(settings["seed"], tuple(np.repeat(replicates, points).tolist()))
+    begin = rounds - tail
+    before = simulate(algorithm, problem, streams, begin, metrics={}, record_every=begin)
+    history = simulate(
+        algorithm,
+        problem,
+        streams,
+        rounds,
+        metrics={"stacked": total, "agents": agents, "coordinator": coordinator},
+        resume=(begin, before.state),
+    )
+    return {name: values[1:].mean(axis=0).reshape(S, points) for name, values in history.metrics.items()}
+
+
+def _noise(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
+    levels = np.array(settings["tau"])
+    # Both readings in one run: as a variance tau, and as a deviation tau^2.
+    variances, inverse = np.unique(np.concatenate([levels, levels**2]), return_inverse=True)
+    everyone, size = tuple(settings["replicates"]), settings["together"]
+    frames = []
+    for first in range(0, len(everyone), size):
+        progress(f"data sets from {everyone[first]}", first, len(everyone))
+        replicates = everyone[first : first + size]
+        problem = regression(settings, replicates)
+        algorithm = FedPLT(
+            rho=settings["rho"],
+            solver=Noisy(steps=settings["local_steps"], tau=np.tile(variances, len(replicates))),
+        )
+        errors = _asymptotic(problem, settings, algorithm, len(variances), replicates)
+        for place, reading in enumerate(("variance", "deviation")):
+            columns = inverse.reshape(2, -1)[place]
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "reading": reading,
+                        "tau": np.tile(levels, len(replicates)),
+                        "replicate": np.repeat(replicates, len(levels)),
+                        **{name: values[:, columns].ravel() for name, values in errors.items()},
+                    }
+                )
+            )
+    return pd.concat(frames, ignore_index=True)
+
+
+def _privacy(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
+    """Errors after K rounds for each level of noise and number of epochs, as Proposition 4 asks for it.
+
+    Mean losses, samples' gradients clipped, all agents active, x_{i,0} ~ N(0, 2 tau^2 / low).
+    """
+    replicates = tuple(settings["replicates"])
+    problem = regression(settings, replicates)
+    low, high = problem.common_moduli()
+    deviations = np.array(settings["tau"])
+    rows = np.tile(deviations, len(replicates))
+    solution = np.repeat(minimiser(problem, len(replicates)), len(deviations), axis=0)
+    rho, frames = settings["rho"], []
+    for done, steps in enumerate(settings["epochs"]):
+        progress(f"{steps} local steps", done, len(settings["epochs"]))
+        solver = Noisy(steps=steps, tau=rows, reading="deviation", clip=settings["clip"])
+        start = rows * np.sqrt(2.0 / np.repeat(low, len(deviations)))
+        history = simulate(
+            FedPLT(rho=rho, solver=solver, start_deviation=start),
+            problem,
+            Streams(settings["seed"], tuple(np.repeat(replicates, len(deviations)).tolist())),
+            settings["rounds"],
+            metrics={
+                "error": lambda _, seen: np.linalg.norm(seen["clients"] - solution[:, None], axis=-1).mean(1)
+            },
+            record_every=settings["record_every"],
+        )
+        gamma = 2.0 / (low + high + 2.0 / rho)
+        frames.append(
+            history.frame(
+                steps=steps,
+                tau=rows,
+                replicate=np.repeat(replicates, len(deviations)),
+                low=np.repeat(low, len(deviations)),
+                gamma=np.repeat(gamma, len(deviations)),
+            )
+        )
+    kept = ["steps", "tau", "replicate", "round", "error", "low", "gamma", "diverged"]
+    return pd.concat(frames, ignore_index=True)[kept]
+
+
+def _bounds(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
+    """Distance of (x, z) to the fixed point over the rounds, for Proposition 2 and Corollary 1."""
+    replicates = tuple(settings["replicates"])
+    problem = regression(settings, replicates)
+    S, rho = len(replicates), settings["rho"]
+    solution = minimiser(problem, S)
+    x_bar = np.repeat(solution[:, None], problem.n_clients, axis=1)
+    # x_bar = prox_{rho f_i}(2 x_bar - z_i) at the fixed point.
+    z_bar = x_bar - rho * problem.own_gradients(x_bar)
+
+    def distance(_: Any, seen: dict[str, NDArray]) -> NDArray:
+        gap = np.stack([seen["clients"] - x_bar, seen["auxiliary"] - z_bar])
+        return np.sqrt((gap**2).sum(axis=(0, 2, 3)))
+
+    low, high = problem.common_moduli()
+    frames = []
+    for steps in settings["epochs"]:
+        for probability in settings["probabilities"]:
+            for deviation in settings["tau"] if probability == 1 else settings["tau"][:1]:
+                progress(f"{steps} local steps, p = {probability}, tau = {deviation}", 0, 1)
+                solver = Noisy(steps=steps, tau=deviation, reading="deviation") if deviation else None
+                history = simulate(
+                    FedPLT(rho=rho, solver=solver or Gradient(steps=steps)),
+                    problem,
+                    Streams(settings["seed"], replicates),
+                    settings["rounds"],
+                    metrics={"distance": distance},
+                    cohort=None if probability == 1 else Independent(probability),
+                )
+                frames.append(
+                    history.frame(
+                        steps=steps,
+                        probability=probability,
+                        tau=deviation,
+                        replicate=list(replicates),
+                        low=low,
+                        high=high,
+                    )
+                )
+    kept = ["steps", "probability", "tau", "replicate", "round", "distance", "low", "high", "diverged"]
+    return pd.concat(frames, ignore_index=True)[kept]
