@@ -472,6 +472,11 @@ def _experiment_faults(
 
 
 def _partition_faults(partition: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if partition.get("clusters") == "equal_kmeans" and partition["rows"] % partition["count"]:
+        yield (
+            "partition.count",
+            f"{partition['count']} is not allowed; expected a divisor of the {partition['rows']} rows",
+        )
     if "shards_per_client" in partition:
         shards = partition["count"] * partition["parts"]
         if shards % partition["shards_per_client"]:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("id_", ["w8a", "a9a", "phishing", "mushrooms", "news20", "mnist", "rcv1_multiclass"])
+@pytest.mark.parametrize("id_", ["w8a", "a9a", "phishing", "mushrooms", "news20", "mnist", "rcv1_multiclass", "movielens_1m"])
 def test_mirror(tmp_path, monkeypatch, id_):
     monkeypatch.setenv("REPLIFED_OFFLINE", "1")
     dataset = CATALOGUE[id_]

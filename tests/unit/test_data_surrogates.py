@@ -31,6 +31,7 @@ SMALL = {
         "clusters": 3,
     },
     "digits": {"class_sizes": (20, 30, 25)},
+    "ratings": {"rows": 300, "features": 200, "nonzeros": 5000, "clusters": 4},
 }
 
 
@@ -95,6 +96,14 @@ def test_digits():
     assert X.max() > 200
     assert 0.1 < (X > 0).mean() < 0.35
     np.testing.assert_array_equal(np.bincount(y), [20, 30, 25])
+
+
+def test_ratings():
+    X, y = generate(small("ratings"))
+    assert X.shape == (300, 200)
+    assert abs(X.nnz / 5000 - 1) < 0.1
+    assert set(np.unique(X.data)) == {1, 2, 3, 4, 5}
+    assert not y.any()
 
 
 @pytest.mark.parametrize("id_", ["phishing", "mushrooms", "a9a"])

@@ -127,8 +127,9 @@ class Dataset:
         Its name in configuration files and paths.
     title, citation, licence, homepage : str
         For people.
-    task : {"regression", "binary", "multiclass"}
-        Binary labels are stored as -1 and +1, multi-class labels as they are, targets as floats.
+    task : {"regression", "binary", "multiclass", "unlabelled"}
+        Binary labels are stored as -1 and +1, multi-class labels as they are, targets as floats, and zeros
+        where there are no labels.
     counts : Counts
         What an original form must contain.
     content_sha256 : str or None
@@ -137,11 +138,13 @@ class Dataset:
         Originals first, in order of preference.
     surrogate : Surrogate
         The stand-in of last resort.
+    terms : str
+        Terms of use that are shown whenever the files are fetched; empty if there are none to show.
     """
 
     id: str
     title: str
-    task: Literal["regression", "binary", "multiclass"]
+    task: Literal["regression", "binary", "multiclass", "unlabelled"]
     citation: str
     licence: str
     homepage: str
@@ -149,6 +152,7 @@ class Dataset:
     content_sha256: str | None
     forms: tuple[Form, ...]
     surrogate: Surrogate
+    terms: str = ""
 
     def form(self, name: str) -> Form:
         """Return the form called `name`."""
@@ -444,6 +448,52 @@ _DATASETS = (
         ),
         surrogate=Surrogate(
             "digits", {"class_sizes": (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949)}
+        ),
+    ),
+    Dataset(
+        id="movielens_1m",
+        title="MovieLens 1M, ratings of films by users (rows are users, columns film numbers)",
+        task="unlabelled",
+        citation=(
+            "F. M. Harper, J. A. Konstan, The MovieLens datasets: history and context, "
+            "ACM Transactions on Interactive Intelligent Systems 5(4), 2015"
+        ),
+        licence="GroupLens terms: research use only, no redistribution, no commercial use without permission",
+        homepage="https://grouplens.org/datasets/movielens/1m/",
+        counts=Counts(rows=6_040, features=3_952, nonzeros=1_000_209),
+        content_sha256="62b149d37a76645156e4fc6b1e3da59e9648d88f701b2d07461d65b8e20b1c05",
+        forms=(
+            Form(
+                name="zip",
+                kind="original",
+                stamp="",
+                files=(
+                    RawFile(
+                        "ml-1m.zip",
+                        "movielens/ml-1m.zip",
+                        ("https://files.grouplens.org/datasets/movielens/ml-1m.zip",),
+                        md5="c4d9eecfca2ab87c1945afe126590906",
+                    ),
+                ),
+                parser="ratings",
+            ),
+            Form(
+                name="no_timestamps",
+                kind="original",
+                stamp="",
+                files=(
+                    RawFile("ratings_notimestamp.dat.xz", "movielens/ml-1m/ratings_notimestamp.dat.xz"),
+                ),
+                parser="ratings",
+            ),
+        ),
+        surrogate=Surrogate(
+            "ratings", {"rows": 6_040, "features": 3_952, "nonzeros": 1_000_209, "clusters": 12}
+        ),
+        terms=(
+            "MovieLens 1M may be used for research only, must be acknowledged in publications, may not be "
+            "redistributed without separate permission, and not be used commercially without permission of "
+            "GroupLens; see the README of the archive and https://grouplens.org/datasets/movielens/1m/"
         ),
     ),
 )

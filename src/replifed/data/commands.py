@@ -50,6 +50,8 @@ def fetch_command(
         )
         sources = ", ".join(f"{file['name']} ({file['source']})" for file in record["files"])
         print(f"{record['id']}: {record['kind']}" + (f", {sources}" if sources else ""))
+        if dataset.terms and record["kind"] != "surrogate":
+            print(f"{record['id']}: terms of use: {dataset.terms}")
         records.append(record)
     return records
 

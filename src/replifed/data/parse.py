@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replifed.data import archive, idx, libsvm
+from replifed.data import archive, idx, libsvm, movielens
 from replifed.data.archive import load
 from replifed.data.catalogue import SURROGATE_STAMP, Dataset, Form
 from replifed.data.content import Table, content_sha256, count_nonzeros
@@ -110,9 +110,18 @@ def _parse_idx(dataset: Dataset, form: Form, paths: Mapping[str, Path], shown: M
     return images.reshape(len(images), -1), labels
 
 
+def _parse_ratings(
+    dataset: Dataset, form: Form, paths: Mapping[str, Path], shown: Mapping[str, str]
+) -> Parsed:
+    (file,) = form.files
+    counts = dataset.expected(form)[0]
+    return movielens.read(paths[file.name], counts.rows, counts.features, shown[file.name])
+
+
 PARSERS: dict[str, Callable[[Dataset, Form, Mapping[str, Path], Mapping[str, str]], Parsed]] = {
     "idx": _parse_idx,
     "libsvm": _parse_libsvm,
+    "ratings": _parse_ratings,
 }
 
 
@@ -134,7 +143,7 @@ def _verified_files(form: Form, folder: Path, record: Mapping[str, Any]) -> dict
 
 
 def _labels(dataset: Dataset, y: NDArray, names: str) -> NDArray:
-    if dataset.task == "regression":
+    if dataset.task in ("regression", "unlabelled"):
         return np.asarray(y, dtype=np.float64)
     whole = np.asarray(y).astype(np.int64)
     if not np.array_equal(whole, y):
@@ -159,7 +168,7 @@ def _meta(dataset: Dataset, form: str, kind: str, stamp: str, X: Any, y: NDArray
         "counts": {
             "rows": X.shape[0],
             "features": X.shape[1],
-            "classes": None if dataset.task == "regression" else len(np.unique(y)),
+            "classes": len(np.unique(y)) if dataset.task in ("binary", "multiclass") else None,
             "nonzeros": count_nonzeros(X),
         },
         "content_sha256": content_sha256(X, y),

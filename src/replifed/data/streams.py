@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import hashlib
 import io
+import lzma
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,15 +15,19 @@ from typing import BinaryIO
 
 from replifed.errors import DataError
 
-_PACKINGS = {".gz": ("gzip", b"\x1f\x8b", gzip.open), ".bz2": ("bzip2", b"BZh", bz2.open)}
+_PACKINGS = {
+    ".gz": ("gzip", b"\x1f\x8b", gzip.open),
+    ".bz2": ("bzip2", b"BZh", bz2.open),
+    ".xz": ("xz", b"\xfd7zXZ\x00", lzma.open),
+}
 _CHUNK = 1 << 20
 
 # What the standard library raises on a packed file that is cut short or altered.
-BROKEN_STREAM = (EOFError, OSError, zlib.error)
+BROKEN_STREAM = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 def open_unpacked(path: Path) -> BinaryIO:
-    """Open `path` for reading, unpacking ``.gz`` and ``.bz2`` on the way."""
+    """Open `path` for reading, unpacking ``.gz``, ``.bz2`` and ``.xz`` on the way."""
     packing = _PACKINGS.get(path.suffix)
     if packing is None:
         return path.open("rb")

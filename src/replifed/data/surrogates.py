@@ -257,12 +257,48 @@ def digits(
     return X, y.astype(np.int64)
 
 
+def ratings(
+    world: Generator, sample: Generator, *, rows: int, features: int, nonzeros: int, clusters: int
+) -> tuple[csr_matrix, NDArray]:
+    """Ratings from 1 to 5 of films by users, who share tastes; few films and users have many.
+
+    Parameters
+    ----------
+    world, sample : Generator
+        As for `text_regression`.
+    rows, features : int
+        Users and films.
+    nonzeros : int
+        Ratings in all, about.
+    clusters : int
+        Groups of users with one taste.
+    """
+    from scipy.sparse import csr_matrix
+
+    popularity = world.permutation(1 / (np.arange(features) + 30.0) ** 1.1)
+    taste = world.standard_normal((clusters, features))
+    quality = 0.5 * world.standard_normal(features)
+    group = sample.integers(clusters, size=rows)
+    activity = np.exp(sample.normal(0, 1.0, rows))
+    rate = activity[:, None].astype(np.float32) * (popularity * np.exp(0.8 * taste)).astype(np.float32)[group]
+    # 1 - exp(-r) < r: scale up until the number of ratings expected of every tenth user is right.
+    factor, tenth = np.float32(1.0), rate[::10]
+    for _ in range(30):
+        factor *= np.float32(nonzeros * len(tenth) / rows / -np.expm1(-factor * tenth).sum(dtype=float))
+    rated = sample.random(rate.shape, dtype=np.float32) < -np.expm1(-factor * rate)
+    user, film = np.nonzero(rated)
+    liking = 3.5 + quality[film] + 0.5 * taste[group[user], film] + 0.7 * sample.standard_normal(len(user))
+    values = np.clip(np.round(liking), 1, 5)
+    return csr_matrix((values, (user, film)), shape=rate.shape), np.zeros(rows)
+
+
 GENERATORS: dict[str, Callable[..., tuple[csr_matrix | NDArray, NDArray]]] = {
     "text_regression": text_regression,
     "text_classes": text_classes,
     "binary_bag": binary_bag,
     "categorical": categorical,
     "digits": digits,
+    "ratings": ratings,
 }
 
 
