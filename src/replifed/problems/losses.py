@@ -60,9 +60,13 @@ class Logistic:
         return np.logaddexp(0.0, -y * z[..., 0])
 
     def derivative(self, z: NDArray, y: NDArray) -> NDArray:
-        # -y sigma(-y z), written with tanh: it never overflows and is one pass over the array.
-        margin = y[..., None] * z
-        return -0.5 * y[..., None] * (1.0 - np.tanh(0.5 * margin))
+        # -y sigma(-y z) = -y / (1 + exp(y z)), in place; an overflow stands for the limit, zero.
+        y = y[..., None]
+        r = np.asarray(y * z)
+        with np.errstate(over="ignore"):
+            np.exp(r, out=r)
+        r += 1.0
+        return np.divide(-y, r, out=r)
 
     def second_derivative(self, z: NDArray, y: NDArray) -> NDArray:
         t = np.tanh(0.5 * z)
