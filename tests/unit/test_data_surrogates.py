@@ -32,6 +32,7 @@ SMALL = {
     },
     "digits": {"class_sizes": (20, 30, 25)},
     "ratings": {"rows": 300, "features": 200, "nonzeros": 5000, "clusters": 4},
+    "clip": {"frames": 9, "height": 24, "width": 32},
 }
 
 
@@ -120,7 +121,7 @@ def test_shape_is_the_catalogues(dataset):
     settings = dataset.surrogate.settings
     if "features" in settings:
         assert settings["features"] == dataset.counts.features
-    rows = settings.get("rows") or sum(settings["class_sizes"])
+    rows = settings.get("rows") or settings.get("frames") or sum(settings["class_sizes"])
     assert dataset.counts.rows in (rows, None)
     labels = settings.get("labels")
     assert labels is None or dataset.counts.classes in (len(labels), None)

@@ -496,6 +496,100 @@ _DATASETS = (
             "GroupLens; see the README of the archive and https://grouplens.org/datasets/movielens/1m/"
         ),
     ),
+    Dataset(
+        id="femnist_digits",
+        title="Digits by writer: the first 100 digits of each of the first 350 writers who have so many",
+        task="multiclass",
+        citation=(
+            "S. Caldas et al., LEAF: a benchmark for federated settings, 2018; "
+            "G. Cohen, S. Afshar, J. Tapson, A. van Schaik, EMNIST, IJCNN 2017"
+        ),
+        licence="public domain (NIST Special Database 19)",
+        homepage="https://www.tensorflow.org/federated/api_docs/python/tff/simulation/datasets/emnist",
+        counts=Counts(rows=35_000, features=784, classes=10),
+        content_sha256=None,
+        forms=(
+            Form(
+                name="tff",
+                kind="original",
+                stamp="",
+                files=(
+                    RawFile(
+                        "fed_emnist_digitsonly.tar.bz2",
+                        "femnist/fed_emnist_digitsonly.tar.bz2",
+                        (
+                            "https://storage.googleapis.com/tff-datasets-public/fed_emnist_digitsonly.tar.bz2",
+                        ),
+                    ),
+                ),
+                parser="writers_hdf5",
+            ),
+            Form(
+                name="tff_unpacked",
+                kind="original",
+                stamp="",
+                files=(
+                    RawFile("fed_emnist_digitsonly_train.h5", "femnist/fed_emnist_digitsonly_train.h5"),
+                ),
+                parser="writers_hdf5",
+            ),
+            Form(
+                name="mnist_writers",
+                kind="substitute",
+                stamp="MNIST digits by QMNIST writer",
+                files=(
+                    _mnist_file(
+                        "train-images-idx3-ubyte.gz",
+                        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+                        "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+                    ),
+                    RawFile(
+                        "qmnist-train-labels-idx2-int.gz",
+                        "qmnist/qmnist-train-labels-idx2-int.gz",
+                        (
+                            "https://raw.githubusercontent.com/facebookresearch/qmnist/master/"
+                            "qmnist-train-labels-idx2-int.gz",
+                        ),
+                        "2c05dc77f6b916b38e455e97ab129a42a444f3dbef09b278a366f82904e0dd9f",
+                    ),
+                ),
+                parser="writers_idx",
+                counts=Counts(35_000, 784, 10, 5_330_044),
+                content_sha256="3d0ab0379d63b4899222ee074006871ca370a8e7407e2a50fc3a9f05eb232349",
+            ),
+        ),
+        surrogate=Surrogate("digits", {"class_sizes": (3_500,) * 10}),
+    ),
+    Dataset(
+        id="xylophone",
+        title="Xylophone clip of MATLAB's documentation, grey, 240 x 320 pixels, one frame a row",
+        task="unlabelled",
+        citation="MathWorks, documentation of VideoReader",
+        licence="part of MATLAB; not to be redistributed",
+        homepage="https://www.mathworks.com/help/matlab/ref/videoreader.html",
+        # 120 frames says the paper, other counts are told as well: the file decides.
+        counts=Counts(rows=None, features=76_800),
+        content_sha256=None,
+        forms=(
+            Form(
+                name="mp4",
+                kind="original",
+                stamp="",
+                files=(RawFile("xylophone.mp4", "xylophone/xylophone.mp4"),),
+                parser="mp4",
+            ),
+            Form(
+                name="part",
+                kind="substitute",
+                stamp="7 frames of the clip",
+                files=(RawFile("xylophone.mat", "xylophone/xylophone.mat"),),
+                parser="mat_frames",
+                counts=Counts(7, 76_800, None, 537_600),
+                content_sha256="f77c448d20e99d0bc9804f1c2876844dc3868e64d428d7f23b9dc6c9a7f3c637",
+            ),
+        ),
+        surrogate=Surrogate("clip", {"frames": 120}),
+    ),
 )
 
 CATALOGUE: Mapping[str, Dataset] = MappingProxyType({dataset.id: dataset for dataset in _DATASETS})

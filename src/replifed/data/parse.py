@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replifed.data import archive, idx, libsvm, movielens
+from replifed.data import archive, idx, libsvm, movielens, video, writers
 from replifed.data.archive import load
 from replifed.data.catalogue import SURROGATE_STAMP, Dataset, Form
 from replifed.data.content import Table, content_sha256, count_nonzeros
@@ -118,10 +118,39 @@ def _parse_ratings(
     return movielens.read(paths[file.name], counts.rows, counts.features, shown[file.name])
 
 
+def _parse_writers_hdf5(
+    dataset: Dataset, form: Form, paths: Mapping[str, Path], shown: Mapping[str, str]
+) -> Parsed:
+    (file,) = form.files
+    return writers.read_hdf5(paths[file.name], shown[file.name])
+
+
+def _parse_writers_idx(
+    dataset: Dataset, form: Form, paths: Mapping[str, Path], shown: Mapping[str, str]
+) -> Parsed:
+    """Read images, then extended labels: the order of the form's files."""
+    images, labels = (file.name for file in form.files)
+    return writers.read_idx(paths[images], paths[labels], (shown[images], shown[labels]))
+
+
+def _parse_mp4(dataset: Dataset, form: Form, paths: Mapping[str, Path], shown: Mapping[str, str]) -> Parsed:
+    (file,) = form.files
+    return video.read_mp4(paths[file.name], shown[file.name])
+
+
+def _parse_mat(dataset: Dataset, form: Form, paths: Mapping[str, Path], shown: Mapping[str, str]) -> Parsed:
+    (file,) = form.files
+    return video.read_mat(paths[file.name], shown[file.name])
+
+
 PARSERS: dict[str, Callable[[Dataset, Form, Mapping[str, Path], Mapping[str, str]], Parsed]] = {
     "idx": _parse_idx,
     "libsvm": _parse_libsvm,
     "ratings": _parse_ratings,
+    "writers_hdf5": _parse_writers_hdf5,
+    "writers_idx": _parse_writers_idx,
+    "mp4": _parse_mp4,
+    "mat_frames": _parse_mat,
 }
 
 

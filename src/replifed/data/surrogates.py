@@ -292,6 +292,45 @@ def ratings(
     return csr_matrix((values, (user, film)), shape=rate.shape), np.zeros(rows)
 
 
+def clip(
+    world: Generator, sample: Generator, *, frames: int, height: int = 240, width: int = 320, bars: int = 8
+) -> tuple[NDArray[np.uint8], NDArray]:
+    """A video of bars of different heights over a lit background, struck in turn by a mallet.
+
+    Parameters
+    ----------
+    world, sample : Generator
+        As for `text_regression`.
+    frames : int
+    height, width : int
+    bars : int
+        Each swings after it is struck, and comes to rest.
+    """
+    down, right = np.mgrid[:height, :width] / np.array([height, width])[:, None, None]
+    scene = 70 + 60 * right + 30 * np.sin(6 * down + 2 * right)
+    shade = world.uniform(90, 230, bars)
+    X = np.empty((frames, height * width), dtype=np.uint8)
+    beat, order = 7, world.integers(bars, size=frames // 7 + 2)
+    swing = np.zeros(bars)
+    for t in range(frames):
+        swing *= 0.8
+        if t % beat == 0:
+            swing[order[t // beat]] = 1.0
+        image = scene.copy()
+        for bar in range(bars):
+            middle = (bar + 0.5) / bars + 0.012 * swing[bar] * np.sin(2.5 * t)
+            inside = (np.abs(right - middle) < 0.4 / bars) & (np.abs(down - 0.5) < 0.42 - 0.03 * bar)
+            image[inside] = shade[bar]
+        # The mallet moves from the bar that it has struck to the next one.
+        share = (t % beat) / beat
+        from_, to = ((order[t // beat + step] + 0.5) / bars for step in (0, 1))
+        at, lift = from_ + share * (to - from_), 0.3 - 0.18 * np.sin(np.pi * share)
+        image[(right - at) ** 2 * (width / height) ** 2 + (down - lift) ** 2 < 0.045**2] = 20
+        image += sample.normal(0, 1.5, image.shape)
+        X[t] = np.clip(np.round(image), 0, 255).reshape(-1)
+    return X, np.arange(1.0, frames + 1)
+
+
 GENERATORS: dict[str, Callable[..., tuple[csr_matrix | NDArray, NDArray]]] = {
     "text_regression": text_regression,
     "text_classes": text_classes,
@@ -299,6 +338,7 @@ GENERATORS: dict[str, Callable[..., tuple[csr_matrix | NDArray, NDArray]]] = {
     "categorical": categorical,
     "digits": digits,
     "ratings": ratings,
+    "clip": clip,
 }
 
 

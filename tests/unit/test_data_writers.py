@@ -1,0 +1,126 @@
+"""Readers of digits by writer and of video clips, on small files of the real formats."""
+
+import gzip
+import struct
+import tarfile
+
+import numpy as np
+import pytest
+
+from replifed.data import video, writers
+from replifed.errors import DataError
+
+h5py = pytest.importorskip("h5py")
+
+
+def release(path, sizes, seed=0):
+    """A file like fed_emnist_digitsonly_train.h5: paper is 1."""
+    rng, held = np.random.default_rng(seed), {}
+    with h5py.File(path, "w") as file:
+        for number, size in enumerate(sizes):
+            name = f"f{4000 - number:04d}_{number:02d}"
+            pixels = rng.random((size, 28, 28)).astype(np.float32)
+            labels = rng.integers(0, 10, size)
+            group = file.create_group(f"examples/{name}")
+            group["pixels"], group["label"] = pixels, labels.astype(np.int32)
+            held[name] = pixels, labels
+    return held
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_writers_of_the_release_come_in_order_of_their_names(tmp_path, packed):
+    path = tmp_path / "fed_emnist_digitsonly_train.h5"
+    held = release(path, (5, 3, 6, 4, 7))
+    if packed:
+        with tarfile.open(tmp_path / "release.tar.bz2", "w:bz2") as archive:
+            archive.add(path, "./fed_emnist_digitsonly_train.h5")
+        path = tmp_path / "release.tar.bz2"
+    X, y = writers.read_hdf5(path, "it", writers=3, digits=4)
+    names = [name for name in sorted(held) if len(held[name][1]) >= 4][:3]
+    assert X.dtype == np.uint8
+    np.testing.assert_array_equal(y, np.concatenate([held[name][1][:4] for name in names]))
+    ink = 1 - np.concatenate([held[name][0][:4] for name in names]).reshape(12, 784)
+    np.testing.assert_allclose(X / 255, ink, atol=0.51 / 255)
+
+
+def test_faults_of_the_release_are_named(tmp_path):
+    path = tmp_path / "few.h5"
+    release(path, (5, 3))
+    with pytest.raises(DataError, match="only 1 writers have 4 digits; 2 are needed"):
+        writers.read_hdf5(path, "few.h5", writers=2, digits=4)
+    (tmp_path / "page.h5").write_text("<html>not found</html>")
+    with pytest.raises(DataError, match="not a file of federated EMNIST"):
+        writers.read_hdf5(tmp_path / "page.h5", "page.h5")
+    with tarfile.open(tmp_path / "other.tar.bz2", "w:bz2") as archive:
+        archive.add(tmp_path / "page.h5", "page.h5")
+    with pytest.raises(DataError, match=r"holds no fed_emnist_digitsonly_train\.h5"):
+        writers.read_hdf5(tmp_path / "other.tar.bz2", "other.tar.bz2")
+
+
+def pack(values, code):
+    head = struct.pack(f">2xBB{values.ndim}I", code, values.ndim, *values.shape)
+    return gzip.compress(head + values.astype(values.dtype.newbyteorder(">")).tobytes())
+
+
+def test_writers_of_qmnist(tmp_path):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (20, 28, 28)).astype(np.uint8)
+    extended = rng.integers(0, 9, (20, 8)).astype(np.int32)
+    extended[:, 2] = [7] * 3 + [2, 5] * 6 + [7] * 3 + [1] * 2
+    (tmp_path / "images.gz").write_bytes(pack(images, 0x08))
+    (tmp_path / "labels.gz").write_bytes(pack(extended, 0x0C))
+    X, y = writers.read_idx(tmp_path / "images.gz", tmp_path / "labels.gz", ("i", "l"), writers=2, digits=5)
+    rows = [3, 5, 7, 9, 11, 4, 6, 8, 10, 12]
+    np.testing.assert_array_equal(X, images.reshape(20, -1)[rows])
+    np.testing.assert_array_equal(y, extended[rows, 0])
+    (tmp_path / "labels.gz").write_bytes(pack(extended[:19], 0x0C))
+    with pytest.raises(DataError, match="not the extended labels"):
+        writers.read_idx(tmp_path / "images.gz", tmp_path / "labels.gz", ("i", "l"))
+
+
+def moving(frames=5, height=32, width=48):
+    at = (np.arange(width) + 6 * np.arange(frames)[:, None]) % width
+    red = np.broadcast_to((5 * at)[:, None], (frames, height, width))
+    return np.stack([red, 255 - red, np.full_like(red, 90)], axis=-1).astype(np.uint8)
+
+
+def test_frames_of_a_matlab_file(tmp_path):
+    from scipy.io import savemat
+
+    frames = moving()
+    planes = np.concatenate([frame for frame in frames], axis=-1)
+    savemat(tmp_path / "clip.mat", {"dat": planes})
+    X, y = video.read_mat(tmp_path / "clip.mat", "clip.mat")
+    luma = frames[2] @ np.array([0.2989, 0.5870, 0.1140])
+    np.testing.assert_allclose(X[2].reshape(32, 48), luma, atol=0.5)
+    assert y.tolist() == [1, 2, 3, 4, 5]
+    savemat(tmp_path / "clip.mat", {"other": planes})
+    with pytest.raises(DataError, match="not a MATLAB file with frames"):
+        video.read_mat(tmp_path / "clip.mat", "clip.mat")
+
+
+def test_frames_of_a_video(tmp_path):
+    av = pytest.importorskip("av")
+    frames = moving(frames=9)
+    with av.open(str(tmp_path / "clip.mp4"), "w") as container:
+        stream = container.add_stream("mpeg4", rate=10)
+        stream.width, stream.height, stream.pix_fmt, stream.bit_rate = 48, 32, "yuv420p", 2_000_000
+        for frame in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        container.mux(stream.encode())
+    X, y = video.read_mp4(tmp_path / "clip.mp4", "clip.mp4")
+    assert X.shape == (9, 32 * 48)
+    assert y[-1] == 9
+    # Compression costs some grey levels, at the edge that moves most of all.
+    assert np.median(np.abs(X.astype(float) - video.grey(frames))) < 8
+    (tmp_path / "clip.mp4").write_bytes(b"not a video")
+    with pytest.raises(DataError, match="no readable video"):
+        video.read_mp4(tmp_path / "clip.mp4", "clip.mp4")
+
+
+def test_a_missing_reader_is_named_with_its_remedy(tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(DataError, match=r"pip install 'replifed\[video\]'"):
+        video.read_mp4(tmp_path / "clip.mp4", "clip.mp4")
