@@ -119,6 +119,8 @@ class FederatedSurrogate:
         self.weights = np.broadcast_to(mu, (S, self.n_clients))
         self.sizes = np.full((S, self.n_clients), m)
         self.dim, self.parameters, self.dtype = family.statistics, family.parameters, Z.dtype
+        if hasattr(family, "watch"):
+            family.watch(Z)
         self._last: tuple[NDArray, tuple[NDArray, NDArray]] | None = None
 
     def start(self, streams: Streams) -> NDArray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ class _Factorisation:
     atoms: int
     lam: float
     eta: float
+    _last: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def parameters(self) -> int:
@@ -43,7 +45,12 @@ class _Factorisation:
     def statistics(self) -> int:
         return self.atoms**2 + self.features * self.atoms
 
-    def codes(self, gram: NDArray, correlations: NDArray) -> NDArray:
+    def watch(self, Z: NDArray) -> None:
+        """Expect these very samples time and again: their last codes are where the next search starts."""
+        self._last.clear()
+        self._last["samples"] = Z
+
+    def codes(self, gram: NDArray, correlations: NDArray, guess: NDArray | None) -> NDArray:
         """Minimising h for theta'theta (B, K, K) and theta'z (B, m, K), shape (B, m, K)."""
         raise NotImplementedError
 
@@ -71,7 +78,14 @@ class _Factorisation:
         else:
             flat = correlations.reshape(-1, m, K)
             gram = np.broadcast_to(gram, (*lead, K, K))
-        return self.codes(gram.reshape(-1, K, K), flat).reshape(correlations.shape), D
+        watched = Z is self._last.get("samples")
+        guess = self._last.get("codes") if watched else None
+        if guess is not None and guess.shape != flat.shape:
+            guess = None
+        h = self.codes(gram.reshape(-1, K, K), flat, guess)
+        if watched:
+            self._last["codes"] = h
+        return h.reshape(correlations.shape), D
 
     def _statistic(self, Z: NDArray, h: NDArray) -> NDArray:
         m = Z.shape[-2]
@@ -116,8 +130,8 @@ class _Factorisation:
 class DictionaryLearning(_Factorisation):
     """Problem (28): codes with penalty lam |h|_1."""
 
-    def codes(self, gram: NDArray, correlations: NDArray) -> NDArray:
-        return lasso(gram, correlations, self.lam)
+    def codes(self, gram: NDArray, correlations: NDArray, guess: NDArray | None) -> NDArray:
+        return lasso(gram, correlations, self.lam, guess)
 
     def code_penalty(self, h: NDArray) -> NDArray:
         return self.lam * np.abs(h).sum(axis=-1)
@@ -127,7 +141,7 @@ class DictionaryLearning(_Factorisation):
 class MatrixFactorisation(_Factorisation):
     """Problem (14) with codes of penalty lam |h|^2 / 2, which has h = (theta'theta + lam I)^-1 theta'z."""
 
-    def codes(self, gram: NDArray, correlations: NDArray) -> NDArray:
+    def codes(self, gram: NDArray, correlations: NDArray, guess: NDArray | None) -> NDArray:
         system = gram + self.lam * np.eye(self.atoms)
         return np.swapaxes(np.linalg.solve(system, np.swapaxes(correlations, -1, -2)), -1, -2)
 
