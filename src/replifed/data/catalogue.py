@@ -207,6 +207,12 @@ def _mnist_file(name: str, sha256: str, md5: str) -> RawFile:
     return RawFile(name, f"mnist/{name}", urls, sha256, md5)
 
 
+def _fashion_file(name: str, sha256: str, md5: str) -> RawFile:
+    # The files have the same names as MNIST's, so that in a mirror only their folder tells them apart.
+    urls = (f"http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/{name}",)
+    return RawFile(name, f"fashion-mnist/{name}", urls, sha256, md5)
+
+
 _E2006_CITATION = (
     "S. Kogan, D. Levin, B. R. Routledge, J. S. Sagi, N. A. Smith, "
     "Predicting risk from financial reports with regression, NAACL-HLT 2009"
@@ -589,6 +595,40 @@ _DATASETS = (
             ),
         ),
         surrogate=Surrogate("clip", {"frames": 120}),
+    ),
+    Dataset(
+        id="fashion_mnist",
+        title="Fashion-MNIST, the 60,000 training images (28 x 28 pixels, 0 to 255)",
+        task="multiclass",
+        citation=(
+            "H. Xiao, K. Rasul, R. Vollgraf, Fashion-MNIST: a novel image dataset for benchmarking machine "
+            "learning algorithms, arXiv 1708.07747, 2017"
+        ),
+        licence="MIT",
+        homepage="https://github.com/zalandoresearch/fashion-mnist",
+        counts=Counts(rows=60_000, features=784, classes=10, nonzeros=23_423_502),
+        content_sha256="f252eb49e35ec0622a3e79e47f83f537b9f3cf87349b56799757d826bd139979",
+        forms=(
+            Form(
+                name="idx",
+                kind="original",
+                stamp="",
+                files=(
+                    _fashion_file(
+                        "train-images-idx3-ubyte.gz",
+                        "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+                        "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
+                    ),
+                    _fashion_file(
+                        "train-labels-idx1-ubyte.gz",
+                        "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+                        "25c81989df183df01b3e8a0aad5dffbe",
+                    ),
+                ),
+                parser="idx",
+            ),
+        ),
+        surrogate=Surrogate("digits", {"class_sizes": (6000,) * 10}),
     ),
 )
 

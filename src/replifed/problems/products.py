@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -55,6 +57,12 @@ def tall_product(matrix: NDArray, columns: NDArray) -> NDArray:
 def client_products_transposed(matrices: NDArray, residuals: NDArray) -> NDArray:
     """As `client_products`, with transposed matrices: (S, N, a, b) and (R, N, a, C) give (R, N, b, C)."""
     return client_products(matrices.swapaxes(-1, -2), residuals)
+
+
+def ridge_along(l2: float, x: NDArray, p: NDArray) -> Callable[[NDArray], NDArray]:
+    """l2 |x + eta p|^2 / 2 as a function of eta (R,), shape (R, 1)."""
+    square, mixed, longest = (np.sum(a * b, axis=-1) for a, b in ((x, x), (x, p), (p, p)))
+    return lambda eta: (0.5 * l2 * (square + eta * (2 * mixed + eta * longest)))[:, None]
 
 
 def largest_eigenvalue(matrix, size: int) -> float:

@@ -8,7 +8,7 @@ product serves all clients.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import pairwise
 
@@ -20,9 +20,11 @@ from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.losses import Loss
-from replifed.problems.products import largest_eigenvalue
+from replifed.problems.products import largest_eigenvalue, ridge_along
 
 _GRAM_BYTES = 1 << 30
+# Of products of two non-zeros of one sample, which Hessians are made of.
+_MOST_PAIRS = 1 << 26
 
 
 class SparseLinearModel:
@@ -75,9 +77,17 @@ class SparseLinearModel:
         return (self.X @ x.T).T
 
     def client_losses(self, x: NDArray) -> NDArray:
-        values = self.loss_function.value(self.predictions(x)[..., None], self.y)
-        fit = np.add.reduceat(values, self.first[:-1], axis=-1) / self.sizes
-        return fit + 0.5 * self.l2 * np.sum(x * x, axis=-1, keepdims=True)
+        return self._fit(self.predictions(x)) + 0.5 * self.l2 * np.sum(x * x, axis=-1, keepdims=True)
+
+    def _fit(self, z: NDArray) -> NDArray:
+        """Each client's loss, without the ridge, where the samples have the predictions `z` (R, n)."""
+        values = self.loss_function.value(z[..., None], self.y)
+        return np.add.reduceat(values, self.first[:-1], axis=-1) / self.sizes
+
+    def along(self, x: NDArray, p: NDArray) -> Callable[[NDArray], NDArray]:
+        """See `problems.base.Ray`."""
+        z, dz, ridge = self.predictions(x), self.predictions(p), ridge_along(self.l2, x, p)
+        return lambda eta: self._fit(z + eta[:, None] * dz) + ridge(eta)
 
     def loss(self, x: NDArray) -> NDArray:
         return (self.weights * self.client_losses(x)).sum(axis=-1)
@@ -99,12 +109,28 @@ class SparseLinearModel:
     def client_hessians(self, x: NDArray) -> NDArray:
         h = self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
         h = h / self.sizes[0, self.client]
-        H = np.empty((len(x), self.n_clients, self.dim, self.dim))
-        for i, (begin, end) in enumerate(pairwise(self.first)):
-            block = self.X[begin:end]
-            for row in range(len(x)):
-                H[row, i] = (block.T @ block.multiply(h[row, begin:end, None])).toarray()
-        return H + self.l2 * np.eye(self.dim)
+        pairs = self._pairs
+        H = (pairs @ h.T).T.reshape(len(x), self.n_clients, self.dim, self.dim)
+        H[..., np.arange(self.dim), np.arange(self.dim)] += self.l2
+        return H
+
+    @cached_property
+    def _pairs(self) -> sp.csr_array:
+        """Products of a sample's non-zeros: a column a sample, a row for each entry of each client's Hessian.
+
+        With it all clients' Hessians are one sparse product with the samples' second derivatives.
+        """
+        counts = np.diff(self.X.indptr)
+        if self.n_clients * self.dim**2 > np.iinfo(np.int32).max or np.sum(counts**2) > _MOST_PAIRS:
+            raise ReplifedError("data too large, or not sparse enough, for Hessians; use dense features")
+        first = np.repeat(np.arange(self.X.nnz), np.repeat(counts, counts))
+        sample = np.repeat(np.arange(len(self.y)), counts**2)
+        within = np.arange(len(sample)) - np.repeat(np.cumsum(counts**2) - counts**2, counts**2)
+        second = self.X.indptr[sample] + within % counts[sample]
+        indices = self.X.indices.astype(np.int64)
+        entry = (self.client[sample] * self.dim + indices[first]) * self.dim + indices[second]
+        shape = (self.n_clients * self.dim**2, len(self.y))
+        return sp.csr_array((self.X.data[first] * self.X.data[second], (entry, sample)), shape=shape)
 
     # -- constants -------------------------------------------------------------------------------
 

@@ -1,0 +1,139 @@
+"""FedNL: devices learn the server a Hessian, one compressed difference a round.
+
+M. Safaryan, R. Islamov, X. Qian, P. Richtarik: FedNL: Making Newton-Type Methods Applicable to Federated
+Learning, ICML 2022 (Algorithms 1 and 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
+from replifed.algorithms.newton_type import IDLE, NewtonType, averaged, solve_rows
+from replifed.errors import ConfigError
+from replifed.network.ledger import BITS_PER_VALUE, Cost
+from replifed.operators.eigenpairs import leading_eigenpair
+from replifed.operators.hard_threshold import hard_threshold, support_bits
+from replifed.operators.symmetric import pack, packed_size, unpack
+
+
+class LearnedHessians(NamedTuple):
+    """State: the server's model, and each device's Hessian as the server knows it.
+
+    Attributes
+    ----------
+    x : array, shape (R, n)
+    hessians : array, shape (R, N, n, n)
+        H_i^t.
+    """
+
+    x: NDArray
+    hessians: NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedNL(NewtonType):
+    """H_i <- H_i + alpha C(hess f_i(x) - H_i), and a Newton step with the mean of the H_i.
+
+    Parameters
+    ----------
+    compressor : {"rank1", "topk"}
+        C: the eigenpair of largest magnitude, or the `entries` largest entries of the lower triangle.
+    entries : int or None
+        For "topk"; by default n.
+    option : {1, 2}
+        What makes the mean H invertible: 1 projects it on the matrices with eigenvalues of at least mu, 2
+        adds the mean of |hess f_i(x) - H_i|_F times the identity.
+    alpha : float
+    start : {"zero", "hessian"}
+        H_i^0; with "hessian" the devices send their whole Hessians in the first round.
+    skip_below : int or None
+        A device whose budget is lower (bits per coordinate) sends its gradient alone; b_max by default.
+
+    Notes
+    -----
+    `line_search` None with option 1 is the paper's Algorithm 1, with a search its Algorithm 3.
+    """
+
+    compressor: str = "rank1"
+    entries: int | None = None
+    option: int = 1
+    alpha: float = 1.0
+    start: str = "zero"
+    skip_below: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_settings(
+            self,
+            {
+                "entries": COUNT,
+                "option": Range(1, 2, whole=True),
+                "alpha": POSITIVE,
+                "skip_below": Range(0, whole=True),
+            },
+        )
+        for name, allowed in (("compressor", ("rank1", "topk")), ("start", ("zero", "hessian"))):
+            if getattr(self, name) not in allowed:
+                raise ConfigError(
+                    f"FedNL.{name} = {getattr(self, name)!r}: must be one of {', '.join(allowed)}"
+                )
+
+    def init(self, problem, streams) -> LearnedHessians:
+        R, N, n = len(streams), problem.n_clients, problem.dim
+        x = np.zeros((R, n))
+        H = np.zeros((R, N, n, n)) if self.start == "zero" else problem.client_hessians(x)
+        return LearnedHessians(x, H)
+
+    def round(self, state: LearnedHessians, problem, ctx: Round) -> tuple[LearnedHessians, Cost]:
+        x, H, N, n = state.x, state.hessians, problem.n_clients, problem.dim
+        g = problem.gradient(x)
+        going = self.going(g)
+        if not going.any():
+            return state, IDLE
+        difference = problem.client_hessians(x) - H
+        mean = averaged(problem.weights, H)
+        if self.option == 1:
+            p = -projected_solve(mean, g, problem.strong_convexity().min(axis=1))
+        else:
+            distance = np.linalg.norm(difference, axis=(-2, -1))
+            shift = (problem.weights * distance).sum(axis=1)
+            p = -solve_rows(mean + shift[:, None, None] * np.eye(n), g)
+        full = self.b_max if self.skip_below is None else self.skip_below
+        heard = self.budget(ctx, problem, len(x)) >= full
+        learned = H + np.where(heard, self.alpha, 0.0)[..., None, None] * self._compress(difference)
+        sent = heard.sum(axis=1) * self._message_bits(n) + N * BITS_PER_VALUE * (self.option == 2)
+        if ctx.t == 0 and self.start == "hessian":
+            sent = sent + N * packed_size(n) * self.b_max
+        x, cost = self.descend(x, g, p, problem, going, sent=sent, hessians=N)
+        return LearnedHessians(x, learned), cost
+
+    def _compress(self, difference: NDArray) -> NDArray:
+        """C(difference), of each device."""
+        n = difference.shape[-1]
+        # Rows that have diverged would stop the eigensolver.
+        sound = np.isfinite(difference).all(axis=(-2, -1), keepdims=True)
+        difference = difference if sound.all() else np.where(sound, difference, 0.0)
+        if self.compressor == "topk":
+            return unpack(hard_threshold(pack(difference), self.entries or n), n)
+        value, vector = leading_eigenpair(difference)
+        return (value[..., None] * vector)[..., None] * vector[..., None, :]
+
+    def _message_bits(self, n: int) -> int:
+        """Bits of a compressed difference."""
+        if self.compressor == "rank1":
+            return n * self.b_max + BITS_PER_VALUE
+        k = min(self.entries or n, packed_size(n))
+        return k * self.b_max + int(support_bits(k, packed_size(n)))
+
+
+def projected_solve(H: NDArray, g: NDArray, mu: NDArray) -> NDArray:
+    """[H]_mu^{-1} g row by row, where [H]_mu is the nearest matrix with eigenvalues of at least mu (R,)."""
+    sound = np.isfinite(H).all(axis=(-2, -1)) & np.isfinite(g).all(axis=-1)
+    w, V = np.linalg.eigh(np.where(sound[:, None, None], H, 0.0))
+    inside = np.matmul(V.swapaxes(-1, -2), g[..., None])[..., 0] / np.maximum(w, mu[:, None])
+    return np.where(sound[:, None], np.matmul(V, inside[..., None])[..., 0], np.nan)

@@ -1,0 +1,73 @@
+"""Distributed backtracking: every device evaluates its own loss, the server decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import COUNT, Range, check_settings
+
+# Near the minimiser the decrease that is asked for drowns in the rounding error of the objective.
+_ROUNDING = 16 * np.finfo(float).eps
+
+
+@dataclass(frozen=True, kw_only=True)
+class Armijo:
+    """The first of the steps 1, r, r^2, ... with f(x + eta p) <= f(x) + c eta g'p.
+
+    Parameters
+    ----------
+    c : float
+        Share of the linear decrease that is asked for.
+    shrink : float
+        r.
+    trials : int
+        Steps tried at most; the last is taken if none is good enough.
+
+    Notes
+    -----
+    GIANT's rule is c = 0.1, r = 1/4, 10 trials. The direction p is sent to the devices as any model is.
+    Each of them then sends f_i(x) and, for every step that is tried, f_i(x + eta p), and is told whether
+    to go on: `messages` scalars.
+    """
+
+    c: float = 1e-4
+    shrink: float = 0.5
+    trials: int = 60
+
+    def __post_init__(self) -> None:
+        unit = Range(0, 1, low_open=True, high_open=True)
+        check_settings(self, {"c": unit, "shrink": unit, "trials": COUNT})
+
+    def step(self, problem: Any, x: NDArray, g: NDArray, p: NDArray) -> tuple[NDArray, NDArray]:
+        """Search along p from x, where the gradient is g.
+
+        Returns
+        -------
+        eta : array, shape (R,)
+        tried : int array, shape (R,)
+            Steps that were tried.
+        """
+        losses = problem.along(x, p)
+        weights = problem.weights
+        slope = np.einsum("rd,rd->r", g, p)
+        f = (weights * losses(np.zeros(len(x)))).sum(axis=-1)
+        eta, tried = np.ones(len(x)), np.ones(len(x), dtype=np.int64)
+        # A row without a finite direction is lost anyhow.
+        accepted = ~np.isfinite(slope)
+        for _ in range(self.trials - 1):
+            f_new = (weights * losses(eta)).sum(axis=-1)
+            accepted |= f_new <= f + self.c * eta * slope + _ROUNDING * np.abs(f)
+            if accepted.all():
+                break
+            eta = np.where(accepted, eta, eta * self.shrink)
+            tried += ~accepted
+        return eta, tried
+
+    @staticmethod
+    def messages(tried: NDArray) -> tuple[NDArray, NDArray]:
+        """Scalars that one device sends and receives for a search of `tried` steps."""
+        return 1 + tried, tried

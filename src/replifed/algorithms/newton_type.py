@@ -1,0 +1,99 @@
+"""What Newton-type methods share: x_{t+1} = x_t - eta_t H_t^{-1} g_t with a distributed line search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import COUNT, Range, Round, check_settings
+from replifed.algorithms.line_search import Armijo
+from replifed.network.ledger import BITS_PER_VALUE, Cost
+from replifed.problems.base import Hessian, Ray, Smooth
+
+IDLE = Cost(0, 0, exchanges=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewtonType:
+    """Settings of every Newton-type method.
+
+    Parameters
+    ----------
+    line_search : Armijo or None
+        None takes eta = 1.
+    epsilon : float
+        A row stops, and costs nothing more, once the norm of its gradient is below.
+    b_max : int
+        Bits of a coordinate of a gradient or a vector that a device sends at full quality. Eigenvalues and
+        other scalars, and what the server sends, take 32.
+    """
+
+    line_search: Armijo | None = field(default_factory=Armijo)
+    epsilon: float = 0.0
+    b_max: int = 16
+
+    needs: ClassVar = (Smooth, Hessian, Ray)
+    stochastic: ClassVar = False
+    partial_participation: ClassVar = False
+
+    def __post_init__(self) -> None:
+        check_settings(self, {"epsilon": Range(0), "b_max": COUNT})
+
+    def observe(self, state) -> dict[str, NDArray]:
+        return {"server": state.x}
+
+    def going(self, g: NDArray) -> NDArray:
+        """Which rows have not converged, shape (R,)."""
+        return ~(np.linalg.norm(g, axis=-1) < self.epsilon)
+
+    def budget(self, ctx: Round, problem, rows: int) -> NDArray:
+        """Bits per coordinate of each device, (R, N); without a channel enough for everything."""
+        if ctx.budget is None:
+            return np.full((rows, problem.n_clients), problem.dim * self.b_max)
+        return np.broadcast_to(ctx.budget, (rows, problem.n_clients))
+
+    def descend(
+        self, x: NDArray, g: NDArray, p: NDArray, problem, going: NDArray, *, sent: NDArray | float, **work
+    ) -> tuple[NDArray, Cost]:
+        """Move the rows that are `going` along p, and count the round.
+
+        Parameters
+        ----------
+        sent : array, shape (R,), or float
+            Bits that all devices together sent besides their gradients.
+        **work
+            Further fields of `Cost`.
+        """
+        if self.line_search is None:
+            eta, up, down = np.ones(len(x)), 0, 0
+        else:
+            eta, tried = self.line_search.step(problem, x, g, p)
+            up, down = self.line_search.messages(tried)
+        N, n = problem.n_clients, problem.dim
+        cost = Cost(
+            bits_up=N * n * self.b_max + sent + N * BITS_PER_VALUE * up,
+            bits_down=N * BITS_PER_VALUE * (n + down),
+            iterations=1,
+            line_search_messages=N * (up + down),
+            **{"sample_gradients": problem.sizes.sum(axis=1), **work},
+        )
+        moved = np.where(going[:, None], x + eta[:, None] * p, x)
+        return moved, Cost(*(np.where(going, used, 0) for used in cost))
+
+
+def solve_rows(H: NDArray, g: NDArray) -> NDArray:
+    """H^{-1} g row by row, (R, n); not a number for rows that have diverged."""
+    sound = np.isfinite(H).all(axis=(-2, -1)) & np.isfinite(g).all(axis=-1)
+    sound &= (np.diagonal(H, axis1=-2, axis2=-1) > 0).all(axis=-1)
+    safe = H if sound.all() else np.where(sound[:, None, None], H, np.eye(H.shape[-1]))
+    return np.where(sound[:, None], np.linalg.solve(safe, g[..., None])[..., 0], np.nan)
+
+
+def averaged(weights: NDArray, matrices: NDArray) -> NDArray:
+    """sum_i p_i H_i over the devices: (S, N) and (R, N, n, n) give (R, n, n)."""
+    rows, clients, n, _ = matrices.shape
+    p = np.broadcast_to(weights, (rows, clients))[:, None]
+    return np.matmul(p, matrices.reshape(rows, clients, n * n)).reshape(rows, n, n)

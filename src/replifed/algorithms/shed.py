@@ -1,0 +1,291 @@
+"""SHED, Q-SHED, NQ-SHED and ideal-SHED: Hessian eigenvectors, sent bit by bit.
+
+N. Dal Fabbro, M. Rossi, L. Schenato, S. Dey: Q-SHED: Distributed Optimization at the Edge via Hessian
+Eigenvectors Quantization, arXiv 2305.10852, 2023 (Algorithm 1); SHED is arXiv 2202.05800 by the same authors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import COUNT, Round
+from replifed.algorithms.newton_type import IDLE, NewtonType, solve_rows
+from replifed.errors import ConfigError
+from replifed.network.ledger import BITS_PER_VALUE, Cost
+from replifed.operators.bit_allocation import allocate, allocate_exactly, vectors_in_use
+from replifed.operators.eigenpairs import eigenpairs
+from replifed.operators.quantise import DITHERS, draw_dither, quantise, refine
+
+RENEWALS = ("fibonacci", "fibonacci_numbers", "once")
+
+
+def renews(renewals: str | int, t: int) -> bool:
+    """Whether round t = 1, 2, ... is in the set I of rounds with new Hessians.
+
+    Parameters
+    ----------
+    renewals : str or int
+        "fibonacci" (gaps of 1, 2, 3, 5, 8, ...: I = {1, 2, 4, 7, 12, 20, 33, ...}), "fibonacci_numbers"
+        (I = {1, 2, 3, 5, 8, 13, ...}), "once" (I = {1}), or a period P (I = {1, 1 + P, 1 + 2 P, ...}).
+    t : int
+
+    >>> [t for t in range(1, 60) if renews("fibonacci", t)]
+    [1, 2, 4, 7, 12, 20, 33, 54]
+    >>> [t for t in range(1, 60) if renews("fibonacci_numbers", t)]
+    [1, 2, 3, 5, 8, 13, 21, 34, 55]
+    >>> [t for t in range(1, 30) if renews(10, t)]
+    [1, 11, 21]
+    """
+    if renewals == "once":
+        return t == 1
+    if not isinstance(renewals, str):
+        return (t - 1) % renewals == 0
+    a, b, at = 1, 2, 1
+    while at < t:
+        at = at + a if renewals == "fibonacci" else b
+        a, b = b, a + b
+    return at == t
+
+
+class SharedEigenpairs(NamedTuple):
+    """State: the server's model, and what devices and server know of each device's last Hessian.
+
+    Attributes
+    ----------
+    x : array, shape (R, n)
+    values : array, shape (R, N, n)
+        Eigenvalues lambda_1 >= ... >= lambda_n.
+    vectors : array, shape (R, N, n, n)
+        Row i is v_i.
+    received : array, shape (R, N, n, n)
+        Row i is what the server has of v_i.
+    dither : array, shape (R, N, n, n)
+    bits : int array, shape (R, N, n)
+        Bits per coordinate of each vector, sent so far.
+    q : int array, shape (R, N)
+        Vectors in use.
+    """
+
+    x: NDArray
+    values: NDArray
+    vectors: NDArray
+    received: NDArray
+    dither: NDArray
+    bits: NDArray
+    q: NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shed(NewtonType):
+    """SHED: as many further eigenvectors as the budget allows each round, exactly.
+
+    Parameters
+    ----------
+    renewals : str or int
+        I, the rounds in which Hessians are computed anew; see `renews`.
+    """
+
+    renewals: str | int = "fibonacci"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.renewals not in RENEWALS and (isinstance(self.renewals, str) or self.renewals not in COUNT):
+            raise ConfigError(
+                f"{type(self).__name__}.renewals = {self.renewals!r}: must be a period or one of "
+                f"{', '.join(RENEWALS)}"
+            )
+
+    def init(self, problem, streams) -> SharedEigenpairs:
+        R, N, n = len(streams), problem.n_clients, problem.dim
+        empty, pairs = np.zeros((R, N, n, 0)), np.zeros((R, N, n, n))
+        kept = pairs if self.quantises else empty
+        x, bits, q = np.zeros((R, n)), np.zeros((R, N, n), dtype=np.int64), np.zeros((R, N), dtype=np.int64)
+        return SharedEigenpairs(x, np.zeros((R, N, n)), pairs, kept, kept, bits, q)
+
+    def round(self, state: SharedEigenpairs, problem, ctx: Round) -> tuple[SharedEigenpairs, Cost]:
+        x, N, n = state.x, problem.n_clients, problem.dim
+        g = problem.gradient(x)  # lines 12 and 25
+        going = self.going(g)  # line 4
+        if not going.any():
+            return state, IDLE
+        t = ctx.t + 1
+        renewed = renews(self.renewals, t)  # line 7
+        if renewed:
+            state = self._renew(state, problem, ctx)
+        B = self.budget(ctx, problem, len(x))
+        bits = self.allocate(state, B)  # lines 13-15
+        q = vectors_in_use(bits)  # line 16, eq. (23)
+        received = self.send(state, bits, ctx)  # line 18
+        rho = np.take_along_axis(state.values, q[..., None], axis=-1)[..., 0]  # line 17
+        H = aggregate(state.values, self.read(received), q, rho, problem.weights)  # lines 24-25, eq. (22)
+        p = -solve_rows(H, g)
+        new_values = q - (0 if renewed else state.q)
+        sent = n * self.vector_bits(state.bits, bits) + BITS_PER_VALUE * (new_values + 1).sum(axis=1)
+        x, cost = self.descend(x, g, p, problem, going, sent=sent, hessians=N * renewed)  # lines 26-28
+        kept = received if self.quantises else state.received
+        return state._replace(x=x, received=kept, bits=bits, q=q), cost
+
+    def _renew(self, state: SharedEigenpairs, problem, ctx: Round) -> SharedEigenpairs:
+        """Lines 8-11: new Hessians; all that was sent before is dropped."""
+        values, vectors = eigenpairs(problem.client_hessians(state.x))
+        dither, received = state.dither, state.received
+        if self.quantises:
+            received = np.zeros_like(vectors)
+            shape = vectors.shape[1:]
+            dither = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape))
+            dither = np.broadcast_to(dither, vectors.shape)
+        return SharedEigenpairs(
+            state.x, values, vectors, received, dither, np.zeros_like(state.bits), np.zeros_like(state.q)
+        )
+
+    # -- what the variants differ in -------------------------------------------------------------
+
+    quantises: ClassVar = False
+
+    def allocate(self, state: SharedEigenpairs, B: NDArray) -> NDArray:
+        """Bits per coordinate of each vector after this round, (R, N, n)."""
+        n = state.bits.shape[-1]
+        q = np.minimum(state.q + B // self.b_max, n - 1)
+        return np.where(np.arange(n) < q[..., None], self.b_max, 0)
+
+    def send(self, state: SharedEigenpairs, bits: NDArray, ctx: Round) -> NDArray:
+        """What the server has of the vectors after this round, (R, N, n, n)."""
+        return state.vectors
+
+    def read(self, received: NDArray) -> NDArray:
+        """The vectors that enter the server's Hessian."""
+        return received
+
+    def vector_bits(self, before: NDArray, after: NDArray) -> NDArray:
+        """Bits per coordinate that all devices together send of their vectors in a round, (R,)."""
+        return (after - before).sum(axis=(1, 2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdealShed(Shed):
+    """ideal-SHED: the vectors that Q-SHED would send some bits of, sent exactly, whatever that takes.
+
+    Parameters
+    ----------
+    q_choice : {"heuristic", "exact"}
+        How q_t is chosen: once for qbar = q_{t-1} + B (Section IV-C), or by solving (21) for every q.
+    """
+
+    q_choice: str = "heuristic"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of(self, "q_choice", ALLOCATIONS)
+
+    def allocate(self, state: SharedEigenpairs, B: NDArray) -> NDArray:
+        return ALLOCATIONS[self.q_choice](state.values, state.q, state.bits, B, self.b_max)
+
+    def vector_bits(self, before: NDArray, after: NDArray) -> NDArray:
+        return self.b_max * (vectors_in_use(after) - vectors_in_use(before)).sum(axis=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NQShed(Shed):
+    """NQ-SHED: as SHED, with each new vector quantised at once with b_max bits per coordinate.
+
+    Parameters
+    ----------
+    dither : {"nested", "none", "added", "fresh"}
+        See `operators.quantise`.
+    normalise : bool
+        Whether the server scales what it receives to unit length, which the paper does not.
+    """
+
+    dither: str = "nested"
+    normalise: bool = False
+
+    quantises: ClassVar = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of(self, "dither", DITHERS)
+
+    @property
+    def stochastic(self) -> bool:
+        return self.dither != "none"
+
+    def send(self, state: SharedEigenpairs, bits: NDArray, ctx: Round) -> NDArray:
+        changed = np.nonzero(bits > state.bits)
+        v, after = state.vectors[changed], bits[changed]
+        received = state.received.copy()
+        if self.dither == "fresh":
+            shape = state.vectors.shape
+            dither = ctx.streams.draw("refinement", lambda rng: draw_dither(rng, shape[1:]))
+            dither = np.broadcast_to(dither, shape)[changed]
+            received[changed] = refine(v, received[changed], state.bits[changed], after, dither)
+        else:
+            received[changed] = quantise(v, after, state.dither[changed], self.dither)
+        return received
+
+    def read(self, received: NDArray) -> NDArray:
+        if not self.normalise:
+            return received
+        norm = np.linalg.norm(received, axis=-1, keepdims=True)
+        return received / np.where(norm > 0, norm, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QShed(NQShed):
+    """Q-SHED (Algorithm 1): each round's bits go where they reduce the expected error of the Hessian most.
+
+    Parameters are those of `NQShed` and `IdealShed`.
+    """
+
+    q_choice: str = "heuristic"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of(self, "q_choice", ALLOCATIONS)
+
+    def allocate(self, state: SharedEigenpairs, B: NDArray) -> NDArray:
+        return ALLOCATIONS[self.q_choice](state.values, state.q, state.bits, B, self.b_max)
+
+
+ALLOCATIONS = {"heuristic": allocate, "exact": allocate_exactly}
+
+
+def aggregate(values: NDArray, received: NDArray, q: NDArray, rho: NDArray, weights: NDArray) -> NDArray:
+    """The server's Hessian, eq. (22).
+
+    Parameters
+    ----------
+    values : array, shape (R, N, n)
+    received : array, shape (R, N, n, n)
+        Row i is what the server has of v_i.
+    q : int array, shape (R, N)
+    rho : array, shape (R, N)
+    weights : array, shape (S, N)
+        N_d / N.
+
+    Returns
+    -------
+    array, shape (R, n, n)
+    """
+    R, N, n = values.shape
+    p = np.broadcast_to(weights, (R, N))
+    most = int(q.max())
+    used = np.arange(most) < q[..., None]
+    lbar = np.where(used, values[..., :most] - rho[..., None], 0.0)
+    # All devices' vectors below each other: one product of a matrix with its own transpose a row.
+    scaled = np.sqrt(p[..., None] * lbar)[..., None] * received[:, :, :most]
+    scaled = scaled.reshape(R, N * most, n)
+    H = np.matmul(scaled.swapaxes(1, 2), scaled)
+    H[:, np.arange(n), np.arange(n)] += (p * rho).sum(axis=1)[:, None]
+    return H
+
+
+def _one_of(algorithm, name: str, allowed) -> None:
+    if getattr(algorithm, name) not in allowed:
+        raise ConfigError(
+            f"{type(algorithm).__name__}.{name} = {getattr(algorithm, name)!r}: must be one of "
+            f"{', '.join(allowed)}"
+        )

@@ -1,0 +1,100 @@
+"""Uniform dithered quantisation with incremental refinement (Dal Fabbro et al. 2023, Sections III-A, IV-A).
+
+A coordinate in [-1, 1] gets b bits, that is one of 2^b cells of width Delta = 2^(1-b); bits that
+come later split its cell further (eq. 19). The paper's variance Delta^2/12 (eq. 11) has to hold
+after every refinement. It does for one dither that is shared with the receiver, added modulo 2 before
+the first cell is chosen, and subtracted from the cell's midpoint: the shifted coordinate is uniform on
+[-1, 1), so that its error is uniform in every cell of every width. Other ways to read "dithered"
+are options; their errors are larger, or depend on the coordinate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+DITHERS = ("nested", "none", "added", "fresh")
+"""How a coordinate is dithered.
+
+nested : one shared dither, added modulo 2 and subtracted, for all refinements
+none : midpoint of the coordinate's own cell
+added : one dither as wide as the cell is added and not subtracted
+fresh : each refinement quantises what is left of the error, with a new subtracted dither
+"""
+
+
+def interval(bits: NDArray) -> NDArray:
+    """Delta = 2^(1-b), width of a cell after b bits (eq. 11)."""
+    return np.exp2(1.0 - np.asarray(bits, dtype=float))
+
+
+def draw_dither(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray:
+    """Uniform on [-1, 1), the dither of every kind; narrower ones are this one scaled."""
+    return rng.uniform(-1.0, 1.0, shape)
+
+
+def quantise(v: NDArray, bits: NDArray, dither: NDArray | None = None, kind: str = "nested") -> NDArray:
+    """What the receiver makes of vectors that were sent with `bits` bits per coordinate in all.
+
+    Parameters
+    ----------
+    v : array, shape (..., n)
+        Coordinates in [-1, 1].
+    bits : int array, shape (...)
+        Bits per coordinate of each vector; a vector without bits is received as zero.
+    dither : array, shape (..., n)
+        From `draw_dither`; the same at every refinement. Not used by kind "none".
+    kind : {"nested", "none", "added"}
+
+    Returns
+    -------
+    array, shape (..., n)
+
+    Notes
+    -----
+    With kind "nested" the error is uniform on [-Delta/2, Delta/2] and independent of v wherever
+    |v| <= 1 - Delta/2; beyond, it may wrap around. One bit overloads where |v| > 1/2.
+    """
+    if kind not in DITHERS[:3]:
+        raise ValueError(f"unknown kind of dither {kind!r}; known: {', '.join(DITHERS[:3])}")
+    sent = np.asarray(bits) > 0
+    delta = interval(bits)[..., None]
+    if kind == "nested":
+        received = _wrapped(_midpoint(_wrapped(v + dither), delta) - dither)
+    elif kind == "added":
+        received = _midpoint(v + 0.5 * delta * dither, delta)
+    else:
+        received = _midpoint(v, delta)
+    return np.where(sent[..., None], received, 0.0)
+
+
+def refine(v: NDArray, received: NDArray, before: NDArray, after: NDArray, dither: NDArray) -> NDArray:
+    """Kind "fresh": quantise the error that is left after `before` bits, to what `after` bits allow.
+
+    Parameters
+    ----------
+    v, received : arrays, shape (..., n)
+        The vectors and what the receiver has of them.
+    before, after : int arrays, shape (...)
+        Bits per coordinate so far, and with the refinement.
+    dither : array, shape (..., n)
+        From `draw_dither`, new at every refinement.
+    """
+    delta = interval(after)[..., None]
+    # Cells of width Delta over the range of what is left, [-Delta_before/2, Delta_before/2].
+    half = np.where(before > 0, 0.5 * interval(before), 1.0)[..., None]
+    shifted = v - received + 0.5 * delta * dither
+    cell = np.clip(np.floor((shifted + half) / delta), 0, 2.0 * half / delta - 1)
+    estimate = received - half + (cell + 0.5) * delta - 0.5 * delta * dither
+    return np.where((after > before)[..., None], estimate, received)
+
+
+def _midpoint(w: NDArray, delta: NDArray) -> NDArray:
+    """Midpoint of the cell of width `delta` in [-1, 1] that holds w."""
+    cell = np.clip(np.floor((w + 1.0) / delta), 0.0, 2.0 / delta - 1.0)
+    return (cell + 0.5) * delta - 1.0
+
+
+def _wrapped(w: NDArray) -> NDArray:
+    """w modulo 2, in [-1, 1)."""
+    return w - 2.0 * np.floor(0.5 * (w + 1.0))
