@@ -9,6 +9,7 @@ resumed from any round.
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -30,9 +31,33 @@ def generator(seed: int, replicate: int, round_: int | None, purpose: str) -> np
     purpose : str
         What the numbers are for: "data", "batch", "cohort", ...
     """
+    return np.random.Generator(np.random.Philox(key=_key(seed, replicate, round_, purpose)))
+
+
+def _key(seed: int, replicate: int, round_: int | None, purpose: str) -> NDArray:
     name = f"{seed}/{replicate}/{'-' if round_ is None else round_}/{purpose}"
-    digest = hashlib.sha256(name.encode()).digest()
-    return np.random.Generator(np.random.Philox(key=np.frombuffer(digest[:16], dtype="<u8")))
+    return np.frombuffer(hashlib.sha256(name.encode()).digest()[:16], dtype="<u8")
+
+
+class _Rekeyed(threading.local):
+    """One generator that is set to the beginning of one stream after the other.
+
+    Six times as fast as making a generator for each, which matters where a round draws for 100 replicates.
+    """
+
+    def __init__(self) -> None:
+        self._bits = np.random.Philox(key=0)
+        self._fresh = self._bits.state
+        self._generator = np.random.Generator(self._bits)
+
+    def __call__(self, key: NDArray) -> np.random.Generator:
+        """The generator of `key`, valid until the next call."""
+        self._fresh["state"]["key"] = key
+        self._bits.state = self._fresh
+        return self._generator
+
+
+_rekeyed = _Rekeyed()
 
 
 @dataclass(frozen=True)
@@ -69,6 +94,8 @@ class Streams:
     def draw(self, purpose: str, sample: Callable[[np.random.Generator], NDArray]) -> NDArray:
         """Stack `sample(generator)` over the rows, calling it once per distinct replicate.
 
+        The generator is good for that one call: `sample` must neither keep it nor draw from streams itself.
+
         Returns
         -------
         array, shape (R, ...); (1, ...) if all rows share their numbers
@@ -76,7 +103,7 @@ class Streams:
         drawn: dict[int, NDArray] = {}
         for replicate in self.replicates:
             if replicate not in drawn:
-                drawn[replicate] = sample(generator(self.seed, replicate, self.round_, purpose))
+                drawn[replicate] = sample(_rekeyed(_key(self.seed, replicate, self.round_, purpose)))
         if len(drawn) == 1:
             return next(iter(drawn.values()))[None]
         return np.stack([drawn[replicate] for replicate in self.replicates])
