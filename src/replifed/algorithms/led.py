@@ -36,7 +36,7 @@ class LED:
     Parameters
     ----------
     alpha : float or array, shape (R,)
-        Step size; it is the solver's, too, whose own is left out.
+        Step size; that of the local steps, too, unless the solver has its own.
     beta : float or array, shape (R,)
         Weight of the dual variable.
     solver : LocalSolver
@@ -65,7 +65,7 @@ class LED:
         agents = Agents(problem, ctx)
         ratio = per_row(np.divide(self.beta, self.alpha), state.y)
         start = np.repeat(state.x[:, None], problem.n_clients, axis=1)
-        solver = with_step(self.solver, self.alpha)
+        solver = with_step(self.solver, self.alpha) if self.solver.step is None else self.solver
         phi = solver.solve(LocalObjective(problem, ratio * state.y), start, agents.draw(solver))
         x = phi.mean(axis=1)
         state = LEDState(x, state.y + phi - x[:, None])

@@ -31,29 +31,28 @@ class LocalObjective:
     ----------
     problem : Problem
         With `OwnModels` and `Smooth`; its clients are the agents that take part.
-    linear : array, shape (R, N, D), or 0
+    linear : array, shape (R, N, D)
         a.
-    ridge : float or array, shape (R,)
-        b; may be negative as long as d_i is strongly convex.
+    ridge : float or array, shape (R,), optional
+        b, 0 by default; may be negative as long as d_i is strongly convex.
     """
 
     problem: Any
-    linear: NDArray | float = 0.0
-    ridge: float | NDArray = 0.0
+    linear: NDArray
+    ridge: float | NDArray | None = None
 
     def gradient(self, w: NDArray, batch: NDArray | None = None, clip: float | None = None) -> NDArray:
         """Gradient of every d_i at `w` (R, N, D)."""
         g = self.problem.own_gradients(w, batch, clip)
-        if np.any(self.ridge):
+        if self.ridge is not None:
             g += per_row(self.ridge, w) * w
-        if not np.isscalar(self.linear):
-            g += self.linear
+        g += self.linear
         return g
 
     def hessian(self, w: NDArray) -> NDArray:
         """Hessian of every d_i at `w`, shape (R, N, D, D)."""
         H = self.problem.own_hessians(w)
-        return H + per_row(self.ridge, H) * np.eye(w.shape[-1])
+        return H if self.ridge is None else H + per_row(self.ridge, H) * np.eye(w.shape[-1])
 
     def moduli(self, rows: int, *, own: bool = False) -> tuple[NDArray, NDArray]:
         """Strong-convexity and smoothness moduli of d_i, shape (R, 1, 1); with `own` each agent's, (R, N, 1).
@@ -64,23 +63,19 @@ class LocalObjective:
             low, high = self.problem.strong_convexity(), self.problem.smoothness()
         else:
             low, high = (modulus[:, None] for modulus in self.problem.common_moduli())
-        ridge = np.reshape(self.ridge, (-1, 1, 1))
+        ridge = np.reshape(0.0 if self.ridge is None else self.ridge, (-1, 1, 1))
         low, high = (np.repeat(m, rows // len(m), axis=0)[..., None] + ridge for m in (low, high))
         return low, high
 
     def kept(self, rows: NDArray) -> LocalObjective:
         """The same for the rows where `rows` (R,) is true."""
 
-        def cut(value: Any) -> Any:
-            return value[rows] if np.ndim(value) and len(value) == len(rows) else value
-
-        return LocalObjective(self.problem.with_rows(rows), cut(self.linear), cut(self.ridge))
+        ridge = self.ridge if np.ndim(self.ridge) == 0 or len(self.ridge) == 1 else self.ridge[rows]
+        return LocalObjective(self.problem.with_rows(rows), self.linear[rows], ridge)
 
     def of_agents(self, agents: NDArray) -> LocalObjective:
         """The same for the agents `agents` (R or 1, c) of each row."""
-        linear = self.linear
-        if not np.isscalar(linear):
-            linear = np.take_along_axis(linear, agents[..., None], axis=1)
+        linear = np.take_along_axis(self.linear, agents[..., None], axis=1)
         return replace(self, problem=self.problem.with_clients(agents), linear=linear)
 
 

@@ -37,7 +37,7 @@ class TAMUNA:
     Parameters
     ----------
     gamma : float or array, shape (R,)
-        Step size; it is the solver's, too, whose own is left out.
+        Step size; that of the local steps, too, unless the solver has its own.
     eta : float or array, shape (R,)
         Step of the control variates.
     solver : LocalSolver
@@ -67,7 +67,7 @@ class TAMUNA:
         L = ctx.streams.draw("local_steps", lambda rng: rng.geometric(p, 1))[:, 0]
         counts = np.broadcast_to(L, (len(state.x),))
         h = agents.take(state.h)
-        solver = with_step(self.solver, self.gamma)
+        solver = with_step(self.solver, self.gamma) if self.solver.step is None else self.solver
         start = np.repeat(state.x[:, None], h.shape[1], axis=1)
         drawn = agents.draw(solver, int(L.max()))
         w = solver.solve(LocalObjective(agents.problem, -h), start, drawn, counts)

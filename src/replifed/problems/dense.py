@@ -214,6 +214,9 @@ class DenseLinearModel:
             r *= self.sample_weights[..., None, None]
         if clip is not None:
             _clip(r, self._norms[..., None], self.sample_weights[..., None], clip)
+        if rows * C == S:
+            # A single column: a row vector times the matrix is quicker than the transposed matrix times it.
+            return np.matmul(r.reshape(S, N, 1, -1), self.X).reshape(models.shape)
         g = np.matmul(self.X.swapaxes(-1, -2), r.reshape(S, N, self.n_samples, -1))
         g = g.reshape(S, N, d, -1, C).transpose(0, 3, 1, 2, 4)
         # Not a view: what is computed with it next would run through memory in strides.

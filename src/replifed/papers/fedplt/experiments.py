@@ -4,8 +4,8 @@ Readings of "tuned" stand side by side, the same for all methods:
 
 theory : the parameters that the method's own paper prescribes;
 common : one choice for all data sets, searched on others than those reported;
-own : each data set's own choice, as the paper seems to have it. Where a run is random, it is chosen on other
-    random numbers than those reported.
+own : each data set's own choice, as the paper seems to have it, made with all agents active. Only where
+    that run is not random, or the best of several random runs would be chosen.
 """
 
 from __future__ import annotations
@@ -39,10 +39,6 @@ from replifed.simulate import simulate
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is running, done, in all)."""
-
-# Added to the names of repetitions where parameters are chosen, so that a choice cannot profit from the
-# random numbers that it is reported with.
-CHOOSING = 10_000
 
 
 def tune(
@@ -111,15 +107,13 @@ def _name(cell: Cell) -> str:
 
 
 class _Trial:
-    """Runs of one method on some data sets, for choosing or for reporting."""
+    """Runs of one method on some data sets."""
 
-    def __init__(
-        self, method: str, settings: dict, replicates: tuple[int, ...], rounds: int, choosing: bool = True
-    ) -> None:
+    def __init__(self, method: str, settings: dict, replicates: tuple[int, ...], rounds: int) -> None:
         self.method, self.rounds, self.seed = method, rounds, settings["seed"]
         self.problem = regression(settings, replicates)
         self.moduli = Moduli(*self.problem.common_moduli())
-        self.replicates = tuple(r + CHOOSING for r in replicates) if choosing else replicates
+        self.replicates = replicates
 
     def rates(self, cell: Cell, multiples: NDArray) -> NDArray:
         """Rates (S, G) of points given as multiples (S or 1, G, dimensions) of the reference."""
@@ -155,7 +149,7 @@ def _compare(method: str, settings: dict, tuned: dict | None, progress: Progress
     replicates = tuple(settings["replicates"])
     # FedAvg stays where it is after a few rounds.
     rounds = settings["baseline_rounds"] if method == "fedavg" else settings["rounds"]
-    reported = _Trial(method, settings, replicates, rounds, choosing=False)
+    reported = _Trial(method, settings, replicates, rounds)
     chooser = _Trial(method, settings, replicates, settings["tuning_rounds"])
     cells = list(_cells(method, settings))
     if method == "fedavg":
@@ -169,12 +163,13 @@ def _compare(method: str, settings: dict, tuned: dict | None, progress: Progress
         else:
             base = reference(method, reported.moduli, cell)
             multiples = np.array(tuned["cells"][_name(cell)]["best"])
+            own: dict[str, NDArray] | None = None
             if method == "fedplt":
                 # As the paper has it: rho is for a solver and a data set, whoever takes part.
                 if cell.solver not in own_rho:
                     own_rho[cell.solver] = best_rho(settings, replicates, cell.solver)
                 own = {"rho": own_rho[cell.solver]}
-            else:
+            elif method != "tamuna" and cell.cohort == cell.agents:
                 best = search.own(
                     lambda points, cell=cell: chooser.rates(cell, points),
                     multiples,
@@ -184,8 +179,9 @@ def _compare(method: str, settings: dict, tuned: dict | None, progress: Progress
             readings = {
                 "theory": theory(method, reported.moduli, cell),
                 "common": {n: base[n] * multiples[place] for place, n in enumerate(PARAMETERS[method])},
-                "own": own,
             }
+            if own is not None:
+                readings["own"] = own
         # The readings are points of one grid.
         stacked = {
             name: np.stack([values[name] for values in readings.values()], axis=1)

@@ -72,8 +72,6 @@ def theory(method: str, moduli: Moduli, cell: Cell) -> dict[str, NDArray]:
         return {"step": fedlin_step(high, cell.steps)}
     if method == "tamuna":
         gamma, eta = tamuna_parameters(low, high, cell.steps, cell.agents, cell.cohort)
-        if cell.solver == "accelerated":
-            gamma = 1.0 / high
         return {"gamma": gamma, "eta": eta * ones}
     if method == "led":
         alpha, beta = led_parameters(high, cell.steps)
@@ -108,6 +106,9 @@ def build(method: str, moduli: Moduli, cell: Cell, parameters: dict[str, NDArray
     if method == "fedlin":
         return FedLin(solver=make(steps=cell.steps, step=parameters["step"]))
     if method == "tamuna":
+        if cell.solver == "accelerated":
+            # gamma = 2 / (L + mu) is too long a step with momentum: it stays in the control variates only.
+            solver = make(steps=cell.steps, step=local_step(cell.solver, moduli))
         return TAMUNA(gamma=parameters["gamma"], eta=parameters["eta"], solver=solver)
     if method == "led":
         return LED(alpha=parameters["alpha"], beta=parameters["beta"], solver=solver)
