@@ -25,13 +25,14 @@ commands for people:
   run         run one method on one experiment
   data        fetch, parse and look at data sets
   claims      show the verdicts on the papers' claims
+  manifest verify   see whether anything has changed since it was made
 
 steps that the workflow calls (each writes the files it is told to, and nothing else):
   partition   split a data set between clients
   tune        choose a method's step size
   run         with --settings: run one method on one experiment
   artefact    make a figure or a table from runs
-  claims measure, claims collect
+  claims measure, claims collect, errata, manifest write
   report      write the report
 
 examples:
@@ -93,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_data(commands)
     _add_claims(commands)
     _add_errata(commands)
+    _add_manifest(commands)
     _add_partition(commands)
     _add_tune(commands)
     _add_artefact(commands)
@@ -261,6 +263,31 @@ def _add_errata(commands: Any) -> None:
     )
     parser.add_argument("paper")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+
+
+def _add_manifest(commands: Any) -> None:
+    manifest = commands.add_parser("manifest", description="Hashes of what was made; see `snakemake verify`.")
+    parts = manifest.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    write = _add(
+        parts,
+        "write",
+        _manifest_write,
+        "Step of the workflow: hash files, and all files in folders.",
+        "replifed manifest write results/claims.csv --folders data/raw --out results/manifest.csv",
+    )
+    write.add_argument("files", nargs="+", metavar="FILE")
+    write.add_argument(
+        "--folders", nargs="*", default=[], metavar="FOLDER", help="with all files below; may be absent"
+    )
+    write.add_argument("--out", type=Path, required=True, metavar="FILE")
+    verify = _add(
+        parts,
+        "verify",
+        _manifest_verify,
+        "Hash every file again; exits with status 1 if one has changed or is missing.",
+        "replifed manifest verify results/manifest.csv",
+    )
+    verify.add_argument("manifest", type=Path, metavar="FILE")
 
 
 def _add_partition(commands: Any) -> None:
@@ -612,6 +639,20 @@ def _errata(arguments: argparse.Namespace) -> None:
     from replifed.papers import jobs
 
     jobs.measure_errata(arguments.paper, arguments.out)
+
+
+def _manifest_write(arguments: argparse.Namespace) -> None:
+    from replifed import manifest
+
+    manifest.write(arguments.files, arguments.out, arguments.folders)
+
+
+def _manifest_verify(arguments: argparse.Namespace) -> int:
+    from replifed import manifest
+
+    checked, faults = manifest.verify(arguments.manifest)
+    print("\n".join([*faults, f"{checked} files of {arguments.manifest} checked, {len(faults)} faults"]))
+    return 1 if faults else 0
 
 
 def _partition(arguments: argparse.Namespace) -> None:

@@ -57,6 +57,20 @@ def test_a_killed_run_leaves_nothing_half_written_and_goes_on(killed):
     assert "Nothing to be done" in again.text
 
 
+def test_verify_finds_what_was_altered(killed):
+    words = ("verify", *TINY[1:])
+    sound = killed.snakemake(*words)
+    assert sound.status == 0, sound.text
+    assert ", 0 faults" in sound.text
+    figure = killed.folder / "figures/tiny/fedht/fig1.png"
+    before = figure.read_bytes()
+    figure.write_bytes(before + b" ")
+    altered = killed.snakemake(*words)
+    figure.write_bytes(before)
+    assert altered.status != 0
+    assert "figures/tiny/fedht/fig1.png: changed" in altered.text
+
+
 def test_a_folder_that_cannot_be_written_is_one_line(killed):
     # A file where a folder should be stops even root, whom permissions do not.
     (killed.folder / "blocked").write_text("")

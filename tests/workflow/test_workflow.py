@@ -33,7 +33,8 @@ def drawn(*names):
     return {f"fedht: draw {name}" for name in names}
 
 
-CLOSING = {"fedht: measure the claims", "collect the claims of all papers", "write the report"}
+ENDING = {"write the report", "hash what was made"}
+CLOSING = {"fedht: measure the claims", "collect the claims of all papers"} | ENDING
 
 
 # --- Shape ---
@@ -42,7 +43,7 @@ CLOSING = {"fedht: measure the claims", "collect the claims of all papers", "wri
 def test_the_public_targets(fresh):
     result = fresh.snakemake("--list-target-rules", "--quiet")
     found = {line for line in result.text.splitlines() if re.fullmatch(r"[a-z0-9_]+", line)}
-    assert found == {"all", "data", "claims", "report", "help", "fedht"}
+    assert found == {"all", "data", "claims", "report", "manifest", "verify", "help", "fedht"}
 
 
 def test_every_paper_is_a_target_and_part_of_all(whole):
@@ -110,7 +111,7 @@ def test_every_rule_that_computes_states_what_it_uses(file):
             continue
         for directive in ("log:", "conda:", "threads: 1", "resources:", "mem_mb=", "message:"):
             assert f"    {directive}" in body, f"{name} lacks {directive}"
-        assert "    benchmark:" in body or name == "help", f"{name} lacks benchmark:"
+        assert "    benchmark:" in body or name in ("help", "verify"), f"{name} lacks benchmark:"
         assert "python -m replifed" in body, name
 
 
@@ -284,7 +285,7 @@ EDITS = {
         | CLOSING,
     ),
     "figure and claims": (["papers/fedht/fig1.py", "papers/fedht/claims.py"], drawn("fig1") | CLOSING),
-    "report": (["papers/report.py"], {"write the report"}),
+    "report": (["papers/report.py"], ENDING),
     "command line and registry": (["cli.py", "algorithms/registry.py"], set()),
 }
 

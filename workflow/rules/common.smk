@@ -342,6 +342,21 @@ def all_artefact_files():
     return [file for paper in config["papers"] for file in artefact_files(paper)]
 
 
+def manifest_files():
+    """Return the files whose bytes are settled by code, configuration and data; measured seconds are not."""
+    files = [file for file in all_artefact_files() if "_seconds." not in file]
+    for paper in config["papers"]:
+        for key in settings.claim_keys(config[paper]):
+            files += files_of(paper, key)
+        files.append(in_results(f"{paper}/errata.csv"))
+    files += [parsed(name) for name in settings.used_datasets(config)]
+    return [*dict.fromkeys(files), in_results("claims.csv")]
+
+
+def raw_folders():
+    return [in_data(f"raw/{name}") for name in settings.used_datasets(config)]
+
+
 def configfile_flags():
     """Return the user's own configuration files as flags of the command line."""
     return " ".join(

@@ -1,0 +1,40 @@
+# What was made, and the data it was made from, by hash. Measured seconds differ from run to run: no part of it.
+rule manifest:
+    input:
+        files=manifest_files(),
+        report=in_results("report.html"),
+        source=sources_of("replifed.manifest"),
+    output:
+        in_results("manifest.csv"),
+    log:
+        in_logs("manifest"),
+    benchmark:
+        in_benchmarks("manifest")
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=200,
+    params:
+        folders=raw_folders(),
+    message:
+        "hash what was made"
+    shell:
+        "python -m replifed manifest write {input.files:q} --folders {params.folders:q} --out {output:q} > {log:q} 2>&1"
+
+
+# The manifest is no input here: Snakemake would write it anew if a file had changed, and find nothing.
+rule verify:
+    log:
+        in_logs("verify"),
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=200,
+    params:
+        manifest=in_results("manifest.csv"),
+    message:
+        "compare every file with the manifest"
+    shell:
+        "python -m replifed manifest verify {params.manifest:q} 2>&1 | tee {log:q}; rm {log:q}"
