@@ -229,6 +229,16 @@ def _add_claims(commands: Any) -> None:
         part.add_argument("--golden", type=Path, required=True, metavar="FILE", help="the reference")
         part.add_argument("--file", type=Path, required=True, metavar="FILE", help="the measured claims")
 
+    log = _add(
+        parts,
+        "log",
+        _claims_log,
+        "Enter new and changed tolerances in their log, printing old and new.",
+        "replifed claims log tests/golden/tolerances.csv --reason 'the interval of 30 seeds is known now'",
+    )
+    log.add_argument("log", type=Path, metavar="FILE")
+    log.add_argument("--reason", default="", metavar="TEXT", help="why a number was changed")
+
     measure = _add(
         parts,
         "measure",
@@ -627,6 +637,15 @@ def _claims_accept(arguments: argparse.Namespace) -> None:
 
     moved = golden.accept(arguments.file, arguments.golden)
     print("\n".join([*moved, f"{len(moved)} references moved in {arguments.golden}"]))
+
+
+def _claims_log(arguments: argparse.Namespace) -> None:
+    from replifed.papers import tolerances
+
+    changed = tolerances.record(tolerances.all_claims(), arguments.log, arguments.reason)
+    for name, (before, now) in changed.items():
+        print(f"{name}: {before or 'new'} -> {now or 'gone'}")
+    print(f"{len(changed)} entries changed in {arguments.log}")
 
 
 def _claims_collect(arguments: argparse.Namespace) -> None:

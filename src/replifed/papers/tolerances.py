@@ -1,0 +1,103 @@
+"""The log of published numbers and tolerances: what a claim is held against is never edited in silence.
+
+The log is a CSV that only grows. A claim's last line must say what the claim says now; a changed number
+needs a new line, with the reason.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+
+import replifed.papers
+from replifed.atomic import write_text
+from replifed.errors import ConfigError, DataError
+from replifed.papers.verdicts import Claim
+
+COLUMNS = ("id", "published", "tolerance", "reason")
+
+
+def all_claims() -> list[Claim]:
+    """Claims of every paper that hold something against a number, in order of the papers' names."""
+    folder = Path(replifed.papers.__path__[0])
+    papers = sorted(file.parent.name for file in folder.glob("*/claims.py"))
+    claims = [claim for paper in papers for claim in import_module(f"replifed.papers.{paper}.claims").CLAIMS]
+    return [claim for claim in claims if (claim.published, claim.tolerance) != (None, None)]
+
+
+def differences(claims: Iterable[Claim], log: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
+    """Claims whose numbers are not what the log's last line on them says.
+
+    Returns
+    -------
+    dict
+        (logged, current) by id, each as "published +- tolerance"; "" where there is no line, or no claim.
+    """
+    logged = {row["id"]: _said(row["published"], row["tolerance"]) for row in _read(log)}
+    current = {claim.id: _said(_text(claim.published), _text(claim.tolerance)) for claim in claims}
+    names = sorted(logged.keys() | current.keys())
+    return {
+        name: (logged.get(name, ""), current.get(name, ""))
+        for name in names
+        if logged.get(name) != current.get(name)
+    }
+
+
+def record(claims: Iterable[Claim], log: str | os.PathLike[str], reason: str) -> dict[str, tuple[str, str]]:
+    """Add a line for every claim that is new or has changed; claims that are gone leave the log.
+
+    Parameters
+    ----------
+    reason : str
+        Why a number was changed. A claim's first line has the reason of its tolerance instead.
+
+    Returns
+    -------
+    dict
+        What differed, as from `differences`.
+    """
+    claims = list(claims)
+    changed = differences(claims, log)
+    if any(before and now for before, now in changed.values()) and not reason.strip():
+        raise ConfigError("a changed tolerance or published number needs --reason TEXT")
+    by_id = {claim.id: claim for claim in claims}
+    rows = [row for row in _read(log) if row["id"] in by_id]
+    for name, (before, now) in changed.items():
+        if now:
+            claim = by_id[name]
+            rows.append(
+                {
+                    "id": name,
+                    "published": _text(claim.published),
+                    "tolerance": _text(claim.tolerance),
+                    "reason": reason if before else claim.tolerance_reason or "as first set",
+                }
+            )
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(sorted(rows, key=lambda row: row["id"]))
+    write_text(log, text.getvalue())
+    return changed
+
+
+def _read(log: str | os.PathLike[str]) -> list[dict[str, str]]:
+    if not Path(log).is_file():
+        return []
+    with Path(log).open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        if tuple(reader.fieldnames or ()) != COLUMNS:
+            raise DataError(f"{os.fspath(log)} is no log of tolerances: its columns are {reader.fieldnames}")
+        return list(reader)
+
+
+def _text(number: float | None) -> str:
+    return "" if number is None else f"{number:.12g}"
+
+
+def _said(published: str, tolerance: str) -> str:
+    return f"{published or 'no number'} +- {tolerance or 'no tolerance'}"
