@@ -116,7 +116,8 @@ class FedGradMP:
             u = approx.prune(b, tau)  # P_Lambda b, Lambda = approx_tau(b, eta_2)
             if self.radius is not None:
                 u = onto_ball(u, self.radius, approx)
-            merged = merged + problem.restricted_work(np.count_nonzero(gamma, axis=-1)).sum(axis=-1)
+            if self.solver in ("exact", "newton"):
+                merged = merged + problem.restricted_work(np.count_nonzero(gamma, axis=-1)).sum(axis=-1)
         x = approx.prune(local.mean(u), tau)  # over the cohort, not over all N clients
         if self.radius is not None:
             x = onto_ball(x, self.radius, approx)

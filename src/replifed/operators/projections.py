@@ -40,7 +40,7 @@ class Thresholding:
         return hard_threshold(coefficients, k)
 
     def norm(self, coefficients: NDArray) -> NDArray:
-        return np.linalg.norm(coefficients, axis=-1, keepdims=True)
+        return np.sqrt(np.einsum("...i,...i->...", coefficients, coefficients))[..., None]
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,15 @@ class MatchingPursuit(_General):
     """Orthogonal matching pursuit: atoms one by one, refitted after each."""
 
     def support(self, correlations: NDArray, k: int | NDArray) -> NDArray:
-        return self._pursue(correlations, k) != 0
+        return self.pursue(correlations, k) != 0
 
     def prune(self, coefficients: NDArray, k: int | NDArray) -> NDArray:
-        return self._pursue(coefficients @ self.gram, k)
+        return self.pursue(coefficients @ self.gram, k)
 
-    def _pursue(self, correlations: NDArray, k: int | NDArray) -> NDArray:
+    def pursue(self, correlations: NDArray, k: int | NDArray) -> NDArray:
+        """Coefficients of P_L w, L = approx_k(w), for w with these correlations (..., d)."""
         if np.ndim(k):
-            return np.stack([self._pursue(row, int(n)) for row, n in zip(correlations, k, strict=True)])
+            return np.stack([self.pursue(row, int(n)) for row, n in zip(correlations, k, strict=True)])
         d = correlations.shape[-1]
         lengths = self.lengths
         unit = self.gram / np.outer(lengths, lengths)
@@ -106,4 +107,6 @@ class LargestCorrelations(_General):
 def onto_ball(coefficients: NDArray, radius: float, projection: Projection) -> NDArray:
     """Pi_R: scale what is longer than `radius` back to it; coefficients (..., d)."""
     length = projection.norm(coefficients)
+    if (length <= radius).all():
+        return coefficients
     return coefficients * np.minimum(1.0, radius / np.maximum(length, np.finfo(coefficients.dtype).tiny))

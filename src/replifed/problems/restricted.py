@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Corrections after the normal equations; each gains the digits that squaring the condition number lost.
-_CORRECTIONS = 2
-# A last correction larger than this, relative to the solution, has not converged.
-_UNSETTLED = 1e-7
+# Corrections after the normal equations; each gains the digits that squaring the condition number left.
+_CORRECTIONS = 4
+# Corrections end once they are so small, relative to the solution; a last one above has not converged.
+_SETTLED = 1e-13
 # The gathered columns of so many clients as fit stay in the cache.
 _BLOCK_BYTES = 1 << 20
 _ROUNDING = 1e-12
@@ -117,8 +117,9 @@ def _to_minimiser(A: NDArray, residual: NDArray, w: NDArray, l2: float, real: ND
                 else:
                     change = np.matmul(A, np.matmul(inverse, left[..., None]))[..., 0]
                 step = step + change
-            scale = np.linalg.norm(w + step, axis=1)
-            settled = np.linalg.norm(change, axis=1) <= _UNSETTLED * scale
+                settled = np.linalg.norm(change, axis=1) <= _SETTLED * np.linalg.norm(w + step, axis=1)
+                if settled.all():
+                    break
         unsettled = np.flatnonzero(~settled)
     for i in unsettled:
         matrix, right = A[i].T, residual[i]

@@ -1,0 +1,1 @@
+"""Federated gradient matching pursuit (Jeong, Needell, Qin 2023)."""

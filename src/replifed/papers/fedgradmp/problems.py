@@ -1,0 +1,178 @@
+"""The paper's problems: regression, a video frame, digits by writer; and one that meets its theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.operators import dictionaries
+from replifed.operators.ksvd import ksvd
+from replifed.operators.projections import MatchingPursuit
+from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import LeastSquares, loss_named
+from replifed.randomness import generator
+
+
+class Planted(NamedTuple):
+    """A regression problem and its solution.
+
+    Attributes
+    ----------
+    problem : DenseLinearModel
+    solution : array, shape (D,)
+        x#.
+    """
+
+    problem: DenseLinearModel
+    solution: NDArray
+
+
+def heterogeneous(
+    rng: np.random.Generator, clients: int, m: int, n: int, alpha: float, decay: float
+) -> Callable[[int], NDArray]:
+    """Return a function of the client's number that draws its matrix, in the order of the clients.
+
+    Client i = 1, ..., N has entries N(mu_i, 1/i^c), with one mean mu_i ~ N(0, alpha) for all of them
+    (Section V-A; the second argument is a variance).
+    """
+    means = np.sqrt(alpha) * rng.standard_normal(clients)
+
+    def draw(i: int) -> NDArray:
+        A = rng.standard_normal((m, n))
+        A *= (i + 1) ** (-decay / 2)
+        A += means[i]
+        return A
+
+    return draw
+
+
+def regression(settings: dict, alpha: float, noise: float, replicate: int) -> Planted:
+    """Noisy measurements of one sparse model, with matrices whose law differs from client to client.
+
+    Non-zeros of x# are at random places, uniform on the unit sphere. All values of alpha and of the noise
+    share their random numbers.
+    """
+    N, m, n, tau = (settings[key] for key in ("clients", "samples", "features", "planted"))
+    rng = generator(settings["seed"], replicate, None, "data/regression")
+    x = np.zeros(n)
+    values = rng.standard_normal(tau)
+    x[rng.choice(n, tau, replace=False)] = values / np.linalg.norm(values)
+    errors = rng.standard_normal((N, m))
+    draw = heterogeneous(rng, N, m, n, alpha, settings["decay"])
+    X = np.empty((1, N, m, n))
+    for i in range(N):
+        X[0, i] = draw(i)
+    y = X @ x + np.sqrt(noise) * errors
+    return Planted(DenseLinearModel(X, y, LeastSquares()), x)
+
+
+def isometry(settings: dict, condition: float, noise: float, replicate: int) -> Planted:
+    """A regression whose clients' losses have Hessians between 1 and `condition`, so that Theorem 5 applies.
+
+    The Hessians are diagonal, and each client has one sample a coordinate.
+    """
+    N, n, tau = settings["clients"], settings["features"], settings["planted"]
+    rng = generator(settings["seed"], replicate, None, "data/isometry")
+    x = np.zeros(n)
+    values = rng.standard_normal(tau)
+    x[rng.choice(n, tau, replace=False)] = values / np.linalg.norm(values)
+    shares = rng.random((N, n))
+    # Both ends are attained on every client.
+    shares[:, 0], shares[:, 1] = 0.0, 1.0
+    curvature = 1.0 + (condition - 1.0) * shares
+    X = np.zeros((1, N, n, n))
+    X[0, :, np.arange(n), np.arange(n)] = np.sqrt(n * curvature).T
+    y = X @ x + np.sqrt(noise) * rng.standard_normal((1, N, n))
+    return Planted(DenseLinearModel(X, y, LeastSquares()), x)
+
+
+class Frame(NamedTuple):
+    """A frame to be recovered from its clients' measurements.
+
+    Attributes
+    ----------
+    problem : DenseLinearModel
+        In the coefficients of the dictionary: features A_i Psi.
+    projection : MatchingPursuit
+    atoms : array, shape (pixels, d)
+        Psi.
+    image : array, shape (pixels,), in [0, 1]
+    best : array, shape (d,)
+        Coefficients of the best approximation by tau atoms that matching pursuit finds.
+    """
+
+    problem: DenseLinearModel
+    projection: MatchingPursuit
+    atoms: NDArray
+    image: NDArray
+    best: NDArray
+
+
+def frame(settings: dict, frames: NDArray, replicate: int) -> Frame:
+    """Figure 2: learn a dictionary from the frames before the target, measure the target at each client.
+
+    Parameters
+    ----------
+    settings : dict
+    frames : array of bytes, shape (frames, pixels)
+    replicate : int
+        Names the measurements; the dictionary is the same for all.
+    """
+    target = min(settings["target"], len(frames)) - 1
+    training = frames[: min(settings["training"], target)].T / 255.0
+    image = frames[target] / 255.0
+    d = min(settings["atoms"], training.shape[1])
+    learned = ksvd(
+        training,
+        d,
+        min(settings["atom_sparsity"], d),
+        settings["iterations"],
+        generator(settings["seed"], 0, None, "data/ksvd"),
+    )
+    # Lengths and inner products of combinations of atoms are those in R^d: nothing else needs the pixels.
+    _, small = dictionaries.small_space(learned.atoms)
+    projection = MatchingPursuit(small.T @ small)
+    N, m = settings["clients"], settings["samples"]
+    rng = generator(settings["seed"], replicate, None, "data/video")
+    draw = heterogeneous(rng, N, m, len(image), settings["alpha"], settings["decay"])
+    X, y = np.empty((1, N, m, d)), np.empty((1, N, m))
+    for i in range(N):
+        A = draw(i)
+        X[0, i], y[0, i] = A @ learned.atoms, A @ image
+    tau = min(settings["sparsity"], d)
+    best = projection.pursue((image @ learned.atoms)[None], tau)[0]
+    return Frame(DenseLinearModel(X, y, LeastSquares()), projection, learned.atoms, image, best)
+
+
+class Digits(NamedTuple):
+    """Softmax regression on digits by writer.
+
+    Attributes
+    ----------
+    problem : DenseLinearModel
+        The training writers, one client each.
+    test : (features, labels)
+        Digits of the other writers.
+    """
+
+    problem: DenseLinearModel
+    test: tuple[NDArray, NDArray]
+
+
+def digits(settings: dict, table: Any) -> Digits:
+    """Deal the table, writer by writer, to clients; the writers left over are the test set.
+
+    With Gaussian atoms Psi (784 x d) models are Psi a, that is features are Psi' b.
+    """
+    N, m = settings["clients"], settings["samples"]
+    X = (table.X / np.float32(255)).astype(settings["dtype"])
+    if settings["dictionary"] == "gaussian":
+        rng = generator(settings["seed"], 0, None, "data/atoms")
+        X = X @ dictionaries.gaussian(rng, X.shape[1], settings["atoms"]).astype(X.dtype)
+    y = table.y
+    train = X[: N * m].reshape(1, N, m, -1), y[: N * m].reshape(1, N, m)
+    problem = DenseLinearModel(*train, loss_named("softmax", int(y.max()) + 1))
+    return Digits(problem, (X[N * m :], y[N * m :]))
