@@ -12,7 +12,9 @@ from replifed.papers.intervals import mean_interval
 BITS = ("bits_up", "bits_down")
 
 
-def summarise(history: pd.DataFrame, by: Sequence[str], value: str = "objective") -> pd.DataFrame:
+def summarise(
+    history: pd.DataFrame, by: Sequence[str], value: str = "objective", deviation: bool = False
+) -> pd.DataFrame:
     """Average each curve over its repetitions, round by round.
 
     Repetitions that diverge at some time stay out of the average altogether, or it would blow up with
@@ -27,6 +29,8 @@ def summarise(history: pd.DataFrame, by: Sequence[str], value: str = "objective"
         Columns that tell the curves apart.
     value : str
         The column to average.
+    deviation : bool
+        Make low and high one standard deviation off the mean instead of its interval.
 
     Returns
     -------
@@ -51,6 +55,9 @@ def summarise(history: pd.DataFrame, by: Sequence[str], value: str = "objective"
             used = survived if survived.any() else alive
             mean, low, high = mean_interval(numbers[value][t, used])
             one = used.sum() == 1
+            if deviation and not one:
+                spread = float(np.std(numbers[value][t, used], ddof=1))
+                low, high = mean - spread, mean + spread
             curves.append(
                 {
                     **dict(zip(by, key, strict=True)),

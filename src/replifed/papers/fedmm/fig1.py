@@ -1,0 +1,27 @@
+"""Figure 1: FedMM against aggregation of parameters, each at its own tuned step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from replifed.papers.fedmm.panels import collect, draw_metrics
+from replifed.papers.fedmm.titles import METHODS
+
+TITLE = "FedMM Figure 1: space of aggregation, each method at its own step"
+
+
+def table(inputs: Any, settings: dict) -> pd.DataFrame:
+    """The three metrics of both methods on the three data sets."""
+    return collect(
+        inputs,
+        settings,
+        lambda experiment, method, history: history["beta"] == inputs.tuned(experiment, method)["beta"],
+    )
+
+
+def draw(frame: pd.DataFrame) -> Figure:
+    """Draw what `table` returns."""
+    return draw_metrics(frame, "method", METHODS, title=TITLE)

@@ -1,0 +1,40 @@
+"""What the paper's figures call experiments, methods, metrics and settings."""
+
+from __future__ import annotations
+
+from replifed.plotting.style import BLUE, GREY, SEQUENCE, VERMILLION, Line
+
+EXPERIMENTS = {
+    "synthetic_homogeneous": "Synthetic, homogeneous",
+    "synthetic_heterogeneous": "Synthetic, heterogeneous",
+    "movielens": "MovieLens 1M",
+    "variates_homogeneous": "Synthetic, homogeneous",
+    "variates_heterogeneous": "Synthetic, heterogeneous",
+    "variates_movielens": "MovieLens 1M",
+    "batch": "p = 30, λ = 0.5, η = 0.05",
+    "batch_digest": "p = 20, λ = 0.1, η = 0.01",
+    "bits": "Synthetic, heterogeneous",
+    "em_poisson": "Poisson with random effect",
+    "em_poisson_known_mean": "The same, E[Z] known",
+    "em_mixture": "Gaussian mixture",
+}
+
+METHODS = {
+    "fedmm": Line("FedMM", BLUE, "-", "o"),
+    "parameter_aggregation": Line("parameter aggregation (naive)", VERMILLION, (0, (5, 1.5)), "s"),
+    "sa_ssmm": Line("centralised EM", GREY, "-", "", 3.0),
+}
+
+METRICS = {
+    "objective": "objective (28)",
+    "parameter_update": "parameter update $E^p$",
+    "surrogate_update": "surrogate update $E^s$",
+}
+
+
+def lines(labels: dict) -> dict:
+    """A line for each key of `labels`, in the order of a sequence."""
+    return {
+        key: SEQUENCE[place % len(SEQUENCE)]._replace(label=label)
+        for place, (key, label) in enumerate(labels.items())
+    }
