@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, check_settings
+from replifed.algorithms.guarantees import Guarantee
 from replifed.problems.base import LocalSteps, Smooth
 
 
@@ -42,6 +43,7 @@ class Composite:
 
     needs: ClassVar = (Smooth, LocalSteps)
     partial_participation: ClassVar = True
+    guarantee: ClassVar = Guarantee(linear_to_bias=False, unbounded_dissimilarity=False)
 
     def __post_init__(self) -> None:
         check_settings(

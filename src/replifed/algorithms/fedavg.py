@@ -19,6 +19,7 @@ from replifed.algorithms.base import (
     per_row,
     sample_count,
 )
+from replifed.algorithms.guarantees import Guarantee
 from replifed.network.ledger import Cost, dense_bits
 from replifed.problems.base import LocalSteps, Smooth
 from replifed.randomness import Streams
@@ -44,6 +45,7 @@ class FedAvg:
 
     needs: ClassVar = (Smooth, LocalSteps)
     partial_participation: ClassVar = True
+    guarantee: ClassVar = Guarantee(linear_to_bias=False, unbounded_dissimilarity=False)
 
     def __post_init__(self) -> None:
         check_settings(self, {"step": POSITIVE, "local_steps": COUNT, "batch": COUNT})

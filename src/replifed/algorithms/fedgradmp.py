@@ -19,6 +19,7 @@ from replifed.algorithms.base import (
     per_row,
     sample_count,
 )
+from replifed.algorithms.guarantees import Guarantee
 from replifed.errors import ConfigError
 from replifed.network.ledger import Cost, sparse_bits
 from replifed.operators.projections import Projection, Thresholding, onto_ball
@@ -74,6 +75,7 @@ class FedGradMP:
 
     needs: ClassVar = (Smooth, LocalSteps, RestrictedMinimiser)
     partial_participation: ClassVar = True
+    guarantee: ClassVar = Guarantee(linear_to_bias=True, unbounded_dissimilarity=True)
 
     def __post_init__(self) -> None:
         check_settings(

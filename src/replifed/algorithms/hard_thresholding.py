@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, ServerModel, check_settings
+from replifed.algorithms.guarantees import Guarantee
 from replifed.problems.base import LocalSteps, Smooth
 from replifed.randomness import Streams
 
@@ -40,6 +41,9 @@ class HardThresholding:
 
     needs: ClassVar = (Smooth, LocalSteps)
     partial_participation: ClassVar = True
+    guarantee: ClassVar = Guarantee(
+        linear_to_bias=True, unbounded_dissimilarity=False, growing_batches=True
+    )
 
     def __post_init__(self) -> None:
         check_settings(

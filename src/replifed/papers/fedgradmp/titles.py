@@ -1,0 +1,51 @@
+"""What the paper's figures call methods and their variants, and how these look."""
+
+from __future__ import annotations
+
+from replifed.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Line
+
+METHODS = {
+    "fedgradmp": "FedGradMP",
+    "fediterht": "FedIterHT",
+    "fedmid": "FedMid",
+    "feddualavg": "FedDualAvg",
+    "fedavg": "FedAvg",
+}
+EXPERIMENTS = {
+    "mild": "Figure 3's data (α = 0.2)",
+    "strong": "Figure 4's data (α = 0.5)",
+    "dense": "Figure 5's data (α = 0.5, τ = 400)",
+    "cohorts": "n = 1000",
+    "cohorts_small": "n = 50",
+    "video": "xylophone",
+    "video_drawn": "drawn clip",
+}
+
+# Curves of the comparisons: method and variant.
+LINES = {
+    "fedgradmp/exact": Line("FedGradMP", BLUE, "-", "o"),
+    "fedgradmp/gd": Line("FedGradMP, gradient descent inside", SKY, (0, (5, 1.5)), "P"),
+    "fediterht/": Line("FedIterHT", VERMILLION, (0, (5, 1.5)), "s"),
+    "fedmid/0.03125": Line("FedMid, λ = 0.5⁵", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
+    "fedmid/5e-06": Line("FedMid, λ = 5e-6", GREEN, (0, (1, 1)), "v"),
+    "feddualavg/0.03125": Line("FedDualAvg, λ = 0.5⁵", PURPLE, (0, (4, 1.5, 1, 1.5)), "D"),
+    "feddualavg/5e-06": Line("FedDualAvg, λ = 5e-6", PURPLE, (0, (1, 1)), "d"),
+    "fedavg/": Line("FedAvg", GREY, (0, (1, 1.2)), "x"),
+}
+# On digits the sparse methods' variants are tau, one row of panels each.
+DIGIT_LINES = {
+    "fedgradmp": Line("FedGradMP", BLUE, "-", "o"),
+    "fediterht": Line("FedIterHT", VERMILLION, (0, (5, 1.5)), "s"),
+    "fedmid": Line("FedMid", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
+    "feddualavg": Line("FedDualAvg", PURPLE, (0, (3, 1)), "D"),
+    "fedavg": Line("FedAvg", GREY, (0, (1, 1.2)), "x"),
+}
+DICTIONARIES = {
+    "digits": Line("standard basis", BLACK, (0, (5, 1.5)), "s"),
+    "digits_gaussian": Line("200 random Gaussian atoms", ORANGE, "-", "o"),
+}
+READINGS = {
+    "printed": "loss as printed, τ = 200",
+    "summed": "gradients summed over the batch, τ = 10",
+    "split": "gradients times 20, τ = 10",
+}
