@@ -16,7 +16,20 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("id_", ["w8a", "a9a", "phishing", "mushrooms", "news20", "mnist", "rcv1_multiclass", "movielens_1m"])
+@pytest.mark.parametrize(
+    "id_",
+    [
+        "w8a",
+        "a9a",
+        "phishing",
+        "mushrooms",
+        "news20",
+        "mnist",
+        "rcv1_multiclass",
+        "movielens_1m",
+        "mix3to10_8",
+    ],
+)
 def test_mirror(tmp_path, monkeypatch, id_):
     monkeypatch.setenv("REPLIFED_OFFLINE", "1")
     dataset = CATALOGUE[id_]
@@ -27,5 +40,5 @@ def test_mirror(tmp_path, monkeypatch, id_):
     form = dataset.form(record["form"])
     counts, sha256 = dataset.expected(form)
     assert meta["content_sha256"] == sha256
-    assert meta["counts"]["nonzeros"] == counts.nonzeros
+    assert counts.nonzeros in (meta["counts"]["nonzeros"], None)
     assert load(tmp_path / "table.npz").X.shape == (counts.rows, counts.features)

@@ -31,6 +31,7 @@ SMALL = {
         "clusters": 3,
     },
     "digits": {"class_sizes": (20, 30, 25)},
+    "potentials": {"rows": 2, "features": 6976, "dim": 2},
     "ratings": {"rows": 300, "features": 200, "nonzeros": 5000, "clusters": 4},
     "clip": {"frames": 9, "height": 24, "width": 32},
 }

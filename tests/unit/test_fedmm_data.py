@@ -9,7 +9,6 @@ import os
 import pickle
 import zipfile
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -173,7 +172,7 @@ def test_other_files_are_no_checkpoints(tmp_path):
         read_state(path, "x")
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("archive/data.pkl", b"\x80\x02}")
-    with pytest.raises(DataError, match="no end|refused"):
+    with pytest.raises(DataError, match=r"no end|refused"):
         read_state(path, "x")
 
 

@@ -133,7 +133,7 @@ def test_a_round_is_algorithm_2_line_by_line(method, cohort):
 @pytest.mark.parametrize("cohort", [FixedSize(2), Independent(0.35)])
 @pytest.mark.parametrize("bits", [None, 3])
 def test_the_mean_step_is_the_mean_field(cohort, bits):
-    """E[H | past] = h(S): over cohorts, minibatches and rounding; and partial participation is compression."""
+    """E[H | past] = h(S), over cohorts, minibatches and rounding; partial participation is compression."""
     rows, p = 4000, 2 / N if isinstance(cohort, FixedSize) else 0.35
     small = dictionary(rows=1)
     problem = FederatedSurrogate(FAMILY, small.Z, small.theta0)
@@ -156,7 +156,7 @@ def test_the_mean_step_is_the_mean_field(cohort, bits):
     assert error.max() < 5
     assert np.abs(h).max() > 0.05  # the start is no fixed point: there is something to be unbiased about
     if isinstance(cohort, Independent):
-        # Lemma 1: omega_p = omega + (1 - p)(1 + omega) / p bounds the relative variance of one client's message.
+        # Lemma 1: omega_p = omega + (1 - p)(1 + omega) / p bounds a message's relative variance.
         w = omega(FAMILY.statistics, bits) if bits else 0.0
         delta = np.random.default_rng(0).normal(size=FAMILY.statistics)
         rng = np.random.default_rng(1)

@@ -25,7 +25,7 @@ RNG = np.random.default_rng(5)
 
 @dataclass(frozen=True)
 class Huber:
-    """A user's own family: l = min_h (z - theta - h)^2 / 2 + |h|, which is Huber's loss, and g = theta^2 / 20."""
+    """A user's own family: l = min_h (z - theta - h)^2 / 2 + |h|, Huber's loss, with g = theta^2 / 20."""
 
     parameters = 1
     statistics = 1

@@ -126,7 +126,7 @@ class _ControlVariates:
     ) -> tuple[NDArray, NDArray, NDArray, NDArray, _Cohort]:
         """Lines 3 to 13 of Algorithm 2: answers of the active clients -> (x + gamma H, V, V_i, gamma)."""
         x, V, V_i = state.x, state.V, state.V_i
-        R, N, D = V_i.shape
+        R, N, _ = V_i.shape
         cohort = self._cohort(ctx, N)
         (batch,) = minibatches(ctx._replace(chosen=cohort.chosen), problem, 1, self.batch)
         clients = np.arange(N)[None] if cohort.chosen is None else cohort.chosen

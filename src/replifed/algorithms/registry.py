@@ -15,6 +15,8 @@ METHODS: dict[str, str] = {
     "fediterht": "replifed.algorithms.fediterht:FedIterHT",
     "fedlin": "replifed.algorithms.fedlin:FedLin",
     "fedmid": "replifed.algorithms.fedmid:FedMid",
+    "fedadam": "replifed.algorithms.fedadam:FedAdam",
+    "fedmm_ot": "replifed.algorithms.fedmm_ot:FedMMOT",
     "fedmm": "replifed.algorithms.fedmm:FedMM",
     "fednl": "replifed.algorithms.fednl:FedNL",
     "fedpd": "replifed.algorithms.fedpd:FedPD",

@@ -222,6 +222,52 @@ _RCV1_CITATION = (
     "for text categorization research, JMLR 5:361-397, 2004"
 )
 
+# Parameters of each network and content hash, by dimension.
+_POTENTIALS = {
+    2: (6_976, "47fac1e445f22041e6a49a736c77ff097a84b827d8d02d1f53db9f2d6134d1bf"),
+    4: (7_616, "890715c2ad7d29c160b457b6eaa5bd75a5a74a32efc18cfb4a0247bf3f1914bc"),
+    8: (8_896, "473676b6c350d113fe8c77967b59f92c711b162fe28d1f8670d75d3c797e1408"),
+    16: (11_456, "a0da456324307c55a347cc82574cea4a3fe72ba3f501c0d076c7638321ed2c7a"),
+    32: (16_576, "686e4f60b5cd4fa5265f21767c3b99b409261257638cd7927192511cb0947dac"),
+    64: (65_920, "d90b53eb471263830c441e9a72918040d256eb3411abbdbbbea32ea0181ecc53"),
+    128: (262_912, "640560e87f25e27acfa390cffcbeda1194da7f7bee858cce87684787729e69a0"),
+}
+
+
+def _potentials(dim: int) -> Dataset:
+    """The pair of networks whose gradients push the Wasserstein-2 benchmark's mixture forward."""
+    parameters, sha256 = _POTENTIALS[dim]
+    source = "https://raw.githubusercontent.com/iamalexkorotin/Wasserstein2Benchmark/"
+    source += "f0158e7a4f59ff38313aeee084c9d2ed397e6a43/benchmarks"
+    names = (f"{dim}_v1.pt", f"{dim}_v2.pt")
+    return Dataset(
+        id=f"mix3to10_{dim}",
+        title=f"Wasserstein-2 benchmark, Mix3toMix10, dimension {dim} (rows are networks, flat)",
+        task="unlabelled",
+        citation=(
+            "A. Korotin, L. Li, A. Genevay, J. Solomon, A. Filippov, E. Burnaev, Do neural optimal transport "
+            "solvers work? A continuous Wasserstein-2 benchmark, NeurIPS 2021"
+        ),
+        licence="MIT",
+        homepage="https://github.com/iamalexkorotin/Wasserstein2Benchmark",
+        counts=Counts(rows=2, features=parameters),
+        content_sha256=sha256,
+        forms=(
+            Form(
+                name="checkpoints",
+                kind="original",
+                stamp="",
+                files=tuple(
+                    RawFile(name, f"w2bench/Mix3toMix10/{name}", (f"{source}/Mix3toMix10/{name}",))
+                    for name in names
+                ),
+                parser="potentials",
+            ),
+        ),
+        surrogate=Surrogate("potentials", {"rows": 2, "features": parameters, "dim": dim}),
+    )
+
+
 _DATASETS = (
     Dataset(
         id="e2006_train",
@@ -487,9 +533,7 @@ _DATASETS = (
                 name="no_timestamps",
                 kind="original",
                 stamp="",
-                files=(
-                    RawFile("ratings_notimestamp.dat.xz", "movielens/ml-1m/ratings_notimestamp.dat.xz"),
-                ),
+                files=(RawFile("ratings_notimestamp.dat.xz", "movielens/ml-1m/ratings_notimestamp.dat.xz"),),
                 parser="ratings",
             ),
         ),
@@ -523,9 +567,7 @@ _DATASETS = (
                     RawFile(
                         "fed_emnist_digitsonly.tar.bz2",
                         "femnist/fed_emnist_digitsonly.tar.bz2",
-                        (
-                            "https://storage.googleapis.com/tff-datasets-public/fed_emnist_digitsonly.tar.bz2",
-                        ),
+                        ("https://storage.googleapis.com/tff-datasets-public/fed_emnist_digitsonly.tar.bz2",),
                     ),
                 ),
                 parser="writers_hdf5",
@@ -534,9 +576,7 @@ _DATASETS = (
                 name="tff_unpacked",
                 kind="original",
                 stamp="",
-                files=(
-                    RawFile("fed_emnist_digitsonly_train.h5", "femnist/fed_emnist_digitsonly_train.h5"),
-                ),
+                files=(RawFile("fed_emnist_digitsonly_train.h5", "femnist/fed_emnist_digitsonly_train.h5"),),
                 parser="writers_hdf5",
             ),
             Form(
@@ -631,6 +671,8 @@ _DATASETS = (
         surrogate=Surrogate("digits", {"class_sizes": (6000,) * 10}),
     ),
 )
+
+_DATASETS += tuple(_potentials(dim) for dim in _POTENTIALS)
 
 CATALOGUE: Mapping[str, Dataset] = MappingProxyType({dataset.id: dataset for dataset in _DATASETS})
 

@@ -65,6 +65,31 @@ def read_state(path: Path, shown: str) -> dict[str, NDArray]:
     return state
 
 
+def read_potentials(paths: list[Path], shown: list[str]) -> NDArray:
+    """Parameters of networks with three hidden layers and quadratic skip connections, flat, one row each.
+
+    The order is that of `replifed.problems.icnn`: quadratic, linear and constant part of each layer's skip
+    connection, then the two layers between them and the last one.
+    """
+    names = [
+        f"quadratic_layers.{layer}.{part}"
+        for layer in range(3)
+        for part in ("quadratic_decomposed", "weight", "bias")
+    ]
+    names += ["convex_layers.0.weight", "convex_layers.1.weight", "final_layer.weight"]
+    rows = []
+    for path, name in zip(paths, shown, strict=True):
+        state = read_state(path, name)
+        if set(state) != set(names):
+            raise DataError(f"{name}: holds {', '.join(sorted(state))} instead of {', '.join(names)}")
+        if any(state[f"quadratic_layers.{layer}.quadratic_decomposed"].shape[1] != 1 for layer in range(3)):
+            raise DataError(f"{name}: its quadratic layers are not of rank 1")
+        rows.append(np.concatenate([state[part].ravel() for part in names]))
+    if len({len(row) for row in rows}) != 1:
+        raise DataError(f"{', '.join(shown)}: networks of different sizes")
+    return np.stack(rows).astype(np.float32)
+
+
 def _interpret(program: bytes, storage: Any) -> dict[str, NDArray]:
     stack: list[Any] = []
     memo: dict[int, Any] = {}

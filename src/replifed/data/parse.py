@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replifed.data import archive, idx, libsvm, movielens, video, writers
+from replifed.data import archive, checkpoints, idx, libsvm, movielens, video, writers
 from replifed.data.archive import load
 from replifed.data.catalogue import SURROGATE_STAMP, Dataset, Form
 from replifed.data.content import Table, content_sha256, count_nonzeros
@@ -118,6 +118,14 @@ def _parse_ratings(
     return movielens.read(paths[file.name], counts.rows, counts.features, shown[file.name])
 
 
+def _parse_potentials(
+    dataset: Dataset, form: Form, paths: Mapping[str, Path], shown: Mapping[str, str]
+) -> Parsed:
+    names = [file.name for file in form.files]
+    rows = checkpoints.read_potentials([paths[name] for name in names], [shown[name] for name in names])
+    return rows, np.zeros(len(rows))
+
+
 def _parse_writers_hdf5(
     dataset: Dataset, form: Form, paths: Mapping[str, Path], shown: Mapping[str, str]
 ) -> Parsed:
@@ -146,6 +154,7 @@ def _parse_mat(dataset: Dataset, form: Form, paths: Mapping[str, Path], shown: M
 PARSERS: dict[str, Callable[[Dataset, Form, Mapping[str, Path], Mapping[str, str]], Parsed]] = {
     "idx": _parse_idx,
     "libsvm": _parse_libsvm,
+    "potentials": _parse_potentials,
     "ratings": _parse_ratings,
     "writers_hdf5": _parse_writers_hdf5,
     "writers_idx": _parse_writers_idx,

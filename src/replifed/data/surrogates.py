@@ -331,12 +331,35 @@ def clip(
     return X, np.arange(1.0, frames + 1)
 
 
+def potentials(
+    world: Generator, sample: Generator, *, rows: int, features: int, dim: int
+) -> tuple[NDArray[np.float32], NDArray]:
+    """Networks that are convex, as the potentials of a transport map must be, and otherwise random.
+
+    Parameters
+    ----------
+    world, sample : Generator
+        As for `text_regression`.
+    rows, features : int
+        Networks, and parameters of each.
+    dim : int
+        Coordinates of their inputs: of the parameters, the last ones are weights between layers.
+    """
+    # Heavy tails: a sum of many equal parts would be all but quadratic, and its map all but the identity.
+    X = (0.3 * sample.standard_normal((rows, features)) ** 5).astype(np.float32)
+    first, last = max(2 * dim, 64), max(dim, 32)
+    between = first * first + last * first + last
+    X[:, -between:] = np.abs(X[:, -between:]) / first
+    return X, np.zeros(rows)
+
+
 GENERATORS: dict[str, Callable[..., tuple[csr_matrix | NDArray, NDArray]]] = {
     "text_regression": text_regression,
     "text_classes": text_classes,
     "binary_bag": binary_bag,
     "categorical": categorical,
     "digits": digits,
+    "potentials": potentials,
     "ratings": ratings,
     "clip": clip,
 }

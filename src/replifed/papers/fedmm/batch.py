@@ -80,5 +80,5 @@ def draw(frame: pd.DataFrame) -> Figure:
         ax.set_xlabel("local samples a round / K")
         ax.set_ylabel("objective (28)")
     shapes = [Line(label, "black", dashes) for label, dashes in _SHAPES.values()]
-    legend(made, [*methods.values(), *shapes], columns=2)
+    legend(made, [*(line._replace(dashes="") for line in methods.values()), *shapes], columns=2)
     return made

@@ -14,19 +14,19 @@ from replifed.plotting.curves import plot_curves
 from replifed.plotting.style import figure, housed, legend
 
 TITLE = "FedMM: bits of a coordinate (not in the paper)"
-_X = {"round": "communication rounds", "bits": "bits sent, all clients and the server"}
+_X = {"round": "communication rounds", "bits": "bits sent by the clients"}
 
 
 def table(inputs: Any, settings: dict) -> pd.DataFrame:
-    """Objective of both methods for each number of bits a coordinate; `bits` is the total sent so far."""
-    return collect(inputs, settings, lambda *_: slice(None), metrics=("objective",))
+    """Objective of both methods for each number of bits a coordinate; `bits` is what clients sent so far."""
+    return collect(inputs, settings, lambda *_: slice(None), metrics=("objective",), uplink=True)
 
 
 @housed
 def draw(frame: pd.DataFrame) -> Figure:
     """Draw what `table` returns: a row for each method; objective against rounds, and against bits."""
     frame = frame.assign(message_bits=frame["message_bits"].astype(str))
-    values = sorted(set(frame["message_bits"]) - {FULL}, key=int) + [FULL]
+    values = [*sorted(set(frame["message_bits"]) - {FULL}, key=int), FULL]
     drawn = lines({key: "32 bits (whole)" if key == FULL else f"{key} bits" for key in values})
     methods = [name for name in METHODS if (frame["method"] == name).any()]
     made, axes = figure(len(methods), 2, title=TITLE, width=4.4, height=2.6)

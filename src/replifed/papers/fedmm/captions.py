@@ -19,7 +19,8 @@ _MARKS = (
 )
 _BANDS = "Lines are means over seeds, bands one standard deviation."
 _METRICS = (
-    "Columns: objective (28) on all data; squared update of the parameter over γ², of T(S) for FedMM; squared "
+    "Columns: objective (28) on all data; squared update of the parameter over γ², of T(S) for "
+    "FedMM; squared "
     "update of the surrogate over γ², of the mirror of θ for parameter aggregation."
 )
 
@@ -35,32 +36,38 @@ CAPTIONS = {
     ),
     "fig2": (
         "Figure 2: control variates",
-        "FedMM with all local samples and no quantisation, with (α > 0) and without (α = 0) control variates, "
+        "FedMM with all local samples and no quantisation, with (α > 0) and without (α = 0) "
+        "control variates, "
         f"at two shares of active clients; β = 1. {_METRICS} {_BANDS} {_MARKS}",
     ),
     "fig3": (
         "Figure 3: federated optimal transport",
         "L2-UVP of the learned map, per round and per gradient, of FedMM-OT and FedAdam in several "
-        "dimensions, with the best linear map for reference. The coupled objective (33) is unbounded below in "
+        "dimensions, with the best linear map for reference. The coupled objective (33) is "
+        "unbounded below in "
         "its cycle form, so both methods train with the stop-gradient losses of the solver that the paper "
         "cites. Clients' step, server's step and control variates are chosen here.",
     ),
     "em": (
         "EM examples (not in the paper)",
         "The examples of Appendix C on unlike clients: with all clients, all samples and step 1 FedMM is EM; "
-        f"with half of the clients, minibatches and 8 bits it ends near EM's solution. {_BANDS} The law of the "
+        "with half of the clients, minibatches and 8 bits it ends near EM's solution. Lines are geometric "
+        "means over seeds, bands one standard deviation of the logarithm. The law of the "
         "random effect, N(0, 1), and all sizes are chosen here.",
     ),
     "batch": (
         "The local batch against the number of atoms (not in the paper)",
-        "Final objective of both methods, each at its best step of the range, against local samples a round in "
-        "units of K, for two reconstructions of the lost sizes. A local surrogate of fewer samples than atoms "
+        "Final objective of both methods, each at its best step of the range, against local "
+        "samples a round in "
+        "units of K, for two reconstructions of the lost sizes. A local surrogate of fewer "
+        "samples than atoms "
         "leaves atoms unused, which a local minimiser sets to zero: this is what makes aggregation of "
         "parameters fail. Bars are one standard deviation.",
     ),
     "bits": (
         "Bits of a coordinate (not in the paper)",
-        "Objective on heterogeneous synthetic data for several numbers of bits a coordinate, against rounds and "
+        "Objective on heterogeneous synthetic data for several numbers of bits a coordinate, "
+        "against rounds and "
         f"against bits sent; β = 1. {_BANDS}",
     ),
     "partitions": (

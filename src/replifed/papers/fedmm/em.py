@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -33,9 +34,11 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
             history = history.assign(
                 experiment=experiment,
                 curve=method + "/" + history["reading"],
-                gap=gap.clip(lower=floor),
+                log_gap=np.log(gap.clip(lower=floor)),
             )
-            frames.append(summarise(history, ("experiment", "curve"), "gap", deviation=True))
+            frame = summarise(history, ("experiment", "curve"), "log_gap", deviation=True)
+            # Seeds differ by orders of magnitude: means and deviations are those of the logarithm.
+            frames.append(frame.assign(**np.exp(frame[["mean", "low", "high"]])))
     return pd.concat(frames, ignore_index=True)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
 from replifed.network.participation import FixedSize
+from replifed.papers.fedmm import transport
 from replifed.papers.fedmm.simulations import dictionary_problem, em_problem, toy_problem
 from replifed.randomness import Streams
 from replifed.simulate import objective, simulate
@@ -72,6 +73,8 @@ def tune(
         beta: the step of the lowest mean objective after the search's rounds; betas, scores: all of them,
         None for a step that diverged.
     """
+    if settings["problem"] == "transport":
+        return transport.search(method, settings, table, progress)
     search = settings["tuning"]
     names, betas = search["replicates"], settings["betas"]
     rows = [(name, beta) for name in names for beta in betas]
@@ -81,10 +84,8 @@ def tune(
         method, settings, curve, problem, rows, search["rounds"], search["rounds"], {"objective": objective}
     )
     scores = history.metrics["objective"][-1].reshape(len(names), len(betas)).mean(axis=0)
-    if not np.isfinite(scores).any():
-        best = min(betas)
-    else:
-        best = betas[int(np.argmin(scores))]
+    # Where every step diverges, infinite scores make the smallest one win.
+    best = betas[int(np.argmin(scores))]
     return {
         "method": method,
         "beta": best,
@@ -107,6 +108,7 @@ def run(
         "movielens": _run_dictionary,
         "em": _run_em,
         "toy": _run_toy,
+        "transport": _run_transport,
     }[settings["problem"]]
     return runner(method, settings, table, partition, progress)
 
@@ -224,3 +226,9 @@ def _run_toy(
         )
         frames.append(history.frame(method=method, reading=reading, replicate=0))
     return pd.concat(frames, ignore_index=True)
+
+
+def _run_transport(
+    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None
+) -> pd.DataFrame:
+    return transport.run(method, settings, table, progress)

@@ -22,6 +22,7 @@ def collect(
     settings: dict,
     keep: Callable[[str, str, pd.DataFrame], pd.Series],
     metrics: Collection[str] = tuple(METRICS),
+    uplink: bool = False,
 ) -> pd.DataFrame:
     """Summarise the curves that an artefact draws, one standard deviation around their means.
 
@@ -33,6 +34,8 @@ def collect(
     keep : callable
         Maps experiment, method and history to a boolean for each line of the history.
     metrics : collection of str
+    uplink : bool
+        Count the clients' bits only. The server's broadcast is not quantised.
 
     Returns
     -------
@@ -44,6 +47,8 @@ def collect(
         for method in methods:
             history = inputs.run(experiment, method)
             chosen = history[keep(experiment, method, history)].assign(experiment=experiment)
+            if uplink:
+                chosen = chosen.assign(bits_down=0.0)
             for metric in metrics:
                 # An update is of the round behind it; round 0 has none.
                 lines = chosen if metric == "objective" else chosen[chosen["round"] > 0]
@@ -61,7 +66,10 @@ def draw_metrics(
     rows = [name for name in EXPERIMENTS if (frame["experiment"] == name).any()]
     metrics = [name for name in METRICS if (frame["metric"] == name).any()]
     drawn = {key: line for key, line in lines.items() if (frame[series] == key).any()}
-    made, axes = figure(len(rows), len(metrics), title=title, width=3.6, height=2.4)
+    legend_lines = -(-len(drawn) // columns)
+    made, axes = figure(
+        len(rows), len(metrics), title=title, width=3.6, height=2.4, legend_lines=legend_lines
+    )
     for i, experiment in enumerate(rows):
         for j, metric in enumerate(metrics):
             ax = axes[i][j]

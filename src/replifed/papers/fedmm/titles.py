@@ -22,6 +22,8 @@ EXPERIMENTS = {
 METHODS = {
     "fedmm": Line("FedMM", BLUE, "-", "o"),
     "parameter_aggregation": Line("parameter aggregation (naive)", VERMILLION, (0, (5, 1.5)), "s"),
+    "fedmm_ot": Line("FedMM-OT", BLUE, "-", "o"),
+    "fedadam": Line("FedAdam", VERMILLION, (0, (5, 1.5)), "s"),
     "sa_ssmm": Line("centralised EM", GREY, "-", "", 3.0),
 }
 

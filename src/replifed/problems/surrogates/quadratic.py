@@ -117,7 +117,7 @@ class Location:
         return loss, self.sbar(Z, theta)
 
     def sbar(self, Z: NDArray, theta: NDArray) -> NDArray:
-        return np.broadcast_to(Z.mean(axis=-2), np.broadcast_shapes(Z.shape[:-2], theta.shape[:-1]) + (1,))
+        return np.broadcast_to(Z.mean(axis=-2), (*np.broadcast_shapes(Z.shape[:-2], theta.shape[:-1]), 1))
 
     def T(self, s: NDArray) -> NDArray:
         return np.clip(s, self.low, self.high)
@@ -152,7 +152,7 @@ class Rate:
         return loss, self.sbar(Z, theta)
 
     def sbar(self, Z: NDArray, theta: NDArray) -> NDArray:
-        return np.broadcast_to(Z.mean(axis=-2), np.broadcast_shapes(Z.shape[:-2], theta.shape[:-1]) + (1,))
+        return np.broadcast_to(Z.mean(axis=-2), (*np.broadcast_shapes(Z.shape[:-2], theta.shape[:-1]), 1))
 
     def T(self, s: NDArray) -> NDArray:
         return 1.0 / s

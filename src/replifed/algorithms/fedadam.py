@@ -1,0 +1,100 @@
+"""FedAdam on federated transport (Reddi et al. 2021): averaged gradients of both networks, Adam on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, minibatches
+from replifed.algorithms.fedmm_ot import (
+    AdamState,
+    adam,
+    conjugate_gradient,
+    identity_networks,
+    no_moments,
+    potential_gradient,
+)
+from replifed.network.ledger import Cost, dense_bits
+from replifed.problems.transport import Transport
+from replifed.randomness import Streams
+
+
+class Pair(NamedTuple):
+    """State of FedAdam.
+
+    Attributes
+    ----------
+    parameters : array, shape (R, 2 D)
+        Both networks, the potential first.
+    mean, square, steps : Adam's moments.
+    """
+
+    parameters: NDArray
+    mean: NDArray
+    square: NDArray
+    steps: NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedAdam:
+    """One client step a round on (omega, theta), with FedMM-OT's two losses; the average feeds Adam.
+
+    Parameters
+    ----------
+    step : float or array, shape (R,)
+        Adam's step at the server. The clients' step only scales what Adam normalises.
+    batch, server_batch : int
+        Samples of P and of Q in a client's minibatches.
+    start_steps : int
+        Steps that train both networks to the identity beforehand.
+    """
+
+    step: float | NDArray
+    batch: int
+    server_batch: int
+    start_steps: int = 500
+
+    needs: ClassVar = (Transport,)
+    stochastic: ClassVar = True
+    partial_participation: ClassVar = True
+
+    def __post_init__(self) -> None:
+        check_settings(
+            self,
+            {"step": POSITIVE, "batch": COUNT, "server_batch": COUNT, "start_steps": Range(0, whole=True)},
+        )
+
+    def init(self, problem, streams: Streams) -> Pair:
+        start = identity_networks(problem.net, streams, problem.dtype, self.start_steps)
+        parameters = np.concatenate([start, start], axis=1)
+        return Pair(parameters, *no_moments(*parameters.shape, problem.dtype))
+
+    def round(self, state: Pair, problem, ctx: Round) -> tuple[Pair, Cost]:
+        net, N = problem.net, problem.n_clients
+        D = net.parameters
+        omega, theta = state.parameters[:, :D], state.parameters[:, D:]
+        chosen = np.arange(N)[None] if ctx.chosen is None else ctx.chosen
+        c = chosen.shape[1]
+        (batch,) = minibatches(ctx, problem, 1, self.batch)
+        x = problem.sources(chosen, batch)
+        public = ctx.streams.draw(
+            "targets", lambda rng: rng.integers(problem.targets_held, size=(1, self.server_batch))
+        )
+        y = problem.targets(public[:, 0])
+        up = potential_gradient(net, omega, x, net.push(theta, y)).mean(axis=1)
+        gradient = np.concatenate([up, conjugate_gradient(net, omega, theta, y)], axis=1)
+        moments, change = adam(
+            AdamState(state.mean, state.square, state.steps), gradient, self.step, (0.9, 0.999), 1e-8
+        )
+        moved = state.parameters + change
+        both = [net.clamped(moved[:, :D]), net.clamped(moved[:, D:])]
+        message = c * dense_bits(2 * D)
+        cost = Cost(message, message, 1, 1, c * (self.batch + 2 * self.server_batch))
+        return Pair(np.concatenate(both, axis=1), *moments), cost
+
+    def observe(self, state: Pair) -> dict[str, NDArray]:
+        D = state.parameters.shape[1] // 2
+        return {"server": state.parameters[:, :D], "conjugate": state.parameters[:, D:]}

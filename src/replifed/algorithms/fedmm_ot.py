@@ -1,0 +1,222 @@
+"""FedMM-OT: a federated transport map by aggregation of potentials (Dieuleveut et al. 2025, Algorithm 3).
+
+The loss (33) has no lower bound if both networks minimise it jointly, unless its cycle term is heavy. As in
+the solver that the paper cites, the potential omega therefore takes its derivative with the other map held
+fixed, and the conjugate theta descends E_Q [f(grad psi(Y)) - <Y, grad psi(Y)>], whose minimum is -E_Q f*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, minibatches, per_row
+from replifed.network.ledger import Cost, dense_bits
+from replifed.problems.icnn import ICNN
+from replifed.problems.transport import Transport
+from replifed.randomness import Streams
+
+
+class AdamState(NamedTuple):
+    """Moments of Adam and the number of steps made, shape (R, D) and (R,)."""
+
+    mean: NDArray
+    square: NDArray
+    steps: NDArray
+
+
+def adam(
+    state: AdamState, gradient: NDArray, step: float | NDArray, betas: tuple[float, float], eps: float
+) -> tuple[AdamState, NDArray]:
+    """One step of Adam (Kingma, Ba 2015); returns the state and the change of the parameters."""
+    one, two = betas
+    mean = one * state.mean + (1 - one) * gradient
+    square = two * state.square + (1 - two) * gradient**2
+    steps = state.steps + 1
+    bias = np.sqrt(1 - two**steps) / (1 - one**steps)
+    change = -per_row(step, mean) * bias[:, None].astype(mean.dtype) * mean / (np.sqrt(square) + eps)
+    return AdamState(mean, square, steps), change
+
+
+def no_moments(rows: int, dim: int, dtype: np.dtype) -> AdamState:
+    """Before the first step."""
+    zeros = np.zeros((rows, dim), dtype=dtype)
+    return AdamState(zeros, zeros, np.zeros(rows))
+
+
+def identity_networks(net: ICNN, streams: Streams, dtype: np.dtype, steps: int) -> NDArray:
+    """Parameters of a network whose gradient is close to the identity on 3 N(0, I), shape (R, D).
+
+    Parameters
+    ----------
+    net : ICNN
+    streams : Streams
+    dtype : numpy dtype
+    steps : int
+        Steps of Adam on minibatches of 256, from random parameters.
+    """
+    R = len(streams)
+    flat = streams.draw("start", lambda rng: rng.standard_normal(net.parameters))
+    flat = np.broadcast_to(net.initial(flat.astype(dtype)), (R, net.parameters)).copy()
+    moments = no_moments(R, net.parameters, dtype)
+    for t in range(steps):
+        x = streams.at(t).draw("identity", lambda rng: 3 * rng.standard_normal((256, net.dim))).astype(dtype)
+        away = net.push(flat, x) - x
+        gradient, _ = net.derivative(flat, x, v=2 * away / x.shape[-2])
+        # A step that shrinks to its hundredth: the last ones take out the noise.
+        moments, change = adam(moments, gradient, 1e-2 * 0.01 ** (t / steps), (0.9, 0.999), 1e-8)
+        flat = net.clamped(flat + change)
+    return flat
+
+
+def potential_gradient(net: ICNN, omega: NDArray, x: NDArray, z: NDArray) -> NDArray:
+    """d/d omega of mean f_omega(x) - mean f_omega(z) for each client; z = grad psi(y) is held fixed.
+
+    Parameters
+    ----------
+    omega : array, shape (R, D)
+    x : array, shape (R or 1, c, b, dim)
+    z : array, shape (R, b', dim)
+
+    Returns
+    -------
+    array, shape (R, c, D)
+    """
+    up, _ = net.derivative(omega[:, None], x, c=np.full(x.shape[:-1], 1 / x.shape[-2], x.dtype))
+    down, _ = net.derivative(omega, z, c=np.full(z.shape[:-1], -1 / z.shape[-2], z.dtype))
+    return up + down[:, None]
+
+
+def conjugate_gradient(net: ICNN, omega: NDArray, theta: NDArray, y: NDArray) -> NDArray:
+    """d/d theta of mean f_omega(grad psi_theta(y)) - <y, grad psi_theta(y)>, shape (R, D)."""
+    z = net.push(theta, y)
+    return net.derivative(theta, y, v=(net.push(omega, z) - y) / y.shape[-2])[0]
+
+
+class Potentials(NamedTuple):
+    """State of FedMM-OT.
+
+    Attributes
+    ----------
+    omega, theta : array, shape (R, D)
+        Parameters of the potential f and of the conjugate's psi.
+    V : array, shape (R, D)
+    V_i : array, shape (R, N, D)
+        Control variates of server and clients.
+    mean, square, steps : Adam's moments for theta.
+    """
+
+    omega: NDArray
+    theta: NDArray
+    V: NDArray
+    V_i: NDArray
+    mean: NDArray
+    square: NDArray
+    steps: NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedMMOT:
+    """A client's surrogate is its potential, one gradient step from the server's; the server averages
+    potentials and minimises over the conjugate on public data.
+
+    Parameters
+    ----------
+    step : float or array, shape (R,)
+        The clients' gradient step.
+    gamma : float
+        The server's step towards the average.
+    alpha : float
+        Step of the control variates.
+    server_step : float
+        Adam's step for the conjugate.
+    server_steps : int
+        Its steps a round; ten in the paper.
+    batch, server_batch : int
+        Samples of a client's minibatch of P, and of a minibatch of Q.
+    start_steps : int
+        Steps that train both networks to the identity beforehand.
+    """
+
+    step: float | NDArray
+    gamma: float = 1.0
+    alpha: float = 0.0
+    server_step: float = 1e-3
+    server_steps: int = 10
+    batch: int
+    server_batch: int
+    start_steps: int = 500
+
+    needs: ClassVar = (Transport,)
+    stochastic: ClassVar = True
+    partial_participation: ClassVar = True
+
+    def __post_init__(self) -> None:
+        check_settings(
+            self,
+            {
+                "step": POSITIVE,
+                "gamma": Range(0, 1, low_open=True),
+                "alpha": Range(0, 1),
+                "server_step": POSITIVE,
+                "server_steps": COUNT,
+                "batch": COUNT,
+                "server_batch": COUNT,
+                "start_steps": Range(0, whole=True),
+            },
+        )
+
+    def init(self, problem, streams: Streams) -> Potentials:
+        start = identity_networks(problem.net, streams, problem.dtype, self.start_steps)
+        R, D = start.shape
+        zeros = np.zeros((R, D), dtype=problem.dtype)
+        moments = no_moments(R, D, problem.dtype)
+        V_i = np.zeros((R, problem.n_clients, D), dtype=problem.dtype)
+        return Potentials(start, start, zeros, V_i, *moments)
+
+    def round(self, state: Potentials, problem, ctx: Round) -> tuple[Potentials, Cost]:
+        net, N = problem.net, problem.n_clients
+        omega, theta = state.omega, state.theta
+        R = len(omega)
+        chosen = np.arange(N)[None] if ctx.chosen is None else ctx.chosen
+        c = chosen.shape[1]
+        (batch,) = minibatches(ctx, problem, 1, self.batch)
+        x = problem.sources(chosen, batch)
+        public = ctx.streams.draw(
+            "targets",
+            lambda rng: rng.integers(problem.targets_held, size=(self.server_steps + 1, self.server_batch)),
+        )
+
+        # Clients: omega_i = omega - step * gradient of L_i; answer with omega_i - omega - V_i.
+        z = net.push(theta, problem.targets(public[:, 0]))
+        gradient = potential_gradient(net, omega, x, z)
+        rows, clients = np.arange(R)[:, None], np.broadcast_to(chosen, (R, c))
+        delta = -per_row(self.step, gradient) * gradient - state.V_i[rows, clients]
+        V_i = state.V_i.copy()
+        V_i[rows, clients] += per_row(self.alpha, delta) * delta
+
+        # Server: average, then Adam on the conjugate.
+        mean = (np.float32(1 / N) * delta).sum(axis=1)
+        omega = net.clamped(omega + np.float32(self.gamma) * (state.V + mean * np.float32(N / c)))
+        V = state.V + np.float32(self.alpha) * mean
+        moments = AdamState(state.mean, state.square, state.steps)
+        for k in range(self.server_steps):
+            y = problem.targets(public[:, k + 1])
+            moments, change = adam(
+                moments, conjugate_gradient(net, omega, theta, y), self.server_step, (0.9, 0.999), 1e-8
+            )
+            theta = net.clamped(theta + change)
+        samples = c * (self.batch + self.server_batch) + self.server_steps * self.server_batch
+        cost = Cost(c * dense_bits(net.parameters), c * dense_bits(2 * net.parameters), 1, 1, samples)
+        return Potentials(omega, theta, V, V_i, *moments), cost
+
+    def observe(self, state: Potentials) -> dict[str, NDArray]:
+        return {
+            "server": state.omega,
+            "conjugate": state.theta,
+            "clients": state.V_i,
+            "variate": state.V,
+        }

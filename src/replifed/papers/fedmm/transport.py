@@ -1,0 +1,108 @@
+"""Federated optimal transport (Section 7): the benchmark's pair of measures, split between clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from replifed.algorithms.registry import method_class
+from replifed.network.participation import FixedSize
+from replifed.partition.equal import equal_clusters
+from replifed.problems.transport import FederatedTransport, Mixture, TrueMap
+from replifed.randomness import Streams, generator
+from replifed.simulate import History, simulate
+
+_TESTS = 4096
+_PUBLIC = 2**14
+
+
+def problem(settings: dict, table: Any) -> FederatedTransport:
+    """The same samples and split for all methods and repetitions.
+
+    Parameters
+    ----------
+    settings : dict
+        Of an experiment of problem "transport".
+    table : Table
+        Parameters of the two networks behind the true map.
+    """
+    dim, N = settings["dim"], settings["clients"]
+    rng = generator(settings["seed"], 0, None, f"data/transport {dim}")
+    mixture = Mixture(dim=dim)
+    true_map = TrueMap(table.X, dim, mixture.sample(rng, _PUBLIC))
+    held = mixture.sample(rng, settings["samples"])
+    cluster = equal_clusters(held, N, int(rng.integers(2**31)))
+    clients = np.stack([held[cluster == i] for i in range(N)])
+    public = true_map(mixture.sample(rng, _PUBLIC))
+    return FederatedTransport(clients, public, mixture.sample(rng, _TESTS), true_map)
+
+
+def uvp(data: Any, seen: dict[str, NDArray]) -> NDArray:
+    """L2-UVP of the potential's map, in percent."""
+    return data.uvp(seen["server"])
+
+
+def _simulate(
+    method: str,
+    settings: dict,
+    data: FederatedTransport,
+    names: list[int],
+    steps: NDArray,
+    rounds: int,
+    every: int,
+) -> History:
+    shared = {key: settings[key] for key in ("batch", "server_batch", "start_steps")}
+    if method == "fedmm_ot":
+        shared |= {key: settings[key] for key in ("alpha", "server_step", "server_steps")}
+    active = max(round(settings["participation"] * data.n_clients), 1)
+    return simulate(
+        method_class(method)(step=steps, **shared),
+        data,
+        Streams(settings["seed"], tuple(names)),
+        rounds,
+        metrics={"uvp": uvp},
+        record_every=every,
+        cohort=FixedSize(active) if active < data.n_clients else None,
+    )
+
+
+def search(
+    method: str, settings: dict, table: Any, progress: Callable[[str, int, int], None] | None
+) -> dict[str, Any]:
+    """L2-UVP of every step of the range, mean over the search's repetitions; None where one diverged."""
+    chosen = settings["tuning"]
+    names, steps = chosen["replicates"], chosen["steps"][method]
+    data, scores = problem(settings, table), []
+    for number, step in enumerate(steps):
+        if progress is not None:
+            progress(f"step {step:g}", number, len(steps))
+        history = _simulate(
+            method, settings, data, names, np.full(len(names), step), chosen["rounds"], chosen["rounds"]
+        )
+        score = float(history.metrics["uvp"][-1].mean())
+        scores.append(score if np.isfinite(score) else None)
+    held = [np.inf if score is None else score for score in scores]
+    return {"method": method, "step": steps[int(np.argmin(held))], "steps": list(steps), "scores": scores}
+
+
+def run(
+    method: str, settings: dict, table: Any, progress: Callable[[str, int, int], None] | None
+) -> pd.DataFrame:
+    """All repetitions of one method at its step."""
+    data, frames = problem(settings, table), []
+    linear = data.linear_uvp()
+    for number, name in enumerate(settings["replicates"]):
+        if progress is not None:
+            progress(f"seed {name}", number, len(settings["replicates"]))
+        step = settings["steps"][method]
+        history = _simulate(
+            method, settings, data, [name], np.array([step]), settings["rounds"], settings["record_every"]
+        )
+        frames.append(
+            history.frame(method=method, dim=settings["dim"], step=step, linear_uvp=linear, replicate=name)
+        )
+    return pd.concat(frames, ignore_index=True)
