@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 # Up to this size all eigenpairs are found faster than the one of largest magnitude alone.
 _DIRECT = 48
-# Lanczos steps between two looks at the error, and in all.
-_LOOK_EVERY, _MOST_STEPS = 8, 160
+# Numbers of Lanczos steps after which the error is looked at, which costs as much as several steps.
+_LOOKS = (12, 20, 32, 48, 72, 108, 160)
 
 
 def eigenpairs(matrices: NDArray) -> tuple[NDArray, NDArray]:
@@ -83,7 +83,7 @@ def leading_eigenpair(matrices: NDArray, tolerance: float = 1e-5) -> tuple[NDArr
 
 def _lanczos(A: NDArray, tolerance: float) -> tuple[NDArray, NDArray]:
     count, n, _ = A.shape
-    most = min(n, _MOST_STEPS)
+    most = min(n, _LOOKS[-1])
     start = np.random.default_rng(0).standard_normal(n)
     Q = np.zeros((count, most, n))
     Q[:, 0] = start / np.linalg.norm(start)
@@ -96,7 +96,7 @@ def _lanczos(A: NDArray, tolerance: float) -> tuple[NDArray, NDArray]:
             r -= np.matmul(np.matmul(known, r[..., None]).swapaxes(1, 2), known)[:, 0]
         beta = np.linalg.norm(r, axis=-1)
         last = k + 1 == most
-        if last or (k + 1) % _LOOK_EVERY == 0:
+        if last or k + 1 in _LOOKS:
             w, S = np.linalg.eigh(T[:, : k + 1, : k + 1])
             best = np.abs(w).argmax(axis=-1)
             theta = np.take_along_axis(w, best[:, None], axis=-1)[:, 0]

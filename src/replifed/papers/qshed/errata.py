@@ -1,0 +1,241 @@
+"""What does not hold as printed in Dal Fabbro et al. 2023 (arXiv 2305.10852)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.operators.bit_allocation import a1, a2, a3, coefficients, expected_error
+from replifed.operators.quantise import draw_dither, interval, quantise
+from replifed.papers.errata import Erratum, Outcome
+
+# A device of six parameters, of whose Hessian three vectors are sent with 3, 2 and 2 bits.
+_VALUES = np.array([1.0, 0.6, 0.3, 0.1, 0.05, 0.01])
+_Q, _BITS = 3, np.array([3, 2, 2])
+
+
+def _printed_a1(n: int) -> float:
+    return 1 / 12 + n / 6
+
+
+def _expected(form: Callable[[int], float]) -> float:
+    """Eq. (14) with one or the other a1."""
+    n, x = len(_VALUES), np.zeros(len(_VALUES))
+    x[:_Q] = interval(_BITS) ** 2
+    _, lbar = coefficients(_VALUES, np.array(_Q))
+    correction = (form(n) - a1(n)) * (lbar**2 * x).sum()
+    return float(expected_error(_VALUES, np.array(_Q), x) + correction)
+
+
+def _squared_errors(draws: int) -> NDArray:
+    """|H - H^|_F^2 for errors of the vectors that are uniform in their cells, eq. (11)."""
+    rng = np.random.default_rng(0)
+    n = len(_VALUES)
+    V = np.linalg.qr(rng.standard_normal((n, n)))[0].T
+    rho = _VALUES[_Q]
+    H = (V.T * _VALUES) @ V
+    received = V[:_Q] + interval(_BITS)[:, None] * rng.uniform(-0.5, 0.5, (draws, _Q, n))
+    approximate = np.matmul(received.swapaxes(1, 2) * (_VALUES[:_Q] - rho), received) + rho * np.eye(n)
+    return ((H - approximate) ** 2).sum(axis=(1, 2))
+
+
+def _monte_carlo(form: Callable[[int], float]) -> Outcome:
+    errors = _squared_errors(200_000)
+    deviation = (errors.mean() - _expected(form)) / (errors.std() / np.sqrt(len(errors)))
+    return Outcome(abs(deviation) < 4, f"{deviation:+.1f} standard errors from a Monte-Carlo mean")
+
+
+def _swapped(n: int) -> tuple[float, float]:
+    return a3(n), a2(n) - a3(n)
+
+
+def _straight(n: int) -> tuple[float, float]:
+    return a2(n) - a3(n), a3(n)
+
+
+def _quadratic_form(form: Callable[[int], tuple[float, float]]) -> Outcome:
+    """Second differences of (17)'s first line against A_q."""
+    n = len(_VALUES)
+    _, lbar = coefficients(_VALUES, np.array(_Q))
+    lbar = lbar[:_Q]
+    on_diagonal, everywhere = form(n)
+    A = on_diagonal * np.diag(lbar**2) + everywhere * np.outer(lbar, lbar)
+
+    def first_line(x: NDArray) -> float:
+        cross = np.outer(lbar * x, lbar * x)
+        return a2(n) * np.trace(cross) + a3(n) * (cross.sum() - np.trace(cross))
+
+    step, unit, at = 1e-3, np.eye(_Q), np.array([0.3, 0.2, 0.1])
+    hessian = np.empty((_Q, _Q))
+    for i in range(_Q):
+        for j in range(_Q):
+            corners = [
+                (a, b, first_line(at + step * (a * unit[i] + b * unit[j]))) for a in (1, -1) for b in (1, -1)
+            ]
+            hessian[i, j] = sum(a * b * value for a, b, value in corners) / (4 * step**2)
+    gap = np.abs(hessian - 2 * A).max() / np.abs(hessian).max()
+    return Outcome(gap < 1e-6, f"A_q off by {gap:.1e} of the second differences")
+
+
+def _for_any_q(values: NDArray, q: int) -> bool:
+    return True
+
+
+def _with_a_gap(values: NDArray, q: int) -> bool:
+    return bool(values[q - 1] > values[q])
+
+
+def _strictly_convex(condition: Callable[[NDArray, int], bool]) -> Outcome:
+    """Wherever the condition promises it, A_q has to be positive definite."""
+    n, worst = 4, np.inf
+    for values, q in (
+        (np.array([1.0, 0.5, 0.2, 0.1]), 2),
+        (np.array([1.0, 0.5, 0.5, 0.1]), 2),
+        (np.array([0.3, 0.3, 0.3, 0.3]), 1),
+    ):
+        if condition(values, q):
+            lbar = coefficients(values, np.array(q))[1][:q]
+            A = (a2(n) - a3(n)) * np.diag(lbar**2) + a3(n) * np.outer(lbar, lbar)
+            worst = min(worst, float(np.linalg.eigvalsh(A)[0]))
+    return Outcome(worst > 0, f"smallest eigenvalue of A_q where promised: {worst:.2g}")
+
+
+def _refined_cost(form: tuple[Callable[[int], float], Callable[[int], float]] | None) -> Outcome:
+    """Before any bits are sent, eq. (20) has to be eq. (14)."""
+    if form is None:
+        return Outcome(False, "b(n) and c(n) are nowhere defined")
+    n, x = len(_VALUES), np.array([0.5, 0.7, 1.1, 0, 0, 0])
+    gamma, lbar = coefficients(_VALUES, np.array(_Q))
+    left_out = ((_VALUES[_Q:] - _VALUES[_Q]) ** 2).sum()
+    cross = np.outer(lbar * x, lbar * x)
+    b, c = form
+    value = left_out + gamma @ x + b(n) * np.trace(cross) + c(n) * (cross.sum() - np.trace(cross))
+    gap = abs(value / expected_error(_VALUES, np.array(_Q), x) - 1)
+    return Outcome(gap < 1e-12, f"relative difference to eq. (14) {gap:.1e}")
+
+
+def _charged_at_four(lbar: float, n: int) -> float:
+    """Eq. (14) at x = 4, that is b = 0, for a vector alone and no tail."""
+    return 4 * a1(n) * lbar**2 + 16 * a2(n) * lbar**2
+
+
+def _left_out(lbar: float, n: int) -> float:
+    return lbar**2
+
+
+def _cost_of_nothing(form: Callable[[float, int], float]) -> Outcome:
+    """Squared error of a vector that was sent no bits, and so is received as zero."""
+    n, lbar = 90, 0.2
+    v = np.full(n, n**-0.5)
+    received = quantise(v, np.array(0), np.zeros(n))
+    error = lbar**2 * ((np.outer(v, v) - np.outer(received, received)) ** 2).sum()
+    ratio = form(lbar, n) / error
+    return Outcome(abs(ratio - 1) < 1e-9, f"{ratio:.4g} times the true error at n = {n}")
+
+
+def _one_bit(largest: float) -> Outcome:
+    """The error of one bit has variance Delta^2/12 for coordinates as large as promised."""
+    draws = 200_000
+    dither = draw_dither(np.random.default_rng(0), (draws,))
+    error = quantise(np.full((draws, 1), largest), np.ones(draws, dtype=int), dither[:, None])[:, 0] - largest
+    variance, expected = np.mean(error**2), 1 / 12
+    spread = np.std(error**2) / np.sqrt(draws)
+    passes = abs(variance - expected) < 4 * spread
+    return Outcome(
+        bool(passes), f"mean squared error {variance:.4f} at v = {largest:g}, promised {expected:.4f}"
+    )
+
+
+def _refinement_suffices(b_max: int) -> Outcome:
+    """Eq. (24) shows convergence once e_t < lambda_n: here for all vectors at b_max bits each.
+
+    As on w8a, the device has 500 rows of 300 binary features, 4 % of them ones, has never seen some of the
+    features, and mu = 1e-5.
+    """
+    rng = np.random.default_rng(0)
+    n, mu = 300, 1e-5
+    X = (rng.random((500, n)) < 0.04) * (np.arange(n) < 270.0)
+    values, V = np.linalg.eigh(0.25 * X.T @ X / len(X) + mu * np.eye(n))
+    values, vectors = values[::-1], V.T[::-1]
+    q = n - 1
+    sent = quantise(vectors[:q], np.full(q, b_max), draw_dither(rng, (q, n)))
+    # Of v v' - v^ v^', of rank two, the spectral norm follows from the two vectors' inner products.
+    inner = np.stack([np.ones(q), (vectors[:q] * sent).sum(1), (sent**2).sum(1)])
+    half, product = 0.5 * (inner[0] - inner[2]), inner[0] * inner[2] - inner[1] ** 2
+    norms = np.abs(half) + np.sqrt(half**2 + np.maximum(product, 0.0))
+    e = float(((values[:q] - values[q]) * norms).sum())
+    return Outcome(e < values[-1], f"e_t = {e:.1e} at {b_max} bits against lambda_n = {values[-1]:.1e}")
+
+
+def _erratum(name: str, place: str, printed: str, corrected: str, forms: tuple, check: Callable) -> Erratum:
+    return Erratum(
+        id=f"qshed.{name}",
+        paper="qshed",
+        place=place,
+        printed=printed,
+        corrected=corrected,
+        forms=forms,
+        check=check,
+    )
+
+
+ERRATA = (
+    _erratum(
+        "a1",
+        "eq. (12), and with it eq. (14)",
+        "a1(n) = 1/12 + n/6",
+        "a1(n) = (n + 1)/6: for n = 1, E(v^2 - (v + e)^2)^2 has 4 v^2 E e^2 = Delta^2/3",
+        (_printed_a1, a1),
+        _monte_carlo,
+    ),
+    _erratum(
+        "swapped_form",
+        "eq. (17), second line, and eq. (18)",
+        "A_q = a3 diag(lbar^2) + (a2 - a3) lbar lbar'",
+        "A_q = (a2 - a3) diag(lbar^2) + a3 lbar lbar'",
+        (_swapped, _straight),
+        _quadratic_form,
+    ),
+    _erratum(
+        "strict_convexity",
+        "Lemma III.1",
+        "f(x, q) is strictly convex in x for any q",
+        "where lambda_q > lambda_{q+1}; otherwise lbar_q = 0 and f does not depend on x_q",
+        (_for_any_q, _with_a_gap),
+        _strictly_convex,
+    ),
+    _erratum(
+        "undefined_b_c",
+        "eq. (20)",
+        "b(n) and c(n), which are not defined",
+        "b(n) = a2(n), c(n) = a3(n)",
+        (None, (a2, a3)),
+        _refined_cost,
+    ),
+    _erratum(
+        "no_bits",
+        "eq. (16), x_i <= 4 as b_i >= 0",
+        "a vector without bits costs what eq. (14) says at x = 4",
+        "it is received as zero and costs lbar^2: the model overcharges it by a factor that grows as n^2",
+        (_charged_at_four, _left_out),
+        _cost_of_nothing,
+    ),
+    _erratum(
+        "one_bit_overload",
+        "eq. (11)",
+        "the error of one bit has variance Delta^2/12 for coordinates in [-1, 1]",
+        "for |v_j| <= 1 - Delta/2 = 1/2; beyond, the quantiser overloads",
+        (1.0, 0.5),
+        _one_bit,
+    ),
+    _erratum(
+        "refinement",
+        "Section IV-D, below eq. (25)",
+        "a small enough quantisation error can always be achieved by refinements (of up to b_max = 16 bits)",
+        "not with mu = 1e-5 at 300 features: e_t < lambda_n takes more bits, 28 for one",
+        (16, 28),
+        _refinement_suffices,
+    ),
+)

@@ -1,0 +1,150 @@
+"""What the paper runs: methods on two data sets, over channels without and with fading.
+
+A `case` changes some settings: the paper leaves the renewal set, the dither and the line search open, and
+the experiments on these choices change one of them at a time. A `variant` is a way to run one method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from replifed.algorithms.line_search import Armijo
+from replifed.algorithms.registry import method_class
+from replifed.network.fading import Constant, Rayleigh
+from replifed.papers.qshed.data import Drawn, problems
+from replifed.randomness import Streams
+from replifed.simulate import simulate
+
+Progress = Callable[[str, int, int], None]
+"""Called with (what is running, done, in all)."""
+
+# These send what they send, whatever the channel.
+UNLIMITED = ("giant", "newton", "gradient_descent")
+
+# Settings of the problem and the channel, which change every method.
+_COMMON = {"budget", "l2"}
+
+# Gaps below this share of f* are rounding error.
+FLOOR = 1e-13
+
+
+def algorithm(method: str, settings: dict, **own: Any) -> Any:
+    """Build `method` with those of the experiment's settings that it has, and its own ones."""
+    merged = settings | own
+    known = {field.name for field in fields(method_class(method)) if field.init}
+    kept = {name: value for name, value in merged.items() if name in known}
+    if kept.get("line_search") is not None:
+        kept["line_search"] = Armijo(**kept["line_search"])
+    return method_class(method)(**kept)
+
+
+def channel(name: str, settings: dict) -> Callable[[Streams, int], NDArray]:
+    """The channel called "constant" or "rayleigh"."""
+    if name == "constant":
+        return Constant(settings["budget"])
+    return Rayleigh(settings["budget"], **settings["fading"])
+
+
+def cases(method: str, settings: dict) -> dict[str, dict]:
+    """The cases that change something for `method`, with the settings that they change."""
+    known = {field.name for field in fields(method_class(method)) if field.init} | _COMMON
+    return {
+        name: changed
+        for name, changed in settings["cases"].items()
+        if not changed or known.intersection(changed)
+    }
+
+
+def channels(method: str, variant: str, settings: dict) -> list[str]:
+    """The channels over which a variant of `method` is run."""
+    steady = method in UNLIMITED or variant in settings["steady"]
+    return ["constant"] if steady else list(settings["channels"])
+
+
+def run(
+    method: str,
+    settings: dict,
+    tuned: dict | None,
+    table: Any,
+    partition: Any,
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """Run all cases, variants, channels and seeds of `method`."""
+    if settings["kind"] == "allocation":
+        return _allocations(method, settings, table, progress)
+    frames = []
+    drawn: dict[float, list[Drawn]] = {}
+    chosen = cases(method, settings)
+    for number, (case, changed) in enumerate(chosen.items()):
+        merged = settings | changed
+        if merged["l2"] not in drawn:
+            drawn = {merged["l2"]: list(problems(merged, table))}
+        for variant, own in settings["variants"].get(method, {"": {}}).items():
+            for one in drawn[merged["l2"]]:
+                if progress is not None:
+                    progress(f"{case} {variant} seeds {one.replicates}", number, len(chosen))
+                for name in channels(method, variant, settings):
+                    labels = {"method": method, "variant": variant, "case": case, "channel": name}
+                    frames.append(_simulate(algorithm(method, merged, **own), one, merged, name, labels))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _simulate(method: Any, drawn: Drawn, settings: dict, channel_name: str, labels: dict) -> pd.DataFrame:
+    """One line a repetition and round; `gap` is f - f*, at least rounding error."""
+    floor = FLOOR * np.maximum(1.0, np.abs(drawn.minimum))
+    history = simulate(
+        method,
+        drawn.problem,
+        Streams(settings["seed"], drawn.replicates),
+        settings["rounds"],
+        channel=channel(channel_name, settings),
+        until=lambda now: now["objective"] - drawn.minimum <= np.maximum(settings["stop"], floor),
+    )
+    frame = history.frame(**labels, replicate=drawn.replicates)
+    rounds = len(history.rounds)
+    frame["gap"] = np.maximum(frame["objective"] - np.repeat(drawn.minimum, rounds), np.repeat(floor, rounds))
+    return frame
+
+
+def _allocations(method: str, settings: dict, table: Any, progress: Progress | None) -> pd.DataFrame:
+    """Every device's eigenvalues and the bits that its eigenvectors have, round by round."""
+    frames = []
+    for drawn in problems(settings, table):
+        streams = Streams(settings["seed"], drawn.replicates)
+        built = algorithm(method, settings)
+        state = built.init(drawn.problem, streams)
+        for t in range(settings["rounds"]):
+            if progress is not None:
+                progress("rounds", t, settings["rounds"])
+            before = state
+            limits = channel(settings["channels"][0], settings)
+            state = simulate(
+                built, drawn.problem, streams, t + 1, channel=limits, resume=(t, state), metrics={}
+            ).state
+            budget = limits(streams.at(t), drawn.problem.n_clients)
+            frames.append(_allocation_frame(drawn, t + 1, before, state, budget))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _allocation_frame(drawn: Drawn, t: int, before: Any, state: Any, budget: NDArray) -> pd.DataFrame:
+    R, N, n = state.bits.shape
+    replicate, device, vector = (axis.ravel() for axis in np.indices((R, N, n)))
+    renewed = (state.values != before.values).any(axis=-1)
+    return pd.DataFrame(
+        {
+            "replicate": np.array(drawn.replicates)[replicate],
+            "round": t,
+            "device": device + 1,
+            "vector": vector + 1,
+            "eigenvalue": state.values.ravel(),
+            "bits": state.bits.ravel(),
+            "budget": np.broadcast_to(budget, (R, N))[replicate, device],
+            "renewed": renewed[replicate, device],
+        }
+    )
