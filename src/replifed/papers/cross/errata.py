@@ -1,0 +1,3 @@
+"""Nothing is printed here that could be wrong."""
+
+ERRATA = ()

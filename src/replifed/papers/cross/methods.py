@@ -1,0 +1,140 @@
+"""How each method is set up on a problem that its paper may never have seen.
+
+Each has one number to tune, as a multiple of a reference value that follows from the problem's moduli;
+what else a method has takes its paper's natural value. Newton-type methods search their step themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.registry import method_class
+
+
+class Moduli(NamedTuple):
+    """Least strong-convexity and largest smoothness modulus of the clients, and their number."""
+
+    low: float
+    high: float
+    n_clients: int
+
+
+def algorithm(name: str, multiple: NDArray, moduli: Moduli, settings: dict, dim: int) -> Any:
+    """The method `name` with the tuned number at `multiple` (R,) times its reference value.
+
+    Parameters
+    ----------
+    settings : dict
+        Keys local_steps and kept_share, the share of coordinates that sparse methods keep.
+    dim : int
+        Coordinates of a model.
+    """
+    return _MAKERS[name](method_class(name), np.asarray(multiple, float), moduli, settings, dim)
+
+
+def tunes(name: str) -> bool:
+    """Whether the method has a number to tune."""
+    return _MAKERS[name] not in (_newton, _matching_pursuit, _gradient_descent)
+
+
+def _solver(settings: dict, step: NDArray | None = None) -> Any:
+    from replifed.algorithms.local_solvers import Gradient
+
+    return Gradient(steps=settings["local_steps"], step=step)
+
+
+def _averaging(method, multiple, moduli, settings, dim):
+    return method(step=multiple / moduli.high, local_steps=settings["local_steps"])
+
+
+def _composite(method, multiple, moduli, settings, dim):
+    # The problem has no 1-norm.
+    return method(step=multiple / moduli.high, local_steps=settings["local_steps"], weight=0.0)
+
+
+def _sparse(method, multiple, moduli, settings, dim):
+    sparsity = round(settings["kept_share"] * dim)
+    return method(step=multiple / moduli.high, local_steps=settings["local_steps"], sparsity=sparsity)
+
+
+def _sparse_each_step(method, multiple, moduli, settings, dim):
+    return method(step=multiple / moduli.high, sparsity=round(settings["kept_share"] * dim))
+
+
+def _matching_pursuit(method, multiple, moduli, settings, dim):
+    # One Newton step on the support, where the box solves to the end: it is as good, and a round is cheap.
+    return method(sparsity=round(settings["kept_share"] * dim), local_steps=1, solver="newton", inner_steps=1)
+
+
+def _splitting(method, multiple, moduli, settings, dim):
+    from replifed.algorithms.fedplt import best_penalty
+
+    return method(rho=multiple * best_penalty(moduli.low, moduli.high), solver=_solver(settings))
+
+
+def _primal_dual(method, multiple, moduli, settings, dim):
+    return method(eta=multiple / np.sqrt(moduli.low * moduli.high), solver=_solver(settings))
+
+
+def _corrected(method, multiple, moduli, settings, dim):
+    return method(solver=_solver(settings, multiple / moduli.high))
+
+
+def _tamuna(method, multiple, moduli, settings, dim):
+    from replifed.algorithms.tamuna import theory_parameters
+
+    N = moduli.n_clients
+    gamma, eta = theory_parameters(moduli.low, moduli.high, settings["local_steps"], N, N)
+    return method(gamma=multiple * gamma, eta=eta, solver=_solver(settings))
+
+
+def _exact_diffusion(method, multiple, moduli, settings, dim):
+    from replifed.algorithms.led import natural_parameters
+
+    alpha, beta = natural_parameters(moduli.high, settings["local_steps"])
+    return method(alpha=multiple * alpha, beta=beta, solver=_solver(settings))
+
+
+def _five_gcs(method, multiple, moduli, settings, dim):
+    from replifed.algorithms.fivegcs import theory_parameters
+
+    N = moduli.n_clients
+    gamma, tau = theory_parameters(moduli.low, moduli.high, N, N)
+    return method(gamma=multiple * gamma, tau=tau / multiple, solver=_solver(settings))
+
+
+def _gradient_descent(method, multiple, moduli, settings, dim):
+    return method(step=4.0 / moduli.high)  # the search halves it
+
+
+def _newton(method, multiple, moduli, settings, dim):
+    return method()
+
+
+_MAKERS: dict[str, Callable[..., Any]] = {
+    "fedavg": _averaging,
+    "fedmid": _composite,
+    "feddualavg": _composite,
+    "fedht": _sparse,
+    "fediterht": _sparse,
+    "distributed_iht": _sparse_each_step,
+    "fedgradmp": _matching_pursuit,
+    "fedplt": _splitting,
+    "fedpd": _primal_dual,
+    "fedlin": _corrected,
+    "tamuna": _tamuna,
+    "led": _exact_diffusion,
+    "fivegcs": _five_gcs,
+    "gradient_descent": _gradient_descent,
+    "newton": _newton,
+    "giant": _newton,
+    "fednl": _newton,
+    "shed": _newton,
+    "ideal_shed": _newton,
+    "qshed": _newton,
+    "nqshed": _newton,
+}

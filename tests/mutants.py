@@ -1,0 +1,187 @@
+"""Does a test notice when a method is wrong? Run on demand: python tests/mutants.py [METHOD ...] [--most N].
+
+From the syntax tree of each method's module come mutants: a sign turned, a term dropped, operands or factors
+swapped, a number off by one. Each is put into a copy of the sources, and the tests that mention the module
+run against it. A mutant that no test catches has survived: either the tests want a stronger one, or the
+mutant computes the same; then it has a line, with the reason, in `mutants_equivalent.csv`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from replifed.algorithms.registry import METHODS
+
+ROOT = Path(__file__).parents[1]
+EQUIVALENT = Path(__file__).with_name("mutants_equivalent.csv")
+# What every method must stand, whatever else mentions it.
+_ALWAYS = "test_algorithms.py"
+_SECONDS = 300
+
+
+class Mutant(NamedTuple):
+    """One change of a module.
+
+    Attributes
+    ----------
+    line : number in the original file
+    was, now : the expression before and after
+    source : the whole module
+    """
+
+    line: int
+    was: str
+    now: str
+    source: str
+
+
+def mutants(source: str) -> list[Mutant]:
+    """All mutants of a module's functions, in the order of the lines; docstrings and imports stay."""
+    tree = ast.parse(source)
+    places = [
+        node
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef) and function.name not in ("__post_init__", "observe")
+        for statement in function.body
+        for node in ast.walk(statement)
+    ]
+    found, seen = [], set()
+    for number, node in enumerate(places):
+        for change in range(len(list(_changed(node)))):
+            changed = copy.deepcopy(tree)
+            twin = [
+                inner
+                for function in ast.walk(changed)
+                if isinstance(function, ast.FunctionDef) and function.name not in ("__post_init__", "observe")
+                for statement in function.body
+                for inner in ast.walk(statement)
+            ][number]
+            new = list(_changed(twin))[change]
+            was, now = ast.unparse(node), ast.unparse(new)
+            _Replace(twin, new).visit(changed)
+            made = Mutant(node.lineno, was, now, ast.unparse(ast.fix_missing_locations(changed)))
+            if (made.line, was, now) not in seen:
+                seen.add((made.line, was, now))
+                found.append(made)
+    return sorted(found, key=lambda mutant: mutant.line)
+
+
+def _changed(node: ast.AST) -> Iterator[ast.AST]:
+    """Every way in which one expression is made wrong."""
+    if isinstance(node, ast.BinOp):
+        left, right = node.left, node.right
+        turned = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
+        if other := turned.get(type(node.op)):
+            yield ast.BinOp(left, other(), right)
+        if isinstance(node.op, ast.Add | ast.Sub):
+            yield left  # a dropped term
+        if isinstance(node.op, ast.Sub | ast.Div | ast.MatMult):
+            yield ast.BinOp(right, node.op, left)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        yield node.operand
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        yield ast.Constant(node.value + 1)
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self._old, self._new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self._new if node is self._old else self.generic_visit(node)
+
+
+def chosen(every: list[Mutant], most: int) -> list[Mutant]:
+    """At most `most` of the mutants, spread evenly over the module."""
+    if len(every) <= most:
+        return every
+    return [every[(2 * place + 1) * len(every) // (2 * most)] for place in range(most)]
+
+
+def tests_of(module: str) -> list[str]:
+    """Unit tests that mention a module, those of all methods first."""
+    name = module.rsplit(".", 1)[-1]
+    files = sorted((ROOT / "tests/unit").glob("test_*.py"))
+    mention = [file for file in files if re.search(rf"\b{name}\b", file.read_text(encoding="utf-8"))]
+    ordered = sorted(mention, key=lambda file: file.name != _ALWAYS)
+    return [str(file) for file in ordered]
+
+
+def caught_by(mutant: Mutant, module: str, sources: Path) -> str:
+    """The first test that fails on a mutant; empty if it survives."""
+    file = sources / (module.replace(".", "/") + ".py")
+    original = file.read_text(encoding="utf-8")
+    file.write_text(mutant.source, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-rfE"]
+    try:
+        done = subprocess.run(
+            [*command, *tests_of(module)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(sources), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no end within {_SECONDS} s"
+    finally:
+        file.write_text(original, encoding="utf-8")
+    if done.returncode == 0:
+        return ""
+    failed = re.search(r"^(?:FAILED|ERROR) (?:tests/unit/)?(\S+)", done.stdout, flags=re.MULTILINE)
+    return failed.group(1) if failed else "tests do not start"
+
+
+def equivalents() -> dict[tuple[str, str, str], str]:
+    """Reasons by (method, was, now)."""
+    if not EQUIVALENT.is_file():
+        return {}
+    with EQUIVALENT.open(encoding="utf-8", newline="") as file:
+        return {(row["method"], row["was"], row["now"]): row["reason"] for row in csv.DictReader(file)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("methods", nargs="*", help="all by default")
+    parser.add_argument("--most", type=int, default=8, help="mutants of each method; default 8")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.methods) - set(METHODS):
+        parser.error(f"unknown methods: {', '.join(sorted(unknown))}")
+    known, survived, seen = equivalents(), 0, set()
+    print("| method | line | was | now | caught by |\n|---|--:|---|---|---|", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        sources = Path(folder, "src")
+        shutil.copytree(ROOT / "src", sources, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        for method in arguments.methods or sorted(METHODS):
+            module = METHODS[method].partition(":")[0]
+            if module in seen:
+                continue
+            seen.add(module)
+            text = (ROOT / "src" / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
+            for mutant in chosen(mutants(text), arguments.most):
+                reason = known.get((method, mutant.was, mutant.now))
+                caught = f"equivalent: {reason}" if reason else caught_by(mutant, module, sources)
+                survived += not caught
+                cells = [method, str(mutant.line), f"`{mutant.was}`", f"`{mutant.now}`"]
+                print("| " + " | ".join([*cells, caught or "**SURVIVED**"]) + " |", flush=True)
+    print(f"\n{survived} survived")
+    return 1 if survived else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
