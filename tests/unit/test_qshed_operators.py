@@ -174,7 +174,9 @@ def test_the_convex_problem_is_solved_to_1e_9_of_a_reference_solver(seed):
     assert bits.max() <= B_MAX + 1e-12
     # The same cost in terms of all bits sent: eq. (20) is eq. (14) at the finer intervals.
     rest = expected_error(values, np.array(q), np.zeros(len(values)))
-    whole = expected_error(values, np.array(q), np.where(np.arange(len(values)) < q, interval_squared(bits), 0))
+    whole = expected_error(
+        values, np.array(q), np.where(np.arange(len(values)) < q, interval_squared(bits), 0)
+    )
     assert whole - rest == pytest.approx(cost(new), rel=1e-9)
 
 
@@ -215,7 +217,7 @@ def test_rounding_is_to_the_nearest_and_repaired_where_it_matters_least():
     bits = np.array([2.6, 1.55, 1.45, 0.4, 0.0])
     zero = np.zeros(5, dtype=int)
     assert to_integers(bits, np.array(4), zero, np.array(6), B_MAX).tolist() == [3, 2, 1, 0, 0]
-    # 3 + 2 + 1 + 0 = 6: one too many goes from the one that gained most, one missing to the one that lost most.
+    # These sum to 6: one too many goes from the one that gained most, one missing to the one that lost most.
     assert to_integers(bits, np.array(4), zero, np.array(5), B_MAX).tolist() == [3, 1, 1, 0, 0]
     assert to_integers(bits, np.array(4), zero, np.array(7), B_MAX).tolist() == [3, 2, 2, 0, 0]
     assert to_integers(bits, np.array(4), zero, np.array(100), 4).tolist() == [4, 4, 4, 4, 0]
@@ -270,7 +272,9 @@ def test_eigenpairs_of_matrices_with_and_without_uncoupled_coordinates():
     A[0, 0] = np.diag(np.arange(9.0))
     values, vectors = eigenpairs(A)
     assert (np.diff(values, axis=-1) <= 0).all()
-    np.testing.assert_allclose(vectors @ vectors.swapaxes(-1, -2), np.broadcast_to(np.eye(9), A.shape), atol=1e-12)
+    np.testing.assert_allclose(
+        vectors @ vectors.swapaxes(-1, -2), np.broadcast_to(np.eye(9), A.shape), atol=1e-12
+    )
     rebuilt = np.matmul(vectors.swapaxes(-1, -2) * values[..., None, :], vectors)
     np.testing.assert_allclose(rebuilt, A, atol=1e-12)
     np.testing.assert_allclose(values, np.linalg.eigvalsh(A)[..., ::-1], atol=1e-12)

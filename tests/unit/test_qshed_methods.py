@@ -1,0 +1,420 @@
+"""SHED and its variants, FedNL, GIANT, Newton and gradient descent: the contract, loops, and theorems."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from replifed.algorithms.base import Round
+from replifed.algorithms.fednl import FedNL
+from replifed.algorithms.giant import Giant
+from replifed.algorithms.gradient_descent import GradientDescent
+from replifed.algorithms.line_search import Armijo
+from replifed.algorithms.newton import DistributedNewton
+from replifed.algorithms.registry import METHODS, method_class
+from replifed.algorithms.shed import IdealShed, NQShed, QShed, Shed, renews
+from replifed.errors import ConfigError
+from replifed.network.fading import Constant, Rayleigh
+from replifed.operators.bit_allocation import allocate
+from replifed.operators.quantise import draw_dither, interval, quantise
+from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import loss_named
+from replifed.problems.minimiser import minimiser
+from replifed.problems.sparse import SparseLinearModel
+from replifed.randomness import Streams, generator
+from replifed.simulate import simulate
+
+FAMILY = {
+    "ideal_shed": IdealShed,
+    "shed": Shed,
+    "qshed": QShed,
+    "nqshed": NQShed,
+    "fednl": FedNL,
+    "giant": Giant,
+    "newton": DistributedNewton,
+    "gradient_descent": GradientDescent,
+}
+VARIANTS = {
+    **{name: cls() for name, cls in FAMILY.items()},
+    "qshed fresh": QShed(dither="fresh", normalise=True),
+    "qshed exact": QShed(q_choice="exact", renewals=3, dither="added"),
+    "ideal exact": IdealShed(q_choice="exact"),
+    "fednl top-k": FedNL(compressor="topk"),
+    "fednl option 2": FedNL(option=2, start="hessian", skip_below=30),
+}
+STREAMS = Streams(7, (1, 2))
+N, M, D = 4, 12, 7
+variant = pytest.mark.parametrize("name", VARIANTS)
+layout = pytest.mark.parametrize("layout", ["dense", "csr"])
+
+
+def problem(layout="dense", order=range(N), loss="logistic", l2=1e-3, seed=0, sets=1):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((sets, N, M, D)) * (rng.random((sets, N, M, D)) < 0.7) / np.arange(1, D + 1)
+    y = rng.choice([-1.0, 1.0], (sets, N, M))
+    X, y = X[:, list(order)], y[:, list(order)]
+    if layout == "csr":
+        device = np.repeat(np.arange(N), M)
+        return SparseLinearModel(
+            sp.csr_array(X[0].reshape(-1, D)), y[0].ravel(), loss_named(loss), device, l2=l2
+        )
+    return DenseLinearModel(X, y, loss_named(loss), l2=l2)
+
+
+def same(a, b):
+    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+# -- the contract ------------------------------------------------------------------------------------
+
+
+def test_the_family_is_registered():
+    for name, cls in FAMILY.items():
+        assert name in METHODS
+        assert method_class(name) is cls
+
+
+@variant
+@layout
+def test_rounds_are_pure_and_runs_go_on_from_any_round(name, layout, tmp_path):
+    data, algorithm, channel = problem(layout), VARIANTS[name], Rayleigh(20)
+    whole = simulate(algorithm, data, STREAMS, 6, channel=channel)
+    for t in (1, 3, 5):
+        state = simulate(algorithm, data, STREAMS, t, channel=channel).state
+        kept = [field.copy() for field in state]
+        context = Round(t, None, channel(STREAMS.at(t), N), STREAMS.at(t))
+        first, cost = algorithm.round(state, data, context)
+        second, again = algorithm.round(state, data, context)
+        assert same(first, second)
+        assert same(cost, again)
+        assert same(state, kept)
+        np.savez(tmp_path / "state.npz", **state._asdict())
+        with np.load(tmp_path / "state.npz") as stored:
+            state = type(state)(**stored)
+        rest = simulate(algorithm, data, STREAMS, 6, channel=channel, resume=(t, state))
+        assert same(rest.state, whole.state)
+        assert np.array_equal(rest.metrics["objective"], whole.metrics["objective"][t:])
+
+
+class Relabelled(Streams):
+    """Streams whose devices are listed in another order."""
+
+    order = (2, 0, 3, 1)
+
+    def draw(self, purpose, sample):
+        return super().draw(purpose, sample)[:, list(self.order)]
+
+
+@variant
+@layout
+def test_names_of_devices_do_not_matter(name, layout):
+    algorithm, channel = VARIANTS[name], Rayleigh(20)
+    plain = simulate(algorithm, problem(layout), STREAMS, 5, channel=channel)
+    turned = simulate(algorithm, problem(layout, Relabelled.order), Relabelled(7, (1, 2)), 5, channel=channel)
+    np.testing.assert_allclose(turned.state.x, plain.state.x, atol=1e-10)
+
+
+@variant
+def test_rows_are_runs_of_their_own(name):
+    algorithm, channel = VARIANTS[name], Rayleigh(20)
+    both = problem(sets=2, seed=3)
+    together = simulate(algorithm, both, STREAMS, 5, channel=channel)
+    for row, replicate in enumerate(STREAMS.replicates):
+        one = DenseLinearModel(both.X[[row]], both.y[[row]], both.loss_function, l2=both.l2)
+        alone = simulate(algorithm, one, Streams(7, (replicate,)), 5, channel=channel)
+        np.testing.assert_allclose(together.state.x[row], alone.state.x[0], atol=1e-10)
+        for what, total in together.ledger.items():
+            np.testing.assert_array_equal(total[:, row], alone.ledger[what][:, 0], what)
+
+
+@variant
+def test_randomness_is_declared(name):
+    data, algorithm = problem(), VARIANTS[name]
+    first = simulate(algorithm, data, Streams(7, (1,)), 4, channel=Constant(20)).state.x
+    other = simulate(algorithm, data, Streams(8, (1,)), 4, channel=Constant(20)).state.x
+    assert np.array_equal(first, other) != algorithm.stochastic
+
+
+def test_settings_are_refused_by_name_and_range():
+    for make, message in (
+        (lambda: QShed(dither="some"), "QShed.dither = 'some': must be one of nested"),
+        (lambda: Shed(renewals=0), "Shed.renewals = 0"),
+        (lambda: Shed(renewals="daily"), "Shed.renewals = 'daily'"),
+        (lambda: IdealShed(q_choice="best"), "IdealShed.q_choice"),
+        (lambda: FedNL(option=3), r"FedNL.option = .*3.*: must be a whole number in \[1, 2\]"),
+        (lambda: FedNL(compressor="rank2"), "FedNL.compressor = 'rank2'"),
+        (lambda: Armijo(c=1.0), "Armijo.c = .*1.0"),
+        (lambda: GradientDescent(step=0.0), "GradientDescent.step"),
+        (lambda: DistributedNewton(epsilon=-1.0), "DistributedNewton.epsilon"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            make()
+
+
+def test_costs_of_a_round_by_hand():
+    data = problem()
+    tried = 2  # messages: f_i(x), then a loss and an answer for every step tried
+
+    def one(algorithm, bits=40):
+        history = simulate(algorithm, data, Streams(7, (1,)), 1, channel=Constant(bits))
+        counted = {name: total[-1, 0] for name, total in history.ledger.items()}
+        steps = (counted["line_search_messages"] / N - 1) / tried
+        return counted, steps
+
+    gradient, scalars = 16 * D, 32
+    for algorithm, vectors, values, hessians, exchanges in (
+        (GradientDescent(), 0, 0, 0, 1),
+        (DistributedNewton(), 16 * D * (D + 1) // 2, 0, 1, 1),
+        (Giant(), 16 * D, 0, 1, 2),
+        (FedNL(), 16 * D, 1, 1, 1),
+        (FedNL(option=2), 16 * D, 2, 1, 1),
+        (FedNL(compressor="topk", entries=3), 3 * 16 + 3 * 5, 0, 1, 1),
+        (FedNL(skip_below=41), 0, 0, 1, 1),
+        (NQShed(), 32 * D, 3, 1, 1),
+        (Shed(), 32 * D, 3, 1, 1),
+    ):
+        counted, steps = one(algorithm)
+        name = repr(algorithm)
+        up = gradient + vectors + scalars * (values + 1 + steps)
+        assert counted["bits_up"] == N * up, name
+        down = scalars * (D * (2 if exchanges == 2 else 1) + steps)
+        assert counted["bits_down"] == N * down, name
+        assert (counted["hessians"], counted["exchanges"]) == (N * hessians, exchanges), name
+        assert counted["sample_gradients"] == N * M
+    counted, steps = one(QShed())
+    state = simulate(QShed(), data, Streams(7, (1,)), 1, channel=Constant(40)).state
+    assert state.bits.sum() == 40 * N
+    up = N * (gradient + 40 * D + scalars * (2 + steps)) + scalars * state.q.sum()
+    assert counted["bits_up"] == up
+    # Below 16 bits a coordinate NQ-SHED and FedNL send their gradients alone; Q-SHED uses what there is.
+    assert simulate(NQShed(), data, Streams(7, (1,)), 1, channel=Constant(15)).state.bits.sum() == 0
+    assert simulate(QShed(), data, Streams(7, (1,)), 1, channel=Constant(3)).state.bits.sum() == 3 * N
+    assert not simulate(FedNL(), data, Streams(7, (1,)), 1, channel=Constant(15)).state.hessians.any()
+
+
+def test_a_converged_row_stops_and_costs_nothing():
+    data = problem(sets=2, seed=3)
+    history = simulate(DistributedNewton(epsilon=1e-3), data, STREAMS, 12)
+    assert np.linalg.norm(data.gradient(history.state.x), axis=-1).max() < 1e-3
+    used = np.diff(history.ledger["bits_up"], axis=0)
+    assert (used[-1] == 0).all()
+    assert (used[0] > 0).all()
+
+
+# -- against transcribed loops -----------------------------------------------------------------------
+
+
+def by_hand_armijo(loss, x, g, p):
+    eta = 1.0
+    while loss(x + eta * p) > loss(x) + 1e-4 * eta * g @ p + 1e-14 * abs(loss(x)):
+        eta /= 2
+    return x + eta * p
+
+
+def pieces(seed=5):
+    data = problem(seed=seed)
+    X, y, mu = data.X[0], data.y[0], data.l2
+
+    def loss(x):
+        return np.mean([np.mean(np.log1p(np.exp(-y[d] * (X[d] @ x)))) for d in range(N)]) + mu / 2 * x @ x
+
+    def gradient(x):
+        return (
+            np.mean([-(X[d].T @ (y[d] / (1 + np.exp(y[d] * (X[d] @ x))))) / M for d in range(N)], axis=0)
+            + mu * x
+        )
+
+    def hessian(d, x):
+        s = 1 / (1 + np.exp(-X[d] @ x))
+        return (X[d].T * (s * (1 - s))) @ X[d] / M + mu * np.eye(D)
+
+    return data, loss, gradient, hessian
+
+
+def test_qshed_is_algorithm_1():
+    data, loss, gradient, hessian = pieces()
+    channel, streams, rounds = Rayleigh(10), Streams(7, (1,)), 9
+    x = np.zeros(D)
+    for t in range(1, rounds + 1):
+        B = channel(streams.at(t - 1), N)[0]
+        if t in (1, 2, 4, 7):
+            pairs = [np.linalg.eigh(hessian(d, x)) for d in range(N)]
+            dither = draw_dither(generator(7, 1, t - 1, "dither"), (N, D, D))
+            bits, q = np.zeros((N, D), dtype=int), np.zeros(N, dtype=int)
+        H = np.zeros((D, D))
+        for d, (w, V) in enumerate(pairs):
+            values, vectors = w[::-1], V.T[::-1]
+            bits[d] = allocate(values, q[d], bits[d], B[d], 16)
+            q[d] = max([i + 1 for i in range(D) if bits[d, i] > 0], default=0)
+            rho = values[q[d]]
+            H += rho * np.eye(D) / N
+            for i in range(q[d]):
+                v = vectors[i] * np.sign(vectors[i][np.abs(vectors[i]).argmax()])
+                sent = quantise(v[None], bits[d, i : i + 1], dither[d, i][None])[0]
+                H += (values[i] - rho) * np.outer(sent, sent) / N
+        g = gradient(x)
+        x = by_hand_armijo(loss, x, g, -np.linalg.solve(H, g))
+    found = simulate(QShed(), data, streams, rounds, channel=channel).state
+    np.testing.assert_allclose(found.x[0], x, atol=1e-9)
+    assert np.array_equal(found.bits[0], bits)
+
+
+@pytest.mark.parametrize("option", [1, 2])
+def test_fednl_is_its_paper_s_loop(option):
+    data, loss, gradient, hessian = pieces()
+    channel, streams = Rayleigh(20), Streams(7, (1,))
+    x, H = np.zeros(D), np.zeros((N, D, D))
+    for t in range(8):
+        B = channel(streams.at(t), N)[0]
+        g, mean = gradient(x), H.mean(axis=0)
+        S, distance = np.zeros((N, D, D)), 0.0
+        for d in range(N):
+            difference = hessian(d, x) - H[d]
+            w, V = np.linalg.eigh(difference)
+            k = np.abs(w).argmax()
+            S[d] = w[k] * np.outer(V[:, k], V[:, k]) * (B[d] >= 16)
+            distance += np.linalg.norm(difference) / N
+        if option == 1:
+            w, V = np.linalg.eigh(mean)
+            p = -V @ ((V.T @ g) / np.maximum(w, data.l2))
+        else:
+            p = -np.linalg.solve(mean + distance * np.eye(D), g)
+        x = by_hand_armijo(loss, x, g, p)
+        H += S
+    found = simulate(FedNL(option=option), data, streams, 8, channel=channel).state
+    np.testing.assert_allclose(found.x[0], x, atol=1e-9)
+    np.testing.assert_allclose(found.hessians[0], H, atol=1e-9)
+
+
+def test_line_search_takes_the_first_step_that_is_good_enough():
+    data = problem()
+    x = np.random.default_rng(0).standard_normal((3, D))
+    g = data.gradient(x)
+    p = -g * np.array([1.0, 300.0, 5000.0])[:, None]
+    search = Armijo(c=0.3, shrink=0.25)
+    eta, tried = search.step(data, x, g, p)
+    for row in range(3):
+        good = [
+            data.loss((x + s * p)[[row]])[0] <= data.loss(x[[row]])[0] + 0.3 * s * g[row] @ p[row]
+            for s in 0.25 ** np.arange(20)
+        ]
+        assert eta[row] == 0.25 ** int(np.argmax(good))
+        assert tried[row] == int(np.argmax(good)) + 1
+    assert len(set(tried)) == 3
+    capped = Armijo(c=0.3, shrink=0.25, trials=2).step(data, x, g, p)
+    assert capped[0].min() == 0.25
+    assert capped[1].max() == 2
+    with np.errstate(invalid="ignore"):
+        uphill = Armijo(trials=5).step(data, x, g, np.full_like(x, np.nan))
+    assert uphill[1].tolist() == [1, 1, 1]
+
+
+# -- what must hold ----------------------------------------------------------------------------------
+
+
+def test_renewal_rounds():
+    def first(renewals, most):
+        return [t for t in range(1, most) if renews(renewals, t)]
+
+    assert first("fibonacci", 100) == [1, 2, 4, 7, 12, 20, 33, 54, 88]
+    assert first("fibonacci_numbers", 100) == [1, 2, 3, 5, 8, 13, 21, 34, 55, 89]
+    assert first("once", 100) == [1]
+    assert first(40, 100) == [1, 41, 81]
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "gradient_descent"])
+def test_exact_methods_reach_the_minimiser(name):
+    data = problem(l2=1e-2)
+    x_star = minimiser(data, 1)[0]
+    found = simulate(VARIANTS[name], data, Streams(7, (1,)), 150, channel=Constant(40)).state.x[0]
+    # b_max leaves an error in the vectors, and a line search ends where losses differ by rounding alone.
+    np.testing.assert_allclose(found, x_star, atol=1e-6)
+
+
+def test_with_one_device_newton_giant_and_ideal_shed_are_one_method():
+    data = problem(seed=2)
+    alone = DenseLinearModel(data.X[:, :1], data.y[:, :1], data.loss_function, l2=data.l2)
+    runs = [
+        simulate(algorithm, alone, Streams(7, (1,)), 6).state.x
+        for algorithm in (DistributedNewton(), Giant(), Shed(renewals=1), IdealShed(renewals=1))
+    ]
+    for other in runs[1:]:
+        np.testing.assert_allclose(other, runs[0], atol=1e-9)
+
+
+def test_qshed_comes_close_to_ideal_shed_as_bits_grow():
+    data, streams = problem(seed=4), Streams(7, (1,))
+    x = simulate(IdealShed(b_max=40), data, streams, 4, channel=Constant(200)).state.x
+    gaps = [
+        np.abs(simulate(QShed(b_max=b), data, streams, 4, channel=Constant(200)).state.x - x).max()
+        for b in (8, 16, 40)
+    ]
+    assert gaps[0] > 10 * gaps[1] > 100 * gaps[2]
+
+
+def test_ideal_shed_converges_superlinearly_on_logistic_regression():
+    data = problem(l2=1e-3, seed=6)
+    x_star = minimiser(data, 1)[0]
+
+    def distance(_, seen):
+        return np.linalg.norm(seen["server"] - x_star, axis=-1)
+
+    errors = simulate(
+        IdealShed(), data, Streams(7, (1,)), 40, channel=Constant(4), metrics={"error": distance}
+    )
+    errors = errors.metrics["error"][:, 0]
+    errors = errors[: np.argmax(errors < 1e-9)]
+    # With ever more exact vectors of Hessians ever closer to the minimiser's the factors go to zero: the mean
+    # one falls from each stretch between renewals to the next.
+    starts = [t for t in range(len(errors)) if renews("fibonacci", t + 1)] + [len(errors) - 1]
+    pairs = [(a, b) for a, b in pairwise(starts[1:]) if b > a]
+    factors = [(errors[b] / errors[a]) ** (1 / (b - a)) for a, b in pairs]
+    assert len(factors) >= 3
+    assert factors[-1] < 0.2
+    assert factors[-1] < 0.5 * factors[0]
+
+
+@pytest.mark.parametrize("b_max", [12, 16])
+def test_the_bound_24_holds_on_a_quadratic(b_max):
+    data = problem(loss="least_squares", l2=0.05, seed=8)
+    x_star = minimiser(data, 1)[0]
+    algorithm, streams, channel = (
+        QShed(renewals="once", b_max=b_max, line_search=None),
+        Streams(7, (1,)),
+        Constant(30),
+    )
+    state = algorithm.init(data, streams)
+    met = 0
+    for t in range(8):
+        before = state
+        state = simulate(algorithm, data, streams, t + 1, channel=channel, resume=(t, state)).state
+        values, V, sent, q = state.values[0], state.vectors[0], state.received[0], state.q[0]
+        rho = values[np.arange(N), q]
+        e = 0.0
+        for d in range(N):
+            for i in range(q[d]):
+                difference = np.outer(V[d, i], V[d, i]) - np.outer(sent[d, i], sent[d, i])
+                e += (values[d, i] - rho[d]) * np.linalg.norm(difference, 2) / N
+        kappa = 1 - (values[:, -1].mean() - e) / rho.mean()
+        if kappa < 1:
+            met += 1
+            then, now = (np.linalg.norm(s.x[0] - x_star) for s in (before, state))
+            assert now <= kappa * then + 1e-12
+    assert met >= 3
+
+
+def test_the_variance_that_the_allocation_counts_on_is_that_of_the_vectors_sent():
+    data, streams = problem(seed=9), Streams(7, tuple(range(60)))
+    state = simulate(QShed(renewals="once"), data, streams, 4, channel=Constant(9)).state
+    used = (state.bits >= 3) & (np.abs(state.vectors).max(axis=-1) <= 1 - interval(state.bits) / 2)
+    error = (state.received - state.vectors)[used] / interval(state.bits)[used][:, None]
+    assert used.sum() > 300
+    assert np.mean(error**2) == pytest.approx(1 / 12, rel=0.05)
+
+
+def test_divergence_is_recorded_not_raised():
+    data = problem(l2=1e-9)
+    history = simulate(FedNL(line_search=None), data, STREAMS, 30)
+    assert history.diverged[-1].all()
+    assert not np.isnan(history.metrics["objective"]).any()

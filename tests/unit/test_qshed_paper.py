@@ -1,0 +1,211 @@
+"""The paper's problems, its runs at a tiny size, and what is made of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from replifed.config import load
+from replifed.data.parse import Table
+from replifed.papers.qshed import bit_allocation, choices, claims, comparisons, experiments, fig1, rounds
+from replifed.papers.qshed.captions import CAPTIONS
+from replifed.papers.qshed.curves import medians, reached
+from replifed.papers.qshed.data import problems
+from replifed.papers.qshed.panels import BY
+from replifed.papers.verdicts import judge
+
+IMAGES = {
+    "seed": 1,
+    "kind": "comparison",
+    "positive": 1,
+    "pixel_scale": 255,
+    "components": 15,
+    "intercept": True,
+    "clients": 3,
+    "samples": 20,
+    "l2": 1e-3,
+    "b_max": 16,
+    "budget": 32,
+    "channels": ["constant", "rayleigh"],
+    "fading": {"gain": 1.0, "rate": 1.0},
+    "renewals": "fibonacci",
+    "dither": "nested",
+    "line_search": {"c": 1e-4, "shrink": 0.5, "trials": 60},
+    "rounds": 25,
+    "stop": 1e-12,
+    "replicates": [1, 2],
+    "variants": {"fednl": {"rank1_ls": {}, "projected": {"line_search": None}}},
+    "steady": [],
+    "cases": {"default": {}},
+}
+METHODS = ("ideal_shed", "shed", "qshed", "nqshed", "fednl", "newton")
+
+
+def images(rows=200, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 256, (rows, 20)).astype(np.uint8)
+    return Table(X=X, y=(X[:, 0] > 150).astype(int), meta={})
+
+
+class Made:
+    """Runs made on the spot."""
+
+    def __init__(self, runs, settings):
+        self.runs, self.settings = runs, settings
+
+    def run(self, experiment, method):
+        return self.runs[experiment, method]
+
+
+@pytest.fixture(scope="module")
+def made():
+    table = images()
+    changed = {
+        **IMAGES,
+        "cases": {"default": {}, "renewals_10": {"renewals": 10}, "search_giant": {"budget": 20}},
+    }
+    growth = {**IMAGES, "kind": "allocation", "channels": ["rayleigh"], "rounds": 8}
+    runs = {("fmnist", name): experiments.run(name, IMAGES, None, table, None) for name in METHODS}
+    for name in ("qshed", "nqshed", "fednl"):
+        runs["fmnist_choices", name] = experiments.run(name, changed, None, table, None)
+    runs["example", "qshed"] = experiments.run("qshed", growth, None, table, None)
+    settings = {"experiments": {"fmnist": IMAGES, "fmnist_choices": changed, "example": growth}}
+    return Made(runs, settings)
+
+
+def artefact(made, runs):
+    return {**made.settings, "artefact": {"runs": runs}}
+
+
+def test_images_become_centred_components_and_a_constant():
+    table = images()
+    (drawn,) = problems(IMAGES, table)
+    X, y = drawn.problem.X, drawn.problem.y
+    assert X.shape == (2, 3, 20, 16)
+    assert set(np.unique(y)) == {-1.0, 1.0}
+    for one in X.reshape(2, 60, 16):
+        assert (one[:, -1] == 1).all()
+        np.testing.assert_allclose(one[:, :-1].mean(axis=0), 0, atol=1e-12)
+        # Principal components: uncorrelated, by decreasing variance.
+        covariance = one[:, :-1].T @ one[:, :-1]
+        np.testing.assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-9)
+        assert (np.diff(np.diag(covariance)) < 0).all()
+    assert not np.array_equal(X[0], X[1])
+    gradient = drawn.problem.gradient(np.zeros((2, 16)))
+    assert gradient.shape == (2, 16)
+    assert (drawn.minimum < drawn.problem.loss(np.zeros((2, 16)))).all()
+
+
+def test_sparse_data_stay_apart_and_sparse():
+    rng = np.random.default_rng(1)
+    X = sp.csr_array((rng.random((90, 8)) < 0.3).astype(float))
+    table = Table(X=X, y=rng.choice([-1, 1], 90), meta={})
+    settings = {name: value for name, value in IMAGES.items() if name not in ("positive", "components")}
+    drawn = list(problems({**settings, "intercept": False, "pixel_scale": 1}, table))
+    assert [one.replicates for one in drawn] == [(1,), (2,)]
+    assert all(one.problem.dim == 8 and one.problem.n_clients == 3 for one in drawn)
+    together = experiments.run("qshed", {**settings, "rounds": 4}, None, table, None)
+    assert set(together["replicate"]) == {1, 2}
+
+
+def test_runs_hold_every_curve(made):
+    for method in METHODS:
+        frame = made.run("fmnist", method)
+        expected = {"constant"} if method == "newton" else {"constant", "rayleigh"}
+        assert set(frame["channel"]) == expected
+        assert set(frame["variant"]) == ({"rank1_ls", "projected"} if method == "fednl" else {""})
+        assert (frame["gap"] >= 1e-13).all()
+        one = frame[(frame["channel"] == "constant") & (frame["replicate"] == 1)]
+        assert one["round"].iloc[0] == 0
+    assert set(made.run("fmnist_choices", "fednl")["case"]) == {"default", "search_giant"}
+    assert set(made.run("fmnist_choices", "nqshed")["case"]) == {"default", "renewals_10", "search_giant"}
+
+
+def curve(gaps, **labels):
+    frames = [
+        pd.DataFrame(
+            {"replicate": seed, "round": range(len(gap)), "gap": gap, "bits_up": np.arange(len(gap)) * 10.0}
+        )
+        for seed, gap in enumerate(gaps)
+    ]
+    return pd.concat(frames, ignore_index=True).assign(**labels)
+
+
+def test_rounds_to_a_threshold_by_hand():
+    frame = curve([[1, 1e-2, 1e-5, 1e-7], [1, 1e-1, 1e-3], [1, 1e-5, 1e-9]])
+    found = reached(frame, 1e-4)
+    assert found.rounds.tolist() == [2, 2, 1]
+    assert found.censored.tolist() == [False, True, False]
+    assert found.median() == 2
+    assert reached(frame, 1e-6).median() == 3
+    assert reached(frame, 1e-8).median() == np.inf
+    assert reached(frame, 1e-4, "bits_up").rounds.tolist() == [20, 20, 10]
+    labels = {
+        "experiment": "fmnist",
+        "method": "qshed",
+        "variant": "",
+        "case": "default",
+        "channel": "constant",
+    }
+    drawn = medians(curve([[1, 1e-2, 1e-4], [1, 1e-6], [1, np.inf, np.inf]], **labels), BY)
+    assert drawn["median"].tolist() == pytest.approx([1, (1e-2 + 1e-6) / 2, (1e-4 + 1e-6) / 2])
+    assert drawn["low"].tolist() == [1, 1e-6, 1e-6]
+    assert set(drawn["diverged"]) == {1}
+
+
+def test_savings_and_their_bounds_by_hand():
+    labels = {"variant": "", "case": "default", "channel": "constant"}
+    fast = curve([[1, 1e-5], [1, 1e-5]], **labels)
+    slow = curve([[1, 1, 1, 1, 1e-5], [1, 1, 1]], **labels)
+    made = Made({("w8a", "qshed"): fast, ("w8a", "nqshed"): slow}, {})
+    measured = comparisons.saves_at_least("w8a", ["nqshed"], "constant", 1e-4, 0.3)(made)
+    np.testing.assert_allclose(measured.values, [0.75 - 0.3, 0.5 - 0.3])
+    assert measured.bounds.tolist() == [0, 1]
+    turned = Made({("w8a", "qshed"): slow, ("w8a", "nqshed"): fast}, {})
+    measured = comparisons.saves_at_least("w8a", ["nqshed"], "constant", 1e-4, 0.0)(turned)
+    np.testing.assert_allclose(measured.values, [-3.0, -1.0])
+    assert measured.bounds.tolist() == [0, -1]
+
+
+def test_artefacts_are_drawn_from_their_tables(made, tmp_path):
+    runs = {"fmnist": list(METHODS)}
+    for module, wanted in (
+        (fig1, {"fmnist": ["ideal_shed", "qshed", "nqshed", "fednl"]}),
+        (choices, {"fmnist_choices": ["qshed", "nqshed", "fednl"]}),
+        (bit_allocation, {"example": ["qshed"]}),
+    ):
+        frame = module.table(made, artefact(made, wanted))
+        path = tmp_path / "numbers.csv"
+        frame.to_csv(path, index=False, float_format="%.12g")
+        drawn = module.draw(pd.read_csv(path, keep_default_na=False, na_values=["nan"]))
+        assert all(ax.get_xlabel() and (ax.lines or ax.collections or ax.patches) for ax in drawn.axes[:2])
+    cells = rounds.table(made, artefact(made, runs))
+    assert len(cells) == 3 * (2 * 4 + 2 * 2 + 1)
+    text = rounds.render(cells)
+    assert {"Data", "Channel", "Method", "Rounds to 1e-06", "Saved at 1e-08"} <= set(text.columns)
+    own = text[text["Method"] == "Q-SHED"]
+    assert (own["Saved at 1e-06"] == "").all()
+
+
+def test_claims_on_the_example(made):
+    assert comparisons.example_ordered(made).values.all()
+    assert comparisons.example_sums(made).values.all()
+    assert comparisons.example_distance(made).values[0] >= 0
+    measured = comparisons.example_spectrum(made)
+    claim = next(claim for claim in claims.CLAIMS if claim.id == "qshed.example.spectrum")
+    assert judge(claim, measured).verdict == "deviates"
+
+
+def test_claims_and_captions_are_of_the_configured_artefacts():
+    configured = load(["config/small.yaml"])["qshed"]
+    assert set(CAPTIONS) == set(configured["artefacts"])
+    keys = {
+        f"run:{name}/{method}" for name, one in configured["experiments"].items() for method in one["methods"]
+    }
+    for claim in claims.CLAIMS:
+        assert claim.artefact in configured["artefacts"]
+        assert set(claim.needs) <= keys
+    shown = set(choices.CASES)
+    for name in ("fmnist_choices", "w8a_choices"):
+        assert set(configured["experiments"][name]["cases"]) == shown
+    assert set(configured["experiments"]["w8a"]["replicates"]) <= set(range(1, 11))
