@@ -55,10 +55,16 @@ def spectral_radius(S: NDArray) -> float:
     return float(np.abs(np.linalg.eigvals(S)).max())
 
 
-def contraction(low: float, high: float, rho: float, steps: int, *, accelerated: bool = False) -> NDArray:
-    """S for `steps` local steps of (accelerated) gradient descent with their best constant step."""
+def contraction(
+    low: float, high: float, rho: float, steps: int, *, accelerated: bool = False, printed: bool = False
+) -> NDArray:
+    """S for `steps` local steps of (accelerated) gradient descent with their best constant step.
+
+    Accelerated steps take the moduli of d_i, with `printed` those of f_i.
+    """
     if accelerated:
-        s = accelerated_contraction(low + 1 / rho, high + 1 / rho, steps)
+        more = 0.0 if printed else 1 / rho
+        s = accelerated_contraction(low + more, high + more, steps)
     else:
         s = chi(low, high, rho) ** steps
     return matrix_S(low, rho, zeta(low, high, rho), s)

@@ -273,7 +273,9 @@ class DenseLinearModel:
             chosen = groups[:, 0]
         row = np.arange(n_sets)[:, None] if n_sets > 1 else 0
         part = self._part(lambda array: array[row, chosen])
-        part.__dict__["_common_moduli"] = self._common_moduli
+        # Where cohorts differ by row, so do the data sets of the part, though they come of one.
+        repeats = len(part.X) // n_sets
+        part.__dict__["_common_moduli"] = tuple(np.repeat(m, repeats) for m in self._common_moduli)
         return part
 
     def with_rows(self, kept: NDArray) -> DenseLinearModel:

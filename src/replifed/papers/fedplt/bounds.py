@@ -13,20 +13,21 @@ from replifed.papers.fedplt.panels import band
 from replifed.papers.fedplt.summaries import over_data_sets
 from replifed.papers.fedplt.theory import bounded, norms, zetas
 from replifed.papers.fedplt.titles import BOUND, EMPIRICAL, SECOND, SEQUENCE
-from replifed.plotting.style import GREEN, PURPLE, Line, figure, housed, legend
+from replifed.plotting.style import GREEN, PURPLE, SKY, Line, figure, housed, legend
 
 LINES = {
     "gradient": Line("empirical, gradient", EMPIRICAL, "-", "o"),
     "accelerated": Line("empirical, accelerated", SECOND, "-", "s"),
     "zeta": Line("ζ, exact Peaceman–Rachford", GREEN, (0, (5, 1.5))),
     "S": Line("‖S‖, Proposition 1", BOUND, (0, (4, 1.5, 1, 1.5)), "^"),
-    "S'": Line("‖S′‖, Proposition 3", PURPLE, (0, (1, 1)), "D"),
+    "S'": Line("‖S′‖, Proposition 3 with the moduli of d", PURPLE, (0, (1, 1)), "D"),
+    "S' printed": Line("‖S′‖ as printed", SKY, (0, (3, 1)), "v"),
 }
 
 
 def _curve(history: pd.DataFrame, values: Any, x: str, panel: str, name: str) -> pd.DataFrame:
     found = over_data_sets(history.assign(value=values), (x,), "value").rename(columns={x: "x"})
-    if name in ("S", "S'"):
+    if name.startswith("S"):
         # A bound of one or more says nothing: it is left out unless it holds on every data set.
         worst = history.assign(value=values).groupby(x, sort=False)["value"].max().to_numpy()
         found.loc[worst >= 1, ["mean", "low", "high"]] = np.nan
@@ -43,18 +44,25 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
     for name, bound in (("zeta", zetas), ("S", lambda part, value: norms(part, steps, value))):
         values = pd.concat([pd.Series(bound(part, value), part.index) for value, part in by_rho])
         frames.append(_curve(penalty, values, "rho", "penalty", name))
-    for solver, letter in (("gradient", "S"), ("accelerated", "S'")):
+    for solver, letter, printed in (
+        ("gradient", "S", False),
+        ("accelerated", "S'", False),
+        ("accelerated", "S' printed", True),
+    ):
         chosen = epochs[epochs["solver"] == solver]
-        frames.append(_curve(chosen, chosen["rate"], "steps", "epochs", solver))
+        if not printed:
+            frames.append(_curve(chosen, chosen["rate"], "steps", "epochs", solver))
         values = pd.concat(
             [
-                pd.Series(norms(part, number, rho, accelerated=solver == "accelerated"), part.index)
+                pd.Series(
+                    norms(part, number, rho, accelerated=solver == "accelerated", printed=printed), part.index
+                )
                 for number, part in chosen.groupby("steps", sort=False)
             ]
         )
         frames.append(_curve(chosen, values, "steps", "epochs", letter))
-        if solver == "gradient":
-            frames.append(_curve(chosen, zetas(chosen, rho), "steps", "epochs", "zeta"))
+    chosen = epochs[epochs["solver"] == "gradient"]
+    frames.append(_curve(chosen, zetas(chosen, rho), "steps", "epochs", "zeta"))
     return pd.concat([*frames, _over_rounds(inputs, made["bounds"])], ignore_index=True)
 
 
@@ -83,9 +91,11 @@ def _over_rounds(inputs: Any, made: dict) -> pd.DataFrame:
 @housed
 def draw(frame: pd.DataFrame) -> Figure:
     """Draw what `table` returns: rates above, errors over the rounds below."""
+    numbers = ["mean", "low", "high"]
+    frame = frame.assign(**frame[numbers].apply(pd.to_numeric, errors="coerce"))  # void bounds are empty
     made, axes = figure(
         2, 2, title="Fed-PLT: bounds of the theory beside what was measured", width=4.4, height=2.9,
-        legend_lines=1,
+        legend_lines=2,
     )  # fmt: skip
     for ax, panel, label in (
         (axes[0][0], "penalty", "ρ (N_e = 10)"),
@@ -99,7 +109,8 @@ def draw(frame: pd.DataFrame) -> Figure:
             band(ax, curve, "x", line)
             missing = curve.loc[curve["mean"].isna(), "x"]
             if len(missing):
-                void.append(f"{line.label.split(',')[0]} ≥ 1 (void) at {_listed(missing, curve['x'])}")
+                symbol = "ρ" if panel == "penalty" else "N_e"
+                void.append(f"{line.label.split(',')[0]} void (≥ 1): {_listed(missing, curve['x'], symbol)}")
         if panel == "penalty":
             ax.set_xscale("log")
         ax.set_xlabel(label)
@@ -108,18 +119,21 @@ def draw(frame: pd.DataFrame) -> Figure:
             ax.set_title("\n".join(void), fontsize=7.5, loc="left")
     _rounds(axes[1][0], frame[frame["panel"] == "participation"], "Proposition 2, without noise")
     _rounds(axes[1][1], frame[frame["panel"] == "noise"], "Corollary 1, all agents, noise of deviation τ")
-    legend(made, [line for name, line in LINES.items() if (frame["curve"] == name).any()], columns=5)
+    legend(made, [line for name, line in LINES.items() if (frame["curve"] == name).any()], columns=3)
     return made
 
 
-def _listed(missing: pd.Series, every: pd.Series) -> str:
+def _listed(missing: pd.Series, every: pd.Series, symbol: str) -> str:
     """Name the places where a bound is void."""
-    if len(missing) == len(every):
-        return "all of them"
-    if missing.max() < every[~every.isin(missing)].min():
-        return f"{missing.min():g} to {missing.max():g}"
     kept = every[~every.isin(missing)]
-    return f"all but {kept.min():.2g} to {kept.max():.2g}"
+    if kept.empty:
+        return f"all {symbol}"
+    sides = []
+    if (missing < kept.min()).any():
+        sides.append(f"{symbol} < {kept.min():.2g}")
+    if (missing > kept.max()).any():
+        sides.append(f"{symbol} > {kept.max():.2g}")
+    return ", ".join(sides)
 
 
 def _rounds(ax: Axes, part: pd.DataFrame, title: str) -> None:
@@ -127,7 +141,10 @@ def _rounds(ax: Axes, part: pd.DataFrame, title: str) -> None:
     for place, name in enumerate(names):
         for kind, dashes in (("measured", "-"), ("bound", (0, (4, 2)))):
             curve = part[part["curve"] == f"{name}, {kind}"]
-            band(ax, curve, "x", Line(f"{name}, {kind}", SEQUENCE[place], dashes))
+            # Without intervals: on a logarithmic axis those of few data sets would hide the rest.
+            ax.plot(
+                curve["x"], curve["mean"], color=SEQUENCE[place], linestyle=dashes, label=f"{name}, {kind}"
+            )
     ax.set_yscale("log")
     ax.set_title(title, loc="left", fontsize=9)
     ax.set_xlabel("communication rounds")

@@ -378,13 +378,13 @@ def errors_below_bound(inputs: Any) -> NDArray:
     return np.concatenate(below)
 
 
-def accelerated_condition(steps: int) -> Measure:
+def accelerated_condition(steps: int, printed: bool) -> Measure:
     """Whether |S'| of Proposition 3 is below one, by data set."""
 
     def measure(inputs: Any) -> NDArray:
         history = inputs.run("epochs", "fedplt")
         rho = inputs.settings["experiments"]["epochs"]["rho"]
-        return norms(history[history["solver"] == "exact"], steps, rho, accelerated=True) < 1
+        return norms(history[history["solver"] == "exact"], steps, rho, accelerated=True, printed=printed) < 1
 
     return measure
 

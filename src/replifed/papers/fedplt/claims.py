@@ -443,15 +443,17 @@ def _theory() -> Iterator[Claim]:
         needs=_ran("fedplt", experiment="bounds"),
         measure=checks.errors_below_bound,
     )
-    yield claim(
-        "bounds.accelerated",
-        "bounds",
-        "The condition of Proposition 3 holds at the paper's own setting, N_e = 10 and rho = 0.3.",
-        "shape",
-        needs=_ran("fedplt", experiment="epochs"),
-        measure=checks.accelerated_condition(10),
-        note="chi(N_e) exceeds one there: convergence with accelerated steps is observed, not proved",
-    )
+    for reading in ("as printed", "moduli of d"):
+        yield claim(
+            "bounds.accelerated",
+            "bounds",
+            "Proposition 3 covers the paper's own setting, N_e = 10 and rho = 0.3: |S'| < 1.",
+            "shape",
+            reading=reading,
+            needs=_ran("fedplt", experiment="epochs"),
+            measure=checks.accelerated_condition(10, reading == "as printed"),
+            note="chi(N_e) is far above one there with the moduli of f" if reading == "as printed" else "",
+        )
     needs = _ran("fedplt", experiment="privacy")
     yield claim(
         "privacy.bounded",

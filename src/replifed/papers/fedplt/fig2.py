@@ -40,7 +40,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     empirical = frame[frame["curve"] == "empirical"]
     band(ax, empirical, "rho", EMPIRICAL_LINE)
     band(ax, frame[frame["curve"] == "zeta"], "rho", ZETA_LINE)
-    note_published(ax, BEST_RHO, f"published minimum, ρ ≈ {BEST_RHO:g}")
+    note_published(ax, BEST_RHO, f"published minimum, ρ ≈ {BEST_RHO:g}", left=True)
     best = empirical.loc[empirical["mean"].idxmin()]
     ax.annotate(
         f"{best['mean']:.3f} at ρ = {best['rho']:.2g}",

@@ -42,7 +42,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     """Draw what `table` returns."""
     rho = frame["rho"].iloc[0]
     made, axes = figure(
-        1, 1, title=f"Fed-PLT Figure 3: rate against N_e, ρ = {rho:g}", width=5.8, height=3.1, legend_lines=1
+        1, 1, title=f"Fed-PLT Figure 3: rate against N_e, ρ = {rho:g}", width=5.8, height=3.1, legend_lines=2
     )
     ax = axes[0][0]
     for name, line in (("empirical", EMPIRICAL_LINE), ("exact", EXACT_LINE), ("zeta", ZETA_LINE)):
@@ -50,5 +50,5 @@ def draw(frame: pd.DataFrame) -> Figure:
     note_published(ax, BEST_EPOCHS, f"published minimum, N_e ≈ {BEST_EPOCHS}")
     ax.set_xlabel("local epochs N_e")
     ax.set_ylabel("convergence rate")
-    legend(made, [EMPIRICAL_LINE, EXACT_LINE, ZETA_LINE], columns=3)
+    legend(made, [EMPIRICAL_LINE, EXACT_LINE, ZETA_LINE], columns=2)
     return made

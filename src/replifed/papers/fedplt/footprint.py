@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +47,7 @@ class Footprint(NamedTuple):
     random: bool
 
 
+@cache
 def footprint(method: str) -> Footprint:
     """Run one method for a few rounds and count."""
     problem = regression(_SETTINGS, (0,))

@@ -25,15 +25,16 @@ def band(ax: Axes, curve: pd.DataFrame, x: str, line: Line, every: int = 1) -> N
     ax.fill_between(curve[x], curve["low"], curve["high"], color=line.color, alpha=0.18, linewidth=0)
 
 
-def note_published(ax: Axes, at: float, text: str) -> None:
-    """Mark a place on the horizontal axis that the paper names."""
+def note_published(ax: Axes, at: float, text: str, *, left: bool = False) -> None:
+    """Mark a place on the horizontal axis that the paper names, above on its right or below on its left."""
     ax.axvline(at, color=PRINTED, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     ax.annotate(
         text,
-        (at, 0.98),
+        (at, 0.04 if left else 0.98),
         xycoords=("data", "axes fraction"),
         textcoords="offset points",
-        xytext=(4, 0),
-        va="top",
+        xytext=(-4 if left else 4, 0),
+        ha="right" if left else "left",
+        va="bottom" if left else "top",
         fontsize=8,
     )

@@ -49,7 +49,8 @@ def draw(frame: pd.DataFrame) -> Figure:
         width=4.0, height=3.1, legend_lines=0,
     )  # fmt: skip
     private, accurate, both = axes[0]
-    levels = sorted(frame["tau"].unique())[:: max(1, len(frame["tau"].unique()) // 4)]
+    levels = sorted(frame["tau"].unique())
+    levels = levels[:: max(1, len(levels) // 3)]
     for place, tau in enumerate(levels):
         part, colour = frame[frame["tau"] == tau].sort_values("steps"), SEQUENCE[place]
         private.plot(
@@ -70,7 +71,7 @@ def draw(frame: pd.DataFrame) -> Figure:
         ax.set_yscale("log")
         ax.set_xlabel(x)
         ax.set_ylabel(y)
-        ax.legend(fontsize=7.5)
+        ax.legend(fontsize=7.5, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2)
     for ax in (private, accurate):
         ticks = sorted(frame["steps"].unique())
         ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

@@ -40,7 +40,7 @@ def draw(frame: pd.DataFrame) -> Figure:
         )
         band(ax, part, "rho", line)
         lines.append(line)
-    note_published(ax, BEST_RHO, "published minimum")
+    note_published(ax, BEST_RHO, "published minimum", left=True)
     ax.axhline(TABLE2["fedplt"][0], color=PRINTED, linewidth=0.8, linestyle=(0, (1, 2)))
     ax.set_xscale("log")
     ax.set_xlabel("ρ")

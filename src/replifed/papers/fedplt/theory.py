@@ -17,11 +17,16 @@ from replifed.algorithms.splitting_theory import (
 )
 
 
-def norms(history: pd.DataFrame, steps: int, rho: float, *, accelerated: bool = False) -> NDArray:
-    """|S| (Proposition 1) or |S'| (Proposition 3) for each line of a history with columns low and high."""
+def norms(
+    history: pd.DataFrame, steps: int, rho: float, *, accelerated: bool = False, printed: bool = False
+) -> NDArray:
+    """|S| (Proposition 1) or |S'| (Proposition 3) for each line of a history with columns low and high.
+
+    `printed` takes Proposition 3 with the moduli of f_i, as it is printed, not those of d_i.
+    """
     return np.array(
         [
-            norm(contraction(low, high, rho, steps, accelerated=accelerated))
+            norm(contraction(low, high, rho, steps, accelerated=accelerated, printed=printed))
             for low, high in zip(history["low"], history["high"], strict=True)
         ]
     )

@@ -1,0 +1,738 @@
+"""Fed-PLT, its local solvers and the methods it is compared with: contract, boxes, exactness, theory."""
+
+import dataclasses
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from replifed.algorithms import fivegcs, tamuna
+from replifed.algorithms.base import Round
+from replifed.algorithms.fedavg import FedAvg
+from replifed.algorithms.fedlin import FedLin, theory_step
+from replifed.algorithms.fedpd import FedPD, theory_eta
+from replifed.algorithms.fedplt import FedPLT, FedPLTState, best_penalty
+from replifed.algorithms.fivegcs import FiveGCS
+from replifed.algorithms.led import LED, natural_parameters
+from replifed.algorithms.local_solvers import (
+    Accelerated,
+    Exact,
+    Gradient,
+    LocalObjective,
+    Noisy,
+    Stochastic,
+    Uncoordinated,
+    proximal,
+)
+from replifed.algorithms.splitting_theory import (
+    accelerated_contraction,
+    best_step,
+    chi,
+    contraction,
+    error_bound,
+    linear_rate,
+    norm,
+    zeta,
+)
+from replifed.algorithms.tamuna import TAMUNA
+from replifed.errors import ConfigError, ReplifedError
+from replifed.network.participation import FixedSize, Independent
+from replifed.operators.proximal import L1, Box, ElasticNet, Zero
+from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import LeastSquares, Logistic
+from replifed.problems.minimiser import minimiser
+from replifed.randomness import Streams
+from replifed.simulate import simulate
+
+N, M, D, RIDGE = 4, 6, 3, 0.7
+
+
+def problem(sets=1, agents=N, seed=0, summed=True):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((sets, agents, M, D))
+    y = rng.choice([-1.0, 1.0], (sets, agents, M))
+    return DenseLinearModel(X, y, Logistic(), l2=RIDGE, summed=summed)
+
+
+def gradient(data, row, i, w):
+    """Of f_i, sample by sample."""
+    g = RIDGE * w
+    for a, b in zip(data.X[row, i], data.y[row, i], strict=True):
+        g = g - b * a / (1 + np.exp(b * (a @ w)))
+    return g
+
+
+def moduli(data):
+    low, high = data.common_moduli()
+    return low[0], high[0]
+
+
+def make(name, solver=Gradient, steps=3, cohort=N, data=None):
+    """Each method with its theory's parameters."""
+    low, high = moduli(problem() if data is None else data)
+    if name == "fedplt":
+        return FedPLT(rho=best_penalty(low, high), solver=solver(steps=steps))
+    if name == "fedpd":
+        return FedPD(eta=theory_eta(high), solver=solver(steps=steps))
+    if name == "fedlin":
+        return FedLin(solver=solver(steps=steps, step=theory_step(high, steps)))
+    if name == "led":
+        alpha, beta = natural_parameters(high, steps)
+        return LED(alpha=alpha, beta=beta, solver=solver(steps=steps))
+    if name == "tamuna":
+        gamma, eta = tamuna.theory_parameters(low, high, steps, N, cohort)
+        return TAMUNA(gamma=gamma, eta=eta, solver=solver(steps=steps, step=1 / high))
+    gamma, tau = fivegcs.theory_parameters(low, high, N, cohort)
+    return FiveGCS(gamma=gamma, tau=tau, solver=solver(steps=steps))
+
+
+METHODS = ("fedplt", "fedpd", "fedlin", "led", "tamuna", "fivegcs")
+PARTIAL = ("fedplt", "tamuna", "fivegcs")
+STREAMS = Streams(5, (1, 2))
+every = pytest.mark.parametrize("name", METHODS)
+
+
+def same(a, b):
+    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+# -- the contract ------------------------------------------------------------------------------------
+
+
+@every
+def test_a_round_is_a_pure_function_and_a_run_goes_on_from_any(name):
+    data, algorithm = problem(), make(name)
+    whole = simulate(algorithm, data, STREAMS, 5)
+    half = simulate(algorithm, data, STREAMS, 2)
+    kept = [field.copy() for field in half.state]
+    context = Round(2, None, None, STREAMS.at(2))
+    first, again = (algorithm.round(half.state, data, context)[0] for _ in range(2))
+    assert same(first, again)
+    assert same(half.state, kept)
+    assert same(simulate(algorithm, data, STREAMS, 5, resume=(2, half.state)).state, whole.state)
+
+
+@every
+def test_rows_that_share_a_data_set_are_its_single_runs(name):
+    algorithm, sets = make(name), problem(2)
+    together = simulate(algorithm, sets, Streams(5, (1, 1, 1, 2, 2, 2)), 4, metrics={})
+    for row in range(6):
+        data = problem(2)
+        alone = DenseLinearModel(
+            data.X[row // 3][None], data.y[row // 3][None], Logistic(), l2=RIDGE, summed=True
+        )
+        if name == "fedplt":  # with a parameter a row
+            grid = FedPLT(rho=np.linspace(0.2, 0.9, 6), solver=Gradient(steps=3))
+            one = FedPLT(rho=np.linspace(0.2, 0.9, 6)[row], solver=Gradient(steps=3))
+            together = simulate(grid, sets, Streams(5, (1, 1, 1, 2, 2, 2)), 4, metrics={})
+        else:
+            one = algorithm
+        single = simulate(one, alone, Streams(5, (1 + row // 3,)), 4)
+        for field, expected in zip(together.state, single.state, strict=True):
+            np.testing.assert_allclose(field[row], expected[0], atol=1e-12)
+
+
+@every
+def test_names_of_agents_do_not_matter(name):
+    order = [2, 0, 3, 1]
+    data = problem()
+    turned = DenseLinearModel(data.X[:, order], data.y[:, order], Logistic(), l2=RIDGE, summed=True)
+    plain, other = (simulate(make(name), p, STREAMS, 4).state for p in (data, turned))
+    for field, changed in zip(plain, other, strict=True):
+        expected = field[:, order] if field.ndim == 3 else field
+        np.testing.assert_allclose(changed, expected, atol=1e-12)
+
+
+@every
+def test_cost_is_counted(name):
+    history = simulate(make(name), problem(), Streams(0, (0,)), 6)
+    model, exchanges = N * D * 32, 2 if name == "fedlin" else 1
+    assert history.ledger["bits_up"][-1, 0] == history.ledger["bits_down"][-1, 0] == 6 * exchanges * model
+    assert history.ledger["exchanges"][-1, 0] == 6 * exchanges
+    extra = 6 if name in ("fedlin", "fivegcs") else 0
+    steps = history.ledger["iterations"][-1, 0]
+    assert steps == 18 or name == "tamuna"
+    assert history.ledger["sample_gradients"][-1, 0] == (steps + extra) * N * M
+
+
+@pytest.mark.parametrize("name", PARTIAL)
+def test_who_stays_out_neither_computes_nor_changes(name):
+    data, cohort = problem(), FixedSize(2)
+    algorithm = make(name, cohort=2)
+    before = simulate(algorithm, data, STREAMS, 3, cohort=cohort).state
+    out = ~cohort(STREAMS.at(3), N).active
+    history = simulate(algorithm, data, STREAMS, 4, cohort=cohort, resume=(3, before))
+    for old, new in zip(before, history.state, strict=True):
+        if old.ndim == 3:
+            assert np.array_equal(old[out], new[out])
+            assert (old[~out] != new[~out]).any(axis=-1).all()
+    assert (history.ledger["bits_up"][-1] == 2 * D * 32).all()
+    # As a mask of the same agents it is the same run.
+    masked = simulate(
+        algorithm,
+        data,
+        STREAMS,
+        4,
+        cohort=lambda streams, n: cohort(streams, n)._replace(chosen=None),
+        resume=(3, before),
+    )
+    for a, b in zip(masked.state, history.state, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+    for what in history.ledger:
+        np.testing.assert_array_equal(masked.ledger[what], history.ledger[what], what)
+
+
+def test_methods_for_all_agents_refuse_cohorts():
+    for name in set(METHODS) - set(PARTIAL):
+        with pytest.raises(ReplifedError, match="full participation only"):
+            simulate(make(name), problem(), STREAMS, 1, cohort=FixedSize(2))
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [
+        (lambda: FedPLT(rho=0.0, solver=Gradient(steps=1)), "FedPLT.rho = .*0.0"),
+        (lambda: FedPLT(rho=1.0, solver=Gradient(steps=1), start="hot"), "FedPLT.start"),
+        (lambda: Gradient(steps=0), "Gradient.steps = "),
+        (lambda: Gradient(steps=1, step=-1.0), "Gradient.step = .*-1.0"),
+        (lambda: Gradient(steps=1, moduli="mine"), "Gradient.moduli"),
+        (lambda: Stochastic(steps=1, batch=0), "Stochastic.batch = "),
+        (lambda: Noisy(steps=1, tau=-1.0), "Noisy.tau = .*-1.0"),
+        (lambda: Noisy(steps=1, tau=1.0, reading="sd"), "Noisy.reading"),
+        (lambda: FedPD(eta=0.0, solver=Gradient(steps=1)), "FedPD.eta"),
+        (lambda: LED(alpha=1.0, beta=0.0, solver=Gradient(steps=1)), "LED.beta"),
+        (lambda: TAMUNA(gamma=1.0, eta=1.0, solver=Gradient(steps=1), sparsity=1), "TAMUNA.sparsity = "),
+        (lambda: FiveGCS(gamma=0.0, tau=1.0, solver=Gradient(steps=1)), "FiveGCS.gamma"),
+        (lambda: Uncoordinated(solvers=[Gradient(steps=1)], of_agent=[0, 1]), "of_agent"),
+        (
+            lambda: Uncoordinated(solvers=[Gradient(steps=1), Gradient(steps=2)], of_agent=[0, 1]),
+            "same number of steps",
+        ),
+        (lambda: L1(weight=-1.0), "L1.weight"),
+        (lambda: Box(low=1.0, high=0.0), "Box"),
+    ],
+)
+def test_settings_are_refused_by_name(build, said):
+    with pytest.raises(ConfigError, match=said):
+        build()
+
+
+# -- the boxes, agent by agent -----------------------------------------------------------------------
+
+
+def nesterov(g, w, steps, step, low):
+    """Eq. (12) on a function with gradient `g`, moduli low and 1 / step."""
+    u, root = w, np.sqrt(low * step)
+    for _ in range(steps):
+        ahead = w - step * g(w)
+        w = ahead + (1 - root) / (1 + root) * (ahead - u)
+        u = ahead
+    return w
+
+
+def descend(solver, g, w, steps, low, high, step=None):
+    if solver is Accelerated:
+        return nesterov(g, w, steps, 1 / high if step is None else step, low)
+    for _ in range(steps):
+        w = w - (2 / (low + high) if step is None else step) * g(w)
+    return w
+
+
+def box_fedplt(data, solver, state, active, t):
+    low, high = moduli(data)
+    rho = best_penalty(low, high)
+    x, z, _ = (field[0].copy() for field in state)
+    y = z.mean(axis=0)
+    for i in active:
+        v = 2 * y - z[i]
+        x[i] = descend(
+            solver,
+            lambda w, i=i, v=v: gradient(data, 0, i, w) + (w - v) / rho,
+            x[i],
+            3,
+            low + 1 / rho,
+            high + 1 / rho,
+        )
+        z[i] = z[i] + 2 * (x[i] - y)
+    return x, z, y
+
+
+def box_fedpd(data, solver, state, active, t):
+    low, high = moduli(data)
+    eta = (np.sqrt(5) - 1) / (4 * high)
+    x, dual, centre = (field[0].copy() for field in state)
+    for i in active:
+        x[i] = descend(
+            solver,
+            lambda w, i=i: gradient(data, 0, i, w) + dual[i] + (w - centre) / eta,
+            x[i],
+            3,
+            low + 1 / eta,
+            high + 1 / eta,
+        )
+    dual = dual + (x - centre) / eta
+    return x, dual, (x + eta * dual).mean(axis=0)
+
+
+def box_fedlin(data, solver, state, active, t):
+    low, high = moduli(data)
+    x = state[0][0]
+    own = np.array([gradient(data, 0, i, x) for i in range(N)])
+    shift = own.mean(axis=0) - own
+    step = 1 / (18 * high)
+    w = [
+        descend(solver, lambda w, i=i: gradient(data, 0, i, w) + shift[i], x, 3, low, high, step)
+        for i in active
+    ]
+    return (np.mean(w, axis=0),)
+
+
+def box_led(data, solver, state, active, t):
+    low, high = moduli(data)
+    x, y = (field[0].copy() for field in state)
+    alpha, beta = 1 / high, 1 / 3
+    phi = np.array(
+        [
+            descend(
+                solver,
+                lambda w, i=i: gradient(data, 0, i, w) + beta / alpha * y[i],
+                x,
+                3,
+                low,
+                high,
+                alpha,
+            )
+            for i in active
+        ]
+    )
+    return phi.mean(axis=0), y + phi - phi.mean(axis=0)
+
+
+def box_tamuna(data, solver, state, active, t):
+    low, high = moduli(data)
+    x, h = (field[0].copy() for field in state)
+    gamma, eta = tamuna.theory_parameters(low, high, 3, N, len(active))
+    L = Streams(5, (1,)).at(t).draw("local_steps", lambda rng: rng.geometric(1 / 3, 1))[0, 0]
+    w = {
+        i: descend(solver, lambda w, i=i: gradient(data, 0, i, w) - h[i], x, L, low, high, 1 / high)
+        for i in active
+    }
+    x = np.mean(list(w.values()), axis=0)
+    for i in active:
+        h[i] += eta / gamma * (x - w[i])
+    return x, h
+
+
+def box_fivegcs(data, solver, state, active, t):
+    low, high = moduli(data)
+    x, u, v = (field[0].copy() for field in state)
+    gamma, tau = fivegcs.theory_parameters(low, high, N, len(active))
+    hat = (x - gamma * v) / (1 + gamma * low)
+
+    def small(i, w):  # grad F_i
+        return (gradient(data, 0, i, w) - low * w) / N
+
+    for i in active:
+        # Descending on psi itself, whose moduli are N times smaller than those of N psi.
+        y = descend(
+            solver,
+            lambda w, i=i: small(i, w) + tau * (w - hat - u[i] / tau),
+            hat,
+            3,
+            tau,
+            (high - low) / N + tau,
+        )
+        u[i] = small(i, y)
+    return hat - gamma * N / len(active) * (u.sum(axis=0) - v), u, u.sum(axis=0)
+
+
+BOXES = {
+    "fedplt": box_fedplt,
+    "fedpd": box_fedpd,
+    "fedlin": box_fedlin,
+    "led": box_led,
+    "tamuna": box_tamuna,
+    "fivegcs": box_fivegcs,
+}
+
+
+@every
+@pytest.mark.parametrize("solver", [Gradient, Accelerated])
+@pytest.mark.parametrize("size", [N, 2])
+def test_rounds_are_those_of_the_papers_boxes(name, solver, size):
+    if size < N and name not in PARTIAL:
+        pytest.skip("for all agents only")
+    data, streams = problem(), Streams(5, (1,))
+    algorithm = make(name, solver, cohort=size)
+    state = algorithm.init(data, streams)
+    for t in range(4):
+        now = streams.at(t)
+        active, chosen = FixedSize(size)(now, N)
+        expected = BOXES[name](data, solver, state, np.flatnonzero(active[0]), t)
+        context = Round(t, active, None, now, chosen) if size < N else Round(t, None, None, now)
+        state, _ = algorithm.round(state, data, context)
+        for field, wanted in zip(state, expected, strict=True):
+            np.testing.assert_allclose(field[0], wanted, atol=1e-11)
+
+
+# -- exactness ---------------------------------------------------------------------------------------
+
+
+def reached(algorithm, data, rounds, cohort=None):
+    """Relative error left."""
+    solution = minimiser(data, 1)
+    start = np.linalg.norm(solution)
+
+    def error(_, seen):
+        return np.linalg.norm(seen["server"] - solution, axis=-1) / start
+
+    history = simulate(
+        algorithm,
+        data,
+        Streams(1, (1,)),
+        rounds,
+        metrics={"error": error},
+        cohort=cohort,
+        until=lambda seen: seen["error"] < 1e-13,
+    )
+    return history.metrics["error"][-1, 0]
+
+
+@every
+@pytest.mark.parametrize("solver", [Gradient, Accelerated])
+def test_every_method_reaches_the_minimiser_with_theory_parameters(name, solver):
+    assert reached(make(name, solver), problem(), 4000) < 1e-12
+
+
+@pytest.mark.parametrize("name", PARTIAL)
+def test_so_it_does_with_half_of_the_agents(name):
+    assert reached(make(name, cohort=2), problem(), 4000, FixedSize(2)) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["fedplt", "fivegcs"])
+def test_so_it_does_with_unequal_probabilities(name):
+    cohort = Independent(np.array([0.2, 0.5, 0.9, 1.0]))
+    assert reached(FedPLT(rho=0.3, solver=Gradient(steps=5)), problem(), 2000, cohort) < 1e-12
+
+
+def test_so_do_tuned_methods_and_sparse_messages():
+    data = problem()
+    low, high = moduli(data)
+    gamma, eta = tamuna.theory_parameters(low, high, 5, N, 2)
+    solver = Gradient(steps=5)
+    for algorithm in (
+        FedPD(eta=0.3, solver=solver),
+        FedLin(solver=Gradient(steps=5, step=1.1 / high)),
+        LED(alpha=0.6 / high, beta=0.3, solver=solver),
+        FiveGCS(gamma=0.6, tau=0.3, solver=solver),
+        TAMUNA(gamma=gamma, eta=eta, solver=solver, sparsity=2),
+    ):
+        assert reached(algorithm, data, 4000) < 1e-12
+
+
+@pytest.mark.parametrize("steps", [1, 10, 30])
+def test_fedplt_is_exact_for_any_number_of_steps_and_fedavg_is_not(steps):
+    data = problem()
+    _, high = moduli(data)
+    assert reached(FedPLT(rho=0.3, solver=Gradient(steps=steps)), data, 3000) < 1e-12
+    if steps > 1:
+        assert reached(FedAvg(step=1 / high, local_steps=steps), data, 60) > 1e-4
+
+
+def test_without_a_warm_start_it_is_not():
+    assert reached(FedPLT(rho=0.3, solver=Gradient(steps=2), start="cold"), problem(), 1000) > 1e-4
+
+
+@pytest.mark.parametrize("name", ["fedlin", "led", "tamuna"])
+def test_one_agent_alone_descends(name):
+    data = problem(agents=1)
+    _, high = moduli(data)
+    step = 0.5 / high
+    algorithm = {
+        "fedlin": FedLin(solver=Gradient(steps=3, step=step)),
+        "led": LED(alpha=step, beta=0.3, solver=Gradient(steps=3)),
+        "tamuna": TAMUNA(gamma=step, eta=0.3, solver=Gradient(steps=3)),
+    }[name]
+    history = simulate(algorithm, data, Streams(0, (0,)), 5)
+    w = np.zeros(D)
+    for _ in range(int(history.ledger["iterations"][-1, 0])):
+        w = w - step * gradient(data, 0, 0, w)
+    np.testing.assert_allclose(history.state.x[0], w, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "penalty", [Zero(), L1(weight=1.5), ElasticNet(l1=1.0, l2=0.8), Box(low=-0.1, high=0.2)]
+)
+@pytest.mark.parametrize("cohort", [None, FixedSize(2)])
+def test_composite_problems_are_solved(penalty, cohort):
+    data = problem()
+    state = simulate(
+        FedPLT(rho=0.3, solver=Gradient(steps=4), penalty=penalty), data, Streams(1, (1,)), 400, cohort=cohort
+    ).state
+    # Proximal gradient on the sum of the losses, from elsewhere.
+    x, step = np.ones((1, D)), 1 / data.smoothness().sum()
+    for _ in range(800):
+        x = penalty.prox(x - step * N * data.gradient(x), step)
+    np.testing.assert_allclose(state.y, x, atol=1e-10)
+    if isinstance(penalty, L1):
+        assert (x == 0).any()
+
+
+# -- messages of TAMUNA ------------------------------------------------------------------------------
+
+
+def test_each_coordinate_is_sent_by_s_agents_and_control_variates_add_up_to_zero():
+    data = problem(agents=7)
+    algorithm = TAMUNA(gamma=0.05, eta=0.1, solver=Gradient(steps=2), sparsity=2)
+    streams = Streams(3, (1, 2, 3))
+    history = simulate(algorithm, data, streams, 10, cohort=FixedSize(5))
+    np.testing.assert_allclose(history.state.h.sum(axis=1), 0, atol=1e-12)
+    assert history.ledger["bits_up"][-1, 0] == 10 * 2 * D * 32
+
+    agents = SimpleNamespace(count=lambda: np.array([5]))
+    context = Round(0, None, None, streams.at(0), np.arange(5)[None])
+    sent = algorithm._senders(agents, context, 11)
+    assert sent.shape == (3, 5, 11)
+    assert (sent.sum(axis=1) == 2).all()
+    # Everybody's share is the same up to one coordinate.
+    assert np.ptp(sent.sum(axis=2)) <= 1
+
+
+def test_numbers_of_local_steps_are_geometric():
+    streams = Streams(3, tuple(range(40)))
+    drawn = np.array([streams.at(t).draw("local_steps", lambda g: g.geometric(0.25, 1)) for t in range(25)])
+    assert abs(np.mean(drawn) - 4) < 4 * np.sqrt(12 / drawn.size)
+
+
+# -- local solvers -----------------------------------------------------------------------------------
+
+
+def objective(rows=2):
+    v = np.random.default_rng(3).standard_normal((rows, N, D))
+    return proximal(problem(), v, 0.4), v
+
+
+def test_exact_solver_finds_the_proximal_point():
+    d, v = objective()
+    w = Exact().solve(d, np.zeros_like(v), None)
+    assert np.abs(d.gradient(w)).max() < 1e-12
+    np.testing.assert_allclose(w, v - 0.4 * problem().own_gradients(w), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "solver", [Gradient(steps=200), Accelerated(steps=80), Gradient(steps=200, moduli="own")]
+)
+def test_solvers_converge_to_it(solver):
+    d, v = objective()
+    w = solver.solve(d, np.zeros_like(v), solver.draw(None, None, 1))
+    np.testing.assert_allclose(w, Exact().solve(d, np.zeros_like(v), None), atol=1e-12)
+
+
+def test_steps_by_row_are_those_of_each_row():
+    d, v = objective(5)
+    counts = np.array([3, 1, 7, 2, 7])
+    for solver in (Gradient, Accelerated):
+        one = solver(steps=1)
+        got = one.solve(d, v, one.draw(None, None, 1), counts)
+        for row, count in enumerate(counts):
+            alone = solver(steps=int(count))
+            part = LocalObjective(d.problem, d.linear[row : row + 1], d.ridge)
+            expected = alone.solve(part, v[row : row + 1], alone.draw(None, None, 1))
+            np.testing.assert_allclose(got[row], expected[0], atol=1e-13)
+
+
+def test_uncoordinated_agents_each_use_their_own_solver():
+    data, of_agent = problem(), (0, 1, 1, 0)
+    solvers = (Gradient(steps=3), Accelerated(steps=3))
+    mixed = FedPLT(rho=0.4, solver=Uncoordinated(solvers=solvers, of_agent=of_agent))
+    start = simulate(mixed, data, STREAMS, 2).state
+    for cohort in (None, FixedSize(2)):
+        got = simulate(mixed, data, STREAMS, 3, cohort=cohort, resume=(2, start)).state
+        for number, solver in enumerate(solvers):
+            pure = simulate(
+                FedPLT(rho=0.4, solver=solver), data, STREAMS, 3, cohort=cohort, resume=(2, start)
+            ).state
+            mine = np.array(of_agent) == number
+            np.testing.assert_allclose(got.x[:, mine], pure.x[:, mine], atol=1e-13)
+    assert reached(mixed, data, 1000) < 1e-12
+    with pytest.raises(ConfigError, match="4 agents, not 3"):
+        simulate(mixed, problem(agents=3), STREAMS, 1)
+
+
+def test_a_local_solver_is_as_good_in_another_method():
+    mixed = Uncoordinated(
+        solvers=(Gradient(steps=3, moduli="own"), Accelerated(steps=3)), of_agent=(0, 1, 0, 1)
+    )
+    assert reached(FedPD(eta=0.2, solver=mixed), problem(), 3000) < 1e-12
+
+
+def test_noise_has_the_variance_of_either_reading():
+    # A quadratic that the gradient step leaves in one step: what is left is noise.
+    data = DenseLinearModel(np.zeros((1, 2, 1, 4)), np.zeros((1, 2, 1)), LeastSquares(), l2=1.0, summed=True)
+    streams = Streams(0, tuple(range(4000)))
+    for reading, variance in (("variance", 0.3), ("deviation", 0.09)):
+        solver = Noisy(steps=1, step=0.5, tau=0.3, reading=reading)
+        drawn = solver.draw(Round(0, None, None, streams.at(0)), data, 1)
+        w = solver.solve(LocalObjective(data, np.zeros((4000, 2, 4)), 1.0), np.ones((4000, 2, 4)), drawn)
+        count = w.size
+        assert abs(w.mean()) < 4 * np.sqrt(variance / count)
+        assert abs(w.var() / variance - 1) < 4 * np.sqrt(2 / count)  # 2 gamma = 1
+
+
+def test_stochastic_gradients_are_unbiased():
+    data, start = problem(), np.full((3000, N, D), 0.2)
+    solver = Stochastic(steps=1, step=1.0, batch=2)
+    streams = Streams(0, tuple(range(3000)))
+    drawn = solver.draw(Round(0, None, None, streams.at(0)), data, 1)
+    moved = start - solver.solve(LocalObjective(data, np.zeros_like(start)), start, drawn)
+    expected = data.own_gradients(start[:1])[0]
+    assert (np.abs(moved.mean(axis=0) - expected) < 4.5 * moved.std(axis=0) / np.sqrt(3000)).all()
+
+
+@pytest.mark.parametrize("batch", [None, np.array([[[0, 3, 3]] * N])])
+def test_clipping_shortens_single_gradients(batch):
+    data = problem()
+    u = np.random.default_rng(1).standard_normal((2, N, D))
+    got = data.own_gradients(u, batch, clip=0.5)
+    for r in range(2):
+        for i in range(N):
+            g = RIDGE * u[r, i]
+            drawn = range(M) if batch is None else batch[0, i]
+            for j in drawn:
+                a, b = data.X[0, i, j], data.y[0, i, j]
+                one = -b * a / (1 + np.exp(b * (a @ u[r, i])))
+                g = g + one * min(1, 0.5 / np.linalg.norm(one)) * (M / len(drawn))
+            np.testing.assert_allclose(got[r, i], g, atol=1e-12)
+
+
+def test_agents_hessians_are_derivatives_of_their_gradients():
+    data, u, e = problem(), np.random.default_rng(2).standard_normal((1, N, D)), 1e-5
+    H = data.own_hessians(u)
+    for j in range(D):
+        step = e * np.eye(D)[j]
+        slope = (data.own_gradients(u + step) - data.own_gradients(u - step)) / (2 * e)
+        np.testing.assert_allclose(H[..., j], slope, atol=1e-8)
+
+
+# -- proximal maps -----------------------------------------------------------------------------------
+
+
+@given(
+    v=st.floats(-5, 5),
+    c=st.floats(0.01, 3),
+    penalty=st.sampled_from([Zero(), L1(weight=0.7), ElasticNet(l1=0.4, l2=1.3), Box(low=-0.5, high=1.0)]),
+)
+@settings(max_examples=60, deadline=None)
+def test_proximal_maps_minimise(v, c, penalty):
+    x = penalty.prox(np.array([v]), c)[0]
+
+    def cost(x):
+        return float(penalty.value(np.array([x]))) + (x - v) ** 2 / (2 * c)
+
+    low, high = (penalty.low, penalty.high) if isinstance(penalty, Box) else (-6, 6)
+    best = minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
+    assert cost(x) <= best.fun + 1e-9
+
+
+# -- theory ------------------------------------------------------------------------------------------
+
+
+def test_constants_by_hand():
+    assert zeta(1.0, 4.0, 0.5) == pytest.approx(1 / 3)
+    assert best_step(1.0, 3.0, 0.5) == 0.25
+    assert chi(1.0, 3.0, 0.5) == pytest.approx(0.25)
+    assert accelerated_contraction(1.0, 4.0, 2) == pytest.approx(5 / 4)
+    S = contraction(1.0, 3.0, 0.5, 2)
+    s, c = 0.0625, 1 / 3
+    np.testing.assert_allclose(S, [[s, (1 + s) * c], [2 * s, zeta(1.0, 3.0, 0.5) + 2 * s * c]])
+    assert error_bound(2, 0.5, 3.0, least=0.5, most=0.8) == pytest.approx(np.sqrt(1.6) * 0.625 * 3)
+    assert error_bound(1, 0.5, 3.0, noise=0.1) == pytest.approx(1.6)
+
+
+def test_rounds_contract_no_slower_than_proposition_1_says():
+    data, rho = problem(), 0.2
+    low, high = moduli(data)
+    S = contraction(low, high, rho, 12)
+    assert norm(S) < 1
+    algorithm, rng = FedPLT(rho=rho, solver=Gradient(steps=12)), np.random.default_rng(0)
+    a, b = (
+        algorithm.init(data, Streams(0, (0,)))._replace(
+            x=rng.normal(size=(1, N, D)), z=rng.normal(size=(1, N, D))
+        )
+        for _ in range(2)
+    )
+    context = Round(0, None, None, Streams(0, (0,)))
+    for _ in range(5):
+        before = np.sqrt(((a.x - b.x) ** 2).sum() + ((a.z - b.z) ** 2).sum())
+        a, b = (algorithm.round(state, data, context)[0] for state in (a, b))
+        after = np.sqrt(((a.x - b.x) ** 2).sum() + ((a.z - b.z) ** 2).sum())
+        assert after <= norm(S) * before
+
+
+def test_exact_splitting_contracts_by_zeta():
+    data, rho = problem(), 0.2
+    bound = zeta(*moduli(data), rho)
+    solution = minimiser(data, 1)
+    z_bar = solution[:, None] - rho * data.own_gradients(np.repeat(solution[:, None], N, axis=1))
+    gaps = [
+        np.linalg.norm(simulate(FedPLT(rho=rho, solver=Exact()), data, Streams(0, (0,)), t).state.z - z_bar)
+        for t in range(12)
+    ]
+    assert (np.array(gaps[1:]) <= bound * np.array(gaps[:-1]) * (1 + 1e-9)).all()
+
+
+def test_the_asymptotic_rate_is_the_spectral_radius_of_a_round_at_its_fixed_point():
+    data, rho, steps, e = problem(), 0.6, 2, 1e-5
+    low, high = moduli(data)
+    solution = minimiser(data, 1)
+    x = np.repeat(solution[:, None], N, axis=1)
+    fixed = np.concatenate([x, x - rho * data.own_gradients(x)]).ravel()
+    algorithm = FedPLT(rho=rho, solver=Gradient(steps=steps))
+    context = Round(0, None, None, Streams(0, (0,)))
+
+    def round_(point):
+        x, z = point.reshape(2, 1, N, D)
+        return np.concatenate(algorithm.round(FedPLTState(x, z, x[:, 0]), data, context)[0][:2]).ravel()
+
+    np.testing.assert_allclose(round_(fixed), fixed, atol=1e-12)
+    columns = [(round_(fixed + e * v) - round_(fixed - e * v)) / (2 * e) for v in np.eye(len(fixed))]
+    radius = np.abs(np.linalg.eigvals(np.transpose(columns))).max()
+    rate = linear_rate(data.client_hessians(solution)[0], rho, best_step(low, high, rho), steps)
+    assert radius == pytest.approx(rate, abs=1e-6)
+
+
+def test_minimiser_has_no_gradient():
+    data = problem(3)
+    x = minimiser(data, 6)
+    assert np.abs(data.gradient(x[::2])).max() < 1e-13
+    assert np.array_equal(x[::2], x[1::2])
+
+
+def test_a_run_ends_once_all_rows_are_done():
+    data, solution = problem(), minimiser(problem(), 1)
+    algorithm = FedPLT(rho=np.array([0.3, 0.05]), solver=Gradient(steps=5))
+    history = simulate(
+        algorithm,
+        data,
+        Streams(0, (0, 0)),
+        500,
+        metrics={"error": lambda _, seen: np.linalg.norm(seen["server"] - solution, axis=-1)},
+        record_every=3,
+        until=lambda seen: seen["error"] < 1e-6,
+    )
+    error = history.metrics["error"]
+    assert (error[-1] < 1e-6).all()
+    assert not (error[-2] < 1e-6).all()
+    assert history.rounds[-1] % 3 == 0
+    assert history.rounds[-1] < 500
+    assert error.shape == history.ledger["bits_up"].shape == (len(history.rounds), 2)
+
+
+def test_states_are_named_tuples_of_arrays():
+    for name in METHODS:
+        algorithm = make(name)
+        assert dataclasses.is_dataclass(algorithm)
+        assert all(isinstance(field, np.ndarray) for field in algorithm.init(problem(), STREAMS))

@@ -1,0 +1,204 @@
+"""Fed-PLT's experiments: rates, searches, errata, and that every experiment, artefact and claim is made."""
+
+import copy
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from replifed import config
+from replifed.papers import jobs
+from replifed.papers.errata import measure
+from replifed.papers.fedplt import search
+from replifed.papers.fedplt.captions import CAPTIONS
+from replifed.papers.fedplt.claims import CLAIMS
+from replifed.papers.fedplt.convergence import rate, traces
+from replifed.papers.fedplt.data import regression
+from replifed.papers.fedplt.errata import ERRATA
+from replifed.papers.fedplt.methods import PARAMETERS, Cell, Moduli, build, reference, theory
+from replifed.papers.inputs import Inputs
+
+SETTINGS = {
+    "seed": 3,
+    "agents": 4,
+    "samples": 6,
+    "features": 3,
+    "ridge": 0.5,
+    "loss": "sum",
+    "data": "planted",
+}
+
+
+def test_the_rate_is_the_slope_in_the_window():
+    t = np.arange(60)
+    errors = np.stack([0.6**t, 3.0 * 0.8**t, 0.999**t, 2.0**t], axis=1)
+    errors[0] = 1
+    errors[40:, 0] = np.nan
+    errors[30:, 3] = np.inf
+    found = rate(errors)
+    np.testing.assert_allclose(found[:3], [0.6, 0.8, 0.999])
+    assert found[3] == np.inf
+    # What comes before the window does not count.
+    bent = np.concatenate([0.1 ** np.arange(3), 1e-2 * 0.5 ** np.arange(1, 20)])[:, None]
+    assert rate(bent)[0] == pytest.approx(0.5)
+
+
+def test_a_grid_of_settings_is_its_single_runs_whoever_ends_first():
+    problem, sets = regression(SETTINGS, (1, 2)), (1, 2)
+    cell, rho = Cell("gradient", 3, 4, 4), np.array([0.05, 0.3, 1.0])
+    moduli = Moduli(*problem.common_moduli())
+
+    def make(points, part):
+        one = Moduli(*(np.repeat(m[part], len(points)) for m in moduli))
+        return build("fedplt", one, cell, {"rho": np.tile(rho[points], len(one.low) // len(points))})
+
+    grid = traces(make, problem, 3, sets, 3, 300)
+    for point in range(3):
+        alone = traces(lambda _, part, p=point: make([p], part), problem, 3, sets, 1, 300)
+        ran = ~np.isnan(alone[..., 0])
+        np.testing.assert_allclose(
+            grid[: len(alone), :, point][ran], alone[..., 0][ran], rtol=1e-5, atol=2e-10
+        )
+        assert (grid[len(alone) :, :, point] < 1e-9).sum() == np.isfinite(grid[len(alone) :, :, point]).sum()
+
+
+def bowl(centre):
+    return lambda multiples: (np.log(multiples / np.array(centre)) ** 2).sum(axis=-1)[None]
+
+
+def test_the_common_search_goes_beyond_its_grid_and_refines():
+    found = search.common(bowl([40.0, 0.7]), 2, 3.0, 1, 4)
+    np.testing.assert_allclose(found["best"], [40.0, 0.7], rtol=0.1)
+    tried = np.array([point[:2] for point in found["tried"]])
+    assert len(np.unique(tried, axis=0)) == len(tried)
+    # Of equals, the reference values.
+    assert search.common(lambda m: np.zeros((1, len(m))), 2, 3.0, 1, 2)["best"] == [1.0, 1.0]
+
+
+def test_searches_for_each_data_set():
+    centres = np.array([0.03, 0.4, 7.0])
+
+    def rates(values):
+        return np.log(values / centres[:, None]) ** 2
+
+    found = search.on_grid(rates, np.geomspace(0.1, 1.0, 9), 2)
+    np.testing.assert_allclose(found, centres, rtol=0.03)
+    moved = search.own(
+        lambda points: (np.log(points / np.array([1.3, 0.8])) ** 2).sum(axis=-1), np.ones(2), (1.3, 1.1)
+    )
+    np.testing.assert_allclose(moved, [[1.3, 1 / 1.3]], rtol=0.05)
+
+
+def test_data_sets_are_as_described():
+    both = regression(SETTINGS, (1, 2))
+    assert (both.X[..., 0] == 1).all()
+    assert set(np.unique(both.y)) == {-1.0, 1.0}
+    assert np.array_equal(regression(SETTINGS, (2,)).X[0], both.X[1])
+    low, high = both.common_moduli()
+    assert (low == 0.5).all()
+    expected = [max(np.linalg.eigvalsh(A.T @ A)[-1] for A in X) / 4 + 0.5 for X in both.X]
+    np.testing.assert_allclose(high, expected)
+    assert regression(SETTINGS, (1,), data="classification").X.shape == (1, 4, 6, 4)
+    # Labels come of a model: features tell them apart far better than chance.
+    many = regression({**SETTINGS, "samples": 500}, (1,))
+    X, y = many.X[0].reshape(-1, 4), many.y[0].ravel()
+    w = np.linalg.lstsq(X, y, rcond=None)[0]
+    assert (np.sign(X @ w) == y).mean() > 0.65
+
+
+@pytest.mark.parametrize("method", PARAMETERS)
+def test_every_method_has_theory_and_a_place_to_search_from(method):
+    moduli = Moduli(np.full(3, 0.5), np.full(3, 20.0))
+    for solver in ("gradient", "accelerated"):
+        cell = Cell(solver, 10, 10, 5)
+        for values in (theory(method, moduli, cell), reference(method, moduli, cell)):
+            assert tuple(values) == PARAMETERS[method]
+            assert all(value.shape == (3,) and (value > 0).all() for value in values.values())
+            build(method, moduli, cell, values)
+
+
+def test_every_erratum_is_shown():
+    rows = measure(ERRATA)
+    assert {row["id"] for row in rows if row["shown"] != "yes"} == set()
+
+
+TINY = {
+    "comparison": {
+        "rounds": 40,
+        "baseline_rounds": 10,
+        "tuning_rounds": 20,
+        "rho_grid": [0.2, 0.6, 3],
+        "refine": 0,
+        "ratios": [1.3],
+        "replicates": [1, 2],
+        "tuning": {"replicates": [1001, 1002], "rounds": 20, "refine": 0},
+    },
+    "participation": {"rounds": 40, "tuning_rounds": 20, "rho_grid": [0.2, 0.6, 3], "replicates": [1, 2]},
+    "noise": {"rounds": 8, "tail": 4, "replicates": [1, 2]},
+    "penalty": {"rounds": 40, "rho_grid": [0.001, 1000, 7], "replicates": [1, 2]},
+    "epochs": {"epochs": [1, 10, 40], "accelerated_epochs": [10, 40], "rounds": 60, "replicates": [1, 2]},
+    "exactness": {"epochs": [10], "rounds": 130, "replicates": [1]},
+    "readings": {"rounds": 20, "rho_grid": [0.1, 3.0, 3], "replicates": [1, 2]},
+    "bounds": {"rounds": 5, "replicates": [1, 2]},
+    "privacy": {"tau": [0.1, 1.0], "epochs": [1, 3], "replicates": [1, 2]},
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """All runs of the paper at a tiny scale, on disk; and the settings."""
+    root = config.Path(__file__).parents[2]
+    folder = tmp_path_factory.mktemp("fedplt")
+    section = config._read(root / "config/papers/fedplt.yaml")
+    section = config.deep_merge(section, {"fedplt": {"experiments": copy.deepcopy(TINY)}})["fedplt"]
+    inputs = {}
+    for name, experiment in section["experiments"].items():
+        for method in experiment["methods"]:
+            tuned = None
+            if "tuning" in experiment:
+                tuned = folder / f"{name}.{method}.tuned.json"
+                settings = config.settings_for("tune", section, name)
+                jobs.tune("fedplt", name, method, settings, None, None, tuned)
+                inputs[f"tuned:{name}/{method}"] = [tuned]
+            out = folder / f"{name}.{method}.parquet"
+            settings = {"refine": 0, "together": 25, "target": 1e-10}
+            settings |= config.settings_for("run", section, name)
+            jobs.run("fedplt", name, method, settings, None, None, tuned, out)
+            inputs[f"run:{name}/{method}"] = [out]
+    return section, inputs, folder
+
+
+def test_every_artefact_is_made(made):
+    section, inputs, folder = made
+    assert set(CAPTIONS) == set(section["artefacts"])
+    for name, artefact in section["artefacts"].items():
+        module = import_module(f"replifed.papers.fedplt.{name}")
+        settings = config.settings_for("artefact", section, name)
+        table = module.table(Inputs(inputs, settings), settings)
+        table.to_csv(folder / "table.csv", index=False)
+        frame = pd.read_csv(folder / "table.csv", keep_default_na=False, na_values=["nan"])
+        if artefact["kind"] == "figure":
+            figure = module.draw(frame)  # not saved, which takes longer than all else
+            assert all(ax.get_xlabel() and ax.get_ylabel() and ax.lines for ax in figure.axes), name
+        else:
+            readable = module.render(frame)
+            assert len(readable)
+            assert not readable.map(str).isin(["nan", "None", ""]).any(axis=None), name
+
+
+def test_every_claim_is_measured(made):
+    section, inputs, folder = made
+    jobs.measure_claims(
+        "fedplt", config.settings_for("claims", section), "tiny", inputs, folder / "claims.csv"
+    )
+    claims = pd.read_csv(folder / "claims.csv")
+    assert len(claims) == len(CLAIMS) == claims["id"].nunique()
+    unchecked = claims[claims["verdict"] == "unchecked"]
+    assert unchecked["note"].str.startswith("not measured").all()
+    assert len(unchecked) <= 3, unchecked["note"].tolist()
+    assert set(claims["artefact"]) <= set(section["artefacts"])
+    # Some hold at any scale.
+    held = claims.set_index("id")["verdict"]
+    for name in ("table1.fedplt.stored", "bounds.rounds", "privacy.bounded", "fedavg.biased", "exact.full"):
+        assert held[f"fedplt.{name}"] == "reproduced", name

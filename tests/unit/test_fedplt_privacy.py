@@ -1,0 +1,173 @@
+"""Renyi bounds of noisy Fed-PLT: formulas, conversion, and an audit that tries to break them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq, minimize_scalar
+from scipy.stats import beta, norm
+
+from replifed.algorithms.fedplt import FedPLT
+from replifed.algorithms.local_solvers import Noisy
+from replifed.privacy.renyi import (
+    approximate,
+    best_epsilon,
+    best_order,
+    clipped,
+    composed_gaussian,
+    proposition4,
+)
+from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import LeastSquares
+from replifed.randomness import Streams
+from replifed.simulate import simulate
+
+COMMON = {"sensitivity": 0.3, "deviation": 0.2, "gamma": 0.05}
+
+
+def test_by_hand():
+    got = proposition4(3.0, low=0.5, rounds=4, steps=5, **COMMON)
+    assert got == pytest.approx(3 * 0.09 / (0.5 * 0.04) * (1 - np.exp(-0.25)))
+    assert composed_gaussian(3.0, rounds=4, steps=5, **COMMON) == pytest.approx(3 * 0.05 * 0.09 / 0.16 * 20)
+
+
+@given(
+    low=st.floats(0.01, 5),
+    gamma=st.floats(1e-3, 1),
+    deviation=st.floats(0.01, 10),
+    rounds=st.integers(1, 200),
+    steps=st.integers(1, 50),
+)
+@settings(max_examples=50, deadline=None)
+def test_the_bound_grows_with_rounds_and_steps_up_to_its_limit(low, gamma, deviation, rounds, steps):
+    def epsilon(rounds, steps):
+        return proposition4(
+            2.0, sensitivity=1.0, low=low, deviation=deviation, gamma=gamma, rounds=rounds, steps=steps
+        )
+
+    limit = 2.0 / (low * deviation**2)
+    assert 0 < epsilon(rounds, steps) <= min(epsilon(rounds + 1, steps), epsilon(rounds, steps + 1))
+    assert epsilon(10**6, 10**6) <= limit * (1 + 1e-12)
+    # Rounds and steps count only by their product.
+    assert epsilon(rounds, steps) == pytest.approx(epsilon(1, rounds * steps))
+
+
+def test_composing_gaussian_steps_costs_half_of_the_bounds_first_slope():
+    for gamma in (1e-3, 1e-5):
+        common = {"sensitivity": 0.3, "deviation": 0.2, "gamma": gamma, "rounds": 2, "steps": 3}
+        ratio = composed_gaussian(2.0, **common) / proposition4(2.0, low=0.5, **common)
+        assert ratio == pytest.approx(0.5, rel=2 * gamma)
+
+
+def test_a_step_is_a_gaussian_mechanism():
+    # Renyi divergence of order 3 of two normal distributions a shift apart, by integration.
+    shift, deviation = 0.05 * 0.3, np.sqrt(2 * 0.05) * 0.2
+    x = np.linspace(-1, 1, 200_001)
+    p, q = norm.pdf(x, 0, deviation), norm.pdf(x, shift, deviation)
+    divergence = np.log(np.trapezoid(p**3 * q**-2.0, x)) / 2
+    assert composed_gaussian(3.0, rounds=1, steps=1, **COMMON) == pytest.approx(divergence, rel=1e-6)
+
+
+@given(slope=st.floats(1e-4, 50), exponent=st.floats(1, 10))
+@settings(max_examples=40, deadline=None)
+def test_the_best_order_is_best_and_no_accountant_says_more(slope, exponent):
+    delta = 10.0**-exponent
+    order = float(best_order(slope, delta))
+    found = minimize_scalar(
+        lambda t: approximate(1 + np.exp(t), slope * (1 + np.exp(t)), delta),
+        bounds=(-12, 12),
+        method="bounded",
+    ).fun
+    epsilon = float(best_epsilon(slope, delta))
+    assert epsilon == pytest.approx(approximate(order, slope * order, delta))
+    assert epsilon <= found * (1 + 1e-6)
+    # slope * order is exactly that of one Gaussian mechanism, whose tight epsilon is known.
+    assert gaussian_epsilon(np.sqrt(2 * slope), delta) <= epsilon * (1 + 1e-9)
+
+
+def gaussian_epsilon(mu, delta):
+    """The least epsilon of a Gaussian mechanism of sensitivity mu deviations (Balle and Wang 2018)."""
+
+    def excess(epsilon):
+        second = epsilon + norm.logcdf(-mu / 2 - epsilon / mu)
+        return norm.cdf(mu / 2 - epsilon / mu) - np.exp(second) - delta
+
+    if excess(0.0) <= 0:
+        return 0.0
+    return brentq(excess, 0.0, mu**2 / 2 + mu * 10 + 1)
+
+
+@given(scale=st.floats(1e-3, 1e3))
+@settings(max_examples=30, deadline=None)
+def test_clipped_gradients_differ_by_no_more_than_the_length(scale):
+    g = scale * np.random.default_rng(0).standard_normal((20, 4))
+    short = clipped(g, 1.5)
+    lengths = np.linalg.norm(short, axis=-1)
+    assert (lengths <= 0.75 * (1 + 1e-12)).all()
+    assert np.linalg.norm(short[:, None] - short, axis=-1).max() <= 1.5 * (1 + 1e-12)
+    small = np.linalg.norm(g, axis=-1) <= 0.75
+    np.testing.assert_array_equal(short[small], g[small])
+
+
+# -- an audit ----------------------------------------------------------------------------------------
+
+LENGTH, RHO, DEVIATION, STEPS, ROUNDS, DELTA = 2.0, 1.0, 1.7, 3, 2, 1e-2
+RUNS = 8_000
+DIMENSION, SAMPLES, AGENTS, LOW = 3, 2, 2, 1.0
+
+
+def neighbours():
+    """Two problems that differ in one sample of the first agent, whose gradients clip to opposite ends."""
+    X = np.zeros((1, AGENTS, SAMPLES, DIMENSION))
+    X[..., 0] = 1
+    # Targets so far away that clipped gradients have full length wherever the model is.
+    y = np.full((1, AGENTS, SAMPLES), 1e6)
+    other = y.copy()
+    other[0, 0, 0] = -1e6
+    return [DenseLinearModel(X, targets, LeastSquares(), l2=LOW) for targets in (y, other)]
+
+
+def released(problem, deviation, seed):
+    """x_{1,K} along the direction in which the data sets differ, of many runs."""
+    high = LOW  # clipping hides the curvature of the losses, as if these were linear
+    gamma = 1.0 / (high + 1 / RHO)
+    solver = Noisy(steps=STEPS, step=gamma, tau=deviation, reading="deviation", clip=LENGTH)
+    algorithm = FedPLT(rho=RHO, solver=solver, start_deviation=deviation * np.sqrt(2 / LOW))
+    streams = Streams(seed, tuple(range(RUNS)))
+    return simulate(algorithm, problem, streams, ROUNDS, metrics={}).state.x[:, 0, 0]
+
+
+def promised():
+    gamma = 1.0 / (LOW + 1 / RHO)
+    slope = proposition4(
+        1.0,
+        sensitivity=LENGTH / SAMPLES,
+        low=LOW,
+        deviation=DEVIATION,
+        gamma=gamma,
+        rounds=ROUNDS,
+        steps=STEPS,
+    )
+    return float(best_epsilon(slope, DELTA))
+
+
+def empirical(first, second):
+    """Largest epsilon that a threshold test proves at 99.9 %: P(first) > e^eps P(second) + delta."""
+    half = len(first) // 2
+    best = 0.0
+    for a, b in ((first, second), (-first, -second), (second, first), (-second, -first)):
+        # The threshold is chosen on one half of the runs and judged on the other.
+        for cut in np.quantile(np.concatenate([a[:half], b[:half]]), np.linspace(0.02, 0.98, 25)):
+            hits, false = (a[half:] > cut).sum(), (b[half:] > cut).sum()
+            low = beta.ppf(0.0005, hits, half - hits + 1) if hits else 0.0
+            high = beta.ppf(0.9995, false + 1, half - false) if false < half else 1.0
+            if low > DELTA:
+                best = max(best, np.log((low - DELTA) / high))
+    return best
+
+
+def test_no_test_tells_neighbours_apart_better_than_promised_and_too_little_noise_is_found_out():
+    problems = neighbours()
+    honest = empirical(*(released(p, DEVIATION, seed) for seed, p in enumerate(problems)))
+    mutant = empirical(*(released(p, DEVIATION / 10, seed) for seed, p in enumerate(problems)))
+    assert 0 < honest < promised() < mutant
