@@ -21,7 +21,7 @@ _SUFFIXES = ("csv", "pdf", "png", "md", "tex")
 
 _EPILOG = """\
 commands for people:
-  list        what can be made: papers, artefacts, data sets, methods
+  list        what can be made: papers, artefacts, data sets, methods; what it cost: jobs
   run         run one method on one experiment
   data        fetch, parse and look at data sets
   claims      show the verdicts on the papers' claims
@@ -119,7 +119,7 @@ def _add(
 def _add_list(commands: Any) -> None:
     parser = _add(commands, "list", _list, "Print what there is.", "replifed list artefacts --paper fedht")
     parser.add_argument(
-        "what", nargs="?", default="artefacts", choices=["papers", "artefacts", "datasets", "methods"]
+        "what", nargs="?", default="artefacts", choices=["papers", "artefacts", "datasets", "methods", "jobs"]
     )
     parser.add_argument("--paper", help="only the artefacts of this paper")
     _add_configfile(parser)
@@ -251,6 +251,17 @@ def _add_claims(commands: Any) -> None:
     _add_settings(measure)
     _add_inputs(measure)
     measure.add_argument("--out", type=Path, required=True, metavar="FILE")
+
+    timing = _add(
+        parts,
+        "timing",
+        _claims_timing,
+        "Measure the claims on seconds, on the figures that show them.",
+        "replifed claims timing --scale paper "
+        "--inputs fedgradmp/fig3_seconds=FILE --out results/claims_timing.csv",
+    )
+    _add_inputs(timing)
+    timing.add_argument("--out", type=Path, required=True, metavar="FILE")
 
     collect = _add(
         parts,
@@ -477,6 +488,10 @@ def _list(arguments: argparse.Namespace) -> None:
     elif arguments.what == "papers":
         config = _load(arguments)
         print("\n".join(config["papers"]))
+    elif arguments.what == "jobs":
+        from replifed.costs import read, table
+
+        print(table(read(Path(_load(arguments)["paths"]["results"], "benchmarks"))))
     else:
         _list_artefacts(arguments)
 
@@ -646,6 +661,12 @@ def _claims_log(arguments: argparse.Namespace) -> None:
     for name, (before, now) in changed.items():
         print(f"{name}: {before or 'new'} -> {now or 'gone'}")
     print(f"{len(changed)} entries changed in {arguments.log}")
+
+
+def _claims_timing(arguments: argparse.Namespace) -> None:
+    from replifed.papers import jobs
+
+    jobs.measure_timing(arguments.scale, _by_key(arguments.inputs), arguments.out)
 
 
 def _claims_collect(arguments: argparse.Namespace) -> None:

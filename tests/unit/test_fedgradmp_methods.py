@@ -95,6 +95,19 @@ def test_rounds_are_those_of_algorithm_1_over_the_cohort(cohort):
     assert np.abs(state.x).max() > 0.1
 
 
+def test_work_is_counted_in_sample_gradients():
+    """Two local iterations on supports of 6, then of 6 to 9; a gradient has 4 D operations."""
+    data, _ = planted(rows=1)
+    ctx = Round(0, None, None, Streams(5, (1,)).at(0))
+    for more, least, most in (
+        ({}, 2 * N * M * 6**2 / (2 * D), N * M * (6**2 + 9**2) / (2 * D)),
+        ({"solver": "gd", "inner_steps": 7}, 2 * 7 * N * M * 6 / D, 7 * N * M * (6 + 9) / D),
+    ):
+        method = FedGradMP(sparsity=TAU, local_steps=2, batch=5, **more)
+        work = float(method.round(method.init(data, Streams(5, (1,))), data, ctx)[1].sample_gradients[0])
+        assert 2 * 5 * N + least <= work <= 2 * 5 * N + most
+
+
 @pytest.mark.parametrize("solver", [{}, {"solver": "gd", "inner_steps": 60}, {"solver": "newton"}])
 def test_noiseless_full_batches_are_recovered_exactly(solver):
     data, x = planted()

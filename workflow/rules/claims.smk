@@ -65,3 +65,27 @@ rule claims:
         "collect the claims of all papers"
     shell:
         "python -m replifed claims collect {input.files:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule claims_timing:
+    input:
+        unpack(timing_inputs),
+    output:
+        in_results("claims_timing.csv"),
+    log:
+        in_logs("claims_timing"),
+    benchmark:
+        in_benchmarks("claims_timing")
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=500,
+    params:
+        scale=config["scale"],
+        files=timing_flags,
+    message:
+        "measure the claims on seconds"
+    shell:
+        "python -m replifed claims timing --scale {params.scale} {params.files}"
+        " --out {output:q} > {log:q} 2>&1"

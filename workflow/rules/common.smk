@@ -342,6 +342,35 @@ def all_artefact_files():
     return [file for paper in config["papers"] for file in artefact_files(paper)]
 
 
+def timed_figures():
+    """Return the CSVs of the figures that show measured seconds, by paper and name."""
+    return {
+        f"{paper}/{name}": in_figures(f"{paper}/{name}.csv")
+        for paper in config["papers"]
+        for name in settings.artefacts(config[paper])
+        if name.endswith("_seconds")
+    }
+
+
+def timing_outputs():
+    """Return the file of the claims on seconds, if any paper has such."""
+    return [in_results("claims_timing.csv")] if timed_figures() else []
+
+
+def timing_inputs(wildcards):
+    papers = dict.fromkeys(key.split("/")[0] for key in timed_figures())
+    modules = [f"replifed.papers.{paper}.claims" for paper in papers]
+    return {
+        "files": list(timed_figures().values()),
+        "source": sources_of("replifed.papers.jobs:measure_timing", *modules),
+    }
+
+
+def timing_flags(wildcards):
+    pairs = [f"{key}={file}" for key, file in timed_figures().items()]
+    return " ".join(["--inputs", *map(shlex.quote, pairs)])
+
+
 def manifest_files():
     """Return the files whose bytes are settled by code, configuration and data; measured seconds are not."""
     files = [file for file in all_artefact_files() if "_seconds." not in file]

@@ -14,6 +14,7 @@ from replifed.algorithms.base import (
     Round,
     ServerModel,
     check_settings,
+    cohort_sizes,
     minibatches,
     participants,
     per_row,
@@ -118,8 +119,8 @@ class FedGradMP:
             u = approx.prune(b, tau)  # P_Lambda b, Lambda = approx_tau(b, eta_2)
             if self.radius is not None:
                 u = onto_ball(u, self.radius, approx)
-            if self.solver in ("exact", "newton"):
-                merged = merged + problem.restricted_work(np.count_nonzero(gamma, axis=-1)).sum(axis=-1)
+            if self.solver != "sgd":
+                merged = merged + self._work(problem, ctx, np.count_nonzero(gamma, axis=-1))
         x = approx.prune(local.mean(u), tau)  # over the cohort, not over all N clients
         if self.radius is not None:
             x = onto_ball(x, self.radius, approx)
@@ -157,15 +158,20 @@ class FedGradMP:
     def _inner_size(self) -> int | None:
         return self.batch if self.inner_batch is None else self.inner_batch
 
+    def _work(self, problem, ctx: Round, size: NDArray) -> NDArray:
+        """Work of a sub-problem on `size` (R, c) coordinates, in gradients of single samples, all clients."""
+        if self.solver == "gd":
+            samples = cohort_sizes(ctx, problem)
+            return (self.inner_steps * samples * size / problem.dim).sum(axis=-1)
+        return problem.restricted_work(size).sum(axis=-1)
+
     def _cost(self, problem, ctx: Round, merged: NDArray) -> Cost:
-        """Cost of a round; exact solves count as the sample gradients that take as many operations."""
-        K, steps = self.local_steps, self.inner_steps
+        """Cost of a round; sub-problems count as the sample gradients that take as many operations."""
+        K = self.local_steps
         named = K * sample_count(problem, self.batch, ctx)
-        if self.solver in ("gd", "sgd"):
-            size, steps = (self._inner_size, self._drawn) if self.solver == "sgd" else (None, steps)
-            solved = K * steps * sample_count(problem, size, ctx)
-        else:
-            solved = merged
+        solved = merged
+        if self.solver == "sgd":
+            solved = K * self._drawn * sample_count(problem, self._inner_size, ctx)
         message = participants(ctx, problem) * sparse_bits(self.sparsity, problem.dim)
         return Cost(message, message, iterations=K, sample_gradients=named + solved)
 

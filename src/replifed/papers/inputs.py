@@ -17,7 +17,7 @@ class Inputs:
     ----------
     files : dict
         Paths by key: "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD", "partition:EXPERIMENT" (a list
-        of the partition and its table), "data:EXPERIMENT".
+        of the partition and its table), "data:EXPERIMENT", "artefact:NAME".
     settings : dict, optional
         Settings of the artefact or of the claims.
     """
@@ -27,6 +27,7 @@ class Inputs:
         self.run = cache(self._run)
         self.partition = cache(self._partition)
         self.data = cache(self._data)
+        self.artefact = cache(self._artefact)
 
     def _path(self, key: str, suffix: str) -> Path:
         for path in self._files.get(key, []):
@@ -74,6 +75,12 @@ class Inputs:
         from replifed.data.parse import load
 
         return load(self._path(f"data:{experiment}", ".npz"))
+
+    def _artefact(self, name: str):
+        """The CSV of a figure."""
+        import pandas as pd
+
+        return pd.read_csv(self._path(f"artefact:{name}", ".csv"), keep_default_na=False, na_values=["nan"])
 
     def data_kind(self, experiment: str) -> tuple[str, str]:
         """Kind of an experiment's data and what a picture made from them says.

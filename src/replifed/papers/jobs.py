@@ -107,6 +107,33 @@ def measure_claims(paper: str, settings: dict, scale: str, inputs: dict[str, lis
     write_text(out, frame.to_csv(index=False, float_format="%.12g"))
 
 
+def measure_timing(scale: str, files: dict[str, list[Path]], out: Path) -> None:
+    """Hold the claims on seconds against the figures that were timed; writes a CSV.
+
+    Parameters
+    ----------
+    files : dict
+        CSV files by key "PAPER/ARTEFACT".
+    """
+    import pandas as pd
+
+    from replifed.papers.inputs import Inputs
+    from replifed.papers.verdicts import measure
+
+    parts = []
+    for paper in dict.fromkeys(key.split("/")[0] for key in files):
+        timed = {
+            f"artefact:{key.split('/')[1]}": paths
+            for key, paths in files.items()
+            if key.split("/")[0] == paper
+        }
+        claims = import_module(f"replifed.papers.{paper}.claims").TIMING
+        parts.append(
+            measure([claim for claim in claims if f"artefact:{claim.artefact}" in timed], Inputs(timed), scale)
+        )
+    write_text(out, pd.concat(parts).to_csv(index=False, float_format="%.12g"))
+
+
 def measure_errata(paper: str, out: Path) -> None:
     """Check every erratum of a paper; writes a CSV."""
     from replifed.papers.errata import measure, write

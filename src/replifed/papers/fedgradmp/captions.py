@@ -9,8 +9,8 @@ PAPER = {
 }
 
 _BANDS = (
-    "Lines are geometric means over seeds, bands 95 % intervals; a cross marks the round at which a seed "
-    "diverged, and seeds that diverge are not in the mean."
+    "Lines are geometric means over seeds, bands go from the best to the worst seed; a cross marks the round "
+    "at which a seed diverged, and seeds that diverge are not in the mean."
 )
 _WORK = (
     "On the right the work that was counted instead of the paper's wall-clock time: gradients of single "
@@ -75,7 +75,8 @@ CAPTIONS = {
     "fig8": (
         "Figure 8: FedIterHT's learning rates",
         "Relative error of FedIterHT at the larger steps, at the smaller ones, and the latter's loss; a row "
-        f"for each way to read what the paper leaves open. {_BANDS}",
+        "for each way to read what the paper leaves open. On the left, curves end where all seeds have "
+        f"diverged. {_BANDS}",
     ),
     "fig9": (
         "Figure 9: exact recovery",

@@ -33,8 +33,10 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
 
 def draw(frame: pd.DataFrame) -> Figure:
     """Draw what `table` returns: a row for each reading; large steps, small steps, and the latter's loss."""
+    # The left column shows how errors grow: there, runs that diverge set the range as well.
+    shown = frame.assign(diverged=frame["diverged"].where(frame["panel"] != "large", 0))
     return draw_grid(
-        frame,
+        shown,
         [({"variant": name}, text) for name, text in READINGS.items() if (frame["variant"] == name).any()],
         [
             ({"panel": "large"}, "round", "large steps"),

@@ -18,7 +18,7 @@ LEAST = 1e-17
 
 X_LABELS = {
     "round": "communication rounds",
-    "work": "gradients of single samples (or as many operations), all clients",
+    "work": "work, in gradients of single samples, all clients",
     "bits": "bits sent, both ways",
     "seconds": "processor seconds",
 }
@@ -46,7 +46,8 @@ def collect(
     value : str
         The metric.
     logarithmic : bool
-        Take geometric means, as fits curves that fall over many decades.
+        Take geometric means, as fits curves that fall over many decades, and the range from the best to
+        the worst seed: while some seeds are at rounding errors and others not, an interval says nothing.
     keep : callable, optional
         Maps a history to a boolean for each of its lines.
 
@@ -74,8 +75,16 @@ def collect(
                     shown=values,
                 )
             )
-    frame = summarise(pd.concat(frames, ignore_index=True), list(by), "shown")
+    history = pd.concat(frames, ignore_index=True)
+    frame = summarise(history, list(by), "shown")
     if logarithmic:
+        held = history[np.isfinite(history["shown"])]
+        keys = [*by, "round"]
+        ends = held.groupby(keys)["shown"].agg(["min", "max"]).reset_index()
+        ends = frame[keys].merge(ends, on=keys, how="left")
+        # Seeds that diverge later are not in the mean, but in the range until then.
+        frame["low"] = np.minimum(ends["min"], frame["mean"])
+        frame["high"] = np.maximum(ends["max"], frame["mean"])
         frame[["mean", "low", "high"]] = 10.0 ** frame[["mean", "low", "high"]]
     return frame.rename(columns={"iterations": "work"})
 

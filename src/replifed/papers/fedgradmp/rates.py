@@ -89,7 +89,10 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
                     }
                 )
             )
-    return pd.concat(frames, ignore_index=True)
+    frame = pd.concat(frames, ignore_index=True)
+    # A column of numbers with gaps would come back from the CSV as text.
+    frame["experiment"] = frame["experiment"].fillna("isometry")
+    return frame.fillna(0.0)
 
 
 @housed
