@@ -94,7 +94,9 @@ class FedGradMP:
         if self.solver not in SOLVERS:
             raise ConfigError(f"FedGradMP.solver = {self.solver!r}: must be one of {', '.join(SOLVERS)}")
         if (self.solver == "sgd") != (self.step is not None):
-            raise ConfigError(f"FedGradMP.step = {self.step!r}: solver 'sgd' needs one, no other does")
+            raise ConfigError(
+                f"FedGradMP.step = {self.step!r}: must be {POSITIVE} with solver 'sgd', None with others"
+            )
 
     @property
     def stochastic(self) -> bool:

@@ -1,0 +1,272 @@
+"""FedGradMP's experiments: data, theory, errata, and what claims and figures make of histories."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from replifed.algorithms.fedgradmp_rates import Constants, geometric_sum, theorem5, theorem8_factors
+from replifed.data.surrogates import clip
+from replifed.operators.restricted_isometry import isometry_constant, restricted_eigenvalues, stable_rank
+from replifed.papers.errata import measure as measure_errata
+from replifed.papers.fedgradmp import comparisons, experiments, problems, theory
+from replifed.papers.fedgradmp.captions import CAPTIONS
+from replifed.papers.fedgradmp.claims import CLAIMS, TIMING
+from replifed.papers.fedgradmp.errata import ERRATA
+from replifed.papers.fedgradmp.panels import collect
+from replifed.papers.verdicts import judge
+
+SMALL = {
+    "seed": 1,
+    "problem": "regression",
+    "clients": 6,
+    "samples": 30,
+    "features": 40,
+    "planted": 3,
+    "decay": 0.2,
+    "alphas": [0.2],
+    "noises": [0.0, 1e-4],
+    "batch": 15,
+    "local_steps": [2],
+    "solvers": ["exact", "gd"],
+    "inner_steps": 10,
+    "weights": [0.01],
+    "rounds": 5,
+    "record_every": 1,
+    "replicates": [1, 2, 3],
+}
+
+
+# -- data ----------------------------------------------------------------------------------------------
+
+
+def test_clients_matrices_have_the_printed_law():
+    settings = SMALL | {"clients": 40, "samples": 50, "features": 200, "decay": 1.1}
+    data, x = problems.regression(settings, 1.5, 0.0, 1)
+    spread = data.X[0].std(axis=(1, 2))
+    np.testing.assert_allclose(spread, np.arange(1, 41) ** -0.55, rtol=0.05)
+    means = data.X[0].mean(axis=(1, 2))
+    assert 0.8 < means.std() < 1.8
+    assert np.count_nonzero(x) == 3
+    assert np.linalg.norm(x) == pytest.approx(1)
+    np.testing.assert_allclose(data.X[0] @ x, data.y[0])
+    noisy = problems.regression(settings, 1.5, 4e-4, 1)
+    assert (noisy.problem.y - data.y).std() == pytest.approx(0.02, rel=0.05)
+    np.testing.assert_array_equal(noisy.problem.X, data.X)
+    milder = problems.regression(settings, 0.0, 0.0, 1).problem
+    shift = (data.X - milder.X)[0]
+    np.testing.assert_allclose(shift, np.broadcast_to(shift[:, :1, :1], shift.shape), atol=1e-12)
+
+
+def test_the_isometry_is_what_it_says():
+    settings = {"seed": 1, "clients": 3, "features": 8, "planted": 2}
+    data, x = problems.isometry(settings, 1.01, 0.0, 1)
+    eigenvalues = np.linalg.eigvalsh(data.client_hessians(x[None])[0])
+    np.testing.assert_allclose(eigenvalues[:, 0], 1.0)
+    np.testing.assert_allclose(eigenvalues[:, -1], 1.01)
+
+
+def test_a_frame_is_measured_in_full_and_recovered_in_the_small_space():
+    frames = clip(np.random.default_rng(0), np.random.default_rng(1), frames=14, height=24, width=32)[0]
+    settings = {
+        "seed": 1,
+        "target": 12,
+        "training": 10,
+        "atoms": 6,
+        "atom_sparsity": 2,
+        "iterations": 3,
+        "clients": 4,
+        "samples": 9,
+        "decay": 0.9,
+        "alpha": 0.5,
+        "sparsity": 3,
+    }
+    frame = problems.frame(settings, frames, 1)
+    np.testing.assert_array_equal(frame.image, frames[11] / 255)
+    assert frame.atoms.shape == (768, 6)
+    np.testing.assert_allclose(frame.projection.gram, frame.atoms.T @ frame.atoms, atol=1e-10)
+    # The first client's matrix, drawn again: its features are A Psi, its targets A times the whole frame.
+    from replifed.randomness import generator
+
+    rng = generator(1, 1, None, "data/video")
+    A = problems.heterogeneous(rng, 4, 9, 768, 0.5, 0.9)(0)
+    np.testing.assert_allclose(frame.problem.X[0, 0], A @ frame.atoms)
+    np.testing.assert_allclose(frame.problem.y[0, 0], A @ frame.image)
+    assert np.count_nonzero(frame.best) == 3
+    held = np.flatnonzero(frame.best)
+    left = frame.image - frame.atoms @ frame.best
+    np.testing.assert_allclose(frame.atoms[:, held].T @ left, 0, atol=1e-8)
+    short = problems.frame(settings, frames[:4], 1)
+    assert short.atoms.shape[1] == 3
+    np.testing.assert_array_equal(short.image, frames[3] / 255)
+
+
+def test_digits_go_to_their_writers():
+    class Table:
+        X = np.arange(40 * 4, dtype=np.uint8).reshape(40, 4)
+        y = np.arange(40) % 3
+
+    settings = {"seed": 1, "clients": 3, "samples": 10, "dtype": "float32", "dictionary": "standard"}
+    data = problems.digits(settings, Table)
+    np.testing.assert_allclose(data.problem.X[0, 1] * 255, Table.X[10:20], rtol=1e-6)
+    np.testing.assert_array_equal(data.problem.y[0, 2], Table.y[20:30])
+    assert len(data.test[1]) == 10
+    atoms = problems.digits(settings | {"dictionary": "gaussian", "atoms": 3}, Table)
+    assert atoms.problem.X.shape == (1, 3, 10, 3)
+    assert atoms.problem.dim == 9
+
+
+# -- theory --------------------------------------------------------------------------------------------
+
+
+def test_rates_by_hand():
+    even = Constants(convexity=np.ones(2), smoothness=np.full(2, 1.02), weights=np.full(2, 0.5))
+    beta1, beta2 = 1.02 / 0.98, 0.04
+    np.testing.assert_allclose(even.beta1(), beta1)
+    np.testing.assert_allclose(even.beta2(), beta2)
+    np.testing.assert_allclose(even.beta2(theta=10), beta2 + 0.02)
+    mu = 4 * beta1 * beta2
+    promised = theorem5(even, 2, slope=3.0)
+    assert promised.kappa == pytest.approx(4 * mu**2)
+    nu = 4 * (8 * beta1 + 4 / (1.02 * 0.98)) * 3
+    assert promised.residual == pytest.approx(4 * nu * (1 + mu) / (1 - 4 * mu**2))
+    # Theorem 7: mu doubles and delta^2 joins nu.
+    inexact = theorem5(even, 2, slope=3.0, accuracy=0.1)
+    assert inexact.kappa == pytest.approx(4 * (2 * mu) ** 2)
+    assert inexact.residual == pytest.approx(4 * (nu + 0.01) * (1 + 2 * mu) / (1 - inexact.kappa))
+    # Theorem 8 for equal clients is Theorem 5, whatever the cohort.
+    assert theorem8_factors(even, 2, 1) == pytest.approx((promised.kappa, 1 + mu))
+    far = Constants(convexity=np.ones(1), smoothness=np.full(1, 2.1), weights=np.ones(1))
+    assert not far.holds
+    assert theorem5(far, 1, 1.0).residual == math.inf
+    assert geometric_sum(0.5, 3) == 1.75
+
+
+def test_restricted_eigenvalues_are_within_the_true_ones():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((8, 6))
+    pairs = [
+        np.linalg.eigvalsh((A.T @ A)[np.ix_(s, s)]) for s in ([i, j] for i in range(6) for j in range(i))
+    ]
+    low, high = restricted_eigenvalues(A, 2, np.random.default_rng(1), 200)
+    assert low == pytest.approx(min(pair[0] for pair in pairs))
+    assert high == pytest.approx(max(pair[1] for pair in pairs))
+    assert restricted_eigenvalues(A[:1], 2, rng)[0] == 0
+    q = np.linalg.qr(rng.standard_normal((9, 9)))[0]
+    assert isometry_constant(q, 3, rng) < 1e-12
+    assert stable_rank(q) == pytest.approx(9)
+    assert stable_rank(np.outer(np.ones(3), np.ones(4))) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        theory.kappa_falls_with_k,
+        theory.kappa_falls_with_cohort,
+        theory.isometry_improves,
+        theory.gaussian_atoms_help,
+        theory.table_row("fedgradmp"),
+        theory.table_row("fediterht"),
+    ],
+)
+def test_formulas_hold_as_the_paper_says(check):
+    assert check(None).values.all()
+
+
+def test_errata_are_shown():
+    assert [row["id"] for row in measure_errata(ERRATA) if row["shown"] != "yes"] == []
+
+
+# -- runs, figures, claims -----------------------------------------------------------------------------
+
+
+class Runs:
+    """Histories of one small experiment under the names that claims ask for."""
+
+    def __init__(self, frames):
+        self.frames = frames
+
+    def run(self, experiment, method):
+        return self.frames[experiment, method]
+
+
+@pytest.fixture(scope="module")
+def runs():
+    tuning = {"replicates": [7], "rounds": 5, "steps": [0.1, 0.01], "refine": 0}
+    settings = SMALL | {"noises": [1e-4], "tuning": tuning}
+    frames = {}
+    for method in ("fedgradmp", "fedmid", "fedavg"):
+        tuned = experiments.tune(method, settings, None, None)
+        frames["mild", method] = experiments.run(method, settings, tuned, None, None)
+    return Runs(frames)
+
+
+def test_a_run_has_a_curve_for_every_variant_and_seed(runs):
+    frame = runs.run("mild", "fedgradmp")
+    assert set(frame["variant"]) == {"exact", "gd"}
+    assert len(frame) == 2 * 3 * 6
+    assert (frame["nonzeros"] <= 3).all()
+    assert frame[frame["round"] == 5]["error"].max() < 0.1
+    assert frame[frame["round"] == 5]["recall"].min() == 1
+    assert runs.run("mild", "fedavg")["step"].notna().all()
+
+
+def test_claims_on_curves(runs):
+    best, other = ("fedgradmp", "exact"), ("fedavg", "")
+    for found in (
+        comparisons.lower_after("mild", best, other, 3)(runs),
+        comparisons.lower_after("mild", best, other, None)(runs),
+        comparisons.lower_at_work("mild", best, other, 2)(runs),
+    ):
+        assert found.values.shape == (3,)
+        assert (found.values > 0).all()
+    assert comparisons.sparse("mild", "fedgradmp", 3)(runs).values.all()
+    assert comparisons.not_sparse("mild", "fedavg", 3)(runs).values.all()
+
+
+def test_lines_of_figures_are_geometric_means_with_ranges(runs):
+    settings = {"artefact": {"runs": {"mild": ["fedgradmp"]}}}
+    frame = collect(runs, settings, ["experiment", "series"], "error")
+    history = runs.run("mild", "fedgradmp")
+    one = history[(history["variant"] == "gd") & (history["round"] == 3)]["error"]
+    drawn = frame[(frame["series"] == "fedgradmp/gd") & (frame["round"] == 3)].iloc[0]
+    assert drawn["mean"] == pytest.approx(np.exp(np.log(one).mean()))
+    assert (drawn["low"], drawn["high"]) == pytest.approx((one.min(), one.max()))
+    assert drawn["work"] == history[history["round"] == 3].groupby("variant")["sample_gradients"].mean()["gd"]
+
+
+def test_linear_descents_and_precision_are_told():
+    rounds = np.arange(6)
+    good = pd.DataFrame({"replicate": 1, "round": rounds, "error": 10.0 ** -(3 * rounds), "noise": 0.0})
+    runs = Runs({("exact", "fedgradmp"): good})
+    assert comparisons.linear("exact", 0.9, 1e-13, noise=0.0)(runs).values.all()
+    assert comparisons.machine_precision("exact", 5)(runs).values.all()
+    assert not comparisons.machine_precision("exact", 4)(runs).values.any()
+    assert comparisons.rounds_to_precision("exact")(runs).values.tolist() == [5]
+
+
+def test_claims_on_seconds_look_at_equal_times():
+    class Timed:
+        def artefact(self, name):
+            mine = pd.DataFrame(
+                {"series": "a/", "round": [0, 1, 2], "seconds": [0.0, 2.0, 4.0], "mean": [1, 0.1, 0.01]}
+            )
+            theirs = mine.assign(series="b/", seconds=[0.0, 1.0, 5.0], mean=[1, 0.005, 0.001])
+            return pd.concat([mine, theirs])
+
+    found = comparisons.lower_at_seconds("fig", "a/", "b/", 2)(Timed())
+    assert not found.values.any()
+    assert found.shown == pytest.approx(0.5)
+
+
+def test_claims_and_captions_fit_together():
+    names = {claim.artefact for claim in (*CLAIMS, *TIMING)}
+    assert names <= set(CAPTIONS)
+    assert set(CAPTIONS) - names == {"supports"}
+    ids = [claim.id for claim in (*CLAIMS, *TIMING)]
+    assert len(ids) == len(set(ids))
+    value = next(claim for claim in CLAIMS if claim.id == "fedgradmp.fig9.rounds")
+    from replifed.papers.verdicts import Measured
+
+    assert judge(value, Measured(np.array([3.0, 4.0, 4.0, 3.0]))).verdict == "reproduced"
