@@ -70,7 +70,7 @@ CAPTIONS = {
         "the warm "
         "start.",
     ),
-    "tuning": (
+    "searches": (
         "Parameter searches (not in the paper)",
         "Best multiples of each method's reference parameters on data sets that are not reported.",
     ),
