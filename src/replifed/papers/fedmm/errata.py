@@ -28,6 +28,31 @@ def _copies_cancel(active: int) -> Outcome:
     return Outcome(gap < 1e-12, f"{active} of 8 clients active: surrogates differ by {gap:.2g}")
 
 
+def _gaussian_loss(a: np.ndarray, b: np.ndarray, weight: float) -> np.ndarray:
+    """(33) for P = Q = N(0, 1), f(x) = a x^2 / 2 and g(y) = b y^2 / 2; the solution is a = b = 1."""
+    return a / 2 + b - a * b**2 / 2 + weight * (a * b - 1) ** 2
+
+
+def _joint_minimum(weight: float) -> tuple[float, float]:
+    a, b = np.logspace(-3, 3, 601)[:, None], np.logspace(-3, 6, 901)
+    value = _gaussian_loss(a, b, weight)
+    return float(value.min()), float(a[value.min(axis=1).argmin(), 0])
+
+
+def _saddle(weight: float) -> tuple[float, float]:
+    """The conjugate maximises what is then f's conjugate, b = 1/a, at which the cycle term vanishes."""
+    a = np.logspace(-3, 3, 601)
+    value = _gaussian_loss(a, 1 / a, weight)
+    return float(value.min()), float(a[value.argmin()])
+
+
+def _has_the_identity_as_solution(minimise) -> Outcome:
+    found = [minimise(weight) for weight in (1.0, 10.0)]
+    low, at = min(found)
+    good = all(abs(value - 1) < 1e-3 and abs(place - 1) < 0.05 for value, place in found)
+    return Outcome(good, f"least value {low:.3g}, at f = {at:.3g} x^2 / 2")
+
+
 ERRATA = (
     Erratum(
         id="fedmm.cancel",
@@ -39,5 +64,18 @@ ERRATA = (
         "ahead of the others', and what is left of them is small but not zero",
         forms=(4, 8),
         check=_copies_cancel,
+    ),
+    Erratum(
+        id="fedmm.transport_loss",
+        paper="fedmm",
+        place="Section 7, problems (31) to (33)",
+        printed="minimise E_P f + E_Q[<Y, grad g> - f(grad g)] + lambda E_Q|grad f(grad g) - Y|^2 over "
+        "both networks",
+        corrected="the middle term is maximal in g at the conjugate of f: g ascends it (or takes part in the "
+        "cycle term alone), while f descends with grad g held fixed, as the cited solver does. Minimised "
+        "over both, the loss has no lower bound even where P and Q are standard normal and both potentials "
+        "quadratic",
+        forms=(_joint_minimum, _saddle),
+        check=_has_the_identity_as_solution,
     ),
 )
