@@ -32,21 +32,33 @@ def eigenpairs(matrices: NDArray) -> tuple[NDArray, NDArray]:
     """
     *leading, n, _ = matrices.shape
     flat = matrices.reshape(-1, n, n)
-    values, vectors = np.empty((len(flat), n)), np.zeros((len(flat), n, n))
+    values, vectors = np.empty((len(flat), n)), np.empty((len(flat), n, n))
     for H, found, rows in zip(flat, values, vectors, strict=True):
         diagonal = np.diagonal(H)
         coupled = np.flatnonzero(np.count_nonzero(H, axis=1) > (diagonal != 0))
+        if len(coupled) == n:
+            w, V = np.linalg.eigh(H)
+            found[:], rows[:] = w[::-1], _positive(V.T[::-1])
+            continue
+        w, V = np.linalg.eigh(H[np.ix_(coupled, coupled)])
         alone = np.setdiff1d(np.arange(n), coupled, assume_unique=True)
-        w, V = np.linalg.eigh(H if len(coupled) == n else H[np.ix_(coupled, coupled)])
         unordered = np.concatenate([w[::-1], diagonal[alone]])
         order = np.argsort(-unordered, kind="stable")
         place = np.argsort(order)  # where each of the unordered ones goes
-        found[:] = unordered[order]
-        rows[place[: len(w), None], coupled] = V.T[::-1]
+        found[:], rows[:] = unordered[order], 0.0
+        rows[np.ix_(place[: len(w)], coupled)] = _positive(V.T[::-1])
         rows[place[len(w) :], alone] = 1.0
-    top = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=-1)[..., None], axis=-1)
-    vectors *= np.where(top < 0, -1.0, 1.0)
     return values.reshape(*leading, n), vectors.reshape(*leading, n, n)
+
+
+def _positive(rows: NDArray) -> NDArray:
+    """Turn rows so that the entry of largest magnitude is positive."""
+    rows = np.ascontiguousarray(rows)
+    if not rows.size:
+        return rows
+    top = np.abs(rows).argmax(axis=1)
+    rows[rows[np.arange(len(rows)), top] < 0] *= -1.0
+    return rows
 
 
 def leading_eigenpair(matrices: NDArray, tolerance: float = 1e-5) -> tuple[NDArray, NDArray]:

@@ -1,0 +1,128 @@
+"""SHED, Q-SHED and FedNL rounds: 8 devices x 500 samples x 300 features, dense, and sparse as w8a."""
+
+from __future__ import annotations
+
+import timing  # isort: skip, sets the number of threads
+
+import argparse
+
+import numpy as np
+import scipy.sparse as sp
+
+from replifed.algorithms.base import Round
+from replifed.algorithms.fednl import FedNL
+from replifed.algorithms.shed import QShed, Shed
+from replifed.data.parse import load
+from replifed.operators.eigenpairs import eigenpairs
+from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import Logistic
+from replifed.problems.sparse import SparseLinearModel
+from replifed.randomness import Streams
+
+N, M, D, MU = 8, 500, 300, 1e-5
+STREAMS = Streams(0, (1,))
+BUDGET = np.full((1, N), 32)
+
+
+def dense():
+    """Correlated features, whose Hessians have spectra that fall."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1, N, M, D)) / np.arange(1, D + 1) ** 0.5
+    y = np.sign(X @ rng.standard_normal(D) + 0.1 * rng.standard_normal((1, N, M)))
+    return DenseLinearModel(X, y, Logistic(), l2=MU)
+
+
+def w8a(file: str | None):
+    """Samples of w8a, or a stand-in with as many non-zeros whose rarer features some devices never see."""
+    rng = np.random.default_rng(0)
+    if file is not None:
+        table = load(file)
+        rows = rng.permutation(len(table.y))[: N * M]
+        X, y = sp.csr_array(table.X)[rows], table.y[rows].astype(float)
+    else:
+        share = 1.0 / np.arange(1, D + 1) ** 1.1
+        X = sp.csr_array(
+            (rng.random((N * M, D)) < np.minimum(11.65 * share / share.sum(), 0.6)).astype(float)
+        )
+        y = np.where(rng.random(N * M) < 0.03, 1.0, -1.0)
+    return SparseLinearModel(X, y, Logistic(), np.repeat(np.arange(N), M), l2=MU)
+
+
+def shed_rounds(work: str, problem, asked: dict[str, float], repeats: int) -> list[timing.Row]:
+    """Rounds with new Hessians, against numpy's eigendecompositions of the same Hessians alone."""
+    x = np.full((1, D), 0.01)
+    H = problem.client_hessians(x)
+    values, _ = np.linalg.eigh(H)
+    mine, rows = eigenpairs(H)
+    np.testing.assert_allclose(mine, values[..., ::-1], atol=1e-12)
+    rebuilt = np.matmul(rows.swapaxes(-1, -2) * mine[..., None, :], rows)
+    np.testing.assert_allclose(rebuilt, H, atol=1e-12)
+    found = []
+    for name, algorithm in {"SHED": Shed(), "Q-SHED": QShed()}.items():
+        state = algorithm.init(problem, STREAMS)._replace(x=x)
+        context = Round(0, None, BUDGET, STREAMS.at(0))
+
+        def ours(algorithm=algorithm, state=state, context=context):
+            return algorithm.round(state, problem, context)
+
+        slow, fast = timing.medians(lambda: np.linalg.eigh(H), ours, repeats=repeats)
+        found.append(
+            timing.Row(
+                f"{name} round with new Hessians, {work}; loop is `eigh` alone", slow, fast, asked[name]
+            )
+        )
+    return found
+
+
+def fednl_row(problem, repeats: int) -> timing.Row:
+    """FedNL with top-k and option 2, against dense, unpacked numpy with a loop over the devices."""
+    algorithm, k = FedNL(compressor="topk", option=2, line_search=None), D
+    state = algorithm.init(problem, STREAMS)
+    context = Round(1, None, BUDGET, STREAMS.at(1))
+    for t in range(3):
+        state = algorithm.round(state, problem, Round(t, None, BUDGET, STREAMS.at(t)))[0]
+    X = problem.X.toarray().reshape(N, M, D)
+    y = problem.y.reshape(N, M)
+    x, learned = state.x[0], state.hessians[0]
+
+    def loop():
+        g, mean, shift, after = np.zeros(D), np.zeros((D, D)), 0.0, np.empty((N, D, D))
+        for d in range(N):
+            z = X[d] @ x
+            s = 1.0 / (1.0 + np.exp(y[d] * z))
+            g += (-(X[d].T @ (y[d] * s)) / M + MU * x) / N
+            hessian = X[d].T @ np.diag(s * (1.0 - s)) @ X[d] / M + MU * np.eye(D)
+            difference = hessian - learned[d]
+            lower = np.tril(difference)
+            order = np.argsort(-np.abs(lower), axis=None, kind="stable")[:k]
+            kept = np.zeros(D * D)
+            kept[order] = lower.ravel()[order]
+            kept = kept.reshape(D, D)
+            after[d] = learned[d] + kept + np.tril(kept, -1).T
+            mean += learned[d] / N
+            shift += np.linalg.norm(difference) / N
+        return x - np.linalg.inv(mean + shift * np.eye(D)) @ g, after
+
+    def ours():
+        after = algorithm.round(state, problem, context)[0]
+        return after.x[0], after.hessians[0]
+
+    for mine, plain in zip(ours(), loop(), strict=True):
+        np.testing.assert_allclose(mine, plain, atol=1e-10)
+    slow, fast = timing.medians(loop, ours, repeats=repeats)
+    return timing.Row("FedNL round, top-k, sparse data", slow, fast, 150.0)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=11)
+    parser.add_argument("--data", help="parsed w8a; a stand-in by default")
+    arguments = parser.parse_args()
+    sparse = w8a(arguments.data)
+    timing.report(
+        [
+            *shed_rounds("dense", dense(), {"SHED": 1 / 1.35, "Q-SHED": 0.5}, arguments.repeats),
+            *shed_rounds("w8a", sparse, {"SHED": 1.8, "Q-SHED": 0.5}, arguments.repeats),
+            fednl_row(sparse, arguments.repeats),
+        ]
+    )
