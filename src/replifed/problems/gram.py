@@ -63,8 +63,10 @@ class GramLocalModels:
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
         a, c = u[:, :, :-1], u[:, :, -1:]
-        g = self._l2 * u
         m = a.shape[2]
+        if batch is not None and not self._l2 and 2 * batch.shape[-1] >= m:
+            return self._plain_gradient(u, a, batch)
+        g = self._l2 * u
         if batch is None:
             z = c * self._predictions + client_products(self._gram, a)
             g[:, :, :m] += self._loss.derivative(z, self._targets) * self._sample_weights[..., None]
@@ -88,6 +90,19 @@ class GramLocalModels:
         r *= scale
         # A sample drawn twice counts twice.
         np.add.at(g, pick, r)
+        return g
+
+    def _plain_gradient(self, u: NDArray, a: NDArray, batch: NDArray) -> NDArray:
+        """Gradient without a ridge, which leaves c at one, on a minibatch of at least half the samples."""
+        m = a.shape[2]
+        g = np.empty_like(u)
+        g[:, :, m] = 0.0
+        z = client_products(self._gram, a)
+        z += self._predictions
+        r = self._loss.derivative(z, self._targets)
+        counts = _counts(batch, m, a.dtype)
+        counts *= (self._batch_weights / batch.shape[-1])[..., None]
+        np.multiply(r, counts[..., None], out=g[:, :, :m])
         return g
 
     def mean(self, u: NDArray) -> NDArray:

@@ -101,8 +101,15 @@ class Softmax:
 
     @staticmethod
     def _probabilities(z: NDArray) -> NDArray:
-        p = np.exp(z - z.max(axis=-1, keepdims=True))
-        p /= p.sum(axis=-1, keepdims=True)
+        # Class by class: numpy reduces a short last axis one number at a time.
+        top, total = z[..., 0].copy(), np.zeros(z.shape[:-1], dtype=z.dtype)
+        for c in range(1, z.shape[-1]):
+            np.maximum(top, z[..., c], out=top)
+        p = z - top[..., None]
+        np.exp(p, out=p)
+        for c in range(z.shape[-1]):
+            total += p[..., c]
+        p /= total[..., None]
         return p
 
 
