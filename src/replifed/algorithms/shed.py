@@ -123,8 +123,8 @@ class Shed(NewtonType):
         rho = np.take_along_axis(state.values, q[..., None], axis=-1)[..., 0]  # line 17
         H = aggregate(state.values, self.read(received), q, rho, problem.weights)  # lines 24-25, eq. (22)
         p = -solve_rows(H, g)
-        new_values = q - (0 if renewed else state.q)
-        sent = n * self.vector_bits(state.bits, bits) + BITS_PER_VALUE * (new_values + 1).sum(axis=1)
+        # Line 19: bits of the vectors, new eigenvalues, rho.
+        sent = n * self.vector_bits(state.bits, bits) + BITS_PER_VALUE * (q - state.q + 1).sum(axis=1)
         x, cost = self.descend(x, g, p, problem, going, sent=sent, hessians=N * renewed)  # lines 26-28
         kept = received if self.quantises else state.received
         return state._replace(x=x, received=kept, bits=bits, q=q), cost

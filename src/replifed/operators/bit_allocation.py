@@ -231,8 +231,7 @@ def allocate_exactly(
 ) -> NDArray[np.int64]:
     """As `allocate`, with (21) solved for every q from q_{t-1} to n - 1, and the best of them kept.
 
-    More bits than eigenvectors can take are left over only where q_{t-1} = 0 would be kept: q = 0 sends
-    nothing and is considered only without a budget.
+    q = 0, which sends nothing, is considered only where there is no budget.
     """
     n = values.shape[-1]
     leading = values.shape[:-1]
