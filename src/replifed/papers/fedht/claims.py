@@ -16,7 +16,7 @@ from typing import Any
 
 from replifed.papers.fedht import comparisons as runs
 from replifed.papers.fedht import theory
-from replifed.papers.fedht.titles import EXPERIMENTS, LEVEL_READINGS, METHODS, READINGS
+from replifed.papers.fedht.titles import EXPERIMENTS, LEVEL_READINGS, METHODS, READINGS, REAL_READINGS
 from replifed.papers.verdicts import Claim
 
 SIMULATIONS = ("simulation1", "simulation2")
@@ -219,8 +219,11 @@ def _messages() -> Iterator[Claim]:
 
 
 def _figure6() -> Iterator[Claim]:
-    # As the text says: each method at its own best step.
-    reading = "own"
+    for reading in REAL_READINGS:
+        yield from _figure6_read(reading)
+
+
+def _figure6_read(reading: str) -> Iterator[Claim]:
     for experiment in REAL:
         for method in FEDERATED:
             yield claim(

@@ -4,7 +4,8 @@ Readings of "the step size" stand side by side. In `own`, as the text says, each
 best step, and the best number of local steps K at that. In `common`, all methods take one step that
 local gradient steps of every client tolerate, a fixed fraction of 1/l with l the clients' largest
 smoothness constant, and the largest K. In `equal`, all levels of heterogeneity take the common step of
-the last one, so that Figure 2 compares levels at one step.
+the last one, so that Figure 2 compares levels at one step. In `printed`, on real data, each method takes
+the best step of the coarse grid, which is the paper's, even where that lies at the grid's edge.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Setting(NamedTuple):
     Attributes
     ----------
     level : name of the heterogeneity level, "" for real data
-    reading : "own", "common" or "equal"
+    reading : "own", "common", "equal" or "printed"
     local_steps : K
     step : gamma
     batch : minibatch size; None for all samples
@@ -159,6 +160,15 @@ def tune(
             "steps": list(outcome.steps),
             "scores": scores,
         }
+        if not level:
+            on_grid = [
+                (score, step)
+                for score, step in zip(scores, outcome.steps, strict=True)
+                if step in search["steps"] and score is not None
+            ]
+            if on_grid:
+                score, step = min(on_grid)
+                found[level][str(K)] |= {"printed_step": step, "printed_score": score}
     return {
         "method": method,
         "levels": {
@@ -194,6 +204,12 @@ def plan(method: str, settings: dict, tuned: dict) -> Iterator[Setting]:
                 yield Setting(level, "common", K, found["common_step"], batch, largest == K)
         if method in COMPARED_OVER_LEVELS and level != named[-1]:
             yield Setting(level, "equal", largest, tuned["levels"][named[-1]]["common_step"], batch, True)
+        if not level:
+            on_grid = {int(K): one for K, one in by_k.items() if "printed_step" in one}
+            if on_grid:
+                best_on_grid = min(on_grid, key=lambda K: (on_grid[K]["printed_score"], K))
+                step = on_grid[best_on_grid]["printed_step"]
+                yield Setting(level, "printed", best_on_grid, step, batch, True)
         if number == 0 and settings["full_batch_replicates"]:
             yield Setting(level, "own", best, by_k[str(best)]["step"], None, True)
             yield Setting(level, "common", largest, found["common_step"], None, True)

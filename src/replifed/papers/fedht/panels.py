@@ -9,7 +9,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from replifed.papers.fedht.titles import EXPERIMENTS, LEVEL_READINGS, READINGS, level_name, ordered_levels
+from replifed.papers.fedht.titles import (
+    EXPERIMENTS,
+    LEVEL_READINGS,
+    READINGS,
+    REAL_READINGS,
+    level_name,
+    ordered_levels,
+)
 from replifed.papers.summaries import summarise
 from replifed.plotting.curves import plot_curves
 from replifed.plotting.style import METHODS, Line, figure, housed, legend
@@ -93,7 +100,7 @@ def panel_name(curve: Mapping[str, Any], *, method: str = "") -> str:
     head = " ".join(
         part for part in (EXPERIMENTS[curve["experiment"]], level_name(str(curve["level"]))) if part
     )
-    reading = {**READINGS, **LEVEL_READINGS}[curve["reading"]]
+    reading = {**READINGS, **LEVEL_READINGS, **REAL_READINGS}[curve["reading"]]
     return ", ".join(part for part in (head, method, reading) if part)
 
 
@@ -183,7 +190,7 @@ def draw_methods(
         methods,
         title=title,
         row_title=row_title,
-        column_title=lambda column: READINGS[column["reading"]].replace("each method's ", ""),
+        column_title=lambda column: readings[column["reading"]].replace("each method's ", ""),
     )
 
 

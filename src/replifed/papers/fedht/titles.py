@@ -21,6 +21,8 @@ METHODS = {
 }
 
 READINGS = {"own": "each method's own best step", "common": "one common step"}
+# Figure 6: the paper prints one grid of steps for all data sets, whose best step may lie at its edge.
+REAL_READINGS = {"own": READINGS["own"], "printed": "best step of the printed grid"}
 # Figure 2 compares levels of heterogeneity, so there "common" means common to the levels.
 LEVEL_READINGS = {"own": READINGS["own"], "equal": "one step at all levels"}
 
