@@ -26,6 +26,17 @@ SEARCHES = {"giant": "search_giant", "ten steps": "search_ten"}
 COMPETITORS = {"nqshed": "NQ-SHED", "fednl": "FedNL"}
 _SPREAD = "a tenth, for an 'up to' over an unstated number of runs and an unstated threshold"
 
+# Why claims about FedNL come out otherwise.
+_NOTES = {
+    "fmnist": "here FedNL is slower than in the paper's figure, so that the saving is larger",
+    "w8a": "FedNL's direction is 1/mu times the gradient wherever its Hessian is not learned yet; a line "
+    "search that may shrink it as far as needed turns this into long gradient steps, and makes FedNL nearly "
+    "as fast as Q-SHED; with ten steps at most it is slower (see the other readings)",
+}
+_SKIPS = (
+    "on FMNIST the search's gradient steps, and not the updates that fading skips, decide how fast FedNL is"
+)
+
 
 def claim(name: str, artefact: str, statement: str, kind: str, **more: Any) -> Claim:
     """A claim of this paper."""
@@ -51,6 +62,7 @@ def _savings() -> Iterator[Claim]:
                     reading="backtracking",
                     needs=_ran(experiment, "qshed", *others),
                     measure=runs.saves_at_least(experiment, others, "constant", threshold, 0.3),
+                    note=_NOTES["w8a"] if experiment == "w8a" and "fednl" in others else "",
                 )
         for reading, channel in itertools.product(SEARCHES, CHANNELS):
             yield claim(
@@ -88,7 +100,8 @@ def _savings() -> Iterator[Claim]:
                     reading="backtracking",
                     needs=_ran(experiment, "qshed", name),
                     measure=runs.savings_between(experiment, name, channel, 0.25, 0.65),
-                    note="each threshold is a case; medians from 25 % to 65 % count",
+                    note="each threshold is a case; medians from 25 % to 65 % count"
+                    + (f"; {_NOTES[experiment]}" if name == "fednl" else ""),
                 )
 
 
@@ -104,6 +117,7 @@ def _fading() -> Iterator[Claim]:
                 reading="backtracking",
                 needs=_ran(experiment, name),
                 measure=runs.slowed_by_fading(experiment, name),
+                note=_SKIPS if (experiment, name) == ("fmnist", "fednl") else "",
             )
             yield claim(
                 f"{figure}.robust.{name}",
@@ -113,6 +127,7 @@ def _fading() -> Iterator[Claim]:
                 reading="backtracking",
                 needs=_ran(experiment, "qshed", name),
                 measure=runs.more_robust(experiment, name),
+                note=_SKIPS if (experiment, name) == ("fmnist", "fednl") else "",
             )
 
 
