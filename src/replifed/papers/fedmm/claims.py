@@ -77,6 +77,8 @@ def _figure1() -> Iterator[Claim]:
             "shape",
             needs=_needs(experiment, "fedmm"),
             measure=runs.decays(experiment, "fedmm", "surrogate_update"),
+            note="an update over γ holds the noise of minibatches, cohorts and rounding, which does not "
+            "shrink with γ; without heterogeneity little else is left from the start",
         )
     for reading in ("own", "common"):
         yield claim(
@@ -142,6 +144,9 @@ def _figure2() -> Iterator[Claim]:
             tolerance_reason="final objectives may differ by 2 %",
             needs=needs,
             measure=runs.same_objective(experiment, alpha, share),
+            note=""
+            if experiment == "variates_homogeneous"
+            else "the objective is not convex: some seeds end in another of its minima",
         )
         if experiment == "variates_homogeneous":
             yield claim(
@@ -153,6 +158,7 @@ def _figure2() -> Iterator[Claim]:
                 tolerance_reason="no recorded surrogate update may differ by 1 %",
                 needs=needs,
                 measure=runs.no_effect(experiment, alpha, share),
+                note="exact only where all clients take part, see the errata; the objectives agree closely",
             )
             continue
         for value, words in (("surrogate_update", "surrogate"), ("parameter_update", "parameter")):
@@ -163,6 +169,9 @@ def _figure2() -> Iterator[Claim]:
                 "order",
                 needs=needs,
                 measure=runs.lower_updates(experiment, alpha, share, value),
+                note="with few active clients control variates first enlarge the parameter's updates"
+                if value == "parameter_update" and share < 0.5
+                else "",
             )
 
 
