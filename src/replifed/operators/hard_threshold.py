@@ -67,12 +67,22 @@ def _blocks(v: NDArray, tau: int) -> Iterator[tuple[NDArray, NDArray, slice]]:
     for start in range(0, len(rows), few):
         place = slice(start, start + few)
         some = rows[place]
-        magnitude = np.abs(some)
+        magnitude = _order(some)
         cut = np.partition(magnitude, d - tau, axis=-1)[:, d - tau, None]
-        keep = ~(magnitude < cut)  # so, and not >=, that a NaN is kept
+        keep = magnitude >= cut
         if np.count_nonzero(keep) > tau * len(some):
             _break_ties(keep, magnitude, cut, tau)
         yield some, keep, place
+
+
+def _order(v: NDArray) -> NDArray[np.integer]:
+    """Return whole numbers in the order of |v|, with NaN above all numbers.
+
+    Without their sign bit, floating-point numbers are in the order of their bits, and selecting among
+    whole numbers, where no NaN needs care, is half again as fast.
+    """
+    kind = {4: np.int32, 8: np.int64}[v.itemsize]
+    return v.view(kind) & np.iinfo(kind).max
 
 
 def _break_ties(keep: NDArray, magnitude: NDArray, cut: NDArray, tau: int) -> None:
