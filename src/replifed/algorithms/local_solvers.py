@@ -398,18 +398,12 @@ class Uncoordinated:
         return any(self.solvers[number].stochastic for number in self.of_agent)
 
     def draw(self, ctx, problem, steps):
+        if problem.n_clients != len(self.of_agent):
+            raise ConfigError(
+                f"Uncoordinated names solvers of {len(self.of_agent)} agents, not {problem.n_clients}"
+            )
         drawn = [solver.draw(ctx, problem, steps) for solver in self.solvers]
-        named = range(problem.n_clients)
-        return (
-            _Mixed(drawn, np.array([named]))
-            if problem.n_clients == len(self.of_agent)
-            else self._refuse(problem)
-        )
-
-    def _refuse(self, problem):
-        raise ConfigError(
-            f"Uncoordinated names solvers of {len(self.of_agent)} agents, not {problem.n_clients}"
-        )
+        return _Mixed(drawn, np.arange(problem.n_clients)[None])
 
     def samples(self, problem):
         each = np.stack([solver.samples(problem) for solver in self.solvers])

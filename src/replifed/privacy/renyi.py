@@ -77,6 +77,6 @@ def best_epsilon(slope: ArrayLike, delta: float) -> NDArray:
 
 
 def clipped(gradients: NDArray, length: float) -> NDArray:
-    """Scale gradients (..., D) of samples to at most length / 2, so that no two differ by more than `length`."""
+    """Scale gradients (..., D) of samples to at most length / 2: no two then differ by more than `length`."""
     norms = np.linalg.norm(gradients, axis=-1, keepdims=True)
     return gradients * np.minimum(1.0, length / (2.0 * np.maximum(norms, np.finfo(float).tiny)))

@@ -149,6 +149,4 @@ def _rounds(ax: Axes, part: pd.DataFrame, title: str) -> None:
     ax.set_title(title, loc="left", fontsize=9)
     ax.set_xlabel("communication rounds")
     ax.set_ylabel("distance of (x, z) to its fixed point")
-    ax.legend(
-        fontsize=7.5, loc="center right" if "noise" in title and "without" not in title else "lower left"
-    )
+    ax.legend(fontsize=7.5, loc=(0.5, 0.1) if "Corollary" in title else "lower left")
