@@ -157,8 +157,12 @@ def test_cohorts_are_drawn_each_round_from_its_own_streams():
 
 def test_cohorts_are_refused_where_all_must_take_part():
     problem = DenseLinearModel(np.ones((1, 2, 3, 4)), np.ones((1, 2, 3)), LeastSquares())
-    algorithm = FedIterHT(step=0.1, sparsity=2, local_steps=1)
-    with pytest.raises(ReplifedError, match="FedIterHT is defined for full participation only"):
+
+    class Whole(FedIterHT):
+        partial_participation = False
+
+    algorithm = Whole(step=0.1, sparsity=2, local_steps=1)
+    with pytest.raises(ReplifedError, match="Whole is defined for full participation only"):
         simulate(algorithm, problem, Streams(0, (0,)), 2, cohort=FixedSize(1))
 
 
