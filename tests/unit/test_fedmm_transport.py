@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
@@ -184,6 +185,15 @@ def test_a_run_is_pure_goes_on_from_any_round_and_follows_its_seed(name, small):
     other = simulate(algorithm, small, Streams(5, (1, 2)), 5, metrics=metrics, cohort=cohort)
     assert not same(other.state, whole.state)
     assert (whole.ledger["sample_gradients"][-1] > 0).all()
+
+
+@each
+def test_a_batch_beyond_a_clients_samples_takes_all_of_them(name, small):
+    metrics = {"uvp": lambda p, s: p.uvp(s["server"])}
+    algorithm = dataclasses.replace(METHODS[name], batch=1000)
+    history = simulate(algorithm, small, STREAMS, 2, metrics=metrics, cohort=FixedSize(2))
+    per_round = {"fedmm_ot": 2 * (100 + 16) + 3 * 16, "fedadam": 2 * (100 + 2 * 16)}[name]
+    assert (history.ledger["sample_gradients"][-1] == 2 * per_round).all()
 
 
 def test_variates_add_up_and_cancel_with_all_clients(small):

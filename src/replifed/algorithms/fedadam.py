@@ -92,7 +92,7 @@ class FedAdam:
         moved = state.parameters + change
         both = [net.clamped(moved[:, :D]), net.clamped(moved[:, D:])]
         message = c * dense_bits(2 * D)
-        cost = Cost(message, message, 1, 1, c * (self.batch + 2 * self.server_batch))
+        cost = Cost(message, message, 1, 1, c * (x.shape[2] + 2 * self.server_batch))
         return Pair(np.concatenate(both, axis=1), *moments), cost
 
     def observe(self, state: Pair) -> dict[str, NDArray]:

@@ -209,7 +209,7 @@ class FedMMOT:
                 moments, conjugate_gradient(net, omega, theta, y), self.server_step, (0.9, 0.999), 1e-8
             )
             theta = net.clamped(theta + change)
-        samples = c * (self.batch + self.server_batch) + self.server_steps * self.server_batch
+        samples = c * (x.shape[2] + self.server_batch) + self.server_steps * self.server_batch
         cost = Cost(c * dense_bits(net.parameters), c * dense_bits(2 * net.parameters), 1, 1, samples)
         return Potentials(omega, theta, V, V_i, *moments), cost
 

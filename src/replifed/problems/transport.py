@@ -86,8 +86,8 @@ class Transport(Protocol):
 
     net: ICNN
 
-    def sources(self, chosen: NDArray, batch: NDArray) -> NDArray:
-        """Samples of P of each chosen client's minibatch, (R or 1, c, b, dim)."""
+    def sources(self, chosen: NDArray, batch: NDArray | None) -> NDArray:
+        """Samples of P of each chosen client's minibatch, or all its samples, (R or 1, c, b, dim)."""
 
     def targets(self, batch: NDArray) -> NDArray:
         """Public samples of Q, (R or 1, b, dim)."""
@@ -123,8 +123,8 @@ class FederatedTransport:
         self._variance = self._images.var(axis=0).sum()
         self.targets_held = len(targets)
 
-    def sources(self, chosen: NDArray, batch: NDArray) -> NDArray:
-        return self._sources[chosen[:, :, None], batch]
+    def sources(self, chosen: NDArray, batch: NDArray | None) -> NDArray:
+        return self._sources[chosen] if batch is None else self._sources[chosen[:, :, None], batch]
 
     def targets(self, batch: NDArray) -> NDArray:
         return self._targets[batch]
