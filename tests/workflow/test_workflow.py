@@ -83,9 +83,11 @@ def test_the_paper_alone_and_data_are_targets(fresh):
     assert all(job.endswith((": fetch", ": parse and check")) for job in jobs)
 
 
-def test_the_tiny_scale_makes_two_artefacts_elsewhere(fresh):
+def test_the_tiny_scale_makes_a_few_artefacts_elsewhere(fresh):
     result = fresh.snakemake("all", "--dry-run", "--cores", "1", "--configfile", "config/tiny.yaml")
-    assert {job for job in result.jobs if "draw" in job or "write table" in job} == drawn("fig1", "rates")
+    made = {job for job in result.jobs if "draw" in job or "write table" in job}
+    assert {job for job in made if job.startswith("fedht")} == drawn("fig1", "rates")
+    assert len(made) < 10
     assert "figures/tiny/fedht/fig1.pdf" in result.text
     assert "results/tiny/report.html" in result.text
 
