@@ -75,4 +75,6 @@ def render(frame: pd.DataFrame) -> pd.DataFrame:
 def _cell(row: Any) -> str:
     if row.reached < row.seeds:
         return f"not reached ({row.reached} of {row.seeds})" if row.reached else "not reached"
-    return f"{row.median:.3g} [{row.low:.3g}, {row.high:.3g}]"
+    # A column with an empty cell comes back from the CSV as text.
+    median, low, high = (float(number) for number in (row.median, row.low, row.high))
+    return f"{median:.3g} [{low:.3g}, {high:.3g}]"
