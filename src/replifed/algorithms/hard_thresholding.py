@@ -41,9 +41,7 @@ class HardThresholding:
 
     needs: ClassVar = (Smooth, LocalSteps)
     partial_participation: ClassVar = True
-    guarantee: ClassVar = Guarantee(
-        linear_to_bias=True, unbounded_dissimilarity=False, growing_batches=True
-    )
+    guarantee: ClassVar = Guarantee(linear_to_bias=True, unbounded_dissimilarity=False, growing_batches=True)
 
     def __post_init__(self) -> None:
         check_settings(

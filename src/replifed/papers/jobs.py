@@ -128,9 +128,8 @@ def measure_timing(scale: str, files: dict[str, list[Path]], out: Path) -> None:
             if key.split("/")[0] == paper
         }
         claims = import_module(f"replifed.papers.{paper}.claims").TIMING
-        parts.append(
-            measure([claim for claim in claims if f"artefact:{claim.artefact}" in timed], Inputs(timed), scale)
-        )
+        drawn = [claim for claim in claims if f"artefact:{claim.artefact}" in timed]
+        parts.append(measure(drawn, Inputs(timed), scale))
     write_text(out, pd.concat(parts).to_csv(index=False, float_format="%.12g"))
 
 

@@ -59,8 +59,8 @@ CAPTIONS = {
         "Figure 6: against Distributed-IHT on real data",
         "Objective of FedHT, FedIterHT and Distributed-IHT, with dense FedAvg for reference, against "
         "communication rounds, local iterations and bits, on E2006-tfidf, RCV1 and MNIST; each method at "
-        "its own best step and K, and at the best step of the grid that the paper prints, which for RCV1 ends "
-        f"far below the best. {_BANDS}",
+        "its own best step and K, and at the best step of the printed grid, which ends far below the best on "
+        f"RCV1. {_BANDS}",
     ),
     "fig6_classes": (
         "FedIterHT on MNIST by class (not in the paper)",
