@@ -2,6 +2,7 @@
 
 import atexit
 import functools
+import hashlib
 import os
 import shlex
 import sys
@@ -17,8 +18,9 @@ REPOSITORY = Path(
 sys.path.insert(0, str(REPOSITORY.joinpath("src")))
 
 from replifed import config as settings
-from replifed import provenance
+from replifed import manifest, provenance
 from replifed.algorithms.registry import METHODS
+from replifed.atomic import write_text
 from replifed.data.catalogue import CATALOGUE as DATASETS
 from replifed.errors import ReplifedError
 
@@ -161,7 +163,11 @@ def keyed_flag(paper, keys):
 
 @functools.cache
 def sources_of(*modules):
-    """Return the source files of modules; one that does not exist stops the workflow."""
+    """Return one small file that stands for the source files of modules; a missing source stops the workflow.
+
+    Its name is the hash of what they hold, so that an edit gives a job another input. Dozens of sources as
+    inputs of hundreds of jobs would keep Snakemake busy with nothing but asking for their times and sizes.
+    """
     try:
         found = {
             file
@@ -170,7 +176,18 @@ def sources_of(*modules):
         }
     except ReplifedError as error:
         refuse(str(error))
-    return sorted(str(file) for file in found if file != REGISTRY)
+    lines = [
+        f"{manifest.sha256(file)}  {Path(file).relative_to(SOURCE_ROOT)}"
+        for file in sorted(map(str, found - {REGISTRY}))
+    ]
+    text = "\n".join(lines) + "\n"
+    stamp = Path(".snakemake/sources", hashlib.sha256(text.encode()).hexdigest()[:32])
+    if not stamp.is_file():
+        stamp.parent.mkdir(parents=True, exist_ok=True)
+        write_text(stamp, text)
+    # It has no time of its own: only its name may rerun a job.
+    os.utime(stamp, (0, 0))
+    return [str(stamp)]
 
 
 # --- Experiments ---
