@@ -249,6 +249,12 @@ class _Schema:
                     found.append((below, resolver))
         return found
 
+    def _entry(self, entry: Any, places: list[tuple[dict, Any]], value: Any, key: Any) -> Any:
+        # There is nothing to fill in here, and looking for it takes half a second on lists of repetitions.
+        if entry is None or isinstance(entry, int | str):
+            return entry
+        return self._filled(entry, self._below(places, value, key))
+
     def _filled(self, value: Any, places: list[tuple[dict, Any]]) -> Any:
         if isinstance(value, dict):
             expanded = [schema for start in places for schema, _ in self._expand(*start, value)]
@@ -259,11 +265,9 @@ class _Schema:
                     and (default := self._first(below, None, "default", _ABSENT)) is not _ABSENT
                 ):
                     value[key] = copy.deepcopy(default)
-            return {key: self._filled(entry, self._below(places, value, key)) for key, entry in value.items()}
+            return {key: self._entry(entry, places, value, key) for key, entry in value.items()}
         if isinstance(value, list):
-            return [
-                self._filled(entry, self._below(places, value, index)) for index, entry in enumerate(value)
-            ]
+            return [self._entry(entry, places, value, index) for index, entry in enumerate(value)]
         if (
             isinstance(value, float)
             and value.is_integer()

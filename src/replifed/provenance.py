@@ -94,6 +94,7 @@ def config_hash(value: Any) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
+@cache  # a process looks at one state of the sources
 def _file_of(module: str, root: Path) -> Path | None:
     path = root.joinpath(*module.split("."))
     package = path / "__init__.py"

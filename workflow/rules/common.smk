@@ -162,6 +162,16 @@ def keyed_flag(paper, keys):
 
 
 @functools.cache
+def module_sources(module):
+    return provenance.sources(module, SOURCE_ROOT)
+
+
+@functools.cache
+def file_hash(file):
+    return manifest.sha256(file)
+
+
+@functools.cache
 def sources_of(*modules):
     """Return one small file that stands for the source files of modules; a missing source stops the workflow.
 
@@ -172,12 +182,12 @@ def sources_of(*modules):
         found = {
             file
             for module in modules
-            for file in provenance.sources(module, SOURCE_ROOT)
+            for file in module_sources(module)
         }
     except ReplifedError as error:
         refuse(str(error))
     lines = [
-        f"{manifest.sha256(file)}  {Path(file).relative_to(SOURCE_ROOT)}"
+        f"{file_hash(file)}  {Path(file).relative_to(SOURCE_ROOT)}"
         for file in sorted(map(str, found - {REGISTRY}))
     ]
     text = "\n".join(lines) + "\n"
