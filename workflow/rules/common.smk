@@ -179,11 +179,7 @@ def sources_of(*modules):
     inputs of hundreds of jobs would keep Snakemake busy with nothing but asking for their times and sizes.
     """
     try:
-        found = {
-            file
-            for module in modules
-            for file in module_sources(module)
-        }
+        found = {file for module in modules for file in module_sources(module)}
     except ReplifedError as error:
         refuse(str(error))
     lines = [
