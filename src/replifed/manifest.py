@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from replifed.atomic import write_text
+from replifed.data.streams import file_sha256
 from replifed.errors import DataError
 
 COLUMNS = ("sha256", "bytes", "file")
-
-
-def sha256(file: str | os.PathLike[str]) -> str:
-    """Hash of a file's content, in hexadecimal."""
-    with Path(file).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def write(
@@ -42,7 +36,7 @@ def write(
     writer.writerow(COLUMNS)
     names = {Path(file).as_posix() for file in files}
     for name in sorted(names.union(*(_below(Path(folder)) for folder in folders))):
-        writer.writerow((sha256(name), Path(name).stat().st_size, name))
+        writer.writerow((file_sha256(Path(name)), Path(name).stat().st_size, name))
     write_text(out, text.getvalue())
 
 
@@ -66,7 +60,7 @@ def verify(manifest: str | os.PathLike[str]) -> tuple[int, list[str]]:
     for row in rows:
         if not Path(row["file"]).is_file():
             faults.append(f"{row['file']}: missing")
-        elif (now := sha256(row["file"])) != row["sha256"]:
+        elif (now := file_sha256(Path(row["file"]))) != row["sha256"]:
             faults.append(f"{row['file']}: changed, sha256 is {now[:12]}..., was {row['sha256'][:12]}...")
     return len(rows), faults
 

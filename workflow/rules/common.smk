@@ -18,13 +18,14 @@ REPOSITORY = Path(
 sys.path.insert(0, str(REPOSITORY.joinpath("src")))
 
 from replifed import config as settings
-from replifed import manifest, provenance
+from replifed import provenance
 from replifed.algorithms.registry import METHODS
 from replifed.atomic import write_text
 from replifed.data.catalogue import CATALOGUE as DATASETS
+from replifed.data.streams import file_sha256
 from replifed.errors import ReplifedError
 
-# As inputs, sources are given relative to the working folder, so that a moved checkout reruns nothing.
+# Relative to the working folder, like every other path of the workflow.
 SOURCE_ROOT = os.path.relpath(REPOSITORY.joinpath("src"))
 # It only says in which module a method is, and that module is a source by itself: a method more reruns nothing.
 REGISTRY = Path(SOURCE_ROOT, "replifed/algorithms/registry.py")
@@ -168,7 +169,7 @@ def module_sources(module):
 
 @functools.cache
 def file_hash(file):
-    return manifest.sha256(file)
+    return file_sha256(Path(file))
 
 
 @functools.cache

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import ConfigError
+from replifed.operators.soft_threshold import soft_threshold
 
 
 class Penalty(Protocol):
@@ -49,7 +50,7 @@ class L1:
         return self.weight * np.abs(x).sum(axis=-1)
 
     def prox(self, v: NDArray, c: float | NDArray) -> NDArray:
-        return np.sign(v) * np.maximum(np.abs(v) - self.weight * _spread(c), 0.0)
+        return soft_threshold(v, self.weight * _spread(c))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from replifed.algorithms.registry import METHODS
 from replifed.atomic import write_json, write_text
+from replifed.papers.progress import Lines
 
 SYNTHETIC = {"kind": "synthetic", "stamp": ""}
 
@@ -27,7 +26,7 @@ def tune(
     from replifed.papers.histories import provenance
 
     table, split = _data(data, partition)
-    found = _experiments(paper).tune(method, settings, table, split, _Progress(paper, experiment, method))
+    found = _experiments(paper).tune(method, settings, table, split, Lines(paper, experiment, method))
     found["meta"] = provenance(_modules(paper, method), settings, _kind(table))
     write_json(out, found)
 
@@ -49,7 +48,7 @@ def run(
 
     table, split = _data(data, partition)
     choice = json.loads(Path(tuned).read_text(encoding="utf-8")) if tuned else None
-    progress = _Progress(paper, experiment, method)
+    progress = Lines(paper, experiment, method)
     frame = _experiments(paper).run(method, settings, choice, table, split, progress)
     write_history(out, frame, provenance(_modules(paper, method), settings, _kind(table)))
 
@@ -188,26 +187,3 @@ def _print_table(module: Any, frame: Any, outputs: dict[str, Path]) -> None:
     write_text(outputs["md"], markdown + (f"\n\n*{note}*\n" if note else "\n"))
     latex = readable.style.hide(axis="index").to_latex(hrules=True, caption=note or None)
     write_text(outputs["tex"], latex)
-
-
-class _Progress:
-    """Says on standard error, every ten seconds at most, how far a long job is.
-
-    Whole lines, not a bar: several jobs share one terminal, and a log keeps what it gets.
-    """
-
-    _SECONDS = 10.0
-
-    def __init__(self, *names: str) -> None:
-        self._title, self._begin = "/".join(names), time.monotonic()
-        self._said = self._begin
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        if now - self._said >= self._SECONDS:
-            self._said = now
-            print(
-                f"{self._title}: {what}, {done} of {total} done in {now - self._begin:.0f} s",
-                file=sys.stderr,
-                flush=True,
-            )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from replifed.network.fading import Constant
 from replifed.papers.cross.methods import Moduli, algorithm, tunes
+from replifed.papers.progress import Progress
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
@@ -18,7 +19,6 @@ from replifed.randomness import Streams, generator
 from replifed.simulate import objective, simulate
 from replifed.tune import tune_step
 
-Progress = Callable[[str, int, int], None]
 # A gap below is rounding.
 _EXACT = 1e-12
 

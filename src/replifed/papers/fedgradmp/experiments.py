@@ -7,7 +7,7 @@ ways to read the weight of the 1-norm of FedMid and FedDualAvg.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,10 @@ from replifed.algorithms.registry import method_class
 from replifed.metrics import accuracy, relative_error, support_precision, support_recall
 from replifed.network.participation import FixedSize
 from replifed.papers.fedgradmp import problems
+from replifed.papers.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
 from replifed.tune import tune_step
-
-Progress = Callable[[str, int, int], None]
-"""Called with (what is running, done, in all)."""
 
 COMPOSITE = ("fedmid", "feddualavg")
 SPARSE = ("fedgradmp", "fediterht")

@@ -11,7 +11,7 @@ the best step of the coarse grid, which is the paper's, even where that lies at 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -22,15 +22,13 @@ from numpy.typing import NDArray
 from replifed.algorithms.hard_thresholding import fedht_rate, fediterht_rate
 from replifed.algorithms.registry import method_class
 from replifed.papers.fedht.simulations import planted, simulation
+from replifed.papers.progress import Progress
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
 from replifed.tune import tune_step
-
-Progress = Callable[[str, int, int], None]
-"""Called with (what is running, done, in all)."""
 
 # Methods of Figure 2.
 COMPARED_OVER_LEVELS = ("fedht", "fediterht")

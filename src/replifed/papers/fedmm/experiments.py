@@ -8,7 +8,7 @@ repetitions: each method's own (`own`), or FedMM's for both methods (`common`).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,9 @@ from replifed.algorithms.registry import method_class
 from replifed.network.participation import FixedSize
 from replifed.papers.fedmm import transport
 from replifed.papers.fedmm.simulations import dictionary_problem, em_problem, toy_problem
+from replifed.papers.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import objective, simulate
-
-Progress = Callable[[str, int, int], None]
-"""Called with (what is running, done, in all)."""
 
 FULL = "full"
 """How a history writes a minibatch of all samples, and messages without quantisation."""

@@ -10,7 +10,7 @@ own : each data set's own choice, as the paper seems to have it, made with all a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,10 @@ from replifed.papers.fedplt.methods import (
     reference,
     theory,
 )
+from replifed.papers.progress import Progress
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 from replifed.simulate import simulate
-
-Progress = Callable[[str, int, int], None]
-"""Called with (what is running, done, in all)."""
 
 
 def tune(

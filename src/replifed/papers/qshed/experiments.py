@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from replifed.algorithms.line_search import Armijo
 from replifed.algorithms.registry import method_class
 from replifed.network.fading import Constant, Rayleigh
+from replifed.papers.progress import Progress
 from replifed.papers.qshed.data import Drawn, problems
 from replifed.randomness import Streams
 from replifed.simulate import simulate
-
-Progress = Callable[[str, int, int], None]
-"""Called with (what is running, done, in all)."""
 
 # These send what they send, whatever the channel.
 UNLIMITED = ("giant", "newton", "gradient_descent")

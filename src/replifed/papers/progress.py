@@ -1,0 +1,33 @@
+"""How far a long job is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+Progress = Callable[[str, int, int], None]
+"""Called with (what is running, done, in all)."""
+
+
+class Lines:
+    """Says on standard error, every ten seconds at most, how far a long job is.
+
+    Whole lines, not a bar: several jobs share one terminal, and a log keeps what it gets.
+    """
+
+    _SECONDS = 10.0
+
+    def __init__(self, *names: str) -> None:
+        self._title, self._begin = "/".join(names), time.monotonic()
+        self._said = self._begin
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._said >= self._SECONDS:
+            self._said = now
+            print(
+                f"{self._title}: {what}, {done} of {total} done in {now - self._begin:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
