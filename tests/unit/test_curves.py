@@ -238,7 +238,7 @@ class Inputs:
         frames = [
             source.assign(level=level, reading=reading, batch=batch, local_steps=K, tuned=K == 10)
             for level in levels
-            for reading in ("own", "common", "equal")
+            for reading in ("own", "common", "equal", "printed")
             for batch in ("5", "full")
             for K in (3, 10)
             if batch == "5" or level == levels[0]

@@ -26,7 +26,7 @@ from replifed.randomness import Streams
 
 ROOT = Path(__file__).parents[2]
 # MovieLens needs its file, and one dimension of transport shows what the others would.
-LEFT_OUT = ("movielens", "transport_4", "transport_8")
+LEFT_OUT = ("movielens", "variates_movielens", "transport_4", "transport_8")
 CUT = {
     "dictionary": {"samples": 80, "clients": 4, "features": 6, "atoms": 3, "rounds": 8, "replicates": [1, 2]},
     "em": {"samples": 60, "clients": 3, "batch": 5, "rounds": 8, "replicates": [1, 2]},

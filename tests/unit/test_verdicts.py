@@ -546,7 +546,7 @@ class KnownRuns(Inputs):
             {"0.1,0.1": 1.0, "0.5,0.5": 0.8, "1.0,1.0": 0.6} if experiment.startswith("sim") else {"": 1.0}
         )
         frames = []
-        for reading in ("own", "common", "equal"):
+        for reading in ("own", "common", "equal", "printed"):
             for name, slowdown in levels.items():
                 for K in K_values if name == "0.1,0.1" else K_values[-1:]:
                     # FedIterHT gains more from K than FedHT.
