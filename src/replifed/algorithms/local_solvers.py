@@ -7,6 +7,7 @@ so that any solver works within any of them.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
@@ -145,7 +146,7 @@ def with_step(solver: LocalSolver, step: float | NDArray) -> LocalSolver:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Stepwise:
+class _Stepwise(ABC):
     """What solvers that go step by step share.
 
     Parameters
@@ -208,10 +209,11 @@ class _Stepwise:
     def _begin(self, start: NDArray) -> tuple[NDArray, ...]:
         return (start,)
 
+    @abstractmethod
     def _advance(
         self, state: tuple[NDArray, ...], objective: LocalObjective, drawn: tuple, step: NDArray, *rest: Any
     ) -> tuple[NDArray, ...]:
-        raise NotImplementedError
+        """The state one step later; its first entry is the agents' models."""
 
 
 @dataclass(frozen=True, kw_only=True)

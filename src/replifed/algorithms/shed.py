@@ -166,8 +166,8 @@ class Shed(NewtonType):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IdealShed(Shed):
-    """ideal-SHED: the vectors that Q-SHED would send some bits of, sent exactly, whatever that takes.
+class _Allocating(Shed):
+    """Each round's bits go where they reduce the expected error of the Hessian most.
 
     Parameters
     ----------
@@ -183,6 +183,11 @@ class IdealShed(Shed):
 
     def allocate(self, state: SharedEigenpairs, B: NDArray) -> NDArray:
         return ALLOCATIONS[self.q_choice](state.values, state.q, state.bits, B, self.b_max)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdealShed(_Allocating):
+    """ideal-SHED: the vectors that Q-SHED would send some bits of, sent exactly, whatever that takes."""
 
     def vector_bits(self, before: NDArray, after: NDArray) -> NDArray:
         return self.b_max * (vectors_in_use(after) - vectors_in_use(before)).sum(axis=1)
@@ -234,20 +239,11 @@ class NQShed(Shed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QShed(NQShed):
+class QShed(_Allocating, NQShed):
     """Q-SHED (Algorithm 1): each round's bits go where they reduce the expected error of the Hessian most.
 
     Parameters are those of `NQShed` and `IdealShed`.
     """
-
-    q_choice: str = "heuristic"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _one_of(self, "q_choice", ALLOCATIONS)
-
-    def allocate(self, state: SharedEigenpairs, B: NDArray) -> NDArray:
-        return ALLOCATIONS[self.q_choice](state.values, state.q, state.bits, B, self.b_max)
 
 
 ALLOCATIONS = {"heuristic": allocate, "exact": allocate_exactly}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from replifed.operators.lasso import lasso
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Factorisation:
+class _Factorisation(ABC):
     """l(z, theta) = min_h |z - theta h|^2 / 2 + a penalty of h, g = eta |theta|_F^2, theta (p, K).
 
     sbar = (h h', z h') at the minimising h, phi = (-theta'theta / 2, theta), psi = 0 (eqs. 15 to 17), and
@@ -50,13 +51,13 @@ class _Factorisation:
         self._last.clear()
         self._last["samples"] = Z
 
+    @abstractmethod
     def codes(self, gram: NDArray, correlations: NDArray, guess: NDArray | None) -> NDArray:
         """Minimising h for theta'theta (B, K, K) and theta'z (B, m, K), shape (B, m, K)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def code_penalty(self, h: NDArray) -> NDArray:
-        """(..., K) -> (...)."""
-        raise NotImplementedError
+        """The penalty of codes, (..., K) -> (...)."""
 
     def expectations(self, Z: NDArray, theta: NDArray) -> tuple[NDArray, NDArray]:
         h, D = self._coded(Z, theta)
