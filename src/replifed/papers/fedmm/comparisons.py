@@ -98,13 +98,17 @@ def does_not_decay(experiment: str, value: str) -> Measure:
     return measure
 
 
+def _parameter_updates(inputs: Any, experiment: str) -> list[Curves]:
+    """E^p of FedMM and of parameter aggregation, on the seeds that both have."""
+    methods = ("fedmm", "parameter_aggregation")
+    return paired(*(_curve(inputs, experiment, method, "own", "parameter_update") for method in methods))
+
+
 def naive_decays_faster(experiment: str) -> Measure:
     """log of last over first tenth of E^p: FedMM minus parameter aggregation."""
 
     def measure(inputs: Any) -> Measured:
-        ours = _curve(inputs, experiment, "fedmm", "own", "parameter_update")
-        naive = _curve(inputs, experiment, "parameter_aggregation", "own", "parameter_update")
-        ours, naive = paired(ours, naive)
+        ours, naive = _parameter_updates(inputs, experiment)
         drop = [np.log(last / first) for first, last in (_ends(ours), _ends(naive))]
         return Measured(drop[0] - drop[1])
 
@@ -115,9 +119,7 @@ def overtaken(experiment: str) -> Measure:
     """FedMM's E^p is lower in the first fifth of the rounds, relative to its start, and higher at the end."""
 
     def measure(inputs: Any) -> Measured:
-        ours = _curve(inputs, experiment, "fedmm", "own", "parameter_update")
-        naive = _curve(inputs, experiment, "parameter_aggregation", "own", "parameter_update")
-        ours, naive = paired(ours, naive)
+        ours, naive = _parameter_updates(inputs, experiment)
         early = max(len(ours.rounds) // 5, 1)
         first = ours.values[:, :early].mean(axis=1) < naive.values[:, :early].mean(axis=1)
         last = _ends(ours)[1] > _ends(naive)[1]
