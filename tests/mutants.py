@@ -50,24 +50,11 @@ class Mutant(NamedTuple):
 def mutants(source: str) -> list[Mutant]:
     """All mutants of a module's functions, in the order of the lines; docstrings and imports stay."""
     tree = ast.parse(source)
-    places = [
-        node
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef) and function.name not in ("__post_init__", "observe")
-        for statement in function.body
-        for node in ast.walk(statement)
-    ]
     found, seen = [], set()
-    for number, node in enumerate(places):
+    for number, node in enumerate(_expressions(tree)):
         for change in range(len(list(_changed(node)))):
             changed = copy.deepcopy(tree)
-            twin = [
-                inner
-                for function in ast.walk(changed)
-                if isinstance(function, ast.FunctionDef) and function.name not in ("__post_init__", "observe")
-                for statement in function.body
-                for inner in ast.walk(statement)
-            ][number]
+            twin = _expressions(changed)[number]
             new = list(_changed(twin))[change]
             was, now = ast.unparse(node), ast.unparse(new)
             _Replace(twin, new).visit(changed)
@@ -76,6 +63,17 @@ def mutants(source: str) -> list[Mutant]:
                 seen.add((made.line, was, now))
                 found.append(made)
     return sorted(found, key=lambda mutant: mutant.line)
+
+
+def _expressions(tree: ast.Module) -> list[ast.AST]:
+    """What may be changed: all that functions do, but for checks of settings and names of observations."""
+    return [
+        node
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef) and function.name not in ("__post_init__", "observe")
+        for statement in function.body
+        for node in ast.walk(statement)
+    ]
 
 
 def _changed(node: ast.AST) -> Iterator[ast.AST]:
@@ -119,11 +117,11 @@ def tests_of(module: str) -> list[str]:
     return [str(file) for file in ordered]
 
 
-def caught_by(mutant: Mutant, module: str, sources: Path) -> str:
-    """The first test that fails on a mutant; empty if it survives."""
+def caught_by(source: str, module: str, sources: Path) -> str:
+    """The first test that fails with `source` in place of the module; empty if all pass."""
     file = sources / (module.replace(".", "/") + ".py")
     original = file.read_text(encoding="utf-8")
-    file.write_text(mutant.source, encoding="utf-8")
+    file.write_text(source, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-rfE"]
     try:
         done = subprocess.run(
@@ -173,9 +171,11 @@ def main() -> int:
                 continue
             seen.add(module)
             text = (ROOT / "src" / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
+            if failed := caught_by(text, module, sources):
+                parser.error(f"without any mutant, {failed} fails: the tests must pass first")
             for mutant in chosen(mutants(text), arguments.most):
                 reason = known.get((method, mutant.was, mutant.now))
-                caught = f"equivalent: {reason}" if reason else caught_by(mutant, module, sources)
+                caught = f"equivalent: {reason}" if reason else caught_by(mutant.source, module, sources)
                 survived += not caught
                 cells = [method, str(mutant.line), f"`{mutant.was}`", f"`{mutant.now}`"]
                 print("| " + " | ".join([*cells, caught or "**SURVIVED**"]) + " |", flush=True)
