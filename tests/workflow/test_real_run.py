@@ -1,18 +1,28 @@
-"""The real Snakefile with the real code, on the tiny settings: killed in mid-run, resumed, complete."""
+"""The real Snakefile and code on the tiny settings: killed in mid-run, resumed, complete, repeated."""
 
+import csv
 import os
+import platform
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from conftest import copy_repository
 
+from replifed.papers.golden import accept, compare
 from replifed.papers.histories import read_history
 
 TINY = ("all", "--cores", "2", "--configfile", "config/tiny.yaml")
+# The kernels that any x86-64 processor has, in place of those made for this one.
+OTHER_PROCESSOR = {
+    "OPENBLAS_CORETYPE": "Nehalem",
+    "NPY_DISABLE_CPU_FEATURES": " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])),
+}
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +89,42 @@ def test_a_folder_that_cannot_be_written_is_one_line(killed):
     )
     assert result.status != 0
     assert "blocked" in result.text
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """Of every file that the manifest names."""
+    with (folder / "results/tiny/manifest.csv").open(newline="") as file:
+        return {row["file"]: row["sha256"] for row in csv.DictReader(file)}
+
+
+def test_other_folders_and_numbers_of_cores_change_no_byte(killed, tmp_path):
+    again = copy_repository(tmp_path, stubs={})
+    done = again.snakemake("all", "--cores", "1", *TINY[3:])
+    assert done.status == 0, done.text
+    ours, theirs = hashes(killed.folder), hashes(again.folder)
+    assert len(ours) > 60
+    assert {name.rsplit(".")[-1] for name in ours} >= {"csv", "md", "tex", "png", "pdf", "parquet", "json"}
+    assert [name for name in ours if ours[name] != theirs.get(name)] == []
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86-64 has an older processor to emulate")
+def test_another_processor_changes_rounding_alone(killed, tmp_path):
+    again = copy_repository(tmp_path, stubs={})
+    done = again.snakemake(*TINY, env=OTHER_PROCESSOR)
+    assert done.status == 0, done.text
+    compared = 0
+    for path in sorted(killed.folder.glob("figures/tiny/*/*.csv")):
+        name = path.relative_to(killed.folder)
+        ours, theirs = (pd.read_csv(folder / name) for folder in (killed.folder, again.folder))
+        assert list(ours.columns) == list(theirs.columns)
+        for column in ours.select_dtypes("number"):
+            a, b = ours[column].to_numpy(float), theirs[column].to_numpy(float)
+            # Below 1e-12 there is nothing but rounding.
+            np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-12, err_msg=f"{name}: {column}")
+            compared += a.size
+    assert compared > 1000
+    reference = tmp_path / "claims.csv"
+    accept(killed.folder / "results/tiny/claims.csv", reference)
+    number, faults = compare(again.folder / "results/tiny/claims.csv", reference)
+    assert number > 10
+    assert faults == []
