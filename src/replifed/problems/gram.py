@@ -3,6 +3,9 @@
 A local step of a linear model moves along the client's rows only: after any number of them the model
 is c x + X' a, with one coefficient a client's sample and output. With the Gram matrix X X', computed
 once, a step costs m x m instead of m x d.
+
+Arrays are indexed (..., m, C) as everywhere, but lie in memory output by output, each output's samples in
+one piece: a softmax goes over outputs, and numpy is quick along what is contiguous.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.problems.losses import Loss
-from replifed.problems.products import client_products
+from replifed.problems.products import FEWEST_COLUMNS, client_products
 
 
 class GramLocalModels:
@@ -52,13 +55,14 @@ class GramLocalModels:
         x: NDArray,
         weights: NDArray,
     ) -> None:
-        self._gram, self._predictions, self._targets = gram, predictions, targets
+        self._gram, self._predictions = gram, _by_output(predictions)
+        self._targets = loss.encoded(targets, predictions.dtype)
         self._sample_weights, self._batch_weights = sample_weights, batch_weights
         self._l2, self._loss, self._combine = l2, loss, combine
         self._x, self._weights = x, weights
         rows, clients, m, outputs = predictions.shape
         # The last entry along the sample axis is c, the multiple of the server's model.
-        self.start = np.zeros((rows, clients, m + 1, outputs), dtype=predictions.dtype)
+        self.start = np.zeros((rows, clients, outputs, m + 1), dtype=predictions.dtype).swapaxes(-1, -2)
         self.start[:, :, m] = 1.0
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
@@ -68,14 +72,14 @@ class GramLocalModels:
             return self._plain_gradient(u, a, batch)
         g = self._l2 * u
         if batch is None:
-            z = c * self._predictions + client_products(self._gram, a)
+            z = c * self._predictions + self._products(a)
             g[:, :, :m] += self._loss.derivative(z, self._targets) * self._sample_weights[..., None]
             return g
         b = batch.shape[-1]
         scale = (self._batch_weights / b)[..., None, None]
         if 2 * b >= m:
             # All samples' residuals, each times how often it was drawn: no gathering, no scattering.
-            z = c * self._predictions + client_products(self._gram, a)
+            z = c * self._predictions + self._products(a)
             r = self._loss.derivative(z, self._targets)
             r *= _counts(batch, m, a.dtype)[..., None] * scale
             g[:, :, :m] += r
@@ -97,7 +101,7 @@ class GramLocalModels:
         m = a.shape[2]
         g = np.empty_like(u)
         g[:, :, m] = 0.0
-        z = client_products(self._gram, a)
+        z = self._products(a)
         z += self._predictions
         r = self._loss.derivative(z, self._targets)
         counts = _counts(batch, m, a.dtype)
@@ -105,12 +109,25 @@ class GramLocalModels:
         np.multiply(r, counts[..., None], out=g[:, :, :m])
         return g
 
+    def _products(self, a: NDArray) -> NDArray:
+        """X_i X_i' a_i for each client and row; as the Gram matrix is symmetric, row vectors times it."""
+        rows, clients, m, outputs = a.shape
+        if len(self._gram) > 1 or rows * outputs < FEWEST_COLUMNS:
+            return np.matmul(a.swapaxes(-1, -2), self._gram).swapaxes(-1, -2)
+        flat = a.transpose(1, 0, 3, 2).reshape(clients, rows * outputs, m)
+        return np.matmul(flat, self._gram[0]).reshape(clients, rows, outputs, m).transpose(1, 0, 3, 2)
+
     def mean(self, u: NDArray) -> NDArray:
         p = self._weights[..., None]
         c = (p * u[:, :, -1]).sum(axis=1)
         outputs = c.shape[-1]
         kept = (self._x.reshape(len(u), -1, outputs) * c[:, None, :]).reshape(self._x.shape)
         return kept + self._combine(p[..., None] * u[:, :, :-1])
+
+
+def _by_output(array: NDArray) -> NDArray:
+    """The same values (..., m, C), each output's in one piece."""
+    return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 def _counts(batch: NDArray, m: int, dtype: np.dtype) -> NDArray:
