@@ -200,13 +200,20 @@ def _add_claims(commands: Any) -> None:
         commands,
         "claims",
         _claims_show,
-        "Show the verdicts on the papers' claims (made by `snakemake all`).",
+        "Show the verdicts on the papers' claims (made by `snakemake all`); exits with status 1 if one that "
+        "held in the reference holds no longer.",
         "replifed claims --paper fedht --verdict deviates",
     )
     claims.add_argument("--file", type=Path, metavar="FILE", help="default: claims.csv in the results folder")
     claims.add_argument("--paper", help="only this paper")
     claims.add_argument(
         "--verdict", help="only this verdict: reproduced, deviates, inconclusive or unchecked"
+    )
+    claims.add_argument(
+        "--golden",
+        type=Path,
+        metavar="FILE",
+        help="the reference; default: tests/golden/SCALE.csv, if it exists",
     )
     _add_configfile(claims)
     parts = claims.add_subparsers(title="references, and steps that the workflow calls", metavar="COMMAND")
@@ -620,13 +627,18 @@ def _data_all(arguments: argparse.Namespace) -> int:
     return _snakemake("data", arguments)
 
 
-def _claims_show(arguments: argparse.Namespace) -> None:
-    from replifed.papers import verdicts
+def _claims_show(arguments: argparse.Namespace) -> int:
+    from replifed.papers import golden, verdicts
 
     file = arguments.file or Path(_load(arguments)["paths"]["results"], "claims.csv")
     if not file.is_file():
         raise ConfigError(f"{file} does not exist; make it with `snakemake --cores 2 {file}`")
     verdicts.show(file, paper=arguments.paper, verdict=arguments.verdict)
+    reference = arguments.golden or golden.reference_of(file)
+    lost = golden.lost(file, reference) if reference else []
+    if lost:
+        print("\n".join(["", "no longer holds:", *lost]))
+    return 1 if lost else 0
 
 
 def _claims_measure(arguments: argparse.Namespace) -> None:

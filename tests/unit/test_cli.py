@@ -13,6 +13,7 @@ import pytest
 from replifed import cli
 from replifed.data import commands as data_commands
 from replifed.errors import DataError
+from replifed.papers.verdicts import COLUMNS
 from replifed.partition import commands as partition_commands
 
 ROOT = Path(__file__).parents[2]
@@ -156,7 +157,7 @@ def test_artefact_and_claims_get_the_files_of_each_key(calls):
 
 def test_claims_and_report(calls, tmp_path):
     table = tmp_path / "claims.csv"
-    table.touch()
+    table.write_text(",".join(COLUMNS) + "\n")
     assert cli.main(["claims", "collect", "a.csv", "b.csv", "--out", "c.csv"]) == 0
     assert cli.main(["claims", "--file", str(table), "--paper", "fedht", "--verdict", "deviates"]) == 0
     words = ["report", "--claims", "c.csv", "--figures-dir", "f", "--scale", "small", "--out", "r.html"]

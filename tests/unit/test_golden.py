@@ -4,6 +4,7 @@ import csv
 
 import pytest
 
+from replifed import cli
 from replifed.errors import DataError
 from replifed.papers.golden import accept, compare
 from replifed.papers.verdicts import COLUMNS
@@ -43,6 +44,26 @@ def test_what_moved_is_named(tmp_path, golden, change, said):
     compared, faults = compare(write(tmp_path / "later.csv", **change), golden)
     assert compared == 1
     assert len(faults) == 1 and said in faults[0] and "p.a" in faults[0]
+
+
+def test_the_table_of_claims_fails_if_one_holds_no_longer(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests/golden").mkdir(parents=True)
+    held, gone, elsewhere = (
+        str(write(tmp_path / f"{name}.csv", scale="small", published="5", **changes))
+        for name, changes in {
+            "held": {"measured": "9.0"},
+            "gone": {"verdict": "deviates"},
+            "elsewhere": {"verdict": "deviates", "data": "surrogate"},
+        }.items()
+    )
+    assert cli.main(["claims", "--file", gone]) == 0  # no reference yet
+    accept(held, tmp_path / "tests/golden/small.csv")
+    assert cli.main(["claims", "--file", held]) == 0
+    assert cli.main(["claims", "--file", elsewhere]) == 0
+    capsys.readouterr()
+    assert cli.main(["claims", "--file", gone]) == 1
+    assert "p.a (synthetic): deviates, but reproduced in" in capsys.readouterr().out
 
 
 def test_rounding_and_other_data_are_let_pass(tmp_path, golden):

@@ -57,6 +57,23 @@ def compare(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> t
     return compared, faults
 
 
+def reference_of(claims: str | os.PathLike[str]) -> Path | None:
+    """The reference of the claims' scale in the working folder, if there is one."""
+    named = [Path("tests/golden", f"{scale}.csv") for scale in {row["scale"] for row in read(claims)}]
+    return next((path for path in named if path.is_file()), None)
+
+
+def lost(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list[str]:
+    """Claims that held in the reference, for the same kind of data, and do not hold now: one line each."""
+    references = _read(golden)
+    return [
+        f"{row['id']} ({row['data']}): {row['verdict']}, but reproduced in {os.fspath(golden)}"
+        for row in read(claims)
+        if row["verdict"] != "reproduced"
+        and references.get((row["id"], row["data"]), {}).get("verdict") == "reproduced"
+    ]
+
+
 def accept(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list[str]:
     """Make what was measured the reference; references for other kinds of data stay.
 
