@@ -298,7 +298,7 @@ EDITS = {
     ),
     "figure and claims": (["papers/fedht/fig1.py", "papers/fedht/claims.py"], drawn("fig1") | CLOSING),
     "report": (["papers/report.py"], ENDING),
-    "command line and registry": (["cli.py", "algorithms/registry.py"], set()),
+    "command line and registry": (["cli/__init__.py", "cli/claims.py", "algorithms/registry.py"], set()),
 }
 
 

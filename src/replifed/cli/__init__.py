@@ -1,0 +1,86 @@
+"""The one command line, for people and for the workflow's jobs.
+
+Handlers import what they need when they run: a job pays for no import that it does not use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from replifed import __version__
+from replifed.cli import claims, data, listing, outputs, runs
+from replifed.errors import ReplifedError
+
+_EPILOG = """\
+commands for people:
+  list        what can be made: papers, artefacts, data sets, methods; what it cost: jobs
+  run         run one method on one experiment
+  data        fetch, parse and look at data sets
+  claims      show the verdicts on the papers' claims
+  manifest verify   see whether anything has changed since it was made
+
+steps that the workflow calls (each writes the files it is told to, and nothing else):
+  partition   split a data set between clients
+  tune        choose a method's step size
+  run         with --settings: run one method on one experiment
+  artefact    make a figure or a table from runs
+  claims measure, claims collect, errata, manifest write
+  report      write the report
+
+examples:
+  replifed list artefacts
+  replifed run fedht simulation1 fediterht --cores 2
+  replifed claims --verdict deviates
+
+Everything of all papers: snakemake --cores 2 all
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; those of the process by default.
+
+    Returns
+    -------
+    int
+        0 on success, 2 after an error that the user can act on, 130 after Ctrl-C, else the status
+        of the Snakemake call that the command stands for.
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.handler(arguments) or 0
+    except ReplifedError as error:
+        first, *more = str(error).splitlines() or [""]
+        print("\n".join([f"replifed: error: {first}", *(f"  {line}" for line in more)]), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("replifed: interrupted; give the same command again to go on", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output (`| head`) has gone; keep Python from complaining about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="replifed",
+        description="Replicates federated-optimisation papers: figures, tables and claims.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"replifed {__version__}")
+    # The commands are listed by hand, grouped, in the epilog.
+    commands = parser.add_subparsers(
+        title="command", metavar="COMMAND", help="one of those below", required=True
+    )
+    for module in (listing, runs, data, claims, outputs):
+        module.add(commands)
+    return parser

@@ -1,0 +1,128 @@
+"""Arguments that several commands share, and what becomes of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from replifed.errors import ConfigError, unknown_name
+
+
+def add_command(
+    commands: Any, name: str, handler: Callable[[argparse.Namespace], int | None], text: str, example: str
+) -> argparse.ArgumentParser:
+    """Add a command whose help ends with an example."""
+    parser = commands.add_parser(
+        name,
+        description=text,
+        epilog=f"example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(handler=handler)
+    return parser
+
+
+def add_job(parser: argparse.ArgumentParser, *, method: bool = False, needs_settings: bool = True) -> None:
+    """Names of a paper and an experiment, perhaps of a method, and the settings."""
+    parser.add_argument("paper")
+    parser.add_argument("experiment")
+    if method:
+        parser.add_argument("method")
+    add_settings(parser, required=needs_settings)
+
+
+def add_settings(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """A step's settings as JSON, which the workflow gives."""
+    by_hand = "" if required else " (workflow)"
+    parser.add_argument(
+        "--settings",
+        type=json_object,
+        required=required,
+        metavar="JSON",
+        help=f"settings of this step{by_hand}",
+    )
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Input files by key, and the scale of the run."""
+    parser.add_argument("--scale", required=True, help="scale of the run: paper, small or tiny")
+    parser.add_argument(
+        "--inputs", type=key_and_file, nargs="+", action="extend", default=[], metavar="KEY=FILE"
+    )
+
+
+def add_configfile(parser: argparse.ArgumentParser) -> None:
+    """Files with settings that override the configuration."""
+    parser.add_argument(
+        "--configfile",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="settings that override those of config/, e.g. config/small.yaml; may be repeated",
+    )
+
+
+def add_snakemake(parser: argparse.ArgumentParser, *, configfile: bool = True) -> None:
+    """Options of commands that stand for a call of Snakemake."""
+    if configfile:
+        add_configfile(parser)
+    parser.add_argument("-c", "--cores", type=int, default=1, metavar="N", help="jobs at a time; default 1")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only say what would be done")
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Type of an argument that holds a JSON object."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError("expected a JSON object")
+    return value
+
+
+def key_and_file(text: str) -> tuple[str, Path]:
+    """Type of an argument of the form KEY=FILE."""
+    key, equals, file = text.partition("=")
+    if not (key and equals and file):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=FILE")
+    return key, Path(file)
+
+
+def load_config(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The checked configuration, with the files that the user named."""
+    from replifed.config import load
+
+    return load(arguments.configfile)
+
+
+def by_key(pairs: Sequence[tuple[str, Path]]) -> dict[str, list[Path]]:
+    """Return the files of each key, which may have several (a partition and its table)."""
+    files: dict[str, list[Path]] = {}
+    for key, file in pairs:
+        files.setdefault(key, []).append(file)
+    return files
+
+
+def check_known(kind: str, name: str, known: Sequence[str] | dict[str, Any]) -> None:
+    """Refuse a name that is not among the known ones."""
+    if name not in known:
+        raise ConfigError(unknown_name(kind, name, known))
+
+
+def call_snakemake(target: str, arguments: argparse.Namespace) -> int:
+    """Make a target, with the target first: several of Snakemake's options would swallow it."""
+    import subprocess
+
+    if not Path("Snakefile").is_file():
+        raise ConfigError("there is no Snakefile here; run from the folder that holds it")
+    words = [sys.executable, "-m", "snakemake", target, "--cores", str(arguments.cores)]
+    if arguments.dry_run:
+        words.append("--dry-run")
+    if arguments.configfile:
+        words += ["--configfile", *arguments.configfile]
+    return subprocess.run(words, check=False).returncode

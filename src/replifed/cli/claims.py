@@ -1,0 +1,180 @@
+"""`replifed claims` and `replifed errata`: verdicts on the papers, and their references."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from replifed.cli.arguments import add_command, add_configfile, add_inputs, add_settings, by_key, load_config
+from replifed.errors import ConfigError, ReplifedError
+
+
+def add(commands: Any) -> None:
+    """Add these commands to the parser."""
+    _add_claims(commands)
+    _add_errata(commands)
+
+
+def _add_claims(commands: Any) -> None:
+    claims = add_command(
+        commands,
+        "claims",
+        _claims_show,
+        "Show the verdicts on the papers' claims (made by `snakemake all`); exits with status 1 if one that "
+        "held in the reference holds no longer.",
+        "replifed claims --paper fedht --verdict deviates",
+    )
+    claims.add_argument("--file", type=Path, metavar="FILE", help="default: claims.csv in the results folder")
+    claims.add_argument("--paper", help="only this paper")
+    claims.add_argument(
+        "--verdict", help="only this verdict: reproduced, deviates, inconclusive or unchecked"
+    )
+    claims.add_argument(
+        "--golden",
+        type=Path,
+        metavar="FILE",
+        help="the reference; default: tests/golden/SCALE.csv, if it exists",
+    )
+    add_configfile(claims)
+    parts = claims.add_subparsers(title="references, and steps that the workflow calls", metavar="COMMAND")
+
+    check = add_command(
+        parts,
+        "check",
+        _claims_check,
+        "Compare what was measured with reference numbers; exits with status 1 if something moved.",
+        "replifed claims check --golden tests/golden/small.csv --file results/small/claims.csv",
+    )
+    accept = add_command(
+        parts,
+        "accept",
+        _claims_accept,
+        "Make what was measured the reference, printing old, new and difference.",
+        "replifed claims accept --golden tests/golden/small.csv --file results/small/claims.csv",
+    )
+    for part in (check, accept):
+        part.add_argument("--golden", type=Path, required=True, metavar="FILE", help="the reference")
+        part.add_argument("--file", type=Path, required=True, metavar="FILE", help="the measured claims")
+
+    log = add_command(
+        parts,
+        "log",
+        _claims_log,
+        "Enter new and changed tolerances in their log, printing old and new.",
+        "replifed claims log tests/golden/tolerances.csv --reason 'the interval of 30 seeds is known now'",
+    )
+    log.add_argument("log", type=Path, metavar="FILE")
+    log.add_argument("--reason", default="", metavar="TEXT", help="why a number was changed")
+
+    measure = add_command(
+        parts,
+        "measure",
+        _claims_measure,
+        "Measure the claims of one paper.",
+        "replifed claims measure fedht --settings JSON --scale paper "
+        "--inputs run:simulation1/fedht=FILE --out results/fedht/claims.csv",
+    )
+    measure.add_argument("paper")
+    add_settings(measure)
+    add_inputs(measure)
+    measure.add_argument("--out", type=Path, required=True, metavar="FILE")
+
+    timing = add_command(
+        parts,
+        "timing",
+        _claims_timing,
+        "Measure the claims on seconds, on the figures that show them.",
+        "replifed claims timing --scale paper "
+        "--inputs fedgradmp/fig3_seconds=FILE --out results/claims_timing.csv",
+    )
+    add_inputs(timing)
+    timing.add_argument("--out", type=Path, required=True, metavar="FILE")
+
+    collect = add_command(
+        parts,
+        "collect",
+        _claims_collect,
+        "Join the claims of all papers.",
+        "replifed claims collect results/fedht/claims.csv --out results/claims.csv",
+    )
+    collect.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    collect.add_argument("--out", type=Path, required=True, metavar="FILE")
+
+
+def _add_errata(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        "errata",
+        _errata,
+        "Step of the workflow: check the errata of one paper.",
+        "replifed errata fedht --out results/fedht/errata.csv",
+    )
+    parser.add_argument("paper")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+
+
+def _claims_show(arguments: argparse.Namespace) -> int:
+    from replifed.papers import golden, verdicts
+
+    file = arguments.file or Path(load_config(arguments)["paths"]["results"], "claims.csv")
+    if not file.is_file():
+        raise ConfigError(f"{file} does not exist; make it with `snakemake --cores 2 {file}`")
+    verdicts.show(file, paper=arguments.paper, verdict=arguments.verdict)
+    reference = arguments.golden or golden.reference_of(file)
+    lost = golden.lost(file, reference) if reference else []
+    if lost:
+        print("\n".join(["", "no longer holds:", *lost]))
+    return 1 if lost else 0
+
+
+def _claims_measure(arguments: argparse.Namespace) -> None:
+    from replifed.papers import jobs
+
+    jobs.measure_claims(
+        arguments.paper, arguments.settings, arguments.scale, by_key(arguments.inputs), arguments.out
+    )
+
+
+def _claims_check(arguments: argparse.Namespace) -> int:
+    from replifed.papers import golden
+
+    compared, faults = golden.compare(arguments.file, arguments.golden)
+    if not compared:
+        raise ReplifedError(f"{arguments.golden} has no reference for any claim in {arguments.file}")
+    print("\n".join([*faults, f"{compared} claims compared with {arguments.golden}, {len(faults)} moved"]))
+    return 1 if faults else 0
+
+
+def _claims_accept(arguments: argparse.Namespace) -> None:
+    from replifed.papers import golden
+
+    moved = golden.accept(arguments.file, arguments.golden)
+    print("\n".join([*moved, f"{len(moved)} references moved in {arguments.golden}"]))
+
+
+def _claims_log(arguments: argparse.Namespace) -> None:
+    from replifed.papers import tolerances
+
+    changed = tolerances.record(tolerances.all_claims(), arguments.log, arguments.reason)
+    for name, (before, now) in changed.items():
+        print(f"{name}: {before or 'new'} -> {now or 'gone'}")
+    print(f"{len(changed)} entries changed in {arguments.log}")
+
+
+def _claims_timing(arguments: argparse.Namespace) -> None:
+    from replifed.papers import jobs
+
+    jobs.measure_timing(arguments.scale, by_key(arguments.inputs), arguments.out)
+
+
+def _claims_collect(arguments: argparse.Namespace) -> None:
+    from replifed.papers import verdicts
+
+    verdicts.collect(arguments.files, arguments.out)
+
+
+def _errata(arguments: argparse.Namespace) -> None:
+    from replifed.papers import jobs
+
+    jobs.measure_errata(arguments.paper, arguments.out)
