@@ -37,7 +37,7 @@ def calls(monkeypatch):
         "replifed.papers.verdicts": ["collect", "show"],
         "replifed.papers.report": ["build"],
     }
-    import replifed.papers
+    import replifed.papers.golden  # with the real modules below it
 
     for module, names in fakes.items():
         fake = types.SimpleNamespace(**{name: recorder(name) for name in names})

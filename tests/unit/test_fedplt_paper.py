@@ -2,6 +2,7 @@
 
 import copy
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -148,9 +149,9 @@ TINY = {
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """All runs of the paper at a tiny scale, on disk; and the settings."""
-    root = config.Path(__file__).parents[2]
+    root = Path(__file__).parents[2]
     folder = tmp_path_factory.mktemp("fedplt")
-    section = config._read(root / "config/papers/fedplt.yaml")
+    section = config.read_file(root / "config/papers/fedplt.yaml")
     section = config.deep_merge(section, {"fedplt": {"experiments": copy.deepcopy(TINY)}})["fedplt"]
     inputs = {}
     for name, experiment in section["experiments"].items():

@@ -1,0 +1,137 @@
+"""Cutting out of the configuration what one job needs, so that only real changes rerun it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from replifed.config.reading import deep_merge
+from replifed.errors import ConfigError
+
+
+def artefacts(paper_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the artefacts that are targets: all, or those that ``only`` names."""
+    only = paper_config.get("only")
+    return {name: value for name, value in paper_config["artefacts"].items() if only is None or name in only}
+
+
+def artefact_keys(artefact: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files that an artefact is made from.
+
+    >>> artefact_keys({"kind": "figure", "runs": {"mnist": ["fedht"]}, "partitions": ["mnist"]})
+    ['run:mnist/fedht', 'partition:mnist', 'data:mnist']
+    """
+    keys = []
+    for kind, key in (("run", "runs"), ("tuned", "tuned")):
+        for experiment, methods in artefact.get(key, {}).items():
+            keys.extend(f"{kind}:{experiment}/{method}" for method in methods)
+    for experiment in artefact.get("partitions", ()):
+        keys.extend(f"{kind}:{experiment}" for kind in ("partition", "data"))
+    return keys
+
+
+def claim_keys(paper_config: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files that the claims of a paper are measured on.
+
+    They are those of its artefacts, without the data itself.
+    """
+    keys = [key for artefact in artefacts(paper_config).values() for key in artefact_keys(artefact)]
+    return [key for key in dict.fromkeys(keys) if not key.startswith("data:")]
+
+
+def used_experiments(artefact: Mapping[str, Any]) -> list[str]:
+    """Return the experiments that an artefact reads, in order of first mention."""
+    names = [*artefact.get("runs", {}), *artefact.get("tuned", {}), *artefact.get("partitions", ())]
+    return list(dict.fromkeys(names))
+
+
+def used_datasets(config: Mapping[str, Any]) -> list[str]:
+    """Return the data sets that the targets of all listed papers need, sorted."""
+    used = set()
+    for paper in config["papers"]:
+        section = config[paper]
+        for artefact in artefacts(section).values():
+            for name in used_experiments(artefact):
+                used.update({section["experiments"][name].get("dataset")} - {None})
+    return sorted(used)
+
+
+# Settings of reported runs that tuning has no use for.
+_REPORTED_ONLY = (
+    "replicates",
+    "full_batch_replicates",
+    "rounds",
+    "baseline_rounds",
+    "full_batch_rounds",
+    "record_every",
+)
+# Settings that change no number: which methods there are, and the memory that a job declares.
+_NO_RESULT = ("methods", "memory_mb")
+
+
+def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
+    """Return the settings that a job depends on and no others, so that only real changes rerun it.
+
+    Parameters
+    ----------
+    step : {"partition", "tune", "run", "artefact", "claims"}
+        What the job does.
+    paper_config : mapping
+        The validated section of the paper.
+    name : str
+        The experiment, or for step "artefact" the artefact; not used by step "claims".
+
+    Returns
+    -------
+    dict
+        For the first three steps the experiment's settings and ``seed`` side by side. "partition"
+        keeps only ``dataset``, ``partition``, ``replicates`` and ``tuning.replicates``; "tune" drops
+        ``methods`` and what only reported runs use; "run" drops ``methods`` and ``tuning``.
+        For "artefact" ``seed``, ``artefact`` (its entry) and ``experiments`` (those it reads, as the
+        steps that made its files saw them); for "claims" ``seed``, ``artefacts`` and ``experiments``.
+    """
+    seed = {"seed": paper_config["seed"]}
+    if step == "artefact":
+        artefact = paper_config["artefacts"][name]
+        return {
+            **seed,
+            "artefact": copy.deepcopy(artefact),
+            "experiments": _read_settings([artefact], paper_config),
+        }
+    if step == "claims":
+        chosen = artefacts(paper_config)
+        return {
+            **seed,
+            "artefacts": copy.deepcopy(chosen),
+            "experiments": _read_settings(list(chosen.values()), paper_config),
+        }
+    experiment = copy.deepcopy(dict(paper_config["experiments"][name]))
+    tuning = experiment.pop("tuning", None)
+    if step == "partition":
+        kept = {key: experiment[key] for key in ("dataset", "partition", "replicates")}
+        return {**seed, **kept, **({"tuning": {"replicates": tuning["replicates"]}} if tuning else {})}
+    if step == "tune":
+        if tuning is None:
+            raise ConfigError(f"experiment {name} has no section `tuning`, so nothing can be tuned")
+        for key in (*_REPORTED_ONLY, *_NO_RESULT):
+            experiment.pop(key, None)
+        return {**seed, **experiment, "tuning": tuning}
+    if step == "run":
+        for key in _NO_RESULT:
+            experiment.pop(key, None)
+        return {**seed, **experiment}
+    raise ValueError(f"unknown step {step!r}")
+
+
+def _read_settings(chosen: Sequence[Mapping[str, Any]], paper_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return for each experiment the settings of every step whose files `chosen` artefacts read."""
+    steps = {"runs": "run", "tuned": "tune", "partitions": "partition"}
+    read: dict[str, Any] = {}
+    for artefact in chosen:
+        for key, step in steps.items():
+            for name in artefact.get(key, ()):
+                settings = settings_for(step, paper_config, name)
+                del settings["seed"]
+                read[name] = deep_merge(read.get(name, {}), settings)
+    return read

@@ -1,0 +1,92 @@
+"""Reading and merging configuration files."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from replifed.config.wording import shown
+from replifed.errors import ConfigError, unknown_name
+
+MAIN_FILE = Path("config/config.yaml")
+PAPER_FOLDER = Path("config/papers")
+SCHEMA_FOLDER = Path("config/schemas")
+
+
+def deep_merge(base: Mapping[str, Any], *overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with `overrides` laid over it: mappings merge, everything else is replaced.
+
+    >>> deep_merge({"a": {"b": 1, "c": [1, 2]}}, {"a": {"c": [3]}})
+    {'a': {'b': 1, 'c': [3]}}
+    """
+    merged = copy.deepcopy(dict(base))
+    for override in overrides:
+        for key, value in override.items():
+            if isinstance(value, Mapping):
+                below = merged.get(key)
+                merged[key] = deep_merge(below if isinstance(below, Mapping) else {}, value)
+            else:
+                merged[key] = copy.deepcopy(value)
+    return merged
+
+
+def retyped(value: Any) -> Any:
+    """Return `value` with its texts read as YAML, so that "7" becomes 7.
+
+    Snakemake takes every value inside ``--config 'key={inner: 7}'`` for a text.
+    """
+    if isinstance(value, Mapping):
+        return {key: retyped(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [retyped(entry) for entry in value]
+    if not isinstance(value, str):
+        return value
+
+    import yaml
+
+    try:
+        read = yaml.load(value, Loader=_loader())
+    except yaml.YAMLError:
+        return value
+    return read if isinstance(read, int | float | bool) or value in ("null", "~") else value
+
+
+def paper_names(config: Mapping[str, Any], folder: str | os.PathLike[str]) -> list[str]:
+    """Return the papers that `config` lists, each of which must have a file in `folder`."""
+    papers = config.get("papers", [])
+    if not isinstance(papers, list) or not all(isinstance(paper, str) for paper in papers):
+        raise ConfigError(f"papers: {shown(papers)} is not allowed; expected a list of names")
+    known = sorted(file.stem for file in Path(folder).glob("*.yaml"))
+    faults = [f"papers: {unknown_name('paper', paper, known)}" for paper in papers if paper not in known]
+    if faults:
+        raise ConfigError("\n".join(faults))
+    return papers
+
+
+def read_file(file: Path) -> dict[str, Any]:
+    """Read one YAML file; an empty one gives an empty mapping."""
+    import yaml
+
+    try:
+        content = yaml.load(file.read_text(encoding="utf-8"), Loader=_loader())
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{file} does not exist; run from the folder that holds config/, or correct the name"
+        ) from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from error
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ConfigError(f"{file}: expected a mapping at the top, got {shown(content)}")
+    return content
+
+
+def _loader() -> Any:
+    import yaml
+
+    # The C parser is ten times faster, and every workflow call parses the schemas.
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)

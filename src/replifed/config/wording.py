@@ -1,0 +1,48 @@
+"""How faults of a configuration are said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+
+def dotted(path: Iterable[Any]) -> str:
+    """The place of a value: keys joined by dots, numbers of a list in brackets."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text or "the configuration"
+
+
+def shown(value: Any) -> str:
+    """A value as JSON, cut if it is long."""
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def unknown_key(key: Any, value: Any, known: Iterable[str]) -> str:
+    """What is wrong with a key, which keys there are, and which may have been meant."""
+    near = get_close_matches(str(key), known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    if "." in str(key):
+        outer, _, inner = str(key).rpartition(".")
+        hint = f"; nested keys are written --config '{outer.replace('.', '={')}={{{inner}: ...}}'"
+    return f"unknown key with value {shown(value)}{hint} (known: {', '.join(sorted(known))})"
+
+
+def hint(error: Any, value: Any) -> str:
+    """The likely slip behind a fault that the schema found; empty if none comes to mind."""
+    if error.validator == "enum" and isinstance(value, str):
+        near = get_close_matches(
+            value, [name for name in error.validator_value if isinstance(name, str)], n=1
+        )
+        return f"; did you mean {near[0]!r}?" if near else ""
+    if error.validator == "type" and isinstance(value, str):
+        try:
+            float(value)
+        except ValueError:
+            return ""
+        return "; YAML reads this as text: drop the quotes, and write 1e-3 as 1.0e-3"
+    return ""
