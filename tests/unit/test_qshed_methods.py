@@ -41,6 +41,7 @@ VARIANTS = {
     "qshed exact": QShed(q_choice="exact", renewals=3, dither="added"),
     "ideal exact": IdealShed(q_choice="exact"),
     "fednl top-k": FedNL(compressor="topk"),
+    "fednl top-k option 2": FedNL(compressor="topk", option=2),
     "fednl option 2": FedNL(option=2, start="hessian", skip_below=30),
 }
 STREAMS = Streams(7, (1, 2))
@@ -287,6 +288,66 @@ def test_fednl_is_its_paper_s_loop(option):
     np.testing.assert_allclose(found.hessians[0], H, atol=1e-9)
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"option": 2},
+        {"option": 2, "start": "hessian", "entries": 3, "alpha": 0.5},
+        {"entries": 1000, "line_search": None, "option": 2},
+    ],
+)
+def test_fednl_on_non_zeros_is_fednl(settings, rows):
+    # Sparse enough that most pairs of columns never meet, and the last column is not touched by anyone.
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((N, M, 3 * D)) * (rng.random((N, M, 3 * D)) < 0.15)
+    X[..., -1] = 0.0
+    y = rng.choice([-1.0, 1.0], (N, M))
+    weights = np.array([[0.1, 0.4, 0.3, 0.2]])
+    loss, device = loss_named("logistic"), np.repeat(np.arange(N), M)
+    plain = DenseLinearModel(X[None], y[None], loss, weights=weights, l2=1e-2)
+    sparse = SparseLinearModel(
+        sp.csr_array(X.reshape(N * M, -1)), y.ravel(), loss, device, weights=weights, l2=1e-2
+    )
+    algorithm, streams = FedNL(compressor="topk", **settings), Streams(7, tuple(range(rows)))
+    ours, theirs = (simulate(algorithm, data, streams, 7, channel=Rayleigh(20)) for data in (sparse, plain))
+    pattern = sparse.hessian_pattern
+    assert ours.state.hessians.shape == (rows, pattern.bounds[-1])
+    assert pattern.bounds[-1] < N * 3 * D * (3 * D + 1) / 2 / 2
+    np.testing.assert_allclose(pattern.matrices(ours.state.hessians), theirs.state.hessians, atol=1e-10)
+    np.testing.assert_allclose(ours.state.x, theirs.state.x, atol=1e-10)
+    for what, total in theirs.ledger.items():
+        np.testing.assert_array_equal(ours.ledger[what], total, what)
+
+
+def test_fednl_on_non_zeros_takes_the_first_of_equal_entries():
+    # Zeros and ones, and a number of samples that divides without rounding: many entries are the same.
+    rng = np.random.default_rng(4)
+    X = (rng.random((N, 16, D)) < 0.4).astype(float)
+    y = rng.choice([-1.0, 1.0], (N, 16))
+    loss, device = loss_named("logistic"), np.repeat(np.arange(N), 16)
+    plain = DenseLinearModel(X[None], y[None], loss)
+    sparse = SparseLinearModel(sp.csr_array(X.reshape(-1, D)), y.ravel(), loss, device)
+    for k in range(1, D * (D + 1) // 2):
+        algorithm = FedNL(compressor="topk", entries=k, option=2)
+        ours, theirs = (simulate(algorithm, data, Streams(7, (1,)), 1) for data in (sparse, plain))
+        learned = sparse.hessian_pattern.matrices(ours.state.hessians)
+        np.testing.assert_array_equal(learned, theirs.state.hessians)
+
+
+def test_rows_of_fednl_on_non_zeros_diverge_alone():
+    data = problem("csr", l2=1e-9)
+    algorithm = FedNL(compressor="topk", option=2, line_search=None)
+    state = algorithm.init(data, STREAMS)
+    state.x[1] = np.nan
+    with np.errstate(invalid="ignore"):
+        history = simulate(algorithm, data, STREAMS, 4, resume=(0, state))
+    alone = simulate(algorithm, data, Streams(7, (1,)), 4)
+    assert history.diverged[-1].tolist() == [False, True]
+    np.testing.assert_allclose(history.state.x[0], alone.state.x[0], atol=1e-12)
+
+
 def test_line_search_takes_the_first_step_that_is_good_enough():
     data = problem()
     x = np.random.default_rng(0).standard_normal((3, D))
@@ -413,8 +474,11 @@ def test_the_variance_that_the_allocation_counts_on_is_that_of_the_vectors_sent(
     assert np.mean(error**2) == pytest.approx(1 / 12, rel=0.05)
 
 
-def test_divergence_is_recorded_not_raised():
-    data = problem(l2=1e-9)
-    history = simulate(FedNL(line_search=None), data, STREAMS, 30)
-    assert history.diverged[-1].all()
-    assert not np.isnan(history.metrics["objective"]).any()
+@pytest.mark.parametrize("compressor", ["rank1", "topk"])
+def test_divergence_is_recorded_not_raised(compressor):
+    algorithm = FedNL(compressor=compressor, line_search=None)
+    histories = [simulate(algorithm, problem(layout, l2=1e-9), STREAMS, 30) for layout in ("dense", "csr")]
+    for history in histories:
+        assert history.diverged[-1].all()
+        assert not np.isnan(history.metrics["objective"]).any()
+    assert np.array_equal(histories[0].diverged, histories[1].diverged)

@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
-from replifed.algorithms.newton_type import IDLE, NewtonType, averaged, solve_rows
+from replifed.algorithms.learned_hessians import Matrices, NonZeros
+from replifed.algorithms.newton_type import IDLE, NewtonType, solve_rows
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, Cost
 from replifed.operators.eigenpairs import leading_eigenpair
 from replifed.operators.hard_threshold import hard_threshold, support_bits
 from replifed.operators.symmetric import pack, packed_size, unpack
+from replifed.problems.base import SparseHessian
 
 
 class LearnedHessians(NamedTuple):
@@ -27,8 +29,8 @@ class LearnedHessians(NamedTuple):
     Attributes
     ----------
     x : array, shape (R, n)
-    hessians : array, shape (R, N, n, n)
-        H_i^t.
+    hessians : array, shape (R, N, n, n); with top-k on sparse data (R, E)
+        H_i^t; their non-zeros as in `problems.hessian_pattern`.
     """
 
     x: NDArray
@@ -84,10 +86,8 @@ class FedNL(NewtonType):
                 )
 
     def init(self, problem, streams) -> LearnedHessians:
-        R, N, n = len(streams), problem.n_clients, problem.dim
-        x = np.zeros((R, n))
-        H = np.zeros((R, N, n, n)) if self.start == "zero" else problem.client_hessians(x)
-        return LearnedHessians(x, H)
+        x, learning = np.zeros((len(streams), problem.dim)), self._learning(problem)
+        return LearnedHessians(x, learning.zero(len(x)) if self.start == "zero" else learning.at(x))
 
     def round(self, state: LearnedHessians, problem, ctx: Round) -> tuple[LearnedHessians, Cost]:
         x, H, N, n = state.x, state.hessians, problem.n_clients, problem.dim
@@ -95,29 +95,31 @@ class FedNL(NewtonType):
         going = self.going(g)
         if not going.any():
             return state, IDLE
-        difference = problem.client_hessians(x) - H
-        mean = averaged(problem.weights, H)
+        learning = self._learning(problem)
+        difference = learning.at(x) - H
+        mean = learning.mean(H)
         if self.option == 1:
             p = -projected_solve(mean, g, problem.strong_convexity().min(axis=1))
         else:
-            distance = np.linalg.norm(difference, axis=(-2, -1))
-            shift = (problem.weights * distance).sum(axis=1)
+            shift = (problem.weights * learning.distances(difference)).sum(axis=1)
             p = -solve_rows(mean + shift[:, None, None] * np.eye(n), g)
         full = self.b_max if self.skip_below is None else self.skip_below
         heard = self.budget(ctx, problem, len(x)) >= full
-        learned = H + np.where(heard, self.alpha, 0.0)[..., None, None] * self._compress(difference)
+        learned = learning.learn(H, difference, self.alpha, heard)
         sent = heard.sum(axis=1) * self._message_bits(n) + N * BITS_PER_VALUE * (self.option == 2)
         if ctx.t == 0 and self.start == "hessian":
             sent = sent + N * packed_size(n) * self.b_max
         x, cost = self.descend(x, g, p, problem, going, sent=sent, hessians=N)
         return LearnedHessians(x, learned), cost
 
+    def _learning(self, problem) -> Matrices | NonZeros:
+        if self.compressor == "topk" and isinstance(problem, SparseHessian):
+            return NonZeros(problem, self.entries or problem.dim)
+        return Matrices(problem, self._compress)
+
     def _compress(self, difference: NDArray) -> NDArray:
         """C(difference), of each device."""
         n = difference.shape[-1]
-        # Rows that have diverged would stop the eigensolver.
-        sound = np.isfinite(difference).all(axis=(-2, -1), keepdims=True)
-        difference = difference if sound.all() else np.where(sound, difference, 0.0)
         if self.compressor == "topk":
             return unpack(hard_threshold(pack(difference), self.entries or n), n)
         value, vector = leading_eigenpair(difference)

@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 from numpy.typing import DTypeLike, NDArray
 
 from replifed.errors import ReplifedError
+from replifed.problems.hessian_pattern import HessianPattern
 
 
 class Problem(Protocol):
@@ -137,6 +138,18 @@ class Hessian(Protocol):
 
     def client_hessians(self, x: NDArray) -> NDArray:
         """Hessian of each f_i at the server's models, shape (R, N, D, D)."""
+
+
+@runtime_checkable
+class SparseHessian(Protocol):
+    """Second derivatives by the entries that can be other than zero."""
+
+    @property
+    def hessian_pattern(self) -> HessianPattern:
+        """Where these entries are, E over all clients; what is done with their values."""
+
+    def hessian_values(self, x: NDArray) -> NDArray:
+        """Their values at the server's models, shape (R, E)."""
 
 
 @runtime_checkable

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems.gram import GramLocalModels
+from replifed.problems.hessian_pattern import HessianPattern
 from replifed.problems.losses import Loss
 from replifed.problems.products import largest_eigenvalue, ridge_along
 
 _GRAM_BYTES = 1 << 30
-# Of products of two non-zeros of one sample, which Hessians are made of.
-_MOST_PAIRS = 1 << 26
 
 
 class SparseLinearModel:
@@ -106,31 +105,17 @@ class SparseLinearModel:
             g[:, i] = (self.X[begin:end].T @ r[:, begin:end].T).T
         return g + self.l2 * x[:, None]
 
-    def client_hessians(self, x: NDArray) -> NDArray:
-        h = self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
-        h = h / self.sizes[0, self.client]
-        pairs = self._pairs
-        H = (pairs @ h.T).T.reshape(len(x), self.n_clients, self.dim, self.dim)
-        H[..., np.arange(self.dim), np.arange(self.dim)] += self.l2
-        return H
-
     @cached_property
-    def _pairs(self) -> sp.csr_array:
-        """Products of a sample's non-zeros: a column a sample, a row for each entry of each client's Hessian.
+    def hessian_pattern(self) -> HessianPattern:
+        """See `problems.base.SparseHessian`."""
+        return HessianPattern(self.X, self.first)
 
-        With it all clients' Hessians are one sparse product with the samples' second derivatives.
-        """
-        counts = np.diff(self.X.indptr)
-        if self.n_clients * self.dim**2 > np.iinfo(np.int32).max or np.sum(counts**2) > _MOST_PAIRS:
-            raise ReplifedError("data too large, or not sparse enough, for Hessians; use dense features")
-        first = np.repeat(np.arange(self.X.nnz), np.repeat(counts, counts))
-        sample = np.repeat(np.arange(len(self.y)), counts**2)
-        within = np.arange(len(sample)) - np.repeat(np.cumsum(counts**2) - counts**2, counts**2)
-        second = self.X.indptr[sample] + within % counts[sample]
-        indices = self.X.indices.astype(np.int64)
-        entry = (self.client[sample] * self.dim + indices[first]) * self.dim + indices[second]
-        shape = (self.n_clients * self.dim**2, len(self.y))
-        return sp.csr_array((self.X.data[first] * self.X.data[second], (entry, sample)), shape=shape)
+    def hessian_values(self, x: NDArray) -> NDArray:
+        h = self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
+        return self.hessian_pattern.values(h / self.sizes[0, self.client], self.l2)
+
+    def client_hessians(self, x: NDArray) -> NDArray:
+        return self.hessian_pattern.matrices(self.hessian_values(x))
 
     # -- constants -------------------------------------------------------------------------------
 

@@ -1,0 +1,88 @@
+"""Hessians by their non-zeros are the dense ones, and so is what is done with them."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from replifed.errors import ReplifedError
+from replifed.operators.symmetric import packed_size
+from replifed.problems import hessian_pattern as module
+from replifed.problems.hessian_pattern import HessianPattern
+
+SIZES, D = (5, 1, 9, 3), 8
+FIRST = np.concatenate([[0], np.cumsum(SIZES)])
+N, M = len(SIZES), int(FIRST[-1])
+
+
+def draw(seed=0):
+    """Samples with few non-zeros; the second client's only one has none, and nobody's has the last column."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((M, D)) * (rng.random((M, D)) < 0.3)
+    X[FIRST[1]] = X[:, -1] = 0.0
+    return X, rng.standard_normal((3, M)), HessianPattern(sp.csr_array(X), FIRST)
+
+
+def dense(X, h, ridge):
+    """One client after the other, as the formula has it."""
+    return np.array(
+        [[(X[a:b].T * row[a:b]) @ X[a:b] + ridge * np.eye(D) for a, b in pairwise(FIRST)] for row in h]
+    )
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("ridge", [0.0, 0.7])
+def test_values_are_those_of_the_dense_matrices(rows, ridge):
+    X, h, pattern = draw()
+    values = pattern.values(h[:rows], ridge)
+    assert values.shape == (rows, pattern.bounds[-1])
+    np.testing.assert_allclose(pattern.matrices(values), dense(X, h[:rows], ridge), atol=1e-14)
+
+
+def test_only_pairs_of_columns_that_occur_together_have_entries():
+    X, _, pattern = draw()
+    touched = [X[a:b] != 0 for a, b in pairwise(FIRST)]
+    together = [np.tril(held.T @ held | np.eye(D, dtype=bool)) for held in touched]
+    assert np.diff(pattern.bounds).tolist() == [int(t.sum()) for t in together]
+    assert np.diff(pattern.bounds)[1] == D
+    # In the order of the packed triangle.
+    numbers = np.arange(1.0, pattern.bounds[-1] + 1)
+    matrices = pattern.matrices(numbers[None])[0]
+    listed = np.concatenate([H[np.tril_indices(D)] for H in matrices])
+    assert np.array_equal(listed[listed > 0], numbers)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_means_and_norms_are_those_of_the_matrices(rows):
+    _, h, pattern = draw()
+    weights = np.array([0.4, 0.1, 0.3, 0.2])
+    values = pattern.values(h[:rows], 0.1)
+    matrices = pattern.matrices(values)
+    np.testing.assert_allclose(pattern.mean(values, weights), np.einsum("i,riab->rab", weights, matrices))
+    np.testing.assert_allclose(pattern.norms(values), np.linalg.norm(matrices, axis=(-2, -1)))
+
+
+def test_entries_listed_twice_or_in_any_order_are_one_matrix():
+    X, h, _ = draw()
+    plain = sp.coo_array(X)
+    order = np.random.default_rng(1).permutation(plain.nnz)
+    row, column, data = plain.coords[0][order], plain.coords[1][order], plain.data[order]
+    # Half of each entry twice, unsorted within its sample.
+    by_row = np.argsort(np.tile(row, 2), kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(2 * np.bincount(row, minlength=M))])
+    twice = sp.csr_array((np.tile(data / 2, 2)[by_row], np.tile(column, 2)[by_row], indptr), shape=X.shape)
+    before = twice.copy()
+    pattern = HessianPattern(twice, FIRST)
+    np.testing.assert_allclose(pattern.matrices(pattern.values(h, 0.1)), dense(X, h, 0.1), atol=1e-14)
+    assert np.array_equal(twice.indices, before.indices)
+
+
+def test_too_many_products_are_refused(monkeypatch):
+    X = sp.csr_array(np.ones((3, 4)))
+    first = np.array([0, 3])
+    monkeypatch.setattr(module, "_MOST_PRODUCTS", 3 * packed_size(4))
+    HessianPattern(X, first)
+    monkeypatch.setattr(module, "_MOST_PRODUCTS", 3 * packed_size(4) - 1)
+    with pytest.raises(ReplifedError, match="not sparse enough"):
+        HessianPattern(X, first)
