@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT, Copy
+from conftest import ROOT, Copy, copy_repository
 
 from replifed import config, provenance
 from replifed.algorithms import registry
@@ -82,6 +82,13 @@ def test_a_dry_run_of_all_is_quick_and_complete(whole):
 def test_a_single_artefact_needs_only_its_own_jobs(fresh):
     result = fresh.snakemake("figures/fedht/rates.pdf", "--dry-run", "--cores", "1")
     assert result.jobs == runs("fedht", "fediterht", on=["planted"]) | drawn("rates")
+
+
+def test_several_targets_at_once_in_a_fresh_folder(tmp_path):
+    targets = (f"results/fedht/simulation1/{method}.tuned.json" for method in ("fedht", "fediterht"))
+    asked = copy_repository(tmp_path).snakemake(*targets, "--dry-run", "--cores", "1")
+    assert asked.status == 0, asked.text
+    assert asked.jobs == tunings("fedht", "fediterht", on=["simulation1"])
 
 
 def test_the_paper_alone_and_data_are_targets(fresh):

@@ -176,8 +176,9 @@ def file_hash(file):
 def sources_of(*modules):
     """Return one small file that stands for the source files of modules; a missing source stops the workflow.
 
-    Its name is the hash of what they hold, so that an edit gives a job another input. Dozens of sources as
+    Its folder is the hash of what they hold, so that an edit gives a job another input. Dozens of sources as
     inputs of hundreds of jobs would keep Snakemake busy with nothing but asking for their times and sizes.
+    Each has a folder of its own: Snakemake lists a folder once, and would miss what is added later.
     """
     try:
         found = {file for module in modules for file in module_sources(module)}
@@ -188,7 +189,8 @@ def sources_of(*modules):
         for file in sorted(map(str, found - {REGISTRY}))
     ]
     text = "\n".join(lines) + "\n"
-    stamp = Path(".snakemake/sources", hashlib.sha256(text.encode()).hexdigest()[:32])
+    digest = hashlib.sha256(text.encode()).hexdigest()[:32]
+    stamp = Path(".snakemake/sources", digest, "files")
     if not stamp.is_file():
         stamp.parent.mkdir(parents=True, exist_ok=True)
         write_text(stamp, text)
