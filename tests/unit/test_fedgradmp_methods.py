@@ -73,9 +73,10 @@ def box(x, X, y, batches, tau, K):
     return hard_threshold(total, tau)
 
 
+@pytest.mark.parametrize("d, bits", [(D, 5), (130, 8)])
 @pytest.mark.parametrize("cohort", [None, FixedSize(4)])
-def test_rounds_are_those_of_algorithm_1_over_the_cohort(cohort):
-    data, _ = planted(noise=0.3)
+def test_rounds_are_those_of_algorithm_1_over_the_cohort(cohort, d, bits):
+    data, _ = planted(noise=0.3, d=d)
     method = FedGradMP(sparsity=TAU, local_steps=2, batch=6)
     state = method.init(data, STREAMS)
     for t in range(4):
@@ -90,8 +91,8 @@ def test_rounds_are_those_of_algorithm_1_over_the_cohort(cohort):
             expected.append(box(state.x[row], data.X[row][clients], data.y[row][clients], mine, TAU, 2))
         state, cost = method.round(state, data, ctx)
         np.testing.assert_allclose(state.x, expected, atol=1e-11)
-        # A model of 3 out of 20: 3 values and 3 numbers of 5 bits; to and from each client of the round.
-        assert cost.bits_up == cost.bits_down == (N if chosen is None else 4) * (3 * 32 + 15)
+        # A model of 3 out of d: 3 values and 3 numbers; to and from each client of the round.
+        assert cost.bits_up == cost.bits_down == (N if chosen is None else 4) * (3 * 32 + 3 * bits)
     assert np.abs(state.x).max() > 0.1
 
 
@@ -188,6 +189,38 @@ def test_least_squares_on_a_support_is_the_nearest_minimiser(size, l2):
         np.testing.assert_allclose(found[row, i][held], expected, atol=1e-10)
         np.testing.assert_allclose(far[row, i][held], expected, atol=1e-3)
         assert not found[row, i][~held].any()
+
+
+@pytest.mark.parametrize("summed", [False, True])
+def test_least_squares_weighs_the_ridge_by_the_clients_samples(summed):
+    rng = np.random.default_rng(2)
+    sizes = np.array([[12, 7, 9]])
+    real = np.arange(12) < sizes[..., None]
+    X = rng.standard_normal((1, 3, 12, 8)) * real[..., None]
+    y = rng.standard_normal((1, 3, 12)) * real
+    data = DenseLinearModel(X, y, loss_named("least_squares"), sizes=sizes, l2=0.4, summed=summed)
+    support = largest(rng.random((1, 3, 8)), 5)
+    found = data.restricted_minima(np.zeros((1, 3, 8)), support)
+    far = data.restricted_descent(np.zeros((1, 3, 8)), support, 2000)
+    # Where the gradient on the support is zero.
+    np.testing.assert_allclose(data.own_gradients(found)[support], 0.0, atol=1e-12)
+    np.testing.assert_allclose(far, found, atol=1e-10)
+
+
+def test_clients_that_fit_stay_where_they_are():
+    """A start that fits its client's targets to rounding is left alone; the other clients still move."""
+    data, x = planted()
+    support = largest(np.random.default_rng(4).random((2, N, D)), 6) | (x != 0)[:, None]
+    start = np.repeat(x[:, None], N, axis=1)
+    found = data.restricted_minima(start, support)
+    np.testing.assert_array_equal(found, start)
+    start[0, 2:4] *= 1 + 1e-9
+    start[1, 5] = np.nan
+    moved = data.restricted_minima(start, support)
+    np.testing.assert_allclose(moved[0], found[0], rtol=1e-13, atol=1e-14)
+    np.testing.assert_array_equal(moved[0, [0, 1, 4, 5]], found[0, [0, 1, 4, 5]])
+    assert not np.isfinite(moved[1, 5][support[1, 5]]).any()
+    np.testing.assert_array_equal(moved[1, :5], found[1, :5])
 
 
 def test_least_squares_keeps_its_digits_where_columns_nearly_agree():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from replifed.network.ledger import dense_bits, sparse_bits
 from replifed.operators import hard_threshold as module
 from replifed.operators.hard_threshold import hard_threshold, support_bits
+from replifed.operators.supports import listed
 
 # Few distinct magnitudes: most draws have ties at the cut, of both signs.
 CROWDED = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, -2.0])
@@ -54,6 +55,33 @@ def test_rows_do_not_depend_on_how_many_are_done_at_a_time(monkeypatch):
     for size in (1, 30 * 8 * 7):
         monkeypatch.setattr(module, "_BLOCK_BYTES", size)
         assert np.array_equal(hard_threshold(v, 7), whole)
+
+
+@pytest.mark.parametrize("first", [0, 3, 40])
+@pytest.mark.parametrize("tau", [1, 4, 35, np.array([4, 1, 200, 7])])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_zeros_make_no_difference(first, tau, dtype):
+    """Rows with few non-zeros, up to none; the first one has `first` of 40."""
+    rng = np.random.default_rng(first)
+    v = rng.integers(-3, 4, (4, 5, 40)).astype(dtype) * (rng.random((4, 5, 40)) < 0.1)
+    v[0, 0] = np.arange(40) < first
+    v[1, 2] = 0.0
+    taus = np.broadcast_to(tau, 4)
+    expected = [[by_sorting(row, k) for row in rows] for rows, k in zip(v, taus, strict=True)]
+    kept = hard_threshold(v, tau)
+    assert kept.dtype == dtype
+    assert np.array_equal(kept, expected)
+    v[2, 3, 9] = np.nan
+    assert np.isnan(hard_threshold(v, tau)[2, 3, 9])
+
+
+def test_supports_are_listed_in_order():
+    support = np.zeros((2, 2, 6), dtype=bool)
+    support[0, 0, [1, 4]] = support[1, 0, [0, 2, 5]] = support[1, 1, 3] = True
+    columns, real = listed(support)
+    np.testing.assert_array_equal(columns, [[[1, 4, 0], [0, 0, 0]], [[0, 2, 5], [3, 0, 0]]])
+    np.testing.assert_array_equal(real.sum(axis=-1), [[2, 0], [3, 1]])
+    assert listed(np.zeros((2, 6), dtype=bool))[1].tolist() == [[False], [False]]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

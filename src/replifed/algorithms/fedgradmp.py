@@ -107,7 +107,7 @@ class FedGradMP:
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, tau, approx = self.local_steps, np.asarray(self.sparsity), self.projection
-        local = problem.local(state.x, clients=ctx.chosen)
+        local = problem.local(state.x, sparsity=int(np.max(tau)), clients=ctx.chosen)
         inner = self._inner_batches(ctx, problem)
         merged = np.zeros(len(state.x))
         u = local.start  # x_{t,1} = x_t, and Lambda its support

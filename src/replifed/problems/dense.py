@@ -7,10 +7,12 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
+from replifed.operators.supports import listed
 from replifed.problems import restricted
 from replifed.problems.cohorts import cohort
 from replifed.problems.gram import GramLocalModels
@@ -26,7 +28,8 @@ from replifed.problems.products import (
 
 # The gathered minibatches of so many clients as fit stay in the cache between the two products.
 _CACHE_BYTES = 1 << 20
-
+# Predictions come from the columns of a model's non-zeros where these are so much smaller than a minibatch.
+_FEW = 4
 
 # Attributes of a problem that hold one entry a data set and client.
 _STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")
@@ -261,6 +264,28 @@ class DenseLinearModel:
             r *= scale[:, now, None, None]
             g[:, now] = client_products_transposed(drawn, r)
 
+    def sparse_gradients(self, u: NDArray, batch: NDArray, columns: NDArray, real: NDArray) -> NDArray:
+        """As `own_gradients`, for one output, S of 1 or R, and models `u` with few non-zeros.
+
+        `columns` and `real` are where these are, `listed`. Predictions come from those columns alone, so that
+        the drawn samples are read once and not twice.
+        """
+        rows, clients, d = u.shape
+        X, m = self.X.reshape(-1, d), self.n_samples
+        z = restricted.predictions(self._columns, u, columns, real)
+        r = self.loss_function.derivative(z[..., None], self.y)[..., 0]
+        r *= (self.batch_weights / batch.shape[-1])[..., None]
+        places = batch + m * np.arange(rows * clients).reshape(rows, clients, 1)
+        counts = np.bincount(places.ravel(), minlength=r.size)
+        drawn = np.flatnonzero(counts)
+        begins = np.searchsorted(drawn, np.arange(0, r.size + 1, m))
+        # A sparse product takes samples from where they lie; rows may share them.
+        weights = (r.ravel()[drawn] * counts[drawn].astype(r.dtype), drawn % len(X), begins)
+        g = (sp.csr_array(weights, shape=(rows * clients, len(X))) @ X).reshape(u.shape)
+        if self.l2:
+            g += self.l2 * u
+        return g
+
     # -- parts of the problem --------------------------------------------------------------------
 
     def with_clients(self, chosen: NDArray) -> DenseLinearModel:
@@ -295,7 +320,7 @@ class DenseLinearModel:
         part = copy.copy(self)
         for name in _STACKED:
             part.__dict__[name] = pick(self.__dict__[name])
-        for name in ("_gram", "_norms"):
+        for name in ("_gram", "_norms", "_columns"):
             part.__dict__.pop(name, None)
         # These are whole arrays of a few numbers, wanted in every round.
         part.__dict__["_smoothness"] = pick(self._smoothness)
@@ -324,13 +349,11 @@ class DenseLinearModel:
     ):
         """See `problems.base.LocalSteps`."""
         if clients is not None:
-            keep = (
-                ("_gram",)
-                if additive and self._in_span
-                else ("_columns",)
-                if "_columns" in vars(self)
-                else ()
-            )
+            keep: tuple[str, ...] = ()
+            if additive and self._in_span:
+                keep = ("_gram",)
+            elif "_columns" in vars(self) or self.by_columns(sparsity, self.n_samples):
+                keep = ("_columns",)
             return cohort(self, clients, keep).local(x, additive=additive, sparsity=sparsity)
         if additive and self._in_span:
             return GramLocalModels(
@@ -345,27 +368,37 @@ class DenseLinearModel:
                 x,
                 self.weights,
             )
-        return DenseLocalModels(self, x)
+        return DenseLocalModels(self, x, sparsity)
+
+    def by_columns(self, sparsity: int | None, batch: int) -> bool:
+        """Whether minibatches of this size are best left to `sparse_gradients`."""
+        if sparsity is None or self.loss_function.n_outputs > 1:
+            return False
+        return _FEW * sparsity * self.n_samples <= batch * self.n_features
 
     # -- minimisers over supports ----------------------------------------------------------------
 
     @cached_property
     def _columns(self) -> NDArray:
-        """Features of each client by column, (S, N, d, m), samples scaled by the root of their weights."""
-        return np.ascontiguousarray((self.X * np.sqrt(self.sample_weights)[..., None]).swapaxes(-1, -2))
+        """Features of each client by column, (S, N, d, m)."""
+        return np.ascontiguousarray(self.X.swapaxes(-1, -2))
+
+    @property
+    def _ridge(self) -> NDArray:
+        """Weight of |x|^2 / 2 beside the unweighted sum of a client's losses, shape (S, N)."""
+        # batch_weights are n_i times the weight of a sample.
+        return (self.l2 * self.sizes / self.batch_weights).astype(self.dtype)
 
     def restricted_minima(self, start: NDArray, support: NDArray, newton_steps: int | None = None) -> NDArray:
         """See `problems.base.RestrictedMinimiser`."""
         if self.loss_function.name == "least_squares":
-            targets = self.y * np.sqrt(self.sample_weights)
-            return restricted.least_squares(self._columns, targets, self.l2, start, support)
+            return restricted.least_squares(self._columns, self.y, self._ridge, start, support)
         return restricted.newton(self, start, support, newton_steps)
 
     def restricted_descent(self, start: NDArray, support: NDArray, steps: int) -> NDArray:
         """See `problems.base.RestrictedMinimiser`; least squares take the best length of each step."""
         if self.loss_function.name == "least_squares":
-            targets = self.y * np.sqrt(self.sample_weights)
-            return restricted.least_squares(self._columns, targets, self.l2, start, support, steps)
+            return restricted.least_squares(self._columns, self.y, self._ridge, start, support, steps)
         length = 1.0 / self.smoothness()[..., None]
         w = start
         for _ in range(steps):
@@ -380,13 +413,18 @@ class DenseLinearModel:
 class DenseLocalModels:
     """Clients' models held coordinate by coordinate, shape (R, N, D)."""
 
-    def __init__(self, problem: DenseLinearModel, x: NDArray) -> None:
-        self._problem = problem
+    def __init__(self, problem: DenseLinearModel, x: NDArray, sparsity: int | None = None) -> None:
+        self._problem, self._sparsity = problem, sparsity
         self.start = np.repeat(x[:, None], problem.n_clients, axis=1)
         self.restricted_minima = problem.restricted_minima
         self.restricted_descent = problem.restricted_descent
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
+        if batch is not None and self._problem.by_columns(self._sparsity, batch.shape[-1]):
+            columns, real = listed(u != 0)
+            # More there are where a model has diverged: it is NaN everywhere.
+            if columns.shape[-1] <= self._sparsity:
+                return self._problem.sparse_gradients(u, batch, columns, real)
         return self._problem.own_gradients(u, batch)
 
     def hard_threshold(self, u: NDArray, tau: int) -> NDArray:

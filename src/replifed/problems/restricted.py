@@ -7,54 +7,60 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.operators.supports import listed
+
 # Corrections after the normal equations; each gains the digits that squaring the condition number left.
 _CORRECTIONS = 4
 # Corrections end once they are so small, relative to the solution; a last one above has not converged.
 _SETTLED = 1e-13
 # The gathered columns of so many clients as fit stay in the cache.
 _BLOCK_BYTES = 1 << 20
+# A column times so many rounding errors is as good as the column itself.
+_ROUNDINGS = 4
 _ROUNDING = 1e-12
 _NEWTON_STEPS = 100
 _NEWTON_TOLERANCE = 1e-12
 
 
-def listed(support: NDArray) -> tuple[NDArray, NDArray]:
-    """Turn supports (..., D), boolean, into lists of equal length.
+def predictions(columns_of: NDArray, models: NDArray, columns: NDArray, real: NDArray) -> NDArray:
+    """A_i w_i for models w_i with few non-zeros.
+
+    Parameters
+    ----------
+    columns_of : array, shape (S, N, D, m)
+        A_i'; S is 1 or R.
+    models : array, shape (R, N, D)
+    columns, real : arrays, shape (R, N, s)
+        Where they are not zero, `listed`.
 
     Returns
     -------
-    columns : int array, shape (..., s)
-        The support in increasing order, then zeros.
-    real : boolean array, shape (..., s)
-        Which entries of `columns` count.
+    array, shape (R, N, m)
     """
-    flat = support.reshape(-1, support.shape[-1])
-    counts = np.count_nonzero(flat, axis=1)
-    owner, column = np.nonzero(flat)
-    size = max(int(counts.max(initial=0)), 1)
-    columns = np.zeros((len(flat), size), dtype=np.intp)
-    columns[owner, np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)] = column
-    real = np.arange(size) < counts[:, None]
-    shape = (*support.shape[:-1], size)
-    return columns.reshape(shape), real.reshape(shape)
+    S, N, D, m = columns_of.shape
+    A = np.take(columns_of.reshape(-1, m), columns + D * np.arange(S * N).reshape(S, N, 1), axis=0)
+    w = np.take_along_axis(models, columns, axis=-1)
+    w[~real] = 0.0
+    return np.matmul(w[..., None, :], A)[..., 0, :]
 
 
 def least_squares(
     columns_of: NDArray,
     targets: NDArray,
-    l2: float,
+    ridge: NDArray,
     start: NDArray,
     support: NDArray,
     descent_steps: int | None = None,
 ) -> NDArray:
-    """Minimise |A_i w - y_i|^2 / 2 + l2 |w|^2 / 2 over w with a given support, for each client.
+    """Minimise |A_i w - y_i|^2 / 2 + ridge_i |w|^2 / 2 over w with a given support, for each client.
 
     Parameters
     ----------
     columns_of : array, shape (S, N, D, m)
         A_i', so that a column of A_i lies in one piece; S is 1 or R.
     targets : array, shape (S, N, m)
-    l2 : float
+    ridge : array, shape (S, N)
+        All positive or all zero.
     start : array, shape (R, N, D)
         With support in `support`.
     support : boolean array, shape (R, N, D)
@@ -66,66 +72,96 @@ def least_squares(
     array, shape (R, N, D)
         Where minimisers are many (a support larger than m, say), the one nearest to `start`.
     """
-    rows, clients, _ = support.shape
+    rows, clients, D = support.shape
     S, m = len(columns_of), columns_of.shape[-1]
-    solution = np.zeros_like(start)
+    solution = np.zeros(start.shape, start.dtype)
     columns, real = listed(support)
-    size = columns.shape[-1]
-    few = max(1, _BLOCK_BYTES // (size * m * start.itemsize))
+    few = max(1, _BLOCK_BYTES // (columns.shape[-1] * m * start.itemsize))
     for row in range(rows):
         of = min(row, S - 1)
         for begin in range(0, clients, few):
-            now = np.arange(begin, min(begin + few, clients))
-            held = columns[row, now]
-            A = columns_of[of, now[:, None], held]
-            if not real[row, now].all():
-                A *= real[row, now][..., None]
-            w = np.take_along_axis(start[row, now], held, axis=1) * real[row, now]
+            now = slice(begin, begin + few)
+            held, counts = columns[row, now], real[row, now]
+            places = held + D * np.arange(len(held))[:, None]
+            A = np.take(columns_of[of, now].reshape(-1, m), places, axis=0)
+            w = np.take(start[row, now], places)
+            A[~counts] = 0.0
+            w[~counts] = 0.0
             residual = targets[of, now] - np.matmul(w[:, None], A)[:, 0]
             if descent_steps is None:
-                w = w + _to_minimiser(A, residual, w, l2, real[row, now])
+                w += _to_minimiser(A, residual, w, ridge[of, now, None], counts)
             else:
-                w = w + _descent(A, residual, w, l2, descent_steps)
+                w += _descent(A, residual, w, ridge[of, now, None], descent_steps)
             # Entries that do not count share column 0 with one that may: only real ones are written.
-            owner, place = np.nonzero(real[row, now])
-            solution[row, now[owner], held[owner, place]] = w[owner, place]
+            solution[row, now].reshape(-1)[places[counts]] = w[counts]
     return solution
 
 
-def _to_minimiser(A: NDArray, residual: NDArray, w: NDArray, l2: float, real: NDArray) -> NDArray:
-    """Shortest step from `w` (n, s) to a minimiser; A is (n, s, m), zero where not `real`."""
+def _to_minimiser(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray, real: NDArray) -> NDArray:
+    """Shortest step from `w` (n, s) to a minimiser; A is (n, s, m), zero where not `real`; ridge (n, 1)."""
+    step = np.zeros_like(w)
+    todo = np.flatnonzero(~_fits(A, residual, w, ridge))
+    if len(todo) == len(w):
+        return _solved(A, residual, w, ridge, real)
+    if len(todo):
+        step[todo] = _solved(A[todo], residual[todo], w[todo], ridge[todo], real[todo])
+    return step
+
+
+def _fits(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray) -> NDArray:
+    """Whether `w` solves exactly A'w = y for columns of A, and y, that differ by a few rounding errors.
+
+    No computed minimiser is surer than that, and without noise all clients soon start from one.
+    """
+    if ridge.any():
+        return np.zeros(len(w), dtype=bool)
+    lengths = np.sqrt(np.einsum("nsm,nsm->ns", A, A))
+    scale = np.einsum("ns,ns->n", lengths, np.abs(w))
+    return np.linalg.norm(residual, axis=1) <= _ROUNDINGS * np.finfo(w.dtype).eps * scale
+
+
+def _solved(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray, real: NDArray) -> NDArray:
+    """As `_to_minimiser`, whether or not there is anything left to gain."""
     n, s, m = A.shape
-    tall = s <= m or l2 > 0
+    with_ridge = bool(ridge.any())
+    tall = s <= m or with_ridge
     step = np.zeros_like(w)
     unsettled = np.arange(n)
     # Normal equations in the smaller of the two spaces, then corrections.
     H = np.matmul(A, A.swapaxes(1, 2)) if tall else np.matmul(A.swapaxes(1, 2), A)
     if tall:
         diagonal = np.einsum("nii->ni", H)
-        diagonal += np.where(real, l2, 1.0)
+        diagonal += np.where(real, ridge, 1.0)
     try:
         inverse = np.linalg.inv(H)
     except np.linalg.LinAlgError:
         inverse = None
     if inverse is not None:
+        size = np.zeros(n)
+        left = residual
         with np.errstate(all="ignore"):
             for _ in range(1 + _CORRECTIONS):
-                left = residual - np.matmul(step[:, None], A)[:, 0]
                 if tall:
-                    slope = np.matmul(A, left[..., None]) - (l2 * (w + step))[..., None]
-                    change = np.matmul(inverse, slope)[..., 0]
+                    slope = np.matmul(A, left[..., None])[..., 0]
+                    if with_ridge:
+                        slope -= ridge * (w + step)
+                    change = np.matmul(inverse, slope[..., None])[..., 0]
                 else:
                     change = np.matmul(A, np.matmul(inverse, left[..., None]))[..., 0]
-                step = step + change
-                settled = np.linalg.norm(change, axis=1) <= _SETTLED * np.linalg.norm(w + step, axis=1)
+                step += change
+                # Corrections shrink by the same factor each time: the next one would be size^2 / before.
+                before, size = size, np.linalg.norm(change, axis=1)
+                most = _SETTLED * np.linalg.norm(w + step, axis=1)
+                settled = (size <= most) | (size * (size / before) <= most)
                 if settled.all():
                     break
+                left = residual - np.matmul(step[:, None], A)[:, 0]
         unsettled = np.flatnonzero(~settled)
     for i in unsettled:
         matrix, right = A[i].T, residual[i]
-        if l2 > 0:
-            matrix = np.concatenate([matrix, np.sqrt(l2) * np.eye(s)])
-            right = np.concatenate([right, -np.sqrt(l2) * w[i]])
+        if with_ridge:
+            matrix = np.concatenate([matrix, np.sqrt(ridge[i]) * np.eye(s)])
+            right = np.concatenate([right, -np.sqrt(ridge[i]) * w[i]])
         if np.isfinite(right).all():
             step[i] = np.linalg.lstsq(matrix, right, rcond=None)[0] * real[i]
         else:
@@ -133,19 +169,19 @@ def _to_minimiser(A: NDArray, residual: NDArray, w: NDArray, l2: float, real: ND
     return step
 
 
-def _descent(A: NDArray, residual: NDArray, w: NDArray, l2: float, steps: int) -> NDArray:
-    """Sum of `steps` steepest-descent steps from `w` (n, s); A is (n, s, m).
+def _descent(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray, steps: int) -> NDArray:
+    """Sum of `steps` steepest-descent steps from `w` (n, s); A is (n, s, m), ridge (n, 1).
 
     Without a ridge all steps are combinations of samples, A c: the iteration then runs on the residual,
     with the samples' Gram matrix, at m x m a step.
     """
-    if l2 > 0:
+    if ridge.any():
         step = np.zeros_like(w)
         for _ in range(steps):
             left = residual - np.matmul(step[:, None], A)[:, 0]
-            g = np.matmul(A, left[..., None])[..., 0] - l2 * (w + step)
+            g = np.matmul(A, left[..., None])[..., 0] - ridge * (w + step)
             moved = np.matmul(g[:, None], A)[:, 0]
-            step = step + _best(_dot(g, g), _dot(moved, moved) + l2 * _dot(g, g)) * g
+            step = step + _best(_dot(g, g), _dot(moved, moved) + ridge * _dot(g, g)) * g
         return step
     gram = np.matmul(A.swapaxes(1, 2), A)
     c = np.zeros_like(residual)
