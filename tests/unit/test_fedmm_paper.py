@@ -122,6 +122,14 @@ def test_tables_are_written(name, section, made):
     assert len(module.render(frame)) >= 4
 
 
+def test_the_search_of_transport_steps_leaves_its_curve(made):
+    found = made.tuned("transport_search_2", "fedadam")
+    scores = [np.inf if score is None else score for score in found["scores"]]
+    best = int(np.argmin(scores))
+    assert found["step"] == found["steps"][best]
+    assert 0 < best < len(scores) - 1
+
+
 def test_claims_are_measured(made):
     frame = measure(CLAIMS, made, "tiny")
     assert len(frame) == len(CLAIMS)

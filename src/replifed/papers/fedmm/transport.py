@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from replifed import tune
 from replifed.algorithms.registry import method_class
 from replifed.network.participation import FixedSize
 from replifed.partition.equal import equal_clusters
@@ -73,20 +74,23 @@ def _simulate(
 def search(
     method: str, settings: dict, table: Any, progress: Callable[[str, int, int], None] | None
 ) -> dict[str, Any]:
-    """L2-UVP of every step of the range, mean over the search's repetitions; None where one diverged."""
+    """Search of the step with the lowest L2-UVP, mean over the search's repetitions."""
     chosen = settings["tuning"]
-    names, steps = chosen["replicates"], chosen["steps"][method]
-    data, scores = problem(settings, table), []
-    for number, step in enumerate(steps):
-        if progress is not None:
-            progress(f"step {step:g}", number, len(steps))
-        history = _simulate(
-            method, settings, data, names, np.full(len(names), step), chosen["rounds"], chosen["rounds"]
-        )
-        score = float(history.metrics["uvp"][-1].mean())
-        scores.append(score if np.isfinite(score) else None)
-    held = [np.inf if score is None else score for score in scores]
-    return {"method": method, "step": steps[int(np.argmin(held))], "steps": list(steps), "scores": scores}
+    names, data = chosen["replicates"], problem(settings, table)
+
+    def score(steps: NDArray) -> NDArray:
+        found = []
+        for number, step in enumerate(steps):
+            if progress is not None:
+                progress(f"step {step:g}", number, len(steps))
+            same = np.full(len(names), step)
+            history = _simulate(method, settings, data, names, same, chosen["rounds"], chosen["rounds"])
+            found.append(history.metrics["uvp"][-1].mean())
+        return np.where(np.isfinite(found), found, np.inf)
+
+    found = tune.search(score, chosen["steps"][method], refine=0)
+    scores = [value if np.isfinite(value) else None for value in found.scores]
+    return {"method": method, "step": found.best, "steps": list(found.steps), "scores": scores}
 
 
 def run(
