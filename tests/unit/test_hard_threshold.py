@@ -57,15 +57,17 @@ def test_rows_do_not_depend_on_how_many_are_done_at_a_time(monkeypatch):
         assert np.array_equal(hard_threshold(v, 7), whole)
 
 
-@pytest.mark.parametrize("first", [0, 3, 40])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.95])
 @pytest.mark.parametrize("tau", [1, 4, 35, np.array([4, 1, 200, 7])])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_many_zeros_make_no_difference(first, tau, dtype):
-    """Rows with few non-zeros, up to none; the first one has `first` of 40."""
-    rng = np.random.default_rng(first)
-    v = rng.integers(-3, 4, (4, 5, 40)).astype(dtype) * (rng.random((4, 5, 40)) < 0.1)
-    v[0, 0] = np.arange(40) < first
+@pytest.mark.parametrize("scale", [1.0, 1e-45, 5e-324])
+def test_many_zeros_make_no_difference(share, tau, dtype, scale):
+    """Rows with few non-zeros, up to none, with ties among them; subnormals are numbers like others."""
+    rng = np.random.default_rng(0)
+    v = (rng.integers(-30, 31, (4, 5, 40)) * (rng.random((4, 5, 40)) < share)).astype(dtype)
     v[1, 2] = 0.0
+    v[:3] *= dtype(scale)
+    v[:, 3] *= dtype(scale)
     taus = np.broadcast_to(tau, 4)
     expected = [[by_sorting(row, k) for row in rows] for rows, k in zip(v, taus, strict=True)]
     kept = hard_threshold(v, tau)

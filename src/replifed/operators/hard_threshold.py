@@ -7,14 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.operators.supports import listed
-
 # Rows handled at a time: few enough for the cache, and for temporaries that the allocator takes from its
 # heap (below 128 KiB), not anew from the system page by page.
 _BLOCK_BYTES = 96 << 10
-# Selection is slow among many equal numbers: with fewer non-zeros than one entry in so many, zeros are left
-# out of it.
-_MANY_ZEROS = 4
+# With a larger share of non-zeros than this, selection needs no care for zeros.
+_MOST = 0.75
 
 
 def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
@@ -50,22 +47,6 @@ def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
 def _keep(v: NDArray, tau: int, kept: NDArray) -> None:
     """Write H_tau of `v` (..., d) into `kept`, contiguous and of the same shape."""
     d = v.shape[-1]
-    # The first row stands for all: nothing but speed hangs on it.
-    if np.count_nonzero(v.reshape(-1, d)[:1]) >= d // _MANY_ZEROS:
-        _select(v, tau, kept)
-        return
-    nonzero = v != 0
-    held, (_, real) = np.flatnonzero(nonzero), listed(nonzero)
-    packed = np.zeros(real.shape, v.dtype)
-    packed[real] = np.take(v, held)
-    _select(packed, tau, packed)
-    kept[:] = 0.0
-    kept.reshape(-1)[held] = packed[real]
-
-
-def _select(v: NDArray, tau: int, kept: NDArray) -> None:
-    """As `_keep`; slow where most entries are zero. `kept` may be `v`."""
-    d = v.shape[-1]
     if tau >= d:
         kept[:] = v
         return
@@ -94,11 +75,12 @@ def _blocks(v: NDArray, tau: int) -> Iterator[tuple[NDArray, NDArray, slice]]:
     rows = v.reshape(-1, d)
     # A few rows at a time, so that the passes over them stay in the cache.
     few = max(1, _BLOCK_BYTES // (d * v.itemsize))
+    distinct = np.arange(d, dtype=_whole(v.dtype))
     for start in range(0, len(rows), few):
         place = slice(start, start + few)
         some = rows[place]
         magnitude = _order(some)
-        cut = np.partition(magnitude, d - tau, axis=-1)[:, d - tau, None]
+        cut = _cut(magnitude, tau, distinct)
         keep = magnitude >= cut
         if np.count_nonzero(keep) > tau * len(some):
             _break_ties(keep, magnitude, cut, tau)
@@ -111,8 +93,30 @@ def _order(v: NDArray) -> NDArray[np.integer]:
     Without their sign bit, floating-point numbers are in the order of their bits, and selecting among
     whole numbers, where no NaN needs care, is half again as fast.
     """
-    kind = {4: np.int32, 8: np.int64}[v.itemsize]
+    kind = _whole(v.dtype)
     return v.view(kind) & np.iinfo(kind).max
+
+
+def _whole(dtype: np.dtype) -> type[np.signedinteger]:
+    return {4: np.int32, 8: np.int64}[dtype.itemsize]
+
+
+def _cut(magnitude: NDArray, tau: int, distinct: NDArray) -> NDArray:
+    """Return the `tau`-th largest entry of each row, shape (rows, 1); `distinct` is 0, 1, ..., d-1."""
+    d = len(distinct)
+    if np.count_nonzero(magnitude) > _MOST * magnitude.size:
+        return np.partition(magnitude, d - tau, axis=-1)[:, d - tau, None]
+    # Selection is slow among many equal numbers: zeros become different ones.
+    numbers = np.maximum(magnitude, distinct)
+    numbers.partition(d - tau, axis=-1)
+    cut = numbers[:, d - tau, None]
+    low = cut < d
+    if low.any():
+        # Fewer than tau are larger than what zeros became; the others are zeros, but for the odd subnormal.
+        subnormal = ((magnitude > 0) & (magnitude < d)).any()
+        exact = np.partition(magnitude, d - tau, axis=-1)[:, d - tau, None] if subnormal else 0
+        cut = np.where(low, exact, cut)
+    return cut
 
 
 def _break_ties(keep: NDArray, magnitude: NDArray, cut: NDArray, tau: int) -> None:

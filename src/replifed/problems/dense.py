@@ -27,7 +27,7 @@ from replifed.problems.products import (
 )
 
 # The gathered minibatches of so many clients as fit stay in the cache between the two products.
-_CACHE_BYTES = 1 << 20
+_CACHE_BYTES = 2 << 20
 # Predictions come from the columns of a model's non-zeros where these are so much smaller than a minibatch.
 _FEW = 4
 

@@ -15,8 +15,8 @@ _CORRECTIONS = 4
 _SETTLED = 1e-13
 # The gathered columns of so many clients as fit stay in the cache.
 _BLOCK_BYTES = 1 << 20
-# A column times so many rounding errors is as good as the column itself.
-_ROUNDINGS = 4
+# Rounding errors of each column that a residual may be made of where the columns fit.
+_FITTING = 4
 _ROUNDING = 1e-12
 _NEWTON_STEPS = 100
 _NEWTON_TOLERANCE = 1e-12
@@ -109,7 +109,7 @@ def _to_minimiser(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray, rea
 
 
 def _fits(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray) -> NDArray:
-    """Whether `w` solves exactly A'w = y for columns of A, and y, that differ by a few rounding errors.
+    """Whether the targets are those of `w` on columns a few rounding errors away from the ones given.
 
     No computed minimiser is surer than that, and without noise all clients soon start from one.
     """
@@ -117,7 +117,7 @@ def _fits(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray) -> NDArray:
         return np.zeros(len(w), dtype=bool)
     lengths = np.sqrt(np.einsum("nsm,nsm->ns", A, A))
     scale = np.einsum("ns,ns->n", lengths, np.abs(w))
-    return np.linalg.norm(residual, axis=1) <= _ROUNDINGS * np.finfo(w.dtype).eps * scale
+    return np.linalg.norm(residual, axis=1) <= _FITTING * np.finfo(w.dtype).eps * scale
 
 
 def _solved(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray, real: NDArray) -> NDArray:
