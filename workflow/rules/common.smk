@@ -190,7 +190,7 @@ def sources_of(*modules):
     ]
     text = "\n".join(lines) + "\n"
     digest = hashlib.sha256(text.encode()).hexdigest()[:32]
-    stamp = Path(".snakemake/sources", digest, "files")
+    stamp = Path(".snakemake/source_stamps", digest, "files")
     if not stamp.is_file():
         stamp.parent.mkdir(parents=True, exist_ok=True)
         write_text(stamp, text)
