@@ -46,6 +46,6 @@ DICTIONARIES = {
 }
 READINGS = {
     "printed": "loss as printed, τ = 200",
-    "summed": "gradients summed over the batch, τ = 10",
+    "summed": "summed gradients, τ = 10",
     "split": "gradients times 20, τ = 10",
 }
