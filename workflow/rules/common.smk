@@ -111,6 +111,17 @@ def cap_memory():
         workflow.register_resource("mem_mb", int(0.8 * total / 1e6))
 
 
+def free_job_rate():
+    """Lift the default limit of 100 job starts a second; a limit that the user gives stays.
+
+    For its sake Snakemake looks for ready jobs every second, and once more for each job that has ended: after
+    some hundred jobs that alone keeps a core busy.
+    """
+    limit = workflow.scheduling_settings.max_jobs_per_timespan
+    if limit is not None and (limit.max_jobs, limit.timespan) == (100, 1):
+        workflow.scheduler.job_rate_limiter = None
+
+
 def memory(wildcards):
     """Return the megabytes that a job on an experiment declares."""
     return experiment_of(wildcards).get("memory_mb", 2000)
