@@ -66,6 +66,12 @@ def test_the_table_of_claims_fails_if_one_holds_no_longer(tmp_path, monkeypatch,
     assert "p.a (synthetic): deviates, but reproduced in" in capsys.readouterr().out
 
 
+def test_a_missing_file_is_one_line(tmp_path, golden, capsys):
+    words = ["claims", "check", "--golden", str(golden), "--file", str(tmp_path / "absent.csv")]
+    assert cli.main(words) == 2
+    assert "absent.csv: No such file or directory" in capsys.readouterr().err
+
+
 def test_rounding_and_other_data_are_let_pass(tmp_path, golden):
     assert compare(write(tmp_path / "near.csv", measured="5.4"), golden) == (1, [])
     assert compare(write(tmp_path / "other.csv", measured="50", data="surrogate"), golden) == (0, [])

@@ -309,11 +309,14 @@ def _row(claim: Claim, inputs: Any, scale: str) -> dict[str, Any]:
 
 def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Read a file of claims, every field as text; a file of another kind is an error."""
-    with Path(path).open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        if tuple(reader.fieldnames or ()) != COLUMNS:
-            raise DataError(f"{os.fspath(path)} holds no claims: its columns are {reader.fieldnames}")
-        rows = list(reader)
+    try:
+        with Path(path).open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            if tuple(reader.fieldnames or ()) != COLUMNS:
+                raise DataError(f"{os.fspath(path)} holds no claims: its columns are {reader.fieldnames}")
+            rows = list(reader)
+    except OSError as error:
+        raise DataError(f"{os.fspath(path)}: {error.strerror}") from error
     if any(None in row or None in row.values() for row in rows):
         raise DataError(f"{os.fspath(path)} is damaged: a line has too few or too many fields")
     return rows
