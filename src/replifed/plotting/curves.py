@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import EngFormatter, LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
 
 from replifed.plotting.style import Line
 
@@ -69,6 +69,7 @@ def plot_curves(
         axes.set_ylim(bottom, top)
     if log_x:
         axes.set_xscale("log")
+        readable_log_axis(axes.xaxis, *axes.get_xlim())
     else:
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     if notes and said:
@@ -111,7 +112,8 @@ def readable_log_axis(axis: Any, low: float, high: float) -> None:
         axis.set_major_formatter(LogFormatterSciNotation())
     else:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades >= 0.7 else range(1, 10), numticks=12))
-        axis.set_major_formatter(lambda value, _: f"{value:g}")
+        # 200k and 1M, not 2e+05 and 1e+06.
+        axis.set_major_formatter(EngFormatter(sep="") if high >= 1e4 else lambda value, _: f"{value:g}")
     axis.set_minor_formatter(NullFormatter())
 
 
