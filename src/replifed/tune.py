@@ -35,6 +35,12 @@ class Search:
     steps: tuple[float, ...]
     scores: tuple[float, ...]
 
+    def record(self) -> dict[str, Any]:
+        """The choice and the whole curve for a JSON file, with None where a run diverged."""
+        scores = [score if np.isfinite(score) else None for score in self.scores]
+        chosen = {"step": self.best, "score": scores[self.steps.index(self.best)]}
+        return {**chosen, "steps": list(self.steps), "scores": scores}
+
 
 def search(score: Callable[[NDArray], NDArray], steps: Sequence[float], refine: int) -> Search:
     """Minimise `score` over a positive step size.

@@ -34,8 +34,7 @@ def _add_run(commands: Any) -> None:
         "replifed run fedht simulation1 fediterht --cores 2 --configfile config/small.yaml",
     )
     add_job(parser, method=True, needs_settings=False)
-    parser.add_argument("--data", type=Path, metavar="FILE", help="parsed data set (workflow)")
-    parser.add_argument("--partition", type=Path, metavar="FILE", help="partition of the data set (workflow)")
+    _add_problem(parser, " (workflow)")
     parser.add_argument("--tuned", type=Path, metavar="FILE", help="the method's tuned step (workflow)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="the .parquet to write (workflow)")
     add_snakemake(parser)
@@ -50,9 +49,13 @@ def _add_tune(commands: Any) -> None:
         "replifed tune fedht simulation1 fedavg --settings JSON --out fedavg.tuned.json",
     )
     add_job(parser, method=True)
-    parser.add_argument("--data", type=Path, metavar="FILE", help="parsed data set")
-    parser.add_argument("--partition", type=Path, metavar="FILE", help="partition of the data set")
+    _add_problem(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the .json to write")
+
+
+def _add_problem(parser: argparse.ArgumentParser, by_hand: str = "") -> None:
+    parser.add_argument("--data", type=Path, metavar="FILE", help=f"parsed data set{by_hand}")
+    parser.add_argument("--partition", type=Path, metavar="FILE", help=f"partition of the data set{by_hand}")
 
 
 def _run(arguments: argparse.Namespace) -> int | None:

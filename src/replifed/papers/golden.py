@@ -52,7 +52,7 @@ def compare(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> t
                 f"{row['id']} ({row['data']}): measured {float(now):.6g}, reference {float(was):.6g}, "
                 f"tolerance {float(reference['tolerance']):.3g}"
             )
-        elif reference["verdict"] == "reproduced" and row["verdict"] != "reproduced":
+        elif _holds_no_longer(row, reference):
             faults.append(f"{row['id']} ({row['data']}): {row['verdict']}, but reproduced in the reference")
     return compared, faults
 
@@ -69,9 +69,12 @@ def lost(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list
     return [
         f"{row['id']} ({row['data']}): {row['verdict']}, but reproduced in {os.fspath(golden)}"
         for row in read(claims)
-        if row["verdict"] != "reproduced"
-        and references.get((row["id"], row["data"]), {}).get("verdict") == "reproduced"
+        if _holds_no_longer(row, references.get((row["id"], row["data"]), row))
     ]
+
+
+def _holds_no_longer(row: dict[str, str], reference: dict[str, str]) -> bool:
+    return reference["verdict"] == "reproduced" and row["verdict"] != "reproduced"
 
 
 def accept(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list[str]:

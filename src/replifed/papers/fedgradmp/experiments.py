@@ -88,13 +88,7 @@ def tune(
             search["steps"],
             search["refine"],
         )
-        scores = [score if np.isfinite(score) else None for score in outcome.scores]
-        found[variant] = {
-            "step": outcome.best,
-            "score": scores[outcome.steps.index(outcome.best)],
-            "steps": list(outcome.steps),
-            "scores": scores,
-        }
+        found[variant] = outcome.record()
     return {"method": method, "variants": found}
 
 

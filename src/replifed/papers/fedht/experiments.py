@@ -151,18 +151,12 @@ def tune(
             search["steps"],
             search["refine"],
         )
-        scores = [score if np.isfinite(score) else None for score in outcome.scores]
-        found.setdefault(level, {})[str(K)] = {
-            "step": outcome.best,
-            "score": scores[outcome.steps.index(outcome.best)],
-            "steps": list(outcome.steps),
-            "scores": scores,
-        }
+        found.setdefault(level, {})[str(K)] = outcome.record()
         if not level:
             on_grid = [
                 (score, step)
-                for score, step in zip(scores, outcome.steps, strict=True)
-                if step in search["steps"] and score is not None
+                for score, step in zip(outcome.scores, outcome.steps, strict=True)
+                if step in search["steps"] and np.isfinite(score)
             ]
             if on_grid:
                 score, step = min(on_grid)

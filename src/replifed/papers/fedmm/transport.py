@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from replifed import tune
 from replifed.algorithms.registry import method_class
 from replifed.network.participation import FixedSize
+from replifed.papers.progress import Progress
 from replifed.partition.equal import equal_clusters
 from replifed.problems.transport import FederatedTransport, Mixture, TrueMap
 from replifed.randomness import Streams, generator
@@ -71,9 +71,7 @@ def _simulate(
     )
 
 
-def search(
-    method: str, settings: dict, table: Any, progress: Callable[[str, int, int], None] | None
-) -> dict[str, Any]:
+def search(method: str, settings: dict, table: Any, progress: Progress | None) -> dict[str, Any]:
     """Search of the step with the lowest L2-UVP, mean over the search's repetitions."""
     chosen = settings["tuning"]
     names, data = chosen["replicates"], problem(settings, table)
@@ -89,13 +87,10 @@ def search(
         return np.where(np.isfinite(found), found, np.inf)
 
     found = tune.search(score, chosen["steps"][method], refine=0)
-    scores = [value if np.isfinite(value) else None for value in found.scores]
-    return {"method": method, "step": found.best, "steps": list(found.steps), "scores": scores}
+    return {"method": method, **found.record()}
 
 
-def run(
-    method: str, settings: dict, table: Any, progress: Callable[[str, int, int], None] | None
-) -> pd.DataFrame:
+def run(method: str, settings: dict, table: Any, progress: Progress | None) -> pd.DataFrame:
     """All repetitions of one method at its step."""
     data, frames = problem(settings, table), []
     linear = data.linear_uvp()
