@@ -44,11 +44,8 @@ class LocalObjective:
 
     def gradient(self, w: NDArray, batch: NDArray | None = None, clip: float | None = None) -> NDArray:
         """Gradient of every d_i at `w` (R, N, D)."""
-        g = self.problem.own_gradients(w, batch, clip)
-        if self.ridge is not None:
-            g += per_row(self.ridge, w) * w
-        g += self.linear
-        return g
+        ridge = 0.0 if self.ridge is None else self.ridge
+        return self.problem.own_gradients(w, batch, clip, ridge=ridge, linear=self.linear)
 
     def hessian(self, w: NDArray) -> NDArray:
         """Hessian of every d_i at `w`, shape (R, N, D, D)."""
@@ -67,6 +64,11 @@ class LocalObjective:
         ridge = np.reshape(0.0 if self.ridge is None else self.ridge, (-1, 1, 1))
         low, high = (np.repeat(m, rows // len(m), axis=0)[..., None] + ridge for m in (low, high))
         return low, high
+
+    def descent(self, w: NDArray, steps: int, step: NDArray) -> NDArray:
+        """`w` after so many gradient steps on every d_i."""
+        ridge = 0.0 if self.ridge is None else self.ridge
+        return self.problem.own_descent(w, steps, step, ridge=ridge, linear=self.linear)
 
     def kept(self, rows: NDArray) -> LocalObjective:
         """The same for the rows where `rows` (R,) is true."""
@@ -219,6 +221,12 @@ class _Stepwise(ABC):
 @dataclass(frozen=True, kw_only=True)
 class Gradient(_Stepwise):
     """Gradient descent (Fed-PLT eq. (11)): w <- w - gamma grad d(w); gamma = 2 / (low + high) by default."""
+
+    def solve(self, objective, start, draws, counts=None):
+        if counts is not None:
+            return super().solve(objective, start, draws, counts)
+        (step,) = self._constants(objective, len(start))
+        return objective.descent(start, self.steps, step)
 
     def _advance(self, state, objective, drawn, step):
         (w,) = state

@@ -7,9 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.operators.supports import listed
+
 # Rows handled at a time: few enough for the cache, and for temporaries that the allocator takes from its
 # heap (below 128 KiB), not anew from the system page by page.
 _BLOCK_BYTES = 96 << 10
+# A list of the largest so far is quick where at most one in so many entries is on it.
+_MANY = 32
+# Where at most one in so many entries is not zero, these are gathered first.
+_FEW = 8
 # With a larger share of non-zeros than this, selection needs no care for zeros.
 _MOST = 0.75
 
@@ -50,6 +56,20 @@ def _keep(v: NDArray, tau: int, kept: NDArray) -> None:
     if tau >= d:
         kept[:] = v
         return
+    if _MANY * tau <= d:
+        chosen = _places_of_largest(v, tau)
+        kept[:] = 0
+        kept.reshape(-1, d)[chosen] = v.reshape(-1, d)[chosen]
+        return
+    held = v != 0
+    if _FEW * np.count_nonzero(held) < v.size:
+        # Only they compete.
+        columns, real = listed(held)
+        values = np.take_along_axis(v, columns, axis=-1)
+        values[~real] = 0
+        kept[:] = 0
+        kept[held] = hard_threshold(values, tau)[real]
+        return
     for some, keep, place in _blocks(v, tau):
         np.multiply(some, keep, out=kept.reshape(-1, d)[place])
 
@@ -63,10 +83,24 @@ def largest(v: NDArray, tau: int | NDArray) -> NDArray:
         return np.stack([largest(row, int(k)) for row, k in zip(v, tau, strict=True)])
     if tau >= v.shape[-1]:
         return np.ones(v.shape, dtype=bool)
+    if _MANY * tau <= v.shape[-1]:
+        mask = np.zeros((v.size // v.shape[-1], v.shape[-1]), dtype=bool)
+        mask[_places_of_largest(v, tau)] = True
+        return mask.reshape(v.shape)
     mask = np.empty(v.shape, dtype=bool)
     for _, keep, place in _blocks(v, tau):
         mask.reshape(-1, v.shape[-1])[place] = keep
     return mask
+
+
+def _places_of_largest(v: NDArray, k: int) -> tuple[NDArray, NDArray]:
+    """Rows and columns of the `k` largest of each vector, in one pass that keeps a list of those so far."""
+    from replifed.kernels.selection import places_of_largest
+
+    magnitudes = _order(np.ascontiguousarray(v)).reshape(-1, v.shape[-1])
+    places = np.empty((len(magnitudes), k), dtype=np.intp)
+    places_of_largest(magnitudes, places)
+    return np.arange(len(places))[:, None], places
 
 
 def _blocks(v: NDArray, tau: int) -> Iterator[tuple[NDArray, NDArray, slice]]:

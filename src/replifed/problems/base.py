@@ -160,8 +160,16 @@ class OwnModels(Protocol):
     data set, and so on, as do the points of a grid that each data set is to be tuned on.
     """
 
-    def own_gradients(self, u: NDArray, batch: NDArray | None = None, clip: float | None = None) -> NDArray:
-        """Gradient of each f_i at its client's model `u` (R, N, D); same shape.
+    def own_gradients(
+        self,
+        u: NDArray,
+        batch: NDArray | None = None,
+        clip: float | None = None,
+        *,
+        ridge: float | NDArray = 0.0,
+        linear: NDArray | None = None,
+    ) -> NDArray:
+        """Gradient of each f_i(u_i) + <a_i, u_i> + b |u_i|^2 / 2 at its client's model `u`; (R, N, D).
 
         Parameters
         ----------
@@ -169,7 +177,19 @@ class OwnModels(Protocol):
         batch : int array, shape (R or 1, N, b), optional
             Minibatches; all samples by default. Scaled so that their expectation is the full gradient.
         clip : float, optional
-            Longest gradient that a single sample may have (the ridge is not part of it).
+            Longest gradient that a single sample may have (ridges and linear terms are no part of it).
+        ridge : float or array, shape (R,)
+            b.
+        linear : array, shape (R, N, D), optional
+            a.
+        """
+
+    def own_descent(
+        self, u: NDArray, steps: int, step: NDArray, *, ridge: float | NDArray = 0.0, linear: NDArray
+    ) -> NDArray:
+        """Each client's model after so many gradient steps from `u` on that objective, all samples in each.
+
+        `step` is of shape (R or 1, N or 1, 1).
         """
 
     def own_hessians(self, u: NDArray) -> NDArray:

@@ -7,18 +7,17 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.operators.supports import listed
 from replifed.problems import restricted
 from replifed.problems.cohorts import cohort
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.losses import Loss
 from replifed.problems.products import (
     FEWEST_COLUMNS,
+    add_affine,
     client_products,
     client_products_transposed,
     largest_eigenvalue,
@@ -28,8 +27,8 @@ from replifed.problems.products import (
 
 # The gathered minibatches of so many clients as fit stay in the cache between the two products.
 _CACHE_BYTES = 2 << 20
-# Predictions come from the columns of a model's non-zeros where these are so much smaller than a minibatch.
-_FEW = 4
+# Losses of one output whose gradients have compiled inner loops.
+COMPILED = ("least_squares", "logistic")
 
 # Attributes of a problem that hold one entry a data set and client.
 _STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")
@@ -187,10 +186,20 @@ class DenseLinearModel:
 
     # -- each client at a model of its own -------------------------------------------------------
 
-    def own_gradients(self, u: NDArray, batch: NDArray | None = None, clip: float | None = None) -> NDArray:
+    def own_gradients(
+        self,
+        u: NDArray,
+        batch: NDArray | None = None,
+        clip: float | None = None,
+        *,
+        ridge: float | NDArray = 0.0,
+        linear: NDArray | None = None,
+    ) -> NDArray:
         """See `problems.base.OwnModels`."""
         models = u.reshape(*u.shape[:2], self.n_features, -1)
-        if batch is not None:
+        if batch is not None and clip is None and self.loss_function.name in COMPILED:
+            g = self._compiled_gradients(u, batch)
+        elif batch is not None:
             g = np.empty_like(models)
             self._minibatch_gradients(models, batch, clip, g)
         elif len(self.X) > 1 or len(u) * self.loss_function.n_outputs >= FEWEST_COLUMNS:
@@ -202,8 +211,7 @@ class DenseLinearModel:
                 _clip(r, self._norms, self.sample_weights, clip)
             g = client_products_transposed(self.X, r)
         g = g.reshape(u.shape)
-        if self.l2:
-            g += self.l2 * u
+        add_affine(g, self.l2 + ridge, u, linear)
         return g
 
     def _gradients_in_columns(self, models: NDArray, clip: float | None) -> NDArray:
@@ -234,6 +242,33 @@ class DenseLinearModel:
         """|x_ij| of each sample, shape (S, N, m)."""
         return np.linalg.norm(self.X, axis=-1)
 
+    def _compiled_gradients(self, u: NDArray, batch: NDArray) -> NDArray:
+        """Gradients (R, N, d) on minibatches, without the ridge, each drawn sample read where it lies."""
+        from replifed.kernels.linear import minibatch_gradients
+
+        loss, g = COMPILED.index(self.loss_function.name), np.empty(u.shape, self.dtype)
+        u, batch = np.ascontiguousarray(u, self.dtype), np.ascontiguousarray(batch)
+        minibatch_gradients(self.X, self.y, self.batch_weights / batch.shape[-1], batch, loss, u, g)
+        return g
+
+    def own_descent(
+        self, u: NDArray, steps: int, step: NDArray, *, ridge: float | NDArray = 0.0, linear: NDArray
+    ) -> NDArray:
+        """See `problems.base.OwnModels`."""
+        if self.loss_function.name not in COMPILED:
+            for _ in range(steps):
+                u = u - step * self.own_gradients(u, ridge=ridge, linear=linear)
+            return u
+        from replifed.kernels.descent import descend, descend_together
+
+        w, rows = np.array(u, self.dtype, order="C"), len(u)
+        step = np.ascontiguousarray(np.broadcast_to(step[..., 0], w.shape[:2]), self.dtype)
+        ridge = np.broadcast_to(np.asarray(self.l2 + ridge, self.dtype).ravel(), rows).copy()
+        loss, linear = COMPILED.index(self.loss_function.name), np.ascontiguousarray(linear, self.dtype)
+        kernel = descend_together if rows >= FEWEST_COLUMNS * len(self.X) else descend
+        kernel(self.X, self.y, self.sample_weights, loss, steps, step, ridge, linear, w)
+        return w
+
     def _minibatch_gradients(self, models: NDArray, batch: NDArray, clip: float | None, g: NDArray) -> None:
         """Write the gradients on the minibatches `batch` (R or 1, N, b) into `g`, a few clients at a time."""
         n_sets, clients, m, d = self.X.shape
@@ -263,28 +298,6 @@ class DenseLinearModel:
                 _clip(r, self._norms.reshape(-1)[chosen], np.ones(()), clip)
             r *= scale[:, now, None, None]
             g[:, now] = client_products_transposed(drawn, r)
-
-    def sparse_gradients(self, u: NDArray, batch: NDArray, columns: NDArray, real: NDArray) -> NDArray:
-        """As `own_gradients`, for one output, S of 1 or R, and models `u` with few non-zeros.
-
-        `columns` and `real` are where these are, `listed`. Predictions come from those columns alone, so that
-        the drawn samples are read once and not twice.
-        """
-        rows, clients, d = u.shape
-        X, m = self.X.reshape(-1, d), self.n_samples
-        z = restricted.predictions(self._columns, u, columns, real)
-        r = self.loss_function.derivative(z[..., None], self.y)[..., 0]
-        r *= (self.batch_weights / batch.shape[-1])[..., None]
-        places = batch + m * np.arange(rows * clients).reshape(rows, clients, 1)
-        counts = np.bincount(places.ravel(), minlength=r.size)
-        drawn = np.flatnonzero(counts)
-        begins = np.searchsorted(drawn, np.arange(0, r.size + 1, m))
-        # A sparse product takes samples from where they lie; rows may share them.
-        weights = (r.ravel()[drawn] * counts[drawn].astype(r.dtype), drawn % len(X), begins)
-        g = (sp.csr_array(weights, shape=(rows * clients, len(X))) @ X).reshape(u.shape)
-        if self.l2:
-            g += self.l2 * u
-        return g
 
     # -- parts of the problem --------------------------------------------------------------------
 
@@ -352,7 +365,7 @@ class DenseLinearModel:
             keep: tuple[str, ...] = ()
             if additive and self._in_span:
                 keep = ("_gram",)
-            elif "_columns" in vars(self) or self.by_columns(sparsity, self.n_samples):
+            elif "_columns" in vars(self):
                 keep = ("_columns",)
             return cohort(self, clients, keep).local(x, additive=additive, sparsity=sparsity)
         if additive and self._in_span:
@@ -368,13 +381,7 @@ class DenseLinearModel:
                 x,
                 self.weights,
             )
-        return DenseLocalModels(self, x, sparsity)
-
-    def by_columns(self, sparsity: int | None, batch: int) -> bool:
-        """Whether minibatches of this size are best left to `sparse_gradients`."""
-        if sparsity is None or self.loss_function.n_outputs > 1:
-            return False
-        return _FEW * sparsity * self.n_samples <= batch * self.n_features
+        return DenseLocalModels(self, x)
 
     # -- minimisers over supports ----------------------------------------------------------------
 
@@ -398,7 +405,7 @@ class DenseLinearModel:
     def restricted_descent(self, start: NDArray, support: NDArray, steps: int) -> NDArray:
         """See `problems.base.RestrictedMinimiser`; least squares take the best length of each step."""
         if self.loss_function.name == "least_squares":
-            return restricted.least_squares(self._columns, self.y, self._ridge, start, support, steps)
+            return restricted.descent(self._columns, self.y, self._ridge, start, support, steps)
         length = 1.0 / self.smoothness()[..., None]
         w = start
         for _ in range(steps):
@@ -413,19 +420,12 @@ class DenseLinearModel:
 class DenseLocalModels:
     """Clients' models held coordinate by coordinate, shape (R, N, D)."""
 
-    def __init__(self, problem: DenseLinearModel, x: NDArray, sparsity: int | None = None) -> None:
-        self._problem, self._sparsity = problem, sparsity
+    def __init__(self, problem: DenseLinearModel, x: NDArray) -> None:
+        self._problem = problem
         self.start = np.repeat(x[:, None], problem.n_clients, axis=1)
+        self.gradient = problem.own_gradients
         self.restricted_minima = problem.restricted_minima
         self.restricted_descent = problem.restricted_descent
-
-    def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
-        if batch is not None and self._problem.by_columns(self._sparsity, batch.shape[-1]):
-            columns, real = listed(u != 0)
-            # More there are where a model has diverged: it is NaN everywhere.
-            if columns.shape[-1] <= self._sparsity:
-                return self._problem.sparse_gradients(u, batch, columns, real)
-        return self._problem.own_gradients(u, batch)
 
     def hard_threshold(self, u: NDArray, tau: int) -> NDArray:
         return hard_threshold(u, tau)

@@ -56,7 +56,7 @@ class GramLocalModels:
         weights: NDArray,
     ) -> None:
         self._gram, self._predictions = gram, _by_output(predictions)
-        self._targets = loss.encoded(targets, predictions.dtype)
+        self._targets = targets
         self._sample_weights, self._batch_weights = sample_weights, batch_weights
         self._l2, self._loss, self._combine = l2, loss, combine
         self._x, self._weights = x, weights

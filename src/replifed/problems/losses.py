@@ -6,10 +6,15 @@ A loss knows nothing of clients, layouts or sparsity; `linear_model` puts it tog
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from replifed.problems.compiled_losses import logistic_derivative, softmax_derivative
+
+# From so many predictions on, compiled loops gain more than their call costs.
+_WORTH_COMPILING = 1000
 
 
 class Loss(Protocol):
@@ -24,10 +29,7 @@ class Loss(Protocol):
         """Loss of predictions `z` (..., C) for targets `y` (...); shape (...)."""
 
     def derivative(self, z: NDArray, y: NDArray) -> NDArray:
-        """Gradient in z, shape (..., C); `y` may be what `encoded` makes of it."""
-
-    def encoded(self, y: NDArray, dtype: Any) -> NDArray:
-        """Targets in the form from which `derivative` is quickest, for those who take it many times."""
+        """Gradient in z, shape (..., C)."""
 
     def second_derivative(self, z: NDArray, y: NDArray) -> NDArray:
         """Hessian in z, shape (..., C, C)."""
@@ -47,9 +49,6 @@ class LeastSquares:
     def derivative(self, z: NDArray, y: NDArray) -> NDArray:
         return z - y[..., None]
 
-    def encoded(self, y: NDArray, dtype: Any) -> NDArray:
-        return y
-
     def second_derivative(self, z: NDArray, y: NDArray) -> NDArray:
         return np.ones((*z.shape, 1), dtype=z.dtype)
 
@@ -66,16 +65,15 @@ class Logistic:
         return np.logaddexp(0.0, -y * z[..., 0])
 
     def derivative(self, z: NDArray, y: NDArray) -> NDArray:
-        # -y sigma(-y z) = -y / (1 + exp(y z)), in place; an overflow stands for the limit, zero.
+        # -y sigma(-y z) = -y / (1 + exp(y z)); an overflow stands for the limit, zero.
+        if z.dtype == np.float64 and z.size >= _WORTH_COMPILING:
+            return logistic_derivative(z, y)
         y = y[..., None]
         r = np.asarray(y * z)
         with np.errstate(over="ignore"):
             np.exp(r, out=r)
         r += 1.0
         return np.divide(-y, r, out=r)
-
-    def encoded(self, y: NDArray, dtype: Any) -> NDArray:
-        return y
 
     def second_derivative(self, z: NDArray, y: NDArray) -> NDArray:
         t = np.tanh(0.5 * z)
@@ -97,14 +95,11 @@ class Softmax:
         return log_sum - np.where(self._chosen(y), z, 0.0).sum(axis=-1)
 
     def derivative(self, z: NDArray, y: NDArray) -> NDArray:
+        if z.ndim > 1 and z.size >= _WORTH_COMPILING:
+            return softmax_derivative(z, y)
         p = self._probabilities(z)
-        p -= self._chosen(y) if y.ndim < z.ndim else y
+        p -= self._chosen(y)
         return p
-
-    def encoded(self, y: NDArray, dtype: Any) -> NDArray:
-        # One where the class is, (..., C), class by class in memory.
-        classes = np.arange(self.n_outputs)[:, None]
-        return (y[..., None, :] == classes).astype(dtype).swapaxes(-1, -2)
 
     def second_derivative(self, z: NDArray, y: NDArray) -> NDArray:
         p = self._probabilities(z)

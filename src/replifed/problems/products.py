@@ -59,6 +59,14 @@ def client_products_transposed(matrices: NDArray, residuals: NDArray) -> NDArray
     return client_products(matrices.swapaxes(-1, -2), residuals)
 
 
+def add_affine(g: NDArray, weight: float | NDArray, u: NDArray, linear: NDArray | None) -> None:
+    """Add weight u + linear to `g`, all (R, N, D), in place; weight is a number or one a row."""
+    if np.any(weight):
+        g += np.reshape(weight, (-1, 1, 1)).astype(g.dtype) * u
+    if linear is not None:
+        g += linear
+
+
 def ridge_along(l2: float, x: NDArray, p: NDArray) -> Callable[[NDArray], NDArray]:
     """l2 |x + eta p|^2 / 2 as a function of eta (R,), shape (R, 1)."""
     square, mixed, longest = (np.sum(a * b, axis=-1) for a, b in ((x, x), (x, p), (p, p)))

@@ -9,48 +9,15 @@ from numpy.typing import NDArray
 
 from replifed.operators.supports import listed
 
-# Corrections after the normal equations; each gains the digits that squaring the condition number left.
-_CORRECTIONS = 4
-# Corrections end once they are so small, relative to the solution; a last one above has not converged.
-_SETTLED = 1e-13
 # The gathered columns of so many clients as fit stay in the cache.
 _BLOCK_BYTES = 1 << 20
-# Rounding errors of each column that a residual may be made of where the columns fit.
-_FITTING = 4
 _ROUNDING = 1e-12
 _NEWTON_STEPS = 100
 _NEWTON_TOLERANCE = 1e-12
 
 
-def predictions(columns_of: NDArray, models: NDArray, columns: NDArray, real: NDArray) -> NDArray:
-    """A_i w_i for models w_i with few non-zeros.
-
-    Parameters
-    ----------
-    columns_of : array, shape (S, N, D, m)
-        A_i'; S is 1 or R.
-    models : array, shape (R, N, D)
-    columns, real : arrays, shape (R, N, s)
-        Where they are not zero, `listed`.
-
-    Returns
-    -------
-    array, shape (R, N, m)
-    """
-    S, N, D, m = columns_of.shape
-    A = np.take(columns_of.reshape(-1, m), columns + D * np.arange(S * N).reshape(S, N, 1), axis=0)
-    w = np.take_along_axis(models, columns, axis=-1)
-    w[~real] = 0.0
-    return np.matmul(w[..., None, :], A)[..., 0, :]
-
-
 def least_squares(
-    columns_of: NDArray,
-    targets: NDArray,
-    ridge: NDArray,
-    start: NDArray,
-    support: NDArray,
-    descent_steps: int | None = None,
+    columns_of: NDArray, targets: NDArray, ridge: NDArray, start: NDArray, support: NDArray
 ) -> NDArray:
     """Minimise |A_i w - y_i|^2 / 2 + ridge_i |w|^2 / 2 over w with a given support, for each client.
 
@@ -60,18 +27,37 @@ def least_squares(
         A_i', so that a column of A_i lies in one piece; S is 1 or R.
     targets : array, shape (S, N, m)
     ridge : array, shape (S, N)
-        All positive or all zero.
     start : array, shape (R, N, D)
         With support in `support`.
     support : boolean array, shape (R, N, D)
-    descent_steps : int, optional
-        Take so many steps of steepest descent instead, each as long as gains most.
 
     Returns
     -------
     array, shape (R, N, D)
         Where minimisers are many (a support larger than m, say), the one nearest to `start`.
     """
+    from replifed.kernels.least_squares import to_minimisers
+
+    columns, real = listed(support)
+    solution = np.array(start, order="C")
+    settled = np.empty(support.shape[:2], dtype=bool)
+    targets = np.ascontiguousarray(targets, start.dtype)
+    to_minimisers(columns_of, targets, ridge, columns, real.sum(axis=-1), solution, settled)
+    for row, client in np.argwhere(~settled):
+        own, of = columns[row, client, real[row, client]], min(row, len(columns_of) - 1)
+        A, w, weight = columns_of[of, client, own].T, start[row, client, own], np.sqrt(ridge[of, client])
+        if weight > 0:
+            A = np.concatenate([A, weight * np.eye(len(own))])
+        right = np.pad(targets[of, client], (0, len(A) - len(targets[of, client]))) - A @ w
+        finite = np.isfinite(right).all() and np.isfinite(A).all()
+        solution[row, client, own] = w + np.linalg.lstsq(A, right, rcond=None)[0] if finite else np.inf
+    return solution
+
+
+def descent(
+    columns_of: NDArray, targets: NDArray, ridge: NDArray, start: NDArray, support: NDArray, steps: int
+) -> NDArray:
+    """As `least_squares`, by so many steps of steepest descent, each as long as gains most."""
     rows, clients, D = support.shape
     S, m = len(columns_of), columns_of.shape[-1]
     solution = np.zeros(start.shape, start.dtype)
@@ -88,85 +74,10 @@ def least_squares(
             A[~counts] = 0.0
             w[~counts] = 0.0
             residual = targets[of, now] - np.matmul(w[:, None], A)[:, 0]
-            if descent_steps is None:
-                w += _to_minimiser(A, residual, w, ridge[of, now, None], counts)
-            else:
-                w += _descent(A, residual, w, ridge[of, now, None], descent_steps)
+            w += _descent(A, residual, w, ridge[of, now, None], steps)
             # Entries that do not count share column 0 with one that may: only real ones are written.
             solution[row, now].reshape(-1)[places[counts]] = w[counts]
     return solution
-
-
-def _to_minimiser(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray, real: NDArray) -> NDArray:
-    """Shortest step from `w` (n, s) to a minimiser; A is (n, s, m), zero where not `real`; ridge (n, 1)."""
-    step = np.zeros_like(w)
-    todo = np.flatnonzero(~_fits(A, residual, w, ridge))
-    if len(todo) == len(w):
-        return _solved(A, residual, w, ridge, real)
-    if len(todo):
-        step[todo] = _solved(A[todo], residual[todo], w[todo], ridge[todo], real[todo])
-    return step
-
-
-def _fits(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray) -> NDArray:
-    """Whether the targets are those of `w` on columns a few rounding errors away from the ones given.
-
-    No computed minimiser is surer than that, and without noise all clients soon start from one.
-    """
-    if ridge.any():
-        return np.zeros(len(w), dtype=bool)
-    lengths = np.sqrt(np.einsum("nsm,nsm->ns", A, A))
-    scale = np.einsum("ns,ns->n", lengths, np.abs(w))
-    return np.linalg.norm(residual, axis=1) <= _FITTING * np.finfo(w.dtype).eps * scale
-
-
-def _solved(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray, real: NDArray) -> NDArray:
-    """As `_to_minimiser`, whether or not there is anything left to gain."""
-    n, s, m = A.shape
-    with_ridge = bool(ridge.any())
-    tall = s <= m or with_ridge
-    step = np.zeros_like(w)
-    unsettled = np.arange(n)
-    # Normal equations in the smaller of the two spaces, then corrections.
-    H = np.matmul(A, A.swapaxes(1, 2)) if tall else np.matmul(A.swapaxes(1, 2), A)
-    if tall:
-        diagonal = np.einsum("nii->ni", H)
-        diagonal += np.where(real, ridge, 1.0)
-    try:
-        inverse = np.linalg.inv(H)
-    except np.linalg.LinAlgError:
-        inverse = None
-    if inverse is not None:
-        size = np.zeros(n)
-        left = residual
-        with np.errstate(all="ignore"):
-            for _ in range(1 + _CORRECTIONS):
-                if tall:
-                    slope = np.matmul(A, left[..., None])[..., 0]
-                    if with_ridge:
-                        slope -= ridge * (w + step)
-                    change = np.matmul(inverse, slope[..., None])[..., 0]
-                else:
-                    change = np.matmul(A, np.matmul(inverse, left[..., None]))[..., 0]
-                step += change
-                # Corrections shrink by the same factor each time: the next one would be size^2 / before.
-                before, size = size, np.linalg.norm(change, axis=1)
-                most = _SETTLED * np.linalg.norm(w + step, axis=1)
-                settled = (size <= most) | (size * (size / before) <= most)
-                if settled.all():
-                    break
-                left = residual - np.matmul(step[:, None], A)[:, 0]
-        unsettled = np.flatnonzero(~settled)
-    for i in unsettled:
-        matrix, right = A[i].T, residual[i]
-        if with_ridge:
-            matrix = np.concatenate([matrix, np.sqrt(ridge[i]) * np.eye(s)])
-            right = np.concatenate([right, -np.sqrt(ridge[i]) * w[i]])
-        if np.isfinite(right).all():
-            step[i] = np.linalg.lstsq(matrix, right, rcond=None)[0] * real[i]
-        else:
-            step[i] = np.inf
-    return step
 
 
 def _descent(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray, steps: int) -> NDArray:

@@ -1,0 +1,45 @@
+"""Inner loops compiled by numba, for work that numpy can only do in several passes through memory.
+
+Each takes and fills plain arrays; what they mean is said by the operators and problems that call them.
+They are imported where they are called, since numba takes a third of a second to load, which most of
+the workflow's small jobs need not pay. The first call compiles; later processes load what it has left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numba
+
+
+def _digest() -> str:
+    """Name of all kernels' sources: numba itself would overlook a change in what a kernel calls."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+
+
+_CACHE = Path(numba.config.CACHE_DIR or Path(__file__).parent / "__pycache__") / f"kernels-{_digest()}"
+
+
+def _compiled(function: Callable, fastmath: set[str]) -> Callable:
+    numba.config.CACHE_DIR = str(_CACHE)
+    settings = {"error_model": "numpy", "fastmath": fastmath}
+    try:
+        return numba.njit(cache=True, **settings)(function)
+    except RuntimeError:  # there is no folder that it may write to
+        return numba.njit(**settings)(function)
+
+
+def compiled(function: Callable) -> Callable:
+    """Compile a function in which sums may be taken in any order, as BLAS takes them.
+
+    Infinities and NaN keep their meaning: they are how a run that diverges is found.
+    """
+    return _compiled(function, {"reassoc", "contract", "nsz"})
+
+
+def compiled_as_written(function: Callable) -> Callable:
+    """Compile a formula that is exact only as it is written."""
+    return _compiled(function, {"contract"})

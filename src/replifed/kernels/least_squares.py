@@ -1,0 +1,157 @@
+"""Least squares over supports, client by client."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replifed.kernels import compiled
+from replifed.kernels.linear import combine, predict
+
+# Corrections after the normal equations; each gains the digits that squaring the condition number left.
+_CORRECTIONS = 4
+# Corrections end once they are so small, relative to the solution; a last one above has not converged.
+_SETTLED = 1e-13
+# Rounding errors of each column that a residual may be made of where the columns fit.
+_FITTING = 4
+
+
+@compiled
+def to_minimisers(columns_of, targets, ridge, columns, counts, models, settled):
+    """Move `models` to the minimisers of |A_i w - y_i|^2 / 2 + ridge_i |w|^2 / 2 over supports.
+
+    Parameters
+    ----------
+    columns_of : array, shape (S, N, D, m)
+        A_i'.
+    targets : array, shape (S, N, m)
+    ridge : array, shape (S, N)
+    columns : int array, shape (R, N, s)
+        The supports, of which the first `counts` (R, N) count.
+    models : array, shape (R, N, D)
+        Zero outside of the supports.
+    settled : boolean array, shape (R, N)
+        Filled with whether the minimiser has been found to rounding; others stay where they were.
+    """
+    S, N, _, m = columns_of.shape
+    longest = columns.shape[-1]
+    size = max(longest, m)
+    everyone, room = np.arange(size), np.empty((longest, m), models.dtype)
+    factor, across = np.empty((size, size), models.dtype), np.empty((m, longest), models.dtype)
+    left = np.empty(m, models.dtype)
+    for row in range(len(models)):
+        for i in range(N):
+            s, own = min(row, S - 1), columns[row, i, : counts[row, i]]
+            A, w = room[: len(own)], models[row, i][own]
+            settled[row, i] = ridge[s, i] == 0 and _fits(columns_of[s, i], own, targets[s, i], w, left)
+            if settled[row, i]:
+                continue
+            for a in range(len(own)):
+                A[a] = columns_of[s, i, own[a]]
+            step, settled[row, i] = _step(A, targets[s, i], ridge[s, i], w, factor, across, everyone)
+            if settled[row, i]:
+                for a in range(len(own)):
+                    models[row, i, own[a]] += step[a]
+
+
+@compiled
+def _fits(columns, own, y, w, left):
+    """Whether the targets are those of `w` on columns a few rounding errors away from the ones given.
+
+    No computed minimiser is surer than that, and without noise all clients soon start from one.
+    """
+    left[:] = y
+    scale = 0.0
+    for a in range(len(own)):
+        if w[a] != 0:
+            column, length = columns[own[a]], 0.0
+            for j in range(len(y)):
+                left[j] -= column[j] * w[a]
+                length += column[j] ** 2
+            scale += np.sqrt(length) * abs(w[a])
+    residual = 0.0
+    for j in range(len(y)):
+        residual += left[j] ** 2
+    return np.sqrt(residual) <= _FITTING * np.finfo(w.dtype).eps * scale
+
+
+@compiled
+def _step(A, y, ridge, w, factor, across, everyone):
+    """Shortest step from `w` (s,) to a minimiser, and whether it was found; A is (s, m)."""
+    s, m = A.shape
+    step, slope, change = np.zeros_like(w), np.empty_like(w), np.empty_like(w)
+    left, moved = np.empty(m, w.dtype), np.empty(m, w.dtype)
+    combine(A, everyone[:s], w, moved)
+    for j in range(m):
+        left[j] = y[j] - moved[j]
+    tall = s <= m or ridge > 0
+    # Normal equations in the smaller of the two spaces, then corrections.
+    if tall:
+        for a in range(s):
+            predict(A, everyone[: a + 1], A[a], factor[a])
+            factor[a, a] += ridge
+        n = s
+    else:
+        B = across[:, :s]
+        B[:] = A.T
+        for j in range(m):
+            predict(B, everyone[: j + 1], B[j], factor[j])
+        n = m
+    if not _cholesky(factor, n):
+        return step, False
+    size = 0.0
+    for _ in range(1 + _CORRECTIONS):
+        if tall:
+            predict(A, everyone[:s], left, slope)
+            for a in range(s):
+                change[a] = slope[a] - ridge * (w[a] + step[a])
+            _solve(factor, change)
+        else:
+            _solve(factor, left)
+            predict(A, everyone[:s], left, change)
+        before, size, length = size, 0.0, 0.0
+        for a in range(s):
+            step[a] += change[a]
+            size += change[a] ** 2
+            length += (w[a] + step[a]) ** 2
+        size, most = np.sqrt(size), _SETTLED * np.sqrt(length)
+        # Corrections shrink by the same factor each time: the next one would be size^2 / before.
+        if size <= most or size * size <= most * before:
+            return step, True
+        for a in range(s):
+            slope[a] = w[a] + step[a]
+        combine(A, everyone[:s], slope, moved)
+        for j in range(m):
+            left[j] = y[j] - moved[j]
+    return step, False
+
+
+@compiled
+def _cholesky(H, n):
+    """Replace the lower triangle of `H` (n, n) by its factor; say whether it is positive definite."""
+    for i in range(n):
+        for j in range(i + 1):
+            total = H[i, j]
+            for k in range(j):
+                total -= H[i, k] * H[j, k]
+            if j < i:
+                H[i, j] = total * H[j, j]
+            elif total > 0:
+                H[i, i] = 1 / np.sqrt(total)  # inverses on the diagonal save divisions
+            else:
+                return False
+    return True
+
+
+@compiled
+def _solve(L, x):
+    """Solve L L' z = x in place, with inverses on the diagonal of L."""
+    n = len(x)
+    for i in range(n):
+        total = x[i]
+        for k in range(i):
+            total -= L[i, k] * x[k]
+        x[i] = total * L[i, i]
+    for i in range(n - 1, -1, -1):
+        x[i] *= L[i, i]
+        for k in range(i):
+            x[k] -= L[i, k] * x[i]

@@ -1,0 +1,119 @@
+"""Gradients of linear models with one output, every client at a model of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replifed.kernels import compiled
+from replifed.kernels.exponential import exponential
+
+# The places of these losses in `problems.dense.COMPILED`.
+LEAST_SQUARES, LOGISTIC = 0, 1
+# Predictions come from a model's non-zeros where at most one entry in so many is one.
+_FEW = 16
+
+
+@compiled
+def minibatch_gradients(X, y, scale, batch, loss, models, g):
+    """Fill `g` with the gradients on the minibatches, `scale` times the sum over the samples drawn.
+
+    Parameters
+    ----------
+    X : array, shape (S, N, m, d)
+    y : array, shape (S, N, m)
+    scale : array, shape (S, N)
+    batch : int array, shape (B, N, b)
+    loss : int
+        LEAST_SQUARES or LOGISTIC.
+    models, g : arrays, shape (R, N, d)
+        S and B divide R; the first R / S rows share the first data set, and so on.
+    """
+    S, N, m, d = X.shape
+    R, B, b = len(models), len(batch), batch.shape[-1]
+    r, targets = np.empty(b, X.dtype), np.empty(b, y.dtype)
+    distinct, times, held = np.empty(b, np.intp), np.zeros(m, np.intp), np.empty(d, np.intp)
+    for i in range(N):
+        for row in range(R):  # rows that share their minibatches find them in the cache
+            s, drawn = row * S // R, batch[row * B // R, i]
+            n = 0
+            for j in drawn:
+                if times[j] == 0:
+                    distinct[n], targets[n] = j, y[s, i, j]
+                    n += 1
+                times[j] += 1
+            chosen = distinct[:n]
+            _predict_sparse(X[s, i], chosen, models[row, i], r, held)
+            derivatives(r[:n], targets, loss)
+            for j in range(n):
+                r[j] *= times[chosen[j]] * scale[s, i]
+                times[chosen[j]] = 0
+            combine(X[s, i], chosen, r, g[row, i])
+
+
+@compiled
+def _predict_sparse(A, chosen, u, z, held):
+    """As `predict`; from the non-zeros of `u` alone where these are few; `held` is room for as many."""
+    few = 0
+    for k in range(len(u)):
+        few += u[k] != 0
+    if _FEW * few > len(u):
+        predict(A, chosen, u, z)
+        return
+    few = 0
+    for k in range(len(u)):
+        if u[k] != 0:
+            held[few] = k
+            few += 1
+    for j in range(len(chosen)):
+        total = A.dtype.type(0)
+        for k in held[:few]:
+            total += A[chosen[j], k] * u[k]
+        z[j] = total
+
+
+@compiled
+def predict(A, chosen, u, z):
+    """z = A[chosen] u, four samples at a time, so that `u` is read once for them."""
+    zero = A.dtype.type(0)
+    fours = len(chosen) // 4 * 4
+    for j in range(0, fours, 4):
+        a, b, c, d = A[chosen[j]], A[chosen[j + 1]], A[chosen[j + 2]], A[chosen[j + 3]]
+        p, q, r, s = zero, zero, zero, zero
+        for k in range(len(u)):
+            p += a[k] * u[k]
+            q += b[k] * u[k]
+            r += c[k] * u[k]
+            s += d[k] * u[k]
+        z[j], z[j + 1], z[j + 2], z[j + 3] = p, q, r, s
+    for j in range(fours, len(chosen)):
+        a, p = A[chosen[j]], zero
+        for k in range(len(u)):
+            p += a[k] * u[k]
+        z[j] = p
+
+
+@compiled
+def combine(A, chosen, r, g):
+    """g = A[chosen]' r."""
+    fours = len(chosen) // 4 * 4
+    g[:] = 0
+    for j in range(0, fours, 4):
+        a, b, c, d = A[chosen[j]], A[chosen[j + 1]], A[chosen[j + 2]], A[chosen[j + 3]]
+        p, q, s, t = r[j], r[j + 1], r[j + 2], r[j + 3]
+        for k in range(len(g)):
+            g[k] += p * a[k] + q * b[k] + s * c[k] + t * d[k]
+    for j in range(fours, len(chosen)):
+        a, p = A[chosen[j]], r[j]
+        for k in range(len(g)):
+            g[k] += p * a[k]
+
+
+@compiled
+def derivatives(z, y, loss):
+    """Replace predictions `z` (b,) by the derivatives of the loss in them."""
+    if loss == LEAST_SQUARES:
+        for j in range(len(z)):
+            z[j] -= y[j]
+    else:
+        for j in range(len(z)):
+            z[j] = -y[j] / (1.0 + exponential(y[j] * float(z[j])))

@@ -1,0 +1,44 @@
+"""Derivatives of losses in many predictions at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replifed.kernels import compiled_as_written
+from replifed.kernels.exponential import exponential
+
+
+@compiled_as_written
+def logistic_derivatives(z, y, r):
+    """r = -y / (1 + exp(y z)) for `z` and `r` (n, c) and labels `y` (n,)."""
+    for i in range(len(y)):
+        label = y[i]
+        for j in range(z.shape[1]):
+            r[i, j] = -label / (1.0 + exponential(label * float(z[i, j])))
+
+
+@compiled_as_written
+def softmax_derivatives(z, y, p):
+    """p = softmax(z) less one at the class, for `z` and `p` (n, m, C) and classes `y` (n, m)."""
+    n, m, C = z.shape
+    e, top, total = np.empty((C, m)), np.empty(m), np.empty(m)
+    for i in range(n):
+        # Class by class, so that the samples of a client are the lanes of a vector.
+        e[:] = z[i].T
+        top[:] = e[0]
+        for c in range(1, C):
+            for j in range(m):
+                top[j] = max(top[j], e[c, j])
+        total[:] = 0.0
+        for c in range(C):
+            for j in range(m):
+                e[c, j] = exponential(e[c, j] - top[j])
+                total[j] += e[c, j]
+        for j in range(m):
+            total[j] = 1.0 / total[j]
+        for c in range(C):
+            for j in range(m):
+                e[c, j] *= total[j]
+        for j in range(m):
+            e[y[i, j], j] -= 1.0
+        p[i] = e.T

@@ -1,0 +1,35 @@
+"""Derivatives of losses by compiled loops, for predictions stacked in whatever order."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def logistic_derivative(z: NDArray, y: NDArray) -> NDArray:
+    """See `problems.losses.Logistic`: numpy computes exponentials in float64 number by number."""
+    from replifed.kernels.losses import logistic_derivatives
+
+    shape = (1,) * (z.ndim - 1 - y.ndim) + y.shape
+    own = len(shape)
+    while own and shape[own - 1] == 1:
+        own -= 1
+    if shape[:own] != z.shape[:own]:
+        y = np.broadcast_to(y[..., None], z.shape)
+    r = np.empty(z.shape, z.dtype)
+    logistic_derivatives(np.ascontiguousarray(z).reshape(y.size, -1), y.ravel(), r.reshape(y.size, -1))
+    return r
+
+
+def softmax_derivative(z: NDArray, y: NDArray) -> NDArray:
+    """See `problems.losses.Softmax`; the result lies in memory as `z` does, class by class or not."""
+    from replifed.kernels.losses import softmax_derivatives
+
+    *leading, m, C = z.shape
+    if z.swapaxes(-1, -2).flags.c_contiguous:
+        p = np.empty((*leading, C, m), z.dtype).swapaxes(-1, -2)
+    else:
+        z, p = np.ascontiguousarray(z), np.empty(z.shape, z.dtype)
+    y = np.broadcast_to(y, z.shape[:-1]).reshape(-1, m)
+    softmax_derivatives(z.reshape(-1, m, C), y, p.reshape(-1, m, C))
+    return p

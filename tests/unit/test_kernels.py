@@ -1,0 +1,146 @@
+"""Compiled loops against numpy's formulas for the same."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from replifed.kernels import compiled, compiled_as_written
+from replifed.kernels.exponential import exponential
+from replifed.operators.hard_threshold import hard_threshold, largest
+from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import Logistic, Softmax, loss_named
+from replifed.problems.restricted import least_squares
+
+
+@compiled_as_written
+def exponentials(x):
+    for j in range(len(x)):
+        x[j] = exponential(x[j])
+
+
+def test_exponentials_are_right_to_an_ulp():
+    x = np.concatenate([np.linspace(-708, 709, 100_001), np.linspace(-1, 1, 10_001), [0.0]])
+    found = x.copy()
+    exponentials(found)
+    np.testing.assert_allclose(found, np.exp(x), rtol=3e-16)
+    assert found[-1] == 1.0
+
+
+def test_exponentials_beyond_the_range_of_numbers_stay_finite_and_nan_stays_nan():
+    x = np.array([-np.inf, -1e9, 1e9, np.inf, np.nan])
+    exponentials(x)
+    assert (x[:2] < 1e-307).all() and (x[2:4] > 1e307).all() and np.isfinite(x[:4]).all() and np.isnan(x[4])
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-14), (np.float32, 1e-5)])
+@pytest.mark.parametrize("order", ["samples", "classes", "clients last"])
+def test_large_and_small_arrays_have_the_same_derivatives(dtype, rtol, order):
+    """From a certain size on they come from compiled loops, whatever the order in memory."""
+    rng = np.random.default_rng(0)
+    z, classes = 5 * rng.standard_normal((3, 4, 50, 6)).astype(dtype), rng.integers(0, 6, (4, 50))
+    if order == "classes":
+        z = np.ascontiguousarray(z.swapaxes(-1, -2)).swapaxes(-1, -2)
+    if order == "clients last":
+        z = np.ascontiguousarray(z.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    assert z.size > 1000
+    p = Softmax(6).derivative(z, classes)
+    assert p.dtype == dtype
+    for r, i in np.ndindex(3, 4):
+        np.testing.assert_allclose(p[r, i], Softmax(6).derivative(z[r, i], classes[i]), rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-14), (np.float32, 1e-5)])
+def test_logistic_derivatives_take_labels_of_every_stacking(dtype, rtol):
+    rng = np.random.default_rng(0)
+    y = rng.choice([-1.0, 1.0], (2, 4, 50)).astype(dtype)
+    z = 5 * rng.standard_normal((2, 4, 50, 9)).astype(dtype)
+    expected = -y[..., None] / (1 + np.exp(y[..., None] * z))
+    # Rows that share their data are columns; each row with data of its own; all rows with the same.
+    found = Logistic().derivative(z[..., None], y[..., None])
+    np.testing.assert_allclose(found[..., 0], expected, rtol=rtol)
+    assert found.dtype == dtype
+    rows = np.moveaxis(z, -1, 0)[..., None]
+    found = Logistic().derivative(rows[:, 0], y[0])[..., 0]
+    np.testing.assert_allclose(found, np.moveaxis(expected[0], -1, 0), rtol=rtol)
+    np.testing.assert_allclose(
+        Logistic().derivative(rows, np.broadcast_to(y, (9, *y.shape)))[..., 0],
+        np.moveaxis(expected, -1, 0),
+        rtol=rtol,
+    )
+
+
+@given(
+    arrays(np.float64, (3, 96), elements=st.sampled_from([0.0, 1.0, -1.0, 2.0, -3.0, 1e-300])),
+    st.integers(1, 3),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_few_largest_are_the_first_of_a_stable_order(v, k):
+    order = np.argsort(-np.abs(v), axis=1, kind="stable")[:, :k]
+    expected = np.zeros_like(v)
+    np.put_along_axis(expected, order, np.take_along_axis(v, order, axis=1), axis=1)
+    assert np.array_equal(hard_threshold(v, k), expected)
+    marks = largest(v, k)
+    assert (marks.sum(axis=1) == k).all() and (marks | (expected == 0)).all()
+
+
+def test_a_nan_is_among_the_few_largest():
+    v = np.ones((1, 96))
+    v[0, 70] = np.nan
+    assert np.isnan(hard_threshold(v, 2)[0, 70])
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "logistic"])
+@pytest.mark.parametrize("sets, rows", [(1, 1), (3, 3), (1, 9), (2, 16)])
+@pytest.mark.parametrize("features", [3, 8])
+def test_descent_is_its_steps(loss, sets, rows, features):
+    """Row by row, and the rows of a data set together; each row and client with a step of its own."""
+    rng = np.random.default_rng(rows)
+    N, m = 2, 5
+    y = rng.choice([-1.0, 1.0], (sets, N, m))
+    X = rng.standard_normal((sets, N, m, features))
+    problem = DenseLinearModel(X, y, loss_named(loss), sizes=np.full((sets, N), 4), l2=0.2, summed=True)
+    u, linear = rng.standard_normal((2, rows, N, features))
+    step, ridge = rng.uniform(0.01, 0.1, (rows, N, 1)), rng.uniform(0, 1, rows)
+    before = u.copy()
+    found = problem.own_descent(u, 4, step, ridge=ridge, linear=linear)
+    assert np.array_equal(u, before)
+    for _ in range(4):
+        u = u - step * (problem.own_gradients(u) + ridge[:, None, None] * u + linear)
+    np.testing.assert_allclose(found, u, atol=1e-12)
+    one = problem.own_descent(before, 1, step[:1, :1], ridge=0.5, linear=linear)
+    expected = before - step[:1, :1] * (problem.own_gradients(before) + 0.5 * before + linear)
+    np.testing.assert_allclose(one, expected, atol=1e-12)
+
+
+def test_least_squares_hand_what_they_cannot_settle_to_a_safer_solver():
+    """Two equal columns: the normal equations are singular, the nearest minimiser shares their weight."""
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((6, 3)), rng.standard_normal(6)
+    A[:, 1] = A[:, 0]
+    columns, support = np.ascontiguousarray(A.T)[None, None], np.ones((1, 1, 3), dtype=bool)
+    w = least_squares(columns, y[None, None], np.zeros((1, 1)), np.zeros((1, 1, 3)), support)[0, 0]
+    np.testing.assert_allclose(w, np.linalg.lstsq(A, y, rcond=None)[0], atol=1e-12)
+    start = np.full((1, 1, 3), np.nan)
+    assert not np.isfinite(least_squares(columns, y[None, None], np.zeros((1, 1)), start, support)).any()
+
+
+def test_kernels_are_not_loaded_before_they_are_wanted():
+    modules = "sys, replifed.cli, replifed.algorithms.registry, replifed.simulate"
+    code = f"import {modules}; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_sums_that_overflow_stay_infinite():
+    @compiled
+    def total(x):
+        s = 0.0
+        for v in x:
+            s += v
+        return s
+
+    assert total(np.array([1e308, 1e308, 1.0])) == np.inf and np.isnan(total(np.array([np.inf, -np.inf])))
