@@ -21,6 +21,8 @@ TINY = ("all", "--cores", "2", "--configfile", "config/tiny.yaml")
 # The kernels that any x86-64 processor has, in place of those made for this one.
 OTHER_PROCESSOR = {
     "OPENBLAS_CORETYPE": "Nehalem",
+    "NUMBA_CPU_NAME": "nehalem",
+    "NUMBA_CPU_FEATURES": "",
     "NPY_DISABLE_CPU_FEATURES": " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])),
 }
 

@@ -41,7 +41,8 @@ def descend(X, y, weights, loss, steps, step, ridge, linear, models):
             for _ in range(steps):
                 predict(X[s, i], everyone, w, r)
                 derivatives(r, y[s, i], loss)
-                r *= weights[s, i]
+                for j in range(m):
+                    r[j] *= weights[s, i, j]
                 combine(X[s, i], everyone, r, g)
                 for k in range(d):
                     w[k] -= gamma * (g[k] + b * w[k] + a[k])
@@ -55,21 +56,29 @@ def descend_together(X, y, weights, loss, steps, step, ridge, linear, models):
     targets, r, g = np.empty(R, y.dtype), np.empty((m, R), X.dtype), np.empty((d, R), X.dtype)
     w, a, features = np.empty((d, R), X.dtype), np.empty((d, R), X.dtype), np.empty((d, m), X.dtype)
     for s in range(S):
-        own = slice(s * R, (s + 1) * R)
+        first = s * R
         for i in range(N):
-            w[:], a[:], features[:] = models[own, i].T, linear[own, i].T, X[s, i].T
-            gamma, b = step[own, i], ridge[own]
+            for k in range(d):
+                for row in range(R):
+                    w[k, row], a[k, row] = models[first + row, i, k], linear[first + row, i, k]
+                for j in range(m):
+                    features[k, j] = X[s, i, j, k]
             for _ in range(steps):
                 _products(X[s, i], w, r)
                 for j in range(m):
-                    targets[:] = y[s, i, j]
+                    for row in range(R):
+                        targets[row] = y[s, i, j]
                     derivatives(r[j], targets, loss)
-                    r[j] *= weights[s, i, j]
+                    for row in range(R):
+                        r[j, row] *= weights[s, i, j]
                 _products(features, r, g)
                 for k in range(d):
                     for row in range(R):
-                        w[k, row] -= gamma[row] * (g[k, row] + b[row] * w[k, row] + a[k, row])
-            models[own, i] = w.T
+                        gamma, b = step[first + row, i], ridge[first + row]
+                        w[k, row] -= gamma * (g[k, row] + b * w[k, row] + a[k, row])
+            for k in range(d):
+                for row in range(R):
+                    models[first + row, i, k] = w[k, row]
 
 
 @compiled
@@ -77,7 +86,9 @@ def _products(A, B, C):
     """C = A B, two rows of A with four of B at a time, so that sums seldom leave the registers."""
     m, d = A.shape
     twos, fours = m // 2 * 2, d // 4 * 4
-    C[:] = 0
+    for j in range(m):
+        for c in range(C.shape[1]):
+            C[j, c] = 0
     for j in range(0, twos, 2):
         for k in range(0, fours, 4):
             p, q, r, s = A[j, k], A[j, k + 1], A[j, k + 2], A[j, k + 3]

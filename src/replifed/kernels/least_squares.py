@@ -36,18 +36,20 @@ def to_minimisers(columns_of, targets, ridge, columns, counts, models, settled):
     longest = columns.shape[-1]
     size = max(longest, m)
     everyone, room = np.arange(size), np.empty((longest, m), models.dtype)
-    factor, across = np.empty((size, size), models.dtype), np.empty((m, longest), models.dtype)
-    left = np.empty(m, models.dtype)
+    factor, left = np.empty((size, size), models.dtype), np.empty(m, models.dtype)
     for row in range(len(models)):
         for i in range(N):
             s, own = min(row, S - 1), columns[row, i, : counts[row, i]]
-            A, w = room[: len(own)], models[row, i][own]
+            A, w = room[: len(own)], np.empty(len(own), models.dtype)
+            for a in range(len(own)):
+                w[a] = models[row, i, own[a]]
             settled[row, i] = ridge[s, i] == 0 and _fits(columns_of[s, i], own, targets[s, i], w, left)
             if settled[row, i]:
                 continue
             for a in range(len(own)):
-                A[a] = columns_of[s, i, own[a]]
-            step, settled[row, i] = _step(A, targets[s, i], ridge[s, i], w, factor, across, everyone)
+                for j in range(m):
+                    A[a, j] = columns_of[s, i, own[a], j]
+            step, settled[row, i] = _step(A, targets[s, i], ridge[s, i], w, factor, everyone)
             if settled[row, i]:
                 for a in range(len(own)):
                     models[row, i, own[a]] += step[a]
@@ -59,7 +61,8 @@ def _fits(columns, own, y, w, left):
 
     No computed minimiser is surer than that, and without noise all clients soon start from one.
     """
-    left[:] = y
+    for j in range(len(y)):
+        left[j] = y[j]
     scale = 0.0
     for a in range(len(own)):
         if w[a] != 0:
@@ -75,11 +78,13 @@ def _fits(columns, own, y, w, left):
 
 
 @compiled
-def _step(A, y, ridge, w, factor, across, everyone):
+def _step(A, y, ridge, w, factor, everyone):
     """Shortest step from `w` (s,) to a minimiser, and whether it was found; A is (s, m)."""
     s, m = A.shape
-    step, slope, change = np.zeros_like(w), np.empty_like(w), np.empty_like(w)
+    step, slope, change = np.empty(s, w.dtype), np.empty(s, w.dtype), np.empty(s, w.dtype)
     left, moved = np.empty(m, w.dtype), np.empty(m, w.dtype)
+    for a in range(s):
+        step[a] = 0
     combine(A, everyone[:s], w, moved)
     for j in range(m):
         left[j] = y[j] - moved[j]
@@ -91,8 +96,10 @@ def _step(A, y, ridge, w, factor, across, everyone):
             factor[a, a] += ridge
         n = s
     else:
-        B = across[:, :s]
-        B[:] = A.T
+        B = np.empty((m, s), A.dtype)
+        for a in range(s):
+            for j in range(m):
+                B[j, a] = A[a, j]
         for j in range(m):
             predict(B, everyone[: j + 1], B[j], factor[j])
         n = m

@@ -96,7 +96,8 @@ def predict(A, chosen, u, z):
 def combine(A, chosen, r, g):
     """g = A[chosen]' r."""
     fours = len(chosen) // 4 * 4
-    g[:] = 0
+    for k in range(len(g)):
+        g[k] = 0
     for j in range(0, fours, 4):
         a, b, c, d = A[chosen[j]], A[chosen[j + 1]], A[chosen[j + 2]], A[chosen[j + 3]]
         p, q, s, t = r[j], r[j + 1], r[j + 2], r[j + 3]

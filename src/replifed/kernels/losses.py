@@ -24,21 +24,18 @@ def softmax_derivatives(z, y, p):
     e, top, total = np.empty((C, m)), np.empty(m), np.empty(m)
     for i in range(n):
         # Class by class, so that the samples of a client are the lanes of a vector.
-        e[:] = z[i].T
-        top[:] = e[0]
+        for c in range(C):
+            for j in range(m):
+                e[c, j] = z[i, j, c]
+        for j in range(m):
+            top[j], total[j] = e[0, j], 0.0
         for c in range(1, C):
             for j in range(m):
                 top[j] = max(top[j], e[c, j])
-        total[:] = 0.0
         for c in range(C):
             for j in range(m):
                 e[c, j] = exponential(e[c, j] - top[j])
                 total[j] += e[c, j]
-        for j in range(m):
-            total[j] = 1.0 / total[j]
         for c in range(C):
             for j in range(m):
-                e[c, j] *= total[j]
-        for j in range(m):
-            e[y[i, j], j] -= 1.0
-        p[i] = e.T
+                p[i, j, c] = e[c, j] / total[j] - (y[i, j] == c)

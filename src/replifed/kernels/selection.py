@@ -16,7 +16,8 @@ def places_of_largest(numbers, places):
     n, k = places.shape
     best = np.empty(k, numbers.dtype)
     for i in range(n):
-        best[:] = -1
+        for at in range(k):
+            best[at] = -1
         for j in range(numbers.shape[1]):
             number = numbers[i, j]
             if number > best[k - 1]:  # seldom, once a few have been seen
