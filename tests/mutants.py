@@ -1,9 +1,9 @@
 """Does a test notice when a method is wrong? Run on demand: python tests/mutants.py [METHOD ...] [--most N].
 
-From the syntax tree of each method's module come mutants: a sign turned, a term dropped, operands or factors
-swapped, a number off by one. Each is put into a copy of the sources, and the tests that mention the module
-run against it. A mutant that no test catches has survived: either the tests want a stronger one, or the
-mutant computes the same; then it has a line, with the reason, in `mutants_equivalent.csv`.
+From the syntax tree of each method's module come mutants: a sign turned, a term or a map dropped, operands or
+arguments swapped, a number off by one. Each is put into a copy of the sources, and the tests that mention the
+module run against it. A mutant that no test catches has survived: either the tests want a stronger one, or
+the mutant computes the same; then it has a line, with the reason, in `mutants_equivalent.csv`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.csv")
 # What every method must stand, whatever else mentions it.
 _ALWAYS = "test_algorithms.py"
-_SECONDS = 300
+_SECONDS = 900
 
 
 class Mutant(NamedTuple):
@@ -87,8 +87,16 @@ def _changed(node: ast.AST) -> Iterator[ast.AST]:
             yield left  # a dropped term
         if isinstance(node.op, ast.Sub | ast.Div | ast.MatMult):
             yield ast.BinOp(right, node.op, left)
+    elif isinstance(node, ast.AugAssign):
+        turned = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
+        if other := turned.get(type(node.op)):
+            yield ast.AugAssign(node.target, other(), node.value)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         yield node.operand
+    elif isinstance(node, ast.Call) and len(node.args) > 1:
+        yield node.args[0]  # a map left out
+        if not isinstance(node.args[0], ast.Starred):
+            yield ast.Call(node.func, [node.args[1], node.args[0], *node.args[2:]], node.keywords)
     elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
         yield ast.Constant(node.value + 1)
 
@@ -118,14 +126,22 @@ def tests_of(module: str) -> list[str]:
 
 
 def caught_by(source: str, module: str, sources: Path) -> str:
-    """The first test that fails with `source` in place of the module; empty if all pass."""
+    """The first test that fails with `source` in place of the module; empty if all that mention it pass."""
     file = sources / (module.replace(".", "/") + ".py")
     original = file.read_text(encoding="utf-8")
     file.write_text(source, encoding="utf-8")
+    try:
+        return failing(tests_of(module), sources)
+    finally:
+        file.write_text(original, encoding="utf-8")
+
+
+def failing(tests: list[str], sources: Path) -> str:
+    """The first of the tests that fails on these sources; empty if all pass."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-rfE"]
     try:
         done = subprocess.run(
-            [*command, *tests_of(module)],
+            [*command, *tests],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(sources), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
@@ -135,8 +151,6 @@ def caught_by(source: str, module: str, sources: Path) -> str:
         )
     except subprocess.TimeoutExpired:
         return f"no end within {_SECONDS} s"
-    finally:
-        file.write_text(original, encoding="utf-8")
     if done.returncode == 0:
         return ""
     failed = re.search(r"^(?:FAILED|ERROR) (?:tests/unit/)?(\S+)", done.stdout, flags=re.MULTILINE)
@@ -160,19 +174,19 @@ def main() -> int:
     arguments = parser.parse_args()
     if unknown := set(arguments.methods) - set(METHODS):
         parser.error(f"unknown methods: {', '.join(sorted(unknown))}")
-    known, survived, seen = equivalents(), 0, set()
+    known, survived = equivalents(), 0
     print("| method | line | was | now | caught by |\n|---|--:|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         sources = Path(folder, "src")
         shutil.copytree(ROOT / "src", sources, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-        for method in arguments.methods or sorted(METHODS):
-            module = METHODS[method].partition(":")[0]
-            if module in seen:
-                continue
-            seen.add(module)
+        modules = {
+            METHODS[method].partition(":")[0]: method
+            for method in reversed(arguments.methods or sorted(METHODS))
+        }
+        if failed := failing(sorted({test for module in modules for test in tests_of(module)}), sources):
+            parser.error(f"without any mutant, {failed} fails: the tests must pass first")
+        for module, method in reversed(modules.items()):
             text = (ROOT / "src" / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
-            if failed := caught_by(text, module, sources):
-                parser.error(f"without any mutant, {failed} fails: the tests must pass first")
             for mutant in chosen(mutants(text), arguments.most):
                 reason = known.get((method, mutant.was, mutant.now))
                 caught = f"equivalent: {reason}" if reason else caught_by(mutant.source, module, sources)
