@@ -40,17 +40,16 @@ class LocalObjective:
 
     problem: Any
     linear: NDArray
-    ridge: float | NDArray | None = None
+    ridge: float | NDArray = 0.0
 
     def gradient(self, w: NDArray, batch: NDArray | None = None, clip: float | None = None) -> NDArray:
         """Gradient of every d_i at `w` (R, N, D)."""
-        ridge = 0.0 if self.ridge is None else self.ridge
-        return self.problem.own_gradients(w, batch, clip, ridge=ridge, linear=self.linear)
+        return self.problem.own_gradients(w, batch, clip, ridge=self.ridge, linear=self.linear)
 
     def hessian(self, w: NDArray) -> NDArray:
         """Hessian of every d_i at `w`, shape (R, N, D, D)."""
         H = self.problem.own_hessians(w)
-        return H if self.ridge is None else H + per_row(self.ridge, H) * np.eye(w.shape[-1])
+        return H + per_row(self.ridge, H) * np.eye(w.shape[-1])
 
     def moduli(self, rows: int, *, own: bool = False) -> tuple[NDArray, NDArray]:
         """Strong-convexity and smoothness moduli of d_i, shape (R, 1, 1); with `own` each agent's, (R, N, 1).
@@ -61,14 +60,13 @@ class LocalObjective:
             low, high = self.problem.strong_convexity(), self.problem.smoothness()
         else:
             low, high = (modulus[:, None] for modulus in self.problem.common_moduli())
-        ridge = np.reshape(0.0 if self.ridge is None else self.ridge, (-1, 1, 1))
+        ridge = np.reshape(self.ridge, (-1, 1, 1))
         low, high = (np.repeat(m, rows // len(m), axis=0)[..., None] + ridge for m in (low, high))
         return low, high
 
     def descent(self, w: NDArray, steps: int, step: NDArray) -> NDArray:
         """`w` after so many gradient steps on every d_i."""
-        ridge = 0.0 if self.ridge is None else self.ridge
-        return self.problem.own_descent(w, steps, step, ridge=ridge, linear=self.linear)
+        return self.problem.own_descent(w, steps, step, ridge=self.ridge, linear=self.linear)
 
     def kept(self, rows: NDArray) -> LocalObjective:
         """The same for the rows where `rows` (R,) is true."""

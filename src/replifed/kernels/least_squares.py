@@ -85,9 +85,6 @@ def _step(A, y, ridge, w, factor, everyone):
     left, moved = np.empty(m, w.dtype), np.empty(m, w.dtype)
     for a in range(s):
         step[a] = 0
-    combine(A, everyone[:s], w, moved)
-    for j in range(m):
-        left[j] = y[j] - moved[j]
     tall = s <= m or ridge > 0
     # Normal equations in the smaller of the two spaces, then corrections.
     if tall:
@@ -107,6 +104,11 @@ def _step(A, y, ridge, w, factor, everyone):
         return step, False
     size = 0.0
     for _ in range(1 + _CORRECTIONS):
+        for a in range(s):
+            slope[a] = w[a] + step[a]
+        combine(A, everyone[:s], slope, moved)
+        for j in range(m):
+            left[j] = y[j] - moved[j]
         if tall:
             predict(A, everyone[:s], left, slope)
             for a in range(s):
@@ -124,11 +126,6 @@ def _step(A, y, ridge, w, factor, everyone):
         # Corrections shrink by the same factor each time: the next one would be size^2 / before.
         if size <= most or size * size <= most * before:
             return step, True
-        for a in range(s):
-            slope[a] = w[a] + step[a]
-        combine(A, everyone[:s], slope, moved)
-        for j in range(m):
-            left[j] = y[j] - moved[j]
     return step, False
 
 

@@ -7,15 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.operators.supports import listed
-
 # Rows handled at a time: few enough for the cache, and for temporaries that the allocator takes from its
 # heap (below 128 KiB), not anew from the system page by page.
 _BLOCK_BYTES = 96 << 10
 # A list of the largest so far is quick where at most one in so many entries is on it.
 _MANY = 32
-# Where at most one in so many entries is not zero, these are gathered first.
-_FEW = 8
 # With a larger share of non-zeros than this, selection needs no care for zeros.
 _MOST = 0.75
 
@@ -60,15 +56,6 @@ def _keep(v: NDArray, tau: int, kept: NDArray) -> None:
         chosen = _places_of_largest(v, tau)
         kept[:] = 0
         kept.reshape(-1, d)[chosen] = v.reshape(-1, d)[chosen]
-        return
-    held = v != 0
-    if _FEW * np.count_nonzero(held) < v.size:
-        # Only they compete.
-        columns, real = listed(held)
-        values = np.take_along_axis(v, columns, axis=-1)
-        values[~real] = 0
-        kept[:] = 0
-        kept[held] = hard_threshold(values, tau)[real]
         return
     for some, keep, place in _blocks(v, tau):
         np.multiply(some, keep, out=kept.reshape(-1, d)[place])
