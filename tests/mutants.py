@@ -12,6 +12,7 @@ import argparse
 import ast
 import copy
 import csv
+import inspect
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,13 +127,22 @@ def tests_of(module: str) -> list[str]:
     return [str(file) for file in ordered]
 
 
-def caught_by(source: str, module: str, sources: Path) -> str:
-    """The first test that fails with `source` in place of the module; empty if all that mention it pass."""
+def with_functions(method: str) -> str:
+    """The module of a method, or, where that only sets fields, the next one that it inherits from."""
+    module, _, name = METHODS[method].partition(":")
+    for parent in getattr(import_module(module), name).__mro__:
+        if any(inspect.isfunction(value) for key, value in vars(parent).items() if not key.startswith("__")):
+            return parent.__module__
+    raise ValueError(f"{method} has no functions")
+
+
+def caught_by(source: str, module: str, tests: list[str], sources: Path) -> str:
+    """The first of the tests that fails with `source` in place of the module; empty if all pass."""
     file = sources / (module.replace(".", "/") + ".py")
     original = file.read_text(encoding="utf-8")
     file.write_text(source, encoding="utf-8")
     try:
-        return failing(tests_of(module), sources)
+        return failing(tests, sources)
     finally:
         file.write_text(original, encoding="utf-8")
 
@@ -179,17 +190,21 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         sources = Path(folder, "src")
         shutil.copytree(ROOT / "src", sources, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-        modules = {
-            METHODS[method].partition(":")[0]: method
-            for method in reversed(arguments.methods or sorted(METHODS))
-        }
-        if failed := failing(sorted({test for module in modules for test in tests_of(module)}), sources):
+        # Methods that share a module share its mutants.
+        homes = {METHODS[method].partition(":")[0]: method for method in sorted(METHODS, reverse=True)}
+        wanted = {METHODS[method].partition(":")[0] for method in arguments.methods or METHODS}
+        homes = {home: method for home, method in reversed(homes.items()) if home in wanted}
+        if failed := failing(sorted({test for home in homes for test in tests_of(home)}), sources):
             parser.error(f"without any mutant, {failed} fails: the tests must pass first")
-        for module, method in reversed(modules.items()):
+        for home, method in homes.items():
+            module = with_functions(method)
             text = (ROOT / "src" / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
             for mutant in chosen(mutants(text), arguments.most):
                 reason = known.get((method, mutant.was, mutant.now))
-                caught = f"equivalent: {reason}" if reason else caught_by(mutant.source, module, sources)
+                tests = tests_of(home)
+                caught = (
+                    f"equivalent: {reason}" if reason else caught_by(mutant.source, module, tests, sources)
+                )
                 survived += not caught
                 cells = [method, str(mutant.line), f"`{mutant.was}`", f"`{mutant.now}`"]
                 print("| " + " | ".join([*cells, caught or "**SURVIVED**"]) + " |", flush=True)

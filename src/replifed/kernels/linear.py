@@ -7,7 +7,7 @@ import numpy as np
 from replifed.kernels import compiled
 from replifed.kernels.exponential import exponential
 
-# The places of these losses in `problems.dense.COMPILED`.
+# The places of these losses in `problems.losses.COMPILED`.
 LEAST_SQUARES, LOGISTIC = 0, 1
 # Predictions come from a model's non-zeros where at most one entry in so many is one.
 _FEW = 16

@@ -55,7 +55,7 @@ class LocalModels(Protocol):
         """Gradient of each client's loss at its own model `u`, on its minibatch or (None) all samples."""
 
     def hard_threshold(self, u: NDArray, tau: int) -> NDArray:
-        """H_tau of each client's model."""
+        """H_tau of each client's model; `u` itself may be overwritten."""
 
     def mean(self, u: NDArray) -> NDArray:
         """sum_i p_i u_i in the server's coordinates, shape (R, D)."""

@@ -14,7 +14,7 @@ from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems import restricted
 from replifed.problems.cohorts import cohort
 from replifed.problems.gram import GramLocalModels
-from replifed.problems.losses import Loss
+from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import (
     FEWEST_COLUMNS,
     add_affine,
@@ -27,8 +27,6 @@ from replifed.problems.products import (
 
 # The gathered minibatches of so many clients as fit stay in the cache between the two products.
 _CACHE_BYTES = 2 << 20
-# Losses of one output whose gradients have compiled inner loops.
-COMPILED = ("least_squares", "logistic")
 
 # Attributes of a problem that hold one entry a data set and client.
 _STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")

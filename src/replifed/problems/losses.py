@@ -15,6 +15,8 @@ from replifed.problems.compiled_losses import logistic_derivative, softmax_deriv
 
 # From so many predictions on, compiled loops gain more than their call costs.
 _WORTH_COMPILING = 1000
+# Losses of one output whose gradients have compiled inner loops.
+COMPILED = ("least_squares", "logistic")
 
 
 class Loss(Protocol):

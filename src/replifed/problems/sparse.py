@@ -7,7 +7,6 @@ product serves all clients.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import pairwise
@@ -17,10 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
-from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.hessian_pattern import HessianPattern
-from replifed.problems.losses import Loss
+from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue, ridge_along
 
 _GRAM_BYTES = 1 << 30
@@ -35,7 +33,7 @@ class SparseLinearModel:
         Samples of all clients; shared by all rows of a simulation.
     y : array, shape (n,)
     loss : Loss
-        With one output.
+        Least squares or logistic.
     client : int array, shape (n,)
         The client of each sample, 0 to N-1; every client holds at least one.
     weights : array, shape (1, N), optional
@@ -53,8 +51,10 @@ class SparseLinearModel:
         weights: NDArray | None = None,
         l2: float = 0.0,
     ) -> None:
-        if loss.n_outputs != 1:
-            raise ReplifedError("sparse data with several classes are not supported; use dense features")
+        if loss.name not in COMPILED:
+            raise ReplifedError(
+                f"sparse data take the losses {', '.join(COMPILED)}, not {loss.name}; use dense features"
+            )
         order = np.argsort(client, kind="stable")
         self.X = sp.csr_array(X)[order]
         self.y = np.asarray(y)[order]
@@ -247,27 +247,26 @@ class _SideBySide:
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
         problem = self._problem
-        if batch is None:
-            scale = 1.0 / problem.sizes[0, problem.client]
-            g = self._gradient(u, slice(None), scale)
-        else:
-            samples = (batch + problem.first[:-1, None]).reshape(len(batch), -1)
-            if len(samples) == 1:
-                g = self._gradient(u, samples[0], 1.0 / batch.shape[-1])
-            else:
-                g = np.stack(
-                    [self._gradient(u[[r]], samples[r], 1.0 / batch.shape[-1])[0] for r in range(len(u))]
-                )
+        g = self._full_gradient(u) if batch is None else self._minibatch_gradient(u, batch)
         if problem.l2:
             g += problem.l2 * u
         return g
 
-    def _gradient(self, u: NDArray, samples: NDArray | slice, scale: NDArray | float) -> NDArray:
+    def _full_gradient(self, u: NDArray) -> NDArray:
         problem = self._problem
-        drawn = self._blocks[samples]
-        z = (drawn @ u.T).T
-        r = problem.loss_function.derivative(z[..., None], problem.y[samples])[..., 0] * scale
-        return (drawn.T @ r.T).T
+        z = (self._blocks @ u.T).T
+        r = problem.loss_function.derivative(z[..., None], problem.y)[..., 0]
+        return (self._blocks.T @ (r / problem.sizes[0, problem.client]).T).T
+
+    def _minibatch_gradient(self, u: NDArray, batch: NDArray) -> NDArray:
+        """Each drawn sample is read where it lies, and a client's model stays in the cache."""
+        from replifed.kernels.sparse import minibatch_gradients
+
+        problem, A, g = self._problem, self._blocks, np.empty(u.shape, self._problem.dtype)
+        u, samples = np.ascontiguousarray(u, problem.dtype), batch + problem.first[:-1, None]
+        loss = COMPILED.index(problem.loss_function.name)
+        minibatch_gradients(A.data, A.indices, A.indptr, problem.y, self._bounds, samples, loss, u, g)
+        return g
 
 
 class SparseLocalModels(_SideBySide):
@@ -293,13 +292,11 @@ class SparseLocalModels(_SideBySide):
             [model[columns] for model, columns in zip(extended, self._columns, strict=True)]
         )
 
-    def hard_threshold(self, u: NDArray, tau: int) -> NDArray:
-        v = np.zeros_like(u)
-        # Client by client, so that all passes over a model happen in the cache.
-        for row, (begin, end) in itertools.product(range(self._rows), pairwise(self._bounds)):
-            held, values = _kept(u[row, begin:end], self._columns[row, begin:end], tau)
-            v[row, begin:end][held] = values
-        return v
+    def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
+        from replifed.kernels.sparse import hard_threshold
+
+        hard_threshold(u, self._columns, self._bounds, np.full(self._rows, tau))
+        return u
 
     def mean(self, u: NDArray) -> NDArray:
         p = np.repeat(self._problem.weights[0], self._lengths)
@@ -311,24 +308,6 @@ class SparseLocalModels(_SideBySide):
             )
             x[row] = total[:-1]
         return x
-
-
-def _kept(model: NDArray, columns: NDArray, tau: int) -> tuple[NDArray, NDArray]:
-    """Where H_tau of a client's model is not zero, and what it is there."""
-    # After a minibatch step most of the columns are still zero: only the others compete.
-    held = np.flatnonzero(model != 0)
-    values = model[held]
-    if len(held) <= tau:
-        return held, values
-    magnitude = np.abs(values)
-    cut = np.partition(magnitude, len(held) - tau)[len(held) - tau]
-    keep = np.flatnonzero(~(magnitude < cut))  # so, and not >=, that a NaN is kept
-    held, values = held[keep], values[keep]
-    if len(held) > tau:
-        # Ties go to the lowest column of the data, wherever it stands here.
-        order = np.argsort(columns[held], kind="stable")
-        held, values = held[order], hard_threshold(values[order], tau)
-    return held, values
 
 
 class SparseAdditiveModels(_SideBySide):
