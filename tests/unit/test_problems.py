@@ -403,6 +403,16 @@ def test_minibatch_gradients_are_sums_over_the_samples_drawn(loss, rows, sets, s
         np.testing.assert_allclose(g[0, 0], expected[0, 0], rtol=rtol, atol=rtol)
 
 
+@pytest.mark.parametrize("loss", ["least_squares", "logistic"])
+@pytest.mark.parametrize("rows, sets", [(1, 1), (3, 1), (4, 2), (3, 3)])
+def test_gradients_at_own_models_are_sums_over_all_samples(loss, rows, sets):
+    """Of more samples than are read at a time, and of clients with fewer samples than others."""
+    data = draw(loss, sizes=(37, 5, 16), d=7, sets=sets, l2=0.3)
+    u = np.random.default_rng(1).standard_normal((rows, 3, 7))
+    expected = [[plain_gradient(data, r * sets // rows, i, u[r, i]) for i in range(3)] for r in range(rows)]
+    np.testing.assert_allclose(dense(data).own_gradients(u), expected, rtol=1e-12, atol=1e-14)
+
+
 def test_spare_columns_compete_and_ties_go_to_the_lowest_column():
     # The client touches column 3 alone; the server's model lives on columns 0, 1 and 4 besides. All
     # magnitudes tie after the step, and column 3 has no precedence for being the client's own.

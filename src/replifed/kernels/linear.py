@@ -9,6 +9,8 @@ from replifed.kernels.exponential import exponential
 
 # The places of these losses in `problems.losses.COMPILED`.
 LEAST_SQUARES, LOGISTIC = 0, 1
+# So many samples stay in the cache between the two products with them.
+_BLOCK = 16
 # Predictions come from a model's non-zeros where at most one entry in so many is one.
 _FEW = 16
 
@@ -48,6 +50,33 @@ def minibatch_gradients(X, y, scale, batch, loss, models, g):
                 r[j] *= times[chosen[j]] * scale[s, i]
                 times[chosen[j]] = 0
             combine(X[s, i], chosen, r, g[row, i])
+
+
+@compiled
+def gradients(X, y, weights, loss, models, g):
+    """Fill `g` with the gradients on all samples, each of which comes from memory once.
+
+    Parameters
+    ----------
+    X, y, loss, models, g : as in `minibatch_gradients`
+    weights : array, shape (S, N, m)
+        Of each sample.
+    """
+    S, N, m, d = X.shape
+    R = len(models) // S
+    r, everyone = np.empty(_BLOCK, X.dtype), np.arange(m)
+    g[:] = 0
+    for s in range(S):
+        for i in range(N):
+            for first in range(0, m, _BLOCK):
+                drawn = everyone[first : first + _BLOCK]
+                z = r[: len(drawn)]
+                for row in range(s * R, (s + 1) * R):
+                    predict(X[s, i], drawn, models[row, i], z)
+                    derivatives(z, y[s, i, first : first + _BLOCK], loss)
+                    for j in range(len(drawn)):
+                        z[j] *= weights[s, i, drawn[j]]
+                    accumulate(X[s, i], drawn, z, g[row, i])
 
 
 @compiled
@@ -95,9 +124,15 @@ def predict(A, chosen, u, z):
 @compiled
 def combine(A, chosen, r, g):
     """g = A[chosen]' r."""
-    fours = len(chosen) // 4 * 4
     for k in range(len(g)):
         g[k] = 0
+    accumulate(A, chosen, r, g)
+
+
+@compiled
+def accumulate(A, chosen, r, g):
+    """g += A[chosen]' r, four samples at a time, so that `g` is read and written once for them."""
+    fours = len(chosen) // 4 * 4
     for j in range(0, fours, 4):
         a, b, c, d = A[chosen[j]], A[chosen[j + 1]], A[chosen[j + 2]], A[chosen[j + 3]]
         p, q, s, t = r[j], r[j + 1], r[j + 2], r[j + 3]

@@ -195,7 +195,8 @@ class DenseLinearModel:
     ) -> NDArray:
         """See `problems.base.OwnModels`."""
         models = u.reshape(*u.shape[:2], self.n_features, -1)
-        if batch is not None and clip is None and self.loss_function.name in COMPILED:
+        few = len(u) * self.loss_function.n_outputs < FEWEST_COLUMNS * len(self.X)
+        if clip is None and self.loss_function.name in COMPILED and (few or batch is not None):
             g = self._compiled_gradients(u, batch)
         elif batch is not None:
             g = np.empty_like(models)
@@ -240,12 +241,16 @@ class DenseLinearModel:
         """|x_ij| of each sample, shape (S, N, m)."""
         return np.linalg.norm(self.X, axis=-1)
 
-    def _compiled_gradients(self, u: NDArray, batch: NDArray) -> NDArray:
-        """Gradients (R, N, d) on minibatches, without the ridge, each drawn sample read where it lies."""
-        from replifed.kernels.linear import minibatch_gradients
+    def _compiled_gradients(self, u: NDArray, batch: NDArray | None) -> NDArray:
+        """Gradients (R, N, d) without the ridge, each sample read where it lies."""
+        from replifed.kernels.linear import gradients, minibatch_gradients
 
         loss, g = COMPILED.index(self.loss_function.name), np.empty(u.shape, self.dtype)
-        u, batch = np.ascontiguousarray(u, self.dtype), np.ascontiguousarray(batch)
+        u = np.ascontiguousarray(u, self.dtype)
+        if batch is None:
+            gradients(self.X, self.y, self.sample_weights, loss, u, g)
+            return g
+        batch = np.ascontiguousarray(batch)
         minibatch_gradients(self.X, self.y, self.batch_weights / batch.shape[-1], batch, loss, u, g)
         return g
 
