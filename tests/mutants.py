@@ -39,11 +39,13 @@ class Mutant(NamedTuple):
     Attributes
     ----------
     line : number in the original file
+    code : that line
     was, now : the expression before and after
     source : the whole module
     """
 
     line: int
+    code: str
     was: str
     now: str
     source: str
@@ -51,7 +53,7 @@ class Mutant(NamedTuple):
 
 def mutants(source: str) -> list[Mutant]:
     """All mutants of a module's functions, in the order of the lines; docstrings and imports stay."""
-    tree = ast.parse(source)
+    tree, lines = ast.parse(source), source.splitlines()
     found, seen = [], set()
     for number, node in enumerate(_expressions(tree)):
         for change in range(len(list(_changed(node)))):
@@ -60,8 +62,9 @@ def mutants(source: str) -> list[Mutant]:
             new = list(_changed(twin))[change]
             was, now = ast.unparse(node), ast.unparse(new)
             _Replace(twin, new).visit(changed)
-            made = Mutant(node.lineno, was, now, ast.unparse(ast.fix_missing_locations(changed)))
-            if (made.line, was, now) not in seen:
+            code = lines[node.lineno - 1].strip()
+            made = Mutant(node.lineno, code, was, now, ast.unparse(ast.fix_missing_locations(changed)))
+            if was != now and (made.line, was, now) not in seen:
                 seen.add((made.line, was, now))
                 found.append(made)
     return sorted(found, key=lambda mutant: mutant.line)
@@ -168,12 +171,15 @@ def failing(tests: list[str], sources: Path) -> str:
     return failed.group(1) if failed else "tests do not start"
 
 
-def equivalents() -> dict[tuple[str, str, str], str]:
-    """Reasons by (method, was, now)."""
+def equivalents() -> dict[tuple[str, str, str, str], str]:
+    """Reasons by (method, code, was, now)."""
     if not EQUIVALENT.is_file():
         return {}
     with EQUIVALENT.open(encoding="utf-8", newline="") as file:
-        return {(row["method"], row["was"], row["now"]): row["reason"] for row in csv.DictReader(file)}
+        return {
+            (row["method"], row["code"], row["was"], row["now"]): row["reason"]
+            for row in csv.DictReader(file)
+        }
 
 
 def main() -> int:
@@ -200,7 +206,7 @@ def main() -> int:
             module = with_functions(method)
             text = (ROOT / "src" / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
             for mutant in chosen(mutants(text), arguments.most):
-                reason = known.get((method, mutant.was, mutant.now))
+                reason = known.get((method, mutant.code, mutant.was, mutant.now))
                 tests = tests_of(home)
                 caught = (
                     f"equivalent: {reason}" if reason else caught_by(mutant.source, module, tests, sources)

@@ -110,13 +110,15 @@ def test_losses_have_the_gradients_that_are_used():
 
 
 def test_adam_by_hand():
-    state, x, steps = no_moments(1, 1, np.dtype(float)), np.array([[1.0]]), []
+    """Two rows, each with a step size of its own."""
+    state, x, steps = no_moments(2, 1, np.dtype(float)), np.array([[1.0], [-2.0]]), []
+    size = np.array([0.1, 0.3])
     m = s = 0.0
     for t in range(1, 5):
         g = 2 * x
         m, s = 0.9 * m + 0.1 * g, 0.999 * s + 0.001 * g**2
-        expected = -0.1 * m / (1 - 0.9**t) / (np.sqrt(s / (1 - 0.999**t)))
-        state, change = adam(state, g, 0.1, (0.9, 0.999), 0.0)
+        expected = -size[:, None] * m / (1 - 0.9**t) / (np.sqrt(s / (1 - 0.999**t)))
+        state, change = adam(state, g, size, (0.9, 0.999), 0.0)
         np.testing.assert_allclose(change, expected, rtol=1e-12)
         x = x + change
         steps.append(float(x[0, 0]))
@@ -233,6 +235,42 @@ def test_a_round_is_algorithm_3_line_by_line(small):
         np.testing.assert_allclose(found.omega[r], omega, atol=2e-5)
         np.testing.assert_allclose(found.V[r], V + 0.4 * total, atol=2e-5)
         np.testing.assert_allclose(found.V_i[r], V_i, atol=2e-5)
+
+
+def test_a_round_of_fedadam_is_adam_on_the_mean_gradients(small):
+    """Of the potential at the clients that take part, and of the conjugate at the server."""
+    algorithm, net, D = METHODS["fedadam"], small.net, small.net.parameters
+    metrics = {"uvp": lambda p, s: p.uvp(s["server"])}
+    state = simulate(algorithm, small, STREAMS, 2, metrics=metrics, cohort=FixedSize(2)).state
+    now = STREAMS.at(2)
+    cohort = FixedSize(2)(now, 4)
+    found, cost = algorithm.round(state, small, Round(2, cohort.active, None, now, cohort.chosen))
+    drawn = now.draw("batch", lambda rng: rng.random((1, 2, 20)))[:, 0]
+    public = now.draw("targets", lambda rng: rng.integers(500, size=16))
+    for r in range(2):
+        parameters, mean, square = (
+            array[r].astype(float) for array in (state.parameters, state.mean, state.square)
+        )
+        omega, theta = parameters[:D], parameters[D:]
+        y = small._targets[public[r]].astype(float)
+        z, up = net.push(theta, y), 0.0
+        for place, i in enumerate(np.flatnonzero(cohort.active[r])):
+            x = small._sources[i, (drawn[r, place] * 100).astype(int)].astype(float)
+            up = up + 0.5 * net.derivative(omega, x, c=np.full(20, 1 / 20))[0]
+        up = up - net.derivative(omega, z, c=np.full(16, 1 / 16))[0]
+        down = net.derivative(theta, y, v=(net.push(omega, z) - y) / 16)[0]
+        g = np.concatenate([up, down])
+        mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
+        np.testing.assert_allclose(found.mean[r], mean, atol=1e-6)
+        np.testing.assert_allclose(found.square[r], square, atol=1e-7)
+        # From the moments as found: Adam takes even those of rounding errors for steps of full length.
+        mean, square = found.mean[r].astype(float), found.square[r].astype(float)
+        bias = np.sqrt(1 - 0.999**3) / (1 - 0.9**3)
+        moved = parameters - 1e-3 * bias * mean / (np.sqrt(square) + 1e-8)
+        expected = np.concatenate([net.clamped(moved[:D]), net.clamped(moved[D:])])
+        np.testing.assert_allclose(found.parameters[r], expected, atol=1e-5)
+    bits = 2 * 2 * D * 32
+    assert cost == (bits, bits, 1, 1, 2 * (20 + 2 * 16), 0, 0)
 
 
 def test_training_starts_at_the_identity_and_learns(small):

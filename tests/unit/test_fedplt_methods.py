@@ -736,3 +736,24 @@ def test_states_are_named_tuples_of_arrays():
         algorithm = make(name)
         assert dataclasses.is_dataclass(algorithm)
         assert all(isinstance(field, np.ndarray) for field in algorithm.init(problem(), STREAMS))
+
+
+def test_fedplt_starts_at_random_models_of_each_rows_deviation():
+    sizes = SimpleNamespace(n_clients=40, dim=50, dtype=np.float32)
+    start = FedPLT(rho=1.0, solver=Gradient(steps=1), start_deviation=np.array([0.0, 0.5, 2.0]))
+    x, z, y = start.init(sizes, Streams(0, (1, 1, 1)))
+    assert x.dtype == np.float32 and not z.any() and not y.any() and start.stochastic
+    assert not x[0].any() and np.std(x[1]) == pytest.approx(0.5, rel=0.05)
+    np.testing.assert_allclose(x[2], 4 * x[1], rtol=1e-6)
+
+
+def test_parameters_of_the_theorems_by_hand():
+    """M = 8 agents, cohorts of 2, moduli 1 and 4, so that roots come out even."""
+    assert best_penalty(1.0, 4.0) == 0.5
+    assert theory_eta(4.0) == pytest.approx((np.sqrt(5) - 1) / 16)
+    assert theory_step(4.0, 5) == pytest.approx(1 / 120)
+    assert fivegcs.theory_parameters(1.0, 4.0, 8, 2) == pytest.approx((1 / 64, 4.0))
+    assert fivegcs.theory_steps(1.0, 4.0, 8, 2) == pytest.approx(2.75 * np.log(16))
+    assert tamuna.theory_parameters(1.0, 4.0, 5, 8, 2) == pytest.approx((0.4, 4 / 35))
+    assert tamuna.theory_parameters(1.0, 4.0, 5, 1, 1) == pytest.approx((0.4, 0.2))
+    assert natural_parameters(4.0, 5) == (0.25, 0.2)

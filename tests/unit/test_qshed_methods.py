@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from replifed.algorithms.base import Round
+from replifed.algorithms.base import Round, ServerModel
 from replifed.algorithms.fednl import FedNL
 from replifed.algorithms.giant import Giant
 from replifed.algorithms.gradient_descent import GradientDescent
@@ -372,6 +372,16 @@ def test_line_search_takes_the_first_step_that_is_good_enough():
 
 
 # -- what must hold ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("step", "halved"), [(1.0, False), (200.0, True)])
+def test_gradient_descent_takes_its_step_halved_until_it_is_good_enough(step, halved):
+    data, x = problem(l2=0.1), np.random.default_rng(0).standard_normal((2, D))
+    found = GradientDescent(step=step).round(ServerModel(x), data, Round(0, None, None, STREAMS.at(0)))[0].x
+    g = data.gradient(x)
+    eta, tried = Armijo().step(data, x, g, -step * g)
+    assert (tried > 1).all() == halved
+    np.testing.assert_allclose(found, x - (eta * step)[:, None] * g, rtol=1e-12)
 
 
 def test_renewal_rounds():

@@ -81,9 +81,9 @@ class FedAdam:
         (batch,) = minibatches(ctx, problem, 1, self.batch)
         x = problem.sources(chosen, batch)
         public = ctx.streams.draw(
-            "targets", lambda rng: rng.integers(problem.targets_held, size=(1, self.server_batch))
+            "targets", lambda rng: rng.integers(problem.targets_held, size=self.server_batch)
         )
-        y = problem.targets(public[:, 0])
+        y = problem.targets(public)
         up = potential_gradient(net, omega, x, net.push(theta, y)).mean(axis=1)
         gradient = np.concatenate([up, conjugate_gradient(net, omega, theta, y)], axis=1)
         moments, change = adam(

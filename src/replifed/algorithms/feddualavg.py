@@ -46,7 +46,7 @@ class FedDualAvg(Composite):
         local = problem.local(state.z, clients=ctx.chosen)
         z = local.start
         eta_c, shrink = per_row(self.step, z), per_row(self._shrinkage, z)
-        passed = state.passed.reshape(-1, *(1,) * (z.ndim - 1))
+        passed = per_row(state.passed, z)
         for k, batch in enumerate(minibatches(ctx, problem, K, b)):
             w = soft_threshold(z, passed + k * shrink)  # prox of (eta_s eta_c r K + eta_c k) psi
             g = local.gradient(w, batch)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.agents import Agents
-from replifed.algorithms.base import POSITIVE, Range, Round, check_settings
+from replifed.algorithms.base import POSITIVE, Range, Round, check_settings, per_row
 from replifed.algorithms.local_solvers import LocalSolver, proximal
 from replifed.errors import ConfigError
 from replifed.network.ledger import Cost
@@ -74,7 +74,7 @@ class FedPLT:
         x = np.zeros((len(streams), *shape), dtype=problem.dtype)
         if np.any(self.start_deviation):
             drawn = streams.draw("start", lambda rng: rng.standard_normal(shape))
-            x = x + np.reshape(self.start_deviation, (-1, 1, 1)) * drawn
+            x += per_row(self.start_deviation, x) * drawn
         z = np.zeros_like(x)
         return FedPLTState(x, z, self._coordinate(z))
 

@@ -62,7 +62,7 @@ def gradients(X, y, weights, loss, models, g):
     weights : array, shape (S, N, m)
         Of each sample.
     """
-    S, N, m, d = X.shape
+    S, N, m, _ = X.shape
     R = len(models) // S
     r, everyone = np.empty(_BLOCK, X.dtype), np.arange(m)
     g[:] = 0
