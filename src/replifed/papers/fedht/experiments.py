@@ -140,6 +140,7 @@ def tune(
         if progress is not None:
             progress(f"searching the step {level} K={K}".replace("  ", " "), done, len(jobs))
         if sweep(method, settings)[0] == K:
+            problems = []  # large ones go before the next come
             problems = [(r, problem(settings, level, r, table, partition)) for r in search["replicates"]]
             if level:  # real data keep to the text's reading
                 common[level] = _common_step([data for _, data in problems], search["common_fraction"])
@@ -227,38 +228,48 @@ def run(
     for number, (replicate, level) in enumerate(itertools.product(everyone, named)):
         if progress is not None:
             progress(f"{level} seed {replicate}".strip(), number, len(named) * len(everyone))
-        data = problem(settings, level, replicate, table, partition)
-        for group in groups:
-            reported = "replicates" if group[0].batch is not None else "full_batch_replicates"
-            if group[0].level != level or replicate not in settings[reported]:
-                continue
-            steps = np.array([curve.step for curve in group])
-            history = simulate(
-                algorithm(method, settings, group[0].local_steps, steps, group[0].batch),
-                data,
-                Streams(settings["seed"], (replicate,) * len(group)),
-                _rounds(method, settings, group[0]),
-                metrics=METRICS,
-                record_every=settings["record_every"],
-            )
-            frames.append(
-                history.frame(
-                    method=method,
-                    level=level,
-                    reading=[curve.reading for curve in group],
-                    local_steps=group[0].local_steps,
-                    batch="full" if group[0].batch is None else str(group[0].batch),
-                    step=steps,
-                    tuned=[curve.tuned for curve in group],
-                    replicate=replicate,
-                )
-            )
+        here = [
+            group
+            for group in groups
+            if group[0].level == level
+            and replicate in settings["full_batch_replicates" if group[0].batch is None else "replicates"]
+        ]
+        # Held by nothing here, so that a large data set goes before the next one comes.
+        frames += _histories(
+            method, settings, here, replicate, problem(settings, level, replicate, table, partition)
+        )
     frame = pd.concat(frames, ignore_index=True)
     if method in COMPARED_OVER_LEVELS and len(named) > 1:
         # At the last level the common step of that level is the equal one of all.
         last = frame[(frame["level"] == named[-1]) & (frame["reading"] == "common") & frame["tuned"]]
         frame = pd.concat([frame, last.assign(reading="equal")], ignore_index=True)
     return frame
+
+
+def _histories(
+    method: str, settings: dict, groups: list[list[Setting]], replicate: int, data: Any
+) -> Iterator[pd.DataFrame]:
+    """The curves on one data set, those of a group side by side."""
+    for group in groups:
+        steps = np.array([curve.step for curve in group])
+        history = simulate(
+            algorithm(method, settings, group[0].local_steps, steps, group[0].batch),
+            data,
+            Streams(settings["seed"], (replicate,) * len(group)),
+            _rounds(method, settings, group[0]),
+            metrics=METRICS,
+            record_every=settings["record_every"],
+        )
+        yield history.frame(
+            method=method,
+            level=group[0].level,
+            reading=[curve.reading for curve in group],
+            local_steps=group[0].local_steps,
+            batch="full" if group[0].batch is None else str(group[0].batch),
+            step=steps,
+            tuned=[curve.tuned for curve in group],
+            replicate=replicate,
+        )
 
 
 def _rounds(method: str, settings: dict, curve: Setting) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -66,8 +65,17 @@ class _StandardNormals(NamedTuple):
 
 # The same random numbers serve all levels, so that these differ in nothing but alpha and beta. Drawing
 # them is most of the work; the last data set's stay in memory (400 MB for Simulation II).
-@lru_cache(maxsize=1)
-def _standard_normals(
+_last: dict[tuple, _StandardNormals] = {}
+
+
+def _standard_normals(*key: Any) -> _StandardNormals:
+    if key not in _last:
+        _last.clear()  # before the next are drawn: there need not be room for both
+        _last[key] = _draw(*key)
+    return _last[key]
+
+
+def _draw(
     seed: int, replicate: int, loss: str, N: int, m: int, d: int, k: int, dtype: str
 ) -> _StandardNormals:
     rng = generator(seed, replicate, None, f"data/{loss}")
