@@ -64,6 +64,14 @@ def test_without_compression_and_with_all_clients_fedmm_is_sa_ssmm(alpha, client
     np.testing.assert_allclose(federated.metrics["objective"], central.metrics["objective"], rtol=1e-11)
 
 
+def test_sa_ssmm_sends_nothing_and_reads_every_clients_minibatch():
+    for batch, samples in ((4, N * 4), (None, N * dictionary().sizes.max())):
+        algorithm, problem = SaSsmm(beta=0.7, batch=batch), dictionary()
+        ctx = Round(0, None, None, STREAMS.at(0))
+        cost = algorithm.round(algorithm.init(problem, STREAMS), problem, ctx)[1]
+        assert cost == (0, 0, 0, 1, samples, 0, 0)
+
+
 def test_sa_ssmm_with_decaying_step_is_the_mean_of_its_oracles():
     problem, algorithm = dictionary(), SaSsmm(beta=1.0, decay=1.0, batch=3)
     state, oracles = algorithm.init(problem, STREAMS), []

@@ -756,4 +756,5 @@ def test_parameters_of_the_theorems_by_hand():
     assert fivegcs.theory_steps(1.0, 4.0, 8, 2) == pytest.approx(2.75 * np.log(16))
     assert tamuna.theory_parameters(1.0, 4.0, 5, 8, 2) == pytest.approx((0.4, 4 / 35))
     assert tamuna.theory_parameters(1.0, 4.0, 5, 1, 1) == pytest.approx((0.4, 0.2))
+    assert tamuna.theory_parameters(1.0, 4.0, 5, 2, 1) == pytest.approx((0.4, 0.0))
     assert natural_parameters(4.0, 5) == (0.25, 0.2)

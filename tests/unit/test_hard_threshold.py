@@ -8,7 +8,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from replifed.network.ledger import dense_bits, sparse_bits
-from replifed.operators import hard_threshold as module
 from replifed.operators.hard_threshold import hard_threshold, support_bits
 from replifed.operators.supports import listed
 
@@ -46,15 +45,6 @@ def test_keeps_the_tau_largest_and_of_equal_ones_the_first(v, tau):
     # One vector, or more leading axes, are the same operation.
     assert np.array_equal(hard_threshold(v[0], tau), kept[0])
     assert np.array_equal(hard_threshold(v[:, None, None], tau)[:, 0, 0], kept)
-
-
-def test_rows_do_not_depend_on_how_many_are_done_at_a_time(monkeypatch):
-    v = np.random.default_rng(0).integers(-3, 4, (50, 30)).astype(float)
-    whole = hard_threshold(v, 7)
-    assert np.array_equal(whole, [by_sorting(row, 7) for row in v])
-    for size in (1, 30 * 8 * 7):
-        monkeypatch.setattr(module, "_BLOCK_BYTES", size)
-        assert np.array_equal(hard_threshold(v, 7), whole)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.95])

@@ -203,6 +203,15 @@ def test_a_converged_row_stops_and_costs_nothing():
     assert (used[0] > 0).all()
 
 
+def test_giants_server_is_silent_where_a_row_has_converged():
+    data, x = problem(l2=0.1), np.zeros((2, D))
+    x[1] = minimiser(data, 1)[0]
+    cost = Giant(epsilon=1e-3).round(ServerModel(x), data, Round(0, None, None, STREAMS.at(0)))[1]
+    for used in (cost.bits_up, cost.bits_down, cost.exchanges):
+        assert used[0] > 0
+        assert used[1] == 0
+
+
 # -- against transcribed loops -----------------------------------------------------------------------
 
 

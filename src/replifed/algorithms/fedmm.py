@@ -151,7 +151,7 @@ class _ControlVariates:
         return block_quantise(delta, dither, self.bits)
 
     def _cost(self, problem, cohort: _Cohort, down: int, D: int) -> Cost:
-        up = dense_bits(D) if self.bits is None else message_bits(D, self.bits)
+        up = dense_bits(D) if self.bits is None else message_bits(dim=D, bits=self.bits)
         samples = problem.sizes.max() if self.batch is None else min(self.batch, problem.sizes.max())
         active = cohort.active
         return Cost(active * up, active * dense_bits(down), 1, 1, active * samples)

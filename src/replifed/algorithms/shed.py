@@ -267,15 +267,14 @@ def aggregate(values: NDArray, received: NDArray, q: NDArray, rho: NDArray, weig
     array, shape (R, n, n)
     """
     R, N, n = values.shape
-    p = np.broadcast_to(weights, (R, N))
     most = int(q.max())
     used = np.arange(most) < q[..., None]
     lbar = np.where(used, values[..., :most] - rho[..., None], 0.0)
     # All devices' vectors below each other: one product of a matrix with its own transpose a row.
-    scaled = np.sqrt(p[..., None] * lbar)[..., None] * received[:, :, :most]
+    scaled = np.sqrt(weights[..., None] * lbar)[..., None] * received[:, :, :most]
     scaled = scaled.reshape(R, N * most, n)
     H = np.matmul(scaled.swapaxes(1, 2), scaled)
-    H[:, np.arange(n), np.arange(n)] += (p * rho).sum(axis=1)[:, None]
+    H[:, np.arange(n), np.arange(n)] += (weights * rho).sum(axis=1)[:, None]
     return H
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from replifed.kernels import compiled
 from replifed.kernels.linear import derivatives
+from replifed.kernels.selection import cut_above
 
 
 @compiled
@@ -49,65 +50,30 @@ def minibatch_gradients(data, indices, indptr, y, bounds, samples, loss, models,
 
 
 @compiled
-def hard_threshold(u, columns, bounds, tau):
+def hard_threshold(bits, most, columns, bounds, tau):
     """Set all but each client's `tau` entries of largest magnitude to zero; ties go to the lowest column.
 
     Parameters
     ----------
-    u : array, shape (R, W)
-        Models, changed in place. Of those that hold a NaN at least one is kept.
+    bits : int array, shape (R, W)
+        Models, changed in place; they and `most` are as in `kernels.selection.keep_largest`.
     columns : int array, shape (R, W)
         The column that each entry stands for.
     bounds : int array, shape (N + 1,)
     tau : int array, shape (R,)
     """
-    most = tau.max()
-    size, place, kept = np.empty(most, u.dtype), np.empty(most, np.intp), np.empty(most, u.dtype)
-    for row in range(len(u)):
+    room = np.empty(np.diff(bounds).max(), bits.dtype)
+    for row in range(len(bits)):
         for i in range(len(bounds) - 1):
-            model, named = u[row, bounds[i] : bounds[i + 1]], columns[row, bounds[i] : bounds[i + 1]]
-            held, k = 0, 0
-            while k < len(model) and held < tau[row]:
-                if model[k] != 0:
-                    size[held], place[held] = _size(model[k]), k
-                    held += 1
-                k += 1
-            # The largest so far are a heap with the least of them at its root.
-            for root in range(held // 2 - 1, -1, -1):
-                _sink(root, size, place, named, held)
-            while k < len(model):
-                # First what settles nearly all: a branch that is seldom taken costs next to nothing.
-                if not abs(model[k]) < size[0]:
-                    new = _size(model[k])
-                    if new > size[0] or named[k] < named[place[0]]:
-                        size[0], place[0] = new, k
-                        _sink(0, size, place, named, held)
-                k += 1
-            for j in range(held):
-                kept[j] = model[place[j]]
-            model[:] = 0
-            for j in range(held):
-                model[place[j]] = kept[j]
-
-
-@compiled
-def _size(entry):
-    """Its magnitude; NaN is as large as can be."""
-    return np.inf if np.isnan(entry) else abs(entry)
-
-
-@compiled
-def _sink(root, size, place, named, held):
-    """Let an entry sink in the heap until those below it are larger, or as large with a lower column."""
-    while 2 * root + 1 < held:
-        least = root
-        for child in range(2 * root + 1, min(2 * root + 3, held)):
-            if size[child] < size[least] or (
-                size[child] == size[least] and named[place[child]] > named[place[least]]
-            ):
-                least = child
-        if least == root:
-            return
-        size[root], size[least] = size[least], size[root]
-        place[root], place[least] = place[least], place[root]
-        root = least
+            model, named = bits[row, bounds[i] : bounds[i + 1]], columns[row, bounds[i] : bounds[i + 1]]
+            numbers = room[: len(model)]
+            for k in range(len(model)):
+                numbers[k] = model[k] & most
+            cut, crowded = cut_above(numbers, tau[row])
+            last = -1  # of the columns that are kept of those at the cut
+            if crowded:
+                tied = np.sort(named[numbers == cut])
+                last = tied[tau[row] - np.sum(numbers > cut) - 1]
+            for k in range(len(model)):
+                if not (numbers[k] > cut or (numbers[k] == cut and named[k] <= last)):
+                    model[k] = 0

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
+from replifed.operators.hard_threshold import as_whole
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.hessian_pattern import HessianPattern
 from replifed.problems.losses import COMPILED, Loss
@@ -295,7 +296,8 @@ class SparseLocalModels(_SideBySide):
     def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         from replifed.kernels.sparse import hard_threshold
 
-        hard_threshold(u, self._columns, self._bounds, np.full(self._rows, tau))
+        bits, most = as_whole(u)
+        hard_threshold(bits, most, self._columns, self._bounds, np.full(self._rows, tau))
         return u
 
     def mean(self, u: NDArray) -> NDArray:
