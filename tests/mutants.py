@@ -1,9 +1,10 @@
 """Does a test notice when a method is wrong? Run on demand: python tests/mutants.py [METHOD ...] [--most N].
 
-From the syntax tree of each method's module come mutants: a sign turned, a term or a map dropped, operands or
-arguments swapped, a number off by one. Each is put into a copy of the sources, and the tests that mention the
-module run against it. A mutant that no test catches has survived: either the tests want a stronger one, or
-the mutant computes the same; then it has a line, with the reason, in `mutants_equivalent.csv`.
+From the syntax tree of each method's module (of its parent's, where it has no functions of its own) come
+mutants: a sign turned, a term or a map dropped, operands or arguments swapped, a number off by one. Each is
+put into a copy of the sources, and the tests that mention the method's module run against it. A mutant that
+no test catches has survived: either the tests want a stronger one, or the mutant computes the same; then it
+has a line, with the reason, in `mutants_equivalent.csv`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Mutant(NamedTuple):
 def mutants(source: str) -> list[Mutant]:
     """All mutants of a module's functions, in the order of the lines; docstrings and imports stay."""
     tree, lines = ast.parse(source), source.splitlines()
-    found, seen = [], set()
+    found, seen = [], {ast.unparse(tree)}  # functions in functions are met twice
     for number, node in enumerate(_expressions(tree)):
         for change in range(len(list(_changed(node)))):
             changed = copy.deepcopy(tree)
@@ -64,8 +65,8 @@ def mutants(source: str) -> list[Mutant]:
             _Replace(twin, new).visit(changed)
             code = lines[node.lineno - 1].strip()
             made = Mutant(node.lineno, code, was, now, ast.unparse(ast.fix_missing_locations(changed)))
-            if was != now and (made.line, was, now) not in seen:
-                seen.add((made.line, was, now))
+            if made.source not in seen:
+                seen.add(made.source)
                 found.append(made)
     return sorted(found, key=lambda mutant: mutant.line)
 
@@ -172,12 +173,12 @@ def failing(tests: list[str], sources: Path) -> str:
 
 
 def equivalents() -> dict[tuple[str, str, str, str], str]:
-    """Reasons by (method, code, was, now)."""
+    """Reasons by (module, code, was, now)."""
     if not EQUIVALENT.is_file():
         return {}
     with EQUIVALENT.open(encoding="utf-8", newline="") as file:
         return {
-            (row["method"], row["code"], row["was"], row["now"]): row["reason"]
+            (row["module"], row["code"], row["was"], row["now"]): row["reason"]
             for row in csv.DictReader(file)
         }
 
@@ -196,18 +197,19 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         sources = Path(folder, "src")
         shutil.copytree(ROOT / "src", sources, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-        # Methods that share a module share its mutants.
-        homes = {METHODS[method].partition(":")[0]: method for method in sorted(METHODS, reverse=True)}
-        wanted = {METHODS[method].partition(":")[0] for method in arguments.methods or METHODS}
-        homes = {home: method for home, method in reversed(homes.items()) if home in wanted}
+        homes: dict[str, str] = {}
+        for method in sorted(arguments.methods or METHODS):
+            homes.setdefault(
+                METHODS[method].partition(":")[0], method
+            )  # those that share it share its mutants
         if failed := failing(sorted({test for home in homes for test in tests_of(home)}), sources):
             parser.error(f"without any mutant, {failed} fails: the tests must pass first")
         for home, method in homes.items():
-            module = with_functions(method)
+            module, tests = with_functions(method), tests_of(home)
+            name = module.rsplit(".", 1)[-1]
             text = (ROOT / "src" / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
             for mutant in chosen(mutants(text), arguments.most):
-                reason = known.get((method, mutant.code, mutant.was, mutant.now))
-                tests = tests_of(home)
+                reason = known.get((name, mutant.code, mutant.was, mutant.now))
                 caught = (
                     f"equivalent: {reason}" if reason else caught_by(mutant.source, module, tests, sources)
                 )

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from replifed.network.ledger import dense_bits, sparse_bits
-from replifed.operators.hard_threshold import hard_threshold, support_bits
+from replifed.operators.hard_threshold import hard_threshold, largest, support_bits
 from replifed.operators.supports import listed
 
 # Few distinct magnitudes: most draws have ties at the cut, of both signs.
@@ -65,6 +65,26 @@ def test_many_zeros_make_no_difference(share, tau, dtype, scale):
     assert np.array_equal(kept, expected)
     v[2, 3, 9] = np.nan
     assert np.isnan(hard_threshold(v, tau)[2, 3, 9])
+
+
+def test_the_largest_are_marked_and_zeros_never():
+    v = np.array([[3.0, 0, -1, 2], [0, 0, 5, 0]])
+    assert largest(v, 2).tolist() == [[True, False, False, True], [False, False, True, False]]
+    assert largest(v, np.array([1, 4])).tolist() == [[True, False, False, False], [False, False, True, False]]
+
+
+def test_levels_must_fit_the_first_axis():
+    with pytest.raises(ValueError, match="broadcast"):
+        hard_threshold(np.ones((4, 2, 5)), np.array([1, 2, 3]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_equal_entries_among_close_ones_are_cut_in_order(dtype):
+    """The search by halving would have to go on to the last bit."""
+    v = np.repeat(np.nextafter(dtype(1), dtype(2) * np.arange(2, dtype=dtype)), 30)[None]
+    v = np.concatenate([v, 1 + np.random.default_rng(0).random((1, 40)).astype(dtype)], axis=1)
+    for tau in (1, 39, 40, 41, 55, 70, 85, 99):
+        assert np.array_equal(hard_threshold(v, tau)[0], by_sorting(v[0], tau))
 
 
 def test_supports_are_listed_in_order():

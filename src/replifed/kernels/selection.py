@@ -6,6 +6,10 @@ import numpy as np
 
 from replifed.kernels import compiled
 
+# After so many halvings the range is tightened to the numbers in it: where some are equal, halving alone
+# would go on to the last bit.
+_TIGHTEN = 16
+
 
 @compiled
 def keep_largest(bits, most, tau, kept):
@@ -16,10 +20,9 @@ def keep_largest(bits, most, tau, kept):
     Parameters
     ----------
     bits, kept : int arrays, shape (n, d)
-        Floating-point numbers as the whole numbers that their bits spell. Without the sign these are in
-        the order of the magnitudes, with NaN above all.
+        Floating-point numbers and the largest whole number `most` as `operators.hard_threshold.as_whole`
+        gives them: without the sign bit they are in the order of their magnitudes.
     most : int
-        The largest whole number of that type: all bits but the sign.
     tau : int array, shape (n,)
     """
     numbers = np.empty(bits.shape[1], bits.dtype)
@@ -30,7 +33,7 @@ def keep_largest(bits, most, tau, kept):
         for k in range(len(numbers)):
             kept[i, k] = bits[i, k] if numbers[k] > cut else 0
         if crowded:
-            room = tau[i] - _above(numbers, cut)
+            room = tau[i] - above(numbers, cut)
             for k in range(len(numbers)):
                 if numbers[k] == cut and room > 0:
                     kept[i, k] = bits[i, k]
@@ -44,27 +47,37 @@ def cut_above(numbers, tau):
     Where there is none since some are equal, it is the least that fewer exceed, and the second value
     returned is True. The numbers are whole and not negative.
 
-    Counting takes a pass, but one without branches, and a handful of halvings of the range suffice.
+    Counting takes a pass, but one without branches, and some twenty halvings of the range suffice.
     """
-    low = numbers.dtype.type(0)  # exceeded by more than tau ...
+    whole = numbers.dtype.type
+    low = whole(0)  # exceeded by more than tau ...
     high = numbers.max()  # ... and by less
-    if _above(numbers, low) <= tau:
+    if above(numbers, low) <= tau:
         return low, False
+    halvings = 0
     while high - low > 1:
-        middle = low + (high - low) // 2
-        count = _above(numbers, middle)
+        middle = whole(low + (high - low) // 2)
+        count = above(numbers, middle)
         if count == tau:
             return middle, False
         if count > tau:
             low = middle
         else:
             high = middle
+        halvings += 1
+        if halvings == _TIGHTEN:
+            least, most = high, low
+            for number in numbers:
+                if low < number <= high:
+                    least, most = min(least, number), max(most, number)
+            low, high = whole(least - 1), most
     return high, True
 
 
 @compiled
-def _above(numbers, cut):
-    count = np.int32(0)
+def above(numbers, cut):
+    """How many of the numbers exceed another."""
+    count = 0
     for k in range(len(numbers)):
-        count += np.int32(numbers[k] > cut)
+        count += numbers[k] > cut
     return count

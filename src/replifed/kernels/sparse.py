@@ -6,7 +6,7 @@ import numpy as np
 
 from replifed.kernels import compiled
 from replifed.kernels.linear import derivatives
-from replifed.kernels.selection import cut_above
+from replifed.kernels.selection import above, cut_above
 
 
 @compiled
@@ -44,7 +44,7 @@ def minibatch_gradients(data, indices, indptr, y, bounds, samples, loss, models,
             own[:] = 0
             for j in range(b):
                 entries = slice(indptr[drawn[j]], indptr[drawn[j] + 1])
-                a, columns, weight = data[entries], indices[entries], r[j] / b
+                a, columns, weight = data[entries], indices[entries], data.dtype.type(r[j] / b)
                 for k in range(len(a)):
                     own[np.uintp(columns[k] - first)] += weight * a[k]
 
@@ -73,7 +73,7 @@ def hard_threshold(bits, most, columns, bounds, tau):
             last = -1  # of the columns that are kept of those at the cut
             if crowded:
                 tied = np.sort(named[numbers == cut])
-                last = tied[tau[row] - np.sum(numbers > cut) - 1]
+                last = tied[tau[row] - above(numbers, cut) - 1]
             for k in range(len(model)):
                 if not (numbers[k] > cut or (numbers[k] == cut and named[k] <= last)):
                     model[k] = 0

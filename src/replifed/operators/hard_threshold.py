@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
     """Keep the `tau` entries of largest magnitude along the last axis, set the others to zero.
 
-    Ties go to the lowest index, so that the result does not depend on the CPU's sorting network.
+    Ties go to the lowest index, so that the result is the same on every machine.
 
     Parameters
     ----------
@@ -30,13 +30,21 @@ def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
     """
     from replifed.kernels.selection import keep_largest
 
-    d = v.shape[-1]
+    d, levels = v.shape[-1], np.broadcast_to(tau, v.shape[:-1][:1])  # one for each entry of the first axis
     if np.min(tau) >= d:
         return v.copy()
     bits, most = as_whole(np.ascontiguousarray(v).reshape(-1, d))
     kept = np.empty_like(bits)
-    keep_largest(bits, most, np.repeat(tau, len(bits) // np.size(tau)), kept)
+    keep_largest(bits, most, np.repeat(levels, len(bits) // max(levels.size, 1)), kept)
     return kept.view(v.dtype).reshape(v.shape)
+
+
+def largest(v: NDArray, tau: int | NDArray) -> NDArray:
+    """Support of `hard_threshold`: boolean, True for the `tau` entries of largest magnitude.
+
+    True for fewer where fewer are not zero.
+    """
+    return hard_threshold(v, tau) != 0
 
 
 def as_whole(v: NDArray) -> tuple[NDArray, np.integer]:
@@ -46,14 +54,6 @@ def as_whole(v: NDArray) -> tuple[NDArray, np.integer]:
     """
     kind = {4: np.int32, 8: np.int64}[v.dtype.itemsize]
     return v.view(kind), kind(np.iinfo(kind).max)
-
-
-def largest(v: NDArray, tau: int | NDArray) -> NDArray:
-    """Support of `hard_threshold`: boolean, True for the `tau` entries of largest magnitude.
-
-    True for fewer where fewer are not zero.
-    """
-    return hard_threshold(v, tau) != 0
 
 
 def support_bits(k: int | NDArray, d: int) -> NDArray:

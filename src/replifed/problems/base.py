@@ -54,7 +54,7 @@ class LocalModels(Protocol):
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
         """Gradient of each client's loss at its own model `u`, on its minibatch or (None) all samples."""
 
-    def hard_threshold(self, u: NDArray, tau: int) -> NDArray:
+    def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         """H_tau of each client's model; `u` itself may be overwritten."""
 
     def mean(self, u: NDArray) -> NDArray:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Arrays of a dense problem with one entry a data set and client.
-_STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")
+STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")
 
 
 def cohort(problem: Any, chosen: NDArray, keep: tuple[str, ...] = ()) -> Any:
@@ -34,7 +34,7 @@ def cohort(problem: Any, chosen: NDArray, keep: tuple[str, ...] = ()) -> Any:
     for name in list(vars(part)):
         if isinstance(getattr(type(problem), name, None), cached_property):
             del part.__dict__[name]
-    for name in _STACKED + keep:
+    for name in STACKED + keep:
         part.__dict__[name] = getattr(problem, name)[rows, chosen]
     part.n_clients = chosen.shape[-1]
     total = problem.weights.sum(axis=1, keepdims=True)

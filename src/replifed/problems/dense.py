@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems import restricted
-from replifed.problems.cohorts import cohort
+from replifed.problems.cohorts import STACKED, cohort
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import (
@@ -27,9 +27,6 @@ from replifed.problems.products import (
 
 # The gathered minibatches of so many clients as fit stay in the cache between the two products.
 _CACHE_BYTES = 2 << 20
-
-# Attributes of a problem that hold one entry a data set and client.
-_STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")
 
 
 class DenseLinearModel:
@@ -195,13 +192,14 @@ class DenseLinearModel:
     ) -> NDArray:
         """See `problems.base.OwnModels`."""
         models = u.reshape(*u.shape[:2], self.n_features, -1)
+        # Models of so many rows that share a data set are columns enough for BLAS.
         few = len(u) * self.loss_function.n_outputs < FEWEST_COLUMNS * len(self.X)
         if clip is None and self.loss_function.name in COMPILED and (few or batch is not None):
             g = self._compiled_gradients(u, batch)
         elif batch is not None:
             g = np.empty_like(models)
             self._minibatch_gradients(models, batch, clip, g)
-        elif len(self.X) > 1 or len(u) * self.loss_function.n_outputs >= FEWEST_COLUMNS:
+        elif len(self.X) > 1 or not few:
             g = self._gradients_in_columns(models, clip)
         else:
             r = self.loss_function.derivative(client_products(self.X, models), self.y)
@@ -334,7 +332,7 @@ class DenseLinearModel:
     def _part(self, pick: Callable[[NDArray], NDArray]) -> DenseLinearModel:
         """Return the problem with the data sets or clients that `pick` takes of an array (S, N, ...)."""
         part = copy.copy(self)
-        for name in _STACKED:
+        for name in STACKED:
             part.__dict__[name] = pick(self.__dict__[name])
         for name in ("_gram", "_norms", "_columns"):
             part.__dict__.pop(name, None)
@@ -365,11 +363,7 @@ class DenseLinearModel:
     ):
         """See `problems.base.LocalSteps`."""
         if clients is not None:
-            keep: tuple[str, ...] = ()
-            if additive and self._in_span:
-                keep = ("_gram",)
-            elif "_columns" in vars(self):
-                keep = ("_columns",)
+            keep = ("_gram",) if additive and self._in_span else ()
             return cohort(self, clients, keep).local(x, additive=additive, sparsity=sparsity)
         if additive and self._in_span:
             return GramLocalModels(
@@ -430,7 +424,7 @@ class DenseLocalModels:
         self.restricted_minima = problem.restricted_minima
         self.restricted_descent = problem.restricted_descent
 
-    def hard_threshold(self, u: NDArray, tau: int) -> NDArray:
+    def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         return hard_threshold(u, tau)
 
     def mean(self, u: NDArray) -> NDArray:

@@ -1,6 +1,6 @@
 """Losses of linear predictions z = <a, x>, sample by sample.
 
-A loss knows nothing of clients, layouts or sparsity; `linear_model` puts it together with data.
+A loss knows nothing of clients, layouts or sparsity; `dense` and `sparse` put it together with data.
 """
 
 from __future__ import annotations

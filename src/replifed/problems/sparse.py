@@ -1,8 +1,8 @@
 """Linear models on sparse data: one block-diagonal matrix over all clients, columns compressed per client.
 
 A client of a few hundred documents touches a few thousand of a corpus' columns. Its models live on
-those alone, and the clients' columns stand side by side in one long vector, so that one sparse
-product serves all clients.
+those alone, and the clients' columns stand side by side in one long vector. One sparse product serves
+all clients where they use all samples; minibatches are read client by client, in compiled loops.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ class _SideBySide:
         problem = self._problem
         z = (self._blocks @ u.T).T
         r = problem.loss_function.derivative(z[..., None], problem.y)[..., 0]
-        return (self._blocks.T @ (r / problem.sizes[0, problem.client]).T).T
+        return np.ascontiguousarray((self._blocks.T @ (r / problem.sizes[0, problem.client]).T).T)
 
     def _minibatch_gradient(self, u: NDArray, batch: NDArray) -> NDArray:
         """Each drawn sample is read where it lies, and a client's model stays in the cache."""
@@ -302,7 +302,7 @@ class SparseLocalModels(_SideBySide):
 
     def mean(self, u: NDArray) -> NDArray:
         p = np.repeat(self._problem.weights[0], self._lengths)
-        x = np.empty((self._rows, self._problem.dim))
+        x = np.empty((self._rows, self._problem.dim), self._problem.dtype)
         for row in range(self._rows):
             held = np.flatnonzero(u[row] != 0)  # much faster on booleans
             total = np.bincount(
@@ -328,9 +328,10 @@ class SparseAdditiveModels(_SideBySide):
         self._x = x
         self.start = x[:, self._own_columns]
 
-    def hard_threshold(self, u: NDArray, tau: int) -> NDArray:
+    def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         raise ReplifedError("models that change by gradients alone cannot be thresholded")
 
     def mean(self, u: NDArray) -> NDArray:
         change = (u - self.start) * np.repeat(self._problem.weights[0], self._lengths)
-        return self._x + np.stack([np.bincount(self._own_columns, row, self._problem.dim) for row in change])
+        total = [np.bincount(self._own_columns, row, self._problem.dim) for row in change]
+        return self._x + np.array(total, self._x.dtype)

@@ -234,10 +234,10 @@ def run(
             if group[0].level == level
             and replicate in settings["full_batch_replicates" if group[0].batch is None else "replicates"]
         ]
-        # Held by nothing here, so that a large data set goes before the next one comes.
-        frames += _histories(
-            method, settings, here, replicate, problem(settings, level, replicate, table, partition)
-        )
+        if here:
+            data = problem(settings, level, replicate, table, partition)
+            frames += _histories(method, settings, here, replicate, data)
+            del data  # it may be large: it goes before the next one comes
     frame = pd.concat(frames, ignore_index=True)
     if method in COMPARED_OVER_LEVELS and len(named) > 1:
         # At the last level the common step of that level is the equal one of all.

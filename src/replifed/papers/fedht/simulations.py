@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,12 +63,16 @@ class _StandardNormals(NamedTuple):
     b: NDArray
 
 
-# The same random numbers serve all levels, so that these differ in nothing but alpha and beta. Drawing
-# them is most of the work; the last data set's stay in memory (400 MB for Simulation II).
+# The arguments of `_draw` and what it drew, for the last data set alone (400 MB for Simulation II).
 _last: dict[tuple, _StandardNormals] = {}
 
 
-def _standard_normals(*key: Any) -> _StandardNormals:
+def _standard_normals(*key: int | str) -> _StandardNormals:
+    """What `_draw` draws for these arguments.
+
+    The same numbers serve all levels, so that these differ in nothing but alpha and beta, and drawing them
+    is most of the work.
+    """
     if key not in _last:
         _last.clear()  # before the next are drawn: there need not be room for both
         _last[key] = _draw(*key)
