@@ -410,7 +410,26 @@ def test_gradients_at_own_models_are_sums_over_all_samples(loss, rows, sets):
     data = draw(loss, sizes=(37, 5, 16), d=7, sets=sets, l2=0.3)
     u = np.random.default_rng(1).standard_normal((rows, 3, 7))
     expected = [[plain_gradient(data, r * sets // rows, i, u[r, i]) for i in range(3)] for r in range(rows)]
-    np.testing.assert_allclose(dense(data).own_gradients(u), expected, rtol=1e-12, atol=1e-14)
+    for dtype, rtol in ((np.float64, 1e-12), (np.float32, 1e-4)):
+        g = dense(data, dtype).own_gradients(u.astype(dtype))
+        assert g.dtype == dtype
+        np.testing.assert_allclose(g, expected, rtol=rtol, atol=rtol / 10)
+
+
+@pytest.mark.parametrize("additive", [False, True])
+@pytest.mark.parametrize("size", [None, 4])
+def test_sparse_data_of_single_precision_stay_so(monkeypatch, additive, size):
+    monkeypatch.setattr(sparse_module, "_GRAM_BYTES", 0)
+    data = draw("logistic", sizes=(6, 3, 10), d=15, sparse=True, seed=4)
+    found = {}
+    for dtype in (np.float64, np.float32):
+        part = sparse(data)
+        part = SparseLinearModel(part.X.astype(dtype), part.y.astype(dtype), part.loss_function, part.client)
+        x = models(data, 3, nonzeros=5).astype(dtype)
+        tau = None if additive else 5
+        found[dtype] = take_steps(part, x, draw_batches(data, 1, size), 0.2, tau=tau, additive=additive)
+    assert found[np.float32].dtype == np.float32
+    np.testing.assert_allclose(found[np.float32], found[np.float64], atol=1e-5)
 
 
 def test_spare_columns_compete_and_ties_go_to_the_lowest_column():
