@@ -209,21 +209,33 @@ def test_variates_add_up_and_cancel_with_all_clients(small):
     np.testing.assert_allclose(ends[0].omega, ends[1].omega, atol=1e-4)
 
 
-def test_a_round_is_algorithm_3_line_by_line(small):
-    algorithm, net = FedMMOT(step=0.02, alpha=0.4, gamma=0.7, server_steps=2, **SETTINGS), small.net
+def third_round(algorithm, problem):
+    """The state before it, what it returns, its random numbers, and each row's clients with their samples."""
     metrics = {"uvp": lambda p, s: p.uvp(s["server"])}
-    state = simulate(algorithm, small, STREAMS, 2, metrics=metrics, cohort=FixedSize(2)).state
+    state = simulate(algorithm, problem, STREAMS, 2, metrics=metrics, cohort=FixedSize(2)).state
     now = STREAMS.at(2)
     cohort = FixedSize(2)(now, 4)
-    found, _ = algorithm.round(state, small, Round(2, cohort.active, None, now, cohort.chosen))
+    found = algorithm.round(state, problem, Round(2, cohort.active, None, now, cohort.chosen))
     drawn = now.draw("batch", lambda rng: rng.random((1, 2, 20)))[:, 0]
+    batches = [
+        [
+            (i, problem._sources[i, (drawn[r, place] * 100).astype(int)].astype(float))
+            for place, i in enumerate(np.flatnonzero(cohort.active[r]))
+        ]
+        for r in range(2)
+    ]
+    return state, found, now, batches
+
+
+def test_a_round_is_algorithm_3_line_by_line(small):
+    algorithm, net = FedMMOT(step=0.02, alpha=0.4, gamma=0.7, server_steps=2, **SETTINGS), small.net
+    state, (found, _), now, batches = third_round(algorithm, small)
     public = now.draw("targets", lambda rng: rng.integers(500, size=(3, 16)))
     for r in range(2):
         omega, theta, V = (array[r].astype(float) for array in (state.omega, state.theta, state.V))
         V_i, total = state.V_i[r].astype(float), 0.0
         z = net.push(theta, small._targets[public[r, 0]].astype(float))
-        for place, i in enumerate(np.flatnonzero(cohort.active[r])):
-            x = small._sources[i, (drawn[r, place] * 100).astype(int)].astype(float)
+        for i, x in batches[r]:
             g = (
                 net.derivative(omega, x, c=np.full(20, 1 / 20))[0]
                 - net.derivative(omega, z, c=np.full(16, 1 / 16))[0]
@@ -240,12 +252,7 @@ def test_a_round_is_algorithm_3_line_by_line(small):
 def test_a_round_of_fedadam_is_adam_on_the_mean_gradients(small):
     """Of the potential at the clients that take part, and of the conjugate at the server."""
     algorithm, net, D = METHODS["fedadam"], small.net, small.net.parameters
-    metrics = {"uvp": lambda p, s: p.uvp(s["server"])}
-    state = simulate(algorithm, small, STREAMS, 2, metrics=metrics, cohort=FixedSize(2)).state
-    now = STREAMS.at(2)
-    cohort = FixedSize(2)(now, 4)
-    found, cost = algorithm.round(state, small, Round(2, cohort.active, None, now, cohort.chosen))
-    drawn = now.draw("batch", lambda rng: rng.random((1, 2, 20)))[:, 0]
+    state, (found, cost), now, batches = third_round(algorithm, small)
     public = now.draw("targets", lambda rng: rng.integers(500, size=16))
     for r in range(2):
         parameters, mean, square = (
@@ -254,8 +261,7 @@ def test_a_round_of_fedadam_is_adam_on_the_mean_gradients(small):
         omega, theta = parameters[:D], parameters[D:]
         y = small._targets[public[r]].astype(float)
         z, up = net.push(theta, y), 0.0
-        for place, i in enumerate(np.flatnonzero(cohort.active[r])):
-            x = small._sources[i, (drawn[r, place] * 100).astype(int)].astype(float)
+        for _, x in batches[r]:
             up = up + 0.5 * net.derivative(omega, x, c=np.full(20, 1 / 20))[0]
         up = up - net.derivative(omega, z, c=np.full(16, 1 / 16))[0]
         down = net.derivative(theta, y, v=(net.push(omega, z) - y) / 16)[0]

@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 
 from replifed.kernels import compiled, compiled_as_written
 from replifed.kernels.exponential import exponential
-from replifed.kernels.sparse import hard_threshold as sparse_hard_threshold
-from replifed.operators.hard_threshold import as_whole, hard_threshold
+from replifed.kernels.selection import keep_largest
+from replifed.operators.hard_threshold import as_whole, hard_threshold, largest
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic, Softmax, loss_named
 from replifed.problems.restricted import least_squares
@@ -75,6 +75,25 @@ def test_logistic_derivatives_take_labels_of_every_stacking(dtype, rtol):
     )
 
 
+@given(
+    arrays(np.float64, (3, 96), elements=st.sampled_from([0.0, 1.0, -1.0, 2.0, -3.0, 1e-300])),
+    st.integers(1, 3),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_few_largest_are_the_first_of_a_stable_order(v, k):
+    order = np.argsort(-np.abs(v), axis=1, kind="stable")[:, :k]
+    expected = np.zeros_like(v)
+    np.put_along_axis(expected, order, np.take_along_axis(v, order, axis=1), axis=1)
+    assert np.array_equal(hard_threshold(v, k), expected)
+    assert np.array_equal(largest(v, k), expected != 0)
+
+
+def test_a_nan_is_among_the_few_largest():
+    v = np.ones((1, 96))
+    v[0, 70] = np.nan
+    assert np.isnan(hard_threshold(v, 2)[0, 70])
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     arrays(np.float64, (2, 30), elements=st.sampled_from([0.0, -0.0, 1, -1, 2, -2, 3.5])),
@@ -89,7 +108,7 @@ def test_models_side_by_side_keep_their_largest_and_of_equals_the_lowest_column(
         for own in (slice(0, cut), slice(cut, 30)):
             order = np.argsort(columns[row, own])
             expected[row, own][order] = hard_threshold(u[row, own][order], taus[row])
-    sparse_hard_threshold(*as_whole(u), columns, bounds, taus)
+    keep_largest(*as_whole(u), columns, bounds, taus)
     np.testing.assert_array_equal(u, expected)
 
 

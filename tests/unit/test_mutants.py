@@ -1,15 +1,23 @@
-"""The list of mutants that compute the same: each is still one of its module's, and says why."""
+"""Mutants as made; those listed as computing the same still exist, and say why."""
 
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parents[1]
 
 
-def test_every_equivalent_mutant_exists_and_has_a_reason():
+@pytest.fixture(scope="module")
+def program():
+    """tests/mutants.py."""
     spec = spec_from_file_location("mutants", TESTS / "mutants.py")
     program = module_from_spec(spec)
     spec.loader.exec_module(program)
+    return program
+
+
+def test_every_equivalent_mutant_exists_and_has_a_reason(program):
     listed = program.equivalents()
     assert listed
     for (module, *change), reason in listed.items():
@@ -19,10 +27,7 @@ def test_every_equivalent_mutant_exists_and_has_a_reason():
         assert reason
 
 
-def test_a_source_has_the_mutants_that_its_expressions_ask_for():
-    spec = spec_from_file_location("mutants", TESTS / "mutants.py")
-    program = module_from_spec(spec)
-    spec.loader.exec_module(program)
+def test_a_source_has_the_mutants_that_its_expressions_ask_for(program):
     found = program.mutants("def f(x, y):\n    return (x - y) + g(x, y) + (x - y)\n")
     changes = [(one.was, one.now) for one in found]
     assert changes.count(("x - y", "y - x")) == 2

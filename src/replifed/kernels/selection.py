@@ -12,36 +12,42 @@ _TIGHTEN = 16
 
 
 @compiled
-def keep_largest(bits, most, tau, kept):
-    """Fill `kept` with the `tau` entries of largest magnitude of each row, and zeros elsewhere.
+def keep_largest(bits, most, names, bounds, tau):
+    """Set all but the `tau` entries of largest magnitude of each stretch to zero, in place.
 
-    Of entries of equal magnitude the first are kept; of zeros none.
+    Of entries of equal magnitude those with the lowest names are kept.
 
     Parameters
     ----------
-    bits, kept : int arrays, shape (n, d)
-        Floating-point numbers and the largest whole number `most` as `operators.hard_threshold.as_whole`
-        gives them: without the sign bit they are in the order of their magnitudes.
+    bits : int array, shape (R, W)
+        Floating-point numbers as `operators.hard_threshold.as_whole` gives them, with their largest: without
+        the sign bit they are in the order of their magnitudes.
     most : int
-    tau : int array, shape (n,)
+    names : int array, shape (R or 1, W)
+    bounds : int array, shape (s + 1,)
+        Where the stretches of a row begin, and W.
+    tau : int array, shape (R,)
     """
-    numbers = np.empty(bits.shape[1], bits.dtype)
-    for i in range(len(bits)):
-        for k in range(len(numbers)):
-            numbers[k] = bits[i, k] & most
-        cut, crowded = cut_above(numbers, tau[i])
-        for k in range(len(numbers)):
-            kept[i, k] = bits[i, k] if numbers[k] > cut else 0
-        if crowded:
-            room = tau[i] - above(numbers, cut)
-            for k in range(len(numbers)):
-                if numbers[k] == cut and room > 0:
-                    kept[i, k] = bits[i, k]
-                    room -= 1
+    room = np.empty(np.diff(bounds).max(), bits.dtype)
+    for row in range(len(bits)):
+        named = names[min(row, len(names) - 1)]
+        for s in range(len(bounds) - 1):
+            entries, name = bits[row, bounds[s] : bounds[s + 1]], named[bounds[s] : bounds[s + 1]]
+            numbers = room[: len(entries)]
+            for k in range(len(entries)):
+                numbers[k] = entries[k] & most
+            cut, crowded = _cut_above(numbers, tau[row])
+            if crowded:
+                last = np.sort(name[numbers == cut])[tau[row] - _above(numbers, cut) - 1]
+                for k in range(len(entries)):
+                    # At the cut, but kept: lifted above it.
+                    numbers[k] += numbers[k] == cut and name[k] <= last
+            for k in range(len(entries)):
+                entries[k] = entries[k] if numbers[k] > cut else 0
 
 
 @compiled
-def cut_above(numbers, tau):
+def _cut_above(numbers, tau):
     """A number that exactly `tau` of the others exceed, or as many as are not zero.
 
     Where there is none since some are equal, it is the least that fewer exceed, and the second value
@@ -51,13 +57,13 @@ def cut_above(numbers, tau):
     """
     whole = numbers.dtype.type
     low = whole(0)  # exceeded by more than tau ...
-    high = numbers.max()  # ... and by less
-    if above(numbers, low) <= tau:
+    if _above(numbers, low) <= tau:
         return low, False
+    high = numbers.max()  # ... and by less
     halvings = 0
     while high - low > 1:
         middle = whole(low + (high - low) // 2)
-        count = above(numbers, middle)
+        count = _above(numbers, middle)
         if count == tau:
             return middle, False
         if count > tau:
@@ -75,7 +81,7 @@ def cut_above(numbers, tau):
 
 
 @compiled
-def above(numbers, cut):
+def _above(numbers, cut):
     """How many of the numbers exceed another."""
     count = 0
     for k in range(len(numbers)):

@@ -1,4 +1,4 @@
-"""Gradients and thresholds of sparse models, each client's side by side on columns of its own."""
+"""Gradients of sparse models, each client's side by side on columns of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 
 from replifed.kernels import compiled
 from replifed.kernels.linear import derivatives
-from replifed.kernels.selection import above, cut_above
 
 
 @compiled
@@ -47,33 +46,3 @@ def minibatch_gradients(data, indices, indptr, y, bounds, samples, loss, models,
                 a, columns, weight = data[entries], indices[entries], data.dtype.type(r[j] / b)
                 for k in range(len(a)):
                     own[np.uintp(columns[k] - first)] += weight * a[k]
-
-
-@compiled
-def hard_threshold(bits, most, columns, bounds, tau):
-    """Set all but each client's `tau` entries of largest magnitude to zero; ties go to the lowest column.
-
-    Parameters
-    ----------
-    bits : int array, shape (R, W)
-        Models, changed in place; they and `most` are as in `kernels.selection.keep_largest`.
-    columns : int array, shape (R, W)
-        The column that each entry stands for.
-    bounds : int array, shape (N + 1,)
-    tau : int array, shape (R,)
-    """
-    room = np.empty(np.diff(bounds).max(), bits.dtype)
-    for row in range(len(bits)):
-        for i in range(len(bounds) - 1):
-            model, named = bits[row, bounds[i] : bounds[i + 1]], columns[row, bounds[i] : bounds[i + 1]]
-            numbers = room[: len(model)]
-            for k in range(len(model)):
-                numbers[k] = model[k] & most
-            cut, crowded = cut_above(numbers, tau[row])
-            last = -1  # of the columns that are kept of those at the cut
-            if crowded:
-                tied = np.sort(named[numbers == cut])
-                last = tied[tau[row] - above(numbers, cut) - 1]
-            for k in range(len(model)):
-                if not (numbers[k] > cut or (numbers[k] == cut and named[k] <= last)):
-                    model[k] = 0

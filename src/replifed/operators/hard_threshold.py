@@ -33,10 +33,10 @@ def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
     d, levels = v.shape[-1], np.broadcast_to(tau, v.shape[:-1][:1])  # one for each entry of the first axis
     if np.min(tau) >= d:
         return v.copy()
-    bits, most = as_whole(np.ascontiguousarray(v).reshape(-1, d))
-    kept = np.empty_like(bits)
-    keep_largest(bits, most, np.repeat(levels, len(bits) // max(levels.size, 1)), kept)
-    return kept.view(v.dtype).reshape(v.shape)
+    kept = np.array(v, order="C").reshape(-1, d)
+    levels = np.repeat(levels, len(kept) // max(levels.size, 1))
+    keep_largest(*as_whole(kept), np.arange(d)[None], np.array([0, d]), levels)
+    return kept.reshape(v.shape)
 
 
 def largest(v: NDArray, tau: int | NDArray) -> NDArray:

@@ -29,7 +29,8 @@ def largest_of_stretches(v: NDArray, bounds: NDArray, tau: int) -> NDArray:
     tiny = np.finfo(v.dtype).smallest_subnormal
     chosen = []
     # One stretch at a time: all passes over it happen in the cache, which saves a third of the time that
-    # passes over the whole vector take with stretches of 10,000 entries.
+    # passes over the whole vector take with stretches of 10,000 entries. At that length numpy's selection
+    # takes half as long as counting (`kernels.selection`).
     for begin, end in pairwise(bounds.tolist()):
         magnitude = np.abs(v[begin:end])
         cut = np.maximum(np.partition(magnitude, -tau)[-tau], tiny) if end - begin > tau else tiny

@@ -294,10 +294,9 @@ class SparseLocalModels(_SideBySide):
         )
 
     def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
-        from replifed.kernels.sparse import hard_threshold
+        from replifed.kernels.selection import keep_largest
 
-        bits, most = as_whole(u)
-        hard_threshold(bits, most, self._columns, self._bounds, np.full(self._rows, tau))
+        keep_largest(*as_whole(u), self._columns, self._bounds, np.full(self._rows, tau))
         return u
 
     def mean(self, u: NDArray) -> NDArray:
