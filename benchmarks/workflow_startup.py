@@ -1,4 +1,4 @@
-"""Processor time of `snakemake all` where nothing is left to do, and of its dry run.
+"""Processor time of `snakemake all` where nothing is left to do, of its dry run, and of refusing a wrong key.
 
 In a temporary copy of the repository every product is an empty file that Snakemake is told to take for
 finished, so that no experiment runs.
@@ -21,8 +21,8 @@ COPIED = ("Snakefile", "workflow", "config", "profiles", "src", "environment.yml
 ASKED = {"nothing to do": (8.0, ["--cores", "1"]), "dry run": (6.0, ["--cores", "1", "--dry-run"])}
 
 
-def snakemake(folder: Path, *words: str) -> tuple[str, float]:
-    """Run Snakemake; returns what it printed on standard output and its processor time."""
+def snakemake(folder: Path, *words: str, status: int = 0) -> tuple[str, float]:
+    """Run Snakemake, which must end with `status`; returns what it printed and its processor time."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [sys.executable, "-m", "snakemake", "all", *words],
@@ -32,8 +32,8 @@ def snakemake(folder: Path, *words: str) -> tuple[str, float]:
         check=False,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        sys.exit(f"snakemake all {' '.join(words)} failed:\n{done.stderr}")
+    if done.returncode != status:
+        sys.exit(f"snakemake all {' '.join(words)} ended with {done.returncode}:\n{done.stderr}")
     return done.stdout + done.stderr, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
@@ -79,6 +79,9 @@ def main() -> int:
                 taken.append(seconds)
             met &= statistics.median(taken) <= most
             print(f"| {what} | {statistics.median(taken):.1f} | {most:g} |")
+        _, seconds = snakemake(Path(name), "--cores", "1", "--config", "polcy=real", status=1)
+        met &= seconds <= 3.0
+        print(f"| refusal of a wrong key | {seconds:.1f} | 3 |")
         # The dry run of a fresh copy plans every job.
         for product in ("results", "figures", "data", ".snakemake"):
             shutil.rmtree(Path(name, product), ignore_errors=True)

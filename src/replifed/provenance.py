@@ -26,7 +26,7 @@ def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
 
     These are the module, all modules of the same top-level package that it imports directly or
     through others, the ``__init__.py`` of every package on the way, and the files beside a module
-    that it names in a string (a template, say). Imports inside functions count, and so does
+    whose names its text holds (a template, say). Imports inside functions count, and so does
     ``import_module("literal.name")``; those under ``if TYPE_CHECKING:`` do not, since they never run.
     A module named in any other string (a registry's entries) is not followed.
 
@@ -64,9 +64,10 @@ def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
         files.add(file)
         # Importing a.b.c runs a/__init__ and a/b/__init__ first.
         is_package = file.name == "__init__.py"
-        imported, strings = _mentions(file.read_bytes(), str(file), name, is_package, package, function)
+        content = file.read_bytes()
+        imported = _imports(content, str(file), name, is_package, package, function)
         waiting.extend((found, "") for found in (*_ancestors(name), *imported))
-        files.update(beside for text in strings if (beside := file.parent / text).is_file())
+        files.update(beside for beside in _other_files(file.parent) if beside.name.encode() in content)
     return sorted(files)
 
 
@@ -109,19 +110,25 @@ def _ancestors(module: str) -> Iterator[str]:
     return (".".join(parts[:count]) for count in range(1, len(parts)))
 
 
+@cache
+def _other_files(folder: Path) -> list[Path]:
+    return [file for file in folder.iterdir() if file.suffix != ".py" and file.is_file()]
+
+
 # Keyed by content, never by modification time, which a checkout or a copy changes at will.
 @cache
-def _mentions(
+def _imports(
     content: bytes, file: str, module: str, is_package: bool, package: str, function: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the modules of `package` that may be imported here, and strings that look like file names."""
+) -> tuple[str, ...]:
+    """Return the modules of `package` that may be imported here."""
     try:
         tree = ast.parse(content, filename=file)
     except SyntaxError as error:
         raise ReplifedError(f"{file}, line {error.lineno}: {error.msg}") from error
+    if function:
+        tree = _around(tree, function, file)
     names: list[str] = []
-    strings: set[str] = set()
-    for node in _run_nodes(_around(tree, function, file) if function else tree):
+    for node in _statements_run(tree):
         if isinstance(node, ast.Import):
             names.extend(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -129,14 +136,18 @@ def _mentions(
             # `from a import b` may mean the module a.b or a name inside a; both are tried.
             names.append(base)
             names.extend(f"{base}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and _is_import_module(node.func) and node.args:
+    if b"import_module" in content:
+        names.extend(_named_in_calls(tree))
+    return tuple(sorted({name for name in names if name.partition(".")[0] == package}))
+
+
+def _named_in_calls(tree: ast.Module) -> Iterator[str]:
+    """Return the literals of ``import_module("literal.name")``, which may stand in any expression."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _is_import_module(node.func) and node.args:
             literal = node.args[0]
             if isinstance(literal, ast.Constant) and isinstance(literal.value, str):
-                names.append(literal.value)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_file_name(node.value):
-            strings.add(node.value)
-    inside = {name for name in names if name.partition(".")[0] == package}
-    return tuple(sorted(inside)), tuple(sorted(strings))
+                yield literal.value
 
 
 def _around(tree: ast.Module, function: str, file: str) -> ast.Module:
@@ -164,16 +175,18 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
     return {name.id for node in nodes for name in ast.walk(node) if isinstance(name, ast.Name)}
 
 
-def _run_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Walk the nodes of `tree` that can run, that is without the bodies of `if TYPE_CHECKING:`."""
-    waiting = [tree]
+def _statements_run(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Walk the statements of `tree` that can run, that is without the bodies of `if TYPE_CHECKING:`."""
+    waiting: list[Any] = list(tree.body)
     while waiting:
         node = waiting.pop()
         yield node
         if isinstance(node, ast.If) and _is_type_checking(node.test):
             waiting.extend(node.orelse)
         else:
-            waiting.extend(ast.iter_child_nodes(node))
+            # The fields of compound statements that hold other statements, or handlers and cases of them.
+            for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+                waiting.extend(getattr(node, field, ()))
 
 
 def _is_type_checking(test: ast.expr) -> bool:
@@ -185,17 +198,6 @@ def _is_type_checking(test: ast.expr) -> bool:
 def _is_import_module(function: ast.expr) -> bool:
     return (isinstance(function, ast.Name) and function.id == "import_module") or (
         isinstance(function, ast.Attribute) and function.attr == "import_module"
-    )
-
-
-def _is_file_name(text: str) -> bool:
-    stem, dot, suffix = text.rpartition(".")
-    return (
-        bool(dot and stem)
-        and suffix.isalnum()
-        and len(text) < 100
-        and text.isprintable()
-        and "\\" not in text
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
@@ -89,14 +88,10 @@ def parse_command(id_, raw_dir, out):
 
 @dataclass(frozen=True)
 class Result:
-    """What a call of Snakemake printed, how it ended, and its processor time.
-
-    The clock on the wall would measure what else the machine does.
-    """
+    """How a call of Snakemake ended, and what it printed."""
 
     status: int
     text: str
-    seconds: float
 
     @property
     def jobs(self) -> set[str]:
@@ -108,12 +103,6 @@ class Result:
         return self.text.strip().splitlines()[-1]
 
 
-def _processor_seconds() -> float:
-    """Return what this process's finished children have used so far."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 @dataclass(frozen=True)
 class Copy:
     """A working copy of the repository."""
@@ -122,7 +111,6 @@ class Copy:
 
     def snakemake(self, *words: str, env: dict[str, str] | None = None) -> Result:
         surroundings = {key: value for key, value in os.environ.items() if key != "REPLIFED_MIRROR"}
-        start = _processor_seconds()
         done = subprocess.run(
             [sys.executable, "-m", "snakemake", *words],
             cwd=self.folder,
@@ -132,7 +120,7 @@ class Copy:
             text=True,
             check=False,
         )
-        return Result(done.returncode, done.stdout, _processor_seconds() - start)
+        return Result(done.returncode, done.stdout)
 
     def planned(self, *words: str) -> set[str]:
         """Return the messages of the jobs that `all` would run now."""

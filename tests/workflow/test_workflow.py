@@ -63,10 +63,13 @@ def test_every_paper_is_a_target_and_part_of_all(whole):
     assert papers <= found
 
 
-def test_a_dry_run_of_all_is_quick_and_complete(whole):
-    result = whole.snakemake("--dry-run", "--cores", "1")  # `all` is the default target
+def test_a_dry_run_of_all_is_complete_and_loads_no_numerics(whole):
+    # `all` is the default target. Its time is measured by benchmarks/workflow_startup.py.
+    result = whole.snakemake("--dry-run", "--cores", "1", env={"PYTHONPROFILEIMPORTTIME": "1"})
     assert result.status == 0, result.text
-    assert result.seconds < 6
+    loaded = {line.rpartition("|")[2].strip() for line in result.text.splitlines() if "|" in line}
+    assert "replifed.config" in loaded
+    assert not loaded & {"scipy", "pandas", "matplotlib", "sklearn", "numba", "pyarrow"}
     everything = config.load(root=ROOT)
     for paper in everything["papers"]:
         for name, artefact in config.artefacts(everything[paper]).items():
@@ -171,7 +174,6 @@ def test_the_environments_name_the_same_packages():
 def test_a_wrong_key_stops_before_any_job_with_one_line(fresh, words, line):
     result = fresh.snakemake("all", "--cores", "1", *words)
     assert result.status == 1
-    assert result.seconds < 3
     assert result.last_line.startswith(f"replifed: error: {line}")
     assert "Traceback" not in result.text
     assert not result.jobs
@@ -238,7 +240,6 @@ def test_a_second_all_does_nothing(built):
     assert result.status == 0
     assert not result.jobs
     assert "Nothing to be done" in result.text
-    assert result.seconds < 8
 
 
 def test_help_lists_the_targets_each_time(built):
