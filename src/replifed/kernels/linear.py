@@ -153,3 +153,19 @@ def derivatives(z, y, loss):
     else:
         for j in range(len(z)):
             z[j] = -y[j] / (1.0 + exponential(y[j] * float(z[j])))
+
+
+@compiled
+def weighted_derivatives(z, target, weight, loss):
+    """Replace predictions `z` (b,) of one sample by `weight` times the derivatives of the loss in them."""
+    if loss == LEAST_SQUARES:
+        for j in range(len(z)):
+            z[j] = (z[j] - target) * weight
+    else:
+        # Two at a time: an exponential is a chain of operations, and another one fills its waits.
+        half, scale = len(z) // 2, -target * weight
+        for j in range(half):
+            z[j] = scale / (1.0 + exponential(target * float(z[j])))
+            z[half + j] = scale / (1.0 + exponential(target * float(z[half + j])))
+        for j in range(2 * half, len(z)):
+            z[j] = scale / (1.0 + exponential(target * float(z[j])))

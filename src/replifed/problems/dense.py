@@ -196,6 +196,8 @@ class DenseLinearModel:
         few = len(u) * self.loss_function.n_outputs < FEWEST_COLUMNS * len(self.X)
         if clip is None and self.loss_function.name in COMPILED and (few or batch is not None):
             g = self._compiled_gradients(u, batch)
+        elif clip is None and batch is not None and self.loss_function.name == "softmax":
+            g = self._softmax_gradients(models, batch)
         elif batch is not None:
             g = np.empty_like(models)
             self._minibatch_gradients(models, batch, clip, g)
@@ -250,6 +252,15 @@ class DenseLinearModel:
             return g
         batch = np.ascontiguousarray(batch)
         minibatch_gradients(self.X, self.y, self.batch_weights / batch.shape[-1], batch, loss, u, g)
+        return g
+
+    def _softmax_gradients(self, models: NDArray, batch: NDArray) -> NDArray:
+        """Gradients (R, N, d, C) on minibatches without the ridge."""
+        from replifed.kernels.softmax import minibatch_gradients
+
+        models, batch = np.ascontiguousarray(models, self.dtype), np.ascontiguousarray(batch)
+        g, scale = np.empty_like(models), self.batch_weights / batch.shape[-1]
+        minibatch_gradients(self.X, self.y, scale, batch, models, g)
         return g
 
     def own_descent(

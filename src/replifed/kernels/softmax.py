@@ -1,0 +1,58 @@
+"""Gradients of softmax regression on minibatches, every client at a model of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replifed.kernels import compiled
+from replifed.kernels.losses import softmax_derivatives
+from replifed.kernels.tiles import padded, products, transposed_products
+
+
+@compiled
+def minibatch_gradients(X, y, scale, batch, models, g):
+    """Fill `g` with the gradients on the minibatches, `scale` times the sum over the samples drawn.
+
+    A sample drawn twice counts twice and is read once.
+
+    Parameters
+    ----------
+    X : array, shape (S, N, m, d)
+    y : int array, shape (S, N, m)
+        Classes.
+    scale : array, shape (S, N)
+    batch : int array, shape (B, N, b)
+    models, g : arrays, shape (R, N, d, C)
+        S and B divide R; the first R / S rows share the first data set, and so on.
+    """
+    S, N, m, d = X.shape
+    R, C, B, b = len(models), models.shape[-1], len(batch), batch.shape[-1]
+    # Columns beyond the classes stay at zero.
+    columns = padded(C, X.itemsize)
+    u, z = np.zeros((d, columns), X.dtype), np.empty((b, columns), X.dtype)
+    product, classes = np.empty((d, columns), X.dtype), np.empty((1, b), y.dtype)
+    times, distinct = np.zeros(m, np.intp), np.empty(b, np.intp)
+    for i in range(N):
+        for row in range(R):  # rows that share their minibatches find them in the cache
+            s, n = row * S // R, 0
+            times[:] = 0
+            for j in batch[row * B // R, i]:
+                if times[j] == 0:
+                    distinct[n], classes[0, n] = j, y[s, i, j]
+                    n += 1
+                times[j] += 1
+            chosen = distinct[:n]
+            for k in range(d):
+                for c in range(C):
+                    u[k, c] = models[row, i, k, c]
+            products(X[s, i], chosen, u, z)
+            p = z[:n].reshape(1, n, columns)[:, :, :C]
+            softmax_derivatives(p, classes[:, :n], p)
+            for j in range(n):
+                weight = times[chosen[j]] * scale[s, i]
+                for c in range(C):
+                    z[j, c] *= weight
+            transposed_products(X[s, i], chosen, z[:n], product)
+            for k in range(d):
+                for c in range(C):
+                    g[row, i, k, c] = product[k, c]

@@ -1,0 +1,164 @@
+"""Products of matrices too small or too narrow for BLAS to be at its best, and with samples left where they lie.
+
+A tile of the product, so many rows by so many vectors of columns, is summed in registers from first to last.
+Compilers do not find this form by themselves, so that it is stated in LLVM's own terms, with vectors of 32
+bytes, which LLVM splits where a processor has shorter ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from replifed.kernels import compiled
+
+_VECTOR_BYTES = 32
+# Vectors of columns in a tile. With six rows, twelve sums fill the sixteen registers of AVX2 beside the factors.
+_VECTORS = 2
+_FLAGS = ("contract",)
+
+
+def _tile(rows: int, transposed: bool) -> Callable:
+    """Return a compiled f(A, chosen, j, B, c, C) that writes a tile of C: from row j and column c on.
+
+    Of A[chosen] B, or where `transposed` of A[chosen]' B.
+    """
+
+    @intrinsic
+    def tile(typing: Any, A: Any, chosen: Any, j: Any, B: Any, c: Any, C: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            element = context.get_data_type(A.dtype)
+            size = context.get_abi_sizeof(element)
+            vector = ir.VectorType(element, _VECTOR_BYTES // size)
+            first, names, j, second, c, product = arguments
+            a = _Matrix(context, builder, A, first)
+            b = _Matrix(context, builder, B, second)
+            out = _Matrix(context, builder, C, product)
+            picked = context.make_array(chosen)(context, builder, names)
+
+            def pick(place: Any) -> Any:
+                return builder.load(builder.gep(picked.data, [place]))
+
+            # Where the tile's rows begin in A, and by what they go on from term to term of a sum.
+            across = [builder.add(j, _whole(r)) for r in range(rows)]
+            if transposed:
+                starts, terms = [a.at(_whole(0), k) for k in across], b.length
+            else:
+                starts, terms = [a.at(pick(k), _whole(0)) for k in across], a.width
+            sums = [[cgutils.alloca_once(builder, vector) for _ in range(_VECTORS)] for _ in range(rows)]
+            for each in sum(sums, []):
+                builder.store(ir.Constant(vector, [0.0] * vector.count), each)
+            with cgutils.for_range(builder, terms) as loop:
+                k = loop.index
+                step = builder.mul(pick(k), a.strides[0]) if transposed else builder.mul(k, a.strides[1])
+                columns = [builder.load(place, align=size) for place in b.vectors(vector, k, c)]
+                for r in range(rows):
+                    place = builder.bitcast(builder.gep(starts[r], [step]), element.as_pointer())
+                    factor = _spread(builder, builder.load(place), vector)
+                    for total, column in zip(sums[r], columns, strict=True):
+                        term = builder.fmul(factor, column, flags=_FLAGS)
+                        builder.store(builder.fadd(builder.load(total), term, flags=_FLAGS), total)
+            for r in range(rows):
+                for total, place in zip(sums[r], out.vectors(vector, across[r], c), strict=True):
+                    builder.store(builder.load(total), place, align=size)
+            return context.get_dummy_value()
+
+        return types.void(A, chosen, types.int64, B, types.int64, C), generate
+
+    return tile
+
+
+class _Matrix:
+    """Where the entries of an array of two axes lie."""
+
+    def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
+        array = context.make_array(kind)(context, builder, value)
+        self._builder = builder
+        self._data = builder.bitcast(array.data, ir.IntType(8).as_pointer())
+        self.strides = cgutils.unpack_tuple(builder, array.strides, 2)
+        self.length, self.width = cgutils.unpack_tuple(builder, array.shape, 2)
+
+    def at(self, row: Any, column: Any) -> Any:
+        """Address of an entry."""
+        places = (self._builder.mul(i, stride) for i, stride in zip((row, column), self.strides, strict=True))
+        return self._builder.gep(self._data, [self._builder.add(*places)])
+
+    def vectors(self, vector: Any, row: Any, column: Any) -> list[Any]:
+        """Addresses of the vectors that begin at an entry."""
+        first = self._builder.bitcast(self.at(row, column), vector.as_pointer())
+        return [self._builder.gep(first, [_whole(v)]) for v in range(_VECTORS)]
+
+
+def _whole(number: int) -> Any:
+    return ir.Constant(ir.IntType(64), number)
+
+
+def _spread(builder: Any, scalar: Any, vector: Any) -> Any:
+    """The vector with `scalar` in every lane."""
+    nothing, number = ir.Constant(vector, ir.Undefined), ir.IntType(32)
+    one = builder.insert_element(nothing, scalar, ir.Constant(number, 0))
+    return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(number, vector.count), None))
+
+
+_six, _four, _two, _one = (_tile(rows, False) for rows in (6, 4, 2, 1))
+_six_across, _four_across, _two_across, _one_across = (_tile(rows, True) for rows in (6, 4, 2, 1))
+
+
+@compiled
+def padded(columns, itemsize):
+    """The least multiple of a tile's width that is at least `columns`."""
+    width = _VECTORS * _VECTOR_BYTES // itemsize
+    return (columns + width - 1) // width * width
+
+
+@compiled
+def products(A, chosen, B, C):
+    """C = A[chosen] B, with columns as many as `padded` says.
+
+    Parameters
+    ----------
+    A : array, shape (m, d)
+    chosen : int array, shape (n,)
+        Rows of A.
+    B : array, shape (d, p)
+    C : array, shape (n, p)
+        A, B, and C are of one type; all are in C order.
+    """
+    n, width = len(chosen), _VECTORS * _VECTOR_BYTES // A.itemsize
+    for c in range(0, C.shape[1], width):
+        j = 0
+        while n - j >= 6:
+            _six(A, chosen, j, B, c, C)
+            j += 6
+        if n - j >= 4:
+            _four(A, chosen, j, B, c, C)
+            j += 4
+        if n - j >= 2:
+            _two(A, chosen, j, B, c, C)
+            j += 2
+        if n - j == 1:
+            _one(A, chosen, j, B, c, C)
+
+
+@compiled
+def transposed_products(A, chosen, B, C):
+    """C = A[chosen]' B for B (n, p) and C (d, p), else as `products`."""
+    d, width = A.shape[1], _VECTORS * _VECTOR_BYTES // A.itemsize
+    for c in range(0, C.shape[1], width):
+        j = 0
+        while d - j >= 6:
+            _six_across(A, chosen, j, B, c, C)
+            j += 6
+        if d - j >= 4:
+            _four_across(A, chosen, j, B, c, C)
+            j += 4
+        if d - j >= 2:
+            _two_across(A, chosen, j, B, c, C)
+            j += 2
+        if d - j == 1:
+            _one_across(A, chosen, j, B, c, C)
