@@ -12,9 +12,11 @@ from hypothesis.extra.numpy import arrays
 from replifed.kernels import compiled, compiled_as_written
 from replifed.kernels.exponential import exponential
 from replifed.kernels.selection import keep_largest
+from replifed.kernels.tiles import products, transposed_products
 from replifed.operators.hard_threshold import as_whole, hard_threshold, largest
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic, Softmax, loss_named
+from replifed.problems.products import narrow_products
 from replifed.problems.restricted import least_squares
 
 
@@ -24,18 +26,47 @@ def exponentials(x):
         x[j] = exponential(x[j])
 
 
-def test_exponentials_are_right_to_an_ulp():
-    x = np.concatenate([np.linspace(-708, 709, 100_001), np.linspace(-1, 1, 10_001), [0.0]])
+@pytest.mark.parametrize("dtype, least, most", [(np.float64, -708, 709), (np.float32, -87, 88)])
+def test_exponentials_are_right_to_an_ulp(dtype, least, most):
+    x = np.concatenate([np.linspace(least, most, 100_001), np.linspace(-1, 1, 10_001), [0.0]]).astype(dtype)
     found = x.copy()
     exponentials(found)
-    np.testing.assert_allclose(found, np.exp(x), rtol=3e-16)
+    np.testing.assert_allclose(found, np.exp(x.astype(float)), rtol=1.4 * np.finfo(dtype).eps)
     assert found[-1] == 1.0
 
 
-def test_exponentials_beyond_the_range_of_numbers_stay_finite_and_nan_stays_nan():
-    x = np.array([-np.inf, -1e9, 1e9, np.inf, np.nan])
+@pytest.mark.parametrize("dtype, large", [(np.float64, 1e307), (np.float32, 1e37)])
+def test_exponentials_beyond_the_range_of_numbers_stay_finite_and_nan_stays_nan(dtype, large):
+    x = np.array([-np.inf, -1e9, 1e9, np.inf, np.nan], dtype)
     exponentials(x)
-    assert (x[:2] < 1e-307).all() and (x[2:4] > 1e307).all() and np.isfinite(x[:4]).all() and np.isnan(x[4])
+    assert (x[:2] < 1 / large).all() and (x[2:4] > large).all()
+    assert np.isfinite(x[:4]).all() and np.isnan(x[4])
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.sampled_from([np.float32, np.float64]),
+    st.integers(1, 15),
+    st.integers(1, 15),
+    st.integers(16, 40),
+    st.lists(st.integers(0, 8), min_size=1, max_size=15),
+)
+def test_products_with_chosen_rows(dtype, n, d, columns, chosen):
+    """Every height of a tile; columns that fill their tiles and that do not; rows chosen twice."""
+    rng = np.random.default_rng(n)
+    A, B = rng.standard_normal((9, d)).astype(dtype), rng.standard_normal((d, columns)).astype(dtype)
+    chosen, C = np.array(chosen), np.full((len(chosen), columns), np.nan, dtype)
+    products(A, chosen, B, C)
+    close = {"rtol": 0, "atol": 40 * np.finfo(dtype).eps}
+    np.testing.assert_allclose(C, A[chosen] @ B, **close)
+    B, C = rng.standard_normal((len(chosen), columns)).astype(dtype), np.full((d, columns), np.nan, dtype)
+    transposed_products(A, chosen, B, C)
+    np.testing.assert_allclose(C, A[chosen].T @ B, **close)
+    left, right = (
+        rng.standard_normal((3, n, d)).astype(dtype),
+        rng.standard_normal((3, d, columns)).astype(dtype),
+    )
+    np.testing.assert_allclose(narrow_products(left, right), left @ right, **close)
 
 
 @pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-14), (np.float32, 1e-5)])
@@ -86,6 +117,26 @@ def test_the_few_largest_are_the_first_of_a_stable_order(v, k):
     np.put_along_axis(expected, order, np.take_along_axis(v, order, axis=1), axis=1)
     assert np.array_equal(hard_threshold(v, k), expected)
     assert np.array_equal(largest(v, k), expected != 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("spread", [0.0, 1e-4, 1.0, "wide", "tiny"])
+def test_the_largest_of_many_numbers_however_close(dtype, spread):
+    """Numbers that share their first bits, some of them equal; of all orders of magnitude; subnormal."""
+    rng = np.random.default_rng(0)
+    if spread == "wide":
+        v = np.exp(80 * rng.uniform(-1, 1, 40_000))
+    elif spread == "tiny":
+        v = np.finfo(dtype).smallest_subnormal * rng.integers(0, 9, 40_000)
+    else:
+        v = 1.0 + spread * rng.standard_normal(40_000)
+    v = (v * rng.choice([-1, 1], v.shape)).astype(dtype)
+    v[1::2] = v[::2]
+    order = np.argsort(-np.abs(v), kind="stable")
+    for tau in (1, 2, 9_999, 20_000, 39_999):
+        expected = np.zeros_like(v)
+        expected[order[:tau]] = v[order[:tau]]
+        np.testing.assert_array_equal(hard_threshold(v[None], tau)[0], expected)
 
 
 def test_a_nan_is_among_the_few_largest():

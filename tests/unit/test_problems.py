@@ -371,7 +371,7 @@ def test_sums_scale_the_minibatch_by_the_clients_samples(loss, additive, rows, s
     np.testing.assert_allclose(got, plain_steps(data, x, batches, 0.05), atol=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["least_squares", "logistic"])
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("rows, sets", [(1, 1), (4, 1), (4, 2), (4, 4)])
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("nonzeros", [2, 60])
@@ -380,7 +380,7 @@ def test_minibatch_gradients_are_sums_over_the_samples_drawn(loss, rows, sets, s
     data = draw(loss, sizes=(6, 9, 4), d=60, sets=sets, l2=0.3, summed=True)
     rng = np.random.default_rng(1)
     batch = rng.integers(0, 4, (1 if shared else rows, 3, 7))
-    u = hard_threshold(rng.standard_normal((rows, 3, 60)), nonzeros)
+    u = hard_threshold(rng.standard_normal((rows, 3, 60 * data.outputs)), nonzeros)
     expected = np.array(
         [
             [
@@ -392,7 +392,7 @@ def test_minibatch_gradients_are_sums_over_the_samples_drawn(loss, rows, sets, s
     )
     for dtype, rtol in ((np.float64, 1e-12), (np.float32, 1e-4)):
         problem = dense(data, dtype)
-        local = problem.local(np.zeros((rows, 60), dtype), sparsity=nonzeros)
+        local = problem.local(np.zeros((rows, problem.dim), dtype), sparsity=nonzeros)
         g = local.gradient(u.astype(dtype), batch)
         assert g.dtype == dtype
         np.testing.assert_allclose(g, expected, rtol=rtol, atol=rtol)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
-
-from replifed.kernels import compiled_as_written
+from numba.extending import intrinsic, overload
 
 # exp(x) = 2^n exp(t) with |t| <= ln(2) / 2; ln(2) in two parts, so that n times the first one is exact.
 _LOG2_E = 1.4426950408889634
@@ -16,35 +17,32 @@ _ROUND = 6755399441055744.0
 _BIAS = 1023
 _LEAST, _MOST = -708.0, 709.0
 
-
-@intrinsic
-def _bits(typing, x):
-    """The bits of a float64 as an int64."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return types.int64(types.float64), generate
-
-
-@intrinsic
-def _float(typing, bits):
-    """The float64 with these bits."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return types.float64(types.int64), generate
+# The same in single precision.
+_LOG2_E_32 = np.float32(_LOG2_E)
+_LN2_HIGH_32, _LN2_LOW_32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
+_ROUND_32 = np.float32(12582912.0)
+_BIAS_32 = 127
+_LEAST_32, _MOST_32 = np.float32(-87.0), np.float32(88.0)
+_ONE_32 = np.float32(1.0)
+_Q0, _Q1, _Q2, _Q3, _Q4 = (np.float32(q) for q in (0.5, 0.16666578, 0.041666556, 0.008363173, 0.0013926176))
 
 
-@compiled_as_written
-def exponential(x):
-    """exp(x) to an ulp; below -708 or above 709 that of the bound."""
+def exponential(x: Any) -> Any:
+    """exp(x) to an ulp, for compiled code; beyond the range of x's numbers that of its bound."""
+    raise NotImplementedError("for compiled code alone")
+
+
+@overload(exponential, jit_options={"error_model": "numpy", "fastmath": {"contract"}})
+def _exponential(x):
+    return _single if x == types.float32 else _double
+
+
+def _double(x):
     v = min(max(x, _LEAST), _MOST)
     shifted = v * _LOG2_E + _ROUND
     n = shifted - _ROUND
     t = (v - n * _LN2_HIGH) - n * _LN2_LOW
-    # 1 + t + t^2 q(t), where q interpolates (exp(t) - 1 - t) / t^2 in ten Chebyshev points: to 2e-17 of exp(t).
+    # 1 + t + t^2 q(t), where q interpolates (exp(t) - 1 - t) / t^2 in ten Chebyshev points: to 2e-17.
     # By pairs and not by Horner's rule, whose every step waits for the last one.
     square = t * t
     fourth = square * square
@@ -57,3 +55,41 @@ def exponential(x):
     high = 2.7620075879983367e-07 + 2.5100375832561234e-08 * t
     p = 1.0 + (t + square * (low + fourth * (middle + fourth * high)))
     return p * _float((_bits(shifted) + _BIAS) << 52)
+
+
+def _single(x):
+    v = min(max(x, _LEAST_32), _MOST_32)
+    shifted = v * _LOG2_E_32 + _ROUND_32
+    n = shifted - _ROUND_32
+    t = (v - n * _LN2_HIGH_32) - n * _LN2_LOW_32
+    # As above, with five Chebyshev points: to 1e-8.
+    square = t * t
+    p = _ONE_32 + (t + square * ((_Q0 + _Q1 * t) + square * ((_Q2 + _Q3 * t) + square * _Q4)))
+    # Sums of whole numbers of 32 bits are of 64 unless they are told otherwise.
+    return p * _float(np.int32((_bits(shifted) + _BIAS_32) << 23))
+
+
+_WHOLE = {types.float32: types.int32, types.float64: types.int64}
+_FLOATING = {whole: number for number, whole in _WHOLE.items()}
+_LLVM = {
+    types.float32: ir.FloatType(),
+    types.float64: ir.DoubleType(),
+    types.int32: ir.IntType(32),
+    types.int64: ir.IntType(64),
+}
+
+
+def _reinterpreted(to: dict) -> Any:
+    """An intrinsic that takes a number's bits for those of the type that `to` names for its own."""
+
+    @intrinsic
+    def reinterpret(typing, x):
+        def generate(context, builder, signature, arguments):
+            return builder.bitcast(arguments[0], _LLVM[to[x]])
+
+        return to[x](x), generate
+
+    return reinterpret
+
+
+_bits, _float = _reinterpreted(_WHOLE), _reinterpreted(_FLOATING)

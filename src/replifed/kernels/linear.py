@@ -147,25 +147,28 @@ def accumulate(A, chosen, r, g):
 @compiled
 def derivatives(z, y, loss):
     """Replace predictions `z` (b,) by the derivatives of the loss in them."""
+    one = z.dtype.type(1)
     if loss == LEAST_SQUARES:
         for j in range(len(z)):
             z[j] -= y[j]
     else:
         for j in range(len(z)):
-            z[j] = -y[j] / (1.0 + exponential(y[j] * float(z[j])))
+            label = z.dtype.type(y[j])
+            z[j] = -label / (one + exponential(label * z[j]))
 
 
 @compiled
 def weighted_derivatives(z, target, weight, loss):
     """Replace predictions `z` (b,) of one sample by `weight` times the derivatives of the loss in them."""
+    one, label = z.dtype.type(1), z.dtype.type(target)
     if loss == LEAST_SQUARES:
         for j in range(len(z)):
-            z[j] = (z[j] - target) * weight
+            z[j] = (z[j] - label) * weight
     else:
         # Two at a time: an exponential is a chain of operations, and another one fills its waits.
-        half, scale = len(z) // 2, -target * weight
+        half, scale = len(z) // 2, -label * weight
         for j in range(half):
-            z[j] = scale / (1.0 + exponential(target * float(z[j])))
-            z[half + j] = scale / (1.0 + exponential(target * float(z[half + j])))
+            z[j] = scale / (one + exponential(label * z[j]))
+            z[half + j] = scale / (one + exponential(label * z[half + j]))
         for j in range(2 * half, len(z)):
-            z[j] = scale / (1.0 + exponential(target * float(z[j])))
+            z[j] = scale / (one + exponential(label * z[j]))

@@ -12,23 +12,24 @@ from replifed.kernels.exponential import exponential
 def logistic_derivatives(z, y, r):
     """r = -y / (1 + exp(y z)) for `z` and `r` (n, c) and labels `y` (n,)."""
     for i in range(len(y)):
-        label = y[i]
+        one, label = z.dtype.type(1), z.dtype.type(y[i])
         for j in range(z.shape[1]):
-            r[i, j] = -label / (1.0 + exponential(label * float(z[i, j])))
+            r[i, j] = -label / (one + exponential(label * z[i, j]))
 
 
 @compiled_as_written
 def softmax_derivatives(z, y, p):
     """p = softmax(z) less one at the class, for `z` and `p` (n, m, C) and classes `y` (n, m)."""
     n, m, C = z.shape
-    e, top, total = np.empty((C, m)), np.empty(m), np.empty(m)
+    e, top, total = np.empty((C, m), z.dtype), np.empty(m, z.dtype), np.empty(m, z.dtype)
+    zero, one = z.dtype.type(0), z.dtype.type(1)
     for i in range(n):
         # Class by class, so that the samples of a client are the lanes of a vector.
         for c in range(C):
             for j in range(m):
                 e[c, j] = z[i, j, c]
         for j in range(m):
-            top[j], total[j] = e[0, j], 0.0
+            top[j], total[j] = e[0, j], zero
         for c in range(1, C):
             for j in range(m):
                 top[j] = max(top[j], e[c, j])
@@ -36,6 +37,10 @@ def softmax_derivatives(z, y, p):
             for j in range(m):
                 e[c, j] = exponential(e[c, j] - top[j])
                 total[j] += e[c, j]
+        for j in range(m):
+            total[j] = one / total[j]
         for c in range(C):
             for j in range(m):
-                p[i, j, c] = e[c, j] / total[j] - (y[i, j] == c)
+                p[i, j, c] = e[c, j] * total[j]
+        for j in range(m):
+            p[i, j, y[i, j]] -= one

@@ -25,7 +25,8 @@ def keep_largest(bits, most, names, bounds, tau):
     tau : int array, shape (R,)
     """
     longest = np.diff(bounds).max()
-    room, few, halves = np.empty(longest, bits.dtype), np.empty(longest, bits.dtype), np.empty(longest, np.int16)
+    room, few = np.empty(longest, bits.dtype), np.empty(longest, bits.dtype)
+    halves = np.empty(longest, np.int16)
     for row in range(len(bits)):
         named = names[min(row, len(names) - 1)]
         for s in range(len(bounds) - 1):

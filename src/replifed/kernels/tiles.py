@@ -1,4 +1,4 @@
-"""Products of matrices too small or too narrow for BLAS to be at its best, and with samples left where they lie.
+"""Products of matrices too small or too narrow for BLAS to be at its best, with samples where they lie.
 
 A tile of the product, so many rows by so many vectors of columns, is summed in registers from first to last.
 Compilers do not find this form by themselves, so that it is stated in LLVM's own terms, with vectors of 32
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -18,7 +19,7 @@ from numba.extending import intrinsic
 from replifed.kernels import compiled
 
 _VECTOR_BYTES = 32
-# Vectors of columns in a tile. With six rows, twelve sums fill the sixteen registers of AVX2 beside the factors.
+# Vectors of columns in a tile. With six rows, its twelve sums and the factors fill AVX2's sixteen registers.
 _VECTORS = 2
 _FLAGS = ("contract",)
 
@@ -51,7 +52,7 @@ def _tile(rows: int, transposed: bool) -> Callable:
             else:
                 starts, terms = [a.at(pick(k), _whole(0)) for k in across], a.width
             sums = [[cgutils.alloca_once(builder, vector) for _ in range(_VECTORS)] for _ in range(rows)]
-            for each in sum(sums, []):
+            for each in (total for row in sums for total in row):
                 builder.store(ir.Constant(vector, [0.0] * vector.count), each)
             with cgutils.for_range(builder, terms) as loop:
                 k = loop.index
@@ -118,7 +119,7 @@ def padded(columns, itemsize):
 
 @compiled
 def products(A, chosen, B, C):
-    """C = A[chosen] B, with columns as many as `padded` says.
+    """C = A[chosen] B, with at least as many columns as a tile has: `padded(1, A.itemsize)`.
 
     Parameters
     ----------
@@ -130,7 +131,9 @@ def products(A, chosen, B, C):
         A, B, and C are of one type; all are in C order.
     """
     n, width = len(chosen), _VECTORS * _VECTOR_BYTES // A.itemsize
-    for c in range(0, C.shape[1], width):
+    for start in range(0, C.shape[1], width):
+        # The last tiles overlap those before them where the columns do not fill them.
+        c = min(start, C.shape[1] - width)
         j = 0
         while n - j >= 6:
             _six(A, chosen, j, B, c, C)
@@ -149,7 +152,9 @@ def products(A, chosen, B, C):
 def transposed_products(A, chosen, B, C):
     """C = A[chosen]' B for B (n, p) and C (d, p), else as `products`."""
     d, width = A.shape[1], _VECTORS * _VECTOR_BYTES // A.itemsize
-    for c in range(0, C.shape[1], width):
+    for start in range(0, C.shape[1], width):
+        # The last tiles overlap those before them where the columns do not fill them.
+        c = min(start, C.shape[1] - width)
         j = 0
         while d - j >= 6:
             _six_across(A, chosen, j, B, c, C)
@@ -162,3 +167,11 @@ def transposed_products(A, chosen, B, C):
             j += 2
         if d - j == 1:
             _one_across(A, chosen, j, B, c, C)
+
+
+@compiled
+def stacked_products(A, B, C):
+    """C_i = A_i B_i for stacks (N, n, d), (N, d, p) and (N, n, p) with p as in `products`."""
+    everyone = np.arange(A.shape[1])
+    for i in range(len(A)):
+        products(A[i], everyone, B[i], C[i])

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.problems.losses import Loss
-from replifed.problems.products import FEWEST_COLUMNS, client_products
+from replifed.problems.products import FEWEST_COLUMNS, client_products, narrow_products
 
 
 class GramLocalModels:
@@ -113,9 +113,9 @@ class GramLocalModels:
         """X_i X_i' a_i for each client and row; as the Gram matrix is symmetric, row vectors times it."""
         rows, clients, m, outputs = a.shape
         if len(self._gram) > 1 or rows * outputs < FEWEST_COLUMNS:
-            return np.matmul(a.swapaxes(-1, -2), self._gram).swapaxes(-1, -2)
+            return narrow_products(a.swapaxes(-1, -2), self._gram).swapaxes(-1, -2)
         flat = a.transpose(1, 0, 3, 2).reshape(clients, rows * outputs, m)
-        return np.matmul(flat, self._gram[0]).reshape(clients, rows, outputs, m).transpose(1, 0, 3, 2)
+        return narrow_products(flat, self._gram[0]).reshape(clients, rows, outputs, m).transpose(1, 0, 3, 2)
 
     def mean(self, u: NDArray) -> NDArray:
         p = self._weights[..., None]

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 # Below so many columns a BLAS matrix product, which packs its operands, is slower than one
 # matrix-vector product a column.
 FEWEST_COLUMNS = 6
+# Columns that a compiled product needs at least.
+_TILE = 16
 _BLOCK_BYTES = 2 << 20
 # Up to this size a full eigendecomposition is faster than an iterative one.
 _DIRECT = 64
@@ -51,6 +53,19 @@ def tall_product(matrix: NDArray, columns: NDArray) -> NDArray:
         block = slice(start, start + height)
         for number, column in enumerate(separate):
             product[block, number] = matrix[block] @ column
+    return product
+
+
+def narrow_products(left: NDArray, right: NDArray) -> NDArray:
+    """Products of stacks (..., n, a) and (..., a, b), where n is a few or some dozens."""
+    n, b = left.shape[-2], right.shape[-1]
+    if n < FEWEST_COLUMNS or b < _TILE or left.dtype != right.dtype or left.shape[:-2] != right.shape[:-2]:
+        return np.matmul(left, right)
+    from replifed.kernels.tiles import stacked_products
+
+    product = np.empty((*left.shape[:-1], b), right.dtype)
+    stacks = (array.reshape(-1, *array.shape[-2:]) for array in (left, right, product))
+    stacked_products(*(np.ascontiguousarray(stack) for stack in stacks))
     return product
 
 
