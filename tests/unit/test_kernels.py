@@ -165,7 +165,7 @@ def test_models_side_by_side_keep_their_largest_and_of_equals_the_lowest_column(
 
 @pytest.mark.parametrize("loss", ["least_squares", "logistic"])
 @pytest.mark.parametrize("sets, rows", [(1, 1), (3, 3), (1, 9), (2, 16)])
-@pytest.mark.parametrize("features", [3, 8])
+@pytest.mark.parametrize("features", [2, 3, 8])
 def test_descent_is_its_steps(loss, sets, rows, features):
     """Row by row, and the rows of a data set together; each row and client with a step of its own."""
     rng = np.random.default_rng(rows)

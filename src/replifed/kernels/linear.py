@@ -16,12 +16,14 @@ _FEW = 16
 
 
 @compiled
-def minibatch_gradients(X, y, scale, batch, loss, models, g):
+def minibatch_gradients(X, columns, y, scale, batch, loss, models, g):
     """Fill `g` with the gradients on the minibatches, `scale` times the sum over the samples drawn.
 
     Parameters
     ----------
     X : array, shape (S, N, m, d)
+    columns : array, shape (S, N, d, m)
+        The same by features, of which a sparse model needs a few, each in one piece; or with S = 0.
     y : array, shape (S, N, m)
     scale : array, shape (S, N)
     batch : int array, shape (B, N, b)
@@ -34,6 +36,7 @@ def minibatch_gradients(X, y, scale, batch, loss, models, g):
     R, B, b = len(models), len(batch), batch.shape[-1]
     r, targets = np.empty(b, X.dtype), np.empty(b, y.dtype)
     distinct, times, held = np.empty(b, np.intp), np.zeros(m, np.intp), np.empty(d, np.intp)
+    room = np.empty(m, X.dtype)
     for i in range(N):
         for row in range(R):  # rows that share their minibatches find them in the cache
             s, drawn = row * S // R, batch[row * B // R, i]
@@ -44,7 +47,13 @@ def minibatch_gradients(X, y, scale, batch, loss, models, g):
                     n += 1
                 times[j] += 1
             chosen = distinct[:n]
-            _predict_sparse(X[s, i], chosen, models[row, i], r, held)
+            few = _held(models[row, i], held)
+            if _FEW * few > d:
+                predict(X[s, i], chosen, models[row, i], r)
+            elif len(columns) > 0:
+                _predict_by_columns(columns[s, i], chosen, models[row, i], r, held[:few], room)
+            else:
+                _predict_sparse(X[s, i], chosen, models[row, i], r, held[:few])
             derivatives(r[:n], targets, loss)
             for j in range(n):
                 r[j] *= times[chosen[j]] * scale[s, i]
@@ -80,24 +89,40 @@ def gradients(X, y, weights, loss, models, g):
 
 
 @compiled
-def _predict_sparse(A, chosen, u, z, held):
-    """As `predict`; from the non-zeros of `u` alone where these are few; `held` is room for as many."""
+def _held(u, held):
+    """How many entries of `u` are not zero, and their places in `held`: of all where they are few."""
     few = 0
     for k in range(len(u)):
         few += u[k] != 0
-    if _FEW * few > len(u):
-        predict(A, chosen, u, z)
-        return
-    few = 0
-    for k in range(len(u)):
-        if u[k] != 0:
-            held[few] = k
-            few += 1
+    if _FEW * few <= len(u):
+        few = 0
+        for k in range(len(u)):
+            if u[k] != 0:
+                held[few] = k
+                few += 1
+    return few
+
+
+@compiled
+def _predict_sparse(A, chosen, u, z, held):
+    """As `predict` for `u` with the non-zeros `held`."""
     for j in range(len(chosen)):
         total = A.dtype.type(0)
-        for k in held[:few]:
+        for k in held:
             total += A[chosen[j], k] * u[k]
         z[j] = total
+
+
+@compiled
+def _predict_by_columns(columns, chosen, u, z, held, room):
+    """As `_predict_sparse` from A' (d, m), for all samples together; `room` is for as many."""
+    for j in range(len(room)):
+        room[j] = 0
+    for k in held:
+        for j in range(len(room)):
+            room[j] += columns[k, j] * u[k]
+    for j in range(len(chosen)):
+        z[j] = room[chosen[j]]
 
 
 @compiled
@@ -131,9 +156,16 @@ def combine(A, chosen, r, g):
 
 @compiled
 def accumulate(A, chosen, r, g):
-    """g += A[chosen]' r, four samples at a time, so that `g` is read and written once for them."""
-    fours = len(chosen) // 4 * 4
-    for j in range(0, fours, 4):
+    """g += A[chosen]' r, eight samples at a time, so that `g` is read and written once for them."""
+    eights, fours = len(chosen) // 8 * 8, len(chosen) // 4 * 4
+    for j in range(0, eights, 8):
+        a, b, c, d = A[chosen[j]], A[chosen[j + 1]], A[chosen[j + 2]], A[chosen[j + 3]]
+        e, f, h, i = A[chosen[j + 4]], A[chosen[j + 5]], A[chosen[j + 6]], A[chosen[j + 7]]
+        p, q, s, t = r[j], r[j + 1], r[j + 2], r[j + 3]
+        u, v, w, x = r[j + 4], r[j + 5], r[j + 6], r[j + 7]
+        for k in range(len(g)):
+            g[k] += (p * a[k] + q * b[k] + s * c[k] + t * d[k]) + (u * e[k] + v * f[k] + w * h[k] + x * i[k])
+    for j in range(eights, fours, 4):
         a, b, c, d = A[chosen[j]], A[chosen[j + 1]], A[chosen[j + 2]], A[chosen[j + 3]]
         p, q, s, t = r[j], r[j + 1], r[j + 2], r[j + 3]
         for k in range(len(g)):

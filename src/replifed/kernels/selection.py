@@ -6,6 +6,9 @@ import numpy as np
 
 from replifed.kernels import compiled
 
+# Where at most one number in so many is not zero, the others are left out at once.
+_FEW = 16
+
 
 @compiled
 def keep_largest(bits, most, names, bounds, tau):
@@ -58,8 +61,16 @@ def _cut_above(numbers, halves, few, tau):
     shift = whole(8 * numbers.itemsize - 16)
     for k in range(len(numbers)):
         halves[k] = numbers[k] >> shift
-    if _halves_above(halves, np.int16(0)) <= tau and _above(numbers, whole(0)) <= tau:
-        return whole(0), False
+    if _halves_above(halves, np.int16(0)) <= max(tau, len(numbers) // _FEW):
+        n = 0
+        for number in numbers:
+            if number > 0:
+                few[n] = number
+                n += 1
+        if n <= tau:
+            return whole(0), False
+        if n <= len(numbers) // _FEW:
+            return _cut_among(few[:n], tau)
     low, high = np.int16(-1), halves.max()  # exceeded by more than tau, and by fewer
     while high - low > 1:
         middle = np.int16((low + high) // 2)

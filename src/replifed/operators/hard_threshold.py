@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+# Whole numbers of so many bytes, and the largest of them.
+_WHOLE = {4: (np.int32, np.int32(2**31 - 1)), 8: (np.int64, np.int64(2**63 - 1))}
+
 
 def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
     """Keep the `tau` entries of largest magnitude along the last axis, set the others to zero.
@@ -52,8 +55,8 @@ def as_whole(v: NDArray) -> tuple[NDArray, np.integer]:
 
     Without their sign bit, floating-point numbers are in the order of their bits, with NaN above all.
     """
-    kind = {4: np.int32, 8: np.int64}[v.dtype.itemsize]
-    return v.view(kind), kind(np.iinfo(kind).max)
+    kind, most = _WHOLE[v.dtype.itemsize]
+    return v.view(kind), most
 
 
 def support_bits(k: int | NDArray, d: int) -> NDArray:

@@ -251,7 +251,9 @@ class DenseLinearModel:
             gradients(self.X, self.y, self.sample_weights, loss, u, g)
             return g
         batch = np.ascontiguousarray(batch)
-        minibatch_gradients(self.X, self.y, self.batch_weights / batch.shape[-1], batch, loss, u, g)
+        columns = vars(self).get("_columns", np.empty((0,) * 4, self.dtype))
+        scale = self.batch_weights / batch.shape[-1]
+        minibatch_gradients(self.X, columns, self.y, scale, batch, loss, u, g)
         return g
 
     def _softmax_gradients(self, models: NDArray, batch: NDArray) -> NDArray:
