@@ -122,7 +122,7 @@ class FedGradMP:
             if self.radius is not None:
                 u = onto_ball(u, self.radius, approx)
             if self.solver != "sgd":
-                merged = merged + self._work(problem, ctx, np.count_nonzero(gamma, axis=-1))
+                merged = merged + self._work(problem, ctx, gamma.sum(axis=-1, dtype=np.int32))
         x = approx.prune(local.mean(u), tau)  # over the cohort, not over all N clients
         if self.radius is not None:
             x = onto_ball(x, self.radius, approx)
