@@ -52,17 +52,19 @@ class LocalObjective:
         return H + per_row(self.ridge, H) * np.eye(w.shape[-1])
 
     def moduli(self, rows: int, *, own: bool = False) -> tuple[NDArray, NDArray]:
-        """Strong-convexity and smoothness moduli of d_i, shape (R, 1, 1); with `own` each agent's, (R, N, 1).
+        """Strong-convexity and smoothness moduli of d_i, shape (R or 1, 1, 1).
 
-        Those common to all agents are the least and the largest of theirs.
+        Those common to all agents are the least and the largest of theirs; with `own` each agent's, of shape
+        (R or 1, N, 1).
         """
         if own:
             low, high = self.problem.strong_convexity(), self.problem.smoothness()
         else:
             low, high = (modulus[:, None] for modulus in self.problem.common_moduli())
+        if len(low) > 1:
+            low, high = (np.repeat(modulus, rows // len(modulus), axis=0) for modulus in (low, high))
         ridge = np.reshape(self.ridge, (-1, 1, 1))
-        low, high = (np.repeat(m, rows // len(m), axis=0)[..., None] + ridge for m in (low, high))
-        return low, high
+        return low[..., None] + ridge, high[..., None] + ridge
 
     def descent(self, w: NDArray, steps: int, step: NDArray) -> NDArray:
         """`w` after so many gradient steps on every d_i."""

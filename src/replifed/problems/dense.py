@@ -276,11 +276,11 @@ class DenseLinearModel:
         from replifed.kernels.descent import descend, descend_together
 
         w, rows = np.array(u, self.dtype, order="C"), len(u)
-        step = np.ascontiguousarray(np.broadcast_to(step[..., 0], w.shape[:2]), self.dtype)
-        ridge = np.broadcast_to(np.asarray(self.l2 + ridge, self.dtype).ravel(), rows).copy()
+        own_step, own_ridge = np.empty(w.shape[:2], self.dtype), np.empty(rows, self.dtype)
+        own_step[...], own_ridge[...] = step[..., 0], np.ravel(self.l2 + ridge)
         loss, linear = COMPILED.index(self.loss_function.name), np.ascontiguousarray(linear, self.dtype)
         kernel = descend_together if rows >= FEWEST_COLUMNS * len(self.X) else descend
-        kernel(self.X, self.y, self.sample_weights, loss, steps, step, ridge, linear, w)
+        kernel(self.X, self.y, self.sample_weights, loss, steps, own_step, own_ridge, linear, w)
         return w
 
     def _minibatch_gradients(self, models: NDArray, batch: NDArray, clip: float | None, g: NDArray) -> None:
