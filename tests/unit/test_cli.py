@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from replifed import cli
+from replifed import cli, config
 from replifed.data import commands as data_commands
 from replifed.errors import DataError
+from replifed.papers import jobs
 from replifed.papers.verdicts import COLUMNS
 from replifed.partition import commands as partition_commands
 
@@ -304,3 +305,18 @@ def test_python_m_is_the_same_command():
         [sys.executable, "-m", "replifed", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("replifed ")
+
+
+def test_runs_together_are_the_single_runs(tmp_path):
+    checked = config.load([ROOT / "config/tiny.yaml"], root=ROOT)["fedht"]
+    own = config.settings_for("run", checked, "planted")
+    other = {**own, "seed": own["seed"] + 1}
+    for name, settings in {"planted": own, "other": other}.items():
+        jobs.run("fedht", name, "fedht", settings, None, None, None, tmp_path / f"{name}.parquet")
+    words = ["--settings", json.dumps({"planted": own, "other": other}), "--outputs"]
+    outputs = [f"{name}={tmp_path / name}.together" for name in ("planted", "other")]
+    assert cli.main(["run-together", "fedht", "fedht", *words, *outputs]) == 0
+    for name in ("planted", "other"):
+        single = (tmp_path / f"{name}.parquet").read_bytes()
+        assert (tmp_path / f"{name}.together").read_bytes() == single
+    assert single != (tmp_path / "planted.parquet").read_bytes()

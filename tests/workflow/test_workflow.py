@@ -103,6 +103,16 @@ def test_the_paper_alone_and_data_are_targets(fresh):
     assert all(job.endswith((": fetch", ": parse and check")) for job in jobs)
 
 
+def test_a_method_runs_on_all_experiments_of_a_paper_together(whole):
+    experiments = config.load(root=ROOT)["cross"]["experiments"]
+    targets = (f"results/cross/{name}/giant.parquet" for name in experiments)
+    result = whole.snakemake(*targets, "--dry-run", "--cores", "1")
+    assert {job for job in result.jobs if job.startswith("cross")} == {
+        "cross: run giant on all data sets",
+        *(f"cross: split the data of {name} between the clients" for name in experiments),
+    }
+
+
 def test_the_tiny_scale_makes_a_few_artefacts_elsewhere(fresh):
     result = fresh.snakemake("all", "--dry-run", "--cores", "1", "--configfile", "config/tiny.yaml")
     made = {job for job in result.jobs if "draw" in job or "write table" in job}

@@ -289,6 +289,72 @@ def flags(files):
     return " ".join(f"--{name} {shlex.quote(file)}" for name, file in files.items())
 
 
+# --- All experiments of a paper together ---
+
+
+def papers_run(together):
+    return [
+        name
+        for name in config["papers"]
+        if config[name].get("together", False) == together
+    ]
+
+
+def together_keys(paper):
+    """Return the keys of the files that the problems of all experiments are made from."""
+    keys = []
+    for name, experiment in config[paper]["experiments"].items():
+        keys += [
+            f"{kind}:{name}"
+            for kind, wanted in (("data", "dataset"), ("partition", "partition"))
+            if wanted in experiment
+        ]
+    return keys
+
+
+def together_inputs(paper):
+    def of(wildcards):
+        files = [file for key in together_keys(paper) for file in files_of(paper, key)]
+        source = sources_of(
+            "replifed.papers.jobs:run_together",
+            f"replifed.papers.{paper}.experiments",
+            METHODS[wildcards.method].partition(":")[0],
+        )
+        return {"files": list(dict.fromkeys(files)), "source": source}
+
+    return of
+
+
+def together_outputs(paper):
+    names = config[paper]["experiments"]
+    return [in_results(f"{paper}/{name}/{{method}}.parquet") for name in names]
+
+
+def together_settings(paper):
+    """Return the settings of each experiment's run as one JSON object."""
+    names = config[paper]["experiments"]
+    return provenance.canonical_json(
+        {name: settings.settings_for("run", config[paper], name) for name in names}
+    )
+
+
+def together_flags(paper):
+    """Return ``KEY=FILE ...``; of a partition the file with the clients alone."""
+    pairs = [f"{key}={files_of(paper, key)[0]}" for key in together_keys(paper)]
+    return " ".join(map(shlex.quote, pairs))
+
+
+def together_files(paper):
+    """Return the function that gives ``EXPERIMENT=FILE ...``."""
+
+    def of(wildcards):
+        files = [file.format(**wildcards) for file in together_outputs(paper)]
+        pairs = map("=".join, zip(config[paper]["experiments"], files))
+        return " ".join(map(shlex.quote, pairs))
+
+    return of
+
+
 # --- Artefacts, claims, targets ---
 
 

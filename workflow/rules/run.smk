@@ -8,6 +8,8 @@ rule run_method:
         in_logs("{paper}/{experiment}/{method}"),
     benchmark:
         in_benchmarks("{paper}/{experiment}/{method}")
+    wildcard_constraints:
+        paper=one_of(papers_run(together=False)) or "(?!)",
     conda:
         "../../environment.yml"
     threads: 1
@@ -22,3 +24,34 @@ rule run_method:
         "python -m replifed run {wildcards.paper} {wildcards.experiment} {wildcards.method}"
         " --settings {params.settings:q} {params.files}"
         " --out {output:q} 2>&1 | tee {log:q} >&2"
+
+
+# Where runs take seconds, one job is one method on all experiments of the paper.
+for name in papers_run(together=True):
+
+    rule:
+        name:
+            f"run_together_{name}"
+        input:
+            unpack(together_inputs(name)),
+        output:
+            together_outputs(name),
+        log:
+            in_logs(f"{name}/{{method}}"),
+        benchmark:
+            in_benchmarks(f"{name}/{{method}}")
+        conda:
+            "../../environment.yml"
+        threads: 1
+        resources:
+            mem_mb=2000,
+        params:
+            paper=name,
+            settings=together_settings(name),
+            inputs=together_flags(name),
+            outputs=together_files(name),
+        message:
+            f"{name}: run {{wildcards.method}} on all data sets"
+        shell:
+            "python -m replifed run-together {params.paper} {wildcards.method} --settings {params.settings:q}"
+            " --inputs {params.inputs} --outputs {params.outputs} 2>&1 | tee {log:q} >&2"

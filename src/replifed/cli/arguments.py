@@ -50,8 +50,13 @@ def add_settings(parser: argparse.ArgumentParser, *, required: bool = True) -> N
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Input files by key, and the scale of the run."""
     parser.add_argument("--scale", required=True, help="scale of the run: paper, small or tiny")
+    add_files(parser, "inputs")
+
+
+def add_files(parser: argparse.ArgumentParser, name: str) -> None:
+    """Files by key, as `--name KEY=FILE ...`."""
     parser.add_argument(
-        "--inputs", type=key_and_file, nargs="+", action="extend", default=[], metavar="KEY=FILE"
+        f"--{name}", type=key_and_file, nargs="+", action="extend", default=[], metavar="KEY=FILE"
     )
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from replifed.cli.arguments import (
     add_command,
+    add_files,
     add_job,
+    add_settings,
     add_snakemake,
     call_snakemake,
     check_known,
@@ -20,6 +22,7 @@ from replifed.errors import ConfigError
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
     _add_run(commands)
+    _add_run_together(commands)
     _add_tune(commands)
 
 
@@ -38,6 +41,22 @@ def _add_run(commands: Any) -> None:
     parser.add_argument("--tuned", type=Path, metavar="FILE", help="the method's tuned step (workflow)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="the .parquet to write (workflow)")
     add_snakemake(parser)
+
+
+def _add_run_together(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        "run-together",
+        _run_together,
+        "Step of the workflow: run one method on several experiments of a paper, one after the other.",
+        "replifed run-together cross fedavg --settings '{\"a9a\": JSON}' "
+        "--inputs data:a9a=a9a.npz partition:a9a=partition.npz --outputs a9a=fedavg.parquet",
+    )
+    parser.add_argument("paper")
+    parser.add_argument("method")
+    add_settings(parser)
+    add_files(parser, "inputs")
+    add_files(parser, "outputs")
 
 
 def _add_tune(commands: Any) -> None:
@@ -91,6 +110,18 @@ def _run(arguments: argparse.Namespace) -> int | None:
     if status == 0 and not arguments.dry_run:
         print(target)
     return status
+
+
+def _run_together(arguments: argparse.Namespace) -> None:
+    from replifed.papers import jobs
+
+    jobs.run_together(
+        arguments.paper,
+        arguments.method,
+        arguments.settings,
+        dict(arguments.inputs),
+        dict(arguments.outputs),
+    )
 
 
 def _tune(arguments: argparse.Namespace) -> None:
