@@ -64,8 +64,9 @@ def descend_together(X, y, weights, loss, steps, step, ridge, linear, models):
         for i in range(N):
             for row in range(R):
                 gamma[row], b[row] = step[first + row, i], ridge[first + row]
+                model, slope = models[first + row, i], linear[first + row, i]
                 for k in range(d):
-                    w[k, row], a[k, row] = models[first + row, i, k], linear[first + row, i, k]
+                    w[k, row], a[k, row] = model[k], slope[k]
             for _ in range(steps):
                 products(X[s, i], everyone, w, r)
                 for j in range(m):
@@ -74,6 +75,7 @@ def descend_together(X, y, weights, loss, steps, step, ridge, linear, models):
                 for k in range(d):
                     for row in range(columns):
                         w[k, row] -= gamma[row] * (g[k, row] + b[row] * w[k, row] + a[k, row])
-            for k in range(d):
-                for row in range(R):
-                    models[first + row, i, k] = w[k, row]
+            for row in range(R):
+                model = models[first + row, i]
+                for k in range(d):
+                    model[k] = w[k, row]

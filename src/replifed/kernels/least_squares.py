@@ -47,8 +47,9 @@ def to_minimisers(columns_of, targets, ridge, columns, counts, models, settled):
             if settled[row, i]:
                 continue
             for a in range(len(own)):
+                kept, column = A[a], columns_of[s, i, own[a]]
                 for j in range(m):
-                    A[a, j] = columns_of[s, i, own[a], j]
+                    kept[j] = column[j]
             step, settled[row, i] = _step(A, targets[s, i], ridge[s, i], w, factor, everyone)
             if settled[row, i]:
                 for a in range(len(own)):

@@ -42,9 +42,10 @@ def minibatch_gradients(X, y, scale, batch, models, g):
                     n += 1
                 times[j] += 1
             chosen = distinct[:n]
+            model, gradient = models[row, i], g[row, i]
             for k in range(d):
                 for c in range(C):
-                    u[k, c] = models[row, i, k, c]
+                    u[k, c] = model[k, c]
             products(X[s, i], chosen, u, z)
             p = z[:n].reshape(1, n, columns)[:, :, :C]
             softmax_derivatives(p, classes[:, :n], p)
@@ -55,4 +56,4 @@ def minibatch_gradients(X, y, scale, batch, models, g):
             transposed_products(X[s, i], chosen, z[:n], product)
             for k in range(d):
                 for c in range(C):
-                    g[row, i, k, c] = product[k, c]
+                    gradient[k, c] = product[k, c]
