@@ -257,21 +257,23 @@ def partition_inputs(wildcards):
     }
 
 
-def job_sources(step, wildcards):
+def job_sources(step, paper, method):
     """Return the sources of a step, of the paper's experiments, and of the one method that a job runs."""
     return sources_of(
         f"replifed.papers.jobs:{step}",
-        f"replifed.papers.{wildcards.paper}.experiments",
-        METHODS[wildcards.method].partition(":")[0],
+        f"replifed.papers.{paper}.experiments",
+        METHODS[method].partition(":")[0],
     )
 
 
 def tune_inputs(wildcards):
-    return {**dataset_files(wildcards), "source": job_sources("tune", wildcards)}
+    source = job_sources("tune", wildcards.paper, wildcards.method)
+    return {**dataset_files(wildcards), "source": source}
 
 
 def run_inputs(wildcards):
-    return {**run_files(wildcards), "source": job_sources("run", wildcards)}
+    source = job_sources("run", wildcards.paper, wildcards.method)
+    return {**run_files(wildcards), "source": source}
 
 
 def run_files(wildcards):
@@ -315,19 +317,17 @@ def together_keys(paper):
 def together_inputs(paper):
     def of(wildcards):
         files = [file for key in together_keys(paper) for file in files_of(paper, key)]
-        source = sources_of(
-            "replifed.papers.jobs:run_together",
-            f"replifed.papers.{paper}.experiments",
-            METHODS[wildcards.method].partition(":")[0],
-        )
-        return {"files": list(dict.fromkeys(files)), "source": source}
+        source = job_sources("run_together", paper, wildcards.method)
+        return {"files": files, "source": source}
 
     return of
 
 
 def together_outputs(paper):
     names = config[paper]["experiments"]
-    return [in_results(f"{paper}/{name}/{{method}}.parquet") for name in names]
+    return [
+        file for name in names for file in files_of(paper, f"run:{name}/{{method}}")
+    ]
 
 
 def together_settings(paper):
@@ -336,12 +336,6 @@ def together_settings(paper):
     return provenance.canonical_json(
         {name: settings.settings_for("run", config[paper], name) for name in names}
     )
-
-
-def together_flags(paper):
-    """Return ``KEY=FILE ...``; of a partition the file with the clients alone."""
-    pairs = [f"{key}={files_of(paper, key)[0]}" for key in together_keys(paper)]
-    return " ".join(map(shlex.quote, pairs))
 
 
 def together_files(paper):

@@ -48,10 +48,10 @@ for name in papers_run(together=True):
         params:
             paper=name,
             settings=together_settings(name),
-            inputs=together_flags(name),
+            inputs=keyed_flag(name, together_keys(name)),
             outputs=together_files(name),
         message:
             f"{name}: run {{wildcards.method}} on all data sets"
         shell:
             "python -m replifed run-together {params.paper} {wildcards.method} --settings {params.settings:q}"
-            " --inputs {params.inputs} --outputs {params.outputs} 2>&1 | tee {log:q} >&2"
+            " {params.inputs} --outputs {params.outputs} 2>&1 | tee {log:q} >&2"

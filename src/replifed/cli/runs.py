@@ -12,6 +12,7 @@ from replifed.cli.arguments import (
     add_job,
     add_settings,
     add_snakemake,
+    by_key,
     call_snakemake,
     check_known,
     load_config,
@@ -119,7 +120,7 @@ def _run_together(arguments: argparse.Namespace) -> None:
         arguments.paper,
         arguments.method,
         arguments.settings,
-        dict(arguments.inputs),
+        by_key(arguments.inputs),
         dict(arguments.outputs),
     )
 

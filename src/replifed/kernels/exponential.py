@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic, overload, register_jitable
 
 # exp(x) = 2^n exp(t) with |t| <= ln(2) / 2; ln(2) in two parts, so that n times the first one is exact.
 _LOG2_E = 1.4426950408889634
@@ -37,11 +37,17 @@ def _exponential(x):
     return _single if x == types.float32 else _double
 
 
+@register_jitable(error_model="numpy", fastmath={"contract"})
+def _reduced(x, least, most, log2_e, shift, high, low):
+    """n, in the lowest bits of the first number, and t with exp(x) = 2^n exp(t), for x within the bounds."""
+    v = min(max(x, least), most)
+    shifted = v * log2_e + shift
+    n = shifted - shift
+    return shifted, (v - n * high) - n * low
+
+
 def _double(x):
-    v = min(max(x, _LEAST), _MOST)
-    shifted = v * _LOG2_E + _ROUND
-    n = shifted - _ROUND
-    t = (v - n * _LN2_HIGH) - n * _LN2_LOW
+    shifted, t = _reduced(x, _LEAST, _MOST, _LOG2_E, _ROUND, _LN2_HIGH, _LN2_LOW)
     # 1 + t + t^2 q(t), where q interpolates (exp(t) - 1 - t) / t^2 in ten Chebyshev points: to 2e-17.
     # By pairs and not by Horner's rule, whose every step waits for the last one.
     square = t * t
@@ -58,10 +64,7 @@ def _double(x):
 
 
 def _single(x):
-    v = min(max(x, _LEAST_32), _MOST_32)
-    shifted = v * _LOG2_E_32 + _ROUND_32
-    n = shifted - _ROUND_32
-    t = (v - n * _LN2_HIGH_32) - n * _LN2_LOW_32
+    shifted, t = _reduced(x, _LEAST_32, _MOST_32, _LOG2_E_32, _ROUND_32, _LN2_HIGH_32, _LN2_LOW_32)
     # As above, with five Chebyshev points: to 1e-8.
     square = t * t
     p = _ONE_32 + (t + square * ((_Q0 + _Q1 * t) + square * ((_Q2 + _Q3 * t) + square * _Q4)))

@@ -46,7 +46,7 @@ def minibatch_gradients(X, y, scale, batch, models, g):
             for k in range(d):
                 for c in range(C):
                     u[k, c] = model[k, c]
-            products(X[s, i], chosen, u, z)
+            products(X[s, i], chosen, u, z[:n])
             p = z[:n].reshape(1, n, columns)[:, :, :C]
             softmax_derivatives(p, classes[:, :n], p)
             for j in range(n):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import literally, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -24,19 +24,21 @@ _VECTORS = 2
 _FLAGS = ("contract",)
 
 
-def _tile(rows: int, transposed: bool) -> Callable:
-    """Return a compiled f(A, chosen, j, B, c, C) that writes a tile of C: from row j and column c on.
+def _tile(rows: int) -> Callable:
+    """Return a compiled f(A, chosen, j, B, c, C, across) that writes a tile of C: from row j and column c on.
 
-    Of A[chosen] B, or where `transposed` of A[chosen]' B.
+    Of A[chosen] B, or where `across` is literally True of A[chosen]' B.
     """
 
-    @intrinsic
-    def tile(typing: Any, A: Any, chosen: Any, j: Any, B: Any, c: Any, C: Any) -> Any:
+    @intrinsic(prefer_literal=True)
+    def tile(typing: Any, A: Any, chosen: Any, j: Any, B: Any, c: Any, C: Any, across: Any) -> Any:
+        transposed = across.literal_value
+
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             element = context.get_data_type(A.dtype)
             size = context.get_abi_sizeof(element)
             vector = ir.VectorType(element, _VECTOR_BYTES // size)
-            first, names, j, second, c, product = arguments
+            first, names, j, second, c, product, _ = arguments
             a = _Matrix(context, builder, A, first)
             b = _Matrix(context, builder, B, second)
             out = _Matrix(context, builder, C, product)
@@ -46,11 +48,11 @@ def _tile(rows: int, transposed: bool) -> Callable:
                 return builder.load(builder.gep(picked.data, [place]))
 
             # Where the tile's rows begin in A, and by what they go on from term to term of a sum.
-            across = [builder.add(j, _whole(r)) for r in range(rows)]
+            places = [builder.add(j, _whole(r)) for r in range(rows)]
             if transposed:
-                starts, terms = [a.at(_whole(0), k) for k in across], b.length
+                starts, terms = [a.at(_whole(0), k) for k in places], b.length
             else:
-                starts, terms = [a.at(pick(k), _whole(0)) for k in across], a.width
+                starts, terms = [a.at(pick(k), _whole(0)) for k in places], a.width
             sums = [[cgutils.alloca_once(builder, vector) for _ in range(_VECTORS)] for _ in range(rows)]
             for each in (total for row in sums for total in row):
                 builder.store(ir.Constant(vector, [0.0] * vector.count), each)
@@ -65,11 +67,11 @@ def _tile(rows: int, transposed: bool) -> Callable:
                         term = builder.fmul(factor, column, flags=_FLAGS)
                         builder.store(builder.fadd(builder.load(total), term, flags=_FLAGS), total)
             for r in range(rows):
-                for total, place in zip(sums[r], out.vectors(vector, across[r], c), strict=True):
+                for total, place in zip(sums[r], out.vectors(vector, places[r], c), strict=True):
                     builder.store(builder.load(total), place, align=size)
             return context.get_dummy_value()
 
-        return types.void(A, chosen, types.int64, B, types.int64, C), generate
+        return types.void(A, chosen, types.int64, B, types.int64, C, across), generate
 
     return tile
 
@@ -106,8 +108,7 @@ def _spread(builder: Any, scalar: Any, vector: Any) -> Any:
     return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(number, vector.count), None))
 
 
-_six, _four, _two, _one = (_tile(rows, False) for rows in (6, 4, 2, 1))
-_six_across, _four_across, _two_across, _one_across = (_tile(rows, True) for rows in (6, 4, 2, 1))
+_six, _four, _two, _one = (_tile(rows) for rows in (6, 4, 2, 1))
 
 
 @compiled
@@ -130,43 +131,35 @@ def products(A, chosen, B, C):
     C : array, shape (n, p)
         A, B, and C are of one type; all are in C order.
     """
-    n, width = len(chosen), _VECTORS * _VECTOR_BYTES // A.itemsize
-    for start in range(0, C.shape[1], width):
-        # The last tiles overlap those before them where the columns do not fill them.
-        c = min(start, C.shape[1] - width)
-        j = 0
-        while n - j >= 6:
-            _six(A, chosen, j, B, c, C)
-            j += 6
-        if n - j >= 4:
-            _four(A, chosen, j, B, c, C)
-            j += 4
-        if n - j >= 2:
-            _two(A, chosen, j, B, c, C)
-            j += 2
-        if n - j == 1:
-            _one(A, chosen, j, B, c, C)
+    _fill(A, chosen, B, C, False)
 
 
 @compiled
 def transposed_products(A, chosen, B, C):
     """C = A[chosen]' B for B (n, p) and C (d, p), else as `products`."""
-    d, width = A.shape[1], _VECTORS * _VECTOR_BYTES // A.itemsize
-    for start in range(0, C.shape[1], width):
+    _fill(A, chosen, B, C, True)
+
+
+@compiled
+def _fill(A, chosen, B, C, across):
+    """Write C tile by tile; `across` is a constant, so that each of its values is compiled apart."""
+    literally(across)
+    (rows, columns), width = C.shape, _VECTORS * _VECTOR_BYTES // A.itemsize
+    for start in range(0, columns, width):
         # The last tiles overlap those before them where the columns do not fill them.
-        c = min(start, C.shape[1] - width)
+        c = min(start, columns - width)
         j = 0
-        while d - j >= 6:
-            _six_across(A, chosen, j, B, c, C)
+        while rows - j >= 6:
+            _six(A, chosen, j, B, c, C, across)
             j += 6
-        if d - j >= 4:
-            _four_across(A, chosen, j, B, c, C)
+        if rows - j >= 4:
+            _four(A, chosen, j, B, c, C, across)
             j += 4
-        if d - j >= 2:
-            _two_across(A, chosen, j, B, c, C)
+        if rows - j >= 2:
+            _two(A, chosen, j, B, c, C, across)
             j += 2
-        if d - j == 1:
-            _one_across(A, chosen, j, B, c, C)
+        if rows - j == 1:
+            _one(A, chosen, j, B, c, C, across)
 
 
 @compiled

@@ -54,7 +54,11 @@ def run(
 
 
 def run_together(
-    paper: str, method: str, settings: dict[str, dict], inputs: dict[str, Path], outputs: dict[str, Path]
+    paper: str,
+    method: str,
+    settings: dict[str, dict],
+    inputs: dict[str, list[Path]],
+    outputs: dict[str, Path],
 ) -> None:
     """As `run`, for several experiments one after the other.
 
@@ -63,10 +67,11 @@ def run_together(
     settings, outputs : dict
         By experiment.
     inputs : dict
-        Data and partitions by keys "data:EXPERIMENT" and "partition:EXPERIMENT".
+        Data and partitions by keys "data:EXPERIMENT" and "partition:EXPERIMENT"; the first file of each
+        counts.
     """
     for name, own in settings.items():
-        data, partition = (inputs.get(f"{kind}:{name}") for kind in ("data", "partition"))
+        data, partition = (inputs.get(f"{kind}:{name}", [None])[0] for kind in ("data", "partition"))
         run(paper, name, method, own, data, partition, None, outputs[name])
 
 
