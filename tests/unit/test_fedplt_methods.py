@@ -492,6 +492,8 @@ def test_each_coordinate_is_sent_by_s_agents_and_control_variates_add_up_to_zero
     history = simulate(algorithm, data, streams, 10, cohort=FixedSize(5))
     np.testing.assert_allclose(history.state.h.sum(axis=1), 0, atol=1e-12)
     assert history.ledger["bits_up"][-1, 0] == 10 * 2 * D * 32
+    # A model to each of the five, and for its h_i the entries of the average that it sent.
+    assert history.ledger["bits_down"][-1, 0] == 10 * (5 + 2) * D * 32
 
     agents = SimpleNamespace(count=lambda: np.array([5]))
     context = Round(0, None, None, streams.at(0), np.arange(5)[None])

@@ -83,8 +83,11 @@ class TAMUNA:
         ratio = per_row(np.divide(self.eta, self.gamma), h)
         change = x[:, None] - w if sent is None else sent * (x[:, None] - w)
         state = TAMUNAState(x, agents.put(state.h, h + ratio * change))
+        # For its h_i an agent of a cohort is sent the new average where it took part in it; where all take
+        # part, the next round's model says as much.
+        down = agents.message() if ctx.active is None else agents.message() + bits
         used = counts * agents.samples(solver.samples(problem))
-        return state, Cost(bits, agents.message(), iterations=counts, sample_gradients=used)
+        return state, Cost(bits, down, iterations=counts, sample_gradients=used)
 
     def _senders(self, agents: Agents, ctx: Round, dim: int) -> NDArray | None:
         """Which agent sends which coordinate, boolean (R or 1, c, D); None if all send all.

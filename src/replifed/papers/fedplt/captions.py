@@ -21,8 +21,7 @@ CAPTIONS = {
         "Table II: convergence rates, tuned parameters",
         "Mean over data sets with 95 % intervals, published numbers in brackets; 10 agents, or 5 of them at "
         "random. FedLin takes two exchanges for one round, all others one. Searched for each data set with "
-        "all agents only, but for Fed-PLT's ρ, which serves all. TAMUNA's accelerated local steps stay at "
-        "1 / L.",
+        "all agents only, but for Fed-PLT's ρ, which serves all.",
     ),
     "table2_theory": (
         "Table II: convergence rates, parameters of theory",

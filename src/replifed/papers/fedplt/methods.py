@@ -106,10 +106,12 @@ def build(method: str, moduli: Moduli, cell: Cell, parameters: dict[str, NDArray
     if method == "fedlin":
         return FedLin(solver=make(steps=cell.steps, step=parameters["step"]))
     if method == "tamuna":
+        gamma = parameters["gamma"]
         if cell.solver == "accelerated":
-            # gamma = 2 / (L + mu) is too long a step with momentum: it stays in the control variates only.
-            solver = make(steps=cell.steps, step=local_step(cell.solver, moduli))
-        return TAMUNA(gamma=parameters["gamma"], eta=parameters["eta"], solver=solver)
+            # gamma = 2 / (L + mu) is too long a step with momentum, which takes 1 / L instead.
+            shorter = local_step("accelerated", moduli) / local_step("gradient", moduli)
+            solver = make(steps=cell.steps, step=shorter * gamma)
+        return TAMUNA(gamma=gamma, eta=parameters["eta"], solver=solver)
     if method == "led":
         return LED(alpha=parameters["alpha"], beta=parameters["beta"], solver=solver)
     if method == "fivegcs":
