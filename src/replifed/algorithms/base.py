@@ -108,7 +108,7 @@ def check_settings(algorithm: Any, ranges: dict[str, Range]) -> None:
             continue
         for one in np.ravel(value):
             if one not in allowed:
-                raise ConfigError(f"{type(algorithm).__name__}.{name} = {one!r}: must be {allowed}")
+                raise ConfigError(f"{type(algorithm).__name__}.{name} = {one}: must be {allowed}")
 
 
 def per_row(setting: float | NDArray, array: NDArray) -> NDArray | float:

@@ -8,10 +8,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, Range, Round, check_settings
+from replifed.algorithms.base import Range, Round, check_settings
 from replifed.algorithms.line_search import Armijo
 from replifed.network.ledger import BITS_PER_VALUE, Cost
 from replifed.problems.base import Hessian, Ray, Smooth
+
+# A double has no more behind its point.
+_MOST_BITS = 52
 
 IDLE = Cost(0, 0, exchanges=0)
 
@@ -27,8 +30,8 @@ class NewtonType:
     epsilon : float
         A row stops, and costs nothing more, once the norm of its gradient is below.
     b_max : int
-        Bits of a coordinate of a gradient or a vector that a device sends at full quality. Eigenvalues and
-        other scalars, and what the server sends, take 32.
+        Bits of a coordinate of a gradient or a vector that a device sends at full quality, at most 52.
+        Eigenvalues and other scalars, and what the server sends, take 32.
     """
 
     line_search: Armijo | None = field(default_factory=Armijo)
@@ -40,7 +43,7 @@ class NewtonType:
     partial_participation: ClassVar = False
 
     def __post_init__(self) -> None:
-        check_settings(self, {"epsilon": Range(0), "b_max": COUNT})
+        check_settings(self, {"epsilon": Range(0), "b_max": Range(1, _MOST_BITS, whole=True)})
 
     def observe(self, state) -> dict[str, NDArray]:
         return {"server": state.x}

@@ -7,7 +7,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.operators.bit_allocation import a1, a2, a3, coefficients, expected_error
+from replifed.operators.bit_allocation import (
+    a1,
+    a2,
+    a3,
+    allocate,
+    coefficients,
+    expected_error,
+    vectors_in_use,
+)
 from replifed.operators.quantise import draw_dither, interval, quantise
 from replifed.papers.errata import Erratum, Outcome
 
@@ -169,6 +177,27 @@ def _refinement_suffices(b_max: int) -> Outcome:
     return Outcome(e < values[-1], f"e_t = {e:.1e} at {b_max} bits against lambda_n = {values[-1]:.1e}")
 
 
+def _most_bits(limit: int) -> Outcome:
+    """Bits of a coordinate after three rounds, where (21) is solved with a limit or, as printed, without."""
+    b_max, n = 16, len(_VALUES)
+    q, bits = np.array(0), np.zeros(n, dtype=np.int64)
+    for _ in range(3):
+        bits = allocate(_VALUES, q, bits, np.array(25), limit)
+        q = vectors_in_use(bits)
+    return Outcome(bool(bits.max() <= b_max), f"{bits.max()} bits for a coordinate, where b_max = {b_max}")
+
+
+def _every_q(last: Callable[[int], int]) -> Outcome:
+    """For each q up to the last one, the cost needs rho_q = lambda_{q+1}."""
+    n = len(_VALUES)
+    for q in range(1, last(n) + 1):
+        try:
+            coefficients(_VALUES, np.array(q))
+        except IndexError:
+            return Outcome(False, f"of n = {n} eigenvalues, q = {q} needs number {q + 1}")
+    return Outcome(True, f"of n = {n} eigenvalues, q = {last(n)} needs number {last(n) + 1}")
+
+
 def _erratum(name: str, place: str, printed: str, corrected: str, forms: tuple, check: Callable) -> Erratum:
     return Erratum(
         id=f"qshed.{name}",
@@ -221,6 +250,22 @@ ERRATA = (
         "it is received as zero and costs lbar^2: the model overcharges it by a factor that grows as n^2",
         (_charged_at_four, _left_out),
         _cost_of_nothing,
+    ),
+    _erratum(
+        "b_max",
+        "problems (16) and (21)",
+        "the bits b_i are bounded by b_i >= 0 and their sum alone",
+        "and by b_max, less what was sent before: no more than b_max bits are of use (Section IV-D)",
+        (64, 16),
+        _most_bits,
+    ),
+    _erratum(
+        "last_q",
+        "Lemma III.1, and below problems (16) and (21)",
+        "q = 1, ..., n",
+        "q = 1, ..., n - 1, since rho_q = lambda_{q+1}",
+        (lambda n: n, lambda n: n - 1),
+        _every_q,
     ),
     _erratum(
         "one_bit_overload",
