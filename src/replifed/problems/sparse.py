@@ -69,12 +69,16 @@ class SparseLinearModel:
         self.weights = self.sizes / len(self.y) if weights is None else weights
         self.first = np.concatenate([[0], np.cumsum(self.sizes[0])])
         self.client = np.repeat(np.arange(self.n_clients), self.sizes[0])
+        self._predicted: tuple[NDArray, NDArray] | None = None  # the last models, and their predictions
 
     # -- the objective at the server's models ----------------------------------------------------
 
     def predictions(self, x: NDArray) -> NDArray:
-        """X x for the server's models (R, d); shape (R, n)."""
-        return (self.X @ x.T).T
+        """X x for the server's models (R, d); shape (R, n), not to be written to."""
+        # The objective that is recorded and the next round ask for the same.
+        if self._predicted is None or not np.array_equal(self._predicted[0], x):
+            self._predicted = x.copy(), _row_by_row(self.X, x)
+        return self._predicted[1]
 
     def client_losses(self, x: NDArray) -> NDArray:
         return self._fit(self.predictions(x)) + 0.5 * self.l2 * np.sum(x * x, axis=-1, keepdims=True)
@@ -95,7 +99,7 @@ class SparseLinearModel:
     def gradient(self, x: NDArray) -> NDArray:
         r = self.loss_function.derivative(self.predictions(x)[..., None], self.y)[..., 0]
         r = r * (self.weights / self.sizes)[0, self.client]
-        return (self.X.T @ r.T).T + self.l2 * x * self.weights.sum()
+        return _row_by_row(self.X.T, r) + self.l2 * x * self.weights.sum()
 
     def client_gradients(self, x: NDArray) -> NDArray:
         """Gradient of each f_i at the server's models, dense, shape (R, N, d)."""
@@ -103,7 +107,7 @@ class SparseLinearModel:
         r = r / self.sizes[0, self.client]
         g = np.empty((len(x), self.n_clients, self.dim))
         for i, (begin, end) in enumerate(pairwise(self.first)):
-            g[:, i] = (self.X[begin:end].T @ r[:, begin:end].T).T
+            g[:, i] = _row_by_row(self.X[begin:end].T, r[:, begin:end])
         return g + self.l2 * x[:, None]
 
     @cached_property
@@ -167,7 +171,7 @@ class SparseLinearModel:
 
     def _combine(self, coefficients: NDArray) -> NDArray:
         flat = coefficients[(slice(None), *self._padded, 0)]
-        return (self.X.T @ flat.T).T
+        return _row_by_row(self.X.T, flat)
 
     def local(
         self,
@@ -202,6 +206,11 @@ class SparseLinearModel:
         return SparseLocalModels(self, x, min(sparsity, self.dim))
 
     @cached_property
+    def ranks(self) -> NDArray:
+        """Among the columns that a client's data touch, the number of each one, shape (N, d)."""
+        return np.cumsum(self.touched, axis=1, dtype=np.int32) - 1
+
+    @cached_property
     def touched(self) -> NDArray:
         """Whether each client's data touch each column, shape (N, d)."""
         touched = np.zeros((self.n_clients, self.dim), dtype=bool)
@@ -224,18 +233,28 @@ class SparseLinearModel:
             columns, bounds = [], [0]
             indices = np.empty_like(self.X.indices, dtype=np.int64)
             position = np.empty(self.dim, dtype=np.int64)
-            for begin, end in pairwise(self.first):
+            for (begin, end), touched in zip(pairwise(self.first), self.touched, strict=True):
                 entries = slice(self.X.indptr[begin], self.X.indptr[end])
-                own = np.unique(self.X.indices[entries])
+                own = np.flatnonzero(touched)
                 position[own] = np.arange(len(own)) + bounds[-1]
                 indices[entries] = position[self.X.indices[entries]]
                 columns += [own, np.full(tail, self.dim)]
                 bounds.append(bounds[-1] + len(own) + tail)
-            if bounds[-1] < np.iinfo(np.int32).max:
-                indices = indices.astype(np.int32)
+            # Half as much to read, where that is enough.
+            whole = np.int32 if max(bounds[-1], self.dim) < np.iinfo(np.int32).max else np.int64
+            indices = indices.astype(whole)
             blocks = sp.csr_array((self.X.data, indices, self.X.indptr), shape=(len(self.y), bounds[-1]))
-            self._blocks_of, self._built = tail, (blocks, np.concatenate(columns), np.array(bounds))
+            held = blocks, np.concatenate(columns, dtype=whole), np.array(bounds)
+            self._blocks_of, self._built = tail, held
         return self._built
+
+
+def _row_by_row(A: sp.sparray, x: NDArray) -> NDArray:
+    """A x for each row of x.
+
+    scipy's product with a few columns at once takes several times as long as with one after the other.
+    """
+    return np.stack([A @ row for row in x])
 
 
 class _SideBySide:
@@ -255,9 +274,9 @@ class _SideBySide:
 
     def _full_gradient(self, u: NDArray) -> NDArray:
         problem = self._problem
-        z = (self._blocks @ u.T).T
+        z = _row_by_row(self._blocks, u)
         r = problem.loss_function.derivative(z[..., None], problem.y)[..., 0]
-        return np.ascontiguousarray((self._blocks.T @ (r / problem.sizes[0, problem.client]).T).T)
+        return _row_by_row(self._blocks.T, r / problem.sizes[0, problem.client])
 
     def _minibatch_gradient(self, u: NDArray, batch: NDArray) -> NDArray:
         """Each drawn sample is read where it lies, and a client's model stays in the cache."""
@@ -280,18 +299,17 @@ class SparseLocalModels(_SideBySide):
     def __init__(self, problem: SparseLinearModel, x: NDArray, tau: int) -> None:
         super().__init__(problem, len(x), tau)
         spare = self._bounds[1:, None] - tau + np.arange(tau)
-        # `dim` stands for no column; the server's model is zero there.
-        extended = np.pad(x, ((0, 0), (0, 1)))
-        self._columns = np.repeat(self._own_columns[None], self._rows, axis=0)
-        for row, model in enumerate(x):
+        self._columns = np.empty((len(x), len(self._own_columns)), self._own_columns.dtype)
+        self.start = np.zeros(self._columns.shape, problem.dtype)
+        for model, columns, start in zip(x, self._columns, self.start, strict=True):
             support = np.flatnonzero(model)
             if len(support) > tau:
                 raise ReplifedError(f"the server's model has {len(support)} non-zeros, more than {tau}")
-            outside = np.where(problem.touched[:, support], problem.dim, support)
-            self._columns[row, spare[:, : len(support)]] = outside
-        self.start = np.stack(
-            [model[columns] for model, columns in zip(extended, self._columns, strict=True)]
-        )
+            inside, outside = problem.touched[:, support], spare[:, : len(support)]
+            columns[:] = self._own_columns
+            columns[outside] = np.where(inside, problem.dim, support)  # `dim` stands for no column
+            places = np.where(inside, self._bounds[:-1, None] + problem.ranks[:, support], outside)
+            start[places] = model[support]
 
     def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         from replifed.kernels.selection import keep_largest
@@ -301,14 +319,12 @@ class SparseLocalModels(_SideBySide):
         return u
 
     def mean(self, u: NDArray) -> NDArray:
-        p = np.repeat(self._problem.weights[0], self._lengths)
         x = np.empty((self._rows, self._problem.dim), self._problem.dtype)
-        for row in range(self._rows):
-            held = np.flatnonzero(u[row] != 0)  # much faster on booleans
-            total = np.bincount(
-                self._columns[row, held], weights=p[held] * u[row, held], minlength=self._problem.dim + 1
-            )
-            x[row] = total[:-1]
+        for model, columns, mean in zip(u, self._columns, x, strict=True):
+            held = np.flatnonzero(model != 0)  # much faster on booleans
+            of_each = np.diff(np.searchsorted(held, self._bounds))
+            values = np.repeat(self._problem.weights[0], of_each) * model[held]
+            mean[:] = np.bincount(columns[held], values, minlength=self._problem.dim + 1)[:-1]
         return x
 
 

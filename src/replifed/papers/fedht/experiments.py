@@ -102,9 +102,11 @@ def problem(settings: dict, level: str, replicate: int, table: Any = None, parti
         alpha, beta = map(float, level.split(","))
         return simulation(settings, (alpha, beta), replicate)
     client = partition.clients[replicate]
+    dtype = np.dtype(settings.get("dtype", "float64"))
     if settings["loss"] != "softmax":
-        return SparseLinearModel(table.X, table.y.astype(float), loss_named(settings["loss"]), client)
-    return _images(table, client, np.dtype(settings.get("dtype", "float64")))
+        loss = loss_named(settings["loss"])
+        return SparseLinearModel(table.X.astype(dtype), table.y.astype(dtype), loss, client)
+    return _images(table, client, dtype)
 
 
 def _images(table: Any, client: NDArray, dtype: np.dtype) -> DenseLinearModel:
