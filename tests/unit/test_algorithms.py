@@ -425,9 +425,11 @@ def test_rates_by_hand():
     # kappa = 1: factors of 11/12. Theorem 1 asks for tau >= 16 x 11^2 + 1 = 1937, where alpha = 1/22
     # makes 1 + 2 alpha = 12/11: exactly the factor that one step gains.
     rate = fedht_rate(1.0, 1937, 1, 2)
-    assert rate == (pytest.approx(11 / 12), 1937, True)
+    assert rate[:3] == (pytest.approx(11 / 12), 1937, True)
     assert fedht_rate(1.0, 1936, 1, 2).holds is False
-    assert fedht_rate(1.0, 5, 1, 2) == (pytest.approx(3 * (11 / 12) ** 2), 1937, False)
+    # At tau = 5, tau* = 1: alpha = 1 and q = (11/12)^2, so xi_1 l^2 / delta_1 is 2 (1 - q) / q.
+    q = (11 / 12) ** 2
+    assert fedht_rate(1.0, 5, 1, 2) == (pytest.approx(3 * q), 1937, False, pytest.approx(2 * (1 - q) / q))
     assert fedht_rate(2.0, 50, 2, 1).least_sparsity == (16 * 23**2 + 1) * 2
     # Theorem 2: at its smallest tau, (1 + 2 alpha)^2 = 12/11.
     least = fediterht_rate(1.0, 10, 1, 1).least_sparsity
@@ -435,7 +437,12 @@ def test_rates_by_hand():
     above = fediterht_rate(1.0, math.ceil(least), 1, 1)
     assert (above.theta, above.holds) == (pytest.approx(1, abs=1e-4), True)
     assert fediterht_rate(1.0, math.floor(least), 1, 9).holds is False
-    assert fediterht_rate(1.0, 5, 1, 2) == (pytest.approx(9 * (11 / 12) ** 2), pytest.approx(least), False)
+    assert fediterht_rate(1.0, 5, 1, 2) == (
+        pytest.approx(9 * q),
+        pytest.approx(least),
+        False,
+        pytest.approx(4 * (1 - q) / (5 * q)),
+    )
     for rate in (fedht_rate, fediterht_rate):
         assert rate(math.inf, 10**6, 1, 10).holds is False
 
@@ -447,7 +454,7 @@ def test_rates_by_hand():
 def test_theorems_bound_the_error_where_they_hold(name, rate, tau, d, K):
     kappa = 1.05
     settings = {"seed": 1, "clients": 2, "samples": d, "features": d, "planted": 1, "condition": kappa}
-    data, x_star = planted(settings, 0)
+    data, x_star, _ = planted(settings, 0)
     promised = rate(kappa, tau, 1, K)
     assert promised.holds
 
@@ -467,7 +474,7 @@ def test_theorems_bound_the_error_where_they_hold(name, rate, tau, d, K):
 def test_thresholding_keeps_the_planted_support():
     # tau = tau*: below what the theorems ask, yet the problem is easy enough to be solved exactly.
     settings = {"seed": 2, "clients": 4, "samples": 60, "features": 60, "planted": 5, "condition": 1.05}
-    data, x_star = planted(settings, 0)
+    data, x_star, _ = planted(settings, 0)
     for name in ("fedht", "fediterht"):
         found = simulate(build(name, step=0.5, sparsity=5), data, Streams(1, (0,)), 30).state.x[0]
         np.testing.assert_allclose(found, x_star, atol=1e-8)

@@ -224,12 +224,13 @@ class Inputs:
 
     def run(self, experiment, method):
         if experiment == "planted":
-            frame = self.histories["holds"].assign(level="", reading="theory", batch="growing", tuned=True)
+            frame = self.histories["holds"].assign(level="", reading="theory", tuned=True, first_batch=9)
             t = frame["round"].to_numpy()
             return pd.concat(
                 [
-                    frame.assign(method=method, local_steps=K, error=2.0 * np.exp(-0.1 * K * t))
+                    frame.assign(method=method, local_steps=K, batch=batch, error=2.0 * np.exp(-0.1 * K * t))
                     for K in (3, 10)
+                    for batch in ("theorem", "small")
                 ]
             )
         held, lost = self.histories["holds"], self.histories["diverges"]

@@ -101,16 +101,20 @@ def test_levels_differ_in_nothing_but_alpha_and_beta():
 
 def test_planted_problem_has_its_condition_number_and_solution():
     settings = {"seed": 3, "clients": 4, "samples": 30, "features": 30, "planted": 6, "condition": 2.5}
-    problem, x_star = planted(settings, 1)
+    problem, x_star, variance = planted(settings, 1)
     assert np.count_nonzero(x_star) == 6
     assert np.all(np.abs(x_star[x_star != 0]) >= 1)
     # In every client: the theorems' constants are the clients'.
     np.testing.assert_allclose(problem.smoothness(), np.full((1, 4), 2.5), rtol=1e-12)
     np.testing.assert_allclose(problem.strong_convexity(), np.ones((1, 4)), rtol=1e-12)
     assert problem.loss(x_star[None]) == 0
+    # Gradients at zero, sample by sample.
+    each = (-problem.X.toarray() * problem.y[:, None]).reshape(4, 30, 30)
+    spread = each - each.mean(axis=1, keepdims=True)
+    assert variance == pytest.approx((spread**2).sum(axis=2).mean())
     assert not problem.client_gradients(x_star[None]).any()
     hessians = problem.client_hessians(x_star[None])[0]
     assert not np.allclose(hessians[0], hessians[1])
-    other, other_star = planted(settings, 2)
+    other, other_star, _ = planted(settings, 2)
     assert not np.array_equal(other_star, x_star)
     assert not np.array_equal(other.X.data, problem.X.data)

@@ -80,11 +80,15 @@ class Rate(NamedTuple):
     theta : factor a round.
     least_sparsity : the smallest tau that the theorem allows, for tau* non-zeros in x*.
     holds : whether tau is large enough and theta below one.
+    spread : xi l^2 / delta. First minibatches of at least so many times
+        sum_i p_i sigma_i^2 / (l^2 |x_0 - x*|^2) samples are the theorem's further condition, with sigma_i^2
+        the variance of client i's gradient of one sample; not a number where tau <= tau*.
     """
 
     theta: float
     least_sparsity: float
     holds: bool
+    spread: float
 
 
 def alpha(tau: int, tau_star: int) -> float:
@@ -104,9 +108,11 @@ def fedht_rate(kappa: float, tau: int, tau_star: int, local_steps: int) -> Rate:
     local_steps : int
         K.
     """
+    a, q = alpha(tau, tau_star), (1.0 - 1.0 / (12.0 * kappa)) ** local_steps
     least = (16.0 * (12.0 * kappa - 1.0) ** 2 + 1.0) * tau_star
-    theta = (1.0 + 2.0 * alpha(tau, tau_star)) * (1.0 - 1.0 / (12.0 * kappa)) ** local_steps
-    return Rate(theta, least, tau >= least and theta < 1.0)
+    theta = (1.0 + 2.0 * a) * q
+    spread = (1.0 + a) * (1.0 - q) * kappa / (a * q)  # xi_1 l_d^2 / delta_1
+    return Rate(theta, least, tau >= least and theta < 1.0, spread)
 
 
 def fediterht_rate(kappa: float, tau: int, tau_star: int, local_steps: int) -> Rate:
@@ -115,7 +121,9 @@ def fediterht_rate(kappa: float, tau: int, tau_star: int, local_steps: int) -> R
     It asks for tau >= (16 / (sqrt(12 kappa_s / (12 kappa_s - 1)) - 1)^2 + 1) tau*. Parameters are
     those of `fedht_rate`, with the restricted condition number kappa_s.
     """
+    a, q = alpha(tau, tau_star), (1.0 - 1.0 / (12.0 * kappa)) ** local_steps
     gap = math.sqrt(12.0 * kappa / (12.0 * kappa - 1.0)) - 1.0 if math.isfinite(kappa) else 0.0
     least = (16.0 / gap**2 + 1.0) * tau_star if gap > 0 else math.inf
-    theta = (1.0 + 2.0 * alpha(tau, tau_star)) ** 2 * (1.0 - 1.0 / (12.0 * kappa)) ** local_steps
-    return Rate(theta, least, tau >= least and theta < 1.0)
+    theta = (1.0 + 2.0 * a) ** 2 * q
+    spread = (1.0 + a) ** 2 * (1.0 - q) * kappa / ((2.0 * a + 3.0 * a**2) * q)  # xi_2 l_s^2 / delta_2
+    return Rate(theta, least, tau >= least and theta < 1.0, spread)

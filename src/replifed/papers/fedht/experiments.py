@@ -291,46 +291,47 @@ def _batched(curve: Setting) -> tuple:
 
 
 def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.DataFrame:
-    """Run `method` as its theorem prescribes: step 1/(6 l), batches growing as 1/theta^t, capped at m."""
+    """Run `method` as its theorem prescribes: step 1/(6 l), batches growing as 1/theta^t, capped at m.
+
+    The first batch is the theorem's, or, where no bound is promised, the one of the settings.
+    """
     kappa, tau, tau_star = settings["condition"], settings["sparsity"], settings["planted"]
-    rate = {"fedht": fedht_rate, "fediterht": fediterht_rate}[method]
     frames = []
     for number, replicate in enumerate(settings["replicates"]):
         if progress is not None:
             progress(f"seed {replicate}", number, len(settings["replicates"]))
-        data, x_star = planted(settings, replicate)
+        data, x_star, variance = planted(settings, replicate)
 
         def error(problem: Any, seen: dict[str, NDArray], x_star: NDArray = x_star) -> NDArray:
             return ((seen["server"] - x_star) ** 2).sum(axis=-1)
 
         for K in settings["local_steps"]:
-            theta = rate(kappa, tau, tau_star, K).theta
+            rate = {"fedht": fedht_rate, "fediterht": fediterht_rate}[method](kappa, tau, tau_star, K)
             step = 1.0 / (6.0 * kappa)  # l = kappa by construction
-            history = simulate(
-                algorithm(
-                    method,
-                    settings,
-                    K,
-                    np.array([step]),
-                    settings["first_batch"],
-                    batch_decay=min(theta, 1.0),
-                ),
-                data,
-                Streams(settings["seed"], (replicate,)),
-                settings["rounds"],
-                metrics={**METRICS, "error": error},
-                record_every=settings["record_every"],
-            )
-            frames.append(
-                history.frame(
-                    method=method,
-                    level="",
-                    reading="theory",
-                    local_steps=K,
-                    batch="growing",
-                    step=step,
-                    tuned=True,
-                    replicate=replicate,
+            asked = rate.spread * variance / (kappa**2 * (x_star**2).sum())
+            for batch, first in (
+                ("theorem", max(int(np.ceil(asked)), 1)),
+                ("small", settings["first_batch"]),
+            ):
+                history = simulate(
+                    algorithm(method, settings, K, np.array([step]), first, batch_decay=min(rate.theta, 1.0)),
+                    data,
+                    Streams(settings["seed"], (replicate,)),
+                    settings["rounds"],
+                    metrics={**METRICS, "error": error},
+                    record_every=settings["record_every"],
                 )
-            )
+                frames.append(
+                    history.frame(
+                        method=method,
+                        level="",
+                        reading="theory",
+                        local_steps=K,
+                        batch=batch,
+                        first_batch=first,
+                        step=step,
+                        tuned=True,
+                        replicate=replicate,
+                    )
+                )
     return pd.concat(frames, ignore_index=True)

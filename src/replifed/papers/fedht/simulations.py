@@ -99,7 +99,25 @@ def _draw(
     return drawn
 
 
-def planted(settings: dict, replicate: int) -> tuple[SparseLinearModel, NDArray]:
+class Planted(NamedTuple):
+    """A regression whose solution is known.
+
+    Attributes
+    ----------
+    problem : SparseLinearModel
+    x_star : array, shape (d,)
+        The solution, with tau* non-zeros.
+    variance : float
+        sum_i p_i sigma_i^2, the variance of gradients of one sample, at zero. As there is no noise, it falls
+        with the distance to the solution.
+    """
+
+    problem: SparseLinearModel
+    x_star: NDArray
+    variance: float
+
+
+def planted(settings: dict, replicate: int) -> Planted:
     """A noiseless regression with known solution whose condition number meets the theorems.
 
     Every client's Hessian is diagonal with entries between 1 and kappa, so that dense and restricted
@@ -110,12 +128,6 @@ def planted(settings: dict, replicate: int) -> tuple[SparseLinearModel, NDArray]
     settings : dict
         Keys seed, clients, samples (= features), features, planted (tau*), condition (kappa).
     replicate : int
-
-    Returns
-    -------
-    problem : SparseLinearModel
-    x_star : array, shape (d,)
-        The solution, with tau* non-zeros.
     """
     N, d, kappa = settings["clients"], settings["features"], settings["condition"]
     rng = generator(settings["seed"], replicate, None, "data/planted")
@@ -129,4 +141,7 @@ def planted(settings: dict, replicate: int) -> tuple[SparseLinearModel, NDArray]
     X = sp.csr_array(
         (np.sqrt(d * curvature).ravel(), np.tile(np.arange(d), N), np.arange(N * d + 1)), shape=(N * d, d)
     )
-    return SparseLinearModel(X, X @ x_star, LeastSquares(), np.repeat(np.arange(N), d)), x_star
+    problem = SparseLinearModel(X, X @ x_star, LeastSquares(), np.repeat(np.arange(N), d))
+    # One sample in d has the gradient d c_j x*_j in coordinate j, where their mean is c_j x*_j.
+    variance = (d - 1) * float(np.mean(((curvature * x_star) ** 2).sum(axis=1)))
+    return Planted(problem, x_star, variance)
