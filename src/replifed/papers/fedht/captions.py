@@ -74,7 +74,8 @@ CAPTIONS = {
         "conditions, with the theorems' bounds, for each K. The first minibatches that they ask for are "
         "larger than what a client holds, so that all samples are used; dashed, batches that begin smaller "
         "and grow as fast, of which the theorems say nothing. Below, the sparsity τ of the paper's "
-        "experiments beside the least τ that the theorems ask for in the kindest case: their conditions are met in none.",
+        "experiments beside the least τ that the theorems ask for in the kindest case: their conditions are "
+        "met in none.",
     ),
     "tuning": (
         "Step-size searches (not in the paper)",
