@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,15 +113,13 @@ def roughness(one: Curves, share: float = 0.2) -> NDArray:
     return out
 
 
-def slowness(one: Curves, floor: NDArray) -> NDArray:
-    """Mean over rounds of the gap to `floor` (R,) that is left, as a share of the gap at the start.
+def slowness(one: Curves) -> NDArray:
+    """Mean over rounds of what is left of the value at the start, as a share of it.
 
-    Between 0 (there at once) and 1 (never moved, or diverged at once); smaller is faster.
+    Between 0 (nothing, at once) and 1 (never moved, or diverged at once); smaller is faster.
     """
-    start = one.values[:, :1]
-    span = start - floor[:, None]
     with np.errstate(invalid="ignore", divide="ignore"):
-        left = np.where(span > 0, (one.values - floor[:, None]) / span, 1.0)
+        left = one.values / one.values[:, :1]
     return np.clip(left, 0.0, 1.0).mean(axis=1)
 
 
@@ -154,17 +151,3 @@ def log_linear_fit(one: Curves, relative_floor: float | NDArray = 1e-20) -> tupl
         factor[row] = np.exp(slope)
         r2[row] = 1 - np.var(y - slope * t - offset) / np.var(y)
     return factor, r2
-
-
-def lowest(
-    histories: Sequence[pd.DataFrame], seeds: NDArray, value: str = "objective", **where: Any
-) -> NDArray:
-    """Lowest value that any curve of any of `histories` reaches, for each seed (R,)."""
-    best = np.full(len(seeds), np.inf)
-    for history in histories:
-        chosen = history
-        for column, wanted in where.items():
-            chosen = chosen[chosen[column] == wanted]
-        by_seed = chosen.groupby("replicate")[value].min()
-        best = np.minimum(best, by_seed.reindex(seeds, fill_value=np.inf).to_numpy())
-    return best

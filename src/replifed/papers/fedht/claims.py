@@ -252,10 +252,11 @@ def _figure6_read(reading: str) -> Iterator[Claim]:
         "fig6.mnist.apart",
         "fig6",
         "MNIST: the three methods end near different solutions, any two apart (Section 5.2, Figure 6c).",
-        "shape",
+        "order",
         reading=reading,
         needs=_ran(("mnist",), COMPARED),
         measure=runs.end_apart("mnist", reading),
+        note="told by their objectives",
     )
     yield claim(
         "fig6.mnist.lowest",

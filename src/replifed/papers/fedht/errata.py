@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replifed.algorithms.base import Round
 from replifed.algorithms.fedht import FedHT
+from replifed.algorithms.hard_thresholding import fedht_rate
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.errata import Erratum, Outcome
-from replifed.papers.fedht.simulations import simulation
+from replifed.papers.fedht.simulations import planted, simulation
+from replifed.papers.fedht.theory import KAPPAS, LOCAL_STEPS, bias_factor
 from replifed.problems.dense import DenseLinearModel
-from replifed.problems.losses import loss_named
+from replifed.problems.losses import LeastSquares, loss_named
+from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 
@@ -81,6 +87,56 @@ def _leaves_a_choice(grid: tuple[float, ...]) -> Outcome:
     )
 
 
+def _bias_with_k(direction: int) -> Outcome:
+    """g_1 by its formula, for K = 3 to 10 and the least tau that Theorem 1 allows."""
+    changes = []
+    for kappa in KAPPAS:
+        least = int(np.ceil(fedht_rate(kappa, 2, 1, 1).least_sparsity))
+        factors = [bias_factor(kappa, least, 1, K) for K in LOCAL_STEPS]
+        changes += [later / sooner for sooner, later in itertools.pairwise(factors)]
+    holds = all(direction * (change - 1.0) > 0 for change in changes)
+    said = f"from one K to the next g_1 changes by factors of {min(changes):.3g} to {max(changes):.3g}"
+    return Outcome(holds, said)
+
+
+def _largest_value(value: float, gradient: NDArray) -> float:
+    return abs(value)
+
+
+def _largest_slope(value: float, gradient: NDArray) -> float:
+    return float(np.abs(gradient).max())
+
+
+def _gradient_bound(largest: Callable[[float, NDArray], float]) -> Outcome:
+    """|grad f(x*)| against d times a largest entry, for |x - a|^2 / 2 less its value at x*."""
+    a = np.random.default_rng(0).standard_normal(20)
+    x_star = hard_threshold(a, _TAU)
+    gradient = x_star - a
+    norm, bound = float(np.linalg.norm(gradient)), len(a) * largest(0.0, gradient)
+    return Outcome(norm <= bound, f"the norm is {norm:.3g}, the bound {bound:.3g}")
+
+
+def _distance_bound(power: int) -> Outcome:
+    """|x_T - x*|^power <= theta^T |x_0 - x*|^2 on a planted problem without bias, begun near its solution."""
+    kappa, tau, d, K = 1.05, 2160, 2200, 3
+    settings = {"seed": 1, "clients": 2, "samples": d, "features": d, "planted": 1, "condition": kappa}
+    data, x_star, _ = planted(settings, 0)
+    near = 0.01 * x_star
+    problem = SparseLinearModel(data.X, data.X @ near, LeastSquares(), data.client)
+    method = FedHT(step=1 / (6 * kappa), sparsity=tau, local_steps=K)
+    history = simulate(
+        method,
+        problem,
+        Streams(1, (0,)),
+        5,
+        metrics={"distance": lambda _, seen: np.linalg.norm(seen["server"] - near, axis=-1)},
+    )
+    errors = history.metrics["distance"][:, 0]
+    bound = fedht_rate(kappa, tau, 1, K).theta ** history.rounds * errors[0] ** 2
+    worst = float((errors**power / bound).max())
+    return Outcome(worst <= 1 + 1e-12, f"at most {worst:.3g} times the bound in {history.rounds[-1]} rounds")
+
+
 ERRATA = (
     Erratum(
         id="fedht.local_steps",
@@ -100,5 +156,33 @@ ERRATA = (
         "steps of that size overshoot",
         forms=(_PRINTED_GRID, _EXTENDED_GRID),
         check=_leaves_a_choice,
+    ),
+    Erratum(
+        id="fedht.bias_with_k",
+        paper="fedht",
+        place="Remark 2",
+        printed="the bias term g_1 grows with K",
+        corrected="it falls: with q = (1 - 1/(12 kappa_d))^K it goes as (1 - q) / (1 - (1 + alpha) q), which "
+        "grows with q; only its numerator xi_1 grows with K",
+        forms=(1, -1),
+        check=_bias_with_k,
+    ),
+    Erratum(
+        id="fedht.gradient_bound",
+        paper="fedht",
+        place="below Corollary 2",
+        printed="|grad f(x*)| <= d |f(x*)|_inf",
+        corrected="|grad f(x*)| <= d |grad f(x*)|_inf; a constant added to f changes its values alone",
+        forms=(_largest_value, _largest_slope),
+        check=_gradient_bound,
+    ),
+    Erratum(
+        id="fedht.unsquared",
+        paper="fedht",
+        place="Section 1, contribution (b)",
+        printed="E |x_T - x*| <= theta^T |x_0 - x*|^2 + g(x*)",
+        corrected="E |x_T - x*|^2 <= theta^T |x_0 - x*|^2 + g(x*), as in Theorems 1 and 2",
+        forms=(1, 2),
+        check=_distance_bound,
     ),
 )
