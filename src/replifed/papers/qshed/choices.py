@@ -30,9 +30,10 @@ CASES = {
     "l2_6": "µ = 1e-6",
     "skip_32": "FedNL skips below 32 bits",
     "start_hessian": "FedNL starts from the Hessians",
+    "search_loose": "Armijo constant 1e-4",
+    "search_strict": "Armijo constant 0.2",
     "search_half": "Armijo constant 0.5 (FedNL)",
-    "search_giant": "10 steps 1, 1/4, …; c = 0.1 (GIANT)",
-    "search_ten": "10 steps 1, 1/2, …",
+    "search_giant": "10 steps 1, 1/4, … (GIANT)",
 }
 
 

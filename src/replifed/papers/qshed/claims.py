@@ -1,10 +1,10 @@
 """The paper's checkable statements (Dal Fabbro et al. 2023), each with its reading, tolerance and measure.
 
 The paper states neither its renewal rounds, its dither nor its line search. Those of the figures here
-(`backtracking`: steps halved from 1 until Armijo's rule holds) are the reading of all claims. The text says
-"like in GIANT", which tries ten steps and takes the last if none is good enough: `giant` is its rule, steps
-1, 1/4, ... with the constant 0.1, and `ten steps` halves at most nine times with the constant of the first
-reading. FedNL's first directions are very long, so that this decides how fast it is.
+(`backtracking`: steps halved from 1 until Armijo's rule holds with GIANT's constant, 0.1) are the reading of
+most claims. The text says "like in GIANT", which tries ten steps 1, 1/4, ... with that constant and takes the
+last if none is good enough: `giant`. `loose` takes the constant 1e-4, `fednl` FedNL's own, 0.5. FedNL's first
+directions are very long, so that the constant decides how fast it is.
 
 Savings are 1 - T_Q/T for the rounds T to a relative cost of 1e-4, 1e-6 and 1e-8, seed by seed. Tolerances
 were fixed before the runs.
@@ -22,16 +22,16 @@ from replifed.papers.verdicts import Claim
 
 FIGURES = {"fmnist": "fig1", "w8a": "fig2"}
 # Other readings of the line search, by their cases.
-SEARCHES = {"giant": "search_giant", "ten steps": "search_ten"}
+SEARCHES = {"giant": "search_giant", "loose": "search_loose", "fednl": "search_half"}
 COMPETITORS = {"nqshed": "NQ-SHED", "fednl": "FedNL"}
 _SPREAD = "a tenth, for an 'up to' over an unstated number of runs and an unstated threshold"
 
 # Why claims about FedNL come out otherwise.
 _NOTES = {
     "fmnist": "here FedNL is slower than in the paper's figure, so that the saving is larger",
-    "w8a": "FedNL's direction is 1/mu times the gradient wherever its Hessian is not learned yet; a line "
-    "search that may shrink it as far as needed turns this into long gradient steps, and makes FedNL nearly "
-    "as fast as Q-SHED; with ten steps at most it is slower (see the other readings)",
+    "w8a": "FedNL's direction is 1/mu times the gradient wherever its Hessian is not learned yet; the line "
+    "search turns this into gradient steps, the longer the less decrease it asks for: with a constant of "
+    "1e-4 FedNL is nearly as fast as Q-SHED, with 0.5 it is several times slower (see the other readings)",
 }
 _SKIPS = (
     "on FMNIST the search's gradient steps, and not the updates that fading skips, decide how fast FedNL is"
@@ -66,7 +66,7 @@ def _savings() -> Iterator[Claim]:
                 )
         for reading, channel in itertools.product(SEARCHES, CHANNELS):
             yield claim(
-                f"{figure}.saving.{reading.replace(' ', '-')}.{channel}",
+                f"{figure}.saving.{reading}.{channel}",
                 "choices",
                 f"{EXPERIMENTS[experiment]}, {CHANNELS[channel]}: Q-SHED needs at least 30 % fewer rounds to "
                 "1e-6 than the better of NQ-SHED and FedNL (Section I).",
