@@ -23,21 +23,55 @@ _REASONS = {
     errno.EROFS: "the file system is read-only; choose another output folder",
     errno.EACCES: "permission denied; make the folder writable or choose another output folder",
     errno.EPERM: "permission denied; make the folder writable or choose another output folder",
-    errno.ENOTDIR: "a part of the path is a file, not a folder",
-    errno.EEXIST: "a part of the path is a file, not a folder",
+    errno.EISDIR: "it is a folder; give the name of a file",
 }
+# What the system says of a path whose parts are not all folders; it does not say which part it is.
+_NO_WAY_THROUGH = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.ELOOP)
 
 
 @contextlib.contextmanager
 def explained(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn the operating system's refusal to write `path` into a one-line `ReplifedError`."""
+    path = Path(path)
     try:
         yield
     except OSError as error:
-        reason = _REASONS.get(error.errno)
-        if reason is None:
+        if error.errno is None:  # not from the system: libraries derive errors of their own from it
             raise
-        raise ReplifedError(f"cannot write {os.fspath(path)}: {reason}") from error
+        raise ReplifedError(f"cannot write {path}: {_reason(error, path.parent)}") from error
+
+
+def make_folder(folder: str | os.PathLike[str]) -> None:
+    """Make `folder` and those above it, unless they are there; a refusal is a one-line `ReplifedError`."""
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReplifedError(f"cannot make the folder {folder}: {_reason(error, folder)}") from error
+
+
+def _reason(error: OSError, folder: Path) -> str:
+    """Say why nothing can be written in `folder`, and what to do."""
+    if error.errno in _REASONS:
+        return _REASONS[error.errno]
+    obstacle = _obstacle(folder) if error.errno in _NO_WAY_THROUGH else None
+    if obstacle is not None:
+        return obstacle
+    culprit = f" of {error.filename}" if error.filename else ""
+    return f"the system says {error.strerror!r}{culprit}; choose another output folder"
+
+
+def _obstacle(folder: Path) -> str | None:
+    """Name the outermost part of the path to `folder` that is no folder."""
+    for part in reversed((folder, *folder.parents)):
+        if part.is_symlink() and not part.exists():
+            return (
+                f"{part} is a link to {os.path.realpath(part)}, which is missing or out of reach; "
+                "mount or make that folder, or choose another one"
+            )
+        if part.exists() and not part.is_dir():
+            return f"{part} is a file, not a folder; choose another output folder"
+    return None
 
 
 @contextlib.contextmanager
@@ -47,8 +81,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     The temporary file keeps the suffix of `path`, since writers such as matplotlib go by it.
     """
     path = Path(path)
+    make_folder(path.parent)
     with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
         os.close(handle)
         temporary = Path(name)

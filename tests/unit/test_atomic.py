@@ -2,6 +2,8 @@
 
 import errno
 import json
+import re
+import sys
 
 import pytest
 
@@ -46,10 +48,37 @@ def test_a_read_only_file_system_is_noticed_before_anything_is_written(tmp_path,
         write_text(tmp_path / "out.txt", "new")
 
 
-def test_a_folder_below_a_file_is_refused(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ReplifedError, match="is a file, not a folder"):
-        write_text(tmp_path / "file" / "out.txt", "new")
+@pytest.mark.parametrize("below", ["", "deep/er"])
+def test_what_is_in_the_way_of_a_folder_is_named(tmp_path, below):
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_text("")
+    link.symlink_to(tmp_path / "gone" / "disk")
+    with pytest.raises(ReplifedError, match=re.escape(f": {file} is a file, not a folder")):
+        write_text(file / below / "out.txt", "new")
+    with pytest.raises(ReplifedError, match=re.escape(f": {link} is a link to {tmp_path}/gone/disk, which")):
+        write_text(link / below / "out.txt", "new")
+
+
+def test_any_other_refusal_is_told_in_the_words_of_the_system(tmp_path):
+    too_long = tmp_path / ("x" * 300) / "out.txt"
+    with pytest.raises(ReplifedError, match=f"cannot make the folder {too_long.parent}: .*too long"):
+        write_text(too_long, "new")
+    with pytest.raises(ReplifedError, match=f"cannot write {tmp_path}: it is a folder"):
+        write_text(tmp_path, "new")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc is Linux's")
+def test_a_folder_that_cannot_be_made_is_named():
+    with pytest.raises(ReplifedError, match=r"cannot make the folder /proc/foo: .*No such file or directory"):
+        write_text("/proc/foo/out.txt", "new")
+
+
+def test_an_error_that_is_not_the_systems_passes(tmp_path):
+    class OwnError(OSError):
+        pass
+
+    with pytest.raises(OwnError), replacing(tmp_path / "out.txt"):
+        raise OwnError("a library's own")
 
 
 def test_json_is_sorted_and_refuses_nan(tmp_path):

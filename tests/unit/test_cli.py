@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import types
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from replifed import cli, config
 from replifed.data import commands as data_commands
 from replifed.errors import DataError
 from replifed.papers import jobs
+from replifed.papers.inputs import Inputs
 from replifed.papers.verdicts import COLUMNS
 from replifed.partition import commands as partition_commands
 
@@ -320,3 +323,115 @@ def test_runs_together_are_the_single_runs(tmp_path):
         single = (tmp_path / f"{name}.parquet").read_bytes()
         assert (tmp_path / f"{name}.together").read_bytes() == single
     assert single != (tmp_path / "planted.parquet").read_bytes()
+
+
+@pytest.fixture
+def searched(monkeypatch, tmp_path):
+    """A file that `tune` wrote, and the words of a run that looks up its step there."""
+
+    class Experiments:
+        @staticmethod
+        def tune(method, *_):
+            return {"method": method, "levels": {"": {"step": 0.1 + 0.2}}}
+
+        @staticmethod
+        def run(method, settings, choice, *_):
+            return pd.DataFrame({"step": [choice["levels"][""]["step"]]})
+
+    monkeypatch.setattr(jobs, "_experiments", lambda _: Experiments)
+    file = tmp_path / "fedavg.tuned.json"
+    jobs.tune("fedht", "mnist", "fedavg", {"seed": 1, "sizes": (3, 4), "tuning": {}}, None, None, file)
+    words = ["run", "fedht", "mnist", "fedavg", "--settings", '{"seed": 1, "sizes": [3, 4], "rounds": 9}']
+    return file, [*words, "--tuned", str(file), "--out", str(tmp_path / "run.parquet")]
+
+
+def test_a_run_takes_the_step_that_was_tuned(searched, tmp_path):
+    file, words = searched
+    assert cli.main(words) == 0
+    assert pd.read_parquet(tmp_path / "run.parquet")["step"].tolist() == [0.1 + 0.2]
+    inputs = Inputs({"tuned:mnist/fedavg": [file]})
+    assert inputs.tuned("mnist", "fedavg")["levels"] == {"": {"step": 0.1 + 0.2}}
+    assert inputs.data_kind("mnist") == ("synthetic", "")
+
+
+def without(*keys):
+    """A change that takes an entry out of a searched outcome, and its hash, as files once had none."""
+
+    def change(found):
+        found["meta"].pop("content_hash")
+        for key in keys[:-1]:
+            found = found[key]
+        del found[keys[-1]]
+
+    return change
+
+
+DAMAGED = {
+    "truncated": ('{"levels": {', "not a sound JSON file"),
+    "empty": ("", "not a sound JSON file"),
+    "not a number": ('{"levels": NaN}', "NaN is no number"),
+    "foreign": ('{"a": 1}', "lacks 'method'"),
+    "a list": ("[]", "not the outcome of a step-size search"),
+    "no provenance": ('{"method": "fedavg", "meta": []}', "not the outcome of a step-size search"),
+    "too large a number": (
+        '{"method": "fedavg", "step": 1e999, "meta": {"settings": {}, "data": {"kind": "", "stamp": ""}}}',
+        "not the outcome of a step-size search",
+    ),
+    "no levels": (without("levels"), "lacks 'levels'"),
+    "no step": (without("levels", "", "step"), "lacks 'step'"),
+    "another shape": (lambda found: found.update(levels=[]), "altered since it was written"),
+    "another step": (lambda found: found["levels"][""].update(step=1), "altered since it was written"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_search_is_named(searched, capsys, damage):
+    file, words = searched
+    change, message = DAMAGED[damage]
+    if isinstance(change, str):
+        file.write_text(change)
+    else:
+        found = json.loads(file.read_text())
+        change(found)
+        file.write_text(json.dumps(found))
+    assert cli.main(words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"replifed: error: {file}: ")
+    assert error.count("\n") == 1
+    assert message in error
+    assert "delete it and run the workflow again" in error
+    with pytest.raises(DataError, match=re.escape(str(file))):
+        assert Inputs({"tuned:mnist/fedavg": [file]}).tuned("mnist", "fedavg")["levels"][""]["step"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("fedavg", "fedht", "tuned for the method 'fedavg', not for 'fedht'"),
+        ('"seed": 1', '"seed": 2', "tuned with other settings than the run's (seed)"),
+        ('"sizes": [3, 4], ', "", "tuned with other settings than the run's (sizes)"),
+    ],
+)
+def test_the_search_of_something_else_is_refused(searched, capsys, old, new, message):
+    file, words = searched
+    words = [word if word == str(file) else word.replace(old, new) for word in words]
+    assert cli.main(words) == 2
+    assert capsys.readouterr().err.startswith(f"replifed: error: {file}: {message}")
+
+
+def test_a_search_that_cannot_be_read_is_named(searched, capsys):
+    file, words = searched
+    file.unlink()
+    assert cli.main(words) == 2
+    assert f"cannot read {file}: No such file" in capsys.readouterr().err
+
+
+def test_a_raw_folder_on_an_unmounted_disk_is_named(capsys, tmp_path):
+    link = tmp_path / "raw"
+    link.symlink_to(tmp_path / "disk")
+    for policy in ("surrogate", "auto"):
+        assert cli.main(["data", "fetch", "mnist", "--raw-dir", str(link), "--policy", policy]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("replifed: error: cannot make the folder ")
+        assert f"{link} is a link to {tmp_path / 'disk'}, which is missing" in error
+        assert error.count("\n") == 1

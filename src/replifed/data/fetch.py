@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from replifed.atomic import explained
+from replifed.atomic import explained, make_folder
 from replifed.data.catalogue import SURROGATE_STAMP, Dataset, Form, RawFile
 from replifed.data.pins import dataset_lock, read_pins, write_pins
 from replifed.data.records import find_record, write_record
@@ -197,8 +197,8 @@ class _Search:
         original = self._in_mirror(file)
         if original is not None:
             staged = self.incoming / file.name
+            make_folder(self.incoming)
             with explained(staged):
-                staged.parent.mkdir(parents=True, exist_ok=True)
                 try:
                     shutil.copyfile(original, staged)
                 except PermissionError as error:
@@ -239,8 +239,8 @@ class _Search:
             for _ in range(2):
                 resumed = part.exists()
                 try:
+                    make_folder(self.incoming)
                     with explained(staged):
-                        self.incoming.mkdir(parents=True, exist_ok=True)
                         download(url, staged, part, progress=self.progress)
                     if looks_like_web_page(staged):
                         staged.unlink()

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from replifed.atomic import explained, write_json
+from replifed.atomic import explained, make_folder, write_json
 from replifed.errors import DataError
 
 _PINS = ".pins.json"
@@ -27,8 +27,8 @@ def locked(path: Path) -> Iterator[None]:
     The operating system drops the lock when the process ends, however it ends. Where there are no
     such locks (Windows), nothing is locked; the workflow starts one job a data set anyway.
     """
+    make_folder(path.parent)
     with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         stream = path.open("a")
     with stream:
         try:

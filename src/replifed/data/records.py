@@ -20,12 +20,14 @@ def record_path(raw_dir: Path, id_: str) -> Path:
 def find_record(raw_dir: Path, id_: str) -> dict[str, Any] | None:
     """Return the record of a data set, or None when it has not been fetched."""
     path = record_path(raw_dir, id_)
-    if not path.exists():
-        return None
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(record, dict) or not record.keys() >= _KEYS or record["id"] != id_:
             raise ValueError("keys are missing, or it belongs to another data set")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
     except ValueError as error:
         raise DataError(f"{path} is not a record of a fetched data set ({error}); delete it") from error
     return record

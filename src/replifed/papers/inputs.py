@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -58,7 +57,9 @@ class Inputs:
 
     def tuned(self, experiment: str, method: str) -> dict[str, Any]:
         """Outcome of the step-size search."""
-        return json.loads(self._path(f"tuned:{experiment}/{method}", ".json").read_text(encoding="utf-8"))
+        from replifed.papers.tuned import read_tuned
+
+        return read_tuned(self._path(f"tuned:{experiment}/{method}", ".json"), method)
 
     def _partition(self, experiment: str):
         from replifed.partition.store import load
@@ -97,7 +98,7 @@ class Inputs:
             return data["kind"], data["stamp"]
         for key in self._files:
             if key.startswith(f"tuned:{experiment}/"):
-                data = json.loads(self._path(key, ".json").read_text(encoding="utf-8"))["meta"]["data"]
+                data = self.tuned(experiment, key.split("/", 1)[1])["meta"]["data"]
                 return data["kind"], data["stamp"]
         meta = self.partition(experiment).meta["data"]
         return meta["kind"], meta["stamp"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.algorithms.registry import METHODS
-from replifed.atomic import write_json, write_text
+from replifed.atomic import write_text
 from replifed.papers.progress import Lines
 
 SYNTHETIC = {"kind": "synthetic", "stamp": ""}
@@ -24,11 +24,11 @@ def tune(
 ) -> None:
     """Search a method's step sizes; writes the choice and the whole curve as JSON."""
     from replifed.papers.histories import provenance
+    from replifed.papers.tuned import write_tuned
 
     table, split = _data(data, partition)
     found = _experiments(paper).tune(method, settings, table, split, Lines(paper, experiment, method))
-    found["meta"] = provenance(_modules(paper, method), settings, _kind(table))
-    write_json(out, found)
+    write_tuned(out, found, provenance(_modules(paper, method), settings, _kind(table)))
 
 
 def run(
@@ -42,12 +42,11 @@ def run(
     out: Path,
 ) -> None:
     """Run one method with all its settings and seeds; writes its history."""
-    import json
-
     from replifed.papers.histories import provenance, write_history
+    from replifed.papers.tuned import read_tuned
 
     table, split = _data(data, partition)
-    choice = json.loads(Path(tuned).read_text(encoding="utf-8")) if tuned else None
+    choice = read_tuned(tuned, method, settings) if tuned else None
     progress = Lines(paper, experiment, method)
     frame = _experiments(paper).run(method, settings, choice, table, split, progress)
     write_history(out, frame, provenance(_modules(paper, method), settings, _kind(table)))

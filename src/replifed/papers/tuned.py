@@ -1,0 +1,93 @@
+"""Outcomes of step-size searches on disk, read back with a check of what they belong to."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from replifed.atomic import write_json
+from replifed.errors import DataError
+from replifed.provenance import canonical_json, config_hash
+
+_REMEDY = "delete it and run the workflow again"
+
+
+def write_tuned(path: str | os.PathLike[str], found: dict[str, Any], meta: dict[str, Any]) -> None:
+    """Write the outcome `found` of a search, with `meta` and a hash by which a later change shows."""
+    as_read = json.loads(json.dumps(found, allow_nan=False))
+    write_json(path, {**found, "meta": {**meta, "content_hash": config_hash(as_read)}})
+
+
+def read_tuned(
+    path: str | os.PathLike[str], method: str, settings: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Read what a method's search wrote.
+
+    Parameters
+    ----------
+    path : path-like
+    method : str
+        The method that the file must belong to.
+    settings : dict, optional
+        Settings of the run that is to use the file: the search must have had the same ones.
+
+    Returns
+    -------
+    dict
+        An entry looked up in it in vain, at any depth, is a `DataError` that names the file and the entry.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, is damaged, or belongs to something else.
+    """
+    found = _parsed(path)
+    try:
+        owner, searched = found["method"], found["meta"]["settings"].items()
+        found["meta"]["data"]["kind"], found["meta"]["data"]["stamp"]
+        content_hash = config_hash({key: value for key, value in found.items() if key != "meta"})
+    except (AttributeError, TypeError, ValueError) as error:
+        raise DataError(f"{path}: not the outcome of a step-size search; {_REMEDY}") from error
+    # Files written before the hash was recorded have none.
+    if found["meta"].get("content_hash") not in (None, content_hash):
+        raise DataError(f"{path}: altered since it was written; {_REMEDY}")
+    if owner != method:
+        raise DataError(f"{path}: tuned for the method {owner!r}, not for {method!r}; {_REMEDY}")
+    if settings is not None:
+        other = [key for key, value in searched if key != "tuning" and not _same(settings, key, value)]
+        if other:
+            names = ", ".join(other)
+            raise DataError(f"{path}: tuned with other settings than the run's ({names}); {_REMEDY}")
+    return found
+
+
+class _Entries(dict):
+    """A JSON object of the file `path`."""
+
+    def __init__(self, entries: dict[str, Any], path: str | os.PathLike[str]) -> None:
+        super().__init__(entries)
+        self.path = path
+
+    def __missing__(self, key: str) -> Any:
+        raise DataError(f"{self.path}: not the expected outcome of a search, it lacks {key!r}; {_REMEDY}")
+
+
+def _parsed(path: str | os.PathLike[str]) -> Any:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        return json.loads(text, object_hook=lambda entries: _Entries(entries, path), parse_constant=_refuse)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}; run the workflow again") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not a sound JSON file ({error}); {_REMEDY}") from error
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number")
+
+
+def _same(settings: dict[str, Any], key: str, value: Any) -> bool:
+    # As JSON, since the search's settings have been through a file: there a tuple is a list.
+    return key in settings and canonical_json(settings[key]) == canonical_json(value)
