@@ -89,9 +89,10 @@ def draw(frame: pd.DataFrame) -> Figure:
     for (variant, label), colour in zip(VARIANTS.items(), ("#0072B2", "#D55E00"), strict=True):
         curve = frame[frame["variant"] == variant]
         later = curve[curve["round"] > 0]
-        left.plot(later["round"], later["server"], "--", color=colour, label=f"server's model; {label}")
-        left.plot(later["round"], later["local"], "-", color=colour, label=f"after local steps; {label}")
+        left.plot(later["round"], later["local"], "-", color=colour, label=label)
         right.plot(curve["round"], curve["objective"], "-", color=colour, label=label)
+    # Each class is seen by as many clients: of a model that all share, the same part is unseen.
+    left.plot(later["round"], later["server"], "--", color="#777777", label="server's model, either way")
     left.set_ylim(0, 1)
     left.set_title("non-zeros in classes that the client does not see", loc="left", fontsize=9)
     left.set_ylabel("share, mean over clients")
