@@ -36,6 +36,7 @@ def collect(inputs: Any, settings: dict, curves: Sequence[str], channels: Sequen
 @housed
 def draw_panels(frame: pd.DataFrame, title: str, x: str, panels: Sequence[tuple[str, str]]) -> Figure:
     """Draw a panel for each (experiment, channel)."""
+    drawn = {name for name, curve in frame.groupby("curve") if not _diverged(curve)}
     lines = {name: line for name, line in LINES.items() if (frame["curve"] == name).any()}
     made, axes = figure(1, len(panels), title=title, width=4.6, height=3.3, legend_lines=-(-len(lines) // 3))
     for place, (experiment, channel) in enumerate(panels):
@@ -44,8 +45,12 @@ def draw_panels(frame: pd.DataFrame, title: str, x: str, panels: Sequence[tuple[
         axes[0][place].set_title(f"{EXPERIMENTS[experiment]}, {CHANNELS[channel]}", loc="left")
         axes[0][place].set_xlabel(AXES[x])
     axes[0][0].set_ylabel("relative cost f − f*")
-    legend(made, list(lines.values()), columns=3)
+    legend(made, [line for name, line in lines.items() if name in drawn], columns=3)
     return made
+
+
+def _diverged(curve: pd.DataFrame) -> bool:
+    return bool((curve["diverged"] == curve["seeds"]).all())
 
 
 def _draw_panel(ax: Axes, frame: pd.DataFrame, lines: dict, x: str) -> None:
@@ -55,12 +60,11 @@ def _draw_panel(ax: Axes, frame: pd.DataFrame, lines: dict, x: str) -> None:
         curve = frame[frame["curve"] == name].sort_values("round")
         if curve.empty:
             continue
-        if (curve["diverged"] == curve["seeds"]).all():
+        if _diverged(curve):
             said.append(f"{line.label}: diverged")
             continue
         at = curve[x].to_numpy()
-        shown = np.flatnonzero(curve["median"].to_numpy() >= BOTTOM)
-        end = min(shown[-1] + 2, len(at)) if len(shown) else len(at)
+        end, slowest = (_end(curve[side].to_numpy()) for side in ("median", "high"))
         every = max(end // 6, 1)
         ax.plot(
             at[:end],
@@ -72,9 +76,9 @@ def _draw_panel(ax: Axes, frame: pd.DataFrame, lines: dict, x: str) -> None:
             markevery=(min(place * every // 5, end - 1), every),
             zorder=3,
         )
-        low, high = (curve[side].to_numpy()[:end] for side in ("low", "high"))
+        low, high = (curve[side].to_numpy()[:slowest] for side in ("low", "high"))
         ax.fill_between(
-            at[:end], np.maximum(low, BOTTOM / 10), high, color=line.color, alpha=0.15, linewidth=0
+            at[:slowest], np.maximum(low, BOTTOM / 10), high, color=line.color, alpha=0.15, linewidth=0
         )
     ax.set_ylim(BOTTOM, 1.0)
     ax.yaxis.set_major_locator(LogLocator(numticks=7))
@@ -82,3 +86,9 @@ def _draw_panel(ax: Axes, frame: pd.DataFrame, lines: dict, x: str) -> None:
     ax.set_xlim(left=0)
     if said:
         ax.text(0.98, 0.97, "\n".join(said), transform=ax.transAxes, ha="right", va="top", fontsize=7)
+
+
+def _end(values: np.ndarray) -> int:
+    """How many of a curve's values are to be drawn: up to the first below the axis."""
+    shown = np.flatnonzero(values >= BOTTOM)
+    return min(int(shown[-1]) + 2, len(values)) if len(shown) else len(values)
