@@ -107,13 +107,11 @@ def accelerated_converges(method: str, reading: str) -> Measure:
     return lambda inputs: (_rates(inputs, method, "accelerated", "all", reading) < 1.0).to_numpy()
 
 
-def solver_order(method: str, reading: str, gradient_first: bool) -> Measure:
+def solver_order(method: str, reading: str, gradient_first: bool, who: str = "all") -> Measure:
     """Difference of rates between the solvers, positive if the one that is published as faster is so."""
 
     def measure(inputs: Any) -> NDArray:
-        plain, fast = (
-            _rates(inputs, method, solver, "all", reading) for solver in ("gradient", "accelerated")
-        )
+        plain, fast = (_rates(inputs, method, solver, who, reading) for solver in ("gradient", "accelerated"))
         difference = (fast - plain).to_numpy()
         return difference if gradient_first else -difference
 

@@ -39,6 +39,8 @@ def over_data_sets(history: pd.DataFrame, by: Sequence[str], value: str = "rate"
 
 
 def with_interval(row: pd.Series, digits: int = 3) -> str:
-    """ "0.531 ± 0.004" and, where some did, how many runs diverged."""
+    """ "0.531 ± 0.004" and, where some did, how many runs diverged; where most did, that alone."""
+    if 2 * row["diverged"] > row["sets"]:
+        return f"diverges ({row['diverged']} of {row['sets']})"
     text = f"{row['mean']:.{digits}f} ± {(row['high'] - row['low']) / 2:.{digits}f}"
     return f"{text} ({row['diverged']} of {row['sets']} diverge)" if row["diverged"] else text
