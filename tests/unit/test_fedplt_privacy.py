@@ -85,6 +85,24 @@ def test_the_best_order_is_best_and_no_accountant_says_more(slope, exponent):
     assert gaussian_epsilon(np.sqrt(2 * slope), delta) <= epsilon * (1 + 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("slope", "delta", "epsilon"),
+    [
+        (1e-3, 1e-2, 0.0368382),
+        (1e-3, 1e-5, 0.1573355),
+        (0.05, 1e-2, 0.6272175),
+        (0.05, 1e-5, 1.3081185),
+        (1.0, 1e-2, 4.3405429),
+        (1.0, 1e-5, 7.0773916),
+        (8.0, 1e-2, 18.5314878),
+        (8.0, 1e-5, 25.9199094),
+    ],
+)
+def test_a_kept_accountant_says_no_more(slope, delta, epsilon):
+    """What dp-accounting 0.6.0 finds: RdpAccountant, one Gaussian event of noise 1 / sqrt(2 slope)."""
+    assert epsilon <= float(best_epsilon(slope, delta)) <= 1.5 * epsilon + 0.2
+
+
 def gaussian_epsilon(mu, delta):
     """The least epsilon of a Gaussian mechanism of sensitivity mu deviations (Balle and Wang 2018)."""
 
