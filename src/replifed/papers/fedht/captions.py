@@ -22,8 +22,8 @@ _LEVELS = (
 )
 _BANDS = (
     "Lines are means over seeds, bands 95 % intervals of the mean; a cross marks the round at which a "
-    "seed diverged, "
-    "and seeds that diverge are not in the mean."
+    "seed diverged, and seeds that diverge are not in the mean. Above a panel stand the numbers of local "
+    "steps K and the step sizes γ of its curves, in the legend's order."
 )
 
 # Artefact -> (title, what it shows). The second doubles as the alternative text of the picture.

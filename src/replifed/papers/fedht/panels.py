@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -141,7 +142,7 @@ def draw_grid(
             ax = axes[i][j]
             panel = _where(frame, {**row, **column})
             surrogate = "kind" in panel and (panel["kind"] == "surrogate").any()
-            ax.set_title(f"{row_title(row)}, {column_title(column)}", loc="left", fontsize=9)
+            ax.set_title(f"{row_title(row)}, {column_title(column)}", loc="left", fontsize=9, pad=15)
             if i == len(rows) - 1 or len({x for _, x in columns}) > 1:
                 ax.set_xlabel(X_LABELS[x])
             if j == 0:
@@ -150,6 +151,9 @@ def draw_grid(
                 _say(ax, "nothing was run here")
                 continue
             plot_curves(ax, panel, series, lines, x=x, log_x=x != "round", notes=x == "round")
+            if x == "round":
+                remark = _settings(panel, series, lines)
+                ax.text(0, 1.02, remark, transform=ax.transAxes, fontsize=7, color="#555555")
             if surrogate:
                 ax.text(
                     0.5,
@@ -166,6 +170,21 @@ def draw_grid(
                 )
     legend(made, list(lines.values()))
     return made
+
+
+def _settings(panel: pd.DataFrame, series: str, lines: Mapping[Any, Line]) -> str:
+    """K and step size of a panel's curves: once if they are those of all, else in the legend's order."""
+    told = {"step": "γ"} if series == "local_steps" else {"local_steps": "K", "step": "γ"}
+    found = [panel.loc[panel[series] == key, list(told)].drop_duplicates() for key in lines]
+    curves = pd.concat([curve for curve in found if len(curve) == 1])
+    said = []
+    for column, name in told.items():
+        values = [
+            np.format_float_positional(value, precision=2, fractional=False, trim="-")
+            for value in curves[column]
+        ]
+        said.append(f"{name} = {', '.join(values if len(set(values)) > 1 else values[:1])}")
+    return "; ".join(said)
 
 
 def draw_methods(
