@@ -192,7 +192,13 @@ def test_a_users_own_settings_change_nothing(histories, tmp_path):
     import matplotlib
 
     frame = summarise(histories["holds"], ["method"]).assign(
-        panel="p", experiment="simulation1", level="0.1,0.1", reading="own", local_steps=3, kind="synthetic"
+        panel="p",
+        experiment="simulation1",
+        level="0.1,0.1",
+        reading="own",
+        local_steps=3,
+        step=0.1,
+        kind="synthetic",
     )
     save(fig1.draw(frame), tmp_path / "a.png")
     with matplotlib.rc_context(

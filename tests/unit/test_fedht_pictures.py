@@ -194,5 +194,5 @@ def test_the_picture_of_unseen_classes_says_what_it_shows(tmp_path):
     )
     left, right = fig6_classes.draw(frame).axes
     assert left.get_ylabel() == "share, mean over clients" and right.get_ylabel() == "objective"
-    assert len(left.lines) == 4 and len(right.lines) == 2
+    assert len(left.lines) == 3 and len(right.lines) == 2
     assert left.get_legend() and right.get_xlabel() == "communication rounds"
