@@ -129,6 +129,8 @@ def against_baseline(
             tuned(inputs, experiment, "distributed_iht", reading, place, full_batch),
         )
         target, t = at_round(base, baseline_rounds)
+        if t < baseline_rounds and not ratio:
+            raise NotMeasurableError(f"Distributed-IHT ran for {t} rounds alone, not for {baseline_rounds}")
         known = np.isfinite(target)
         if not known.any():
             raise NotMeasurableError(
