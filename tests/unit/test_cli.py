@@ -316,13 +316,28 @@ def test_runs_together_are_the_single_runs(tmp_path):
     other = {**own, "seed": own["seed"] + 1}
     for name, settings in {"planted": own, "other": other}.items():
         jobs.run("fedht", name, "fedht", settings, None, None, None, tmp_path / f"{name}.parquet")
-    words = ["--settings", json.dumps({"planted": own, "other": other}), "--outputs"]
-    outputs = [f"{name}={tmp_path / name}.together" for name in ("planted", "other")]
+    words = ["--settings", json.dumps({"run": {"planted": own, "other": other}}), "--outputs"]
+    outputs = [f"run:{name}={tmp_path / name}.together" for name in ("planted", "other")]
     assert cli.main(["run-together", "fedht", "fedht", *words, *outputs]) == 0
     for name in ("planted", "other"):
         single = (tmp_path / f"{name}.parquet").read_bytes()
         assert (tmp_path / f"{name}.together").read_bytes() == single
     assert single != (tmp_path / "planted.parquet").read_bytes()
+
+
+def test_what_tunes_is_tuned_before_it_is_run_together(monkeypatch):
+    calls = []
+    monkeypatch.setattr("replifed.papers.together.tune", lambda *words: calls.append(("tune", *words)))
+    monkeypatch.setattr("replifed.papers.together.run", lambda *words: calls.append(("run", *words)))
+    settings = {"tune": {"a": {"of": 1}}, "run": {"a": {"of": 2}, "b": {"of": 3}}}
+    files = ["--inputs", "data:a=a.npz", "--outputs", "tuned:a=a.json", "run:a=a.parquet", "run:b=b.parquet"]
+    assert cli.main(["run-together", "cross", "led", "--settings", json.dumps(settings), *files]) == 0
+    data, found = Path("a.npz"), Path("a.json")
+    assert calls == [
+        ("tune", "cross", "a", "led", {"of": 1}, data, None, found),
+        ("run", "cross", "a", "led", {"of": 2}, data, None, found, Path("a.parquet")),
+        ("run", "cross", "b", "led", {"of": 3}, None, None, None, Path("b.parquet")),
+    ]
 
 
 @pytest.fixture

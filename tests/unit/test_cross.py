@@ -1,15 +1,18 @@
 """The comparison of all methods: each can be set up, and the table says what each used."""
 
+import types
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from scipy import sparse
 
 from replifed.network.fading import Constant
-from replifed.papers.cross import table1
-from replifed.papers.cross.experiments import _gap, _moduli
+from replifed.papers.cross import experiments, table1
+from replifed.papers.cross.claims import CLAIMS
+from replifed.papers.cross.experiments import _moduli, _with_margin, relative_gap, run, tune
 from replifed.papers.cross.families import FIRST_ORDER, SECOND_ORDER
 from replifed.papers.cross.methods import algorithm
 from replifed.problems.dense import DenseLinearModel
@@ -17,6 +20,7 @@ from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 from replifed.simulate import simulate
+from replifed.tune import Search
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/papers/cross.yaml").read_text())["cross"]
 SETTINGS = CONFIG["experiments"]["a9a"]
@@ -35,11 +39,8 @@ def test_every_method_closes_most_of_the_gap(problem, method):
     least = problem.loss(minimiser(problem, 1))
     start = problem.loss(np.zeros((1, problem.dim))) - least
     made = algorithm(method, np.array([0.5]), _moduli(problem), SETTINGS, problem.dim)
-    metrics = {"gap": _gap(least, start)}
-    history = simulate(
-        made, problem, Streams(0, (1,)), 60, metrics=metrics, channel=Constant(SETTINGS["bits"])
-    )
-    gap = history.metrics["gap"][:, 0]
+    history = simulate(made, problem, Streams(0, (1,)), 60, channel=Constant(SETTINGS["bits"]))
+    gap = relative_gap(history.metrics["objective"], least, start)[:, 0]
     assert gap[0] == pytest.approx(1.0)
     assert gap[-1] < 0.6  # sparse models keep half of the coordinates
     assert (np.diff(history.ledger["bits_up"][:, 0]) >= 0).all()
@@ -53,24 +54,98 @@ def test_the_table_counts_to_the_first_round_at_the_target(tmp_path):
     rounds = np.arange(4)
     one = pd.DataFrame({"round": rounds, "gap": [1, 1e-2, 1e-5, 1e-3]})
     one = one.assign(bits_up=10.0 * rounds, bits_down=rounds, sample_gradients=5.0 * rounds)
-    history = pd.concat([one.assign(replicate=1), one.assign(replicate=2, gap=1.0)])
+    later = one.assign(replicate=3, gap=[1, 1, 1, 1e-4])
+    never = one.assign(replicate=2, gap=1.0)
+    history = pd.concat([one.assign(replicate=1), never])
     used = table1.reached(history)
     assert used.loc[1].tolist() == [2, 22, 10]
     assert used.loc[2].isna().all()
+
+    histories = {
+        "fedlin": one.assign(replicate=1),
+        "newton": history,
+        "giant": pd.concat([history, later]),
+        "shed": never,
+    }
 
     class Inputs:
         def experiments(self):
             return ["a9a"]
 
         def methods(self, experiment):
-            return ["fedlin", "newton"]
+            return list(histories)
 
         def run(self, experiment, method):
-            return history if method == "newton" else history[history["replicate"] == 1]
+            return histories[method]
 
     table1.table(Inputs(), {}).to_csv(tmp_path / "t.csv", index=False)
     shown = table1.render(pd.read_csv(tmp_path / "t.csv", keep_default_na=False, na_values=["nan"]))
     assert shown.set_index("method")["a9a: bits"].to_dict() == {
         "FedLin": "22 [22, 22]",
-        "distributed Newton": "not reached (1 of 2)",
+        "distributed Newton": "– [22, …] (1 of 2)",
+        "GIANT": "33 [22, …] (2 of 3)",
+        "SHED": "not reached",
     }
+
+
+@pytest.fixture(scope="module")
+def dealt():
+    """Two classes in twelve dimensions, dealt to three clients in four ways."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(90, 12))
+    table = types.SimpleNamespace(X=sparse.csr_array(X), y=np.sign(X @ rng.normal(size=12)))
+    clients = {replicate: rng.integers(3, size=90) for replicate in (1, 101, 102, 103)}
+    return table, types.SimpleNamespace(clients=clients)
+
+
+def test_the_search_is_kept_and_used(dealt):
+    settings = {**SETTINGS, "seed": 1, "samples": 20, "rounds": 5, "replicates": [1]}
+    settings["tuning"] = {"replicates": [101, 102, 103], "rounds": 8, "multiples": [0.3, 1], "refine": 1}
+    found = tune("fedlin", settings, *dealt)
+    search = found["search"]
+    assert search["score"] == search["scores"][search["steps"].index(search["step"])] < np.log(2)
+    assert search["steps"] == sorted(search["steps"])
+    assert None in search["scores"]  # the grid was extended to where FedLin diverges
+    history = run("fedlin", settings, found, *dealt)
+    assert set(history["multiple"]) == {search["step"]}
+    assert history["gap"].iloc[-1] < 1.0
+
+
+def test_a_multiple_that_diverges_on_one_repetition_is_not_chosen(dealt, monkeypatch):
+    def trial(method, multiples, settings, replicate, data):
+        return np.where((replicate == 103) & (multiples >= 1), np.inf, 1 / multiples)
+
+    monkeypatch.setattr(experiments, "_trial", trial)
+    settings = {**SETTINGS, "seed": 1, "samples": 20}
+    settings["tuning"] = {"replicates": [101, 102, 103], "rounds": 8, "multiples": [0.1, 1], "refine": 0}
+    search = tune("fedlin", settings, *dealt)["search"]
+    assert search["scores"][-1] is None
+    assert search["step"] < 0.1  # not the largest that works either
+
+
+def test_a_choice_keeps_its_distance_from_steps_that_fail():
+    curve = Search(3.0, (1.0, 2.0, 3.0, 4.0), (0.5, 0.3, 0.1, np.inf))
+    assert _with_margin(curve).best == 2.0
+    flat = Search(3.0, (1.0, 2.0, 3.0, 4.0), (0.5, 0.3, 0.1, 0.2))
+    assert _with_margin(flat).best == 3.0
+    lonely = Search(2.0, (1.0, 2.0, 3.0), (np.inf, 0.3, np.inf))
+    assert _with_margin(lonely).best == 2.0
+
+
+@pytest.mark.parametrize("method", ["fedgradmp", "newton", "gradient_descent"])
+def test_methods_without_a_number_search_nothing(method):
+    assert tune(method, SETTINGS, None, None) == {"method": method, "search": None}
+
+
+def test_data_sets_do_not_count_as_seeds():
+    """Ends of 1e-6 and 1e-8 against 1e-2: 4 and 6 decades on all data sets."""
+
+    class Inputs:
+        def run(self, experiment, method):
+            ends = {1: 1e-2, 2: 1e-2} if method == "fedavg" else {1: 1e-6, 2: 1e-8}
+            lines = [(replicate, t, gap if t else 1.0) for replicate, gap in ends.items() for t in (0, 1)]
+            return pd.DataFrame(lines, columns=["replicate", "round", "gap"])
+
+    found = next(claim for claim in CLAIMS if claim.id == "cross.led.below_fedavg").measure(Inputs())
+    np.testing.assert_allclose(found.values, [4.0, 6.0])
+    assert found.note == "decades by data set: a9a 5, phishing 5, mushrooms 5, w8a 5"

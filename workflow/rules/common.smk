@@ -258,21 +258,21 @@ def partition_inputs(wildcards):
 
 
 def job_sources(step, paper, method):
-    """Return the sources of a step, of the paper's experiments, and of the one method that a job runs."""
+    """Return the sources of a step (MODULE:FUNCTION), of the paper's experiments, and of the job's one method."""
     return sources_of(
-        f"replifed.papers.jobs:{step}",
+        f"replifed.papers.{step}",
         f"replifed.papers.{paper}.experiments",
         METHODS[method].partition(":")[0],
     )
 
 
 def tune_inputs(wildcards):
-    source = job_sources("tune", wildcards.paper, wildcards.method)
+    source = job_sources("jobs:tune", wildcards.paper, wildcards.method)
     return {**dataset_files(wildcards), "source": source}
 
 
 def run_inputs(wildcards):
-    source = job_sources("run", wildcards.paper, wildcards.method)
+    source = job_sources("jobs:run", wildcards.paper, wildcards.method)
     return {**run_files(wildcards), "source": source}
 
 
@@ -317,33 +317,50 @@ def together_keys(paper):
 def together_inputs(paper):
     def of(wildcards):
         files = [file for key in together_keys(paper) for file in files_of(paper, key)]
-        source = job_sources("run_together", paper, wildcards.method)
+        source = job_sources("together", paper, wildcards.method)
         return {"files": files, "source": source}
 
     return of
 
 
+def together_steps(paper):
+    """Return the experiments by step: all run, and some tune before."""
+    experiments = config[paper]["experiments"]
+    tuned = [name for name, value in experiments.items() if "tuning" in value]
+    return {"tune": tuned, "run": list(experiments)}
+
+
 def together_outputs(paper):
-    names = config[paper]["experiments"]
-    return [
-        file for name in names for file in files_of(paper, f"run:{name}/{{method}}")
-    ]
+    """Return files by keys such as ``run:mnist``, with the method open."""
+    steps = together_steps(paper)
+    return {
+        f"{kind}:{name}": file
+        for kind, step in (("tuned", "tune"), ("run", "run"))
+        for name in steps[step]
+        for file in files_of(paper, f"{kind}:{name}/{{method}}")
+    }
 
 
 def together_settings(paper):
-    """Return the settings of each experiment's run as one JSON object."""
-    names = config[paper]["experiments"]
+    """Return the settings of all searches and runs as one JSON object."""
     return provenance.canonical_json(
-        {name: settings.settings_for("run", config[paper], name) for name in names}
+        {
+            step: {
+                name: settings.settings_for(step, config[paper], name) for name in names
+            }
+            for step, names in together_steps(paper).items()
+        }
     )
 
 
 def together_files(paper):
-    """Return the function that gives ``EXPERIMENT=FILE ...``."""
+    """Return the function that gives ``KEY=FILE ...``."""
 
     def of(wildcards):
-        files = [file.format(**wildcards) for file in together_outputs(paper)]
-        pairs = map("=".join, zip(config[paper]["experiments"], files))
+        pairs = [
+            f"{key}={file.format(**wildcards)}"
+            for key, file in together_outputs(paper).items()
+        ]
         return " ".join(map(shlex.quote, pairs))
 
     return of

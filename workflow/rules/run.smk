@@ -26,7 +26,7 @@ rule run_method:
         " --out {output:q} 2>&1 | tee {log:q} >&2"
 
 
-# Where runs take seconds, one job is one method on all experiments of the paper.
+# Where runs take seconds, one job tunes and runs one method on all experiments of the paper.
 for name in papers_run(together=True):
 
     rule:
@@ -35,7 +35,7 @@ for name in papers_run(together=True):
         input:
             unpack(together_inputs(name)),
         output:
-            together_outputs(name),
+            list(together_outputs(name).values()),
         log:
             in_logs(f"{name}/{{method}}"),
         benchmark:

@@ -7,6 +7,8 @@ rule tune:
         in_logs("{paper}/{experiment}/{method}.tuned"),
     benchmark:
         in_benchmarks("{paper}/{experiment}/{method}.tuned")
+    wildcard_constraints:
+        paper=one_of(papers_run(together=False)) or "(?!)",
     conda:
         "../../environment.yml"
     threads: 1

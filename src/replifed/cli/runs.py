@@ -49,9 +49,12 @@ def _add_run_together(commands: Any) -> None:
         commands,
         "run-together",
         _run_together,
-        "Step of the workflow: run one method on several experiments of a paper, one after the other.",
-        "replifed run-together cross fedavg --settings '{\"a9a\": JSON}' "
-        "--inputs data:a9a=a9a.npz partition:a9a=partition.npz --outputs a9a=fedavg.parquet",
+        "Step of the workflow: tune and run one method on several experiments of a paper, one after the "
+        "other.",
+        "replifed run-together cross fedavg --settings "
+        '\'{"tune": {"a9a": JSON}, "run": {"a9a": JSON}}\' '
+        "--inputs data:a9a=a9a.npz partition:a9a=partition.npz "
+        "--outputs tuned:a9a=fedavg.tuned.json run:a9a=fedavg.parquet",
     )
     parser.add_argument("paper")
     parser.add_argument("method")
@@ -114,9 +117,9 @@ def _run(arguments: argparse.Namespace) -> int | None:
 
 
 def _run_together(arguments: argparse.Namespace) -> None:
-    from replifed.papers import jobs
+    from replifed.papers.together import tune_and_run
 
-    jobs.run_together(
+    tune_and_run(
         arguments.paper,
         arguments.method,
         arguments.settings,

@@ -52,28 +52,6 @@ def run(
     write_history(out, frame, provenance(_modules(paper, method), settings, _kind(table)))
 
 
-def run_together(
-    paper: str,
-    method: str,
-    settings: dict[str, dict],
-    inputs: dict[str, list[Path]],
-    outputs: dict[str, Path],
-) -> None:
-    """As `run`, for several experiments one after the other.
-
-    Parameters
-    ----------
-    settings, outputs : dict
-        By experiment.
-    inputs : dict
-        Data and partitions by keys "data:EXPERIMENT" and "partition:EXPERIMENT"; the first file of each
-        counts.
-    """
-    for name, own in settings.items():
-        data, partition = (inputs.get(f"{kind}:{name}", [None])[0] for kind in ("data", "partition"))
-        run(paper, name, method, own, data, partition, None, outputs[name])
-
-
 def artefact(
     paper: str,
     name: str,

@@ -1,7 +1,8 @@
 """How each method is set up on a problem that its paper may never have seen.
 
-Each has one number to tune, as a multiple of a reference value that follows from the problem's moduli;
-what else a method has takes its paper's natural value. Newton-type methods search their step themselves.
+Most have one number to tune, as a multiple of a reference value that follows from the problem's moduli;
+what else a method has takes its paper's natural value. Gradient descent and Newton-type methods search
+their step themselves, and FedGradMP's follows from the data, so that they have none.
 """
 
 from __future__ import annotations

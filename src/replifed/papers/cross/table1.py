@@ -32,33 +32,39 @@ def reached(history: pd.DataFrame, target: float = TARGET) -> pd.DataFrame:
 
 
 def table(inputs: Any, settings: dict) -> pd.DataFrame:
-    """Median, least and largest use over the seeds, for each data set and method.
+    """Use until the target, for each data set and method.
 
-    Columns reached and seeds count; median, low and high are empty where a seed never got there.
+    Returns
+    -------
+    DataFrame
+        experiment, method, used; median over all seeds, where those that never got there count as more than
+        any other (infinite where no more than half got there); low, high: least and largest use, infinite
+        where no seed, or not every seed, got there; reached, seeds: numbers of seeds.
     """
     rows = []
     for experiment in inputs.experiments():
         for method in inputs.methods(experiment):
             used = reached(inputs.run(experiment, method))
             for column in _USED:
-                values, all_there = used[column], bool(used[column].notna().all())
                 rows.append(
-                    {
-                        "experiment": experiment,
-                        "method": method,
-                        "used": column,
-                        "median": values.median() if all_there else np.nan,
-                        "low": values.min() if all_there else np.nan,
-                        "high": values.max() if all_there else np.nan,
-                        "reached": int(values.notna().sum()),
-                        "seeds": len(values),
-                    }
+                    {"experiment": experiment, "method": method, "used": column, **_row(used[column])}
                 )
     return pd.DataFrame(rows)
 
 
+def _row(values: pd.Series) -> dict[str, Any]:
+    counted = values.fillna(np.inf)
+    return {
+        "median": counted.median(),
+        "low": counted.min(),
+        "high": counted.max(),
+        "reached": int(values.notna().sum()),
+        "seeds": len(values),
+    }
+
+
 def render(frame: pd.DataFrame) -> pd.DataFrame:
-    """A line a method, a column for each data set and kind of use: median [least, largest]."""
+    """A line a method, a column for each data set and kind of use: median [least, largest] (got there)."""
     names = {**FIRST_ORDER, **SECOND_ORDER, "fedlin": FIRST_ORDER["fedlin"]}
     lines = []
     for method in names:
@@ -73,8 +79,9 @@ def render(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cell(row: Any) -> str:
-    if row.reached < row.seeds:
-        return f"not reached ({row.reached} of {row.seeds})" if row.reached else "not reached"
-    # A column with an empty cell comes back from the CSV as text.
-    median, low, high = (float(number) for number in (row.median, row.low, row.high))
-    return f"{median:.3g} [{low:.3g}, {high:.3g}]"
+    if not row.reached:
+        return "not reached"
+    median = f"{row.median:.3g}" if np.isfinite(row.median) else "–"
+    high = f"{row.high:.3g}" if np.isfinite(row.high) else "…"
+    some = "" if row.reached == row.seeds else f" ({row.reached} of {row.seeds})"
+    return f"{median} [{row.low:.3g}, {high}]{some}"
