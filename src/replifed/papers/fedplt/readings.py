@@ -30,7 +30,7 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
 def draw(frame: pd.DataFrame) -> Figure:
     """Draw what `table` returns."""
     made, axes = figure(
-        1, 1, title="Fed-PLT: the published best rate under four readings", width=6.4, height=3.1,
+        1, 1, title="Fed-PLT: rates under four readings of the set-up", width=6.4, height=3.1,
         legend_lines=2,
     )  # fmt: skip
     ax, lines = axes[0][0], []
