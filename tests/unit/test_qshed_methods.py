@@ -43,6 +43,7 @@ VARIANTS = {
     "fednl top-k": FedNL(compressor="topk"),
     "fednl top-k option 2": FedNL(compressor="topk", option=2),
     "fednl option 2": FedNL(option=2, start="hessian", skip_below=30),
+    "fednl quantised": FedNL(quantised=True, b_max=24),
 }
 STREAMS = Streams(7, (1, 2))
 N, M, D = 4, 12, 7
@@ -173,6 +174,7 @@ def test_costs_of_a_round_by_hand():
         (FedNL(option=2), 16 * D, 2, 1, 1),
         (FedNL(compressor="topk", entries=3), 3 * 16 + 3 * 5, 0, 1, 1),
         (FedNL(skip_below=41), 0, 0, 1, 1),
+        (FedNL(quantised=True), 16 * D, 1, 1, 1),
         (NQShed(), 32 * D, 3, 1, 1),
         (Shed(), 32 * D, 3, 1, 1),
     ):
@@ -193,6 +195,25 @@ def test_costs_of_a_round_by_hand():
     assert simulate(NQShed(), data, Streams(7, (1,)), 1, channel=Constant(15)).state.bits.sum() == 0
     assert simulate(QShed(), data, Streams(7, (1,)), 1, channel=Constant(3)).state.bits.sum() == 3 * N
     assert not simulate(FedNL(), data, Streams(7, (1,)), 1, channel=Constant(15)).state.hessians.any()
+    counted, steps = one(FedNL(quantised=True), bits=5)
+    assert counted["bits_up"] == N * (gradient + 5 * D + scalars * (2 + steps))
+
+
+def test_fednl_learns_from_quantised_vectors_what_their_bits_tell():
+    data = problem()
+
+    def learned(bits, **settings):
+        algorithm = FedNL(**settings)
+        return simulate(algorithm, data, Streams(7, (1,)), 1, channel=Constant(bits)).state.hessians[0]
+
+    exact = learned(40)
+    np.testing.assert_array_equal(learned(40, quantised=True), exact)
+    # One part in 2^14 of a vector's coordinates; one bit tells no more than a sign.
+    gaps = [np.abs(learned(bits, quantised=True) - exact).max() for bits in (1, 6, 15)]
+    assert gaps[0] > gaps[1] > gaps[2] > 0
+    assert gaps[2] < 1e-4 * np.abs(exact).max() * 4
+    with pytest.raises(ConfigError, match=r"FedNL\.quantised"):
+        FedNL(quantised=True, compressor="topk")
 
 
 def test_a_converged_row_stops_and_costs_nothing():

@@ -6,7 +6,9 @@ Learning, ICML 2022 (Algorithms 1 and 3).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, Cost
 from replifed.operators.eigenpairs import leading_eigenpair
 from replifed.operators.hard_threshold import hard_threshold, support_bits
+from replifed.operators.quantise import draw_dither, quantise
 from replifed.operators.symmetric import pack, packed_size, unpack
 from replifed.problems.base import SparseHessian
 
@@ -55,6 +58,9 @@ class FedNL(NewtonType):
         H_i^0; with "hessian" the devices send their whole Hessians in the first round.
     skip_below : int or None
         A device whose budget is lower (bits per coordinate) sends its gradient alone; b_max by default.
+    quantised : bool
+        With "rank1" such a device sends its eigenvector all the same, dithered, with as many bits per
+        coordinate as its budget has.
 
     Notes
     -----
@@ -67,6 +73,7 @@ class FedNL(NewtonType):
     alpha: float = 1.0
     start: str = "zero"
     skip_below: int | None = None
+    quantised: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,6 +92,13 @@ class FedNL(NewtonType):
                     f"FedNL.{name} = {getattr(self, name)!r}: must be one of {', '.join(allowed)}"
                 )
 
+        if self.quantised and self.compressor != "rank1":
+            raise ConfigError("FedNL.quantised: for the compressor rank1 alone")
+
+    @property
+    def stochastic(self) -> bool:
+        return self.quantised
+
     def init(self, problem, streams) -> LearnedHessians:
         x, learning = np.zeros((len(streams), problem.dim)), self._learning(problem)
         return LearnedHessians(x, learning.zero(len(x)) if self.start == "zero" else learning.at(x))
@@ -95,7 +109,11 @@ class FedNL(NewtonType):
         going = self.going(g)
         if not going.any():
             return state, IDLE
-        learning = self._learning(problem)
+        full = self.b_max if self.skip_below is None else self.skip_below
+        budget = self.budget(ctx, problem, len(x))
+        heard = budget >= (1 if self.quantised else full)
+        bits = np.where(budget < full, np.minimum(budget, self.b_max), self.b_max)
+        learning = self._learning(problem, bits, ctx)
         difference = learning.at(x) - H
         mean = learning.mean(H)
         if self.option == 1:
@@ -103,27 +121,37 @@ class FedNL(NewtonType):
         else:
             shift = (problem.weights * learning.distances(difference)).sum(axis=1)
             p = -solve_rows(mean + shift[:, None, None] * np.eye(n), g)
-        full = self.b_max if self.skip_below is None else self.skip_below
-        heard = self.budget(ctx, problem, len(x)) >= full
         learned = learning.learn(H, difference, self.alpha, heard)
-        sent = heard.sum(axis=1) * self._message_bits(n) + N * BITS_PER_VALUE * (self.option == 2)
+        spared = n * np.where(heard, self.b_max - bits, 0).sum(axis=1)
+        sent = heard.sum(axis=1) * self._message_bits(n) - spared + N * BITS_PER_VALUE * (self.option == 2)
         if ctx.t == 0 and self.start == "hessian":
             sent = sent + N * packed_size(n) * self.b_max
         x, cost = self.descend(x, g, p, problem, going, sent=sent, hessians=N)
         return LearnedHessians(x, learned), cost
 
-    def _learning(self, problem) -> Matrices | NonZeros:
-        if self.compressor == "topk" and isinstance(problem, SparseHessian):
-            return NonZeros(problem, self.entries or problem.dim)
-        return Matrices(problem, self._compress)
-
-    def _compress(self, difference: NDArray) -> NDArray:
-        """C(difference), of each device."""
-        n = difference.shape[-1]
+    def _learning(
+        self, problem, bits: NDArray | None = None, ctx: Round | None = None
+    ) -> Matrices | NonZeros:
+        """How Hessians are learned in a round in which devices may send `bits` (R, N) per coordinate."""
         if self.compressor == "topk":
-            return unpack(hard_threshold(pack(difference), self.entries or n), n)
-        value, vector = leading_eigenpair(difference)
-        return (value[..., None] * vector)[..., None] * vector[..., None, :]
+            if isinstance(problem, SparseHessian):
+                return NonZeros(problem, self.entries or problem.dim)
+            return Matrices(problem, self._largest)
+        if not self.quantised or ctx is None:
+            return Matrices(problem, _leading)
+        shape = problem.n_clients, problem.dim
+        dither = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape))
+
+        def receive(vector: NDArray) -> NDArray:
+            coarse = quantise(vector, bits, np.broadcast_to(dither, vector.shape))
+            return np.where((bits < self.b_max)[..., None], coarse, vector)
+
+        return Matrices(problem, partial(_leading, receive=receive))
+
+    def _largest(self, difference: NDArray) -> NDArray:
+        """Top-k of the packed triangles."""
+        n = difference.shape[-1]
+        return unpack(hard_threshold(pack(difference), self.entries or n), n)
 
     def _message_bits(self, n: int) -> int:
         """Bits of a compressed difference."""
@@ -131,6 +159,14 @@ class FedNL(NewtonType):
             return n * self.b_max + BITS_PER_VALUE
         k = min(self.entries or n, packed_size(n))
         return k * self.b_max + int(support_bits(k, packed_size(n)))
+
+
+def _leading(difference: NDArray, receive: Callable[[NDArray], NDArray] | None = None) -> NDArray:
+    """The part of rank 1 with the eigenvalue of largest magnitude, with what is received of its vector."""
+    value, vector = leading_eigenpair(difference)
+    if receive is not None:
+        vector = receive(vector)
+    return (value[..., None] * vector)[..., None] * vector[..., None, :]
 
 
 def projected_solve(H: NDArray, g: NDArray, mu: NDArray) -> NDArray:

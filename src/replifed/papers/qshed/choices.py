@@ -29,6 +29,7 @@ CASES = {
     "l2_4": "µ = 1e-4",
     "l2_6": "µ = 1e-6",
     "skip_32": "FedNL skips below 32 bits",
+    "fednl_quantised": "FedNL quantises below 16 bits",
     "start_hessian": "FedNL starts from the Hessians",
     "search_loose": "Armijo constant 1e-4",
     "search_strict": "Armijo constant 0.2",

@@ -154,6 +154,16 @@ def _others() -> Iterator[Claim]:
             needs=_ran(experiment, "qshed", "fednl"),
             measure=runs.fewer_hessians(experiment, "constant"),
         )
+        yield claim(
+            f"{figure}.quantised",
+            "choices",
+            f"{data}, {CHANNELS['rayleigh']}: quantising FedNL's second-order information where budgets are "
+            "small, instead of leaving it out, degrades it (Section V): it needs more rounds to 1e-6.",
+            "order",
+            reading="backtracking",
+            needs=_ran(f"{experiment}_choices", "fednl"),
+            measure=runs.case_needs_more(f"{experiment}_choices", "fednl", "fednl_quantised", "rayleigh"),
+        )
         for name, label in COMPETITORS.items():
             yield claim(
                 f"{figure}_bits.same.{name}",

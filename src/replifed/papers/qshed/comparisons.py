@@ -151,6 +151,25 @@ def needs_more(
     return measure
 
 
+def case_needs_more(
+    experiment: str, method: str, case: str, channel: str, threshold: float = 1e-6
+) -> Measure:
+    """Rounds of `method` in a case less those in the default one."""
+
+    def measure(inputs: Any) -> Measured:
+        a, b = (
+            reached(curve(inputs, experiment, method, channel, one), threshold) for one in (case, "default")
+        )
+        both = a.censored & b.censored
+        if both.all():
+            raise NotMeasurableError(f"{method} does not reach {threshold:g} either way")
+        bounds = a.censored.astype(int) - b.censored.astype(int)
+        note = f"medians {a.median():g} and {b.median():g}"
+        return Measured((a.rounds - b.rounds)[~both], bounds[~both], note=note)
+
+    return measure
+
+
 def fewer_hessians(experiment: str, channel: str, threshold: float = 1e-6) -> Measure:
     """Hessians a device computes until the threshold: FedNL's less Q-SHED's."""
 
