@@ -122,8 +122,8 @@ class FedNL(NewtonType):
             shift = (problem.weights * learning.distances(difference)).sum(axis=1)
             p = -solve_rows(mean + shift[:, None, None] * np.eye(n), g)
         learned = learning.learn(H, difference, self.alpha, heard)
-        spared = n * np.where(heard, self.b_max - bits, 0).sum(axis=1)
-        sent = heard.sum(axis=1) * self._message_bits(n) - spared + N * BITS_PER_VALUE * (self.option == 2)
+        sent = np.where(heard, self._message_bits(n, bits), 0).sum(axis=1)
+        sent = sent + N * BITS_PER_VALUE * (self.option == 2)
         if ctx.t == 0 and self.start == "hessian":
             sent = sent + N * packed_size(n) * self.b_max
         x, cost = self.descend(x, g, p, problem, going, sent=sent, hessians=N)
@@ -153,10 +153,10 @@ class FedNL(NewtonType):
         n = difference.shape[-1]
         return unpack(hard_threshold(pack(difference), self.entries or n), n)
 
-    def _message_bits(self, n: int) -> int:
-        """Bits of a compressed difference."""
+    def _message_bits(self, n: int, bits: NDArray) -> int | NDArray:
+        """Bits of a compressed difference, where a vector takes `bits` (R, N) per coordinate."""
         if self.compressor == "rank1":
-            return n * self.b_max + BITS_PER_VALUE
+            return n * bits + BITS_PER_VALUE
         k = min(self.entries or n, packed_size(n))
         return k * self.b_max + int(support_bits(k, packed_size(n)))
 

@@ -127,3 +127,7 @@ def fediterht_rate(kappa: float, tau: int, tau_star: int, local_steps: int) -> R
     theta = (1.0 + 2.0 * a) ** 2 * q
     spread = (1.0 + a) ** 2 * (1.0 - q) * kappa / ((2.0 * a + 3.0 * a**2) * q)  # xi_2 l_s^2 / delta_2
     return Rate(theta, least, tau >= least and theta < 1.0, spread)
+
+
+RATES = {"fedht": fedht_rate, "fediterht": fediterht_rate}
+"""The rate of each method's theorem."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -73,3 +74,22 @@ def summarise(
                 }
             )
     return pd.DataFrame(curves)
+
+
+def median_and_range(row: Any, form: str, seeds: str = "") -> str:
+    """What it took to get somewhere: "120 [80, …] (2 of 3)", or "not reached" where no seed got there.
+
+    Parameters
+    ----------
+    row : with median, low and high, infinite where so few seeds got there, and the numbers reached and seeds
+    form : str
+        Format of the numbers.
+    seeds : str
+        What to say behind the number of seeds.
+    """
+    if not row.reached:
+        return "not reached"
+    median = f"{row.median:{form}}" if np.isfinite(row.median) else "–"
+    high = f"{row.high:{form}}" if np.isfinite(row.high) else "…"
+    some = "" if row.reached == row.seeds else f" ({row.reached} of {row.seeds}{seeds})"
+    return f"{median} [{row.low:{form}}, {high}]{some}"

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from replifed.papers.cross.families import EXPERIMENTS, FIRST_ORDER, SECOND_ORDER
+from replifed.papers.summaries import median_and_range
 
 TARGET = 1e-4
 _USED = {"round": "rounds", "bits": "bits", "sample_gradients": "sample gradients"}
@@ -73,15 +74,6 @@ def render(frame: pd.DataFrame) -> pd.DataFrame:
             continue
         line = {"method": names[method].label}
         for row in own.itertuples():
-            line[f"{EXPERIMENTS[row.experiment]}: {_USED[row.used]}"] = _cell(row)
+            line[f"{EXPERIMENTS[row.experiment]}: {_USED[row.used]}"] = median_and_range(row, ".3g")
         lines.append(line)
     return pd.DataFrame(lines).fillna("")
-
-
-def _cell(row: Any) -> str:
-    if not row.reached:
-        return "not reached"
-    median = f"{row.median:.3g}" if np.isfinite(row.median) else "–"
-    high = f"{row.high:.3g}" if np.isfinite(row.high) else "…"
-    some = "" if row.reached == row.seeds else f" ({row.reached} of {row.seeds})"
-    return f"{median} [{row.low:.3g}, {high}]{some}"

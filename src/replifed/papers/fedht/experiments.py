@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from replifed.algorithms.hard_thresholding import fedht_rate, fediterht_rate
+from replifed.algorithms.hard_thresholding import RATES
 from replifed.algorithms.registry import method_class
 from replifed.papers.fedht.simulations import planted, simulation
 from replifed.papers.progress import Progress
@@ -306,7 +306,7 @@ def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.D
             return ((seen["server"] - x_star) ** 2).sum(axis=-1)
 
         for K in settings["local_steps"]:
-            rate = {"fedht": fedht_rate, "fediterht": fediterht_rate}[method](kappa, tau, tau_star, K)
+            rate = RATES[method](kappa, tau, tau_star, K)
             step = 1.0 / (6.0 * kappa)  # l = kappa by construction
             asked = rate.spread * variance / (kappa**2 * (x_star**2).sum())
             for batch, first in (

@@ -12,15 +12,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from replifed.algorithms.hard_thresholding import fedht_rate, fediterht_rate
+from replifed.algorithms.hard_thresholding import RATES
 from replifed.papers.fedht.titles import EXPERIMENTS, METHODS
 from replifed.papers.summaries import summarise
 from replifed.plotting.curves import readable_log_axis
 from replifed.plotting.style import GREY, VERMILLION, Line, figure, housed, legend, local_steps_lines
 
 TITLE = "FedHT: the linear rates of Theorems 1 and 2"
-
-RATES = {"fedht": fedht_rate, "fediterht": fediterht_rate}
 
 # tau of the paper's experiments. The kindest case that any data could offer is kappa = 1 and tau* = 1.
 SPARSITIES = {"simulation1": 200, "simulation2": 200, "e2006": 200, "rcv1": 200, "mnist": 500}

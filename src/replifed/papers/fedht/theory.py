@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from replifed.algorithms.hard_thresholding import alpha, fedht_rate, fediterht_rate
+from replifed.algorithms.hard_thresholding import RATES, alpha, fedht_rate, fediterht_rate
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.comparisons import Measure, planted_errors
 from replifed.papers.verdicts import Measured, NotMeasurableError
 from replifed.randomness import generator
 
-RATES = {"fedht": fedht_rate, "fediterht": fediterht_rate}
 LOCAL_STEPS = (3, 5, 8, 10)
 KAPPAS = (1.0, 1.05, 2.0, 10.0, 100.0)
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from replifed.papers.qshed.curves import reached
 from replifed.papers.qshed.titles import CHANNELS, EXPERIMENTS, LINES, curve_name
+from replifed.papers.summaries import median_and_range
 
 THRESHOLDS = (1e-4, 1e-6, 1e-8)
 # Q-SHED is not held against itself, nor against those that no budget limits.
@@ -73,22 +74,13 @@ def render(frame: pd.DataFrame) -> pd.DataFrame:
             "Method": LINES[name].label,
         }
         for cell in cells.itertuples():
-            row[f"Rounds to {cell.threshold:.0e}"] = _rounds(cell)
+            row[f"Rounds to {cell.threshold:.0e}"] = median_and_range(cell, "g", " seeds")
             row[f"Mbit to {cell.threshold:.0e}"] = (
                 f"{cell.megabits:.3g}" if np.isfinite(cell.megabits) else "–"
             )
             row[f"Saved at {cell.threshold:.0e}"] = "" if name in _NO_RIVALS else _saving(cell)
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _rounds(cell: Any) -> str:
-    if not cell.reached:
-        return "not reached"
-    median = f"{cell.median:g}" if np.isfinite(cell.median) else "–"
-    high = f"{cell.high:g}" if np.isfinite(cell.high) else "…"
-    some = "" if cell.reached == cell.seeds else f" ({cell.reached} of {cell.seeds} seeds)"
-    return f"{median} [{cell.low:g}, {high}]{some}"
 
 
 def _saving(cell: Any) -> str:
