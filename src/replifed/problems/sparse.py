@@ -232,12 +232,11 @@ class SparseLinearModel:
         if self.__dict__.get("_blocks_of") != tail:
             columns, bounds = [], [0]
             indices = np.empty_like(self.X.indices, dtype=np.int64)
-            position = np.empty(self.dim, dtype=np.int64)
-            for (begin, end), touched in zip(pairwise(self.first), self.touched, strict=True):
+            for i, (begin, end) in enumerate(pairwise(self.first)):
                 entries = slice(self.X.indptr[begin], self.X.indptr[end])
-                own = np.flatnonzero(touched)
-                position[own] = np.arange(len(own)) + bounds[-1]
-                indices[entries] = position[self.X.indices[entries]]
+                own = np.flatnonzero(self.touched[i])
+                indices[entries] = self.ranks[i, self.X.indices[entries]]
+                indices[entries] += bounds[-1]
                 columns += [own, np.full(tail, self.dim)]
                 bounds.append(bounds[-1] + len(own) + tail)
             # Half as much to read, where that is enough.
