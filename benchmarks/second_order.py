@@ -16,7 +16,7 @@ from replifed.algorithms.base import Round
 from replifed.algorithms.fednl import FedNL
 from replifed.algorithms.shed import QShed, Shed
 from replifed.data.parse import load
-from replifed.operators.eigenpairs import eigenpairs
+from replifed.operators.eigenpairs import eigenvectors, spectra
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic
 from replifed.problems.sparse import SparseLinearModel
@@ -57,11 +57,12 @@ def shed_rounds(work: str, problem, asked: dict[str, float], repeats: int) -> li
     x = np.full((1, D), 0.01)
     H = problem.client_hessians(x)
     values, _ = np.linalg.eigh(H)
-    mine, rows = eigenpairs(H)
+    found = spectra(H)
+    mine, rows = found.values, eigenvectors(found, D)
     np.testing.assert_allclose(mine, values[..., ::-1], atol=1e-12)
     rebuilt = np.matmul(rows.swapaxes(-1, -2) * mine[..., None, :], rows)
     np.testing.assert_allclose(rebuilt, H, atol=1e-12)
-    found = []
+    lines = []
     for name, algorithm in {"SHED": Shed(), "Q-SHED": QShed()}.items():
         state = algorithm.init(problem, STREAMS)._replace(x=x)
         context = Round(0, None, BUDGET, STREAMS.at(0))
@@ -70,12 +71,12 @@ def shed_rounds(work: str, problem, asked: dict[str, float], repeats: int) -> li
             return algorithm.round(state, problem, context)
 
         slow, fast = timing.medians(lambda: np.linalg.eigh(H), ours, repeats=repeats)
-        found.append(
+        lines.append(
             timing.Row(
                 f"{name} round with new Hessians, {work}; loop is `eigh` alone", slow, fast, asked[name]
             )
         )
-    return found
+    return lines
 
 
 def fednl_row(problem, asked: float | None, repeats: int) -> timing.Row:

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from replifed.errors import ReplifedError
-from replifed.operators.symmetric import packed_size
+from replifed.operators.hard_threshold import hard_threshold
+from replifed.operators.symmetric import pack, packed_size, unpack
 from replifed.problems import hessian_pattern as module
 from replifed.problems.hessian_pattern import HessianPattern
 
@@ -53,14 +54,30 @@ def test_only_pairs_of_columns_that_occur_together_have_entries():
     assert np.array_equal(listed[listed > 0], numbers)
 
 
-@pytest.mark.parametrize("rows", [1, 3])
-def test_means_and_norms_are_those_of_the_matrices(rows):
+@pytest.mark.parametrize("k", [1, 4, 40])
+def test_learning_is_a_round_of_fednl_with_whole_matrices(k):
     _, h, pattern = draw()
-    weights = np.array([0.4, 0.1, 0.3, 0.2])
-    values = pattern.values(h[:rows], 0.1)
-    matrices = pattern.matrices(values)
-    np.testing.assert_allclose(pattern.mean(values, weights), np.einsum("i,riab->rab", weights, matrices))
-    np.testing.assert_allclose(pattern.norms(values), np.linalg.norm(matrices, axis=(-2, -1)))
+    weights, rate = np.array([0.4, 0.1, 0.3, 0.2]), np.full((3, N), 0.8)
+    rate[1, 2] = 0.0
+    H, target = pattern.values(h[::-1], 0.1), pattern.values(h, 0.3)
+    before = H.copy()
+    learned, change, distances = pattern.learn_largest(h, 0.3, H, k, rate, weights)
+    assert np.array_equal(H, before)
+    difference = pattern.matrices(target - H)
+    np.testing.assert_allclose(distances, np.linalg.norm(difference, axis=(-2, -1)))
+    expected = hard_threshold(pack(difference), k) * rate[..., None]
+    np.testing.assert_allclose(
+        pattern.matrices(learned), pattern.matrices(H) + unpack(expected, D), atol=1e-14
+    )
+    np.testing.assert_allclose(change, np.einsum("i,riab->rab", weights, unpack(expected, D)), atol=1e-14)
+
+
+def test_zeros_and_ones_need_no_products():
+    X, h, _ = draw()
+    X = (X != 0).astype(float)
+    pattern, scaled = (HessianPattern(sp.csr_array(a * X), FIRST) for a in (1.0, 2.0))
+    np.testing.assert_allclose(pattern.matrices(pattern.values(h, 0.2)), dense(X, h, 0.2), atol=1e-14)
+    np.testing.assert_allclose(pattern.values(h, 0.2), scaled.values(h / 4, 0.2), atol=1e-14)
 
 
 def test_entries_listed_twice_or_in_any_order_are_one_matrix():

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from replifed.kernels import compiled, compiled_as_written
 from replifed.kernels.exponential import exponential
 from replifed.kernels.logistic import falling
-from replifed.kernels.selection import keep_largest
+from replifed.kernels.selection import keep_largest, places_of_largest
 from replifed.kernels.tiles import products, transposed_products
 from replifed.operators.hard_threshold import as_whole, hard_threshold, largest
 from replifed.problems.dense import DenseLinearModel
@@ -128,6 +128,15 @@ def test_logistic_derivatives_take_labels_of_every_stacking(dtype, rtol):
     )
 
 
+def test_the_logistic_curvature_is_as_exact_far_out():
+    z = np.concatenate([np.linspace(-690, 690, 3001), [0.0, -0.0, 1e-9]])
+    e = np.exp(-np.abs(z))
+    found = Logistic().second_derivative(z[:, None], np.ones(len(z)))[:, 0, 0]
+    np.testing.assert_allclose(found, e / (1 + e) ** 2, rtol=8e-15)
+    few = Logistic().second_derivative(z[1400:1600, None], np.ones(200))[:, 0, 0]
+    np.testing.assert_allclose(few, found[1400:1600], atol=1e-16)
+
+
 @given(
     arrays(np.float64, (3, 96), elements=st.sampled_from([0.0, 1.0, -1.0, 2.0, -3.0, 1e-300])),
     st.integers(1, 3),
@@ -159,6 +168,40 @@ def test_the_largest_of_many_numbers_however_close(dtype, spread):
         expected = np.zeros_like(v)
         expected[order[:tau]] = v[order[:tau]]
         np.testing.assert_array_equal(hard_threshold(v[None], tau)[0], expected)
+
+
+def places(v, tau):
+    """Where the largest are, by the kernel."""
+    n, (bits, most) = len(v), as_whole(v)
+    found, numbers, few = np.full((3, n + 1), -1, bits.dtype)
+    count = places_of_largest(bits, most, tau, found, numbers, np.empty(n + 1, np.int16), few)
+    return found[:count]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.one_of(
+        arrays(np.float64, st.integers(1, 200), elements=st.sampled_from([0.0, -0.0, 1, -1, 2, -2, 1e-310])),
+        arrays(np.float64, st.integers(1, 200), elements=st.floats(-1e300, 1e300)),
+    ),
+    st.integers(1, 201),
+)
+def test_places_of_the_largest_are_the_first_of_a_stable_order(v, tau):
+    before = v.copy()
+    order = np.argsort(-np.abs(v), kind="stable")[:tau]
+    expected = np.sort(order[v[order] != 0])
+    np.testing.assert_array_equal(places(v, tau), expected)
+    np.testing.assert_array_equal(v, before)
+
+
+@pytest.mark.parametrize("tau", [1, 40, 300, 5000])
+def test_places_of_the_largest_where_a_sample_misleads(tau):
+    # Every sixteenth number, which is looked at first, is large, and none of the others.
+    v = np.random.default_rng(0).standard_normal(9_000) * 1e-3
+    v[::16] += 5.0
+    v[7] = v[11] = np.nan
+    order = np.argsort(-np.where(np.isnan(v), np.inf, np.abs(v)), kind="stable")[:tau]
+    np.testing.assert_array_equal(places(v, tau), np.sort(order))
 
 
 def test_a_nan_is_among_the_few_largest():

@@ -16,6 +16,7 @@ from replifed.algorithms.registry import METHODS, method_class
 from replifed.algorithms.shed import IdealShed, NQShed, QShed, Shed, renews
 from replifed.errors import ConfigError
 from replifed.network.fading import Constant, Rayleigh
+from replifed.operators import eigenpairs
 from replifed.operators.bit_allocation import allocate
 from replifed.operators.quantise import draw_dither, interval, quantise
 from replifed.problems.dense import DenseLinearModel
@@ -513,6 +514,37 @@ def test_the_variance_that_the_allocation_counts_on_is_that_of_the_vectors_sent(
     error = (state.received - state.vectors)[used] / interval(state.bits)[used][:, None]
     assert used.sum() > 300
     assert np.mean(error**2) == pytest.approx(1 / 12, rel=0.05)
+
+
+# Q-SHED gives bits to so many vectors that finding all is faster; Hessians that stay need all in time.
+@pytest.mark.parametrize(
+    "algorithm, few",
+    [
+        (Shed(), True),
+        (NQShed(), True),
+        (Shed(renewals=3), True),
+        (QShed(), False),
+        (Shed(renewals="once"), False),
+    ],
+)
+def test_vectors_found_on_demand_are_those_of_the_whole_decomposition(algorithm, few, monkeypatch):
+    rng, n = np.random.default_rng(5), 40
+    X = rng.standard_normal((1, N, 60, n)) / np.arange(1, n + 1) ** 0.5
+    data = DenseLinearModel(X, rng.choice([-1.0, 1.0], (1, N, 60)), loss_named("logistic"), l2=1e-3)
+    widths, found = [], []
+    for share in (eigenpairs._FEW, 0.0):
+        monkeypatch.setattr(eigenpairs, "_FEW", share)
+        state = algorithm.init(data, STREAMS)
+        widths.append([])
+        for t in range(9):
+            channel = Rayleigh(20)(STREAMS.at(t), N)
+            state = algorithm.round(state, data, Round(t, None, channel, STREAMS.at(t)))[0]
+            widths[-1].append(state.vectors.shape[2])
+        found.append(state)
+    assert max(widths[1]) == n
+    assert (min(widths[0]) < n) == few
+    np.testing.assert_allclose(found[0].x, found[1].x, atol=1e-10)
+    assert np.array_equal(found[0].bits, found[1].bits)
 
 
 @pytest.mark.parametrize("compressor", ["rank1", "topk"])

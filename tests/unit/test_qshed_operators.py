@@ -20,7 +20,7 @@ from replifed.operators.bit_allocation import (
     to_integers,
     vectors_in_use,
 )
-from replifed.operators.eigenpairs import eigenpairs, leading_eigenpair
+from replifed.operators.eigenpairs import eigenvectors, leading_eigenpair, spectra
 from replifed.operators.quantise import draw_dither, interval, quantise, refine
 from replifed.operators.symmetric import pack, packed_size, unpack
 from replifed.randomness import Streams
@@ -262,22 +262,35 @@ def test_expected_error_is_the_mean_over_quantised_hessians():
 # -- eigenpairs --------------------------------------------------------------------------------------
 
 
-def test_eigenpairs_of_matrices_with_and_without_uncoupled_coordinates():
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((2, 3, 9, 9))
+def symmetric(n):
+    """Full ones, one with coordinates coupled to nothing, one with equal values, and a diagonal one."""
+    rng = np.random.default_rng(n)
+    A = rng.standard_normal((2, 3, n, n))
     A = A @ A.swapaxes(-1, -2)
-    for j in (0, 4, 8):
+    for j in (0, n // 2, n - 1):
         A[1, 2, j, :] = A[1, 2, :, j] = 0.0
-        A[1, 2, j, j] = 0.5 * (j == 4)
-    A[0, 0] = np.diag(np.arange(9.0))
-    values, vectors = eigenpairs(A)
+        A[1, 2, j, j] = 0.5 * (j == n // 2)
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    A[0, 1] = (Q * np.repeat([3.0, 1.0], [n // 2, n - n // 2])) @ Q.T
+    A[0, 0] = np.diag(np.arange(1.0 * n))
+    return (A + A.swapaxes(-1, -2)) / 2
+
+
+@pytest.mark.parametrize("n, count", [(1, 1), (9, 1), (9, 2), (40, 1), (40, 5), (40, 6), (40, 40)])
+def test_eigenpairs_are_those_of_the_matrices(n, count):
+    A = symmetric(n)
+    found = spectra(A)
+    values, vectors = found.values, eigenvectors(found, count)
+    k = vectors.shape[-2]
+    # An eighth of the vectors are found alone.
+    assert k == (count if count <= n / 8 else n)
     assert (np.diff(values, axis=-1) <= 0).all()
+    scale = np.abs(values).max()
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(A)[..., ::-1], atol=1e-13 * scale)
     np.testing.assert_allclose(
-        vectors @ vectors.swapaxes(-1, -2), np.broadcast_to(np.eye(9), A.shape), atol=1e-12
+        vectors @ vectors.swapaxes(-1, -2), np.broadcast_to(np.eye(k), (2, 3, k, k)), atol=1e-12
     )
-    rebuilt = np.matmul(vectors.swapaxes(-1, -2) * values[..., None, :], vectors)
-    np.testing.assert_allclose(rebuilt, A, atol=1e-12)
-    np.testing.assert_allclose(values, np.linalg.eigvalsh(A)[..., ::-1], atol=1e-12)
+    np.testing.assert_allclose(vectors @ A, values[..., :k, None] * vectors, atol=1e-12 * scale)
     top = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=-1)[..., None], axis=-1)
     assert (top > 0).all()
 

@@ -34,10 +34,13 @@ class LearnedHessians(NamedTuple):
     x : array, shape (R, n)
     hessians : array, shape (R, N, n, n); with top-k on sparse data (R, E)
         H_i^t; their non-zeros as in `problems.hessian_pattern`.
+    mean : array, shape (R, n, n)
+        H^t, the server's mean of the H_i^t.
     """
 
     x: NDArray
     hessians: NDArray
+    mean: NDArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,10 +104,14 @@ class FedNL(NewtonType):
 
     def init(self, problem, streams) -> LearnedHessians:
         x, learning = np.zeros((len(streams), problem.dim)), self._learning(problem)
-        return LearnedHessians(x, learning.zero(len(x)) if self.start == "zero" else learning.at(x))
+        n = problem.dim
+        if self.start == "zero":
+            return LearnedHessians(x, learning.zero(len(x)), np.zeros((len(x), n, n)))
+        H = learning.at(x)
+        return LearnedHessians(x, H, learning.mean(H))
 
     def round(self, state: LearnedHessians, problem, ctx: Round) -> tuple[LearnedHessians, Cost]:
-        x, H, N, n = state.x, state.hessians, problem.n_clients, problem.dim
+        x, mean, N, n = state.x, state.mean, problem.n_clients, problem.dim
         g = problem.gradient(x)
         going = self.going(g)
         if not going.any():
@@ -114,20 +121,18 @@ class FedNL(NewtonType):
         heard = budget >= (1 if self.quantised else full)
         bits = np.where(budget < full, np.minimum(budget, self.b_max), self.b_max)
         learning = self._learning(problem, bits, ctx)
-        difference = learning.at(x) - H
-        mean = learning.mean(H)
+        learned, change, distances = learning.learn(state.hessians, x, np.where(heard, self.alpha, 0.0))
         if self.option == 1:
             p = -projected_solve(mean, g, problem.strong_convexity().min(axis=1))
         else:
-            shift = (problem.weights * learning.distances(difference)).sum(axis=1)
+            shift = (problem.weights * distances).sum(axis=1)
             p = -solve_rows(mean + shift[:, None, None] * np.eye(n), g)
-        learned = learning.learn(H, difference, self.alpha, heard)
         sent = np.where(heard, self._message_bits(n, bits), 0).sum(axis=1)
         sent = sent + N * BITS_PER_VALUE * (self.option == 2)
         if ctx.t == 0 and self.start == "hessian":
             sent = sent + N * packed_size(n) * self.b_max
         x, cost = self.descend(x, g, p, problem, going, sent=sent, hessians=N)
-        return LearnedHessians(x, learned), cost
+        return LearnedHessians(x, learned, mean + change), cost
 
     def _learning(
         self, problem, bits: NDArray | None = None, ctx: Round | None = None

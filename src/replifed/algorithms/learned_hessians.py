@@ -1,6 +1,6 @@
 """The Hessians that FedNL's server learns: whole matrices, or on sparse data their non-zeros alone.
 
-Both do the same; `H` and `difference` are arrays whose layout only they know.
+Both do the same; `H` is an array whose layout only they know.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.newton_type import averaged
-from replifed.operators.stretches import largest_of_stretches
 
 
 class Matrices:
@@ -38,16 +37,30 @@ class Matrices:
         """sum_i p_i H_i, shape (R, n, n)."""
         return averaged(self._problem.weights, H)
 
-    def distances(self, difference: NDArray) -> NDArray:
-        """Frobenius norms, (R, N)."""
-        return np.linalg.norm(difference, axis=(-2, -1))
+    def learn(self, H: NDArray, x: NDArray, rate: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """H_i + rate_i C(hess f_i(x) - H_i).
 
-    def learn(self, H: NDArray, difference: NDArray, alpha: float, heard: NDArray) -> NDArray:
-        """H_i + alpha C(difference) of the devices that are `heard` (R, N)."""
+        Parameters
+        ----------
+        H : array
+        x : array, shape (R, n)
+        rate : array, shape (R, N)
+
+        Returns
+        -------
+        learned : array, as H
+        change : array, shape (R, n, n)
+            Of sum_i p_i H_i.
+        distances : array, shape (R, N)
+            |hess f_i(x) - H_i|_F.
+        """
+        difference = self.at(x) - H
+        distances = np.linalg.norm(difference, axis=(-2, -1))
         # Rows that have diverged would stop an eigensolver.
         sound = np.isfinite(difference).all(axis=(-2, -1), keepdims=True)
         difference = difference if sound.all() else np.where(sound, difference, 0.0)
-        return H + np.where(heard, alpha, 0.0)[..., None, None] * self._compress(difference)
+        step = rate[..., None, None] * self._compress(difference)
+        return H + step, self.mean(step), distances
 
 
 class NonZeros:
@@ -70,19 +83,11 @@ class NonZeros:
 
     def at(self, x: NDArray) -> NDArray:
         """See `Matrices`, as for all that follows."""
-        return self._problem.hessian_values(x)
+        return self._pattern.values(self._problem.sample_curvatures(x), self._problem.l2)
 
     def mean(self, H: NDArray) -> NDArray:
-        return self._pattern.mean(H, self._problem.weights[0])
+        return averaged(self._problem.weights, self._pattern.matrices(H))
 
-    def distances(self, difference: NDArray) -> NDArray:
-        return self._pattern.norms(difference)
-
-    def learn(self, H: NDArray, difference: NDArray, alpha: float, heard: NDArray) -> NDArray:
-        learned, bounds = H.copy(), self._pattern.bounds
-        # Row by row, since each of them takes milliseconds.
-        for known, change, rate in zip(learned, difference, np.where(heard, alpha, 0.0), strict=True):
-            sent = largest_of_stretches(change, bounds, self._entries)
-            of_each = np.diff(np.searchsorted(sent, bounds))
-            known[sent] += np.repeat(rate, of_each) * change[sent]
-        return learned
+    def learn(self, H: NDArray, x: NDArray, rate: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        h, weights = self._problem.sample_curvatures(x), self._problem.weights[0]
+        return self._pattern.learn_largest(h, self._problem.l2, H, self._entries, rate, weights)

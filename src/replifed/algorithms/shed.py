@@ -6,7 +6,9 @@ Eigenvectors Quantization, arXiv 2305.10852, 2023 (Algorithm 1); SHED is arXiv 2
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import count
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from replifed.algorithms.newton_type import IDLE, NewtonType, solve_rows
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, Cost
 from replifed.operators.bit_allocation import allocate, allocate_exactly, vectors_in_use
-from replifed.operators.eigenpairs import eigenpairs
+from replifed.operators.eigenpairs import Spectra, eigenvectors, empty_spectra, spectra
 from replifed.operators.quantise import DITHERS, draw_dither, quantise, refine
 
 RENEWALS = ("fibonacci", "fibonacci_numbers", "once")
@@ -51,17 +53,29 @@ def renews(renewals: str | int, t: int) -> bool:
     return at == t
 
 
+def rounds_until_renewal(renewals: str | int, t: int) -> int | float:
+    """Number of rounds that the Hessians of round t, t among them, still serve.
+
+    >>> [rounds_until_renewal("fibonacci", t) for t in range(1, 9)]
+    [1, 2, 1, 3, 2, 1, 5, 4]
+    """
+    if renewals == "once":
+        return math.inf
+    return next(left for left in count(1) if renews(renewals, t + left))
+
+
 class SharedEigenpairs(NamedTuple):
     """State: the server's model, and what devices and server know of each device's last Hessian.
 
     Attributes
     ----------
     x : array, shape (R, n)
-    values : array, shape (R, N, n)
-        Eigenvalues lambda_1 >= ... >= lambda_n.
-    vectors : array, shape (R, N, n, n)
-        Row i is v_i.
-    received : array, shape (R, N, n, n)
+    values, tridiagonal, reflectors, order
+        Eigenvalues lambda_1 >= ... >= lambda_n, (R, N, n), and what eigenvectors are found from when they are
+        needed; see `operators.eigenpairs.Spectra`.
+    vectors : array, shape (R, N, k, n)
+        Row i is v_i; those found so far.
+    received : array, shape (R, N, k, n)
         Row i is what the server has of v_i.
     dither : array, shape (R, N, n, n)
     bits : int array, shape (R, N, n)
@@ -72,6 +86,9 @@ class SharedEigenpairs(NamedTuple):
 
     x: NDArray
     values: NDArray
+    tridiagonal: NDArray
+    reflectors: NDArray
+    order: NDArray
     vectors: NDArray
     received: NDArray
     dither: NDArray
@@ -101,10 +118,9 @@ class Shed(NewtonType):
 
     def init(self, problem, streams) -> SharedEigenpairs:
         R, N, n = len(streams), problem.n_clients, problem.dim
-        empty, pairs = np.zeros((R, N, n, 0)), np.zeros((R, N, n, n))
-        kept = pairs if self.quantises else empty
+        none, dither = np.zeros((R, N, 0, n)), np.zeros((R, N, n if self.quantises else 0, n))
         x, bits, q = np.zeros((R, n)), np.zeros((R, N, n), dtype=np.int64), np.zeros((R, N), dtype=np.int64)
-        return SharedEigenpairs(x, np.zeros((R, N, n)), pairs, kept, kept, bits, q)
+        return SharedEigenpairs(x, *empty_spectra((R, N), n), none, none, dither, bits, q)
 
     def round(self, state: SharedEigenpairs, problem, ctx: Round) -> tuple[SharedEigenpairs, Cost]:
         x, N, n = state.x, problem.n_clients, problem.dim
@@ -119,6 +135,7 @@ class Shed(NewtonType):
         B = self.budget(ctx, problem, len(x))
         bits = self.allocate(state, B)  # lines 13-15
         q = vectors_in_use(bits)  # line 16, eq. (23)
+        state = self._find_vectors(state, q, t)
         received = self.send(state, bits, ctx)  # line 18
         rho = np.take_along_axis(state.values, q[..., None], axis=-1)[..., 0]  # line 17
         H = aggregate(state.values, self.read(received), q, rho, problem.weights)  # lines 24-25, eq. (22)
@@ -131,16 +148,29 @@ class Shed(NewtonType):
 
     def _renew(self, state: SharedEigenpairs, problem, ctx: Round) -> SharedEigenpairs:
         """Lines 8-11: new Hessians; all that was sent before is dropped."""
-        values, vectors = eigenpairs(problem.client_hessians(state.x))
-        dither, received = state.dither, state.received
+        H, dither, none = problem.client_hessians(state.x), state.dither, state.vectors[:, :, :0]
+        if self.quantises:
+            shape = H.shape[1:]
+            dither = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape))
+            dither = np.broadcast_to(dither, H.shape)
+        nothing = np.zeros_like(state.bits), np.zeros_like(state.q)
+        return SharedEigenpairs(state.x, *spectra(H), none, none, dither, *nothing)
+
+    def _find_vectors(self, state: SharedEigenpairs, q: NDArray, t: int) -> SharedEigenpairs:
+        """Make sure that the first `q` (R, N) vectors are there."""
+        needed, *_, known, n = int(q.max()), *state.vectors.shape
+        if needed <= known:
+            return state
+        # As many as will do until the next new Hessians, if each round wants as many more as this one.
+        before = int(state.q.max())
+        wanted = before + (needed - before) * rounds_until_renewal(self.renewals, t)
+        found = Spectra(state.values, state.tridiagonal, state.reflectors, state.order)
+        vectors = eigenvectors(found, min(wanted, n))
+        received = state.received
         if self.quantises:
             received = np.zeros_like(vectors)
-            shape = vectors.shape[1:]
-            dither = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape))
-            dither = np.broadcast_to(dither, vectors.shape)
-        return SharedEigenpairs(
-            state.x, values, vectors, received, dither, np.zeros_like(state.bits), np.zeros_like(state.q)
-        )
+            received[:, :, :known] = state.received
+        return state._replace(vectors=vectors, received=received)
 
     # -- what the variants differ in -------------------------------------------------------------
 

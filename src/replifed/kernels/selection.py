@@ -8,6 +8,8 @@ from replifed.kernels import compiled
 
 # Where at most one number in so many is not zero, the others are left out at once.
 _FEW = 16
+# Of numbers of which the largest are sought, one in so many is looked at first.
+_SAMPLED = 16
 
 
 @compiled
@@ -48,6 +50,64 @@ def keep_largest(bits, most, names, bounds, tau, kept):
             filled = kept[row, bounds[s] : bounds[s + 1]]
             for k in range(len(entries)):
                 filled[k] = entries[k] if numbers[k] > cut else 0
+
+
+@compiled
+def places_of_largest(bits, most, tau, places, numbers, halves, few):
+    """Fill `places` with where the `tau` entries of largest magnitude stand, in increasing order.
+
+    Of equal entries the first are taken, and no zeros.
+
+    Parameters
+    ----------
+    bits : int array, shape (n,)
+        Floating-point numbers as for `keep_largest`.
+    most : int
+    tau : int
+    places : int array, shape (n + 1,)
+    numbers, halves, few : arrays, shape (n + 1,)
+        Room; `halves` for numbers of 16 bits.
+
+    Returns
+    -------
+    int
+        How many: tau, or as many as are not zero.
+    """
+    # One in so many tells a number that the largest exceed, with few others.
+    sampled = bits[::_SAMPLED]
+    for k in range(len(sampled)):
+        numbers[k] = sampled[k] & most
+    share = tau / _SAMPLED
+    bound, crowded = _cut_above(
+        numbers[: len(sampled)], halves[: len(sampled)], few, int(share + 3.0 * np.sqrt(share) + 2.0)
+    )
+    bound -= crowded
+    n = _places_above(bits, most, bound, places, numbers)
+    if n < tau and bound > 0:
+        n = _places_above(bits, most, bits.dtype.type(0), places, numbers)
+    if n <= tau:
+        return n
+    cut, crowded = _cut_above(numbers[:n], halves[:n], few, tau)
+    ties = tau - _above(numbers[:n], cut) if crowded else 0
+    taken = 0
+    for k in range(n):
+        places[taken] = places[k]
+        tied = ties > 0 and numbers[k] == cut
+        ties -= tied
+        taken += tied or numbers[k] > cut
+    return taken
+
+
+@compiled
+def _places_above(bits, most, bound, places, numbers):
+    """Fill `places` and `numbers` with the entries of larger magnitude than `bound`; return how many."""
+    n = 0
+    for k in range(len(bits)):
+        number = bits[k] & most
+        # Without a branch: what is not to be kept is written over by the next.
+        places[n], numbers[n] = k, number
+        n += number > bound
+    return n
 
 
 @compiled

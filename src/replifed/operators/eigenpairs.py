@@ -1,54 +1,134 @@
-"""Eigenpairs of stacked symmetric matrices."""
+"""Eigenpairs of stacked symmetric matrices: all values with vectors on demand, or the leading pair alone."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
+# Beyond this share of all vectors, all of them are found faster than each of them by inverse iteration.
+_FEW = 1 / 8
+# LAPACK's best size of blocks; any other is as correct.
+_BLOCK = 32
 # Up to this size all eigenpairs are found faster than the one of largest magnitude alone.
 _DIRECT = 48
 # Numbers of Lanczos steps after which the error is looked at, which costs as much as several steps.
 _LOOKS = (12, 20, 32, 48, 72, 108, 160)
 
 
-def eigenpairs(matrices: NDArray) -> tuple[NDArray, NDArray]:
-    """All eigenpairs, by decreasing eigenvalue.
+class Spectra(NamedTuple):
+    """What `spectra` finds of symmetric matrices, enough to find their eigenvectors later.
 
-    Parameters
+    Attributes
     ----------
-    matrices : array, shape (..., n, n)
-        Symmetric.
-
-    Returns
-    -------
     values : array, shape (..., n)
-    vectors : array, shape (..., n, n)
-        Row i is the unit vector of `values[..., i]`; its coordinate of largest magnitude is positive.
+        All eigenvalues, by decreasing size.
+    tridiagonal : array, shape (..., 3, n)
+        Diagonal and subdiagonal of a tridiagonal matrix with these eigenvalues, and the reflectors' factors.
+    reflectors : array, shape (..., n - 1, n - 1)
+        Householder's vectors, as rows, which lead from its eigenvectors to the matrix's.
+    order : int array, shape (..., n)
+        The coordinate that each row and column of the tridiagonal matrix began as.
+    """
+
+    values: NDArray
+    tridiagonal: NDArray
+    reflectors: NDArray
+    order: NDArray
+
+
+def spectra(matrices: NDArray) -> Spectra:
+    """All eigenvalues of symmetric matrices (..., n, n), without vectors: about a third of the whole work.
 
     Notes
     -----
     A coordinate that a matrix couples to no other is an eigenvector as it stands. On sparse data, where
-    a client has never seen some features, only the rest is decomposed: half the work on w8a, and exact.
+    a client has never seen some features, only the rest is reduced.
     """
     *leading, n, _ = matrices.shape
     flat = matrices.reshape(-1, n, n)
-    values, vectors = np.empty((len(flat), n)), np.empty((len(flat), n, n))
-    for H, found, rows in zip(flat, values, vectors, strict=True):
+    found = empty_spectra((len(flat),), n)
+    for H, w, (d, e, tau), rows, order in zip(flat, *found, strict=True):
         diagonal = np.diagonal(H)
-        coupled = np.flatnonzero(np.count_nonzero(H, axis=1) > (diagonal != 0))
-        if len(coupled) == n:
-            w, V = np.linalg.eigh(H)
-            found[:], rows[:] = w[::-1], _positive(V.T[::-1])
-            continue
-        w, V = np.linalg.eigh(H[np.ix_(coupled, coupled)])
-        alone = np.setdiff1d(np.arange(n), coupled, assume_unique=True)
-        unordered = np.concatenate([w[::-1], diagonal[alone]])
-        order = np.argsort(-unordered, kind="stable")
-        place = np.argsort(order)  # where each of the unordered ones goes
-        found[:], rows[:] = unordered[order], 0.0
-        rows[np.ix_(place[: len(w)], coupled)] = _positive(V.T[::-1])
-        rows[place[len(w) :], alone] = 1.0
-    return values.reshape(*leading, n), vectors.reshape(*leading, n, n)
+        linked = H != 0
+        np.fill_diagonal(linked, False)
+        is_coupled = linked.any(axis=1)
+        coupled, alone = np.flatnonzero(is_coupled), np.flatnonzero(~is_coupled)
+        c = len(coupled)
+        order[:c], order[c:], d[c:] = coupled, alone, diagonal[alone]
+        if c:
+            # Symmetric, so that the transpose, in Fortran's order, is the same matrix.
+            inner = H[np.ix_(coupled, coupled)].T
+            Q, d[:c], e[: c - 1], tau[: c - 1], _ = lapack.dsytrd(
+                inner, lower=1, lwork=_BLOCK * c, overwrite_a=1
+            )
+            rows[: c - 1, : c - 1] = Q[1:, :-1].T
+        w[:] = _values(d, e[:-1])
+    return Spectra(*(field.reshape(*leading, *field.shape[1:]) for field in found))
+
+
+def empty_spectra(leading: tuple[int, ...], n: int) -> Spectra:
+    """Spectra of zero matrices."""
+    order = np.zeros((*leading, n), dtype=np.int64)
+    return Spectra(
+        np.zeros((*leading, n)), np.zeros((*leading, 3, n)), np.zeros((*leading, n - 1, n - 1)), order
+    )
+
+
+def eigenvectors(found: Spectra, count: int) -> NDArray:
+    """Unit vectors of the `count` largest eigenvalues or, where these are many, of all of them.
+
+    Returns
+    -------
+    array, shape (..., k, n)
+        k is `count` or n; row i is the vector of `values[..., i]`, its coordinate of largest magnitude is
+        positive.
+    """
+    *leading, n = found.values.shape
+    if n == 1:
+        return np.ones((*leading, 1, 1))
+    few = count <= _FEW * n
+    k = count if few else n
+    rows = np.empty((int(np.prod(leading)), k, n))
+    flat = (field.reshape(len(rows), *field.shape[len(leading) :]) for field in found[1:])
+    for (d, e, tau), reflectors, order, vectors in zip(*flat, rows, strict=True):
+        Z = _few_vectors(d, e[:-1], k) if few else _all_vectors(d, e[:-1])
+        inner = np.asfortranarray(Z[1:])
+        Z[1:], *_ = lapack.dormqr("L", "N", reflectors.T, tau[:-1], inner, _BLOCK * k, overwrite_c=1)
+        vectors[:, order] = _positive(Z.T)
+    return rows.reshape(*leading, k, n)
+
+
+def _values(d: NDArray, e: NDArray) -> NDArray:
+    """Eigenvalues of a tridiagonal matrix, by decreasing size."""
+    w, info = lapack.dsterf(d, e) if len(e) else (d, 0)
+    _check(info)
+    return w[::-1]
+
+
+def _few_vectors(d: NDArray, e: NDArray, k: int) -> NDArray:
+    """Eigenvectors of a tridiagonal matrix's k largest eigenvalues, as columns, by inverse iteration."""
+    n = len(d)
+    m, w, blocks, splits, info = lapack.dstebz(d, e, 2, 0.0, 0.0, n - k + 1, n, 0.0, "B")
+    if not info and m == k:
+        Z, info = lapack.dstein(d, e, w[:k], blocks, splits)
+        if not info:
+            return Z[:, np.argsort(-w[:k], kind="stable")]
+    return _all_vectors(d, e)[:, :k]
+
+
+def _all_vectors(d: NDArray, e: NDArray) -> NDArray:
+    """All eigenvectors of a tridiagonal matrix, as columns, by the sizes of their values."""
+    _, Z, info = lapack.dstevd(d, e)
+    _check(info)
+    return Z[:, ::-1]
+
+
+def _check(info: int) -> None:
+    if info:
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
 
 
 def _positive(rows: NDArray) -> NDArray:

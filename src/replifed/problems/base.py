@@ -148,8 +148,12 @@ class SparseHessian(Protocol):
     def hessian_pattern(self) -> HessianPattern:
         """Where these entries are, E over all clients; what is done with their values."""
 
-    def hessian_values(self, x: NDArray) -> NDArray:
-        """Their values at the server's models, shape (R, E)."""
+    @property
+    def l2(self) -> float:
+        """mu: each client's Hessian is a sum over its samples, plus mu times the identity."""
+
+    def sample_curvatures(self, x: NDArray) -> NDArray:
+        """The samples' parts in that sum at the server's models, l''(x_s' x) / m_i, shape (R, m)."""
 
 
 @runtime_checkable

@@ -21,6 +21,16 @@ def logistic_derivative(z: NDArray, y: NDArray) -> NDArray:
     return r
 
 
+def logistic_curvature(z: NDArray) -> NDArray:
+    """See `problems.losses.Logistic`."""
+    from replifed.kernels.losses import logistic_curvatures
+
+    z = np.ascontiguousarray(z)
+    h = np.empty_like(z)
+    logistic_curvatures(z.reshape(-1), h.reshape(-1))
+    return h
+
+
 def softmax_derivative(z: NDArray, y: NDArray) -> NDArray:
     """See `problems.losses.Softmax`; the result lies in memory as `z` does, class by class or not."""
     from replifed.kernels.losses import softmax_derivatives

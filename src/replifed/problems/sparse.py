@@ -98,7 +98,7 @@ class SparseLinearModel:
 
     def gradient(self, x: NDArray) -> NDArray:
         r = self.loss_function.derivative(self.predictions(x)[..., None], self.y)[..., 0]
-        r = r * (self.weights / self.sizes)[0, self.client]
+        r *= self._shares
         return _row_by_row(self.X.T, r) + self.l2 * x * self.weights.sum()
 
     def client_gradients(self, x: NDArray) -> NDArray:
@@ -115,12 +115,23 @@ class SparseLinearModel:
         """See `problems.base.SparseHessian`."""
         return HessianPattern(self.X, self.first)
 
-    def hessian_values(self, x: NDArray) -> NDArray:
+    def sample_curvatures(self, x: NDArray) -> NDArray:
+        """See `problems.base.SparseHessian`."""
         h = self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
-        return self.hessian_pattern.values(h / self.sizes[0, self.client], self.l2)
+        return h * self._parts
+
+    @cached_property
+    def _parts(self) -> NDArray:
+        """1 / m_i of each sample's client."""
+        return (1.0 / self.sizes)[0, self.client]
+
+    @cached_property
+    def _shares(self) -> NDArray:
+        """p_i / m_i of each sample's client."""
+        return (self.weights / self.sizes)[0, self.client]
 
     def client_hessians(self, x: NDArray) -> NDArray:
-        return self.hessian_pattern.matrices(self.hessian_values(x))
+        return self.hessian_pattern.matrices(self.hessian_pattern.values(self.sample_curvatures(x), self.l2))
 
     # -- constants -------------------------------------------------------------------------------
 
