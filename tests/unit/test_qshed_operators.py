@@ -20,7 +20,7 @@ from replifed.operators.bit_allocation import (
     to_integers,
     vectors_in_use,
 )
-from replifed.operators.eigenpairs import eigenvectors, leading_eigenpair, spectra
+from replifed.operators.eigenpairs import apply_inverse, eigenvectors, leading_eigenpair, spectra
 from replifed.operators.quantise import draw_dither, interval, quantise, refine
 from replifed.operators.symmetric import pack, packed_size, unpack
 from replifed.randomness import Streams
@@ -293,6 +293,16 @@ def test_eigenpairs_are_those_of_the_matrices(n, count):
     np.testing.assert_allclose(vectors @ A, values[..., :k, None] * vectors, atol=1e-12 * scale)
     top = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=-1)[..., None], axis=-1)
     assert (top > 0).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 40])
+def test_the_inverse_of_a_projected_matrix(n):
+    rng = np.random.default_rng(n)
+    for A in symmetric(n).reshape(-1, n, n):
+        A, g = A - 0.3 * np.eye(n), rng.standard_normal(n)
+        w, V = np.linalg.eigh(A)
+        expected = (V / np.maximum(w, 0.1)) @ (V.T @ g)
+        np.testing.assert_allclose(apply_inverse(A, g, 0.1), expected, atol=1e-11 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("n", [6, 80])

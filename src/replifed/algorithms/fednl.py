@@ -19,7 +19,7 @@ from replifed.algorithms.learned_hessians import Matrices, NonZeros
 from replifed.algorithms.newton_type import IDLE, NewtonType, solve_rows
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, Cost
-from replifed.operators.eigenpairs import leading_eigenpair
+from replifed.operators.eigenpairs import apply_inverse, leading_eigenpair
 from replifed.operators.hard_threshold import hard_threshold, support_bits
 from replifed.operators.quantise import draw_dither, quantise
 from replifed.operators.symmetric import pack, packed_size, unpack
@@ -121,7 +121,8 @@ class FedNL(NewtonType):
         heard = budget >= (1 if self.quantised else full)
         bits = np.where(budget < full, np.minimum(budget, self.b_max), self.b_max)
         learning = self._learning(problem, bits, ctx)
-        learned, change, distances = learning.learn(state.hessians, x, np.where(heard, self.alpha, 0.0))
+        rate = np.where(heard, self.alpha, 0.0)
+        learned, change, distances = learning.learn(state.hessians, x, rate, distances=self.option == 2)
         if self.option == 1:
             p = -projected_solve(mean, g, problem.strong_convexity().min(axis=1))
         else:
@@ -177,6 +178,7 @@ def _leading(difference: NDArray, receive: Callable[[NDArray], NDArray] | None =
 def projected_solve(H: NDArray, g: NDArray, mu: NDArray) -> NDArray:
     """[H]_mu^{-1} g row by row, where [H]_mu is the nearest matrix with eigenvalues of at least mu (R,)."""
     sound = np.isfinite(H).all(axis=(-2, -1)) & np.isfinite(g).all(axis=-1)
-    w, V = np.linalg.eigh(np.where(sound[:, None, None], H, 0.0))
-    inside = np.matmul(V.swapaxes(-1, -2), g[..., None])[..., 0] / np.maximum(w, mu[:, None])
-    return np.where(sound[:, None], np.matmul(V, inside[..., None])[..., 0], np.nan)
+    found, mu = np.full(g.shape, np.nan), np.broadcast_to(mu, len(g))
+    for row in np.flatnonzero(sound):
+        found[row] = apply_inverse(H[row], g[row], mu[row])
+    return found

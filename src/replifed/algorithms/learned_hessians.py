@@ -37,7 +37,9 @@ class Matrices:
         """sum_i p_i H_i, shape (R, n, n)."""
         return averaged(self._problem.weights, H)
 
-    def learn(self, H: NDArray, x: NDArray, rate: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    def learn(
+        self, H: NDArray, x: NDArray, rate: NDArray, distances: bool
+    ) -> tuple[NDArray, NDArray, NDArray | None]:
         """H_i + rate_i C(hess f_i(x) - H_i).
 
         Parameters
@@ -45,6 +47,8 @@ class Matrices:
         H : array
         x : array, shape (R, n)
         rate : array, shape (R, N)
+        distances : bool
+            Whether they are needed.
 
         Returns
         -------
@@ -54,13 +58,15 @@ class Matrices:
         distances : array, shape (R, N)
             |hess f_i(x) - H_i|_F.
         """
-        difference = self.at(x) - H
-        distances = np.linalg.norm(difference, axis=(-2, -1))
+        difference = self.at(x)
+        difference -= H
+        far = np.linalg.norm(difference, axis=(-2, -1)) if distances else None
         # Rows that have diverged would stop an eigensolver.
         sound = np.isfinite(difference).all(axis=(-2, -1), keepdims=True)
         difference = difference if sound.all() else np.where(sound, difference, 0.0)
-        step = rate[..., None, None] * self._compress(difference)
-        return H + step, self.mean(step), distances
+        step = self._compress(difference)
+        step *= rate[..., None, None]
+        return H + step, self.mean(step), far
 
 
 class NonZeros:
@@ -88,6 +94,8 @@ class NonZeros:
     def mean(self, H: NDArray) -> NDArray:
         return averaged(self._problem.weights, self._pattern.matrices(H))
 
-    def learn(self, H: NDArray, x: NDArray, rate: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    def learn(
+        self, H: NDArray, x: NDArray, rate: NDArray, distances: bool
+    ) -> tuple[NDArray, NDArray, NDArray | None]:
         h, weights = self._problem.sample_curvatures(x), self._problem.weights[0]
         return self._pattern.learn_largest(h, self._problem.l2, H, self._entries, rate, weights)

@@ -179,26 +179,55 @@ def _lanczos(A: NDArray, tolerance: float) -> tuple[NDArray, NDArray]:
     start = np.random.default_rng(0).standard_normal(n)
     Q = np.zeros((count, most, n))
     Q[:, 0] = start / np.linalg.norm(start)
-    T = np.zeros((count, most, most))
+    # Diagonals and subdiagonals of the tridiagonal matrices.
+    d, e = np.zeros((count, most)), np.zeros((count, most))
     for k in range(most):
         r = np.matmul(A, Q[:, k, :, None])[..., 0]
-        T[:, k, k] = np.einsum("ij,ij->i", r, Q[:, k])
+        d[:, k] = np.einsum("ij,ij->i", r, Q[:, k])
         known = Q[:, : k + 1]
         for _ in range(2):
             r -= np.matmul(np.matmul(known, r[..., None]).swapaxes(1, 2), known)[:, 0]
         beta = np.linalg.norm(r, axis=-1)
         last = k + 1 == most
         if last or k + 1 in _LOOKS:
-            w, S = np.linalg.eigh(T[:, : k + 1, : k + 1])
-            best = np.abs(w).argmax(axis=-1)
-            theta = np.take_along_axis(w, best[:, None], axis=-1)[:, 0]
-            s = np.take_along_axis(S, best[:, None, None], axis=-1)[..., 0]
+            theta, s = _largest_of_tridiagonals(d[:, : k + 1], e[:, :k])
             if last or np.all(beta * np.abs(s[:, -1]) <= tolerance * np.abs(theta)):
                 break
         # An invariant subspace is exhausted: its matrix goes on with zeros.
-        open_ = beta > 1e-14 * np.abs(T[:, : k + 1, : k + 1]).max(axis=(1, 2))
-        T[:, k, k + 1] = T[:, k + 1, k] = np.where(open_, beta, 0.0)
-        Q[:, k + 1] = np.where(open_, 1.0 / np.where(open_, beta, 1.0), 0.0)[:, None] * r
+        size = np.maximum(np.abs(d[:, : k + 1]).max(axis=1), e[:, : k + 1].max(axis=1))
+        e[:, k] = np.where(beta > 1e-14 * size, beta, 0.0)
+        Q[:, k + 1] = np.where(e[:, k] > 0, 1.0 / np.where(e[:, k] > 0, beta, 1.0), 0.0)[:, None] * r
     vector = np.matmul(s[:, None], Q[:, : k + 1])[:, 0]
     norm = np.linalg.norm(vector, axis=-1, keepdims=True)
     return theta, vector / np.where(norm > 0, norm, 1.0)
+
+
+def _largest_of_tridiagonals(d: NDArray, e: NDArray) -> tuple[NDArray, NDArray]:
+    """The eigenvalue of largest magnitude of each matrix (c,), and its unit vector (c, k)."""
+    theta, vectors = np.empty(len(d)), np.empty(d.shape)
+    for i, (own, off) in enumerate(zip(d, e, strict=True)):
+        w = _values(own, off)
+        sign = 1.0 if abs(w[0]) >= abs(w[-1]) else -1.0
+        theta[i] = w[0] if sign > 0 else w[-1]
+        vectors[i] = _few_vectors(sign * own, sign * off, 1)[:, 0]
+    return theta, vectors
+
+
+def apply_inverse(H: NDArray, g: NDArray, least: float) -> NDArray:
+    """V max(Lambda, `least`)^{-1} V' g for one symmetric matrix H = V Lambda V' (n, n), g (n,).
+
+    Notes
+    -----
+    No vector of H itself is needed: g is led to the tridiagonal matrix that H is similar to, and back.
+    """
+    n = len(g)
+    if n == 1:
+        return g / np.maximum(H[0], least)
+    Q, d, e, tau, _ = lapack.dsytrd(H.T, lower=1, lwork=_BLOCK * n)
+    w, Z, info = lapack.dstevd(d, e)
+    _check(info)
+    reflectors, b = np.asfortranarray(Q[1:, :-1]), g[:, None].copy()
+    b[1:], *_ = lapack.dormqr("L", "T", reflectors, tau, np.asfortranarray(b[1:]), _BLOCK)
+    b = Z @ ((Z.T @ b) / np.maximum(w, least)[:, None])
+    b[1:], *_ = lapack.dormqr("L", "N", reflectors, tau, np.asfortranarray(b[1:]), _BLOCK)
+    return b[:, 0]
