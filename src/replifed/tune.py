@@ -19,6 +19,8 @@ from replifed.simulate import simulate
 _MOST_EXTENSIONS = 8
 # Rounds after which a search drops the steps that have diverged.
 _STAGES = (1, 4, 12)
+# Of the last rounds the objective is recorded about so often.
+_RECORDED = 5
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,9 @@ def tune_step(
     rounds: int,
     steps: Sequence[float],
     refine: int,
+    tail: float = 0.0,
 ) -> Search:
-    """Search the step size by the objective after `rounds` rounds, averaged over data sets.
+    """Search the step size by the objective at the end of `rounds` rounds, averaged over data sets.
 
     Parameters
     ----------
@@ -107,37 +110,50 @@ def tune_step(
         With data shared by all rows.
     seed : int
         The experiment's seed.
-    rounds, steps, refine
+    rounds : int
+    steps, refine
         See `search`.
+    tail : float
+        Share of the rounds, at the end, over which the objective is averaged. With zero it is the last
+        round's alone, and a step with which the objective leaps about may win by a lucky last round.
     """
 
     def score(points: NDArray) -> NDArray:
         total = np.zeros(len(points))
         for replicate, problem in problems:
-            total += _final_objectives(make, problem, Streams(seed, (replicate,)), rounds, points)
+            total += _final_objectives(
+                make, problem, Streams(seed, (replicate,)), rounds, points, max(round(tail * rounds), 1)
+            )
         return total / len(problems)
 
     return search(score, steps, refine)
 
 
 def _final_objectives(
-    make: Callable[[NDArray], Algorithm], problem: Any, streams: Streams, rounds: int, points: NDArray
+    make: Callable[[NDArray], Algorithm],
+    problem: Any,
+    streams: Streams,
+    rounds: int,
+    points: NDArray,
+    last: int,
 ) -> NDArray:
-    """Objective of each step after `rounds` rounds, infinite for those that diverge.
+    """Objective of each step over the `last` of `rounds` rounds, infinite for those that diverge.
 
     Most steps of a coarse grid diverge in their first rounds; those are dropped early.
     """
     final = np.full(len(points), np.inf)
     alive = np.arange(len(points))
     resume = None
-    for stop in sorted({min(stage, rounds) for stage in _STAGES} | {rounds}):
+    scored = rounds - last if last > 1 else rounds
+    for stop in sorted({stage for stage in _STAGES if stage < scored} | {scored, rounds} - {0}):
         rows = replace(streams, replicates=streams.replicates * len(alive))
         begin = 0 if resume is None else resume[0]
-        history = simulate(make(points[alive]), problem, rows, stop, record_every=stop - begin, resume=resume)
+        every = max(last // _RECORDED, 1) if begin >= scored else stop - begin
+        history = simulate(make(points[alive]), problem, rows, stop, record_every=every, resume=resume)
         left = ~history.diverged[-1]
         alive = alive[left]
         if not alive.size:
             return final
         resume = stop, type(history.state)(*(field[left] for field in history.state))
-    final[alive] = history.metrics["objective"][-1, left]
+    final[alive] = history.metrics["objective"][history.rounds > rounds - last][:, left].mean(axis=0)
     return final

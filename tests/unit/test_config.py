@@ -313,7 +313,7 @@ def test_each_step_gets_only_what_it_uses(whole):
 
     tune = config.settings_for("tune", section, "mnist")
     assert not set(tune) & {"replicates", "full_batch_replicates", "rounds", "record_every", "methods"}
-    assert set(tune["tuning"]) == {"replicates", "rounds", "steps", "refine", "common_fraction"}
+    assert set(tune["tuning"]) == {"replicates", "rounds", "steps", "refine", "tail", "common_fraction"}
 
     run = config.settings_for("run", section, "mnist")
     assert not set(run) & {"methods", "tuning"}

@@ -76,8 +76,10 @@ def problems():
 
 
 @pytest.mark.parametrize("batch", [None, 5])
-@pytest.mark.parametrize("rounds", [3, 20])
-def test_a_batched_search_is_a_search_run_by_run(batch, rounds):
+@pytest.mark.parametrize(
+    "rounds, tail, scored", [(3, 0.0, [3]), (20, 0.0, [20]), (20, 0.2, [17, 18, 19, 20]), (3, 1.0, [1, 2, 3])]
+)
+def test_a_batched_search_is_a_search_run_by_run(batch, rounds, tail, scored):
     data = list(problems())
 
     def make(steps):
@@ -87,14 +89,35 @@ def test_a_batched_search_is_a_search_run_by_run(batch, rounds):
         scores = []
         for step in steps:
             runs = [simulate(make(step), problem, Streams(9, (name,)), rounds) for name, problem in data]
-            scores.append(np.mean([run.metrics["objective"][-1, 0] for run in runs]))
+            scores.append(np.mean([run.metrics["objective"][scored, 0] for run in runs]))
         return np.array(scores)
 
     steps = [10, 1, 0.1, 0.01]
-    together = tune_step(make, data, 9, rounds, steps, refine=2)
+    together = tune_step(make, data, 9, rounds, steps, refine=2, tail=tail)
     alone = search(one_by_one, steps, refine=2)
     assert together.steps == alone.steps
     assert together.best == alone.best
     np.testing.assert_allclose(together.scores, alone.scores, rtol=1e-10)
     assert np.isinf(together.scores[-1])
     assert np.isfinite(together.scores[0])
+
+
+def test_a_lucky_last_round_does_not_win():
+    """With the longest step the models leap about, and to the solution in the last round."""
+    [(name, problem)] = list(problems())[:1]
+    solution = np.linalg.lstsq(problem.X.reshape(-1, 30), problem.y.ravel())[0]
+
+    class Leaping(FedIterHT):
+        def round(self, state, problem, ctx):
+            after, cost = super().round(state, problem, ctx)
+            leaps = np.ravel(self.step)[:, None] > 0.5
+            return after._replace(x=np.where(leaps, solution if ctx.t == 19 else 3.0, after.x)), cost
+
+    def make(steps):
+        return Leaping(step=steps, sparsity=8, local_steps=1, batch=None)
+
+    lucky, mean = (
+        tune_step(make, [(name, problem)], 9, 20, [1, 0.1, 0.01], refine=0, tail=tail) for tail in (0.0, 0.2)
+    )
+    assert lucky.best >= 1
+    assert mean.best < 1

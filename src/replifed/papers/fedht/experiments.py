@@ -131,8 +131,8 @@ def tune(
     -------
     dict
         levels -> {local_steps: the best K, by_local_steps: {K: {step, score, steps, scores}}}; a score
-        is the objective after the search's rounds, None for a run that diverged. With each level comes
-        the common step and the smoothness constant that it is a fraction of.
+        is the objective at the end of the search's rounds, None for a run that diverged. With each level
+        comes the common step and the smoothness constant that it is a fraction of.
     """
     search = settings["tuning"]
     found: dict[str, Any] = {}
@@ -153,6 +153,7 @@ def tune(
             search["rounds"],
             search["steps"],
             search["refine"],
+            search["tail"],
         )
         found.setdefault(level, {})[str(K)] = outcome.record()
         if not level:

@@ -1,4 +1,4 @@
-"""The searches behind the step sizes: objective after the search's rounds against the step, for each K."""
+"""The searches behind the step sizes: objective at the end of the search against the step, for each K."""
 
 from __future__ import annotations
 
