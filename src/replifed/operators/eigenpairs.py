@@ -91,7 +91,7 @@ def eigenvectors(found: Spectra, count: int) -> NDArray:
         return np.ones((*leading, 1, 1))
     few = count <= _FEW * n
     k = count if few else n
-    rows = np.empty((int(np.prod(leading)), k, n))
+    rows = np.zeros((int(np.prod(leading)), k, n))
     flat = (field.reshape(len(rows), *field.shape[len(leading) :]) for field in found[1:])
     for (d, e, tau), reflectors, order, vectors in zip(*flat, rows, strict=True):
         Z = _few_vectors(d, e[:-1], k) if few else _all_vectors(d, e[:-1])
