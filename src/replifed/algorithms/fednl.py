@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
 from replifed.algorithms.learned_hessians import Matrices, NonZeros
-from replifed.algorithms.newton_type import IDLE, NewtonType, solve_rows
+from replifed.algorithms.newton_type import IDLE, NewtonType, solve_rows, sound_rows
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, Cost
 from replifed.operators.eigenpairs import apply_inverse, leading_eigenpair
@@ -104,11 +104,9 @@ class FedNL(NewtonType):
 
     def init(self, problem, streams) -> LearnedHessians:
         x, learning = np.zeros((len(streams), problem.dim)), self._learning(problem)
-        n = problem.dim
-        if self.start == "zero":
-            return LearnedHessians(x, learning.zero(len(x)), np.zeros((len(x), n, n)))
-        H = learning.at(x)
-        return LearnedHessians(x, H, learning.mean(H))
+        if self.start == "hessian":
+            return LearnedHessians(x, *learning.whole(x))
+        return LearnedHessians(x, learning.zero(len(x)), np.zeros((len(x), problem.dim, problem.dim)))
 
     def round(self, state: LearnedHessians, problem, ctx: Round) -> tuple[LearnedHessians, Cost]:
         x, mean, N, n = state.x, state.mean, problem.n_clients, problem.dim
@@ -177,8 +175,4 @@ def _leading(difference: NDArray, receive: Callable[[NDArray], NDArray] | None =
 
 def projected_solve(H: NDArray, g: NDArray, mu: NDArray) -> NDArray:
     """[H]_mu^{-1} g row by row, where [H]_mu is the nearest matrix with eigenvalues of at least mu (R,)."""
-    sound = np.isfinite(H).all(axis=(-2, -1)) & np.isfinite(g).all(axis=-1)
-    found, mu = np.full(g.shape, np.nan), np.broadcast_to(mu, len(g))
-    for row in np.flatnonzero(sound):
-        found[row] = apply_inverse(H[row], g[row], mu[row])
-    return found
+    return sound_rows(apply_inverse, H, g, np.broadcast_to(mu, len(g)))

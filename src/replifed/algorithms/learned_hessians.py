@@ -29,13 +29,10 @@ class Matrices:
     def zero(self, rows: int) -> NDArray:
         return np.zeros((rows, self._problem.n_clients, self._problem.dim, self._problem.dim))
 
-    def at(self, x: NDArray) -> NDArray:
-        """The devices' Hessians at the server's models."""
-        return self._problem.client_hessians(x)
-
-    def mean(self, H: NDArray) -> NDArray:
-        """sum_i p_i H_i, shape (R, n, n)."""
-        return averaged(self._problem.weights, H)
+    def whole(self, x: NDArray) -> tuple[NDArray, NDArray]:
+        """The devices' Hessians at the server's models, and sum_i p_i H_i, shape (R, n, n)."""
+        H = self._problem.client_hessians(x)
+        return H, averaged(self._problem.weights, H)
 
     def learn(
         self, H: NDArray, x: NDArray, rate: NDArray, distances: bool
@@ -58,7 +55,7 @@ class Matrices:
         distances : array, shape (R, N)
             |hess f_i(x) - H_i|_F.
         """
-        difference = self.at(x)
+        difference = self._problem.client_hessians(x)
         difference -= H
         far = np.linalg.norm(difference, axis=(-2, -1)) if distances else None
         # Rows that have diverged would stop an eigensolver.
@@ -66,7 +63,7 @@ class Matrices:
         difference = difference if sound.all() else np.where(sound, difference, 0.0)
         step = self._compress(difference)
         step *= rate[..., None, None]
-        return H + step, self.mean(step), far
+        return H + step, averaged(self._problem.weights, step), far
 
 
 class NonZeros:
@@ -87,15 +84,17 @@ class NonZeros:
     def zero(self, rows: int) -> NDArray:
         return np.zeros((rows, self._pattern.bounds[-1]))
 
-    def at(self, x: NDArray) -> NDArray:
-        """See `Matrices`, as for all that follows."""
-        return self._pattern.values(self._problem.sample_curvatures(x), self._problem.l2)
-
-    def mean(self, H: NDArray) -> NDArray:
-        return averaged(self._problem.weights, self._pattern.matrices(H))
+    def whole(self, x: NDArray) -> tuple[NDArray, NDArray]:
+        """See `Matrices`, as for `learn`."""
+        # From nothing all entries are learned.
+        everything = self._pattern.bounds[-1]
+        return self._learn(everything, self.zero(len(x)), x, np.ones((len(x), self._problem.n_clients)))[:2]
 
     def learn(
         self, H: NDArray, x: NDArray, rate: NDArray, distances: bool
-    ) -> tuple[NDArray, NDArray, NDArray | None]:
+    ) -> tuple[NDArray, NDArray, NDArray]:
+        return self._learn(self._entries, H, x, rate)
+
+    def _learn(self, entries: int, H: NDArray, x: NDArray, rate: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         h, weights = self._problem.sample_curvatures(x), self._problem.weights[0]
-        return self._pattern.learn_largest(h, self._problem.l2, H, self._entries, rate, weights)
+        return self._pattern.learn_largest(h, self._problem.l2, H, entries, rate, weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -90,15 +91,23 @@ class NewtonType:
 
 def solve_rows(H: NDArray, g: NDArray) -> NDArray:
     """H^{-1} g row by row, (R, n), of symmetric H; not a number for rows that have diverged."""
-    sound = np.isfinite(H).all(axis=(-2, -1)) & np.isfinite(g).all(axis=-1)
-    sound &= (np.diagonal(H, axis1=-2, axis2=-1) > 0).all(axis=-1)
+    return sound_rows(_solve, H, g)
+
+
+def sound_rows(solve: Callable[..., NDArray], H: NDArray, g: NDArray, *more: NDArray) -> NDArray:
+    """solve(H, g, ...) row by row, (R, n); not a number for rows of which H or g is not finite."""
     found = np.full(g.shape, np.nan)
-    for row in np.flatnonzero(sound):
-        # By Cholesky, in half the time; what is estimated need not be definite, though.
-        _, found[row], info = lapack.dposv(H[row].T, g[row], lower=1)
-        if info:
-            found[row] = np.linalg.solve(H[row], g[row])
+    for row in np.flatnonzero(np.isfinite(H).all(axis=(-2, -1)) & np.isfinite(g).all(axis=-1)):
+        found[row] = solve(H[row], g[row], *(each[row] for each in more))
     return found
+
+
+def _solve(H: NDArray, g: NDArray) -> NDArray:
+    if not (np.diagonal(H) > 0).all():
+        return np.full(g.shape, np.nan)
+    # By Cholesky, in half the time; what is estimated need not be definite, though.
+    _, found, info = lapack.dposv(H.T, g, lower=1)
+    return np.linalg.solve(H, g) if info else found
 
 
 def averaged(weights: NDArray, matrices: NDArray) -> NDArray:

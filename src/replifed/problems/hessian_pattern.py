@@ -171,7 +171,8 @@ class _Client:
         self.places = np.stack([row, held - row * (row + 1) // 2], axis=1)
 
         by_entry = np.argsort(entry, kind="stable")
-        sample, product = sample[by_entry], (X.data[one] * X.data[other])[by_entry]
+        sample = sample[by_entry]
+        product = None if plain else (X.data[one] * X.data[other])[by_entry]
         numbers = np.bincount(entry, minlength=len(held))
         starts = np.cumsum(numbers) - numbers
         samples, products, targets, runs = [], [], [], []
@@ -180,12 +181,13 @@ class _Client:
             unused = -len(own) % _LANES
             which = starts[own][:, None] + np.arange(length)
             samples.append(_by_lanes(np.pad(sample[which], ((0, unused), (0, 0)), constant_values=m)))
-            products.append(_by_lanes(np.pad(product[which], ((0, unused), (0, 0)))))
+            if product is not None:
+                products.append(_by_lanes(np.pad(product[which], ((0, unused), (0, 0)))))
             targets.append(np.pad(own, (0, unused), constant_values=len(held)).reshape(-1, _LANES))
             runs.append((length, len(targets[-1])))
         nothing = np.zeros((0, _LANES), dtype=np.int64)
         self.samples = np.concatenate([nothing, *samples])
-        self.products = np.zeros((0, _LANES)) if plain else np.concatenate([nothing, *products], dtype=float)
+        self.products = np.concatenate([nothing, *products], dtype=float)
         self.targets = np.concatenate([nothing, *targets])
         self.runs = np.array(runs, dtype=np.int64).reshape(-1, 2)
 

@@ -98,13 +98,13 @@ class SparseLinearModel:
 
     def gradient(self, x: NDArray) -> NDArray:
         r = self.loss_function.derivative(self.predictions(x)[..., None], self.y)[..., 0]
-        r *= self._shares
+        r = r * self._shares
         return _row_by_row(self.X.T, r) + self.l2 * x * self.weights.sum()
 
     def client_gradients(self, x: NDArray) -> NDArray:
         """Gradient of each f_i at the server's models, dense, shape (R, N, d)."""
         r = self.loss_function.derivative(self.predictions(x)[..., None], self.y)[..., 0]
-        r = r / self.sizes[0, self.client]
+        r = r / self.counts
         g = np.empty((len(x), self.n_clients, self.dim))
         for i, (begin, end) in enumerate(pairwise(self.first)):
             g[:, i] = _row_by_row(self.X[begin:end].T, r[:, begin:end])
@@ -118,12 +118,12 @@ class SparseLinearModel:
     def sample_curvatures(self, x: NDArray) -> NDArray:
         """See `problems.base.SparseHessian`."""
         h = self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
-        return h * self._parts
+        return h / self.counts
 
     @cached_property
-    def _parts(self) -> NDArray:
-        """1 / m_i of each sample's client."""
-        return (1.0 / self.sizes)[0, self.client]
+    def counts(self) -> NDArray:
+        """m_i of each sample's client."""
+        return self.sizes[0, self.client]
 
     @cached_property
     def _shares(self) -> NDArray:
@@ -286,7 +286,7 @@ class _SideBySide:
         problem = self._problem
         z = _row_by_row(self._blocks, u)
         r = problem.loss_function.derivative(z[..., None], problem.y)[..., 0]
-        return _row_by_row(self._blocks.T, r / problem.sizes[0, problem.client])
+        return _row_by_row(self._blocks.T, r / problem.counts)
 
     def _minibatch_gradient(self, u: NDArray, batch: NDArray) -> NDArray:
         """Each drawn sample is read where it lies, and a client's model stays in the cache."""
