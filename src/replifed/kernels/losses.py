@@ -1,4 +1,4 @@
-"""Derivatives of losses in many predictions at once."""
+"""Losses and their derivatives in many predictions at once."""
 
 from __future__ import annotations
 
@@ -55,3 +55,21 @@ def softmax_derivatives(z, y, p):
                 p[i, j, c] = e[c, j] * total[j]
         for j in range(m):
             p[i, j, y[i, j]] -= one
+
+
+@compiled_as_written
+def softmax_values(z, y, f):
+    """f = log sum_c exp(z_c) - z_y for `z` (n, m, C), classes `y` (n, m), and `f` (n, m)."""
+    n, m, C = z.shape
+    top, total = np.empty(m, z.dtype), np.empty(m, z.dtype)
+    for i in range(n):
+        for j in range(m):
+            top[j], total[j] = z[i, j, 0], z.dtype.type(0)
+        for c in range(1, C):
+            for j in range(m):
+                top[j] = max(top[j], z[i, j, c])
+        for c in range(C):
+            for j in range(m):
+                total[j] += exponential(z[i, j, c] - top[j])
+        for j in range(m):
+            f[i, j] = top[j] + np.log(total[j]) - z[i, j, y[i, j]]

@@ -46,3 +46,32 @@ def minibatch_gradients(data, indices, indptr, y, bounds, samples, loss, models,
                 a, columns, weight = data[entries], indices[entries], data.dtype.type(r[j] / b)
                 for k in range(len(a)):
                     own[np.uintp(columns[k] - first)] += weight * a[k]
+
+
+@compiled
+def gram_matrices(data, indices, indptr, first, room, gram):
+    """Fill `gram` (N, at least m_i, at least m_i) with each client's products of samples.
+
+    Parameters
+    ----------
+    data, indices, indptr : arrays
+        Features of all samples in CSR form.
+    first : int array, shape (N + 1,)
+        Where each client's samples begin and end.
+    room : array, shape (d,)
+        Zeros.
+    """
+    for i in range(len(first) - 1):
+        for j in range(first[i], first[i + 1]):
+            entries = slice(indptr[j], indptr[j + 1])
+            a, columns = data[entries], indices[entries]
+            for k in range(len(a)):
+                room[np.uintp(columns[k])] = a[k]
+            for other in range(first[i], j + 1):
+                entries = slice(indptr[other], indptr[other + 1])
+                b, places, total = data[entries], indices[entries], data.dtype.type(0)
+                for k in range(len(b)):
+                    total += b[k] * room[np.uintp(places[k])]
+                gram[i, j - first[i], other - first[i]] = gram[i, other - first[i], j - first[i]] = total
+            for k in range(len(a)):
+                room[np.uintp(columns[k])] = 0

@@ -1,4 +1,4 @@
-"""Derivatives of losses by compiled loops, for predictions stacked in whatever order."""
+"""Losses and their derivatives by compiled loops, for predictions stacked in whatever order."""
 
 from __future__ import annotations
 
@@ -43,3 +43,14 @@ def softmax_derivative(z: NDArray, y: NDArray) -> NDArray:
     y = np.broadcast_to(y, z.shape[:-1]).reshape(-1, m)
     softmax_derivatives(z.reshape(-1, m, C), y, p.reshape(-1, m, C))
     return p
+
+
+def softmax_value(z: NDArray, y: NDArray) -> NDArray:
+    """See `problems.losses.Softmax`."""
+    from replifed.kernels.losses import softmax_values
+
+    m, C = z.shape[-2:]
+    f = np.empty(z.shape[:-1], z.dtype)
+    y = np.broadcast_to(y, f.shape).reshape(-1, m)
+    softmax_values(z.reshape(-1, m, C), y, f.reshape(-1, m))
+    return f

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from replifed.problems.products import (
     largest_eigenvalue,
     ridge_along,
     tall_product,
+    tall_product_transposed,
 )
 
 # The gathered minibatches of so many clients as fit stay in the cache between the two products.
@@ -74,11 +76,21 @@ class DenseLinearModel:
         self.sample_weights = (real * per_sample[..., None]).astype(X.dtype)
         self._unit_weights = bool((self.sample_weights == 1).all())
         self.batch_weights = (self.sizes * per_sample).astype(X.dtype)
+        # The data, models and outcome of the last predictions.
+        self._predicted: tuple[Any, Any, Any] = None, None, None
 
     # -- the objective at the server's models ----------------------------------------------------
 
     def predictions(self, x: NDArray) -> NDArray:
-        """X_i x for the server's models `x` (R, D); shape (R, N, m, C)."""
+        """X_i x for the server's models `x` (R, D); shape (R, N, m, C), not to be written to."""
+        # The objective that is recorded and the next round ask for the same.
+        X, last, z = self._predicted
+        if X is not self.X or not np.array_equal(last, x):
+            z = self._predict(x)
+            self._predicted = self.X, x.copy(), z
+        return z
+
+    def _predict(self, x: NDArray) -> NDArray:
         x = x.reshape(len(x), self.n_features, -1)
         if len(self.X) == 1:
             # One product over all samples and all rows.
@@ -121,7 +133,7 @@ class DenseLinearModel:
         flat = coefficients.reshape(rows, -1, outputs)
         if len(self.X) == 1:
             columns = flat.transpose(1, 0, 2).reshape(flat.shape[1], -1)
-            g = tall_product(self.X[0].reshape(-1, self.n_features).T, columns)
+            g = tall_product_transposed(self.X[0].reshape(-1, self.n_features), columns)
             return g.reshape(self.n_features, rows, outputs).transpose(1, 0, 2).reshape(rows, self.dim)
         X = self.X.reshape(rows, -1, self.n_features)
         return np.matmul(X.swapaxes(1, 2), flat).reshape(rows, self.dim)
@@ -381,7 +393,7 @@ class DenseLinearModel:
             return cohort(self, clients, keep).local(x, additive=additive, sparsity=sparsity)
         if additive and self._in_span:
             return GramLocalModels(
-                self._gram,
+                lambda: self._gram,
                 self.predictions(x),
                 self.y,
                 self.sample_weights,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.problems.losses import Loss
-from replifed.problems.products import FEWEST_COLUMNS, client_products, narrow_products
+from replifed.problems.products import FEWEST_COLUMNS, narrow_products
 
 
 class GramLocalModels:
@@ -24,8 +24,9 @@ class GramLocalModels:
 
     Parameters
     ----------
-    gram : array, shape (S, N, m, m)
-        X_i X_i' of each client, zero beyond its n_i samples.
+    gram : callable
+        Returns X_i X_i' of each client, shape (S, N, m, m), zero beyond its n_i samples. A round of one
+        local step does not ask for it.
     predictions : array, shape (R, N, m, C)
         X_i x at the server's models.
     targets : array, shape (S, N, m)
@@ -44,7 +45,7 @@ class GramLocalModels:
 
     def __init__(
         self,
-        gram: NDArray,
+        gram: Callable[[], NDArray],
         predictions: NDArray,
         targets: NDArray,
         sample_weights: NDArray,
@@ -66,56 +67,56 @@ class GramLocalModels:
         self.start[:, :, m] = 1.0
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
-        a, c = u[:, :, :-1], u[:, :, -1:]
-        m = a.shape[2]
-        if batch is not None and not self._l2 and 2 * batch.shape[-1] >= m:
-            return self._plain_gradient(u, a, batch)
-        g = self._l2 * u
-        if batch is None:
-            z = c * self._predictions + self._products(a)
-            g[:, :, :m] += self._loss.derivative(z, self._targets) * self._sample_weights[..., None]
-            return g
-        b = batch.shape[-1]
-        scale = (self._batch_weights / b)[..., None, None]
-        if 2 * b >= m:
-            # All samples' residuals, each times how often it was drawn: no gathering, no scattering.
-            z = c * self._predictions + self._products(a)
-            r = self._loss.derivative(z, self._targets)
-            r *= _counts(batch, m, a.dtype)[..., None] * scale
-            g[:, :, :m] += r
-            return g
-        rows, clients = np.ogrid[: len(u), : u.shape[1]]
-        pick = (rows[..., None], clients[..., None], batch)
-        shared = (np.minimum(rows, len(self._gram) - 1)[..., None], clients[..., None], batch)
-        sets = rows[: max(len(batch), len(self._gram))]
-        drawn = (np.minimum(sets, len(self._gram) - 1)[..., None], clients[..., None], batch)
-        z = c * self._predictions[pick] + client_products(self._gram[drawn], a)
-        r = self._loss.derivative(z, self._targets[shared])
-        r *= scale
-        # A sample drawn twice counts twice.
-        np.add.at(g, pick, r)
-        return g
-
-    def _plain_gradient(self, u: NDArray, a: NDArray, batch: NDArray) -> NDArray:
-        """Gradient without a ridge, which leaves c at one, on a minibatch of at least half the samples."""
-        m = a.shape[2]
+        m = u.shape[2] - 1
         g = np.empty_like(u)
         g[:, :, m] = 0.0
-        z = self._products(a)
-        z += self._predictions
-        r = self._loss.derivative(z, self._targets)
-        counts = _counts(batch, m, a.dtype)
-        counts *= (self._batch_weights / batch.shape[-1])[..., None]
-        np.multiply(r, counts[..., None], out=g[:, :, :m])
+        if batch is not None and 2 * batch.shape[-1] < m:
+            self._minibatch_gradient(u, batch, g)
+        else:
+            # All samples' residuals, each times how often it was drawn: no gathering, no scattering.
+            r = self._loss.derivative(self._at_samples(u), self._targets)
+            weights = self._sample_weights if batch is None else self._drawn_weights(batch, m)
+            np.multiply(r, weights[..., None], out=g[:, :, :m])
+        if self._l2:
+            g += self._l2 * u
         return g
+
+    def _at_samples(self, u: NDArray) -> NDArray:
+        """Predictions (R, N, m, C) of the models `u`, not to be written to."""
+        if u is self.start:
+            return self._predictions
+        z = self._products(u[:, :, :-1])
+        z += u[:, :, -1:] * self._predictions if self._l2 else self._predictions  # without a ridge c stays one
+        return z
+
+    def _drawn_weights(self, batch: NDArray, m: int) -> NDArray:
+        counts = _counts(batch, m, self._predictions.dtype)
+        counts *= (self._batch_weights / batch.shape[-1])[..., None]
+        return counts
+
+    def _minibatch_gradient(self, u: NDArray, batch: NDArray, g: NDArray) -> None:
+        """Fill all of `g` but c's derivatives, without the ridge."""
+        from replifed.kernels.gram import add_drawn, minibatch_predictions
+
+        predictions = self._predictions.swapaxes(-1, -2)
+        z = np.empty((*predictions.shape[:-1], batch.shape[-1]), predictions.dtype)
+        if u is self.start:
+            z = _drawn(predictions, batch[:, :, None])
+        else:
+            minibatch_predictions(self._gram(), batch, np.ascontiguousarray(u.swapaxes(-1, -2)), predictions, z)
+        r = self._loss.derivative(z.swapaxes(-1, -2), _drawn(self._targets, batch))
+        r *= (self._batch_weights / batch.shape[-1])[..., None, None]
+        g[:, :, :-1] = 0.0
+        # A sample drawn twice counts twice.
+        add_drawn(batch, np.ascontiguousarray(r.swapaxes(-1, -2)), g.swapaxes(-1, -2))
 
     def _products(self, a: NDArray) -> NDArray:
         """X_i X_i' a_i for each client and row; as the Gram matrix is symmetric, row vectors times it."""
-        rows, clients, m, outputs = a.shape
-        if len(self._gram) > 1 or rows * outputs < FEWEST_COLUMNS:
-            return narrow_products(a.swapaxes(-1, -2), self._gram).swapaxes(-1, -2)
+        gram, (rows, clients, m, outputs) = self._gram(), a.shape
+        if len(gram) > 1 or rows * outputs < FEWEST_COLUMNS:
+            return narrow_products(a.swapaxes(-1, -2), gram).swapaxes(-1, -2)
         flat = a.transpose(1, 0, 3, 2).reshape(clients, rows * outputs, m)
-        return narrow_products(flat, self._gram[0]).reshape(clients, rows, outputs, m).transpose(1, 0, 3, 2)
+        return narrow_products(flat, gram[0]).reshape(clients, rows, outputs, m).transpose(1, 0, 3, 2)
 
     def mean(self, u: NDArray) -> NDArray:
         p = self._weights[..., None]
@@ -128,6 +129,13 @@ class GramLocalModels:
 def _by_output(array: NDArray) -> NDArray:
     """The same values (..., m, C), each output's in one piece."""
     return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+def _drawn(values: NDArray, batch: NDArray) -> NDArray:
+    """Of each sample's values (S, N, ..., m), those of the samples drawn (B, N, ..., b)."""
+    sets = max(len(values), len(batch))
+    values, batch = (np.broadcast_to(array, (sets, *array.shape[1:])) for array in (values, batch))
+    return np.take_along_axis(values, batch, axis=-1)
 
 
 def _counts(batch: NDArray, m: int, dtype: np.dtype) -> NDArray:

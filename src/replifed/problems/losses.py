@@ -15,6 +15,7 @@ from replifed.problems.compiled_losses import (
     logistic_curvature,
     logistic_derivative,
     softmax_derivative,
+    softmax_value,
 )
 
 # From so many predictions on, compiled loops gain more than their call costs.
@@ -98,6 +99,8 @@ class Softmax:
     curvature = 0.5
 
     def value(self, z: NDArray, y: NDArray) -> NDArray:
+        if z.ndim > 1 and z.size >= _WORTH_COMPILING:
+            return softmax_value(z, y)
         top = z.max(axis=-1)
         log_sum = top + np.log(np.exp(z - top[..., None]).sum(axis=-1))
         return log_sum - np.where(self._chosen(y), z, 0.0).sum(axis=-1)

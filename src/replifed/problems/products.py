@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 FEWEST_COLUMNS = 6
 # Columns that a compiled product needs at least.
 _TILE = 16
-_BLOCK_BYTES = 2 << 20
+# Beyond so many BLAS is quicker than any compiled loop.
+_MOST_COLUMNS = 64
+# From so many entries of a matrix on, a compiled product gains more than its loading costs.
+_WORTH_COMPILING = 1 << 20
 # Up to this size a full eigendecomposition is faster than an iterative one.
 _DIRECT = 64
 
@@ -40,20 +43,50 @@ def client_products(matrices: NDArray, models: NDArray) -> NDArray:
 
 
 def tall_product(matrix: NDArray, columns: NDArray) -> NDArray:
-    """Multiply a matrix (a, b) with a few or many columns (b, c)."""
-    if columns.shape[1] >= FEWEST_COLUMNS:
-        return matrix @ columns
-    separate = [np.ascontiguousarray(column) for column in columns.T]
-    if not matrix.flags.c_contiguous:
-        return np.stack([matrix @ column for column in separate], axis=-1)
-    product = np.empty((len(matrix), columns.shape[1]), dtype=np.result_type(matrix, columns))
-    # A block at a time: its rows come from memory once, not once a column.
-    height = max(1, _BLOCK_BYTES // max(1, matrix.shape[1] * matrix.itemsize))
-    for start in range(0, len(matrix), height):
-        block = slice(start, start + height)
-        for number, column in enumerate(separate):
-            product[block, number] = matrix[block] @ column
-    return product
+    """Multiply a matrix (a, b), of which a may be large, with columns (b, c), few or many."""
+    c = columns.shape[1]
+    if not _worth_compiling(matrix, columns, _MOST_COLUMNS):
+        return _with_few(matrix, columns) if c < FEWEST_COLUMNS else matrix @ columns
+    if c < FEWEST_COLUMNS:
+        from replifed.kernels.tall import products
+
+        product = np.empty((c, len(matrix)), matrix.dtype)
+        products(matrix, np.ascontiguousarray(columns.T), product)
+        return product.T
+    from replifed.kernels.tall import products_in_tiles
+    from replifed.kernels.tiles import padded as tiled
+
+    padded = np.zeros((len(columns), tiled(c, matrix.itemsize)), matrix.dtype)
+    padded[:, :c] = columns
+    product = np.empty((len(matrix), padded.shape[1]), matrix.dtype)
+    products_in_tiles(matrix, padded, product)
+    return product[:, :c]
+
+
+def tall_product_transposed(matrix: NDArray, columns: NDArray) -> NDArray:
+    """Multiply the transpose of a matrix (a, b), of which a may be large, with columns (a, c)."""
+    c = columns.shape[1]
+    if not _worth_compiling(matrix, columns, FEWEST_COLUMNS - 1):
+        return _with_few(matrix.T, columns) if c < FEWEST_COLUMNS else matrix.T @ columns
+    from replifed.kernels.tall import transposed_products
+
+    product = np.empty((c, matrix.shape[1]), matrix.dtype)
+    transposed_products(matrix, np.ascontiguousarray(columns.T), product)
+    return product.T
+
+
+def _worth_compiling(matrix: NDArray, columns: NDArray, most: int) -> bool:
+    """Whether compiled loops are quicker than BLAS: up to `most` columns, and more than their call costs."""
+    return (
+        columns.shape[1] <= most
+        and matrix.size >= _WORTH_COMPILING
+        and matrix.flags.c_contiguous
+        and matrix.dtype == columns.dtype
+    )
+
+
+def _with_few(matrix: NDArray, columns: NDArray) -> NDArray:
+    return np.stack([matrix @ np.ascontiguousarray(column) for column in columns.T], axis=-1)
 
 
 def narrow_products(left: NDArray, right: NDArray) -> NDArray:

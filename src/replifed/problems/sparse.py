@@ -167,22 +167,22 @@ class SparseLinearModel:
 
     @cached_property
     def _gram(self) -> NDArray:
-        m = int(self.sizes.max())
-        gram = np.zeros((1, self.n_clients, m, m))
-        for i, (begin, end) in enumerate(pairwise(self.first)):
-            block = self.X[begin:end]
-            gram[0, i, : end - begin, : end - begin] = (block @ block.T).toarray()
+        from replifed.kernels.sparse import gram_matrices
+
+        m, X = int(self.sizes.max()), self.X
+        gram = np.zeros((1, self.n_clients, m, m), self.dtype)
+        gram_matrices(X.data, X.indices, X.indptr, self.first, np.zeros(self.dim, self.dtype), gram[0])
         return gram
 
     def _pad(self, values: NDArray) -> NDArray:
         """(..., n) to (..., N, m)."""
-        padded = np.zeros((*values.shape[:-1], self.n_clients, int(self.sizes.max())))
+        padded = np.zeros((*values.shape[:-1], self.n_clients, int(self.sizes.max())), self.dtype)
         padded[(..., *self._padded)] = values
         return padded
 
     def _combine(self, coefficients: NDArray) -> NDArray:
         flat = coefficients[(slice(None), *self._padded, 0)]
-        return _row_by_row(self.X.T, flat)
+        return _row_by_row(self.X.T, flat.astype(self.dtype, copy=False))
 
     def local(
         self,
@@ -197,20 +197,20 @@ class SparseLinearModel:
             raise ReplifedError("cohorts on sparse data are not supported; use dense features")
         if additive:
             m = int(self.sizes.max())
-            if 8 * self.n_clients * m * m > _GRAM_BYTES:
+            if self.dtype.itemsize * self.n_clients * m * m > _GRAM_BYTES:
                 return SparseAdditiveModels(self, x)
             real = np.arange(m) < self.sizes[..., None]
             return GramLocalModels(
-                self._gram,
+                lambda: self._gram,
                 self._pad(self.predictions(x))[..., None],
                 self._pad(self.y)[None],
-                real / self.sizes[..., None],
-                np.ones(self.sizes.shape),
+                (real / self.sizes[..., None]).astype(self.dtype),
+                np.ones(self.sizes.shape, self.dtype),
                 self.l2,
                 self.loss_function,
                 self._combine,
                 x,
-                self.weights,
+                self.weights.astype(self.dtype, copy=False),
             )
         if sparsity is None:
             raise ReplifedError("local models on sparse data must be sparse, or change by gradients alone")

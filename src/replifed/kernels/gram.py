@@ -1,0 +1,46 @@
+"""Predictions and gradients in the span of the samples, on minibatches that are read where they lie."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replifed.kernels import compiled
+from replifed.kernels.linear import predict
+
+
+@compiled
+def minibatch_predictions(gram, batch, models, predictions, z):
+    """z = c X x + X X' a for the samples drawn.
+
+    Parameters
+    ----------
+    gram : array, shape (S, N, m, m)
+    batch : int array, shape (B, N, b)
+    models : array, shape (R, N, C, m + 1)
+        a, and then c.
+    predictions : array, shape (R, N, C, m)
+        X x.
+    z : array, shape (R, N, C, b)
+        S and B divide R; the first R / S rows share the first data set, and so on.
+    """
+    S, B, (R, N, C, m) = len(gram), len(batch), predictions.shape
+    for i in range(N):
+        for row in range(R):  # rows that share their minibatches find them in the cache
+            drawn = batch[row * B // R, i]
+            for k in range(C):
+                model, known, own = models[row, i, k], predictions[row, i, k], z[row, i, k]
+                predict(gram[row * S // R, i], drawn, model[:m], own)
+                for j in range(len(drawn)):
+                    own[j] += model[m] * known[drawn[j]]
+
+
+@compiled
+def add_drawn(batch, r, g):
+    """Add `r` (R, N, C, b) to `g` (R, N, C, at least m) at the samples drawn, as often as each was."""
+    R, N, C, b = r.shape
+    B = len(batch)
+    for row in range(R):
+        for i in range(N):
+            for k in range(C):
+                for j in range(b):
+                    g[row, i, k, np.uintp(batch[row * B // R, i, j])] += r[row, i, k, j]
