@@ -56,6 +56,16 @@ class History:
     diverged: NDArray
     state: Any
 
+    def take(self, rows: NDArray) -> History:
+        """Return the history of `rows`, as numbers, of which some may be repeated, or as a mask."""
+        return History(
+            self.rounds,
+            {name: values[:, rows] for name, values in self.metrics.items()},
+            {name: values[:, rows] for name, values in self.ledger.items()},
+            self.diverged[:, rows],
+            type(self.state)(*(field[rows] for field in self.state)),
+        )
+
     def frame(self, **labels: Any):
         """Return a tidy data frame with one line a row and recorded round.
 

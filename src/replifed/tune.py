@@ -154,6 +154,6 @@ def _final_objectives(
         alive = alive[left]
         if not alive.size:
             return final
-        resume = stop, type(history.state)(*(field[left] for field in history.state))
+        resume = stop, history.take(left).state
     final[alive] = history.metrics["objective"][history.rounds > rounds - last][:, left].mean(axis=0)
     return final

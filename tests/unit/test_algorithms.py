@@ -344,6 +344,41 @@ def test_rounds_are_those_of_the_papers_boxes(name, batch, layout):
 
 @layout
 @batch_size
+@pytest.mark.parametrize("name", ["fedht", "fediterht"])
+def test_numbers_of_local_steps_side_by_side_are_their_single_runs(name, batch, layout):
+    data, K, step = problem(layout), np.array([7, 7, 3, 1]), np.array([0.1, 0.3, 0.2, 0.1])
+    together = build(name, batch=batch, local_steps=K, step=step)
+    history = simulate(together, data, Streams(7, (1,) * 4), 5)
+    for row in range(4):
+        own = build(name, batch=batch, local_steps=int(K[row]), step=step[row])
+        alone = simulate(own, data, Streams(7, (1,)), 5)
+        np.testing.assert_allclose(history.state.x[row], alone.state.x[0], atol=1e-12)
+        for name_, totals in alone.ledger.items():
+            assert np.array_equal(history.ledger[name_][:, row], totals[:, 0])
+    # Rows with random numbers of their own.
+    history = simulate(together, data, Streams(7, (1, 2, 3, 4)), 5)
+    for row in range(4):
+        own = build(name, batch=batch, local_steps=int(K[row]), step=step[row])
+        alone = simulate(own, data, Streams(7, (row + 1,)), 5)
+        np.testing.assert_allclose(history.state.x[row], alone.state.x[0], atol=1e-12)
+
+
+def test_rows_of_several_data_sets_take_as_many_local_steps():
+    alone = problem()
+    two = DenseLinearModel(
+        np.repeat(alone.X, 2, axis=0),
+        np.repeat(alone.y, 2, axis=0),
+        loss_named("logistic"),
+        sizes=np.repeat(alone.sizes, 2, axis=0),
+    )
+    with pytest.raises(ReplifedError, match="share their data"):
+        simulate(build("fedht", local_steps=np.array([3, 1])), two, STREAMS, 1)
+    with pytest.raises(ConfigError, match="from the largest"):
+        build("fedht", local_steps=np.array([1, 3]))
+
+
+@layout
+@batch_size
 def test_distributed_iht_is_fedht_with_one_local_step(batch, layout):
     data = problem(layout)
     one = simulate(build("distributed_iht", batch=batch), data, STREAMS, 6)

@@ -5,19 +5,23 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from replifed.kernels import compiled, compiled_as_written
 from replifed.kernels.exponential import exponential
-from replifed.kernels.logistic import falling
+from replifed.kernels.gram import add_drawn, minibatch_predictions
+from replifed.kernels.logistic import falling, softplus
 from replifed.kernels.selection import keep_largest, places_of_largest
+from replifed.kernels.sparse import gram_matrices
 from replifed.kernels.tiles import products, transposed_products
 from replifed.operators.hard_threshold import as_whole, hard_threshold, largest
+from replifed.problems import products as products_module
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic, Softmax, loss_named
-from replifed.problems.products import narrow_products
+from replifed.problems.products import narrow_products, tall_product, tall_product_transposed
 from replifed.problems.restricted import least_squares
 
 
@@ -65,6 +69,86 @@ def test_the_falling_logistic_function_is_right_to_rounding_and_nan_stays_nan(dt
     assert (x[:2] == 1).all() and (x[2:4] < np.exp(-most) * 1.01).all() and np.isnan(x[4])
 
 
+@compiled_as_written
+def all_softplus(x, f):
+    for j in range(len(x)):
+        f[j] = softplus(x[j])
+
+
+@pytest.mark.parametrize("dtype, most", [(np.float64, 700), (np.float32, 80)])
+def test_the_logistic_loss_is_right_to_rounding_however_small(dtype, most):
+    spread = np.random.default_rng(1).uniform(-1, 1, (3, 50_000)) * [[most], [10], [0.1]]
+    x = np.append(spread, 0.0).astype(dtype)
+    found = np.empty_like(x)
+    all_softplus(x, found)
+    x = x.astype(np.longdouble)
+    np.testing.assert_allclose(
+        found, np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), rtol=4 * np.finfo(dtype).eps
+    )
+    x = np.array([-np.inf, -1e9, 1e9, np.inf, np.nan], dtype)
+    all_softplus(x, found[:5])
+    assert (
+        (found[:2] < np.exp(-most)).all() and found[2] == x[2] and found[3] == np.inf and np.isnan(found[4])
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([np.float32, np.float64]),
+    st.sampled_from([1, 15, 16, 17, 50, 97]),
+    st.integers(1, 30),
+    st.integers(1, 70),
+)
+def test_tall_products(dtype, n, d, columns):
+    """Vectors one by one, tiles that columns fill and that they do not, and what is left to BLAS."""
+    rng = np.random.default_rng(n)
+    A, close = rng.standard_normal((n, d)).astype(dtype), {"rtol": 0, "atol": 200 * np.finfo(dtype).eps}
+    B, C = rng.standard_normal((d, columns)).astype(dtype), rng.standard_normal((n, columns)).astype(dtype)
+    with pytest.MonkeyPatch.context() as patch:
+        for least in (0, 1 << 20):
+            patch.setattr(products_module, "_WORTH_COMPILING", least)
+            for found, expected in (
+                (tall_product(A, B), A @ B),
+                (tall_product_transposed(A, C), A.T @ C),
+                # Columns that lie apart in memory.
+                (tall_product(A, np.asfortranarray(B)), A @ B),
+            ):
+                assert found.dtype == dtype
+                np.testing.assert_allclose(found, expected, **close)
+
+
+@pytest.mark.parametrize("sets, drawn, rows", [(1, 1, 1), (1, 1, 4), (4, 4, 4), (1, 4, 4), (2, 4, 4)])
+def test_minibatches_in_the_span_of_the_samples(sets, drawn, rows):
+    rng = np.random.default_rng(0)
+    N, m, C, b = 3, 9, 2, 5
+    gram, batch = rng.standard_normal((sets, N, m, m)), rng.integers(0, m, (drawn, N, b))
+    models, known = rng.standard_normal((rows, N, C, m + 1)), rng.standard_normal((rows, N, C, m))
+    z, g = np.empty((rows, N, C, b)), np.zeros((rows, N, C, m + 1))
+    minibatch_predictions(gram, batch, models, known, z)
+    add_drawn(batch, z, g)
+    expected = np.zeros_like(g)
+    for r, i, k in np.ndindex(rows, N, C):
+        G, a, c = gram[r * sets // rows, i], models[r, i, k, :m], models[r, i, k, m]
+        for place, j in enumerate(batch[r * drawn // rows, i]):
+            np.testing.assert_allclose(z[r, i, k, place], c * known[r, i, k, j] + G[j] @ a, rtol=1e-12)
+            expected[r, i, k, j] += z[r, i, k, place]
+    np.testing.assert_allclose(g, expected, rtol=1e-12)
+
+
+def test_gram_matrices_of_sparse_samples():
+    X = sp.random_array((12, 30), density=0.2, rng=np.random.default_rng(0)).toarray()
+    X[4] = 0.0  # a sample without features
+    X = sp.csr_array(X)
+    first, gram, room = np.array([0, 5, 6, 12]), np.zeros((3, 7, 7)), np.zeros(30)
+    gram_matrices(X.data, X.indices, X.indptr, first, room, gram)
+    assert not room.any()
+    dense = X.toarray()
+    for i in range(3):
+        own = dense[first[i] : first[i + 1]]
+        np.testing.assert_allclose(gram[i, : len(own), : len(own)], own @ own.T, rtol=1e-14)
+        assert not gram[i, len(own) :].any() and not gram[i, :, len(own) :].any()
+
+
 @settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from([np.float32, np.float64]),
@@ -106,6 +190,10 @@ def test_large_and_small_arrays_have_the_same_derivatives(dtype, rtol, order):
     assert p.dtype == dtype
     for r, i in np.ndindex(3, 4):
         np.testing.assert_allclose(p[r, i], Softmax(6).derivative(z[r, i], classes[i]), rtol=rtol, atol=rtol)
+    f = Softmax(6).value(z, classes)
+    assert f.dtype == dtype
+    for r, i in np.ndindex(3, 4):
+        np.testing.assert_allclose(f[r, i], Softmax(6).value(z[r, i], classes[i]), rtol=10 * rtol)
 
 
 @pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-14), (np.float32, 1e-5)])
@@ -126,6 +214,9 @@ def test_logistic_derivatives_take_labels_of_every_stacking(dtype, rtol):
         np.moveaxis(expected, -1, 0),
         rtol=rtol,
     )
+    values = Logistic().value(rows[:, 0], y[0])
+    assert values.dtype == dtype
+    np.testing.assert_allclose(values, np.logaddexp(0, -y[0] * rows[:, 0, ..., 0]), rtol=rtol, atol=rtol)
 
 
 def test_the_logistic_curvature_is_as_exact_far_out():

@@ -172,6 +172,15 @@ def test_progress_is_told_every_round():
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
+def test_rows_are_taken_by_number_or_by_mask():
+    history, _ = run(0.5, 10.0, 0.25, rounds=5)
+    again = history.take(np.array([2, 0, 2]))
+    assert again.metrics["objective"][5].tolist() == [0.25**5, 0.5**5, 0.25**5]
+    assert again.ledger["bits_up"][5].tolist() == [15, 5, 15] and not again.diverged.any()
+    left = history.take(~history.diverged[-1])
+    assert np.array_equal(left.state.x[:, 0], [0.5**5, 0.25**5])
+
+
 def test_frame_has_a_line_for_each_row_and_record():
     history, _ = run(0.5, 10.0, rounds=5)
     frame = history.frame(method="scaling", factor=[0.5, 10.0], step=np.array([1, 2]))

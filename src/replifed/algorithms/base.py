@@ -9,6 +9,7 @@ divergence and tuning are the simulator's.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol
@@ -111,10 +112,9 @@ def check_settings(algorithm: Any, ranges: dict[str, Range]) -> None:
                 raise ConfigError(f"{type(algorithm).__name__}.{name} = {one}: must be {allowed}")
 
 
-def per_row(setting: float | NDArray, array: NDArray) -> NDArray | float:
-    """Shape a setting with one value a row so that it multiplies `array` (R, ...)."""
-    setting = np.asarray(setting, dtype=array.dtype)
-    return setting.reshape(-1, *(1,) * (array.ndim - 1)) if setting.ndim else setting
+def per_row(setting: float | NDArray, array: NDArray) -> NDArray:
+    """Shape a setting, one value a row or one for all, so that it multiplies `array` (R, ...)."""
+    return np.asarray(setting, dtype=array.dtype).reshape(-1, *(1,) * (array.ndim - 1))
 
 
 def participants(ctx: Round, problem: Any) -> int:
@@ -161,6 +161,41 @@ def minibatches(
     uniform = ctx.streams.draw(purpose, lambda rng: rng.random((steps, clients, size)))
     drawn = (uniform * cohort_sizes(ctx, problem)[:, None, :, None]).astype(np.int64)
     return [drawn[:, k] for k in range(steps)]
+
+
+def local_steps(
+    ctx: Round, problem: Any, counts: int | NDArray, size: int | None
+) -> Iterator[tuple[int, NDArray | None]]:
+    """List the local steps of a round: how many rows, from the first on, take each one, and its minibatches.
+
+    Rows that share their data also share what a step reads of them, so that it pays to run different
+    numbers of local steps side by side.
+
+    Parameters
+    ----------
+    ctx : Round
+    problem : Problem
+    counts : int or int array, shape (R,)
+        Local steps K of all rows, or of each one, the largest first.
+    size : int or None
+        Batch size, as in `minibatches`.
+
+    Yields
+    ------
+    rows : int
+    batch : array of sample numbers, shape (rows or 1, c, b), or None for full batches
+    """
+    counts = np.broadcast_to(counts, len(ctx.streams))
+    if counts[0] != counts[-1] and len(problem.sizes) > 1:
+        raise ReplifedError("rows with different numbers of local steps must share their data")
+    for k, batch in enumerate(minibatches(ctx, problem, int(counts[0]), size)):
+        rows = int(np.count_nonzero(counts > k))
+        yield rows, batch if batch is None or len(batch) == 1 else batch[:rows]
+
+
+def leading(moved: NDArray, u: NDArray) -> NDArray:
+    """Return `u` with its first rows replaced by `moved`."""
+    return moved if len(moved) == len(u) else np.concatenate([moved, u[len(moved) :]])
 
 
 def sample_count(problem: Any, size: int | None, ctx: Round | None = None) -> NDArray:

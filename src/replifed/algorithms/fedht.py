@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replifed.algorithms.base import Round, ServerModel, minibatches, participants, per_row, sample_count
+from replifed.algorithms.base import (
+    Round,
+    ServerModel,
+    leading,
+    local_steps,
+    participants,
+    per_row,
+    sample_count,
+)
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.network.ledger import Cost, dense_bits, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold
@@ -24,9 +32,9 @@ class FedHT(HardThresholding):
         local = problem.local(state.x, additive=True, clients=ctx.chosen)
         u = local.start  # line 3: x_{t,1} = x_t
         gamma = per_row(self.step, u)
-        for batch in minibatches(ctx, problem, K, b):  # lines 4-5
-            g = local.gradient(u, batch)  # line 6
-            u = u - gamma * g  # line 7
+        for n, batch in local_steps(ctx, problem, K, b):  # lines 4-5, of the first n rows
+            g = local.gradient(u[:n], batch)  # line 6
+            u = leading(u[:n] - gamma[:n] * g, u)  # line 7
         x = hard_threshold(local.mean(u), self.sparsity)  # line 10
         cost = Cost(
             bits_up=participants(ctx, problem) * dense_bits(problem.dim),

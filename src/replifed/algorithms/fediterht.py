@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replifed.algorithms.base import Round, ServerModel, minibatches, participants, per_row, sample_count
+from replifed.algorithms.base import (
+    Round,
+    ServerModel,
+    leading,
+    local_steps,
+    participants,
+    per_row,
+    sample_count,
+)
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.network.ledger import Cost, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold
@@ -21,14 +29,15 @@ class FedIterHT(HardThresholding):
     """
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
-        K, tau, b = self.local_steps, self.sparsity, self.batch_size(ctx.t)
+        K, b = self.local_steps, self.batch_size(ctx.t)
+        tau = np.broadcast_to(self.sparsity, len(state.x))
         local = problem.local(state.x, sparsity=int(np.max(tau)), clients=ctx.chosen)
         u = local.start  # line 3: x_{t,1} = x_t
         gamma = per_row(self.step, u)
-        for batch in minibatches(ctx, problem, K, b):  # lines 4-5
-            g = local.gradient(u, batch)  # line 6
-            g *= gamma
-            u = local.hard_threshold(np.subtract(u, g, out=g), tau)  # line 7
+        for n, batch in local_steps(ctx, problem, K, b):  # lines 4-5, of the first n rows
+            g = local.gradient(u[:n], batch)  # line 6
+            g *= gamma[:n]
+            u = leading(local.hard_threshold(np.subtract(u[:n], g, out=g), tau[:n]), u)  # line 7
         x = hard_threshold(local.mean(u), tau)  # line 10
         message = participants(ctx, problem) * sparse_bits(tau, problem.dim)
         cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, ServerModel, check_settings
 from replifed.algorithms.guarantees import Guarantee
+from replifed.errors import ConfigError
 from replifed.problems.base import LocalSteps, Smooth
 from replifed.randomness import Streams
 
@@ -25,8 +26,8 @@ class HardThresholding:
         gamma.
     sparsity : int or array, shape (R,)
         tau, non-zeros that the server keeps.
-    local_steps : int
-        K.
+    local_steps : int or array, shape (R,)
+        K; rows that differ in it share their data, and the largest comes first.
     batch : int or None
         Minibatch size b_0; None takes all of a client's samples.
     batch_decay : float
@@ -35,7 +36,7 @@ class HardThresholding:
 
     step: float | NDArray
     sparsity: int | NDArray
-    local_steps: int
+    local_steps: int | NDArray
     batch: int | None = None
     batch_decay: float = 1.0
 
@@ -54,6 +55,11 @@ class HardThresholding:
                 "batch_decay": Range(0, 1, low_open=True),
             },
         )
+        if np.any(np.diff(np.ravel(self.local_steps)) > 0):
+            raise ConfigError(
+                f"{type(self).__name__}.local_steps = {self.local_steps}: rows must be given from the largest"
+                " number on"
+            )
 
     @property
     def stochastic(self) -> bool:

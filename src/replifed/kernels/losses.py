@@ -6,7 +6,14 @@ import numpy as np
 
 from replifed.kernels import compiled_as_written
 from replifed.kernels.exponential import exponential
-from replifed.kernels.logistic import falling
+from replifed.kernels.logistic import falling, softplus
+
+
+@compiled_as_written
+def logistic_values(t, f):
+    """f = log(1 + exp(t)) for `t` and `f` (n,)."""
+    for i in range(len(t)):
+        f[i] = softplus(t[i])
 
 
 @compiled_as_written

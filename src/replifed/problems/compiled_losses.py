@@ -6,6 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def logistic_value(z: NDArray, y: NDArray) -> NDArray:
+    """See `problems.losses.Logistic`."""
+    from replifed.kernels.losses import logistic_values
+
+    t = np.multiply(-y, z[..., 0], order="C")
+    f = np.empty_like(t)
+    logistic_values(t.reshape(-1), f.reshape(-1))
+    return f
+
+
 def logistic_derivative(z: NDArray, y: NDArray) -> NDArray:
     """See `problems.losses.Logistic`: numpy computes exponentials in float64 number by number."""
     from replifed.kernels.losses import logistic_derivatives

@@ -170,10 +170,11 @@ class DenseLinearModel:
 
     @cached_property
     def _smoothness(self) -> NDArray:
-        scaled = self.X * np.sqrt(self.sample_weights)[..., None]
         size = min(self.n_samples, self.n_features)
-        largest = [largest_eigenvalue(A, size) for A in scaled.reshape(-1, self.n_samples, self.n_features)]
-        return self.loss_function.curvature * np.reshape(largest, self.sizes.shape) + self.l2
+        largest = [largest_eigenvalue(A, size) for A in self.X.reshape(-1, self.n_samples, self.n_features)]
+        # Samples of a client weigh the same, and padding is zero.
+        curvature = self.loss_function.curvature * self.batch_weights.astype(float) / self.sizes
+        return curvature * np.reshape(largest, self.sizes.shape) + self.l2
 
     @cached_property
     def _strong_convexity(self) -> NDArray:

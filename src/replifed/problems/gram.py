@@ -83,10 +83,11 @@ class GramLocalModels:
 
     def _at_samples(self, u: NDArray) -> NDArray:
         """Predictions (R, N, m, C) of the models `u`, not to be written to."""
-        if u is self.start:
-            return self._predictions
-        z = self._products(u[:, :, :-1])
-        z += u[:, :, -1:] * self._predictions if self._l2 else self._predictions  # without a ridge c stays one
+        a, known = u[:, :, :-1], self._predictions[: len(u)]
+        if not a.any():  # the first step, where c is one
+            return known
+        z = self._products(a)
+        z += u[:, :, -1:] * known if self._l2 else known  # without a ridge c stays one
         return z
 
     def _drawn_weights(self, batch: NDArray, m: int) -> NDArray:
@@ -98,12 +99,13 @@ class GramLocalModels:
         """Fill all of `g` but c's derivatives, without the ridge."""
         from replifed.kernels.gram import add_drawn, minibatch_predictions
 
-        predictions = self._predictions.swapaxes(-1, -2)
-        z = np.empty((*predictions.shape[:-1], batch.shape[-1]), predictions.dtype)
-        if u is self.start:
+        predictions = self._predictions[: len(u)].swapaxes(-1, -2)
+        if not u[:, :, :-1].any():
             z = _drawn(predictions, batch[:, :, None])
         else:
-            minibatch_predictions(self._gram(), batch, np.ascontiguousarray(u.swapaxes(-1, -2)), predictions, z)
+            z = np.empty((*predictions.shape[:-1], batch.shape[-1]), predictions.dtype)
+            models = np.ascontiguousarray(u.swapaxes(-1, -2))
+            minibatch_predictions(self._gram(), batch, models, predictions, z)
         r = self._loss.derivative(z.swapaxes(-1, -2), _drawn(self._targets, batch))
         r *= (self._batch_weights / batch.shape[-1])[..., None, None]
         g[:, :, :-1] = 0.0

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from replifed.problems.compiled_losses import (
     logistic_curvature,
     logistic_derivative,
+    logistic_value,
     softmax_derivative,
     softmax_value,
 )
@@ -69,6 +70,8 @@ class Logistic:
     curvature = 0.25
 
     def value(self, z: NDArray, y: NDArray) -> NDArray:
+        if z.size >= _WORTH_COMPILING:
+            return logistic_value(z, y)
         return np.logaddexp(0.0, -y * z[..., 0])
 
     def derivative(self, z: NDArray, y: NDArray) -> NDArray:

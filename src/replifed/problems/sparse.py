@@ -325,7 +325,8 @@ class SparseLocalModels(_SideBySide):
         from replifed.kernels.selection import keep_largest
 
         bits, most = as_whole(u)
-        keep_largest(bits, most, self._columns, self._bounds, np.full(self._rows, tau), bits)
+        columns = self._columns[: len(u)]
+        keep_largest(bits, most, columns, self._bounds, np.broadcast_to(tau, len(u)).astype(np.int64), bits)
         return u
 
     def mean(self, u: NDArray) -> NDArray:

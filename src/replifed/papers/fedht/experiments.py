@@ -219,7 +219,7 @@ def run(
     partition: Any,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
-    """Run all curves and seeds of `method`; curves that differ in the step alone run side by side."""
+    """Run all curves and seeds of `method`; curves that differ in step and K alone run side by side."""
     if settings["problem"] == "planted":
         return _run_planted(method, settings, progress)
     curves = sorted(plan(method, settings, tuned), key=_batched)
@@ -254,22 +254,25 @@ def _histories(
 ) -> Iterator[pd.DataFrame]:
     """The curves on one data set, those of a group side by side."""
     for group in groups:
-        steps = np.array([curve.step for curve in group])
+        # Two readings may come to the same run. The methods take the largest K first.
+        distinct = sorted({(-curve.local_steps, curve.step) for curve in group})
+        K, step = -np.array([K for K, _ in distinct]), np.array([step for _, step in distinct])
         history = simulate(
-            algorithm(method, settings, group[0].local_steps, steps, group[0].batch),
+            algorithm(method, settings, K if len(set(K)) > 1 else int(K[0]), step, group[0].batch),
             data,
-            Streams(settings["seed"], (replicate,) * len(group)),
+            Streams(settings["seed"], (replicate,) * len(distinct)),
             _rounds(method, settings, group[0]),
             metrics=METRICS,
             record_every=settings["record_every"],
         )
-        yield history.frame(
+        rows = np.array([distinct.index((-curve.local_steps, curve.step)) for curve in group])
+        yield history.take(rows).frame(
             method=method,
             level=group[0].level,
             reading=[curve.reading for curve in group],
-            local_steps=group[0].local_steps,
+            local_steps=[curve.local_steps for curve in group],
             batch="full" if group[0].batch is None else str(group[0].batch),
-            step=steps,
+            step=[curve.step for curve in group],
             tuned=[curve.tuned for curve in group],
             replicate=replicate,
         )
@@ -288,7 +291,7 @@ def _rounds(method: str, settings: dict, curve: Setting) -> int:
 
 def _batched(curve: Setting) -> tuple:
     """Curves with equal keys are rows of one simulation."""
-    return curve.level, curve.local_steps, curve.batch or 0
+    return curve.level, curve.batch or 0
 
 
 def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.DataFrame:
