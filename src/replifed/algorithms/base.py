@@ -194,8 +194,11 @@ def local_steps(
 
 
 def leading(moved: NDArray, u: NDArray) -> NDArray:
-    """Return `u` with its first rows replaced by `moved`."""
-    return moved if len(moved) == len(u) else np.concatenate([moved, u[len(moved) :]])
+    """Return `u` with its first rows replaced by `moved`, in place unless these are all."""
+    if len(moved) == len(u):
+        return moved
+    u[: len(moved)] = moved
+    return u
 
 
 def sample_count(problem: Any, size: int | None, ctx: Round | None = None) -> NDArray:

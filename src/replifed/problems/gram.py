@@ -84,7 +84,7 @@ class GramLocalModels:
     def _at_samples(self, u: NDArray) -> NDArray:
         """Predictions (R, N, m, C) of the models `u`, not to be written to."""
         a, known = u[:, :, :-1], self._predictions[: len(u)]
-        if not a.any():  # the first step, where c is one
+        if _is_start(u):
             return known
         z = self._products(a)
         z += u[:, :, -1:] * known if self._l2 else known  # without a ridge c stays one
@@ -100,7 +100,7 @@ class GramLocalModels:
         from replifed.kernels.gram import add_drawn, minibatch_predictions
 
         predictions = self._predictions[: len(u)].swapaxes(-1, -2)
-        if not u[:, :, :-1].any():
+        if _is_start(u):
             z = _drawn(predictions, batch[:, :, None])
         else:
             z = np.empty((*predictions.shape[:-1], batch.shape[-1]), predictions.dtype)
@@ -126,6 +126,11 @@ class GramLocalModels:
         outputs = c.shape[-1]
         kept = (self._x.reshape(len(u), -1, outputs) * c[:, None, :]).reshape(self._x.shape)
         return kept + self._combine(p[..., None] * u[:, :, :-1])
+
+
+def _is_start(u: NDArray) -> bool:
+    """Whether the models are the server's, as in the first local step, so that predictions are known."""
+    return bool((u[:, :, -1] == 1).all()) and not u[:, :, :-1].any()
 
 
 def _by_output(array: NDArray) -> NDArray:
