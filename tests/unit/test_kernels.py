@@ -139,6 +139,7 @@ def test_gram_matrices_of_sparse_samples():
     X = sp.random_array((12, 30), density=0.2, rng=np.random.default_rng(0)).toarray()
     X[4] = 0.0  # a sample without features
     X = sp.csr_array(X)
+    X.indices[1] = X.indices[0]  # an entry in two parts
     first, gram, room = np.array([0, 5, 6, 12]), np.zeros((3, 7, 7)), np.zeros(30)
     gram_matrices(X.data, X.indices, X.indptr, first, room, gram)
     assert not room.any()

@@ -66,7 +66,7 @@ def gram_matrices(data, indices, indptr, first, room, gram):
             entries = slice(indptr[j], indptr[j + 1])
             a, columns = data[entries], indices[entries]
             for k in range(len(a)):
-                room[np.uintp(columns[k])] = a[k]
+                room[np.uintp(columns[k])] += a[k]  # an entry may stand in several parts
             for other in range(first[i], j + 1):
                 entries = slice(indptr[other], indptr[other + 1])
                 b, places, total = data[entries], indices[entries], data.dtype.type(0)

@@ -53,13 +53,12 @@ def tall_product(matrix: NDArray, columns: NDArray) -> NDArray:
         product = np.empty((c, len(matrix)), matrix.dtype)
         products(matrix, np.ascontiguousarray(columns.T), product)
         return product.T
-    from replifed.kernels.tall import products_in_tiles
-    from replifed.kernels.tiles import padded as tiled
+    from replifed.kernels import tall, tiles
 
-    padded = np.zeros((len(columns), tiled(c, matrix.itemsize)), matrix.dtype)
+    padded = np.zeros((len(columns), tiles.padded(c, matrix.itemsize)), matrix.dtype)
     padded[:, :c] = columns
     product = np.empty((len(matrix), padded.shape[1]), matrix.dtype)
-    products_in_tiles(matrix, padded, product)
+    tall.products_in_tiles(matrix, padded, product)
     return product[:, :c]
 
 
