@@ -230,7 +230,8 @@ class _Recorder:
 def _keep_freed_memory() -> None:
     """Make the C allocator keep freed arrays at hand, instead of fetching new pages in every local step.
 
-    It saves a quarter of the time of local steps that are mostly memory traffic.
+    It saves a quarter of the time of local steps that are mostly memory traffic. What it costs is that a
+    process keeps the most memory that it ever had: of this project's jobs the largest grows by a tenth.
     """
     try:
         keep = ctypes.CDLL(None).mallopt

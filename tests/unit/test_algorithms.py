@@ -12,6 +12,7 @@ from replifed.algorithms.base import Round, minibatches
 from replifed.algorithms.hard_thresholding import alpha, fedht_rate, fediterht_rate
 from replifed.algorithms.registry import METHODS, method_class
 from replifed.errors import ConfigError, ReplifedError
+from replifed.network.participation import FixedSize
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.simulations import planted
 from replifed.problems.dense import DenseLinearModel
@@ -343,7 +344,7 @@ def test_rounds_are_those_of_the_papers_boxes(name, batch, layout):
 
 
 @layout
-@batch_size
+@pytest.mark.parametrize("batch", [None, 2, 4])
 @pytest.mark.parametrize("name", ["fedht", "fediterht"])
 def test_numbers_of_local_steps_side_by_side_are_their_single_runs(name, batch, layout):
     data, K, step = problem(layout), np.array([7, 7, 3, 1]), np.array([0.1, 0.3, 0.2, 0.1])
@@ -371,8 +372,15 @@ def test_rows_of_several_data_sets_take_as_many_local_steps():
         loss_named("logistic"),
         sizes=np.repeat(alone.sizes, 2, axis=0),
     )
+    mixed = build("fedht", local_steps=np.array([3, 1]))
     with pytest.raises(ReplifedError, match="share their data"):
-        simulate(build("fedht", local_steps=np.array([3, 1])), two, STREAMS, 1)
+        simulate(mixed, two, STREAMS, 1)
+    # Cohorts of their own make the rows' data their own.
+    with pytest.raises(ReplifedError, match="share their data and cohorts"):
+        simulate(mixed, alone, STREAMS, 1, cohort=FixedSize(2))
+    history = simulate(mixed, alone, Streams(7, (1, 1)), 3, cohort=FixedSize(2))
+    single = simulate(build("fedht", local_steps=1), alone, Streams(7, (1,)), 3, cohort=FixedSize(2))
+    np.testing.assert_allclose(history.state.x[1], single.state.x[0], atol=1e-12)
     with pytest.raises(ConfigError, match="from the largest"):
         build("fedht", local_steps=np.array([1, 3]))
 

@@ -416,10 +416,12 @@ def test_gradients_at_own_models_are_sums_over_all_samples(loss, rows, sets):
         np.testing.assert_allclose(g, expected, rtol=rtol, atol=rtol / 10)
 
 
-@pytest.mark.parametrize("additive", [False, True])
-@pytest.mark.parametrize("size", [None, 4])
-def test_sparse_data_of_single_precision_stay_so(monkeypatch, additive, size):
-    monkeypatch.setattr(sparse_module, "_GRAM_BYTES", 0)
+@pytest.mark.parametrize("space", ["thresholded", "additive", "gram"])
+@pytest.mark.parametrize("size", [None, 4, 8])
+def test_sparse_data_of_single_precision_stay_so(monkeypatch, space, size):
+    additive = space != "thresholded"
+    if space == "additive":
+        monkeypatch.setattr(sparse_module, "_GRAM_BYTES", 0)
     data = draw("logistic", sizes=(6, 3, 10), d=15, sparse=True, seed=4)
     found = {}
     for dtype in (np.float64, np.float32):
@@ -430,6 +432,24 @@ def test_sparse_data_of_single_precision_stay_so(monkeypatch, additive, size):
         found[dtype] = take_steps(part, x, draw_batches(data, 1, size), 0.2, tau=tau, additive=additive)
     assert found[np.float32].dtype == np.float32
     np.testing.assert_allclose(found[np.float32], found[np.float64], atol=1e-5)
+
+
+def test_sparse_data_must_be_floating_point():
+    X, y = sp.csr_array(np.eye(3, dtype=np.int64)), np.ones(3)
+    with pytest.raises(ReplifedError, match="int64: must be floating-point"):
+        SparseLinearModel(X, y, loss_named("logistic"), np.zeros(3, int))
+
+
+def test_predictions_are_not_taken_from_another_problem_or_precision():
+    problem, x = dense(draw("logistic", sizes=(6, 3, 5), d=9)), np.ones((1, 9))
+    whole = problem.predictions(x)
+    assert problem.predictions(x) is whole
+    part = problem.with_clients(np.array([[2, 0]]))
+    np.testing.assert_allclose(part.predictions(x), whole[:, [2, 0]], rtol=1e-12)
+    assert problem.predictions(x) is whole
+    assert problem.predictions(x.astype(np.float32)) is not whole
+    x[0, 3] = -1.0
+    assert not np.array_equal(problem.predictions(x), whole)
 
 
 def test_spare_columns_compete_and_ties_go_to_the_lowest_column():

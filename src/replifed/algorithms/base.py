@@ -186,15 +186,18 @@ def local_steps(
     batch : array of sample numbers, shape (rows or 1, c, b), or None for full batches
     """
     counts = np.broadcast_to(counts, len(ctx.streams))
-    if counts[0] != counts[-1] and len(problem.sizes) > 1:
-        raise ReplifedError("rows with different numbers of local steps must share their data")
+    if counts[0] != counts[-1] and len(cohort_sizes(ctx, problem)) > 1:
+        raise ReplifedError("rows with different numbers of local steps must share their data and cohorts")
     for k, batch in enumerate(minibatches(ctx, problem, int(counts[0]), size)):
         rows = int(np.count_nonzero(counts > k))
         yield rows, batch if batch is None or len(batch) == 1 else batch[:rows]
 
 
 def leading(moved: NDArray, u: NDArray) -> NDArray:
-    """Return `u` with its first rows replaced by `moved`, in place unless these are all."""
+    """Return `u` with its first rows replaced by `moved`: in place, unless these are all.
+
+    As all rows take the first local step, `u` is by then no longer what the local models began with.
+    """
     if len(moved) == len(u):
         return moved
     u[: len(moved)] = moved

@@ -27,7 +27,7 @@ class HardThresholding:
     sparsity : int or array, shape (R,)
         tau, non-zeros that the server keeps.
     local_steps : int or array, shape (R,)
-        K; rows that differ in it share their data, and the largest comes first.
+        K; rows that differ in it share their data and cohorts, and the largest comes first.
     batch : int or None
         Minibatch size b_0; None takes all of a client's samples.
     batch_decay : float

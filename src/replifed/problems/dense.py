@@ -85,7 +85,7 @@ class DenseLinearModel:
         """X_i x for the server's models `x` (R, D); shape (R, N, m, C), not to be written to."""
         # The objective that is recorded and the next round ask for the same.
         X, last, z = self._predicted
-        if X is not self.X or not np.array_equal(last, x):
+        if X is not self.X or last.dtype != x.dtype or not np.array_equal(last, x):
             z = self._predict(x)
             self._predicted = self.X, x.copy(), z
         return z
@@ -363,6 +363,7 @@ class DenseLinearModel:
             part.__dict__[name] = pick(self.__dict__[name])
         for name in ("_gram", "_norms", "_columns"):
             part.__dict__.pop(name, None)
+        part._predicted = None, None, None
         # These are whole arrays of a few numbers, wanted in every round.
         part.__dict__["_smoothness"] = pick(self._smoothness)
         part.__dict__["_strong_convexity"] = pick(self._strong_convexity)

@@ -25,8 +25,8 @@ class GramLocalModels:
     Parameters
     ----------
     gram : callable
-        Returns X_i X_i' of each client, shape (S, N, m, m), zero beyond its n_i samples. A round of one
-        local step does not ask for it.
+        Returns X_i X_i' of each client, shape (S, N, m, m), zero beyond its n_i samples; called from
+        the second local step on.
     predictions : array, shape (R, N, m, C)
         X_i x at the server's models.
     targets : array, shape (S, N, m)

@@ -31,7 +31,7 @@ class SparseLinearModel:
     Parameters
     ----------
     X : CSR matrix, shape (n, d)
-        Samples of all clients; shared by all rows of a simulation.
+        Samples of all clients, in floating point; shared by all rows of a simulation.
     y : array, shape (n,)
     loss : Loss
         Least squares or logistic.
@@ -61,6 +61,8 @@ class SparseLinearModel:
         self.y = np.asarray(y)[order]
         self.loss_function, self.l2 = loss, l2
         self.dtype = self.X.dtype
+        if self.dtype.kind != "f":
+            raise ReplifedError(f"features of dtype {self.dtype}: must be floating-point numbers")
         self.n_features = self.dim = self.X.shape[1]
         self.sizes = np.bincount(client)[None]
         self.n_clients = self.sizes.shape[1]
