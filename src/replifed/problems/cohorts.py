@@ -37,7 +37,6 @@ def cohort(problem: Any, chosen: NDArray, keep: tuple[str, ...] = ()) -> Any:
     for name in STACKED + keep:
         part.__dict__[name] = getattr(problem, name)[rows, chosen]
     part.n_clients = chosen.shape[-1]
-    part._predicted = None, None, None
     total = problem.weights.sum(axis=1, keepdims=True)
     part.weights = part.weights * (total / part.weights.sum(axis=1, keepdims=True))
     return part

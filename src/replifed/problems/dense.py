@@ -76,7 +76,7 @@ class DenseLinearModel:
         self.sample_weights = (real * per_sample[..., None]).astype(X.dtype)
         self._unit_weights = bool((self.sample_weights == 1).all())
         self.batch_weights = (self.sizes * per_sample).astype(X.dtype)
-        # The data, models and outcome of the last predictions.
+        # The data, models and outcome of the last predictions; a part of the problem has other data.
         self._predicted: tuple[Any, Any, Any] = None, None, None
 
     # -- the objective at the server's models ----------------------------------------------------
@@ -363,7 +363,6 @@ class DenseLinearModel:
             part.__dict__[name] = pick(self.__dict__[name])
         for name in ("_gram", "_norms", "_columns"):
             part.__dict__.pop(name, None)
-        part._predicted = None, None, None
         # These are whole arrays of a few numbers, wanted in every round.
         part.__dict__["_smoothness"] = pick(self._smoothness)
         part.__dict__["_strong_convexity"] = pick(self._strong_convexity)

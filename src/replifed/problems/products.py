@@ -46,7 +46,7 @@ def tall_product(matrix: NDArray, columns: NDArray) -> NDArray:
     """Multiply a matrix (a, b), of which a may be large, with columns (b, c), few or many."""
     c = columns.shape[1]
     if not _worth_compiling(matrix, columns, _MOST_COLUMNS):
-        return _with_few(matrix, columns) if c < FEWEST_COLUMNS else matrix @ columns
+        return _by_blas(matrix, columns)
     if c < FEWEST_COLUMNS:
         from replifed.kernels.tall import products
 
@@ -64,12 +64,11 @@ def tall_product(matrix: NDArray, columns: NDArray) -> NDArray:
 
 def tall_product_transposed(matrix: NDArray, columns: NDArray) -> NDArray:
     """Multiply the transpose of a matrix (a, b), of which a may be large, with columns (a, c)."""
-    c = columns.shape[1]
     if not _worth_compiling(matrix, columns, FEWEST_COLUMNS - 1):
-        return _with_few(matrix.T, columns) if c < FEWEST_COLUMNS else matrix.T @ columns
+        return _by_blas(matrix.T, columns)
     from replifed.kernels.tall import transposed_products
 
-    product = np.empty((c, matrix.shape[1]), matrix.dtype)
+    product = np.empty((columns.shape[1], matrix.shape[1]), matrix.dtype)
     transposed_products(matrix, np.ascontiguousarray(columns.T), product)
     return product.T
 
@@ -84,7 +83,9 @@ def _worth_compiling(matrix: NDArray, columns: NDArray, most: int) -> bool:
     )
 
 
-def _with_few(matrix: NDArray, columns: NDArray) -> NDArray:
+def _by_blas(matrix: NDArray, columns: NDArray) -> NDArray:
+    if columns.shape[1] >= FEWEST_COLUMNS:
+        return matrix @ columns
     return np.stack([matrix @ np.ascontiguousarray(column) for column in columns.T], axis=-1)
 
 

@@ -272,8 +272,8 @@ def _row_by_row(A: sp.sparray, x: NDArray) -> NDArray:
 class _SideBySide:
     """Clients' models side by side on the columns that each client touches, shape (R, W)."""
 
-    def __init__(self, problem: SparseLinearModel, rows: int, tail: int) -> None:
-        self._problem, self._rows = problem, rows
+    def __init__(self, problem: SparseLinearModel, tail: int) -> None:
+        self._problem = problem
         self._blocks, self._own_columns, self._bounds = problem.blocks(tail)
         self._lengths = np.diff(self._bounds)
 
@@ -309,7 +309,7 @@ class SparseLocalModels(_SideBySide):
     """
 
     def __init__(self, problem: SparseLinearModel, x: NDArray, tau: int) -> None:
-        super().__init__(problem, len(x), tau)
+        super().__init__(problem, tau)
         spare = self._bounds[1:, None] - tau + np.arange(tau)
         self._columns = np.empty((len(x), len(self._own_columns)), self._own_columns.dtype)
         self.start = np.zeros(self._columns.shape, problem.dtype)
@@ -332,7 +332,7 @@ class SparseLocalModels(_SideBySide):
         return u
 
     def mean(self, u: NDArray) -> NDArray:
-        x = np.empty((self._rows, self._problem.dim), self._problem.dtype)
+        x = np.empty((len(u), self._problem.dim), self._problem.dtype)
         for model, columns, mean in zip(u, self._columns, x, strict=True):
             held = np.flatnonzero(model != 0)  # much faster on booleans
             of_each = np.diff(np.searchsorted(held, self._bounds))
@@ -353,7 +353,7 @@ class SparseAdditiveModels(_SideBySide):
             raise ReplifedError(
                 "a ridge needs the clients' Gram matrices, which are too large; split the data further"
             )
-        super().__init__(problem, len(x), tail=0)
+        super().__init__(problem, tail=0)
         self._x = x
         self.start = x[:, self._own_columns]
 
