@@ -372,15 +372,17 @@ def test_sums_scale_the_minibatch_by_the_clients_samples(loss, additive, rows, s
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("rows, sets", [(1, 1), (4, 1), (4, 2), (4, 4)])
+@pytest.mark.parametrize("rows, sets", [(1, 1), (5, 1), (6, 2), (4, 4)])
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("nonzeros", [2, 60])
+@pytest.mark.parametrize("nonzeros", [2, 300])
 def test_minibatch_gradients_are_sums_over_the_samples_drawn(loss, rows, sets, shared, nonzeros):
     """Sparse and dense models; samples drawn more than once; clients of several sizes."""
-    data = draw(loss, sizes=(6, 9, 4), d=60, sets=sets, l2=0.3, summed=True)
+    data = draw(loss, sizes=(13, 19, 4), d=300, sets=sets, l2=0.3, summed=True)
     rng = np.random.default_rng(1)
-    batch = rng.integers(0, 4, (1 if shared else rows, 3, 7))
-    u = hard_threshold(rng.standard_normal((rows, 3, 60 * data.outputs)), nonzeros)
+    batch = np.minimum(rng.integers(0, 19, (1 if shared else rows, 3, 23)), [[[12], [18], [3]]])
+    u = hard_threshold(rng.standard_normal((rows, 3, 300 * data.outputs)), nonzeros)
+    if nonzeros == 300:
+        u[-1] = hard_threshold(u[-1], 3)  # dense and sparse models side by side
     expected = np.array(
         [
             [

@@ -9,7 +9,7 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.randomness import Streams
 from replifed.simulate import simulate
-from replifed.tune import search, tune_step
+from replifed.tune import search, tune_step, tune_steps
 
 
 def bowl(best, limit=np.inf, calls=None):
@@ -97,7 +97,10 @@ def test_a_batched_search_is_a_search_run_by_run(batch, rounds, tail, scored):
     alone = search(one_by_one, steps, refine=2)
     assert together.steps == alone.steps
     assert together.best == alone.best
-    np.testing.assert_allclose(together.scores, alone.scores, rtol=1e-10)
+    start = np.mean([problem.loss(np.zeros((1, 30))) for _, problem in data])
+    for one, other in zip(together.scores, alone.scores, strict=True):
+        # Those that rise are given up, wherever they are then.
+        assert one == pytest.approx(other, rel=1e-10) or min(one, other) > 2 * start
     assert np.isinf(together.scores[-1])
     assert np.isfinite(together.scores[0])
 
@@ -111,7 +114,7 @@ def test_a_lucky_last_round_does_not_win():
         def round(self, state, problem, ctx):
             after, cost = super().round(state, problem, ctx)
             leaps = np.ravel(self.step)[:, None] > 0.5
-            return after._replace(x=np.where(leaps, solution if ctx.t == 19 else 3.0, after.x)), cost
+            return after._replace(x=np.where(leaps, solution if ctx.t == 19 else 0.1, after.x)), cost
 
     def make(steps):
         return Leaping(step=steps, sparsity=8, local_steps=1, batch=None)
@@ -121,3 +124,57 @@ def test_a_lucky_last_round_does_not_win():
     )
     assert lucky.best >= 1
     assert mean.best < 1
+
+
+def test_searches_of_several_numbers_of_local_steps_are_those_of_each_one():
+    data = list(problems())
+
+    def make(K, steps):
+        return FedIterHT(step=steps, sparsity=8, local_steps=K, batch=5)
+
+    counts, steps = [1, 60, 2], [1, 0.1, 0.01]
+    together = tune_steps(make, counts, data, 9, 8, steps, refine=2, tail=0.3)
+    for K, found in zip(counts, together, strict=True):
+        alone = tune_step(lambda step, K=K: make(K, step), data, 9, 8, steps, refine=2, tail=0.3)
+        assert found.steps == alone.steps
+        assert found.best == alone.best
+        np.testing.assert_allclose(found.scores, alone.scores, rtol=1e-10)
+    # They need not ask for the same number of steps.
+    assert len({len(found.steps) for found in together}) > 1
+
+
+def test_steps_that_rise_twice_in_a_row_are_given_up():
+    """Their score is what they had come to; the others' are as without them."""
+    [(name, problem)] = list(problems())[:1]
+    rounds_of = {}
+
+    class Rising(FedIterHT):
+        """With the step 0.5 the objective is high from the first round on, with 0.6 from the second on."""
+
+        def round(self, state, problem, ctx):
+            after, cost = super().round(state, problem, ctx)
+            x = after.x.copy()
+            for row, step in enumerate(np.ravel(self.step)):
+                rounds_of.setdefault(step, []).append(ctx.t)
+                if step == 0.5 or (step == 0.6 and ctx.t > 1):
+                    x[row] = 9.0 + ctx.t
+                elif step == 0.7 and ctx.t == 3:
+                    x[row] = 9.0
+            return after._replace(x=x), cost
+
+    def make(steps):
+        return Rising(step=steps, sparsity=8, local_steps=1, batch=None)
+
+    steps = [0.01, 0.02, 0.1, 0.5, 0.6, 0.7]
+    found = tune_step(make, [(name, problem)], 9, 30, steps, refine=0, tail=0.2)
+    last = {step: max(rounds) + 1 for step, rounds in rounds_of.items()}
+    assert [last[step] for step in steps] == [30, 30, 30, 4, 12, 30]
+    for step, value in ((0.5, 12.0), (0.6, 20.0)):
+        expected = problem.loss(np.full((1, 30), value))[0]
+        assert found.scores[found.steps.index(step)] == pytest.approx(expected)
+    alone = tune_step(make, [(name, problem)], 9, 30, [0.01, 0.02, 0.1, 0.7], refine=0, tail=0.2)
+    both = [step for step in alone.steps if step in found.steps]
+    assert len(both) >= 4
+    for step in both:
+        expected = alone.scores[alone.steps.index(step)]
+        assert found.scores[found.steps.index(step)] == pytest.approx(expected)

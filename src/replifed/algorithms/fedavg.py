@@ -14,7 +14,7 @@ from replifed.algorithms.base import (
     Round,
     ServerModel,
     check_settings,
-    minibatches,
+    local_steps,
     participants,
     per_row,
     sample_count,
@@ -60,15 +60,18 @@ class FedAvg:
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b = self.local_steps, self.batch
         local = problem.local(state.x, additive=True, clients=ctx.chosen)
-        u = local.start
-        eta = per_row(self.step, u)
-        for batch in minibatches(ctx, problem, K, b):
-            g = local.gradient(u, batch)
-            g *= eta
-            u = np.subtract(u, g, out=g)
+        mean = 0.0
+        for some, steps in local.parts(list(local_steps(ctx, problem, K, b))):
+            u = some.start
+            eta = per_row(self.step, u)
+            for _, batch in steps:
+                g = some.gradient(u, batch)
+                g *= eta
+                u = np.subtract(u, g, out=g)
+            mean += some.mean(u)
         message = participants(ctx, problem) * dense_bits(problem.dim)
         cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))
-        return ServerModel(local.mean(u)), cost
+        return ServerModel(mean), cost
 
     def observe(self, state: ServerModel) -> dict[str, NDArray]:
         return {"server": state.x}

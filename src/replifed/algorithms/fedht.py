@@ -30,12 +30,15 @@ class FedHT(HardThresholding):
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b = self.local_steps, self.batch_size(ctx.t)
         local = problem.local(state.x, additive=True, clients=ctx.chosen)
-        u = local.start  # line 3: x_{t,1} = x_t
-        gamma = per_row(self.step, u)
-        for n, batch in local_steps(ctx, problem, K, b):  # lines 4-5, of the first n rows
-            g = local.gradient(u[:n], batch)  # line 6
-            u = leading(u[:n] - gamma[:n] * g, u)  # line 7
-        x = hard_threshold(local.mean(u), self.sparsity)  # line 10
+        mean = 0.0
+        for some, steps in local.parts(list(local_steps(ctx, problem, K, b))):  # line 2: all clients
+            u = some.start  # line 3: x_{t,1} = x_t
+            gamma = per_row(self.step, u)
+            for n, batch in steps:  # lines 4-5, of the first n rows
+                g = some.gradient(u[:n], batch)  # line 6
+                u = leading(u[:n] - gamma[:n] * g, u)  # line 7
+            mean += some.mean(u)
+        x = hard_threshold(mean, self.sparsity)  # line 10
         cost = Cost(
             bits_up=participants(ctx, problem) * dense_bits(problem.dim),
             bits_down=participants(ctx, problem) * sparse_bits(self.sparsity, problem.dim),

@@ -32,13 +32,16 @@ class FedIterHT(HardThresholding):
         K, b = self.local_steps, self.batch_size(ctx.t)
         tau = np.broadcast_to(self.sparsity, len(state.x))
         local = problem.local(state.x, sparsity=int(np.max(tau)), clients=ctx.chosen)
-        u = local.start  # line 3: x_{t,1} = x_t
-        gamma = per_row(self.step, u)
-        for n, batch in local_steps(ctx, problem, K, b):  # lines 4-5, of the first n rows
-            g = local.gradient(u[:n], batch)  # line 6
-            g *= gamma[:n]
-            u = leading(local.hard_threshold(np.subtract(u[:n], g, out=g), tau[:n]), u)  # line 7
-        x = hard_threshold(local.mean(u), tau)  # line 10
+        mean = 0.0
+        for some, steps in local.parts(list(local_steps(ctx, problem, K, b))):  # line 2: all clients
+            u = some.start  # line 3: x_{t,1} = x_t
+            gamma = per_row(self.step, u)
+            for n, batch in steps:  # lines 4-5, of the first n rows
+                g = some.gradient(u[:n], batch)  # line 6
+                g *= gamma[:n]
+                u = leading(some.hard_threshold(np.subtract(u[:n], g, out=g), tau[:n]), u)  # line 7
+            mean += some.mean(u)
+        x = hard_threshold(mean, tau)  # line 10
         message = participants(ctx, problem) * sparse_bits(tau, problem.dim)
         cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))
         return ServerModel(x), cost

@@ -9,6 +9,7 @@ import numpy as np
 
 from replifed.kernels import compiled, compiled_as_written
 from replifed.kernels.selection import places_of_largest
+from replifed.kernels.stretches import longest
 
 # All but the sign: as whole numbers, doubles without it are in the order of their magnitudes.
 _MAGNITUDE = (1 << 63) - 1
@@ -83,7 +84,7 @@ def hessian_values(h, ridge, first, bounds, parts, samples, products, targets, r
         As in `_sums`, client after client.
     diagonals : int array, shape (N, n)
     """
-    u, found = _room(first), np.empty(np.diff(bounds).max() + 1)
+    u, found = _room(first), np.empty(longest(bounds) + 1)
     for row in range(len(h)):
         for i in range(len(bounds) - 1):
             own = found[: bounds[i + 1] - bounds[i] + 1]
@@ -120,9 +121,9 @@ def learn_largest(
     distances : array, shape (R, N)
         Filled with |hess f_i - H_i|_F.
     """
-    longest = np.diff(bounds).max()
-    u, room, chosen = _room(first), np.empty(longest + 1), np.empty(longest + 1, np.int64)
-    numbers, few, halves = np.empty_like(chosen), np.empty_like(chosen), np.empty(longest + 1, np.int16)
+    most = longest(bounds)
+    u, room, chosen = _room(first), np.empty(most + 1), np.empty(most + 1, np.int64)
+    numbers, few, halves = np.empty_like(chosen), np.empty_like(chosen), np.empty(most + 1, np.int16)
     change[:] = 0.0
     for row in range(len(h)):
         for i in range(len(bounds) - 1):
@@ -171,7 +172,7 @@ def fill_symmetric(values, bounds, places, matrices):
 @compiled_as_written
 def _room(first):
     """For the curvatures of any client's samples, and a zero."""
-    return np.zeros(np.diff(first).max() + 1)
+    return np.zeros(longest(first) + 1)
 
 
 @compiled_as_written

@@ -11,6 +11,8 @@ from replifed.kernels.logistic import falling
 LEAST_SQUARES, LOGISTIC = 0, 1
 # So many samples stay in the cache between the two products with them.
 _BLOCK = 16
+# Bytes of samples that leave room for models in the innermost cache.
+_INNERMOST = 1 << 14
 # Predictions come from a model's non-zeros where at most one entry in so many is one.
 _FEW = 16
 
@@ -34,12 +36,13 @@ def minibatch_gradients(X, columns, y, scale, batch, loss, models, g):
     """
     S, N, m, d = X.shape
     R, B, b = len(models), len(batch), batch.shape[-1]
-    r, targets = np.empty(b, X.dtype), np.empty(b, y.dtype)
+    together = R // max(S, B)  # rows that share their data and their minibatches
+    r, targets, rows = np.empty((R, b), X.dtype), np.empty(b, y.dtype), np.empty(R, np.intp)
     distinct, times, held = np.empty(b, np.intp), np.zeros(m, np.intp), np.empty(d, np.intp)
     room = np.empty(m, X.dtype)
     for i in range(N):
-        for row in range(R):  # rows that share their minibatches find them in the cache
-            s, drawn = row * S // R, batch[row * B // R, i]
+        for first in range(0, R, together):
+            s, drawn = first * S // R, batch[first * B // R, i]
             n = 0
             for j in drawn:
                 if times[j] == 0:
@@ -47,18 +50,25 @@ def minibatch_gradients(X, columns, y, scale, batch, loss, models, g):
                     n += 1
                 times[j] += 1
             chosen = distinct[:n]
-            few = _held(models[row, i], held)
-            if _FEW * few > d:
-                predict(X[s, i], chosen, models[row, i], r)
-            elif len(columns) > 0:
-                _predict_by_columns(columns[s, i], chosen, models[row, i], r, held[:few], room)
-            else:
-                _predict_sparse(X[s, i], chosen, models[row, i], r, held[:few])
-            derivatives(r[:n], targets, loss)
-            for j in range(n):
-                r[j] *= times[chosen[j]] * scale[s, i]
-                times[chosen[j]] = 0
-            combine(X[s, i], chosen, r, g[row, i])
+            dense = 0
+            for row in range(first, first + together):
+                few = _held(models[row, i], held)
+                if _FEW * few > d:
+                    rows[dense] = row
+                    dense += 1
+                elif len(columns) > 0:
+                    _predict_by_columns(columns[s, i], chosen, models[row, i], r[row], held[:few], room)
+                else:
+                    _predict_sparse(X[s, i], chosen, models[row, i], r[row], held[:few])
+            _predict_rows(X[s, i], chosen, models, rows[:dense], i, r)
+            for row in range(first, first + together):
+                derivatives(r[row, :n], targets, loss)
+                for j in range(n):
+                    r[row, j] *= times[chosen[j]] * scale[s, i]
+                g[row, i] = 0
+            for j in chosen:
+                times[j] = 0
+            _accumulate_rows(X[s, i], chosen, r, first, first + together, i, g)
 
 
 @compiled
@@ -73,19 +83,19 @@ def gradients(X, y, weights, loss, models, g):
     """
     S, N, m, _ = X.shape
     R = len(models) // S
-    r, everyone = np.empty(_BLOCK, X.dtype), np.arange(m)
+    r, everyone, rows = np.empty((len(models), _BLOCK), X.dtype), np.arange(m), np.arange(len(models))
     g[:] = 0
     for s in range(S):
         for i in range(N):
             for first in range(0, m, _BLOCK):
                 drawn = everyone[first : first + _BLOCK]
-                z = r[: len(drawn)]
+                n = len(drawn)
+                _predict_rows(X[s, i], drawn, models, rows[s * R : (s + 1) * R], i, r)
                 for row in range(s * R, (s + 1) * R):
-                    predict(X[s, i], drawn, models[row, i], z)
-                    derivatives(z, y[s, i, first : first + _BLOCK], loss)
-                    for j in range(len(drawn)):
-                        z[j] *= weights[s, i, drawn[j]]
-                    accumulate(X[s, i], drawn, z, g[row, i])
+                    derivatives(r[row, :n], y[s, i, first : first + n], loss)
+                    for j in range(n):
+                        r[row, j] *= weights[s, i, drawn[j]]
+                _accumulate_rows(X[s, i], drawn, r, s * R, (s + 1) * R, i, g)
 
 
 @compiled
@@ -147,6 +157,58 @@ def predict(A, chosen, u, z):
 
 
 @compiled
+def _predict_rows(A, chosen, models, rows, i, z):
+    """z[row] = A[chosen] models[row, i] for some rows.
+
+    Two rows at a time share what is read of four samples, which stay in the innermost cache for all rows.
+    """
+    zero, d = A.dtype.type(0), A.shape[1]
+    fours, twos = len(chosen) // 4 * 4, len(rows) // 2 * 2
+    for j in range(0, fours, 4):
+        samples = chosen[j : j + 4]
+        a, b, c, e = A[samples[0]], A[samples[1]], A[samples[2]], A[samples[3]]
+        for both in range(0, twos, 2):
+            row, other = rows[both], rows[both + 1]
+            u, v = models[row, i], models[other, i]
+            f, g, h, o = zero, zero, zero, zero
+            p, q, r, s = zero, zero, zero, zero
+            for k in range(d):
+                f += a[k] * u[k]
+                g += b[k] * u[k]
+                h += c[k] * u[k]
+                o += e[k] * u[k]
+                p += a[k] * v[k]
+                q += b[k] * v[k]
+                r += c[k] * v[k]
+                s += e[k] * v[k]
+            z[row, j], z[row, j + 1], z[row, j + 2], z[row, j + 3] = f, g, h, o
+            z[other, j], z[other, j + 1], z[other, j + 2], z[other, j + 3] = p, q, r, s
+        for row in rows[twos:]:
+            predict(A, samples, models[row, i], z[row, j : j + 4])
+    for row in rows:
+        predict(A, chosen[fours:], models[row, i], z[row, fours:])
+
+
+@compiled
+def _accumulate_rows(A, chosen, r, first, end, i, g):
+    """g[row, i] += A[chosen]' r[row] for the rows from `first` to `end`, as `accumulate` does it.
+
+    Eight samples at a time serve all rows, so many columns of them that they stay in the innermost cache.
+    """
+    d, eights = A.shape[1], len(chosen) // 8 * 8
+    width = _INNERMOST // (8 * A.itemsize)
+    for j in range(0, eights, 8):
+        for begin in range(0, d, width):
+            k = slice(begin, min(begin + width, d))
+            a, b, c, e = A[chosen[j], k], A[chosen[j + 1], k], A[chosen[j + 2], k], A[chosen[j + 3], k]
+            f, h, o, p = A[chosen[j + 4], k], A[chosen[j + 5], k], A[chosen[j + 6], k], A[chosen[j + 7], k]
+            for row in range(first, end):
+                _add_eight(a, b, c, e, f, h, o, p, r[row, j : j + 8], g[row, i, k])
+    for row in range(first, end):
+        accumulate(A, chosen[eights:], r[row, eights:], g[row, i])
+
+
+@compiled
 def combine(A, chosen, r, g):
     """g = A[chosen]' r."""
     for k in range(len(g)):
@@ -161,10 +223,7 @@ def accumulate(A, chosen, r, g):
     for j in range(0, eights, 8):
         a, b, c, d = A[chosen[j]], A[chosen[j + 1]], A[chosen[j + 2]], A[chosen[j + 3]]
         e, f, h, i = A[chosen[j + 4]], A[chosen[j + 5]], A[chosen[j + 6]], A[chosen[j + 7]]
-        p, q, s, t = r[j], r[j + 1], r[j + 2], r[j + 3]
-        u, v, w, x = r[j + 4], r[j + 5], r[j + 6], r[j + 7]
-        for k in range(len(g)):
-            g[k] += (p * a[k] + q * b[k] + s * c[k] + t * d[k]) + (u * e[k] + v * f[k] + w * h[k] + x * i[k])
+        _add_eight(a, b, c, d, e, f, h, i, r[j : j + 8], g)
     for j in range(eights, fours, 4):
         a, b, c, d = A[chosen[j]], A[chosen[j + 1]], A[chosen[j + 2]], A[chosen[j + 3]]
         p, q, s, t = r[j], r[j + 1], r[j + 2], r[j + 3]
@@ -174,6 +233,15 @@ def accumulate(A, chosen, r, g):
         a, p = A[chosen[j]], r[j]
         for k in range(len(g)):
             g[k] += p * a[k]
+
+
+@compiled
+def _add_eight(a, b, c, d, e, f, h, i, r, g):
+    """g += r_1 a + ... + r_8 i."""
+    p, q, s, t = r[0], r[1], r[2], r[3]
+    u, v, w, x = r[4], r[5], r[6], r[7]
+    for k in range(len(g)):
+        g[k] += (p * a[k] + q * b[k] + s * c[k] + t * d[k]) + (u * e[k] + v * f[k] + w * h[k] + x * i[k])
 
 
 @compiled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
+from replifed.kernels.stretches import longest
 
 # Where at most one number in so many is not zero, the others are left out at once.
 _FEW = 16
@@ -31,9 +32,9 @@ def keep_largest(bits, most, names, bounds, tau, kept):
     kept : int or boolean array, shape (R, W)
         May be `bits`. Where it is boolean, it says which entries are kept and not zero.
     """
-    longest = np.diff(bounds).max()
-    room, few = np.empty(longest, bits.dtype), np.empty(longest, bits.dtype)
-    halves = np.empty(longest, np.int16)
+    most_entries = longest(bounds)
+    room, few = np.empty(most_entries, bits.dtype), np.empty(most_entries, bits.dtype)
+    halves = np.empty(most_entries, np.int16)
     for row in range(len(bits)):
         named = names[min(row, len(names) - 1)]
         for s in range(len(bounds) - 1):
@@ -43,13 +44,34 @@ def keep_largest(bits, most, names, bounds, tau, kept):
                 numbers[k] = entries[k] & most
             cut, crowded = _cut_above(numbers, halves[: len(entries)], few, tau[row])
             if crowded:
-                last = np.sort(name[numbers == cut])[tau[row] - _above(numbers, cut) - 1]
+                last = _last_of_equals(numbers, cut, name, tau[row] - _above(numbers, cut))
                 for k in range(len(entries)):
                     # At the cut, but kept: lifted above it.
                     numbers[k] += numbers[k] == cut and name[k] <= last
             filled = kept[row, bounds[s] : bounds[s + 1]]
             for k in range(len(entries)):
                 filled[k] = entries[k] if numbers[k] > cut else 0
+
+
+@compiled
+def _last_of_equals(numbers, cut, names, count):
+    """The largest of the `count` lowest names of numbers at the cut, by halving the range of the names."""
+    tied, n = np.empty(len(names), names.dtype), 0
+    for k in range(len(numbers)):
+        if numbers[k] == cut:
+            tied[n] = names[k]
+            n += 1
+    low, high = np.int64(_least(tied[:n]) - 1), np.int64(_most(tied[:n]))
+    while high - low > 1:
+        middle = low + (high - low) // 2
+        found = 0
+        for k in range(n):
+            found += tied[k] <= middle
+        if found < count:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 @compiled
@@ -134,7 +156,7 @@ def _cut_above(numbers, halves, few, tau):
             return whole(0), False
         if n <= len(numbers) // _FEW:
             return _cut_among(few[:n], tau)
-    low, high = np.int16(-1), halves.max()  # exceeded by more than tau, and by fewer
+    low, high = np.int16(-1), _most(halves)  # exceeded by more than tau, and by fewer
     while high - low > 1:
         middle = np.int16((low + high) // 2)
         count = _halves_above(halves, middle)
@@ -156,7 +178,7 @@ def _cut_above(numbers, halves, few, tau):
 def _cut_among(numbers, tau):
     """As `_cut_above` for numbers that are more than `tau`, by halving their range."""
     whole = numbers.dtype.type
-    low, high = whole(numbers.min() - 1), numbers.max()
+    low, high = whole(_least(numbers) - 1), _most(numbers)
     while high - low > 1:
         middle = whole(low + (high - low) // 2)
         count = _above(numbers, middle)
@@ -167,6 +189,24 @@ def _cut_among(numbers, tau):
         else:
             high = middle
     return high, True
+
+
+@compiled
+def _most(numbers):
+    """The largest; numpy's functions for it, and for the least, take seconds to compile."""
+    most = numbers[0]
+    for number in numbers:
+        most = max(most, number)
+    return most
+
+
+@compiled
+def _least(numbers):
+    """The least."""
+    least = numbers[0]
+    for number in numbers:
+        least = min(least, number)
+    return least
 
 
 @compiled

@@ -9,7 +9,7 @@ from replifed.kernels.linear import derivatives
 
 
 @compiled
-def minibatch_gradients(data, indices, indptr, y, bounds, samples, loss, models, g):
+def minibatch_gradients(data, indices, indptr, y, begins, bounds, samples, loss, models, g):
     """Fill `g` with the gradients on the minibatches, the mean over the samples drawn.
 
     Parameters
@@ -17,8 +17,10 @@ def minibatch_gradients(data, indices, indptr, y, bounds, samples, loss, models,
     data, indices, indptr : arrays
         Features of all samples in CSR form.
     y : array, shape (n,)
+    begins : int array, shape (N,)
+        Number of each client's first column.
     bounds : int array, shape (N + 1,)
-        Where each client's columns begin and end.
+        Where each client's columns begin and end in `models`.
     samples : int array, shape (B, N, b)
         Samples drawn.
     loss : int
@@ -29,9 +31,9 @@ def minibatch_gradients(data, indices, indptr, y, bounds, samples, loss, models,
     R, (B, N, b) = len(models), samples.shape
     r, targets = np.empty(b, data.dtype), np.empty(b, y.dtype)
     for i in range(N):
-        first, end = bounds[i], bounds[i + 1]
+        first, here = begins[i], slice(bounds[i], bounds[i + 1])
         for row in range(R):
-            drawn, u, own = samples[row * B // R, i], models[row, first:end], g[row, first:end]
+            drawn, u, own = samples[row * B // R, i], models[row, here], g[row, here]
             for j in range(b):
                 entries = slice(indptr[drawn[j]], indptr[drawn[j] + 1])
                 a, columns, total = data[entries], indices[entries], data.dtype.type(0)

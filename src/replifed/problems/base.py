@@ -7,13 +7,16 @@ coordinates, so the server holds (R, D) and the clients (R, N, D).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol, runtime_checkable
 
 from numpy.typing import DTypeLike, NDArray
 
 from replifed.errors import ReplifedError
 from replifed.problems.hessian_pattern import HessianPattern
+
+Steps = list[tuple[int, NDArray | None]]
+"""Of each local step, how many rows take it and the minibatches (R or 1, N, b); None for all samples."""
 
 
 class Problem(Protocol):
@@ -57,8 +60,29 @@ class LocalModels(Protocol):
     def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         """H_tau of each client's model; `u` itself may be overwritten."""
 
+    def parts(self, steps: Steps) -> Iterator[tuple[LocalModels, Steps]]:
+        """So many clients at a time as stay in the cache from one local step to the next.
+
+        Parameters
+        ----------
+        steps : list of (rows, minibatches)
+            The local steps to come.
+
+        Yields
+        ------
+        LocalModels
+            Of some clients, of which `mean` gives the share in the sum over all.
+        list of (rows, minibatches)
+            These clients' local steps.
+        """
+
     def mean(self, u: NDArray) -> NDArray:
         """sum_i p_i u_i in the server's coordinates, shape (R, D)."""
+
+
+def of_clients(now: slice, steps: Steps) -> Steps:
+    """The local steps of some clients, one after the other."""
+    return [(rows, batch if batch is None else batch[:, now]) for rows, batch in steps]
 
 
 @runtime_checkable

@@ -13,6 +13,15 @@ from numpy.typing import NDArray
 STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")
 
 
+def without_cached(problem: Any) -> Any:
+    """A copy of the problem that shares its arrays, but not what it has computed of them."""
+    part = copy.copy(problem)
+    for name in list(vars(part)):
+        if isinstance(getattr(type(problem), name, None), cached_property):
+            del part.__dict__[name]
+    return part
+
+
 def cohort(problem: Any, chosen: NDArray, keep: tuple[str, ...] = ()) -> Any:
     """Return `problem` with the clients `chosen` alone.
 
@@ -30,10 +39,7 @@ def cohort(problem: Any, chosen: NDArray, keep: tuple[str, ...] = ()) -> Any:
         Its weights p_i are scaled so that they have the sum that all clients' had.
     """
     rows = np.arange(len(problem.X))[:, None] if len(problem.X) > 1 else 0
-    part = copy.copy(problem)
-    for name in list(vars(part)):
-        if isinstance(getattr(type(problem), name, None), cached_property):
-            del part.__dict__[name]
+    part = without_cached(problem)
     for name in STACKED + keep:
         part.__dict__[name] = getattr(problem, name)[rows, chosen]
     part.n_clients = chosen.shape[-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems import restricted
-from replifed.problems.cohorts import STACKED, cohort
+from replifed.problems.base import Steps, of_clients
+from replifed.problems.cohorts import STACKED, cohort, without_cached
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import (
@@ -29,6 +30,8 @@ from replifed.problems.products import (
 
 # The gathered minibatches of so many clients as fit stay in the cache between the two products.
 _CACHE_BYTES = 2 << 20
+# The samples of so many clients as fit stay in the outermost cache from one local step to the next.
+_RESIDENT_BYTES = 8 << 20
 
 
 class DenseLinearModel:
@@ -356,6 +359,14 @@ class DenseLinearModel:
         part.__dict__["_common_moduli"] = tuple(modulus[groups[:, 0]] for modulus in self._common_moduli)
         return part
 
+    def some_clients(self, now: slice) -> DenseLinearModel:
+        """The problem of some clients, one after the other, whose data are not copied."""
+        part = without_cached(self)
+        for name in STACKED:
+            part.__dict__[name] = self.__dict__[name][:, now]
+        part.n_clients = part.X.shape[1]
+        return part
+
     def _part(self, pick: Callable[[NDArray], NDArray]) -> DenseLinearModel:
         """Return the problem with the data sets or clients that `pick` takes of an array (S, N, ...)."""
         part = copy.copy(self)
@@ -445,14 +456,28 @@ class DenseLocalModels:
     """Clients' models held coordinate by coordinate, shape (R, N, D)."""
 
     def __init__(self, problem: DenseLinearModel, x: NDArray) -> None:
-        self._problem = problem
-        self.start = np.repeat(x[:, None], problem.n_clients, axis=1)
+        self._problem, self._x = problem, x
         self.gradient = problem.own_gradients
         self.restricted_minima = problem.restricted_minima
         self.restricted_descent = problem.restricted_descent
 
+    @cached_property
+    def start(self) -> NDArray:
+        return np.repeat(self._x[:, None], self._problem.n_clients, axis=1)
+
     def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         return hard_threshold(u, tau)
+
+    def parts(self, steps: Steps) -> Iterator[tuple[DenseLocalModels, Steps]]:
+        problem, N = self._problem, self._problem.n_clients
+        # Minibatches differ from step to step. Samples that all steps read come from memory once.
+        few = max(1, _RESIDENT_BYTES * N // problem.X.nbytes)
+        if len(problem.X) > 1 or few >= N or len(steps) == 1 or steps[0][1] is not None:
+            yield self, steps
+            return
+        for first in range(0, N, few):
+            now = slice(first, first + few)
+            yield DenseLocalModels(problem.some_clients(now), self._x), of_clients(now, steps)
 
     def mean(self, u: NDArray) -> NDArray:
         p = np.broadcast_to(self._problem.weights, u.shape[:2])

@@ -10,11 +10,12 @@ one piece: a softmax goes over outputs, and numpy is quick along what is contigu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.problems.base import Steps
 from replifed.problems.losses import Loss
 from replifed.problems.products import FEWEST_COLUMNS, narrow_products
 
@@ -119,6 +120,9 @@ class GramLocalModels:
             return narrow_products(a.swapaxes(-1, -2), gram).swapaxes(-1, -2)
         flat = a.transpose(1, 0, 3, 2).reshape(clients, rows * outputs, m)
         return narrow_products(flat, gram[0]).reshape(clients, rows, outputs, m).transpose(1, 0, 3, 2)
+
+    def parts(self, steps: Steps) -> Iterator[tuple[GramLocalModels, Steps]]:
+        yield self, steps
 
     def mean(self, u: NDArray) -> NDArray:
         p = self._weights[..., None]

@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import as_whole
+from replifed.problems.base import Steps, of_clients
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.hessian_pattern import HessianPattern
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue, ridge_along
 
 _GRAM_BYTES = 1 << 30
+# The models of so many clients as fit stay in the outermost cache from one local step to the next.
+_RESIDENT_BYTES = 1 << 22
 
 
 class SparseLinearModel:
@@ -270,12 +273,25 @@ def _row_by_row(A: sp.sparray, x: NDArray) -> NDArray:
 
 
 class _SideBySide:
-    """Clients' models side by side on the columns that each client touches, shape (R, W)."""
+    """Clients' models side by side on the columns that each client touches, shape (R, W).
 
-    def __init__(self, problem: SparseLinearModel, tail: int) -> None:
-        self._problem = problem
-        self._blocks, self._own_columns, self._bounds = problem.blocks(tail)
-        self._lengths = np.diff(self._bounds)
+    Parameters
+    ----------
+    problem : SparseLinearModel
+    tail : int
+        Spare columns behind each client's own ones.
+    now : slice, optional
+        The clients, one after the other; all by default.
+    """
+
+    def __init__(self, problem: SparseLinearModel, tail: int, now: slice = slice(None)) -> None:
+        self._problem, self._now = problem, now
+        self._blocks, own_columns, bounds = problem.blocks(tail)
+        self._begins, ends = bounds[:-1][now], bounds[1:][now]
+        # Where each client's columns begin and end among those that are here.
+        self._bounds = np.append(self._begins, ends[-1]) - self._begins[0]
+        self._own_columns = own_columns[self._begins[0] : ends[-1]]
+        self._lengths = ends - self._begins
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
         problem = self._problem
@@ -295,9 +311,9 @@ class _SideBySide:
         from replifed.kernels.sparse import minibatch_gradients
 
         problem, A, g = self._problem, self._blocks, np.empty(u.shape, self._problem.dtype)
-        u, samples = np.ascontiguousarray(u, problem.dtype), batch + problem.first[:-1, None]
-        loss = COMPILED.index(problem.loss_function.name)
-        minibatch_gradients(A.data, A.indices, A.indptr, problem.y, self._bounds, samples, loss, u, g)
+        u, samples = np.ascontiguousarray(u, problem.dtype), batch + problem.first[:-1][self._now, None]
+        loss, y = COMPILED.index(problem.loss_function.name), problem.y
+        minibatch_gradients(A.data, A.indices, A.indptr, y, self._begins, self._bounds, samples, loss, u, g)
         return g
 
 
@@ -308,20 +324,41 @@ class SparseLocalModels(_SideBySide):
     client's data never change those entries, but they compete in its hard thresholding.
     """
 
-    def __init__(self, problem: SparseLinearModel, x: NDArray, tau: int) -> None:
-        super().__init__(problem, tau)
-        spare = self._bounds[1:, None] - tau + np.arange(tau)
-        self._columns = np.empty((len(x), len(self._own_columns)), self._own_columns.dtype)
-        self.start = np.zeros(self._columns.shape, problem.dtype)
-        for model, columns, start in zip(x, self._columns, self.start, strict=True):
-            support = np.flatnonzero(model)
+    def __init__(
+        self,
+        problem: SparseLinearModel,
+        x: NDArray,
+        tau: int,
+        now: slice = slice(None),
+        supports: list[NDArray] | None = None,
+    ) -> None:
+        super().__init__(problem, tau, now)
+        self._x, self._tau = x, tau
+        self._supports = [np.flatnonzero(model) for model in x] if supports is None else supports
+        for support in self._supports:
             if len(support) > tau:
                 raise ReplifedError(f"the server's model has {len(support)} non-zeros, more than {tau}")
-            inside, outside = problem.touched[:, support], spare[:, : len(support)]
+
+    @cached_property
+    def _columns(self) -> NDArray:
+        """The column that each entry of a row's models stands for, shape (R, W); `dim` for none."""
+        problem, spare = self._problem, self._bounds[1:, None] - self._tau
+        named = np.empty((len(self._x), len(self._own_columns)), self._own_columns.dtype)
+        for columns, support in zip(named, self._supports, strict=True):
             columns[:] = self._own_columns
-            columns[outside] = np.where(inside, problem.dim, support)  # `dim` stands for no column
-            places = np.where(inside, self._bounds[:-1, None] + problem.ranks[:, support], outside)
-            start[places] = model[support]
+            inside = problem.touched[self._now, support]
+            columns[spare + np.arange(len(support))] = np.where(inside, problem.dim, support)
+        return named
+
+    @cached_property
+    def start(self) -> NDArray:
+        problem, spare = self._problem, self._bounds[1:, None] - self._tau
+        start = np.zeros((len(self._x), len(self._own_columns)), problem.dtype)
+        for model, support, own in zip(self._x, self._supports, start, strict=True):
+            inside, ranks = problem.touched[self._now, support], problem.ranks[self._now, support]
+            places = np.where(inside, self._bounds[:-1, None] + ranks, spare + np.arange(len(support)))
+            own[places] = model[support]
+        return start
 
     def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         from replifed.kernels.selection import keep_largest
@@ -331,13 +368,29 @@ class SparseLocalModels(_SideBySide):
         keep_largest(bits, most, columns, self._bounds, np.broadcast_to(tau, len(u)).astype(np.int64), bits)
         return u
 
+    def parts(self, steps: Steps) -> Iterator[tuple[SparseLocalModels, Steps]]:
+        problem, N = self._problem, self._problem.n_clients
+        few = max(1, _RESIDENT_BYTES * N // (problem.dtype.itemsize * len(self._x) * len(self._own_columns)))
+        if few >= N or steps[0][1] is None:  # one product with all samples serves all clients
+            yield self, steps
+            return
+        for first in range(0, N, few):
+            now = slice(first, first + few)
+            part = SparseLocalModels(problem, self._x, self._tau, now, self._supports)
+            yield part, of_clients(now, steps)
+
     def mean(self, u: NDArray) -> NDArray:
-        x = np.empty((len(u), self._problem.dim), self._problem.dtype)
-        for model, columns, mean in zip(u, self._columns, x, strict=True):
+        problem = self._problem
+        x = np.empty((len(u), problem.dim), problem.dtype)
+        for model, support, mean in zip(u, self._supports, x, strict=True):
             held = np.flatnonzero(model != 0)  # much faster on booleans
             of_each = np.diff(np.searchsorted(held, self._bounds))
-            values = np.repeat(self._problem.weights[0], of_each) * model[held]
-            mean[:] = np.bincount(columns[held], values, minlength=self._problem.dim + 1)[:-1]
+            columns = self._own_columns[held]
+            spare = np.flatnonzero(columns == problem.dim)
+            ends = np.repeat(self._bounds[1:], of_each)[spare]
+            columns[spare] = support[held[spare] - (ends - self._tau)]
+            values = np.repeat(problem.weights[0, self._now], of_each) * model[held]
+            mean[:] = np.bincount(columns, values, minlength=problem.dim)
         return x
 
 
@@ -359,6 +412,9 @@ class SparseAdditiveModels(_SideBySide):
 
     def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         raise ReplifedError("models that change by gradients alone cannot be thresholded")
+
+    def parts(self, steps: Steps) -> Iterator[tuple[SparseAdditiveModels, Steps]]:
+        yield self, steps
 
     def mean(self, u: NDArray) -> NDArray:
         change = (u - self.start) * np.repeat(self._problem.weights[0], self._lengths)

@@ -28,7 +28,7 @@ from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
-from replifed.tune import tune_step
+from replifed.tune import tune_steps
 
 # Methods of Figure 2.
 COMPARED_OVER_LEVELS = ("fedht", "fediterht")
@@ -75,9 +75,12 @@ def sweep(method: str, settings: dict) -> list[int]:
     return [max(settings["local_steps"])] if method == "fedavg" else list(settings["local_steps"])
 
 
-def algorithm(method: str, settings: dict, local_steps: int, step: NDArray, batch: int | None, **more: Any):
+def algorithm(
+    method: str, settings: dict, local_steps: int | NDArray, step: NDArray, batch: int | None, **more: Any
+):
     """Build `method` with those of the experiment's settings that it has."""
-    offered = {"sparsity": settings["sparsity"], "local_steps": local_steps, "step": step, "batch": batch}
+    K = int(np.max(local_steps)) if np.ptp(local_steps) == 0 else local_steps  # not all take several
+    offered = {"sparsity": settings["sparsity"], "local_steps": K, "step": step, "batch": batch}
     kept = {name: value for name, value in offered.items() if name in _settable(method)}
     return method_class(method)(**kept, **more)
 
@@ -137,17 +140,17 @@ def tune(
     search = settings["tuning"]
     found: dict[str, Any] = {}
     common: dict[str, dict[str, float]] = {}
-    jobs = list(itertools.product(drawn_levels(method, settings), sweep(method, settings)))
-    for done, (level, K) in enumerate(jobs):
+    named, counts = drawn_levels(method, settings), sweep(method, settings)
+    for done, level in enumerate(named):
         if progress is not None:
-            progress(f"searching the step {level} K={K}".replace("  ", " "), done, len(jobs))
-        if sweep(method, settings)[0] == K:
-            problems = []  # large ones go before the next come
-            problems = [(r, problem(settings, level, r, table, partition)) for r in search["replicates"]]
-            if level:  # real data keep to the text's reading
-                common[level] = _common_step([data for _, data in problems], search["common_fraction"])
-        outcome = tune_step(
-            lambda step, K=K: algorithm(method, settings, K, step, settings["batch"]),
+            progress(f"searching the step {level}".strip(), done, len(named))
+        problems = []  # large ones go before the next come
+        problems = [(r, problem(settings, level, r, table, partition)) for r in search["replicates"]]
+        if level:  # real data keep to the text's reading
+            common[level] = _common_step([data for _, data in problems], search["common_fraction"])
+        outcomes = tune_steps(
+            lambda K, step: algorithm(method, settings, K, step, settings["batch"]),
+            counts,
             problems,
             settings["seed"],
             search["rounds"],
@@ -155,8 +158,10 @@ def tune(
             search["refine"],
             search["tail"],
         )
-        found.setdefault(level, {})[str(K)] = outcome.record()
-        if not level:
+        found[level] = {str(K): one.record() for K, one in zip(counts, outcomes, strict=True)}
+        if level:
+            continue
+        for K, outcome in zip(counts, outcomes, strict=True):
             on_grid = [
                 (score, step)
                 for score, step in zip(outcome.scores, outcome.steps, strict=True)
@@ -258,7 +263,7 @@ def _histories(
         distinct = sorted({(-curve.local_steps, curve.step) for curve in group})
         K, step = -np.array([K for K, _ in distinct]), np.array([step for _, step in distinct])
         history = simulate(
-            algorithm(method, settings, K if len(set(K)) > 1 else int(K[0]), step, group[0].batch),
+            algorithm(method, settings, K, step, group[0].batch),
             data,
             Streams(settings["seed"], (replicate,) * len(distinct)),
             _rounds(method, settings, group[0]),
