@@ -324,6 +324,24 @@ def test_models_side_by_side_keep_their_largest_and_of_equals_the_lowest_column(
     np.testing.assert_array_equal(u, expected)
 
 
+@pytest.mark.parametrize("levels", [2, 50, 10**6])
+@pytest.mark.parametrize("tau", [1, 40, 3000, 5999])
+@pytest.mark.parametrize("arranged", [False, True])
+def test_of_many_numbers_the_same_are_kept(levels, tau, arranged):
+    """Few or many ties; and sorted, so that the numbers looked at first tell little of the others."""
+    rng = np.random.default_rng(levels + tau)
+    u = rng.integers(-levels, levels + 1, (2, 6000)) * (rng.random((2, 6000)) < 0.7)
+    u = (np.sort(u) if arranged else u).astype(np.float32)
+    columns = rng.permuted(np.tile(np.arange(6000), (2, 1)), axis=1)
+    expected = np.zeros_like(u)
+    for row in range(2):
+        order = np.lexsort((columns[row], -np.abs(u[row])))[:tau]
+        expected[row, order] = u[row, order]
+    bits, most = as_whole(u)
+    keep_largest(bits, most, columns, np.array([0, 6000]), np.array([tau, tau]), bits)
+    np.testing.assert_array_equal(u, expected)
+
+
 @pytest.mark.parametrize("loss", ["least_squares", "logistic"])
 @pytest.mark.parametrize("sets, rows", [(1, 1), (3, 3), (1, 9), (2, 16)])
 @pytest.mark.parametrize("features", [2, 3, 8])

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from replifed.algorithms.fedht import FedHT
+from replifed.algorithms.fediterht import FedIterHT
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems import dense as dense_module
@@ -20,6 +22,8 @@ from replifed.problems.dense import DenseLinearModel, DenseLocalModels
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseAdditiveModels, SparseLinearModel, SparseLocalModels
+from replifed.randomness import Streams
+from replifed.simulate import simulate
 
 CLASSES = 3
 
@@ -508,3 +512,39 @@ def test_missing_capabilities_are_named():
     require(dense(draw("logistic")), (Smooth, LocalSteps, Hessian), "Someone")
     with pytest.raises(ReplifedError, match=r"^Someone needs Smooth, LocalSteps, which Bare does not offer$"):
         require(Bare(), (Smooth, LocalSteps, Hessian), "Someone")
+
+
+@pytest.mark.parametrize(
+    "made, resident, method, batch",
+    [
+        (dense, dense_module, FedIterHT, None),
+        (dense, dense_module, FedHT, None),
+        (sparse, sparse_module, FedIterHT, 4),
+    ],
+)
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_clients_a_few_at_a_time_end_where_all_at_once_do(
+    monkeypatch, made, resident, method, batch, at_once
+):
+    data = draw("logistic", sizes=(6, 9, 4, 5, 7), d=8, l2=0.1, sparse=made is sparse, seed=3)
+    algorithm = method(step=np.array([0.5, 0.2]), sparsity=5, local_steps=np.array([4, 2]), batch=batch)
+
+    def run():
+        return simulate(algorithm, made(data), Streams(1, (7, 7)), 3)
+
+    whole, parts = run(), []
+    for_one = {dense: 9 * 8 * 8, sparse: 2 * 13 * 8}[made]  # bytes of a client's samples, or models at most
+    monkeypatch.setattr(resident, "_RESIDENT_BYTES", at_once * for_one)
+    kind = {dense: DenseLocalModels, sparse: SparseLocalModels}[made]
+    all_parts = kind.parts
+
+    def counted(self, steps):
+        for part in all_parts(self, steps):
+            parts.append(part)
+            yield part
+
+    monkeypatch.setattr(kind, "parts", counted)
+    few = run()
+    assert len(parts) == 3 * -(-5 // at_once)
+    np.testing.assert_allclose(few.state.x, whole.state.x, atol=1e-14)
+    np.testing.assert_allclose(few.metrics["objective"], whole.metrics["objective"], rtol=1e-13)

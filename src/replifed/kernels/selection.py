@@ -11,6 +11,8 @@ from replifed.kernels.stretches import longest
 _FEW = 16
 # Of numbers of which the largest are sought, one in so many is looked at first.
 _SAMPLED = 16
+# Fewer than so many numbers are all looked at at once.
+_LONG = 1 << 12
 
 
 @compiled
@@ -33,24 +35,52 @@ def keep_largest(bits, most, names, bounds, tau, kept):
         May be `bits`. Where it is boolean, it says which entries are kept and not zero.
     """
     most_entries = longest(bounds)
-    room, few = np.empty(most_entries, bits.dtype), np.empty(most_entries, bits.dtype)
+    room, few = np.empty(most_entries + 1, bits.dtype), np.empty(most_entries, bits.dtype)
     halves = np.empty(most_entries, np.int16)
     for row in range(len(bits)):
         named = names[min(row, len(names) - 1)]
         for s in range(len(bounds) - 1):
             entries, name = bits[row, bounds[s] : bounds[s + 1]], named[bounds[s] : bounds[s + 1]]
-            numbers = room[: len(entries)]
-            for k in range(len(entries)):
-                numbers[k] = entries[k] & most
-            cut, crowded = _cut_above(numbers, halves[: len(entries)], few, tau[row])
-            if crowded:
-                last = _last_of_equals(numbers, cut, name, tau[row] - _above(numbers, cut))
-                for k in range(len(entries)):
-                    # At the cut, but kept: lifted above it.
-                    numbers[k] += numbers[k] == cut and name[k] <= last
             filled = kept[row, bounds[s] : bounds[s + 1]]
-            for k in range(len(entries)):
-                filled[k] = entries[k] if numbers[k] > cut else 0
+            if len(entries) < _LONG:
+                _keep_of_few(entries, most, name, tau[row], room[: len(entries)], halves, few, filled)
+            else:
+                _keep_of_many(entries, most, name, tau[row], room, halves, few, filled)
+
+
+@compiled
+def _keep_of_few(entries, most, name, tau, numbers, halves, few, filled):
+    """`keep_largest` of one stretch."""
+    for k in range(len(entries)):
+        numbers[k] = entries[k] & most
+    cut, crowded = _cut_above(numbers, halves[: len(entries)], few, tau)
+    if crowded:
+        last = _last_of_equals(numbers, cut, name, tau - _above(numbers, cut))
+        for k in range(len(entries)):
+            # At the cut, but kept: lifted above it.
+            numbers[k] += numbers[k] == cut and name[k] <= last
+    for k in range(len(entries)):
+        filled[k] = entries[k] if numbers[k] > cut else 0
+
+
+@compiled
+def _keep_of_many(entries, most, name, tau, numbers, halves, few, filled):
+    """The same where it pays to put aside, with a few others, what may be among the largest."""
+    bound = _likely_bound(entries, most, tau, numbers, halves, few)
+    n = _numbers_above(entries, most, bound, numbers)
+    if n < tau:
+        n = _numbers_above(entries, most, entries.dtype.type(0), numbers)
+    cut, crowded = _cut_above(numbers[:n], halves[:n], few, tau)
+    if not crowded:
+        for k in range(len(entries)):
+            filled[k] = entries[k] if entries[k] & most > cut else 0
+        return
+    count = tau - _above(numbers[:n], cut)
+    for k in range(len(entries)):
+        numbers[k] = entries[k] & most
+    last = _last_of_equals(numbers, cut, name, count)
+    for k in range(len(entries)):
+        filled[k] = entries[k] if numbers[k] > cut or (numbers[k] == cut and name[k] <= last) else 0
 
 
 @compiled
@@ -95,15 +125,7 @@ def places_of_largest(bits, most, tau, places, numbers, halves, few):
     int
         How many: tau, or as many as are not zero.
     """
-    # One in so many tells a number that the largest exceed, with few others.
-    sampled = bits[::_SAMPLED]
-    for k in range(len(sampled)):
-        numbers[k] = sampled[k] & most
-    share = tau / _SAMPLED
-    bound, crowded = _cut_above(
-        numbers[: len(sampled)], halves[: len(sampled)], few, int(share + 3.0 * np.sqrt(share) + 2.0)
-    )
-    bound -= crowded
+    bound = _likely_bound(bits, most, tau, numbers, halves, few)
     n = _places_above(bits, most, bound, places, numbers)
     if n < tau and bound > 0:
         n = _places_above(bits, most, bits.dtype.type(0), places, numbers)
@@ -118,6 +140,34 @@ def places_of_largest(bits, most, tau, places, numbers, halves, few):
         ties -= tied
         taken += tied or numbers[k] > cut
     return taken
+
+
+@compiled
+def _likely_bound(bits, most, tau, numbers, halves, few):
+    """A number that, if all goes well, the `tau` entries of largest magnitude exceed, with few others.
+
+    It is told by one entry in so many; where it is too large, the caller finds too few.
+    """
+    sampled = bits[::_SAMPLED]
+    for k in range(len(sampled)):
+        numbers[k] = sampled[k] & most
+    share = tau / _SAMPLED
+    bound, crowded = _cut_above(
+        numbers[: len(sampled)], halves[: len(sampled)], few, int(share + 3.0 * np.sqrt(share) + 2.0)
+    )
+    return bits.dtype.type(bound - crowded)
+
+
+@compiled
+def _numbers_above(bits, most, bound, numbers):
+    """Fill `numbers` with the magnitudes above `bound`; return how many."""
+    n = 0
+    for k in range(len(bits)):
+        number = bits[k] & most
+        # Without a branch: what is not to be kept is written over by the next.
+        numbers[n] = number
+        n += number > bound
+    return n
 
 
 @compiled
