@@ -9,6 +9,8 @@ rule fetch:
         in_logs("data/{dataset}.fetch"),
     benchmark:
         in_benchmarks("data/{dataset}.fetch")
+    # What the longest chains of jobs begin with goes first, what is left to draw last: no core waits at the end.
+    priority: 30
     conda:
         "../../environment.yml"
     threads: 1
@@ -35,6 +37,7 @@ rule parse:
         in_logs("data/{dataset}.parse"),
     benchmark:
         in_benchmarks("data/{dataset}.parse")
+    priority: 30
     conda:
         "../../environment.yml"
     threads: 1

@@ -8,6 +8,7 @@ rule partition:
         in_logs("{paper}/{experiment}/partition"),
     benchmark:
         in_benchmarks("{paper}/{experiment}/partition")
+    priority: 30
     conda:
         "../../environment.yml"
     threads: 1

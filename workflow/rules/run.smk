@@ -10,6 +10,7 @@ rule run_method:
         in_benchmarks("{paper}/{experiment}/{method}")
     wildcard_constraints:
         paper=one_of(papers_run(together=False)) or "(?!)",
+    priority: 10
     conda:
         "../../environment.yml"
     threads: 1
@@ -40,6 +41,7 @@ for name in papers_run(together=True):
             in_logs(f"{name}/{{method}}"),
         benchmark:
             in_benchmarks(f"{name}/{{method}}")
+        priority: 10
         conda:
             "../../environment.yml"
         threads: 1

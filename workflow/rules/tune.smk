@@ -9,6 +9,7 @@ rule tune:
         in_benchmarks("{paper}/{experiment}/{method}.tuned")
     wildcard_constraints:
         paper=one_of(papers_run(together=False)) or "(?!)",
+    priority: 20
     conda:
         "../../environment.yml"
     threads: 1
