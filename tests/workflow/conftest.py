@@ -103,6 +103,11 @@ class Result:
         return self.text.strip().splitlines()[-1]
 
 
+def without_mirror() -> dict[str, str]:
+    """The environment, but for a mirror that whoever runs the tests has set."""
+    return {key: value for key, value in os.environ.items() if key != "REPLIFED_MIRROR"}
+
+
 @dataclass(frozen=True)
 class Copy:
     """A working copy of the repository."""
@@ -110,11 +115,10 @@ class Copy:
     folder: Path
 
     def snakemake(self, *words: str, env: dict[str, str] | None = None) -> Result:
-        surroundings = {key: value for key, value in os.environ.items() if key != "REPLIFED_MIRROR"}
         done = subprocess.run(
             [sys.executable, "-m", "snakemake", *words],
             cwd=self.folder,
-            env={**surroundings, **(env or {})},
+            env={**without_mirror(), **(env or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

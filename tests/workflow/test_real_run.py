@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import copy_repository
+from conftest import copy_repository, without_mirror
 
 from replifed.papers.golden import accept, compare
 from replifed.papers.histories import read_history
@@ -35,6 +35,7 @@ def killed(tmp_path_factory):
     process = subprocess.Popen(
         command,
         cwd=copy.folder,
+        env=without_mirror(),
         start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

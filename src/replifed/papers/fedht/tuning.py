@@ -24,7 +24,7 @@ PRINTED_STEPS = (0.001, 10.0)
 def table(inputs: Any, settings: dict) -> pd.DataFrame:
     """Every point of every search; the score of a step that diverged is infinite.
 
-    That of a step that was given up, since the objective rose, is what it had come to by then (`tune.Search`).
+    That of a step that was given up, since the objective rose, is what it had come to (`tune.Search`).
     """
     rows = []
     for experiment, methods in settings["artefact"]["tuned"].items():
