@@ -10,7 +10,7 @@ from replifed.kernels.logistic import falling
 # The places of these losses in `problems.losses.COMPILED`.
 LEAST_SQUARES, LOGISTIC = 0, 1
 # So many samples stay in the cache between the two products with them.
-_BLOCK = 4
+_BLOCK = 16
 # Bytes of samples that leave room for models in the innermost cache.
 _INNERMOST = 1 << 14
 # Predictions come from a model's non-zeros where at most one entry in so many is one.
