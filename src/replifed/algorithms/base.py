@@ -9,7 +9,7 @@ divergence and tuning are the simulator's.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.ledger import Cost
+from replifed.problems.base import LocalModels, Steps
 from replifed.randomness import Streams
 
 
@@ -163,9 +164,7 @@ def minibatches(
     return [drawn[:, k] for k in range(steps)]
 
 
-def local_steps(
-    ctx: Round, problem: Any, counts: int | NDArray, size: int | None
-) -> Iterator[tuple[int, NDArray | None]]:
+def local_steps(ctx: Round, problem: Any, counts: int | NDArray, size: int | None) -> Steps:
     """List the local steps of a round: how many rows, from the first on, take each one, and its minibatches.
 
     Rows that share their data also share what a step reads of them, so that it pays to run different
@@ -180,28 +179,51 @@ def local_steps(
     size : int or None
         Batch size, as in `minibatches`.
 
-    Yields
-    ------
-    rows : int
-    batch : array of sample numbers, shape (rows or 1, c, b), or None for full batches
+    Returns
+    -------
+    list of (rows, batch)
+        `batch` is an array of sample numbers, shape (rows or 1, c, b), or None for full batches.
     """
     counts = np.broadcast_to(counts, len(ctx.streams))
     if counts[0] != counts[-1] and len(cohort_sizes(ctx, problem)) > 1:
         raise ReplifedError("rows with different numbers of local steps must share their data and cohorts")
+    steps = []
     for k, batch in enumerate(minibatches(ctx, problem, int(counts[0]), size)):
         rows = int(np.count_nonzero(counts > k))
-        yield rows, batch if batch is None or len(batch) == 1 else batch[:rows]
+        steps.append((rows, batch if batch is None or len(batch) == 1 else batch[:rows]))
+    return steps
 
 
-def leading(moved: NDArray, u: NDArray) -> NDArray:
-    """Return `u` with its first rows replaced by `moved`: in place, unless these are all.
+def mean_after(
+    local: LocalModels, steps: Steps, move: Callable[[LocalModels, NDArray, NDArray | None], NDArray]
+) -> NDArray:
+    """Take the clients through their local steps, a few clients at a time, and average where they end.
 
-    As all rows take the first local step, `u` is by then no longer what the local models began with.
+    Parameters
+    ----------
+    local : LocalModels
+    steps : list of (rows, minibatches)
+        From `local_steps`.
+    move : callable
+        Maps local models, some of the rows of their `u`, and a minibatch to where the step leads.
+
+    Returns
+    -------
+    array, shape (R, D)
+        sum_i p_i u_i.
     """
-    if len(moved) == len(u):
-        return moved
-    u[: len(moved)] = moved
-    return u
+    mean = 0.0
+    for some, theirs in local.parts(steps):
+        u = some.start
+        for n, batch in theirs:
+            moved = move(some, u[:n], batch)
+            # As all rows take the first step, `u` is by the next no longer what the local models began with.
+            if n == len(u):
+                u = moved
+            else:
+                u[:n] = moved
+        mean += some.mean(u)
+    return mean
 
 
 def sample_count(problem: Any, size: int | None, ctx: Round | None = None) -> NDArray:

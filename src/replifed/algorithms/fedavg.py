@@ -15,13 +15,14 @@ from replifed.algorithms.base import (
     ServerModel,
     check_settings,
     local_steps,
+    mean_after,
     participants,
     per_row,
     sample_count,
 )
 from replifed.algorithms.guarantees import Guarantee
 from replifed.network.ledger import Cost, dense_bits
-from replifed.problems.base import LocalSteps, Smooth
+from replifed.problems.base import LocalModels, LocalSteps, Smooth
 from replifed.randomness import Streams
 
 
@@ -60,18 +61,15 @@ class FedAvg:
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b = self.local_steps, self.batch
         local = problem.local(state.x, additive=True, clients=ctx.chosen)
-        mean = 0.0
-        for some, steps in local.parts(list(local_steps(ctx, problem, K, b))):
-            u = some.start
-            eta = per_row(self.step, u)
-            for _, batch in steps:
-                g = some.gradient(u, batch)
-                g *= eta
-                u = np.subtract(u, g, out=g)
-            mean += some.mean(u)
+
+        def move(some: LocalModels, u: NDArray, batch: NDArray | None) -> NDArray:
+            g = some.gradient(u, batch)
+            g *= per_row(self.step, u)
+            return np.subtract(u, g, out=g)
+
         message = participants(ctx, problem) * dense_bits(problem.dim)
         cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))
-        return ServerModel(mean), cost
+        return ServerModel(mean_after(local, local_steps(ctx, problem, K, b), move)), cost
 
     def observe(self, state: ServerModel) -> dict[str, NDArray]:
         return {"server": state.x}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from numpy.typing import NDArray
+
 from replifed.algorithms.base import (
     Round,
     ServerModel,
-    leading,
     local_steps,
+    mean_after,
     participants,
     per_row,
     sample_count,
@@ -16,6 +18,7 @@ from replifed.algorithms.base import (
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.network.ledger import Cost, dense_bits, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold
+from replifed.problems.base import LocalModels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,15 +33,13 @@ class FedHT(HardThresholding):
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b = self.local_steps, self.batch_size(ctx.t)
         local = problem.local(state.x, additive=True, clients=ctx.chosen)
-        mean = 0.0
-        for some, steps in local.parts(list(local_steps(ctx, problem, K, b))):  # line 2: all clients
-            u = some.start  # line 3: x_{t,1} = x_t
-            gamma = per_row(self.step, u)
-            for n, batch in steps:  # lines 4-5, of the first n rows
-                g = some.gradient(u[:n], batch)  # line 6
-                u = leading(u[:n] - gamma[:n] * g, u)  # line 7
-            mean += some.mean(u)
-        x = hard_threshold(mean, self.sparsity)  # line 10
+
+        def move(some: LocalModels, u: NDArray, batch: NDArray | None) -> NDArray:
+            g = some.gradient(u, batch)  # line 6
+            return u - per_row(self.step, u)[: len(u)] * g  # line 7
+
+        steps = local_steps(ctx, problem, K, b)  # lines 2-5: all clients, from x_{t,1} = x_t
+        x = hard_threshold(mean_after(local, steps, move), self.sparsity)  # line 10
         cost = Cost(
             bits_up=participants(ctx, problem) * dense_bits(problem.dim),
             bits_down=participants(ctx, problem) * sparse_bits(self.sparsity, problem.dim),

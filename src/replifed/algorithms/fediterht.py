@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replifed.algorithms.base import (
     Round,
     ServerModel,
-    leading,
     local_steps,
+    mean_after,
     participants,
     per_row,
     sample_count,
@@ -18,6 +19,7 @@ from replifed.algorithms.base import (
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.network.ledger import Cost, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold
+from replifed.problems.base import LocalModels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,16 +34,14 @@ class FedIterHT(HardThresholding):
         K, b = self.local_steps, self.batch_size(ctx.t)
         tau = np.broadcast_to(self.sparsity, len(state.x))
         local = problem.local(state.x, sparsity=int(np.max(tau)), clients=ctx.chosen)
-        mean = 0.0
-        for some, steps in local.parts(list(local_steps(ctx, problem, K, b))):  # line 2: all clients
-            u = some.start  # line 3: x_{t,1} = x_t
-            gamma = per_row(self.step, u)
-            for n, batch in steps:  # lines 4-5, of the first n rows
-                g = some.gradient(u[:n], batch)  # line 6
-                g *= gamma[:n]
-                u = leading(some.hard_threshold(np.subtract(u[:n], g, out=g), tau[:n]), u)  # line 7
-            mean += some.mean(u)
-        x = hard_threshold(mean, tau)  # line 10
+
+        def move(some: LocalModels, u: NDArray, batch: NDArray | None) -> NDArray:
+            g = some.gradient(u, batch)  # line 6
+            g *= per_row(self.step, u)[: len(u)]
+            return some.hard_threshold(np.subtract(u, g, out=g), tau[: len(u)])  # line 7
+
+        steps = local_steps(ctx, problem, K, b)  # lines 2-5: all clients, from x_{t,1} = x_t
+        x = hard_threshold(mean_after(local, steps, move), tau)  # line 10
         message = participants(ctx, problem) * sparse_bits(tau, problem.dim)
         cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))
         return ServerModel(x), cost

@@ -28,6 +28,7 @@ def keep_largest(bits, most, names, bounds, tau, kept):
         the sign bit they are in the order of their magnitudes.
     most : int
     names : int array, shape (R or 1, W)
+        Not negative.
     bounds : int array, shape (s + 1,)
         Where the stretches of a row begin, and W.
     tau : int array, shape (R,)
@@ -68,7 +69,7 @@ def _keep_of_many(entries, most, name, tau, numbers, halves, few, filled):
     """The same where it pays to put aside, with a few others, what may be among the largest."""
     bound = _likely_bound(entries, most, tau, numbers, halves, few)
     n = _numbers_above(entries, most, bound, numbers)
-    if n < tau:
+    if n < tau and bound > 0:
         n = _numbers_above(entries, most, entries.dtype.type(0), numbers)
     cut, crowded = _cut_above(numbers[:n], halves[:n], few, tau)
     if not crowded:
@@ -91,7 +92,7 @@ def _last_of_equals(numbers, cut, names, count):
         if numbers[k] == cut:
             tied[n] = names[k]
             n += 1
-    low, high = np.int64(_least(tied[:n]) - 1), np.int64(_most(tied[:n]))
+    low, high = np.int64(-1), np.int64(_most(tied[:n]))
     while high - low > 1:
         middle = low + (high - low) // 2
         found = 0

@@ -80,9 +80,11 @@ class LocalModels(Protocol):
         """sum_i p_i u_i in the server's coordinates, shape (R, D)."""
 
 
-def of_clients(now: slice, steps: Steps) -> Steps:
-    """The local steps of some clients, one after the other."""
-    return [(rows, batch if batch is None else batch[:, now]) for rows, batch in steps]
+def few_at_a_time(clients: int, few: int, steps: Steps) -> Iterator[tuple[slice, Steps]]:
+    """Go through the clients, so many at a time; yields which ones, and their local steps."""
+    for first in range(0, clients, few):
+        now = slice(first, first + few)
+        yield now, [(rows, batch if batch is None else batch[:, now]) for rows, batch in steps]
 
 
 @runtime_checkable

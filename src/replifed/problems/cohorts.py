@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +14,19 @@ from numpy.typing import NDArray
 STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")
 
 
-def without_cached(problem: Any) -> Any:
-    """A copy of the problem that shares its arrays, but not what it has computed of them."""
+def picked(problem: Any, pick: Callable[[NDArray], NDArray], keep: tuple[str, ...] = ()) -> Any:
+    """Return `problem` with what `pick` takes of its arrays (S, N, ...).
+
+    What the problem has computed of its data, the part computes anew, but for the arrays named in `keep`,
+    of which it takes its part.
+    """
     part = copy.copy(problem)
     for name in list(vars(part)):
         if isinstance(getattr(type(problem), name, None), cached_property):
             del part.__dict__[name]
+    for name in STACKED + keep:
+        part.__dict__[name] = pick(getattr(problem, name))
+    part.n_clients = part.X.shape[1]
     return part
 
 
@@ -39,10 +47,7 @@ def cohort(problem: Any, chosen: NDArray, keep: tuple[str, ...] = ()) -> Any:
         Its weights p_i are scaled so that they have the sum that all clients' had.
     """
     rows = np.arange(len(problem.X))[:, None] if len(problem.X) > 1 else 0
-    part = without_cached(problem)
-    for name in STACKED + keep:
-        part.__dict__[name] = getattr(problem, name)[rows, chosen]
-    part.n_clients = chosen.shape[-1]
+    part = picked(problem, lambda array: array[rows, chosen], keep)
     total = problem.weights.sum(axis=1, keepdims=True)
     part.weights = part.weights * (total / part.weights.sum(axis=1, keepdims=True))
     return part

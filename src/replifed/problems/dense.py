@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems import restricted
-from replifed.problems.base import Steps, of_clients
-from replifed.problems.cohorts import STACKED, cohort, without_cached
+from replifed.problems.base import Steps, few_at_a_time
+from replifed.problems.cohorts import cohort, picked
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import (
@@ -359,26 +358,10 @@ class DenseLinearModel:
         part.__dict__["_common_moduli"] = tuple(modulus[groups[:, 0]] for modulus in self._common_moduli)
         return part
 
-    def some_clients(self, now: slice) -> DenseLinearModel:
-        """The problem of some clients, one after the other, whose data are not copied."""
-        part = without_cached(self)
-        for name in STACKED:
-            part.__dict__[name] = self.__dict__[name][:, now]
-        part.n_clients = part.X.shape[1]
-        return part
-
     def _part(self, pick: Callable[[NDArray], NDArray]) -> DenseLinearModel:
         """Return the problem with the data sets or clients that `pick` takes of an array (S, N, ...)."""
-        part = copy.copy(self)
-        for name in STACKED:
-            part.__dict__[name] = pick(self.__dict__[name])
-        for name in ("_gram", "_norms", "_columns"):
-            part.__dict__.pop(name, None)
-        # These are whole arrays of a few numbers, wanted in every round.
-        part.__dict__["_smoothness"] = pick(self._smoothness)
-        part.__dict__["_strong_convexity"] = pick(self._strong_convexity)
-        part.n_clients = part.X.shape[1]
-        return part
+        # The constants are whole arrays of a few numbers, wanted in every round.
+        return picked(self, pick, keep=("_smoothness", "_strong_convexity"))
 
     # -- local models ----------------------------------------------------------------------------
 
@@ -475,9 +458,8 @@ class DenseLocalModels:
         if len(problem.X) > 1 or few >= N or len(steps) == 1 or steps[0][1] is not None:
             yield self, steps
             return
-        for first in range(0, N, few):
-            now = slice(first, first + few)
-            yield DenseLocalModels(problem.some_clients(now), self._x), of_clients(now, steps)
+        for now, theirs in few_at_a_time(N, few, steps):
+            yield DenseLocalModels(picked(problem, lambda array, now=now: array[:, now]), self._x), theirs
 
     def mean(self, u: NDArray) -> NDArray:
         p = np.broadcast_to(self._problem.weights, u.shape[:2])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import as_whole
-from replifed.problems.base import Steps, of_clients
+from replifed.problems.base import Steps, few_at_a_time
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.hessian_pattern import HessianPattern
 from replifed.problems.losses import COMPILED, Loss
@@ -374,10 +374,8 @@ class SparseLocalModels(_SideBySide):
         if few >= N or steps[0][1] is None:  # one product with all samples serves all clients
             yield self, steps
             return
-        for first in range(0, N, few):
-            now = slice(first, first + few)
-            part = SparseLocalModels(problem, self._x, self._tau, now, self._supports)
-            yield part, of_clients(now, steps)
+        for now, theirs in few_at_a_time(N, few, steps):
+            yield SparseLocalModels(problem, self._x, self._tau, now, self._supports), theirs
 
     def mean(self, u: NDArray) -> NDArray:
         problem = self._problem
