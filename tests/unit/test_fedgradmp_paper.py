@@ -246,6 +246,21 @@ def test_linear_descents_and_precision_are_told():
     assert comparisons.rounds_to_precision("exact")(runs).values.tolist() == [5]
 
 
+def test_errors_below_machine_precision_are_equal():
+    rows = [(10, 1, [1.0, 1e-3, 3e-16]), (10, 2, [1.0, 2e-16, 1e-16]), (30, 1, [1.0, 1e-4, 0.0])]
+    rows.append((30, 2, [1.0, 1e-15, 4e-16]))
+    frames = [
+        pd.DataFrame({"cohort": cohort, "replicate": seed, "noise": 0.0, "round": range(3), "error": gaps})
+        for cohort, seed, gaps in rows
+    ]
+    runs = Runs({("cohorts", "fedgradmp"): pd.concat(frames, ignore_index=True)})
+    fall = comparisons.early_error_falls("cohort", "cohorts", 10, 30, 0.0, 1)(runs)
+    np.testing.assert_allclose(fall.values, [1.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(
+        comparisons.early_error_falls("cohort", "cohorts", 10, 30, 0.0, 2)(runs).values, 0
+    )
+
+
 def test_claims_on_seconds_look_at_equal_times():
     class Timed:
         def artefact(self, name):

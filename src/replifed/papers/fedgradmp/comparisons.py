@@ -13,13 +13,16 @@ from replifed.papers.verdicts import Measured, NotMeasurableError
 
 Measure = Callable[[Any], Measured]
 
+# Relative errors below are rounding, which is another one on each processor.
 MACHINE = 1e-14
-_LEAST = 1e-17
 
 
 def logs(one: Curves) -> Curves:
-    """Curves of log10 of the values; a diverged seed has what its last error was, at least one."""
-    values = np.log10(np.maximum(one.values, _LEAST))
+    """Curves of log10 of the values, of machine precision at least.
+
+    A diverged seed has what its last error was, at least one.
+    """
+    values = np.log10(np.maximum(one.values, MACHINE))
     for row in values:
         lost = ~np.isfinite(row)
         if lost.any():
