@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from replifed.algorithms import shed
 from replifed.algorithms.base import Round, ServerModel
 from replifed.algorithms.fednl import FedNL
 from replifed.algorithms.giant import Giant
@@ -16,8 +17,8 @@ from replifed.algorithms.registry import METHODS, method_class
 from replifed.algorithms.shed import IdealShed, NQShed, QShed, Shed, renews
 from replifed.errors import ConfigError
 from replifed.network.fading import Constant, Rayleigh
-from replifed.operators import eigenpairs
 from replifed.operators.bit_allocation import allocate
+from replifed.operators.eigenpairs import eigenvectors
 from replifed.operators.quantise import draw_dither, interval, quantise
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
@@ -516,14 +517,14 @@ def test_the_variance_that_the_allocation_counts_on_is_that_of_the_vectors_sent(
     assert np.mean(error**2) == pytest.approx(1 / 12, rel=0.05)
 
 
-# Q-SHED gives bits to so many vectors that finding all is faster; Hessians that stay need all in time.
+# Hessians that stay need all vectors in time.
 @pytest.mark.parametrize(
     "algorithm, few",
     [
         (Shed(), True),
         (NQShed(), True),
         (Shed(renewals=3), True),
-        (QShed(), False),
+        (QShed(), True),
         (Shed(renewals="once"), False),
     ],
 )
@@ -532,8 +533,8 @@ def test_vectors_found_on_demand_are_those_of_the_whole_decomposition(algorithm,
     X = rng.standard_normal((1, N, 60, n)) / np.arange(1, n + 1) ** 0.5
     data = DenseLinearModel(X, rng.choice([-1.0, 1.0], (1, N, 60)), loss_named("logistic"), l2=1e-3)
     widths, found = [], []
-    for share in (eigenpairs._FEW, 0.0):
-        monkeypatch.setattr(eigenpairs, "_FEW", share)
+    for find in (eigenvectors, lambda spectra, count: eigenvectors(spectra, n)):
+        monkeypatch.setattr(shed, "eigenvectors", find)
         state = algorithm.init(data, STREAMS)
         widths.append([])
         for t in range(9):
@@ -541,7 +542,7 @@ def test_vectors_found_on_demand_are_those_of_the_whole_decomposition(algorithm,
             state = algorithm.round(state, data, Round(t, None, channel, STREAMS.at(t)))[0]
             widths[-1].append(state.vectors.shape[2])
         found.append(state)
-    assert max(widths[1]) == n
+    assert min(widths[1]) == n
     assert (min(widths[0]) < n) == few
     np.testing.assert_allclose(found[0].x, found[1].x, atol=1e-10)
     assert np.array_equal(found[0].bits, found[1].bits)

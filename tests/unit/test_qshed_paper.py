@@ -62,7 +62,11 @@ def made():
     table = images()
     changed = {
         **IMAGES,
-        "cases": {"default": {}, "renewals_10": {"renewals": 10}, "search_giant": {"budget": 20}},
+        "cases": {
+            "default": {},
+            "renewals_10": {"renewals": 10},
+            "search_giant": {"budget": 20, "channels": ["rayleigh"]},
+        },
     }
     growth = {**IMAGES, "kind": "allocation", "channels": ["rayleigh"], "rounds": 8}
     runs = {("fmnist", name): experiments.run(name, IMAGES, None, table, None) for name in METHODS}
@@ -119,6 +123,8 @@ def test_runs_hold_every_curve(made):
         assert one["round"].iloc[0] == 0
     assert set(made.run("fmnist_choices", "fednl")["case"]) == {"default", "search_giant"}
     assert set(made.run("fmnist_choices", "nqshed")["case"]) == {"default", "renewals_10", "search_giant"}
+    over = made.run("fmnist_choices", "fednl").groupby("case")["channel"].unique().map(set)
+    assert over.to_dict() == {"default": {"constant", "rayleigh"}, "search_giant": {"rayleigh"}}
 
 
 def curve(gaps, **labels):

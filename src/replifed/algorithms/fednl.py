@@ -6,16 +6,14 @@ Learning, ICML 2022 (Algorithms 1 and 3).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
-from replifed.algorithms.learned_hessians import Matrices, NonZeros
+from replifed.algorithms.learned_hessians import EigenpairMatrices, Matrices, NonZeros
 from replifed.algorithms.newton_type import IDLE, NewtonType, solve_rows, sound_rows
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, Cost
@@ -142,15 +140,16 @@ class FedNL(NewtonType):
                 return NonZeros(problem, self.entries or problem.dim)
             return Matrices(problem, self._largest)
         if not self.quantised or ctx is None:
-            return Matrices(problem, _leading)
+            return EigenpairMatrices(problem, leading_eigenpair)
         shape = problem.n_clients, problem.dim
         dither = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape))
 
-        def receive(vector: NDArray) -> NDArray:
+        def received(difference: NDArray) -> tuple[NDArray, NDArray]:
+            value, vector = leading_eigenpair(difference)
             coarse = quantise(vector, bits, np.broadcast_to(dither, vector.shape))
-            return np.where((bits < self.b_max)[..., None], coarse, vector)
+            return value, np.where((bits < self.b_max)[..., None], coarse, vector)
 
-        return Matrices(problem, partial(_leading, receive=receive))
+        return EigenpairMatrices(problem, received)
 
     def _largest(self, difference: NDArray) -> NDArray:
         """Top-k of the packed triangles."""
@@ -163,14 +162,6 @@ class FedNL(NewtonType):
             return n * bits + BITS_PER_VALUE
         k = min(self.entries or n, packed_size(n))
         return k * self.b_max + int(support_bits(k, packed_size(n)))
-
-
-def _leading(difference: NDArray, receive: Callable[[NDArray], NDArray] | None = None) -> NDArray:
-    """The part of rank 1 with the eigenvalue of largest magnitude, with what is received of its vector."""
-    value, vector = leading_eigenpair(difference)
-    if receive is not None:
-        vector = receive(vector)
-    return (value[..., None] * vector)[..., None] * vector[..., None, :]
 
 
 def projected_solve(H: NDArray, g: NDArray, mu: NDArray) -> NDArray:

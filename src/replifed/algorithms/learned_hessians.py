@@ -55,15 +55,44 @@ class Matrices:
         distances : array, shape (R, N)
             |hess f_i(x) - H_i|_F.
         """
-        difference = self._problem.client_hessians(x)
-        difference -= H
-        far = np.linalg.norm(difference, axis=(-2, -1)) if distances else None
+        difference, far = self._difference(H, x, distances)
         # Rows that have diverged would stop an eigensolver.
         sound = np.isfinite(difference).all(axis=(-2, -1), keepdims=True)
         difference = difference if sound.all() else np.where(sound, difference, 0.0)
         step = self._compress(difference)
         step *= rate[..., None, None]
         return H + step, averaged(self._problem.weights, step), far
+
+    def _difference(self, H: NDArray, x: NDArray, distances: bool) -> tuple[NDArray, NDArray | None]:
+        """hess f_i(x) - H_i, and its norm."""
+        difference = self._problem.client_hessians(x)
+        difference -= H
+        return difference, np.linalg.norm(difference, axis=(-2, -1)) if distances else None
+
+
+class EigenpairMatrices(Matrices):
+    """One matrix a device, (R, N, n, n), that learns an eigenpair a round.
+
+    Parameters
+    ----------
+    problem : with the capability Hessian
+    compress : callable
+        C: the matrices of all devices give values (R, N) and vectors (R, N, n), which may be NaN.
+    """
+
+    def learn(
+        self, H: NDArray, x: NDArray, rate: NDArray, distances: bool
+    ) -> tuple[NDArray, NDArray, NDArray | None]:
+        difference, far = self._difference(H, x, distances)
+        value, v = self._compress(difference)
+        # Nothing is learned in rows that have diverged.
+        v = np.where(np.isfinite(value)[..., None], v, 0.0)
+        scaled = (rate * np.nan_to_num(value))[..., None] * v
+        # The difference is needed no more.
+        learned = np.multiply(scaled[..., None], v[..., None, :], out=difference)
+        learned += H
+        change = np.matmul((self._problem.weights[..., None] * scaled).swapaxes(1, 2), v)
+        return learned, change, far
 
 
 class NonZeros:

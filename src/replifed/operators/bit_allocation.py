@@ -104,6 +104,9 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
     """
     n = values.shape[-1]
     gamma, lbar = coefficients(values, q)
+    # No vector behind the last one considered gets bits.
+    k, everyone = max(int(np.max(q)), 1), previous
+    gamma, lbar, previous = gamma[..., :k], lbar[..., :k], previous[..., :k]
     worth = lbar > 0
     room = np.where(worth, b_max - previous, 0)
     wanted = np.minimum(np.asarray(budget), room.sum(axis=-1)) + previous.sum(axis=-1)
@@ -146,7 +149,7 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
             newton = u + excess / growth
         inside = (newton > low) & (newton < high)
         u = np.where(done, u, np.where(inside, newton, 0.5 * (low + high)))
-    return bits
+    return _with_the_rest(bits, everyone)
 
 
 def _stationary(
@@ -176,8 +179,9 @@ def to_integers(
 
     Parameters are those of `solve`, with its solution `bits`.
     """
-    n = bits.shape[-1]
-    chosen = np.arange(n) < np.asarray(q)[..., None]
+    k, everyone = max(int(np.max(q)), 1), previous
+    bits, previous = bits[..., :k], previous[..., :k]
+    chosen = np.arange(k) < np.asarray(q)[..., None]
     room = np.where(chosen, b_max - previous, 0).sum(axis=-1)
     wanted = np.minimum(np.asarray(budget), room) + previous.sum(axis=-1)
     whole = np.clip(np.rint(bits), previous, np.where(chosen, b_max, previous)).astype(np.int64)
@@ -192,7 +196,14 @@ def to_integers(
         rank = _rank(np.where(getting, gained, np.inf))
         gets = (rank < np.maximum(missing, 0)[..., None]) & getting
         whole = whole + gets - gives
-    return whole
+    return _with_the_rest(whole, everyone)
+
+
+def _with_the_rest(first: NDArray, everyone: NDArray) -> NDArray:
+    """`first` (..., k) and what `everyone` (..., n) has from k on."""
+    rest = np.asarray(everyone)[..., first.shape[-1] :]
+    rest = np.broadcast_to(rest, (*first.shape[:-1], rest.shape[-1]))
+    return np.concatenate([first, rest.astype(first.dtype)], axis=-1)
 
 
 def _rank(keys: NDArray) -> NDArray:

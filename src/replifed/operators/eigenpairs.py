@@ -14,8 +14,8 @@ _FEW = 1 / 8
 _BLOCK = 32
 # Up to this size all eigenpairs are found faster than the one of largest magnitude alone.
 _DIRECT = 48
-# Numbers of Lanczos steps after which the error is looked at, which costs as much as several steps.
-_LOOKS = (12, 20, 32, 48, 72, 108, 160)
+# Of Lanczos iteration.
+_MOST_STEPS = 160
 
 
 class Spectra(NamedTuple):
@@ -78,27 +78,26 @@ def empty_spectra(leading: tuple[int, ...], n: int) -> Spectra:
 
 
 def eigenvectors(found: Spectra, count: int) -> NDArray:
-    """Unit vectors of the `count` largest eigenvalues or, where these are many, of all of them.
+    """Unit vectors of the `count` largest eigenvalues.
 
     Returns
     -------
-    array, shape (..., k, n)
-        k is `count` or n; row i is the vector of `values[..., i]`, its coordinate of largest magnitude is
+    array, shape (..., count, n)
+        Row i is the vector of `values[..., i]`, its coordinate of largest magnitude is
         positive.
     """
     *leading, n = found.values.shape
     if n == 1:
         return np.ones((*leading, 1, 1))
     few = count <= _FEW * n
-    k = count if few else n
-    rows = np.zeros((int(np.prod(leading)), k, n))
+    rows = np.zeros((int(np.prod(leading)), count, n))
     flat = (field.reshape(len(rows), *field.shape[len(leading) :]) for field in found[1:])
     for (d, e, tau), reflectors, order, vectors in zip(*flat, rows, strict=True):
-        Z = _few_vectors(d, e[:-1], k) if few else _all_vectors(d, e[:-1])
+        Z = _few_vectors(d, e[:-1], count) if few else _all_vectors(d, e[:-1])[:, :count]
         inner = np.asfortranarray(Z[1:])
-        Z[1:], *_ = lapack.dormqr("L", "N", reflectors.T, tau[:-1], inner, _BLOCK * k, overwrite_c=1)
-        vectors[:, order] = _positive(Z.T)
-    return rows.reshape(*leading, k, n)
+        inner, *_ = lapack.dormqr("L", "N", reflectors.T, tau[:-1], inner, _BLOCK * count, overwrite_c=1)
+        vectors[:, order] = _positive(np.vstack([Z[:1], inner]).T)
+    return rows.reshape(*leading, count, n)
 
 
 def _values(d: NDArray, e: NDArray) -> NDArray:
@@ -141,7 +140,7 @@ def _positive(rows: NDArray) -> NDArray:
     return rows
 
 
-def leading_eigenpair(matrices: NDArray, tolerance: float = 1e-5) -> tuple[NDArray, NDArray]:
+def leading_eigenpair(matrices: NDArray, tolerance: float = 1e-8) -> tuple[NDArray, NDArray]:
     """The eigenvalue of largest magnitude, and its unit vector.
 
     Parameters
@@ -158,59 +157,33 @@ def leading_eigenpair(matrices: NDArray, tolerance: float = 1e-5) -> tuple[NDArr
 
     Notes
     -----
-    By Lanczos iteration on all matrices at once, with full reorthogonalisation, from one start that is
-    the same in every call.
+    By Lanczos iteration with full reorthogonalisation, from one start that is the same in every call.
+    NaN for matrices that are not finite.
     """
     *leading, n, _ = matrices.shape
     A = matrices.reshape(-1, n, n)
     if n <= _DIRECT:
-        w, V = np.linalg.eigh(A)
+        # An eigensolver would stop at what is not finite.
+        sound = np.isfinite(A).all(axis=(-2, -1))
+        w, V = np.linalg.eigh(np.where(sound[:, None, None], A, 0.0))
         best = np.abs(w).argmax(axis=-1)
         value = np.take_along_axis(w, best[:, None], axis=-1)[:, 0]
         vector = np.take_along_axis(V, best[:, None, None], axis=-1)[..., 0]
+        value, vector = np.where(sound, value, np.nan), np.where(sound[:, None], vector, np.nan)
     else:
         value, vector = _lanczos(A, tolerance)
     return value.reshape(leading), vector.reshape(*leading, n)
 
 
 def _lanczos(A: NDArray, tolerance: float) -> tuple[NDArray, NDArray]:
+    from replifed.kernels.lanczos import leading_eigenpairs
+
     count, n, _ = A.shape
-    most = min(n, _LOOKS[-1])
     start = np.random.default_rng(0).standard_normal(n)
-    Q = np.zeros((count, most, n))
-    Q[:, 0] = start / np.linalg.norm(start)
-    # Diagonals and subdiagonals of the tridiagonal matrices.
-    d, e = np.zeros((count, most)), np.zeros((count, most))
-    for k in range(most):
-        r = np.matmul(A, Q[:, k, :, None])[..., 0]
-        d[:, k] = np.einsum("ij,ij->i", r, Q[:, k])
-        known = Q[:, : k + 1]
-        for _ in range(2):
-            r -= np.matmul(np.matmul(known, r[..., None]).swapaxes(1, 2), known)[:, 0]
-        beta = np.linalg.norm(r, axis=-1)
-        last = k + 1 == most
-        if last or k + 1 in _LOOKS:
-            theta, s = _largest_of_tridiagonals(d[:, : k + 1], e[:, :k])
-            if last or np.all(beta * np.abs(s[:, -1]) <= tolerance * np.abs(theta)):
-                break
-        # An invariant subspace is exhausted: its matrix goes on with zeros.
-        size = np.maximum(np.abs(d[:, : k + 1]).max(axis=1), e[:, : k + 1].max(axis=1))
-        e[:, k] = np.where(beta > 1e-14 * size, beta, 0.0)
-        Q[:, k + 1] = np.where(e[:, k] > 0, 1.0 / np.where(e[:, k] > 0, beta, 1.0), 0.0)[:, None] * r
-    vector = np.matmul(s[:, None], Q[:, : k + 1])[:, 0]
-    norm = np.linalg.norm(vector, axis=-1, keepdims=True)
-    return theta, vector / np.where(norm > 0, norm, 1.0)
-
-
-def _largest_of_tridiagonals(d: NDArray, e: NDArray) -> tuple[NDArray, NDArray]:
-    """The eigenvalue of largest magnitude of each matrix (c,), and its unit vector (c, k)."""
-    theta, vectors = np.empty(len(d)), np.empty(d.shape)
-    for i, (own, off) in enumerate(zip(d, e, strict=True)):
-        w = _values(own, off)
-        sign = 1.0 if abs(w[0]) >= abs(w[-1]) else -1.0
-        theta[i] = w[0] if sign > 0 else w[-1]
-        vectors[i] = _few_vectors(sign * own, sign * off, 1)[:, 0]
-    return theta, vectors
+    value, vector = np.empty(count), np.empty((count, n))
+    A = np.ascontiguousarray(A, dtype=float)
+    leading_eigenpairs(A, start / np.linalg.norm(start), tolerance, min(n, _MOST_STEPS), value, vector)
+    return value, vector
 
 
 def apply_inverse(H: NDArray, g: NDArray, least: float) -> NDArray:

@@ -149,16 +149,23 @@ class DenseLinearModel:
         h = h * self.sample_weights[..., None, None]
         rows, outputs = len(z), self.loss_function.n_outputs
         if outputs == 1:
-            # A matrix times its own transpose costs half of a general product.
-            scaled = self.X * np.sqrt(h[..., 0])
-            H = np.matmul(scaled.swapaxes(-1, -2), scaled)
-            H += self.l2 * np.eye(self.dim)
-            return H
+            return self._weighted_squares(h[..., 0])
         H = np.empty((rows, self.n_clients, self.n_features, outputs, self.n_features, outputs), self.X.dtype)
         for a in range(outputs):
             for b in range(outputs):
                 H[:, :, :, a, :, b] = np.matmul(self.X.swapaxes(-1, -2), self.X * h[..., a, b, None])
         H = H.reshape(rows, self.n_clients, self.dim, self.dim)
+        H += self.l2 * np.eye(self.dim)
+        return H
+
+    def _weighted_squares(self, h: NDArray) -> NDArray:
+        """X_i' diag(h_i) X_i for h (R, N, m, 1), plus the ridge, a client at a time: it stays in cache."""
+        H = np.empty((*h.shape[:2], self.dim, self.dim), np.result_type(self.X, h))
+        root, scaled = np.sqrt(h), np.empty(self.X.shape[2:], H.dtype)
+        for r, i in np.ndindex(*h.shape[:2]):
+            # A matrix times its own transpose costs half of a general product.
+            np.multiply(self.X[r % len(self.X), i], root[r, i], out=scaled)
+            np.matmul(scaled.T, scaled, out=H[r, i])
         H += self.l2 * np.eye(self.dim)
         return H
 

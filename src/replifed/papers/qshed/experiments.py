@@ -87,7 +87,7 @@ def run(
             for one in drawn[merged["l2"]]:
                 if progress is not None:
                     progress(f"{case} {variant} seeds {one.replicates}", number, len(chosen))
-                for name in channels(method, variant, settings):
+                for name in channels(method, variant, merged):
                     labels = {"method": method, "variant": variant, "case": case, "channel": name}
                     frames.append(_simulate(algorithm(method, merged, **own), one, merged, name, labels))
     return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,171 @@
+"""The eigenpair of largest magnitude of symmetric matrices, one matrix after the other.
+
+A matrix of some hundred rows stays near the processor for all steps of its own iteration, which takes no more
+of them than it needs itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replifed.kernels import compiled
+
+# Steps between two looks at the error, each of which costs about as much as a step.
+_LOOK = 4
+# Laguerre's iteration is of third order, and comes from outside all roots: it needs about six.
+_MOST_CORRECTIONS = 100
+
+
+@compiled
+def leading_eigenpairs(matrices, start, tolerance, most, values, vectors):
+    """Fill `values` (c,) and `vectors` (c, n), by Lanczos iteration with full reorthogonalisation.
+
+    Parameters
+    ----------
+    matrices : array, shape (c, n, n)
+    start : array, shape (n,)
+        A unit vector.
+    tolerance : float
+        Residual |A v - theta v| over |theta| with which an iteration ends.
+    most : int
+        Steps, at most, and no more than n.
+
+    Notes
+    -----
+    NaN for a matrix with entries that are not finite; a zero matrix has a value of zero.
+    """
+    n = len(start)
+    Q = np.empty((most, n))
+    r, along, s = np.empty(n), np.empty(most), np.empty(most)
+    # Diagonal and subdiagonal of the tridiagonal matrix.
+    d, e = np.empty(most), np.empty(most)
+    for i in range(len(matrices)):
+        A = matrices[i]
+        Q[0] = start
+        theta, size = 0.0, 0.0
+        for k in range(most):
+            _times(A, Q[k], r)
+            d[k] = _dot(r, Q[k])
+            if not np.isfinite(d[k]):
+                theta, s[0] = np.nan, np.nan
+                break
+            for _ in range(2):
+                _remove(r, Q[: k + 1], along)
+            beta = np.sqrt(_dot(r, r))
+            size = max(size, abs(d[k]))
+            # Of an invariant subspace nothing is left but rounding error.
+            ends = k + 1 == most or not beta > 1e-14 * size
+            if ends or (k + 1) % _LOOK == 0:
+                theta = largest_of_tridiagonal(d[: k + 1], e[:k], s[: k + 1])
+                if ends or beta * abs(s[k]) <= tolerance * abs(theta):
+                    break
+            e[k] = beta
+            size = max(size, beta)
+            for j in range(n):
+                Q[k + 1, j] = r[j] / beta
+        values[i] = theta
+        vector = vectors[i]
+        for j in range(n):
+            vector[j] = s[0] * Q[0, j]
+        for m in range(1, k + 1):
+            for j in range(n):
+                vector[j] += s[m] * Q[m, j]
+        norm = np.sqrt(_dot(vector, vector))
+        for j in range(n):
+            vector[j] /= norm
+
+
+@compiled
+def _times(A, q, r):
+    """r = A q."""
+    for i in range(len(A)):
+        total = 0.0
+        for j in range(len(q)):
+            total += A[i, j] * q[j]
+        r[i] = total
+
+
+@compiled
+def _dot(a, b):
+    total = 0.0
+    for j in range(len(a)):
+        total += a[j] * b[j]
+    return total
+
+
+@compiled
+def _remove(r, Q, along):
+    """Take from r what lies along the rows of Q."""
+    _times(Q, r, along)
+    for m in range(len(Q)):
+        for j in range(len(r)):
+            r[j] -= along[m] * Q[m, j]
+
+
+@compiled
+def largest_of_tridiagonal(d, e, s):
+    """The eigenvalue of largest magnitude of a tridiagonal matrix; fills `s` with its unit vector."""
+    top, bottom = _largest(d, e, 1.0), -_largest(d, e, -1.0)
+    theta = top if abs(top) >= abs(bottom) else bottom
+    _vector(d, e, theta, s)
+    return theta
+
+
+@compiled
+def _largest(d, e, sign):
+    """The largest eigenvalue of `sign` times a tridiagonal matrix, by Laguerre's iteration from above.
+
+    The logarithmic derivatives of the characteristic polynomial come from those of the pivots
+    q_i = (x - d_i) - e_{i-1}^2 / q_{i-1}, which are positive above all eigenvalues.
+    """
+    n = len(d)
+    x, scale, before = -np.inf, 0.0, 0.0
+    for i in range(n):
+        after = abs(e[i]) if i + 1 < n else 0.0
+        x = max(x, sign * d[i] + before + after)
+        scale = max(scale, abs(d[i]) + before + after)
+        before = after
+    for _ in range(_MOST_CORRECTIONS):
+        # p'/p and -(p'/p)', as sums over the pivots.
+        first, second = 0.0, 0.0
+        q, slope, bend, square = 1.0, 0.0, 0.0, 0.0
+        for i in range(n):
+            ratio = square / q
+            # slope = q'/q and bend = q''/q, of the pivot before until here.
+            dq, ddq = 1.0 + ratio * slope, ratio * (bend - 2.0 * slope * slope)
+            q = x - sign * d[i] - ratio
+            # At an eigenvalue, or below it by rounding.
+            if not q > 0.0:
+                return x
+            slope, bend = dq / q, ddq / q
+            first += slope
+            second += slope * slope - bend
+            square = e[i] * e[i] if i + 1 < n else 0.0
+        step = n / (first + np.sqrt(max((n - 1) * (n * second - first * first), 0.0)))
+        x -= step
+        if step <= 4e-16 * scale:
+            return x
+    return x
+
+
+@compiled
+def _vector(d, e, theta, s):
+    """Fill `s` with the unit vector of the eigenvalue `theta` at an end of the spectrum.
+
+    From the pivots from the last row up, which are all of one sign: s_i = -e_{i-1} s_{i-1} / p_i. The first
+    coordinate is the share of Lanczos iteration's start, and not small.
+    """
+    n = len(d)
+    tiny = 1e-300
+    p = d[n - 1] - theta
+    for i in range(n - 1, 0, -1):
+        s[i] = -e[i - 1] / (p if p != 0.0 else tiny)
+        p = d[i - 1] - theta + e[i - 1] * s[i]
+    s[0] = 1.0
+    norm = 1.0
+    for i in range(1, n):
+        s[i] *= s[i - 1]
+        norm += s[i] * s[i]
+    norm = np.sqrt(norm)
+    for i in range(n):
+        s[i] /= norm
