@@ -1,10 +1,13 @@
 """The paper's synthetic data are distributed as Section 5.1 says; the planted problem has its constants."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from replifed.papers.fedht import simulations
+from replifed.algorithms.base import mean_after
+from replifed.papers.fedht import experiments, simulations
 from replifed.papers.fedht.simulations import planted, simulation
+from replifed.problems import dense as dense_module
 from replifed.randomness import generator
 
 # Few features and samples, many clients: everything is a mean over independent clients.
@@ -97,6 +100,65 @@ def test_levels_differ_in_nothing_but_alpha_and_beta():
     # Alpha moves the targets alone.
     np.testing.assert_array_equal(simulation(small, (1.0, 0.25), 1).X[0], X[0.25])
     assert not np.allclose(simulation(small, (0.1, 0.0), 2).X[0], X[0.0])
+
+
+LEVELS = [(0.1, 0.1), (0.5, 0.5), (1.0, 1.0)]
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "logistic"])
+def test_levels_side_by_side_are_the_levels_one_by_one(loss, monkeypatch):
+    small = {**SETTINGS, "loss": loss, "clients": 4, "samples": 37, "positives": 7}
+    sets, rng = [0, 2, 1, 0, 2], np.random.default_rng(1)
+    together = simulations.simulations(small, LEVELS, 2).of_rows(sets)
+    x, u = rng.standard_normal((5, 15)), rng.standard_normal((5, 4, 15))
+    batch = rng.integers(0, 37, (1, 4, 50))
+    for row, number in enumerate(sets):
+        alone, one = simulation(small, LEVELS[number], 2), slice(row, row + 1)
+        for name in ("predictions", "client_losses", "loss", "gradient"):
+            expected = getattr(alone, name)(x[one])[0]
+            np.testing.assert_allclose(getattr(together, name)(x)[row], expected, atol=1e-12)
+        np.testing.assert_allclose(together.smoothness()[row], alone.smoothness()[0], rtol=1e-10)
+        np.testing.assert_array_equal(together.sizes, alone.sizes)
+        for drawn in (None, batch):
+            # The first rows alone take the last local steps.
+            for rows in range(row + 1, 6):
+                g = together.own_gradients(u[:rows], drawn)
+                np.testing.assert_allclose(g[row], alone.own_gradients(u[one], drawn)[0], atol=1e-12)
+    monkeypatch.setattr(dense_module, "_RESIDENT_BYTES", 1)
+    steps = [(5, None)] * 3
+    local = together.local(x)
+    assert len(list(local.parts(steps))) == 4
+    moved = mean_after(local, steps, lambda some, w, batch: w - 0.1 * some.gradient(w, batch))
+    for row, number in enumerate(sets):
+        alone = simulation(small, LEVELS[number], 2)
+        w = np.repeat(x[row : row + 1, None], 4, axis=1)
+        for _ in steps:
+            w = w - 0.1 * alone.own_gradients(w)
+        np.testing.assert_allclose(moved[row], w[0].mean(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["fediterht", "fedht", "distributed_iht", "fedavg"])
+def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch):
+    settings = {
+        **SETTINGS,
+        **{"problem": "simulation", "loss": "logistic", "clients": 4, "samples": 37, "positives": 7},
+        **{"levels": LEVELS, "sparsity": 4, "batch": 9, "local_steps": [2, 3], "rounds": 6},
+        **{"record_every": 2, "replicates": [1, 2], "full_batch_replicates": [2], "full_batch_rounds": 3},
+    }
+    by_k = {str(K): {"step": 0.1 / K} for K in experiments.sweep(method, settings)}
+    found = {
+        level: {"local_steps": int(min(by_k)), "by_local_steps": by_k, "common_step": 0.02 * (1 + number)}
+        for number, level in enumerate(experiments.levels(settings))
+    }
+    curve = ["level", "reading", "batch", "local_steps", "step", "tuned", "replicate", "round"]
+    frames = []
+    for together in (True, False):
+        assert experiments._side_by_side(method, settings) or not together
+        frame = experiments.run(method, settings, {"levels": found}, None, None)
+        frames.append(frame.sort_values(curve, ignore_index=True))
+        monkeypatch.setattr(experiments, "_side_by_side", lambda method, settings: False)
+    assert len(frames[0]) > 30
+    pd.testing.assert_frame_equal(*frames, rtol=1e-9)
 
 
 def test_planted_problem_has_its_condition_number_and_solution():

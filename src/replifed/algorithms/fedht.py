@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import (
@@ -36,7 +37,8 @@ class FedHT(HardThresholding):
 
         def move(some: LocalModels, u: NDArray, batch: NDArray | None) -> NDArray:
             g = some.gradient(u, batch)  # line 6
-            return u - per_row(self.step, u)[: len(u)] * g  # line 7
+            g *= per_row(self.step, u)[: len(u)]
+            return np.subtract(u, g, out=g)  # line 7
 
         steps = local_steps(ctx, problem, K, b)  # lines 2-5: all clients, from x_{t,1} = x_t
         x = hard_threshold(mean_after(local, steps, move), self.sparsity)  # line 10

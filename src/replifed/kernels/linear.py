@@ -18,7 +18,7 @@ _FEW = 16
 
 
 @compiled
-def minibatch_gradients(X, columns, y, scale, batch, loss, models, g):
+def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models, g):
     """Fill `g` with the gradients on the minibatches, `scale` times the sum over the samples drawn.
 
     Parameters
@@ -26,7 +26,11 @@ def minibatch_gradients(X, columns, y, scale, batch, loss, models, g):
     X : array, shape (S, N, m, d)
     columns : array, shape (S, N, d, m)
         The same by features, of which a sparse model needs a few, each in one piece; or with S = 0.
-    y : array, shape (S, N, m)
+    y : array, shape (L, N, m)
+    shifts : array, shape (L, N, d)
+        What is to be added to all samples of a client; or with L = 0.
+    sets : int array, shape (R,)
+        Which of the L targets, and shifts, are each row's.
     scale : array, shape (S, N)
     batch : int array, shape (B, N, b)
     loss : int
@@ -46,7 +50,7 @@ def minibatch_gradients(X, columns, y, scale, batch, loss, models, g):
             n = 0
             for j in drawn:
                 if times[j] == 0:
-                    distinct[n], targets[n] = j, y[s, i, j]
+                    distinct[n] = j
                     n += 1
                 times[j] += 1
             chosen = distinct[:n]
@@ -62,40 +66,81 @@ def minibatch_gradients(X, columns, y, scale, batch, loss, models, g):
                     _predict_sparse(X[s, i], chosen, models[row, i], r[row], held[:few])
             _predict_rows(X[s, i], chosen, models, rows[:dense], i, r)
             for row in range(first, first + together):
+                mine = y[sets[row], i]
+                for j in range(n):
+                    targets[j] = mine[chosen[j]]
+                offset = _offset(shifts, sets[row], i, models[row, i])
+                for j in range(n):
+                    r[row, j] += offset
                 derivatives(r[row, :n], targets, loss)
                 for j in range(n):
                     r[row, j] *= times[chosen[j]] * scale[s, i]
-                g[row, i] = 0
+                _begin_with_shift(shifts, sets[row], i, r[row, :n], g[row, i])
             for j in chosen:
                 times[j] = 0
             _accumulate_rows(X[s, i], chosen, r, first, first + together, i, g)
 
 
 @compiled
-def gradients(X, y, weights, loss, models, g):
+def gradients(X, y, shifts, sets, weights, loss, models, g):
     """Fill `g` with the gradients on all samples, each of which comes from memory once.
 
     Parameters
     ----------
-    X, y, loss, models, g : as in `minibatch_gradients`
+    X, y, shifts, sets, loss, models, g : as in `minibatch_gradients`
     weights : array, shape (S, N, m)
         Of each sample.
     """
     S, N, m, _ = X.shape
     R = len(models) // S
     r, everyone, rows = np.empty((len(models), _BLOCK), X.dtype), np.arange(m), np.arange(len(models))
+    offset, total = np.empty(len(models), X.dtype), np.empty(len(models), X.dtype)
     g[:] = 0
     for s in range(S):
         for i in range(N):
+            for row in range(s * R, (s + 1) * R):
+                offset[row], total[row] = _offset(shifts, sets[row], i, models[row, i]), 0
             for first in range(0, m, _BLOCK):
                 drawn = everyone[first : first + _BLOCK]
                 n = len(drawn)
                 _predict_rows(X[s, i], drawn, models, rows[s * R : (s + 1) * R], i, r)
                 for row in range(s * R, (s + 1) * R):
-                    derivatives(r[row, :n], y[s, i, first : first + n], loss)
+                    for j in range(n):
+                        r[row, j] += offset[row]
+                    derivatives(r[row, :n], y[sets[row], i, first : first + n], loss)
                     for j in range(n):
                         r[row, j] *= weights[s, i, drawn[j]]
+                        total[row] += r[row, j]
                 _accumulate_rows(X[s, i], drawn, r, s * R, (s + 1) * R, i, g)
+            if len(shifts) > 0:
+                for row in range(s * R, (s + 1) * R):
+                    shift, own = shifts[sets[row], i], g[row, i]
+                    for k in range(len(own)):
+                        own[k] += total[row] * shift[k]
+
+
+@compiled
+def _offset(shifts, number, i, u):
+    """What the shift of all samples adds to their predictions."""
+    total = shifts.dtype.type(0)
+    if len(shifts) > 0:
+        shift = shifts[number, i]
+        for k in range(len(u)):
+            total += shift[k] * u[k]
+    return total
+
+
+@compiled
+def _begin_with_shift(shifts, number, i, r, g):
+    """g = the sum of `r` times the shift of all samples."""
+    if len(shifts) == 0:
+        g[:] = 0
+        return
+    shift, total = shifts[number, i], shifts.dtype.type(0)
+    for j in range(len(r)):
+        total += r[j]
+    for k in range(len(g)):
+        g[k] = total * shift[k]
 
 
 @compiled

@@ -68,9 +68,9 @@ def _keep_of_few(entries, most, name, tau, numbers, halves, few, filled):
 def _keep_of_many(entries, most, name, tau, numbers, halves, few, filled):
     """The same where it pays to put aside, with a few others, what may be among the largest."""
     bound = _likely_bound(entries, most, tau, numbers, halves, few)
-    n = _numbers_above(entries, most, bound, numbers)
+    n = _numbers_above(entries, most, bound, numbers, halves)
     if n < tau and bound > 0:
-        n = _numbers_above(entries, most, entries.dtype.type(0), numbers)
+        n = _numbers_above(entries, most, entries.dtype.type(0), numbers, halves)
     cut, crowded = _cut_above(numbers[:n], halves[:n], few, tau)
     if not crowded:
         for k in range(len(entries)):
@@ -160,14 +160,21 @@ def _likely_bound(bits, most, tau, numbers, halves, few):
 
 
 @compiled
-def _numbers_above(bits, most, bound, numbers):
-    """Fill `numbers` with the magnitudes above `bound`; return how many."""
-    n = 0
+def _numbers_above(bits, most, bound, numbers, halves):
+    """Fill `numbers` with the magnitudes above `bound`, which are few; return how many."""
     for k in range(len(bits)):
-        number = bits[k] & most
-        # Without a branch: what is not to be kept is written over by the next.
-        numbers[n] = number
-        n += number > bound
+        halves[k] = (bits[k] & most) > bound
+    # Four marks at a time, most of which are none.
+    fours, n = halves[: len(bits) // 4 * 4].view(np.uint64), 0
+    for four in range(len(fours)):
+        if fours[four]:
+            for k in range(4 * four, 4 * four + 4):
+                # Without a branch: what is not to be kept is written over by the next.
+                numbers[n] = bits[k] & most
+                n += halves[k]
+    for k in range(4 * len(fours), len(bits)):
+        numbers[n] = bits[k] & most
+        n += halves[k]
     return n
 
 
@@ -177,7 +184,6 @@ def _places_above(bits, most, bound, places, numbers):
     n = 0
     for k in range(len(bits)):
         number = bits[k] & most
-        # Without a branch: what is not to be kept is written over by the next.
         places[n], numbers[n] = k, number
         n += number > bound
     return n
@@ -207,7 +213,7 @@ def _cut_above(numbers, halves, few, tau):
             return whole(0), False
         if n <= len(numbers) // _FEW:
             return _cut_among(few[:n], tau)
-    low, high = np.int16(-1), _most(halves)  # exceeded by more than tau, and by fewer
+    low, high = np.int16(-1), np.int16((1 << 15) - 1)  # exceeded by more than tau, and by fewer
     while high - low > 1:
         middle = np.int16((low + high) // 2)
         count = _halves_above(halves, middle)

@@ -30,24 +30,33 @@ def minibatch_gradients(data, indices, indptr, y, begins, bounds, samples, loss,
     """
     R, (B, N, b) = len(models), samples.shape
     r, targets = np.empty(b, data.dtype), np.empty(b, y.dtype)
+    distinct, times = np.empty(b, np.intp), np.zeros(len(y), np.intp)
     for i in range(N):
         first, here = begins[i], slice(bounds[i], bounds[i + 1])
         for row in range(R):
             drawn, u, own = samples[row * B // R, i], models[row, here], g[row, here]
-            for j in range(b):
-                entries = slice(indptr[drawn[j]], indptr[drawn[j] + 1])
+            n = 0
+            for j in drawn:
+                if times[j] == 0:
+                    distinct[n], targets[n] = j, y[j]
+                    n += 1
+                times[j] += 1
+            for j in range(n):
+                entries = slice(indptr[distinct[j]], indptr[distinct[j] + 1])
                 a, columns, total = data[entries], indices[entries], data.dtype.type(0)
                 for k in range(len(a)):
                     # Unsigned, so that no place is taken for one counted from the end.
                     total += a[k] * u[np.uintp(columns[k] - first)]
-                r[j], targets[j] = total, y[drawn[j]]
-            derivatives(r, targets, loss)
+                r[j] = total
+            derivatives(r[:n], targets[:n], loss)
             own[:] = 0
-            for j in range(b):
-                entries = slice(indptr[drawn[j]], indptr[drawn[j] + 1])
-                a, columns, weight = data[entries], indices[entries], data.dtype.type(r[j] / b)
+            for j in range(n):
+                entries = slice(indptr[distinct[j]], indptr[distinct[j] + 1])
+                a, columns = data[entries], indices[entries]
+                weight = data.dtype.type(times[distinct[j]] * r[j] / b)
                 for k in range(len(a)):
                     own[np.uintp(columns[k] - first)] += weight * a[k]
+                times[distinct[j]] = 0
 
 
 @compiled

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems import restricted
+from replifed.problems.aligned import aligned_empty
 from replifed.problems.base import Steps, few_at_a_time
 from replifed.problems.cohorts import cohort, picked
 from replifed.problems.gram import GramLocalModels
@@ -268,15 +269,16 @@ class DenseLinearModel:
         """Gradients (R, N, d) without the ridge, each sample read where it lies."""
         from replifed.kernels.linear import gradients, minibatch_gradients
 
-        loss, g = COMPILED.index(self.loss_function.name), np.empty(u.shape, self.dtype)
+        loss, g = COMPILED.index(self.loss_function.name), aligned_empty(u.shape, self.dtype)
         u = np.ascontiguousarray(u, self.dtype)
+        sets, no_shifts = np.arange(len(u)) * len(self.X) // len(u), np.empty((0,) * 3, self.dtype)
         if batch is None:
-            gradients(self.X, self.y, self.sample_weights, loss, u, g)
+            gradients(self.X, self.y, no_shifts, sets, self.sample_weights, loss, u, g)
             return g
         batch = np.ascontiguousarray(batch)
         columns = vars(self).get("_columns", np.empty((0,) * 4, self.dtype))
         scale = self.batch_weights / batch.shape[-1]
-        minibatch_gradients(self.X, columns, self.y, scale, batch, loss, u, g)
+        minibatch_gradients(self.X, columns, self.y, no_shifts, sets, scale, batch, loss, u, g)
         return g
 
     def _softmax_gradients(self, models: NDArray, batch: NDArray) -> NDArray:
@@ -370,6 +372,15 @@ class DenseLinearModel:
         # The constants are whole arrays of a few numbers, wanted in every round.
         return picked(self, pick, keep=("_smoothness", "_strong_convexity"))
 
+    @property
+    def nbytes(self) -> int:
+        """Size of the features."""
+        return self.X.nbytes
+
+    def of_clients(self, now: slice) -> DenseLinearModel:
+        """Some of the clients, with the weights that they have among all."""
+        return picked(self, lambda array: array[:, now])
+
     # -- local models ----------------------------------------------------------------------------
 
     @property
@@ -445,11 +456,17 @@ class DenseLinearModel:
 class DenseLocalModels:
     """Clients' models held coordinate by coordinate, shape (R, N, D)."""
 
-    def __init__(self, problem: DenseLinearModel, x: NDArray) -> None:
+    def __init__(self, problem: Any, x: NDArray) -> None:
         self._problem, self._x = problem, x
         self.gradient = problem.own_gradients
-        self.restricted_minima = problem.restricted_minima
-        self.restricted_descent = problem.restricted_descent
+
+    @property
+    def restricted_minima(self) -> Callable[..., NDArray]:
+        return self._problem.restricted_minima
+
+    @property
+    def restricted_descent(self) -> Callable[..., NDArray]:
+        return self._problem.restricted_descent
 
     @cached_property
     def start(self) -> NDArray:
@@ -461,12 +478,12 @@ class DenseLocalModels:
     def parts(self, steps: Steps) -> Iterator[tuple[DenseLocalModels, Steps]]:
         problem, N = self._problem, self._problem.n_clients
         # Minibatches differ from step to step. Samples that all steps read come from memory once.
-        few = max(1, _RESIDENT_BYTES * N // problem.X.nbytes)
-        if len(problem.X) > 1 or few >= N or len(steps) == 1 or steps[0][1] is not None:
+        few = max(1, _RESIDENT_BYTES * N // problem.nbytes)
+        if len(problem.sizes) > 1 or few >= N or len(steps) == 1 or steps[0][1] is not None:
             yield self, steps
             return
         for now, theirs in few_at_a_time(N, few, steps):
-            yield DenseLocalModels(picked(problem, lambda array, now=now: array[:, now]), self._x), theirs
+            yield DenseLocalModels(problem.of_clients(now), self._x), theirs
 
     def mean(self, u: NDArray) -> NDArray:
         p = np.broadcast_to(self._problem.weights, u.shape[:2])

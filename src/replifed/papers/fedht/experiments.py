@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.hard_thresholding import RATES
 from replifed.algorithms.registry import method_class
-from replifed.papers.fedht.simulations import planted, simulation
+from replifed.papers.fedht.simulations import planted, simulation, simulations
 from replifed.papers.progress import Progress
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
@@ -102,14 +102,19 @@ def problem(settings: dict, level: str, replicate: int, table: Any = None, parti
     table, partition : Table and Partition, for real data
     """
     if settings["problem"] == "simulation":
-        alpha, beta = map(float, level.split(","))
-        return simulation(settings, (alpha, beta), replicate)
+        return simulation(settings, _variances(level), replicate)
     client = partition.clients[replicate]
     dtype = np.dtype(settings.get("dtype", "float64"))
     if settings["loss"] != "softmax":
         loss = loss_named(settings["loss"])
         return SparseLinearModel(table.X.astype(dtype), table.y.astype(dtype), loss, client)
     return _images(table, client, dtype)
+
+
+def _variances(level: str) -> tuple[float, float]:
+    """(alpha, beta) of a level's name."""
+    alpha, beta = map(float, level.split(","))
+    return alpha, beta
 
 
 def _images(table: Any, client: NDArray, dtype: np.dtype) -> DenseLinearModel:
@@ -227,24 +232,27 @@ def run(
     """Run all curves and seeds of `method`; curves that differ in step and K alone run side by side."""
     if settings["problem"] == "planted":
         return _run_planted(method, settings, progress)
-    curves = sorted(plan(method, settings, tuned), key=_batched)
-    groups = [list(group) for _, group in itertools.groupby(curves, key=_batched)]
+    curves = list(plan(method, settings, tuned))
     frames = []
     named = drawn_levels(method, settings)
     everyone = dict.fromkeys([*settings["replicates"], *settings["full_batch_replicates"]])
     # Levels inside: they share the data set's random numbers.
-    for number, (replicate, level) in enumerate(itertools.product(everyone, named)):
+    visited = [named] if _side_by_side(method, settings) else [[level] for level in named]
+    visits = list(itertools.product(everyone, visited))
+    for number, (replicate, together) in enumerate(visits):
         if progress is not None:
-            progress(f"{level} seed {replicate}".strip(), number, len(named) * len(everyone))
+            progress(f"{' and '.join(together)} seed {replicate}".strip(), number, len(visits))
         here = [
-            group
-            for group in groups
-            if group[0].level == level
-            and replicate in settings["full_batch_replicates" if group[0].batch is None else "replicates"]
+            curve
+            for curve in curves
+            if curve.level in together
+            and replicate in settings["full_batch_replicates" if curve.batch is None else "replicates"]
         ]
         if here:
-            data = problem(settings, level, replicate, table, partition)
-            frames += _histories(method, settings, here, replicate, data)
+            data = _Levels(settings, together, replicate, table, partition)
+            for batch in dict.fromkeys(curve.batch for curve in here):
+                group = [curve for curve in here if curve.batch == batch]
+                frames.append(_histories(method, settings, group, replicate, data))
             del data  # it may be large: it goes before the next one comes
     frame = pd.concat(frames, ignore_index=True)
     if method in COMPARED_OVER_LEVELS and len(named) > 1:
@@ -254,33 +262,58 @@ def run(
     return frame
 
 
+def _side_by_side(method: str, settings: dict) -> bool:
+    """Whether the levels of an experiment are rows of one problem, which then reads the same features once.
+
+    Methods without a threshold between local steps go through these faster in the span of a client's samples
+    where they are few, and that is another one at each level.
+    """
+    few = 3 * settings.get("samples", 0) <= 2 * settings.get("features", 0)
+    return settings["problem"] == "simulation" and (method == "fediterht" or not few)
+
+
+class _Levels:
+    """The data sets of one replicate, for rows at any of its levels."""
+
+    def __init__(self, settings: dict, named: list[str], replicate: int, table: Any, partition: Any) -> None:
+        self._named, self._stacked = named, len(named) > 1
+        self._data = (
+            simulations(settings, [_variances(level) for level in named], replicate)
+            if self._stacked
+            else problem(settings, named[0], replicate, table, partition)
+        )
+
+    def of_rows(self, levels: list[str]) -> Any:
+        """The problem whose rows are at the levels given."""
+        return self._data.of_rows([self._named.index(one) for one in levels]) if self._stacked else self._data
+
+
 def _histories(
-    method: str, settings: dict, groups: list[list[Setting]], replicate: int, data: Any
-) -> Iterator[pd.DataFrame]:
-    """The curves on one data set, those of a group side by side."""
-    for group in groups:
-        # Two readings may come to the same run. The methods take the largest K first.
-        distinct = sorted({(-curve.local_steps, curve.step) for curve in group})
-        K, step = -np.array([K for K, _ in distinct]), np.array([step for _, step in distinct])
-        history = simulate(
-            algorithm(method, settings, K, step, group[0].batch),
-            data,
-            Streams(settings["seed"], (replicate,) * len(distinct)),
-            _rounds(method, settings, group[0]),
-            metrics=METRICS,
-            record_every=settings["record_every"],
-        )
-        rows = np.array([distinct.index((-curve.local_steps, curve.step)) for curve in group])
-        yield history.take(rows).frame(
-            method=method,
-            level=group[0].level,
-            reading=[curve.reading for curve in group],
-            local_steps=[curve.local_steps for curve in group],
-            batch="full" if group[0].batch is None else str(group[0].batch),
-            step=[curve.step for curve in group],
-            tuned=[curve.tuned for curve in group],
-            replicate=replicate,
-        )
+    method: str, settings: dict, group: list[Setting], replicate: int, data: _Levels
+) -> pd.DataFrame:
+    """Curves of equal batch size on one replicate's data, side by side."""
+    # Two readings may come to the same run. The methods take the largest K first.
+    keys = [(-curve.local_steps, curve.level, curve.step) for curve in group]
+    distinct = sorted(set(keys))
+    K, levels, step = zip(*distinct, strict=True)
+    history = simulate(
+        algorithm(method, settings, -np.array(K), np.array(step), group[0].batch),
+        data.of_rows(levels),
+        Streams(settings["seed"], (replicate,) * len(distinct)),
+        _rounds(method, settings, group[0]),
+        metrics=METRICS,
+        record_every=settings["record_every"],
+    )
+    return history.take(np.array([distinct.index(key) for key in keys])).frame(
+        method=method,
+        level=[curve.level for curve in group],
+        reading=[curve.reading for curve in group],
+        local_steps=[curve.local_steps for curve in group],
+        batch="full" if group[0].batch is None else str(group[0].batch),
+        step=[curve.step for curve in group],
+        tuned=[curve.tuned for curve in group],
+        replicate=replicate,
+    )
 
 
 def _rounds(method: str, settings: dict, curve: Setting) -> int:
@@ -292,11 +325,6 @@ def _rounds(method: str, settings: dict, curve: Setting) -> int:
         if sweep(method, settings) == [1]
         else settings["rounds"]
     )
-
-
-def _batched(curve: Setting) -> tuple:
-    """Curves with equal keys are rows of one simulation."""
-    return curve.level, curve.batch or 0
 
 
 def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.DataFrame:

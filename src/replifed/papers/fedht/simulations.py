@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from replifed.problems.aligned import aligned_empty
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, loss_named
+from replifed.problems.shifted import ShiftedLinearModel
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import generator
 
+Level = tuple[float, float]
 
-def simulation(settings: dict, level: tuple[float, float], replicate: int) -> DenseLinearModel:
+
+def simulation(settings: dict, level: Level, replicate: int) -> DenseLinearModel:
     """Simulation I (least squares) or II (logistic).
 
     Client i draws u_i ~ N(0.1, alpha) and B_i ~ N(0, beta), its own model x_i with entries ~ N(u_i, 1) on
@@ -31,25 +36,37 @@ def simulation(settings: dict, level: tuple[float, float], replicate: int) -> De
     replicate : int
         Name of the data set.
     """
-    alpha, beta = level
-    N, m, d, k = (settings[key] for key in ("clients", "samples", "features", "planted"))
-    dtype = np.dtype(settings.get("dtype", "float64"))
-    normal = _standard_normals(settings["seed"], replicate, settings["loss"], N, m, d, k, dtype.str)
+    normal = _standard_normals(settings, replicate)
+    means, y = _of_level(settings, level, normal)
+    X = aligned_empty((1, *normal.z.shape), normal.z.dtype)
+    np.add(normal.z, means[:, None], out=X[0])
+    return DenseLinearModel(X, y[None], loss_named(settings["loss"]))
+
+
+def simulations(settings: dict, levels: Sequence[Level], replicate: int) -> ShiftedLinearModel:
+    """As `simulation`, of several levels as the sets of one problem, and a row for each."""
+    normal = _standard_normals(settings, replicate)
+    means, y = zip(*(_of_level(settings, level, normal) for level in levels), strict=True)
+    loss = loss_named(settings["loss"])
+    return ShiftedLinearModel(normal.z[None], np.stack(means), np.stack(y), loss, range(len(levels)))
+
+
+def _of_level(settings: dict, level: Level, normal: _StandardNormals) -> tuple[NDArray, NDArray]:
+    """The means (N, d) of the clients' features, and the targets (N, m)."""
+    (alpha, beta), dtype, k = level, normal.z.dtype, settings["planted"]
     u = 0.1 + np.sqrt(alpha) * normal.u
     B = np.sqrt(beta) * normal.B
     x = u + normal.x
-    v = B + normal.v
-    X = np.empty((1, N, m, d), dtype=dtype)
-    score = np.empty((1, N, m))
-    for i in range(N):
-        # Client by client: what was just written is still in the cache.
-        z = np.add(normal.z[i], v[i].astype(dtype), out=X[0, i])
-        score[0, i] = z[:, :k] @ x[i] + u[i] + normal.b[i]
+    v = (B + normal.v).astype(dtype)
+    score = np.empty(normal.b.shape)
+    for i, z in enumerate(normal.z):
+        score[i] = (z[:, :k] + v[i, :k]) @ x[i] + u[i] + normal.b[i]
     if settings["loss"] == "least_squares":
-        return DenseLinearModel(X, score.astype(dtype), LeastSquares())
+        return v, score.astype(dtype)
     # The sigmoid is monotone, so its largest values are those of the score.
-    cut = np.partition(score, m - settings["positives"], axis=-1)[..., m - settings["positives"], None]
-    return DenseLinearModel(X, np.where(score >= cut, 1.0, -1.0).astype(dtype), loss_named(settings["loss"]))
+    place = score.shape[1] - settings["positives"]
+    cut = np.partition(score, place, axis=-1)[:, place, None]
+    return v, np.where(score >= cut, 1.0, -1.0).astype(dtype)
 
 
 class _StandardNormals(NamedTuple):
@@ -67,12 +84,14 @@ class _StandardNormals(NamedTuple):
 _last: dict[tuple, _StandardNormals] = {}
 
 
-def _standard_normals(*key: int | str) -> _StandardNormals:
-    """What `_draw` draws for these arguments.
+def _standard_normals(settings: dict, replicate: int) -> _StandardNormals:
+    """What `_draw` draws.
 
     The same numbers serve all levels, so that these differ in nothing but alpha and beta, and drawing them
     is most of the work.
     """
+    names = ("seed", "loss", "clients", "samples", "features", "planted")
+    key = (*(settings[name] for name in names), settings.get("dtype", "float64"), replicate)
     if key not in _last:
         _last.clear()  # before the next are drawn: there need not be room for both
         _last[key] = _draw(*key)
@@ -80,7 +99,7 @@ def _standard_normals(*key: int | str) -> _StandardNormals:
 
 
 def _draw(
-    seed: int, replicate: int, loss: str, N: int, m: int, d: int, k: int, dtype: str
+    seed: int, loss: str, N: int, m: int, d: int, k: int, dtype: str, replicate: int
 ) -> _StandardNormals:
     rng = generator(seed, replicate, None, f"data/{loss}")
     drawn = _StandardNormals(
@@ -88,7 +107,7 @@ def _draw(
         B=rng.standard_normal((N, 1)),
         x=rng.standard_normal((N, k)),
         v=rng.standard_normal((N, d)),
-        z=np.empty((N, m, d), dtype=dtype),
+        z=aligned_empty((N, m, d), dtype),
         b=np.empty((N, m)),
     )
     scale = (np.arange(1, d + 1) ** -0.6).astype(dtype)

@@ -1,0 +1,126 @@
+"""Linear models whose rows differ by a shift of each client's features, and in the targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.errors import ReplifedError
+from replifed.problems.aligned import aligned_empty
+from replifed.problems.dense import DenseLinearModel, DenseLocalModels
+from replifed.problems.losses import COMPILED, Loss
+from replifed.problems.products import largest_eigenvalue
+
+
+class ShiftedLinearModel:
+    """f_i(x) = mean over j of loss((z_ij + s_i)'x, y_ij), with s_i and y_i of the row's set l.
+
+    The features z are read once for the rows of all sets, and shifted features never stand in memory.
+
+    Parameters
+    ----------
+    Z : array, shape (1, N, m, d)
+        Its dtype is that of the whole computation.
+    shifts : array, shape (L, N, d)
+    y : array, shape (L, N, m)
+        Targets.
+    loss : Loss
+        With one output, and compiled.
+    sets : sequence of int, length R
+        The set of each row.
+    """
+
+    def __init__(self, Z: NDArray, shifts: NDArray, y: NDArray, loss: Loss, sets: Sequence[int]) -> None:
+        if loss.name not in COMPILED:
+            raise ReplifedError(f"shifted data take the losses {', '.join(COMPILED)}, not {loss.name}")
+        self.Z, self.shifts, self.y, self.loss_function = Z, shifts, y, loss
+        self.sets = np.asarray(sets, dtype=np.int64)
+        # For what all rows share.
+        self._shared = DenseLinearModel(Z, y[:1], loss)
+        self.n_clients, self.dim, self.dtype = self._shared.n_clients, self._shared.dim, Z.dtype
+        self.sizes, self.weights = self._shared.sizes, self._shared.weights
+
+    def of_rows(self, sets: Sequence[int]) -> ShiftedLinearModel:
+        """The same data for rows of the sets given."""
+        return ShiftedLinearModel(self.Z, self.shifts, self.y, self.loss_function, sets)
+
+    def of_clients(self, now: slice) -> ShiftedLinearModel:
+        """Some of the clients, with the weights that they have among all."""
+        part = ShiftedLinearModel(
+            self.Z[:, now], self.shifts[:, now], self.y[:, now], self.loss_function, self.sets
+        )
+        part.weights = self.weights[:, now]
+        return part
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the features."""
+        return self.Z.nbytes
+
+    @cached_property
+    def _targets(self) -> NDArray:
+        return self.y[self.sets]
+
+    def predictions(self, x: NDArray) -> NDArray:
+        """(Z_i + 1 s_i') x for the server's models `x` (R, d); shape (R, N, m, 1)."""
+        offsets = np.stack([self.shifts[number] @ row for number, row in zip(self.sets, x, strict=True)])
+        return self._shared.predictions(x) + offsets[..., None, None]
+
+    def client_losses(self, x: NDArray) -> NDArray:
+        """See `problems.base.Smooth`, as for the others."""
+        return self.loss_function.value(self.predictions(x), self._targets).mean(axis=-1)
+
+    def loss(self, x: NDArray) -> NDArray:
+        return (self.weights * self.client_losses(x)).sum(axis=-1)
+
+    def gradient(self, x: NDArray) -> NDArray:
+        r = self.loss_function.derivative(self.predictions(x), self._targets)
+        r *= (self.weights / self.sizes).astype(self.dtype)[..., None, None]
+        g = self._shared.combine(r)
+        for row, number, of_clients in zip(g, self.sets, r[..., 0].sum(axis=-1), strict=True):
+            row += of_clients @ self.shifts[number]
+        return g
+
+    def smoothness(self) -> NDArray:
+        curvature = self.loss_function.curvature / self._shared.n_samples
+        found = {
+            int(number): [
+                curvature * largest_eigenvalue(Z + shift, min(Z.shape))
+                for Z, shift in zip(self.Z[0], self.shifts[number], strict=True)
+            ]
+            for number in np.unique(self.sets)
+        }
+        return np.array([found[int(number)] for number in self.sets])
+
+    def strong_convexity(self) -> NDArray:
+        return np.zeros((len(self.sets), self.n_clients))
+
+    def own_gradients(self, u: NDArray, batch: NDArray | None = None) -> NDArray:
+        """See `problems.base.OwnModels`; `u` (n, N, d) are the models of the first n rows."""
+        from replifed.kernels.linear import gradients, minibatch_gradients
+
+        loss, g, sets = COMPILED.index(self.loss_function.name), aligned_empty(u.shape, self.dtype), self.sets
+        u, shared = np.ascontiguousarray(u, self.dtype), self._shared
+        if batch is None:
+            gradients(self.Z, self.y, self.shifts, sets, shared.sample_weights, loss, u, g)
+            return g
+        batch, scale = np.ascontiguousarray(batch), shared.batch_weights / batch.shape[-1]
+        columns = np.empty((0,) * 4, self.dtype)
+        minibatch_gradients(self.Z, columns, self.y, self.shifts, sets, scale, batch, loss, u, g)
+        return g
+
+    def local(
+        self,
+        x: NDArray,
+        *,
+        additive: bool = False,
+        sparsity: int | None = None,
+        clients: NDArray | None = None,
+    ) -> DenseLocalModels:
+        """See `problems.base.LocalSteps`."""
+        if clients is not None:
+            raise ReplifedError("cohorts on shifted data are not supported; use dense features")
+        return DenseLocalModels(self, x)
