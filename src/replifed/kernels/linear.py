@@ -268,7 +268,11 @@ def accumulate(A, chosen, r, g):
     for j in range(0, eights, 8):
         a, b, c, d = A[chosen[j]], A[chosen[j + 1]], A[chosen[j + 2]], A[chosen[j + 3]]
         e, f, h, i = A[chosen[j + 4]], A[chosen[j + 5]], A[chosen[j + 6]], A[chosen[j + 7]]
-        _add_eight(a, b, c, d, e, f, h, i, r[j : j + 8], g)
+        p, q, s, t = r[j], r[j + 1], r[j + 2], r[j + 3]
+        u, v, w, x = r[j + 4], r[j + 5], r[j + 6], r[j + 7]
+        # Not by `_add_eight`, whose call takes as long as the sums of short rows.
+        for k in range(len(g)):
+            g[k] += (p * a[k] + q * b[k] + s * c[k] + t * d[k]) + (u * e[k] + v * f[k] + w * h[k] + x * i[k])
     for j in range(eights, fours, 4):
         a, b, c, d = A[chosen[j]], A[chosen[j + 1]], A[chosen[j + 2]], A[chosen[j + 3]]
         p, q, s, t = r[j], r[j + 1], r[j + 2], r[j + 3]
