@@ -1,8 +1,8 @@
 """Products of matrices too small or too narrow for BLAS to be at its best, with samples where they lie.
 
-A tile of the product, so many rows by so many vectors of columns, is summed in registers from first to last.
-Compilers do not find this form by themselves, so that it is stated in LLVM's own terms, with vectors of 32
-bytes, which LLVM splits where a processor has shorter ones.
+A tile of the product, so many rows by 64 bytes of columns, is summed in registers from first to last.
+Compilers do not find this form by themselves, so that it is stated in LLVM's own terms, with vectors of 64 or
+32 bytes, which LLVM splits where a processor has shorter ones. The sums are the same with all of them.
 """
 
 from __future__ import annotations
@@ -11,16 +11,24 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from llvmlite import binding as llvm
 from llvmlite import ir
-from numba import literally, types
+from numba import config, literally, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from replifed.kernels import compiled
 
-_VECTOR_BYTES = 32
-# Vectors of columns in a tile. With six rows, its twelve sums and the factors fill AVX2's sixteen registers.
-_VECTORS = 2
+# Those of this processor, unless numba is told to compile for another.
+_FEATURES = config.CPU_FEATURES
+if _FEATURES is None:
+    _FEATURES = llvm.get_host_cpu_features().flatten()
+# AVX-512 has 32 registers of 64 bytes; with six rows, a tile's twelve sums and the factors fill AVX2's 16.
+_LONG = "+avx512f" in _FEATURES
+_VECTOR_BYTES = 64 if _LONG else 32
+_TILE_BYTES = 64
+# Vectors of columns in a tile.
+_VECTORS = _TILE_BYTES // _VECTOR_BYTES
 _FLAGS = ("contract",)
 
 
@@ -108,13 +116,13 @@ def _spread(builder: Any, scalar: Any, vector: Any) -> Any:
     return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(number, vector.count), None))
 
 
-_six, _four, _two, _one = (_tile(rows) for rows in (6, 4, 2, 1))
+_twelve, _six, _four, _two, _one = (_tile(rows) for rows in (12, 6, 4, 2, 1))
 
 
 @compiled
 def padded(columns, itemsize):
     """The least multiple of a tile's width that is at least `columns`."""
-    width = _VECTORS * _VECTOR_BYTES // itemsize
+    width = _TILE_BYTES // itemsize
     return (columns + width - 1) // width * width
 
 
@@ -144,11 +152,15 @@ def transposed_products(A, chosen, B, C):
 def _fill(A, chosen, B, C, across):
     """Write C tile by tile; `across` is a constant, so that each of its values is compiled apart."""
     literally(across)
-    (rows, columns), width = C.shape, _VECTORS * _VECTOR_BYTES // A.itemsize
+    (rows, columns), width = C.shape, _TILE_BYTES // A.itemsize
     for start in range(0, columns, width):
         # The last tiles overlap those before them where the columns do not fill them.
         c = min(start, columns - width)
         j = 0
+        if _LONG:
+            while rows - j >= 12:
+                _twelve(A, chosen, j, B, c, C, across)
+                j += 12
         while rows - j >= 6:
             _six(A, chosen, j, B, c, C, across)
             j += 6
