@@ -83,8 +83,7 @@ def eigenvectors(found: Spectra, count: int) -> NDArray:
     Returns
     -------
     array, shape (..., count, n)
-        Row i is the vector of `values[..., i]`, its coordinate of largest magnitude is
-        positive.
+        Row i is the vector of `values[..., i]`, its coordinate of largest magnitude is positive.
     """
     *leading, n = found.values.shape
     if n == 1:
