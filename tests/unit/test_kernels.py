@@ -342,6 +342,18 @@ def test_of_many_numbers_the_same_are_kept(levels, tau, arranged):
     np.testing.assert_array_equal(u, expected)
 
 
+@pytest.mark.parametrize("sampled", [24, 25, 26])
+def test_exactly_as_many_as_are_kept_may_exceed_what_a_sample_tells(sampled):
+    """One number in 16 is looked at first, and 25 of these are taken to tell the 200 largest of 4096."""
+    rng, u, tau = np.random.default_rng(sampled), np.empty(4096, np.float32), 200
+    u[:] = rng.permutation(np.linspace(1e-4, 1e-3, 4096))
+    places = np.arange(4096)
+    u[rng.choice(places[::16], sampled, replace=False)] += 1.0
+    u[rng.choice(places[places % 16 > 0], tau - sampled, replace=False)] += 1.0
+    kept = hard_threshold(u[None], tau)[0]
+    np.testing.assert_array_equal(kept, np.where(u > 1.0, u, 0.0))
+
+
 @pytest.mark.parametrize("loss", ["least_squares", "logistic"])
 @pytest.mark.parametrize("sets, rows", [(1, 1), (3, 3), (1, 9), (2, 16)])
 @pytest.mark.parametrize("features", [2, 3, 8])

@@ -548,6 +548,20 @@ def test_vectors_found_on_demand_are_those_of_the_whole_decomposition(algorithm,
     assert np.array_equal(found[0].bits, found[1].bits)
 
 
+@pytest.mark.parametrize("dither", ["nested", "fresh"])
+def test_dither_does_not_depend_on_how_many_vectors_other_rows_have_found(dither):
+    rng, n = np.random.default_rng(5), 40
+    X = rng.standard_normal((1, N, 60, n)) / np.arange(1, n + 1) ** 0.5
+    data = DenseLinearModel(X, rng.choice([-1.0, 1.0], (1, N, 60)), loss_named("logistic"), l2=1e-3)
+    names, widths = (1, 2, 3, 4), set()
+    together = simulate(QShed(dither=dither), data, Streams(0, names), 6, channel=Rayleigh(8)).state
+    for row, name in enumerate(names):
+        alone = simulate(QShed(dither=dither), data, Streams(0, (name,)), 6, channel=Rayleigh(8)).state
+        np.testing.assert_allclose(alone.x[0], together.x[row], atol=1e-10)
+        widths.add(alone.vectors.shape[2])
+    assert len(widths) > 1
+
+
 @pytest.mark.parametrize("compressor", ["rank1", "topk"])
 def test_divergence_is_recorded_not_raised(compressor):
     algorithm = FedNL(compressor=compressor, line_search=None)

@@ -6,6 +6,7 @@ Both do the same; `H` is an array whose layout only they know.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ class Matrices:
         C, of the matrices of all devices.
     """
 
-    def __init__(self, problem, compress: Callable[[NDArray], NDArray]) -> None:
+    def __init__(self, problem, compress: Callable[[NDArray], Any]) -> None:
         self._problem, self._compress = problem, compress
 
     def zero(self, rows: int) -> NDArray:
@@ -56,7 +57,7 @@ class Matrices:
             |hess f_i(x) - H_i|_F.
         """
         difference, far = self._difference(H, x, distances)
-        # Rows that have diverged would stop an eigensolver.
+        # Nothing is learned in rows that have diverged.
         sound = np.isfinite(difference).all(axis=(-2, -1), keepdims=True)
         difference = difference if sound.all() else np.where(sound, difference, 0.0)
         step = self._compress(difference)
@@ -86,8 +87,9 @@ class EigenpairMatrices(Matrices):
         difference, far = self._difference(H, x, distances)
         value, v = self._compress(difference)
         # Nothing is learned in rows that have diverged.
-        v = np.where(np.isfinite(value)[..., None], v, 0.0)
-        scaled = (rate * np.nan_to_num(value))[..., None] * v
+        sound = np.isfinite(value)
+        v = np.where(sound[..., None], v, 0.0)
+        scaled = (rate * np.where(sound, value, 0.0))[..., None] * v
         # The difference is needed no more.
         learned = np.multiply(scaled[..., None], v[..., None, :], out=difference)
         learned += H

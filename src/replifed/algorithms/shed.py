@@ -183,7 +183,7 @@ class Shed(NewtonType):
         return np.where(np.arange(n) < q[..., None], self.b_max, 0)
 
     def send(self, state: SharedEigenpairs, bits: NDArray, ctx: Round) -> NDArray:
-        """What the server has of the vectors after this round, (R, N, n, n)."""
+        """What the server has of the vectors after this round, (R, N, k, n)."""
         return state.vectors
 
     def read(self, received: NDArray) -> NDArray:
@@ -253,9 +253,10 @@ class NQShed(Shed):
         v, after = state.vectors[changed], bits[changed]
         received = state.received.copy()
         if self.dither == "fresh":
-            shape = state.vectors.shape
-            dither = ctx.streams.draw("refinement", lambda rng: draw_dither(rng, shape[1:]))
-            dither = np.broadcast_to(dither, shape)[changed]
+            # For all vectors, so that it does not matter how many of them other rows have found.
+            _, devices, known, n = state.vectors.shape
+            dither = ctx.streams.draw("refinement", lambda rng: draw_dither(rng, (devices, n, n)))
+            dither = np.broadcast_to(dither[:, :, :known], state.vectors.shape)[changed]
             received[changed] = refine(v, received[changed], state.bits[changed], after, dither)
         else:
             received[changed] = quantise(v, after, state.dither[changed], self.dither)
@@ -285,7 +286,7 @@ def aggregate(values: NDArray, received: NDArray, q: NDArray, rho: NDArray, weig
     Parameters
     ----------
     values : array, shape (R, N, n)
-    received : array, shape (R, N, n, n)
+    received : array, shape (R, N, k, n)
         Row i is what the server has of v_i.
     q : int array, shape (R, N)
     rho : array, shape (R, N)

@@ -70,8 +70,11 @@ def _keep_of_many(entries, most, name, tau, numbers, halves, few, filled):
     bound = _likely_bound(entries, most, tau, numbers, halves, few)
     n = _numbers_above(entries, most, bound, numbers, halves)
     if n < tau and bound > 0:
-        n = _numbers_above(entries, most, entries.dtype.type(0), numbers, halves)
+        bound = entries.dtype.type(0)
+        n = _numbers_above(entries, most, bound, numbers, halves)
     cut, crowded = _cut_above(numbers[:n], halves[:n], few, tau)
+    # Where no more than `tau` exceed the bound, it is the cut: the others have not been looked at.
+    cut = max(cut, bound)
     if not crowded:
         for k in range(len(entries)):
             filled[k] = entries[k] if entries[k] & most > cut else 0
@@ -161,10 +164,10 @@ def _likely_bound(bits, most, tau, numbers, halves, few):
 
 @compiled
 def _numbers_above(bits, most, bound, numbers, halves):
-    """Fill `numbers` with the magnitudes above `bound`, which are few; return how many."""
+    """Fill `numbers` with the magnitudes above `bound`; return how many."""
     for k in range(len(bits)):
         halves[k] = (bits[k] & most) > bound
-    # Four marks at a time, most of which are none.
+    # Four marks at a time, which are none where few magnitudes exceed the bound.
     fours, n = halves[: len(bits) // 4 * 4].view(np.uint64), 0
     for four in range(len(fours)):
         if fours[four]:
@@ -184,6 +187,7 @@ def _places_above(bits, most, bound, places, numbers):
     n = 0
     for k in range(len(bits)):
         number = bits[k] & most
+        # Without a branch, as above.
         places[n], numbers[n] = k, number
         n += number > bound
     return n

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import config, literally, types
 from numba.core import cgutils
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
 from replifed.kernels import compiled
@@ -22,7 +22,7 @@ from replifed.kernels import compiled
 # Those of this processor, unless numba is told to compile for another.
 _FEATURES = config.CPU_FEATURES
 if _FEATURES is None:
-    _FEATURES = llvm.get_host_cpu_features().flatten()
+    _FEATURES = get_host_cpu_features()
 # AVX-512 has 32 registers of 64 bytes; with six rows, a tile's twelve sums and the factors fill AVX2's 16.
 _LONG = "+avx512f" in _FEATURES
 _VECTOR_BYTES = 64 if _LONG else 32

@@ -11,7 +11,7 @@ _LINE = 64
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """As `numpy.empty`, whose large arrays begin 16 bytes behind a line, so that vectors lie across two."""
+    """As `numpy.empty`, but from a line's beginning on; numpy's large arrays begin 16 bytes behind one."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     room = np.empty(size + _LINE, np.uint8)

@@ -34,6 +34,11 @@ _CACHE_BYTES = 2 << 20
 _RESIDENT_BYTES = 8 << 20
 
 
+def in_span(samples: int, features: int) -> bool:
+    """Whether a minibatch costs less in the span of the samples (m numbers each) than outside (2 d)."""
+    return 3 * samples <= 2 * features
+
+
 class DenseLinearModel:
     """f_i(x) = mean (or sum) over the client's samples of loss(X_i x, y_i) + l2 |x|^2 / 2.
 
@@ -165,7 +170,7 @@ class DenseLinearModel:
         root, scaled = np.sqrt(h), np.empty(self.X.shape[2:], H.dtype)
         for r, i in np.ndindex(*h.shape[:2]):
             # A matrix times its own transpose costs half of a general product.
-            np.multiply(self.X[r % len(self.X), i], root[r, i], out=scaled)
+            np.multiply(self.X[r * len(self.X) // len(h), i], root[r, i], out=scaled)
             np.matmul(scaled.T, scaled, out=H[r, i])
         H += self.l2 * np.eye(self.dim)
         return H
@@ -385,8 +390,7 @@ class DenseLinearModel:
 
     @property
     def _in_span(self) -> bool:
-        """Whether a minibatch costs less in the span of the samples (m numbers each) than outside (2 d)."""
-        return 3 * self.n_samples <= 2 * self.n_features
+        return in_span(self.n_samples, self.n_features)
 
     @cached_property
     def _gram(self) -> NDArray:

@@ -38,7 +38,7 @@ class ShiftedLinearModel:
             raise ReplifedError(f"shifted data take the losses {', '.join(COMPILED)}, not {loss.name}")
         self.Z, self.shifts, self.y, self.loss_function = Z, shifts, y, loss
         self.sets = np.asarray(sets, dtype=np.int64)
-        # For what all rows share.
+        # For what all rows share and does not depend on targets.
         self._shared = DenseLinearModel(Z, y[:1], loss)
         self.n_clients, self.dim, self.dtype = self._shared.n_clients, self._shared.dim, Z.dtype
         self.sizes, self.weights = self._shared.sizes, self._shared.weights
@@ -49,9 +49,9 @@ class ShiftedLinearModel:
 
     def of_clients(self, now: slice) -> ShiftedLinearModel:
         """Some of the clients, with the weights that they have among all."""
-        part = ShiftedLinearModel(
-            self.Z[:, now], self.shifts[:, now], self.y[:, now], self.loss_function, self.sets
-        )
+        # In one piece, for which the kernels are compiled already.
+        shifts, y = np.ascontiguousarray(self.shifts[:, now]), np.ascontiguousarray(self.y[:, now])
+        part = ShiftedLinearModel(self.Z[:, now], shifts, y, self.loss_function, self.sets)
         part.weights = self.weights[:, now]
         return part
 
@@ -96,10 +96,11 @@ class ShiftedLinearModel:
         return np.array([found[int(number)] for number in self.sets])
 
     def strong_convexity(self) -> NDArray:
+        """What holds whatever the data are: nothing."""
         return np.zeros((len(self.sets), self.n_clients))
 
     def own_gradients(self, u: NDArray, batch: NDArray | None = None) -> NDArray:
-        """See `problems.base.OwnModels`; `u` (n, N, d) are the models of the first n rows."""
+        """What local steps need of `problems.base.OwnModels`, at models `u` (n, N, d) of the first n rows."""
         from replifed.kernels.linear import gradients, minibatch_gradients
 
         loss, g, sets = COMPILED.index(self.loss_function.name), aligned_empty(u.shape, self.dtype), self.sets

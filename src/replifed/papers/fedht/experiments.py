@@ -23,7 +23,7 @@ from replifed.algorithms.hard_thresholding import RATES
 from replifed.algorithms.registry import method_class
 from replifed.papers.fedht.simulations import planted, simulation, simulations
 from replifed.papers.progress import Progress
-from replifed.problems.dense import DenseLinearModel
+from replifed.problems.dense import DenseLinearModel, in_span
 from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams
@@ -229,7 +229,7 @@ def run(
     partition: Any,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
-    """Run all curves and seeds of `method`; curves that differ in step and K alone run side by side."""
+    """Run all curves and seeds of `method`; curves of equal batch size run side by side."""
     if settings["problem"] == "planted":
         return _run_planted(method, settings, progress)
     curves = list(plan(method, settings, tuned))
@@ -268,8 +268,9 @@ def _side_by_side(method: str, settings: dict) -> bool:
     Methods without a threshold between local steps go through these faster in the span of a client's samples
     where they are few, and that is another one at each level.
     """
-    few = 3 * settings.get("samples", 0) <= 2 * settings.get("features", 0)
-    return settings["problem"] == "simulation" and (method == "fediterht" or not few)
+    if settings["problem"] != "simulation":
+        return False
+    return method == "fediterht" or not in_span(settings["samples"], settings["features"])
 
 
 class _Levels:
@@ -295,10 +296,10 @@ def _histories(
     # Two readings may come to the same run. The methods take the largest K first.
     keys = [(-curve.local_steps, curve.level, curve.step) for curve in group]
     distinct = sorted(set(keys))
-    K, levels, step = zip(*distinct, strict=True)
+    negative, at, step = zip(*distinct, strict=True)
     history = simulate(
-        algorithm(method, settings, -np.array(K), np.array(step), group[0].batch),
-        data.of_rows(levels),
+        algorithm(method, settings, -np.array(negative), np.array(step), group[0].batch),
+        data.of_rows(at),
         Streams(settings["seed"], (replicate,) * len(distinct)),
         _rounds(method, settings, group[0]),
         metrics=METRICS,
