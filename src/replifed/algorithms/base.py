@@ -194,6 +194,13 @@ def local_steps(ctx: Round, problem: Any, counts: int | NDArray, size: int | Non
     return steps
 
 
+def gradient_step(local: LocalModels, u: NDArray, batch: NDArray | None, step: float | NDArray) -> NDArray:
+    """u - gamma g for local models `u` of the first rows; `step` is of all rows, or one for all."""
+    g = local.gradient(u, batch)
+    g *= per_row(step, u)[: len(u)]
+    return np.subtract(u, g, out=g)
+
+
 def mean_after(
     local: LocalModels, steps: Steps, move: Callable[[LocalModels, NDArray, NDArray | None], NDArray]
 ) -> NDArray:

@@ -14,10 +14,10 @@ from replifed.algorithms.base import (
     Round,
     ServerModel,
     check_settings,
+    gradient_step,
     local_steps,
     mean_after,
     participants,
-    per_row,
     sample_count,
 )
 from replifed.algorithms.guarantees import Guarantee
@@ -63,9 +63,7 @@ class FedAvg:
         local = problem.local(state.x, additive=True, clients=ctx.chosen)
 
         def move(some: LocalModels, u: NDArray, batch: NDArray | None) -> NDArray:
-            g = some.gradient(u, batch)
-            g *= per_row(self.step, u)
-            return np.subtract(u, g, out=g)
+            return gradient_step(some, u, batch, self.step)
 
         message = participants(ctx, problem) * dense_bits(problem.dim)
         cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import (
     Round,
     ServerModel,
+    gradient_step,
     local_steps,
     mean_after,
     participants,
-    per_row,
     sample_count,
 )
 from replifed.algorithms.hard_thresholding import HardThresholding
@@ -36,9 +35,7 @@ class FedHT(HardThresholding):
         local = problem.local(state.x, additive=True, clients=ctx.chosen)
 
         def move(some: LocalModels, u: NDArray, batch: NDArray | None) -> NDArray:
-            g = some.gradient(u, batch)  # line 6
-            g *= per_row(self.step, u)[: len(u)]
-            return np.subtract(u, g, out=g)  # line 7
+            return gradient_step(some, u, batch, self.step)  # lines 6-7
 
         steps = local_steps(ctx, problem, K, b)  # lines 2-5: all clients, from x_{t,1} = x_t
         x = hard_threshold(mean_after(local, steps, move), self.sparsity)  # line 10

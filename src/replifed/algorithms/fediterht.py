@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import (
     Round,
     ServerModel,
+    gradient_step,
     local_steps,
     mean_after,
     participants,
-    per_row,
     sample_count,
 )
 from replifed.algorithms.hard_thresholding import HardThresholding
@@ -36,9 +36,8 @@ class FedIterHT(HardThresholding):
         local = problem.local(state.x, sparsity=int(np.max(tau)), clients=ctx.chosen)
 
         def move(some: LocalModels, u: NDArray, batch: NDArray | None) -> NDArray:
-            g = some.gradient(u, batch)  # line 6
-            g *= per_row(self.step, u)[: len(u)]
-            return some.hard_threshold(np.subtract(u, g, out=g), tau[: len(u)])  # line 7
+            moved = gradient_step(some, u, batch, self.step)  # line 6
+            return some.hard_threshold(moved, tau[: len(u)])  # line 7
 
         steps = local_steps(ctx, problem, K, b)  # lines 2-5: all clients, from x_{t,1} = x_t
         x = hard_threshold(mean_after(local, steps, move), tau)  # line 10

@@ -272,18 +272,27 @@ class DenseLinearModel:
 
     def _compiled_gradients(self, u: NDArray, batch: NDArray | None) -> NDArray:
         """Gradients (R, N, d) without the ridge, each sample read where it lies."""
+        sets = np.arange(len(u)) * len(self.X) // len(u)
+        return self.shifted_gradients(u, batch, self.y, np.empty((0,) * 3, self.dtype), sets)
+
+    def shifted_gradients(
+        self, u: NDArray, batch: NDArray | None, y: NDArray, shifts: NDArray, sets: NDArray
+    ) -> NDArray:
+        """As `_compiled_gradients`, with the targets `y` (L, N, m) and shifted features of each row's set.
+
+        See `problems.shifted` for `shifts` (L, N, d) and `sets` (at least R,).
+        """
         from replifed.kernels.linear import gradients, minibatch_gradients
 
         loss, g = COMPILED.index(self.loss_function.name), aligned_empty(u.shape, self.dtype)
         u = np.ascontiguousarray(u, self.dtype)
-        sets, no_shifts = np.arange(len(u)) * len(self.X) // len(u), np.empty((0,) * 3, self.dtype)
         if batch is None:
-            gradients(self.X, self.y, no_shifts, sets, self.sample_weights, loss, u, g)
+            gradients(self.X, y, shifts, sets, self.sample_weights, loss, u, g)
             return g
         batch = np.ascontiguousarray(batch)
         columns = vars(self).get("_columns", np.empty((0,) * 4, self.dtype))
         scale = self.batch_weights / batch.shape[-1]
-        minibatch_gradients(self.X, columns, self.y, no_shifts, sets, scale, batch, loss, u, g)
+        minibatch_gradients(self.X, columns, y, shifts, sets, scale, batch, loss, u, g)
         return g
 
     def _softmax_gradients(self, models: NDArray, batch: NDArray) -> NDArray:

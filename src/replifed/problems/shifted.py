@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
-from replifed.problems.aligned import aligned_empty
 from replifed.problems.dense import DenseLinearModel, DenseLocalModels
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue
@@ -101,17 +100,7 @@ class ShiftedLinearModel:
 
     def own_gradients(self, u: NDArray, batch: NDArray | None = None) -> NDArray:
         """What local steps need of `problems.base.OwnModels`, at models `u` (n, N, d) of the first n rows."""
-        from replifed.kernels.linear import gradients, minibatch_gradients
-
-        loss, g, sets = COMPILED.index(self.loss_function.name), aligned_empty(u.shape, self.dtype), self.sets
-        u, shared = np.ascontiguousarray(u, self.dtype), self._shared
-        if batch is None:
-            gradients(self.Z, self.y, self.shifts, sets, shared.sample_weights, loss, u, g)
-            return g
-        batch, scale = np.ascontiguousarray(batch), shared.batch_weights / batch.shape[-1]
-        columns = np.empty((0,) * 4, self.dtype)
-        minibatch_gradients(self.Z, columns, self.y, self.shifts, sets, scale, batch, loss, u, g)
-        return g
+        return self._shared.shifted_gradients(u, batch, self.y, self.shifts, self.sets)
 
     def local(
         self,

@@ -11,7 +11,7 @@ the best step of the coarse grid, which is the paper's, even where that lies at 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -249,7 +249,7 @@ def run(
             and replicate in settings["full_batch_replicates" if curve.batch is None else "replicates"]
         ]
         if here:
-            data = _Levels(settings, together, replicate, table, partition)
+            data = _data_of(settings, together, replicate, table, partition)
             for batch in dict.fromkeys(curve.batch for curve in here):
                 group = [curve for curve in here if curve.batch == batch]
                 frames.append(_histories(method, settings, group, replicate, data))
@@ -273,24 +273,23 @@ def _side_by_side(method: str, settings: dict) -> bool:
     return method == "fediterht" or not in_span(settings["samples"], settings["features"])
 
 
-class _Levels:
-    """The data sets of one replicate, for rows at any of its levels."""
-
-    def __init__(self, settings: dict, named: list[str], replicate: int, table: Any, partition: Any) -> None:
-        self._named, self._stacked = named, len(named) > 1
-        self._data = (
-            simulations(settings, [_variances(level) for level in named], replicate)
-            if self._stacked
-            else problem(settings, named[0], replicate, table, partition)
-        )
-
-    def of_rows(self, levels: list[str]) -> Any:
-        """The problem whose rows are at the levels given."""
-        return self._data.of_rows([self._named.index(one) for one in levels]) if self._stacked else self._data
+def _data_of(
+    settings: dict, together: list[str], replicate: int, table: Any, partition: Any
+) -> Callable[[Sequence[str]], Any]:
+    """The data of one replicate, as a function from the level of each row to the problem of these rows."""
+    if len(together) == 1:
+        one = problem(settings, together[0], replicate, table, partition)
+        return lambda levels: one
+    several = simulations(settings, [_variances(level) for level in together], replicate)
+    return lambda levels: several.of_rows([together.index(level) for level in levels])
 
 
 def _histories(
-    method: str, settings: dict, group: list[Setting], replicate: int, data: _Levels
+    method: str,
+    settings: dict,
+    group: list[Setting],
+    replicate: int,
+    data: Callable[[Sequence[str]], Any],
 ) -> pd.DataFrame:
     """Curves of equal batch size on one replicate's data, side by side."""
     # Two readings may come to the same run. The methods take the largest K first.
@@ -299,7 +298,7 @@ def _histories(
     negative, at, step = zip(*distinct, strict=True)
     history = simulate(
         algorithm(method, settings, -np.array(negative), np.array(step), group[0].batch),
-        data.of_rows(at),
+        data(at),
         Streams(settings["seed"], (replicate,) * len(distinct)),
         _rounds(method, settings, group[0]),
         metrics=METRICS,
