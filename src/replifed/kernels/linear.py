@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
+from replifed.kernels.draws import count_drawn
 from replifed.kernels.logistic import falling
 
 # The places of these losses in `problems.losses.COMPILED`.
@@ -47,12 +48,7 @@ def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models,
     for i in range(N):
         for first in range(0, R, together):
             s, drawn = first * S // R, batch[first * B // R, i]
-            n = 0
-            for j in drawn:
-                if times[j] == 0:
-                    distinct[n] = j
-                    n += 1
-                times[j] += 1
+            n = count_drawn(drawn, times, distinct)
             chosen = distinct[:n]
             dense = 0
             for row in range(first, first + together):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
+from replifed.kernels.draws import count_drawn
 from replifed.kernels.losses import softmax_derivatives
 from replifed.kernels.tiles import padded, products, transposed_products
 
@@ -34,14 +35,12 @@ def minibatch_gradients(X, y, scale, batch, models, g):
     times, distinct = np.zeros(m, np.intp), np.empty(b, np.intp)
     for i in range(N):
         for row in range(R):  # rows that share their minibatches find them in the cache
-            s, n = row * S // R, 0
+            s = row * S // R
             times[:] = 0
-            for j in batch[row * B // R, i]:
-                if times[j] == 0:
-                    distinct[n], classes[0, n] = j, y[s, i, j]
-                    n += 1
-                times[j] += 1
+            n = count_drawn(batch[row * B // R, i], times, distinct)
             chosen = distinct[:n]
+            for j in range(n):
+                classes[0, j] = y[s, i, chosen[j]]
             model, gradient = models[row, i], g[row, i]
             for k in range(d):
                 for c in range(C):

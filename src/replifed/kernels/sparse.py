@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
+from replifed.kernels.draws import count_drawn
 from replifed.kernels.linear import derivatives
 
 
@@ -35,19 +36,14 @@ def minibatch_gradients(data, indices, indptr, y, begins, bounds, samples, loss,
         first, here = begins[i], slice(bounds[i], bounds[i + 1])
         for row in range(R):
             drawn, u, own = samples[row * B // R, i], models[row, here], g[row, here]
-            n = 0
-            for j in drawn:
-                if times[j] == 0:
-                    distinct[n], targets[n] = j, y[j]
-                    n += 1
-                times[j] += 1
+            n = count_drawn(drawn, times, distinct)
             for j in range(n):
                 entries = slice(indptr[distinct[j]], indptr[distinct[j] + 1])
                 a, columns, total = data[entries], indices[entries], data.dtype.type(0)
                 for k in range(len(a)):
                     # Unsigned, so that no place is taken for one counted from the end.
                     total += a[k] * u[np.uintp(columns[k] - first)]
-                r[j] = total
+                r[j], targets[j] = total, y[distinct[j]]
             derivatives(r[:n], targets[:n], loss)
             own[:] = 0
             for j in range(n):

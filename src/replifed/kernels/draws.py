@@ -1,0 +1,30 @@
+"""Samples that are drawn with replacement."""
+
+from __future__ import annotations
+
+from replifed.kernels import compiled
+
+
+@compiled
+def count_drawn(drawn, times, distinct):
+    """Fill `distinct` with the samples `drawn` (b,), each once and in the order of their first draws.
+
+    Parameters
+    ----------
+    drawn : int array, shape (b,)
+    times : int array, shape (m,)
+        Zeros for these samples, and then how often each was drawn.
+    distinct : int array, shape (b,)
+
+    Returns
+    -------
+    int
+        How many they are.
+    """
+    n = 0
+    for j in drawn:
+        if times[j] == 0:
+            distinct[n] = j
+            n += 1
+        times[j] += 1
+    return n
