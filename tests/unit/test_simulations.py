@@ -4,10 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from replifed.algorithms.base import mean_after
 from replifed.papers.fedht import experiments, simulations
 from replifed.papers.fedht.simulations import planted, simulation
-from replifed.problems import dense as dense_module
 from replifed.randomness import generator
 
 # Few features and samples, many clients: everything is a mean over independent clients.
@@ -124,17 +122,14 @@ def test_levels_side_by_side_are_the_levels_one_by_one(loss, monkeypatch):
             for rows in range(row + 1, 6):
                 g = together.own_gradients(u[:rows], drawn)
                 np.testing.assert_allclose(g[row], alone.own_gradients(u[one], drawn)[0], atol=1e-12)
-    monkeypatch.setattr(dense_module, "_RESIDENT_BYTES", 1)
-    steps = [(5, None)] * 3
-    local = together.local(x)
-    assert len(list(local.parts(steps))) == 4
-    moved = mean_after(local, steps, lambda some, w, batch: w - 0.1 * some.gradient(w, batch))
-    for row, number in enumerate(sets):
-        alone = simulation(small, LEVELS[number], 2)
-        w = np.repeat(x[row : row + 1, None], 4, axis=1)
-        for _ in steps:
-            w = w - 0.1 * alone.own_gradients(w)
-        np.testing.assert_allclose(moved[row], w[0].mean(axis=0), atol=1e-12)
+    for drawn in (None, batch):
+        moved = together.local(x).mean_after([(5, drawn)] * 3, 0.1)
+        for row, number in enumerate(sets):
+            alone = simulation(small, LEVELS[number], 2)
+            w = np.repeat(x[row : row + 1, None], 4, axis=1)
+            for _ in range(3):
+                w = w - 0.1 * alone.own_gradients(w, drawn)
+            np.testing.assert_allclose(moved[row], w[0].mean(axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("method", ["fediterht", "fedht", "distributed_iht", "fedavg"])

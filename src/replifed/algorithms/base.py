@@ -9,7 +9,6 @@ divergence and tuning are the simulator's.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.ledger import Cost
-from replifed.problems.base import LocalModels, Steps
+from replifed.problems.local_steps import Steps
 from replifed.randomness import Streams
 
 
@@ -192,45 +191,6 @@ def local_steps(ctx: Round, problem: Any, counts: int | NDArray, size: int | Non
         rows = int(np.count_nonzero(counts > k))
         steps.append((rows, batch if batch is None or len(batch) == 1 else batch[:rows]))
     return steps
-
-
-def gradient_step(local: LocalModels, u: NDArray, batch: NDArray | None, step: float | NDArray) -> NDArray:
-    """u - gamma g for local models `u` of the first rows; `step` is of all rows, or one for all."""
-    g = local.gradient(u, batch)
-    g *= per_row(step, u)[: len(u)]
-    return np.subtract(u, g, out=g)
-
-
-def mean_after(
-    local: LocalModels, steps: Steps, move: Callable[[LocalModels, NDArray, NDArray | None], NDArray]
-) -> NDArray:
-    """Take the clients through their local steps, a few clients at a time, and average where they end.
-
-    Parameters
-    ----------
-    local : LocalModels
-    steps : list of (rows, minibatches)
-        From `local_steps`.
-    move : callable
-        Maps local models, some of the rows of their `u`, and a minibatch to where the step leads.
-
-    Returns
-    -------
-    array, shape (R, D)
-        sum_i p_i u_i.
-    """
-    mean = 0.0
-    for some, theirs in local.parts(steps):
-        u = some.start
-        for n, batch in theirs:
-            moved = move(some, u[:n], batch)
-            # As all rows take the first step, `u` is by the next no longer what the local models began with.
-            if n == len(u):
-                u = moved
-            else:
-                u[:n] = moved
-        mean += some.mean(u)
-    return mean
 
 
 def sample_count(problem: Any, size: int | None, ctx: Round | None = None) -> NDArray:

@@ -14,15 +14,13 @@ from replifed.algorithms.base import (
     Round,
     ServerModel,
     check_settings,
-    gradient_step,
     local_steps,
-    mean_after,
     participants,
     sample_count,
 )
 from replifed.algorithms.guarantees import Guarantee
 from replifed.network.ledger import Cost, dense_bits
-from replifed.problems.base import LocalModels, LocalSteps, Smooth
+from replifed.problems.base import LocalSteps, Smooth
 from replifed.randomness import Streams
 
 
@@ -61,13 +59,10 @@ class FedAvg:
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b = self.local_steps, self.batch
         local = problem.local(state.x, additive=True, clients=ctx.chosen)
-
-        def move(some: LocalModels, u: NDArray, batch: NDArray | None) -> NDArray:
-            return gradient_step(some, u, batch, self.step)
-
+        x = local.mean_after(local_steps(ctx, problem, K, b), self.step)
         message = participants(ctx, problem) * dense_bits(problem.dim)
         cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))
-        return ServerModel(mean_after(local, local_steps(ctx, problem, K, b), move)), cost
+        return ServerModel(x), cost
 
     def observe(self, state: ServerModel) -> dict[str, NDArray]:
         return {"server": state.x}

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from numpy.typing import NDArray
-
 from replifed.algorithms.base import (
     Round,
     ServerModel,
-    gradient_step,
     local_steps,
-    mean_after,
     participants,
     sample_count,
 )
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.network.ledger import Cost, dense_bits, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.problems.base import LocalModels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,12 +28,9 @@ class FedHT(HardThresholding):
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b = self.local_steps, self.batch_size(ctx.t)
         local = problem.local(state.x, additive=True, clients=ctx.chosen)
-
-        def move(some: LocalModels, u: NDArray, batch: NDArray | None) -> NDArray:
-            return gradient_step(some, u, batch, self.step)  # lines 6-7
-
         steps = local_steps(ctx, problem, K, b)  # lines 2-5: all clients, from x_{t,1} = x_t
-        x = hard_threshold(mean_after(local, steps, move), self.sparsity)  # line 10
+        mean = local.mean_after(steps, self.step)  # lines 6-7: x_{t,k+1} = x_{t,k} - gamma_t g
+        x = hard_threshold(mean, self.sparsity)  # line 10
         cost = Cost(
             bits_up=participants(ctx, problem) * dense_bits(problem.dim),
             bits_down=participants(ctx, problem) * sparse_bits(self.sparsity, problem.dim),

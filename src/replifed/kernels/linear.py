@@ -39,42 +39,73 @@ def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models,
     models, g : arrays, shape (R, N, d)
         S and B divide R; the first R / S rows share the first data set, and so on.
     """
-    S, N, m, d = X.shape
+    S, N = X.shape[:2]
     R, B, b = len(models), len(batch), batch.shape[-1]
     together = R // max(S, B)  # rows that share their data and their minibatches
-    r, targets, rows = np.empty((R, b), X.dtype), np.empty(b, y.dtype), np.empty(R, np.intp)
-    distinct, times, held = np.empty(b, np.intp), np.zeros(m, np.intp), np.empty(d, np.intp)
-    room = np.empty(m, X.dtype)
+    data, room = (X, columns, y, shifts, sets, scale), minibatch_room(X, y, R, b)
     for i in range(N):
         for first in range(0, R, together):
-            s, drawn = first * S // R, batch[first * B // R, i]
-            n = count_drawn(drawn, times, distinct)
-            chosen = distinct[:n]
-            dense = 0
-            for row in range(first, first + together):
-                few = _held(models[row, i], held)
-                if _FEW * few > d:
-                    rows[dense] = row
-                    dense += 1
-                elif len(columns) > 0:
-                    _predict_by_columns(columns[s, i], chosen, models[row, i], r[row], held[:few], room)
-                else:
-                    _predict_sparse(X[s, i], chosen, models[row, i], r[row], held[:few])
-            _predict_rows(X[s, i], chosen, models, rows[:dense], i, r)
-            for row in range(first, first + together):
-                mine = y[sets[row], i]
-                for j in range(n):
-                    targets[j] = mine[chosen[j]]
-                offset = _offset(shifts, sets[row], i, models[row, i])
-                for j in range(n):
-                    r[row, j] += offset
-                derivatives(r[row, :n], targets, loss)
-                for j in range(n):
-                    r[row, j] *= times[chosen[j]] * scale[s, i]
-                _begin_with_shift(shifts, sets[row], i, r[row, :n], g[row, i])
-            for j in chosen:
-                times[j] = 0
-            _accumulate_rows(X[s, i], chosen, r, first, first + together, i, g)
+            s, last = first * S // R, first + together
+            drawn = batch[first * B // R, i]
+            on_minibatch(data, loss, s, i, drawn, first, last, models, g, i, room)
+
+
+@compiled
+def minibatch_room(X, y, rows, size):
+    """Room that `on_minibatch` works in, for so many rows and minibatches of that size."""
+    m, d = X.shape[2:]
+    return (
+        np.empty((rows, size), X.dtype),
+        np.empty(size, y.dtype),
+        np.empty(rows, np.intp),
+        np.empty(size, np.intp),
+        np.zeros(m, np.intp),
+        np.empty(d, np.intp),
+        np.empty(m, X.dtype),
+    )
+
+
+@compiled
+def on_minibatch(data, loss, s, i, drawn, first, last, models, g, at, room):
+    """Fill g[row, at] for rows from `first` to `last` with the gradients of client i at models[row, at].
+
+    The rows have the data set `s` and the minibatch `drawn` (b,) in common; `data` are X, columns, y, shifts,
+    sets, and scale, as in `minibatch_gradients`.
+    """
+    X, columns, y, shifts, sets, scale = data
+    r, targets, rows, distinct, times, held, sums = room
+    n, d, dense = count_drawn(drawn, times, distinct), X.shape[3], 0
+    chosen = distinct[:n]
+    for row in range(first, last):
+        few = _held(models[row, at], held)
+        if _FEW * few > d:
+            rows[dense] = row
+            dense += 1
+        elif len(columns) > 0:
+            _predict_by_columns(columns[s, i], chosen, models[row, at], r[row], held[:few], sums)
+        else:
+            _predict_sparse(X[s, i], chosen, models[row, at], r[row], held[:few])
+    if dense == 1:
+        predict(X[s, i], chosen, models[rows[0], at], r[rows[0]])
+    else:
+        _predict_rows(X[s, i], chosen, models, rows[:dense], at, r)
+    for row in range(first, last):
+        mine = y[sets[row], i]
+        for j in range(n):
+            targets[j] = mine[chosen[j]]
+        offset = _offset(shifts, sets[row], i, models[row, at])
+        for j in range(n):
+            r[row, j] += offset
+        derivatives(r[row, :n], targets, loss)
+        for j in range(n):
+            r[row, j] *= times[chosen[j]] * scale[s, i]
+        _begin_with_shift(shifts, sets[row], i, r[row, :n], g[row, at])
+    for j in chosen:
+        times[j] = 0
+    if last - first == 1:
+        accumulate(X[s, i], chosen, r[first], g[first, at])
+    else:
+        _accumulate_rows(X[s, i], chosen, r, first, last, at, g)
 
 
 @compiled
@@ -87,32 +118,54 @@ def gradients(X, y, shifts, sets, weights, loss, models, g):
     weights : array, shape (S, N, m)
         Of each sample.
     """
-    S, N, m, _ = X.shape
+    S, N = X.shape[:2]
     R = len(models) // S
-    r, everyone, rows = np.empty((len(models), _BLOCK), X.dtype), np.arange(m), np.arange(len(models))
-    offset, total = np.empty(len(models), X.dtype), np.empty(len(models), X.dtype)
-    g[:] = 0
+    data, room = (X, y, shifts, sets, weights), sample_room(X, len(models))
     for s in range(S):
         for i in range(N):
-            for row in range(s * R, (s + 1) * R):
-                offset[row], total[row] = _offset(shifts, sets[row], i, models[row, i]), 0
-            for first in range(0, m, _BLOCK):
-                drawn = everyone[first : first + _BLOCK]
-                n = len(drawn)
-                _predict_rows(X[s, i], drawn, models, rows[s * R : (s + 1) * R], i, r)
-                for row in range(s * R, (s + 1) * R):
-                    for j in range(n):
-                        r[row, j] += offset[row]
-                    derivatives(r[row, :n], y[sets[row], i, first : first + n], loss)
-                    for j in range(n):
-                        r[row, j] *= weights[s, i, drawn[j]]
-                        total[row] += r[row, j]
-                _accumulate_rows(X[s, i], drawn, r, s * R, (s + 1) * R, i, g)
-            if len(shifts) > 0:
-                for row in range(s * R, (s + 1) * R):
-                    shift, own = shifts[sets[row], i], g[row, i]
-                    for k in range(len(own)):
-                        own[k] += total[row] * shift[k]
+            on_all_samples(data, loss, s, i, s * R, (s + 1) * R, models, g, i, room)
+
+
+@compiled
+def sample_room(X, rows):
+    """Room that `on_all_samples` works in, for so many rows."""
+    return (
+        np.empty((rows, _BLOCK), X.dtype),
+        np.arange(X.shape[2]),
+        np.arange(rows),
+        np.empty(rows, X.dtype),
+        np.empty(rows, X.dtype),
+    )
+
+
+@compiled
+def on_all_samples(data, loss, s, i, first, last, models, g, at, room):
+    """As `on_minibatch` with all samples of the client; `data` are X, y, shifts, sets, and weights."""
+    X, y, shifts, sets, weights = data
+    r, everyone, numbers, offset, total = room
+    rows = numbers[first:last]
+    for row in rows:
+        offset[row], total[row] = _offset(shifts, sets[row], i, models[row, at]), 0
+        own = g[row, at]
+        for k in range(len(own)):
+            own[k] = 0
+    for begin in range(0, len(everyone), _BLOCK):
+        drawn = everyone[begin : begin + _BLOCK]
+        n = len(drawn)
+        _predict_rows(X[s, i], drawn, models, rows, at, r)
+        for row in rows:
+            for j in range(n):
+                r[row, j] += offset[row]
+            derivatives(r[row, :n], y[sets[row], i, begin : begin + n], loss)
+            for j in range(n):
+                r[row, j] *= weights[s, i, drawn[j]]
+                total[row] += r[row, j]
+        _accumulate_rows(X[s, i], drawn, r, first, last, at, g)
+    if len(shifts) > 0:
+        for row in rows:
+            shift, own = shifts[sets[row], i], g[row, at]
+            for k in range(len(own)):
+                own[k] += total[row] * shift[k]
 
 
 @compiled

@@ -43,15 +43,21 @@ def keep_largest(bits, most, names, bounds, tau, kept):
         for s in range(len(bounds) - 1):
             entries, name = bits[row, bounds[s] : bounds[s + 1]], named[bounds[s] : bounds[s + 1]]
             filled = kept[row, bounds[s] : bounds[s + 1]]
-            if len(entries) < _LONG:
-                _keep_of_few(entries, most, name, tau[row], room[: len(entries)], halves, few, filled)
-            else:
-                _keep_of_many(entries, most, name, tau[row], room, halves, few, filled)
+            keep_of_stretch(entries, most, name, tau[row], room, halves, few, filled)
+
+
+@compiled
+def keep_of_stretch(entries, most, name, tau, numbers, halves, few, filled):
+    """`keep_largest` of one stretch (n,); `numbers` (n + 1,), `halves` (n,), and `few` (n,) are room."""
+    if len(entries) < _LONG:
+        _keep_of_few(entries, most, name, tau, numbers[: len(entries)], halves, few, filled)
+    else:
+        _keep_of_many(entries, most, name, tau, numbers, halves, few, filled)
 
 
 @compiled
 def _keep_of_few(entries, most, name, tau, numbers, halves, few, filled):
-    """`keep_largest` of one stretch."""
+    """The same where all entries are looked at."""
     for k in range(len(entries)):
         numbers[k] = entries[k] & most
     cut, crowded = _cut_above(numbers, halves[: len(entries)], few, tau)
@@ -60,8 +66,11 @@ def _keep_of_few(entries, most, name, tau, numbers, halves, few, filled):
         for k in range(len(entries)):
             # At the cut, but kept: lifted above it.
             numbers[k] += numbers[k] == cut and name[k] <= last
+    # Not written at once where it is read, which would be compiled without vectors.
     for k in range(len(entries)):
-        filled[k] = entries[k] if numbers[k] > cut else 0
+        numbers[k] = entries[k] if numbers[k] > cut else 0
+    for k in range(len(entries)):
+        filled[k] = numbers[k]
 
 
 @compiled
@@ -77,7 +86,9 @@ def _keep_of_many(entries, most, name, tau, numbers, halves, few, filled):
     cut = max(cut, bound)
     if not crowded:
         for k in range(len(entries)):
-            filled[k] = entries[k] if entries[k] & most > cut else 0
+            numbers[k] = entries[k] if entries[k] & most > cut else 0
+        for k in range(len(entries)):
+            filled[k] = numbers[k]
         return
     count = tau - _above(numbers[:n], cut)
     for k in range(len(entries)):

@@ -7,16 +7,14 @@ coordinates, so the server holds (R, D) and the clients (R, N, D).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from numpy.typing import DTypeLike, NDArray
 
 from replifed.errors import ReplifedError
 from replifed.problems.hessian_pattern import HessianPattern
-
-Steps = list[tuple[int, NDArray | None]]
-"""Of each local step, how many rows take it and the minibatches (R or 1, N, b); None for all samples."""
+from replifed.problems.local_steps import Steps
 
 
 class Problem(Protocol):
@@ -60,31 +58,23 @@ class LocalModels(Protocol):
     def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         """H_tau of each client's model; `u` itself may be overwritten."""
 
-    def parts(self, steps: Steps) -> Iterator[tuple[LocalModels, Steps]]:
-        """So many clients at a time as stay in the cache from one local step to the next.
+    def mean(self, u: NDArray) -> NDArray:
+        """sum_i p_i u_i in the server's coordinates, shape (R, D)."""
+
+    def mean_after(self, steps: Steps, step: float | NDArray, tau: int | NDArray | None = None) -> NDArray:
+        """sum_i p_i u_i after the local steps u <- u - gamma g, or H_tau of it where `tau` is given.
 
         Parameters
         ----------
         steps : list of (rows, minibatches)
-            The local steps to come.
+        step : float or array, shape (R,)
+            gamma.
+        tau : int or array, shape (R,), optional
 
-        Yields
-        ------
-        LocalModels
-            Of some clients, of which `mean` gives the share in the sum over all.
-        list of (rows, minibatches)
-            These clients' local steps.
+        Returns
+        -------
+        array, shape (R, D)
         """
-
-    def mean(self, u: NDArray) -> NDArray:
-        """sum_i p_i u_i in the server's coordinates, shape (R, D)."""
-
-
-def few_at_a_time(clients: int, few: int, steps: Steps) -> Iterator[tuple[slice, Steps]]:
-    """Go through the clients, so many at a time; yields which ones, and their local steps."""
-    for first in range(0, clients, few):
-        now = slice(first, first + few)
-        yield now, [(rows, batch if batch is None else batch[:, now]) for rows, batch in steps]
 
 
 @runtime_checkable

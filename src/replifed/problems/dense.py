@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
-from replifed.operators.hard_threshold import hard_threshold
+from replifed.operators.hard_threshold import as_whole, hard_threshold
 from replifed.problems import restricted
 from replifed.problems.aligned import aligned_empty
-from replifed.problems.base import Steps, few_at_a_time
 from replifed.problems.cohorts import cohort, picked
 from replifed.problems.gram import GramLocalModels
+from replifed.problems.local_steps import Steps, few_at_a_time, mean_after, stacked
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import (
     FEWEST_COLUMNS,
@@ -221,8 +221,7 @@ class DenseLinearModel:
     ) -> NDArray:
         """See `problems.base.OwnModels`."""
         models = u.reshape(*u.shape[:2], self.n_features, -1)
-        # Models of so many rows that share a data set are columns enough for BLAS.
-        few = len(u) * self.loss_function.n_outputs < FEWEST_COLUMNS * len(self.X)
+        few = self._too_few_for_blas(len(u))
         if clip is None and self.loss_function.name in COMPILED and (few or batch is not None):
             g = self._compiled_gradients(u, batch)
         elif clip is None and batch is not None and self.loss_function.name == "softmax":
@@ -241,6 +240,10 @@ class DenseLinearModel:
         g = g.reshape(u.shape)
         add_affine(g, self.l2 + ridge, u, linear)
         return g
+
+    def _too_few_for_blas(self, rows: int) -> bool:
+        """Whether the models of the rows that share a data set are too few for columns of one product."""
+        return rows * self.loss_function.n_outputs < FEWEST_COLUMNS * len(self.X)
 
     def _gradients_in_columns(self, models: NDArray, clip: float | None) -> NDArray:
         """Gradients (R, N, d, C) without the ridge; rows that share a data set are columns of one product."""
@@ -289,11 +292,56 @@ class DenseLinearModel:
         if batch is None:
             gradients(self.X, y, shifts, sets, self.sample_weights, loss, u, g)
             return g
-        batch = np.ascontiguousarray(batch)
-        columns = vars(self).get("_columns", np.empty((0,) * 4, self.dtype))
-        scale = self.batch_weights / batch.shape[-1]
-        minibatch_gradients(self.X, columns, y, shifts, sets, scale, batch, loss, u, g)
+        batch, scale = np.ascontiguousarray(batch), self.batch_weights / batch.shape[-1]
+        minibatch_gradients(self.X, self._columns_at_hand, y, shifts, sets, scale, batch, loss, u, g)
         return g
+
+    def mean_after(
+        self, x: NDArray, steps: Steps, step: float | NDArray, tau: int | NDArray | None
+    ) -> NDArray | None:
+        """See `problems.base.LocalModels`; None where this is quicker step by step."""
+        by_columns = steps[0][1] is None and not self._too_few_for_blas(len(x))
+        if self.loss_function.name not in COMPILED or by_columns:
+            return None
+        sets = np.arange(len(x)) * len(self.X) // len(x)
+        shifts = np.empty((0,) * 3, self.dtype)
+        return self.shifted_mean_after(x, steps, step, tau, self.y, shifts, sets)
+
+    def shifted_mean_after(
+        self,
+        x: NDArray,
+        steps: Steps,
+        step: float | NDArray,
+        tau: int | NDArray | None,
+        y: NDArray,
+        shifts: NDArray,
+        sets: NDArray,
+    ) -> NDArray:
+        """As `mean_after`, with `y`, `shifts` and `sets` as in `shifted_gradients`."""
+        from replifed.kernels.local_steps import mean_after_full_steps, mean_after_minibatches
+
+        x, rows = np.ascontiguousarray(x, self.dtype), len(x)
+        room = [aligned_empty((rows, 1, self.dim), self.dtype) for _ in "ug"]
+        u, g = ((array, as_whole(array)[0]) for array in room)
+        steps_of_rows = np.full(rows, step, self.dtype)
+        levels = np.full(0 if tau is None else rows, tau, np.int64)
+        counts, batches = stacked(steps)
+        loss, mean = COMPILED.index(self.loss_function.name), np.zeros_like(x)
+        ridge, most = self.dtype.type(self.l2), as_whole(x)[1]
+        end = counts, steps_of_rows, levels, most, x, self.weights, u, g, mean
+        if batches is None:
+            mean_after_full_steps(self.X, y, shifts, sets, self.sample_weights, ridge, loss, *end)
+            return mean
+        scale = self.batch_weights / batches.shape[-1]
+        mean_after_minibatches(
+            self.X, self._columns_at_hand, y, shifts, sets, scale, ridge, loss, batches, *end
+        )
+        return mean
+
+    @property
+    def _columns_at_hand(self) -> NDArray:
+        """`_columns` if these have been asked for; with S = 0 otherwise."""
+        return vars(self).get("_columns", np.empty((0,) * 4, self.dtype))
 
     def _softmax_gradients(self, models: NDArray, batch: NDArray) -> NDArray:
         """Gradients (R, N, d, C) on minibatches without the ridge."""
@@ -497,6 +545,10 @@ class DenseLocalModels:
             return
         for now, theirs in few_at_a_time(N, few, steps):
             yield DenseLocalModels(problem.of_clients(now), self._x), theirs
+
+    def mean_after(self, steps: Steps, step: float | NDArray, tau: int | NDArray | None = None) -> NDArray:
+        mean = self._problem.mean_after(self._x, steps, step, tau)
+        return mean_after(self, steps, step, tau) if mean is None else mean
 
     def mean(self, u: NDArray) -> NDArray:
         p = np.broadcast_to(self._problem.weights, u.shape[:2])

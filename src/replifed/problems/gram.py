@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.problems.base import Steps
+from replifed.problems.local_steps import Steps, mean_after
 from replifed.problems.losses import Loss
 from replifed.problems.products import FEWEST_COLUMNS, narrow_products
 
@@ -123,6 +123,9 @@ class GramLocalModels:
 
     def parts(self, steps: Steps) -> Iterator[tuple[GramLocalModels, Steps]]:
         yield self, steps
+
+    def mean_after(self, steps: Steps, step: float | NDArray, tau: int | NDArray | None = None) -> NDArray:
+        return mean_after(self, steps, step, tau)
 
     def mean(self, u: NDArray) -> NDArray:
         p = self._weights[..., None]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
 from replifed.problems.dense import DenseLinearModel, DenseLocalModels
+from replifed.problems.local_steps import Steps
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue
 
@@ -45,19 +46,6 @@ class ShiftedLinearModel:
     def of_rows(self, sets: Sequence[int]) -> ShiftedLinearModel:
         """The same data for rows of the sets given."""
         return ShiftedLinearModel(self.Z, self.shifts, self.y, self.loss_function, sets)
-
-    def of_clients(self, now: slice) -> ShiftedLinearModel:
-        """Some of the clients, with the weights that they have among all."""
-        # In one piece, for which the kernels are compiled already.
-        shifts, y = np.ascontiguousarray(self.shifts[:, now]), np.ascontiguousarray(self.y[:, now])
-        part = ShiftedLinearModel(self.Z[:, now], shifts, y, self.loss_function, self.sets)
-        part.weights = self.weights[:, now]
-        return part
-
-    @property
-    def nbytes(self) -> int:
-        """Size of the features."""
-        return self.Z.nbytes
 
     @cached_property
     def _targets(self) -> NDArray:
@@ -101,6 +89,12 @@ class ShiftedLinearModel:
     def own_gradients(self, u: NDArray, batch: NDArray | None = None) -> NDArray:
         """What local steps need of `problems.base.OwnModels`, at models `u` (n, N, d) of the first n rows."""
         return self._shared.shifted_gradients(u, batch, self.y, self.shifts, self.sets)
+
+    def mean_after(
+        self, x: NDArray, steps: Steps, step: float | NDArray, tau: int | NDArray | None
+    ) -> NDArray:
+        """See `problems.base.LocalModels`."""
+        return self._shared.shifted_mean_after(x, steps, step, tau, self.y, self.shifts, self.sets)
 
     def local(
         self,

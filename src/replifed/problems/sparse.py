@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import as_whole
-from replifed.problems.base import Steps, few_at_a_time
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.hessian_pattern import HessianPattern
+from replifed.problems.local_steps import Steps, few_at_a_time, mean_after
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue, ridge_along
 
@@ -292,6 +292,9 @@ class _SideBySide:
         self._bounds = np.append(self._begins, ends[-1]) - self._begins[0]
         self._own_columns = own_columns[self._begins[0] : ends[-1]]
         self._lengths = ends - self._begins
+
+    def mean_after(self, steps: Steps, step: float | NDArray, tau: int | NDArray | None = None) -> NDArray:
+        return mean_after(self, steps, step, tau)
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
         problem = self._problem
