@@ -44,7 +44,7 @@ def leading_eigenpairs(matrices, start, tolerance, most, values, vectors):
         Q[0] = start
         theta, size = 0.0, 0.0
         for k in range(most):
-            _times(A, Q[k], r)
+            _times_symmetric(A, Q[k], r)
             d[k] = _dot(r, Q[k])
             if not np.isfinite(d[k]):
                 theta, s[0] = np.nan, np.nan
@@ -73,6 +73,33 @@ def leading_eigenpairs(matrices, start, tolerance, most, values, vectors):
         norm = np.sqrt(_dot(vector, vector))
         for j in range(n):
             vector[j] /= norm
+
+
+@compiled
+def _times_symmetric(A, q, r):
+    """r = A q for a symmetric matrix, of which half is read: four rows at a time up to the diagonal."""
+    n = len(q)
+    fours = n // 4 * 4
+    for j in range(n):
+        r[j] = 0.0
+    for i in range(0, fours, 4):
+        a, b, c, d = A[i], A[i + 1], A[i + 2], A[i + 3]
+        s, t, u, v = 0.0, 0.0, 0.0, 0.0
+        for j in range(i):
+            s += a[j] * q[j]
+            t += b[j] * q[j]
+            u += c[j] * q[j]
+            v += d[j] * q[j]
+            r[j] += a[j] * q[i] + b[j] * q[i + 1] + c[j] * q[i + 2] + d[j] * q[i + 3]
+        r[i], r[i + 1], r[i + 2], r[i + 3] = s, t, u, v
+        for k in range(i, i + 4):
+            for j in range(i, i + 4):
+                r[k] += A[k, j] * q[j]
+    for i in range(fours, n):
+        for j in range(i):
+            r[i] += A[i, j] * q[j]
+            r[j] += A[i, j] * q[i]
+        r[i] += A[i, i] * q[i]
 
 
 @compiled

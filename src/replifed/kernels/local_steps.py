@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled
+from replifed.kernels import compiled, softmax
 from replifed.kernels.linear import minibatch_room, on_all_samples, on_minibatch, sample_room
 from replifed.kernels.selection import keep_of_stretch
 
 
 @compiled
 def mean_after_minibatches(
-    X, columns, y, shifts, sets, scale, l2, loss, batches, counts, step, tau, most, x, p, u, g, mean
+    X, columns, y, shifts, sets, scale, loss, batches, counts, step, tau, l2, most, x, p, u, g, mean
 ):
     """Add to `mean` what the server averages when all clients have taken their steps u <- H_tau(u - gamma g).
 
@@ -19,8 +19,6 @@ def mean_after_minibatches(
     ----------
     X, columns, y, shifts, sets, scale, loss
         As in `kernels.linear.minibatch_gradients`.
-    l2 : float
-        Weight of |u|^2 / 2.
     batches : int array, shape (K, B, N, b)
         Of each local step; where B = R, those of rows that do not take it are not read.
     counts : int array, shape (K,)
@@ -29,6 +27,8 @@ def mean_after_minibatches(
     step : array, shape (R,)
         gamma.
     tau : int array, shape (R,), or shape (0,) for no thresholds
+    l2 : float
+        Weight of |u|^2 / 2.
     most : int
         As in `kernels.selection.keep_largest`.
     x : array, shape (R, d)
@@ -54,12 +54,12 @@ def mean_after_minibatches(
                 drawn, last = batches[k, first * B // R, i], min(end, counts[k])
                 if first < last:
                     on_minibatch(data, loss, s, i, drawn, first, last, u[0], g[0], alone, room)
-                    _step(l2, step, tau, most, first, last, u, g, choosing)
+                    _step(step, tau, l2, most, first, last, u, g, choosing)
             _add(p[s, i], first, end, u[0], mean)
 
 
 @compiled
-def mean_after_full_steps(X, y, shifts, sets, weights, l2, loss, counts, step, tau, most, x, p, u, g, mean):
+def mean_after_full_steps(X, y, shifts, sets, weights, loss, counts, step, tau, l2, most, x, p, u, g, mean):
     """As `mean_after_minibatches` with all samples, of `weights` (S, N, m), in each step."""
     S, N = X.shape[:2]
     together, alone = len(x) // S, _only(u[0])
@@ -72,8 +72,28 @@ def mean_after_full_steps(X, y, shifts, sets, weights, l2, loss, counts, step, t
             for count in counts:
                 last = min(end, count)
                 on_all_samples(data, loss, s, i, first, last, u[0], g[0], alone, room)
-                _step(l2, step, tau, most, first, last, u, g, choosing)
+                _step(step, tau, l2, most, first, last, u, g, choosing)
             _add(p[s, i], first, end, u[0], mean)
+
+
+@compiled
+def mean_after_softmax_minibatches(X, y, scale, batches, counts, step, tau, l2, most, x, p, u, g, mean):
+    """As `mean_after_minibatches` for softmax regression; a model (d, C) is a row of D = d C numbers."""
+    S, N, _, d = X.shape
+    K, B, _, b = batches.shape
+    R, C = len(x), x.shape[1] // d
+    room, choosing = softmax.minibatch_room(X, y, C, b), _selection_room(g[1])
+    for i in range(N):
+        for row in range(R):
+            s = row * S // R
+            _begin(x, row, row + 1, u[0])
+            for k in range(K):
+                if row < counts[k]:
+                    model, gradient = u[0][row, 0].reshape(d, C), g[0][row, 0].reshape(d, C)
+                    drawn = batches[k, row * B // R, i]
+                    softmax.on_minibatch(X[s, i], y[s, i], scale[s, i], drawn, model, gradient, room)
+                    _step(step, tau, l2, most, row, row + 1, u, g, choosing)
+            _add(p[s, i], row, row + 1, u[0], mean)
 
 
 @compiled
@@ -104,7 +124,7 @@ def _copy(x, u):
 
 
 @compiled
-def _step(l2, step, tau, most, first, last, u, g, choosing):
+def _step(step, tau, l2, most, first, last, u, g, choosing):
     """u <- H_tau(u - gamma g) for the rows from `first` to `last`."""
     names, numbers, halves, few = choosing
     for row in range(first, last):

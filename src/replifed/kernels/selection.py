@@ -6,6 +6,7 @@ import numpy as np
 
 from replifed.kernels import compiled
 from replifed.kernels.stretches import longest
+from replifed.kernels.vectors import LONG, VECTOR_BYTES, append_between
 
 # Where at most one number in so many is not zero, the others are left out at once.
 _FEW = 16
@@ -176,6 +177,8 @@ def _likely_bound(bits, most, tau, numbers, halves, few):
 @compiled
 def _numbers_above(bits, most, bound, numbers, halves):
     """Fill `numbers` with the magnitudes above `bound`; return how many."""
+    if LONG:
+        return _between(bits, most, bound, most, numbers)
     for k in range(len(bits)):
         halves[k] = (bits[k] & most) > bound
     # Four marks at a time, which are none where few magnitudes exceed the bound.
@@ -183,12 +186,29 @@ def _numbers_above(bits, most, bound, numbers, halves):
     for four in range(len(fours)):
         if fours[four]:
             for k in range(4 * four, 4 * four + 4):
-                # Without a branch: what is not to be kept is written over by the next.
+                # Without a branch, as below.
                 numbers[n] = bits[k] & most
                 n += halves[k]
     for k in range(4 * len(fours), len(bits)):
         numbers[n] = bits[k] & most
         n += halves[k]
+    return n
+
+
+@compiled
+def _between(numbers, most, low, high, found):
+    """Fill `found` with the magnitudes in (low, high], in their order; return how many."""
+    n, first = 0, 0
+    if LONG:
+        lanes = VECTOR_BYTES // numbers.itemsize
+        first = len(numbers) // lanes * lanes
+        for k in range(0, first, lanes):
+            n = append_between(numbers, k, most, low, high, found, n)
+    for k in range(first, len(numbers)):
+        number = numbers[k] & most
+        # Without a branch: what is not to be kept is written over by the next.
+        found[n] = number
+        n += low < number <= high
     return n
 
 
@@ -216,14 +236,11 @@ def _cut_above(numbers, halves, few, tau):
     """
     whole = numbers.dtype.type
     shift = whole(8 * numbers.itemsize - 16)
+    everything, most = whole(-1), whole(~(whole(1) << whole(8 * numbers.itemsize - 1)))
     for k in range(len(numbers)):
         halves[k] = numbers[k] >> shift
     if _halves_above(halves, np.int16(0)) <= max(tau, len(numbers) // _FEW):
-        n = 0
-        for number in numbers:
-            if number > 0:
-                few[n] = number
-                n += 1
+        n = _between(numbers, everything, whole(0), most, few)
         if n <= tau:
             return whole(0), False
         if n <= len(numbers) // _FEW:
@@ -238,11 +255,8 @@ def _cut_above(numbers, halves, few, tau):
             low = middle
         else:
             high = middle
-    n = 0
-    for k in range(len(numbers)):
-        if halves[k] == high:
-            few[n] = numbers[k]
-            n += 1
+    least = whole(high) << shift
+    n = _between(numbers, everything, whole(least - 1), whole(least + ((whole(1) << shift) - 1)), few)
     return _cut_among(few[:n], tau - _halves_above(halves, high))
 
 

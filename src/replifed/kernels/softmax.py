@@ -26,33 +26,54 @@ def minibatch_gradients(X, y, scale, batch, models, g):
     models, g : arrays, shape (R, N, d, C)
         S and B divide R; the first R / S rows share the first data set, and so on.
     """
-    S, N, m, d = X.shape
+    S, N = X.shape[:2]
     R, C, B, b = len(models), models.shape[-1], len(batch), batch.shape[-1]
-    # Columns beyond the classes stay at zero.
-    columns = padded(C, X.itemsize)
-    u, z = np.zeros((d, columns), X.dtype), np.empty((b, columns), X.dtype)
-    product, classes = np.empty((d, columns), X.dtype), np.empty((1, b), y.dtype)
-    times, distinct = np.zeros(m, np.intp), np.empty(b, np.intp)
+    room = minibatch_room(X, y, C, b)
     for i in range(N):
         for row in range(R):  # rows that share their minibatches find them in the cache
             s = row * S // R
-            times[:] = 0
-            n = count_drawn(batch[row * B // R, i], times, distinct)
-            chosen = distinct[:n]
-            for j in range(n):
-                classes[0, j] = y[s, i, chosen[j]]
-            model, gradient = models[row, i], g[row, i]
-            for k in range(d):
-                for c in range(C):
-                    u[k, c] = model[k, c]
-            products(X[s, i], chosen, u, z[:n])
-            p = z[:n].reshape(1, n, columns)[:, :, :C]
-            softmax_derivatives(p, classes[:, :n], p)
-            for j in range(n):
-                weight = times[chosen[j]] * scale[s, i]
-                for c in range(C):
-                    z[j, c] *= weight
-            transposed_products(X[s, i], chosen, z[:n], product)
-            for k in range(d):
-                for c in range(C):
-                    gradient[k, c] = product[k, c]
+            on_minibatch(
+                X[s, i], y[s, i], scale[s, i], batch[row * B // R, i], models[row, i], g[row, i], room
+            )
+
+
+@compiled
+def minibatch_room(X, y, outputs, size):
+    """Room that `on_minibatch` works in, for minibatches of that size."""
+    m, d = X.shape[2:]
+    # Columns beyond the classes stay at zero.
+    columns = padded(outputs, X.itemsize)
+    return (
+        np.zeros((d, columns), X.dtype),
+        np.empty((size, columns), X.dtype),
+        np.empty((d, columns), X.dtype),
+        np.empty((1, size), y.dtype),
+        np.zeros(m, np.intp),
+        np.empty(size, np.intp),
+    )
+
+
+@compiled
+def on_minibatch(X, y, scale, drawn, model, gradient, room):
+    """Fill `gradient` (d, C) with that of one client, with samples X (m, d), at its `model` (d, C)."""
+    u, z, product, classes, times, distinct = room
+    (d, C), columns = model.shape, u.shape[1]
+    n = count_drawn(drawn, times, distinct)
+    chosen = distinct[:n]
+    for j in range(n):
+        classes[0, j] = y[chosen[j]]
+    for k in range(d):
+        for c in range(C):
+            u[k, c] = model[k, c]
+    products(X, chosen, u, z[:n])
+    p = z[:n].reshape(1, n, columns)[:, :, :C]
+    softmax_derivatives(p, classes[:, :n], p)
+    for j in range(n):
+        weight = times[chosen[j]] * scale
+        for c in range(C):
+            z[j, c] *= weight
+        times[chosen[j]] = 0
+    transposed_products(X, chosen, z[:n], product)
+    for k in range(d):
+        for c in range(C):
+            gradient[k, c] = product[k, c]

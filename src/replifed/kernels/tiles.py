@@ -12,23 +12,17 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import config, literally, types
+from numba import literally, types
 from numba.core import cgutils
-from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
 from replifed.kernels import compiled
+from replifed.kernels.vectors import LONG, VECTOR_BYTES, spread
 
-# Those of this processor, unless numba is told to compile for another.
-_FEATURES = config.CPU_FEATURES
-if _FEATURES is None:
-    _FEATURES = get_host_cpu_features()
-# AVX-512 has 32 registers of 64 bytes; with six rows, a tile's twelve sums and the factors fill AVX2's 16.
-_LONG = "+avx512f" in _FEATURES
-_VECTOR_BYTES = 64 if _LONG else 32
+# With six rows, a tile's twelve sums and the factors fill the 16 registers of AVX2.
 _TILE_BYTES = 64
 # Vectors of columns in a tile.
-_VECTORS = _TILE_BYTES // _VECTOR_BYTES
+_VECTORS = _TILE_BYTES // VECTOR_BYTES
 _FLAGS = ("contract",)
 
 
@@ -45,7 +39,7 @@ def _tile(rows: int) -> Callable:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             element = context.get_data_type(A.dtype)
             size = context.get_abi_sizeof(element)
-            vector = ir.VectorType(element, _VECTOR_BYTES // size)
+            vector = ir.VectorType(element, VECTOR_BYTES // size)
             first, names, j, second, c, product, _ = arguments
             a = _Matrix(context, builder, A, first)
             b = _Matrix(context, builder, B, second)
@@ -70,7 +64,7 @@ def _tile(rows: int) -> Callable:
                 columns = [builder.load(place, align=size) for place in b.vectors(vector, k, c)]
                 for r in range(rows):
                     place = builder.bitcast(builder.gep(starts[r], [step]), element.as_pointer())
-                    factor = _spread(builder, builder.load(place), vector)
+                    factor = spread(builder, builder.load(place), vector)
                     for total, column in zip(sums[r], columns, strict=True):
                         term = builder.fmul(factor, column, flags=_FLAGS)
                         builder.store(builder.fadd(builder.load(total), term, flags=_FLAGS), total)
@@ -107,13 +101,6 @@ class _Matrix:
 
 def _whole(number: int) -> Any:
     return ir.Constant(ir.IntType(64), number)
-
-
-def _spread(builder: Any, scalar: Any, vector: Any) -> Any:
-    """The vector with `scalar` in every lane."""
-    nothing, number = ir.Constant(vector, ir.Undefined), ir.IntType(32)
-    one = builder.insert_element(nothing, scalar, ir.Constant(number, 0))
-    return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(number, vector.count), None))
 
 
 _twelve, _six, _four, _two, _one = (_tile(rows) for rows in (12, 6, 4, 2, 1))
@@ -157,7 +144,7 @@ def _fill(A, chosen, B, C, across):
         # The last tiles overlap those before them where the columns do not fill them.
         c = min(start, columns - width)
         j = 0
-        if _LONG:
+        if LONG:
             while rows - j >= 12:
                 _twelve(A, chosen, j, B, c, C, across)
                 j += 12

@@ -300,12 +300,13 @@ class DenseLinearModel:
         self, x: NDArray, steps: Steps, step: float | NDArray, tau: int | NDArray | None
     ) -> NDArray | None:
         """See `problems.base.LocalModels`; None where this is quicker step by step."""
-        by_columns = steps[0][1] is None and not self._too_few_for_blas(len(x))
-        if self.loss_function.name not in COMPILED or by_columns:
+        name, minibatches = self.loss_function.name, steps[0][1] is not None
+        if name == "softmax" and minibatches:
+            return self._softmax_mean_after(x, steps, step, tau)
+        if name not in COMPILED or not (minibatches or self._too_few_for_blas(len(x))):
             return None
         sets = np.arange(len(x)) * len(self.X) // len(x)
-        shifts = np.empty((0,) * 3, self.dtype)
-        return self.shifted_mean_after(x, steps, step, tau, self.y, shifts, sets)
+        return self.shifted_mean_after(x, steps, step, tau, self.y, np.empty((0,) * 3, self.dtype), sets)
 
     def shifted_mean_after(
         self,
@@ -320,23 +321,37 @@ class DenseLinearModel:
         """As `mean_after`, with `y`, `shifts` and `sets` as in `shifted_gradients`."""
         from replifed.kernels.local_steps import mean_after_full_steps, mean_after_minibatches
 
-        x, rows = np.ascontiguousarray(x, self.dtype), len(x)
+        batches, more = self._for_kernels(x, steps, step, tau)
+        loss = COMPILED.index(self.loss_function.name)
+        if batches is None:
+            mean_after_full_steps(self.X, y, shifts, sets, self.sample_weights, loss, *more)
+        else:
+            scale, columns = self.batch_weights / batches.shape[-1], self._columns_at_hand
+            mean_after_minibatches(self.X, columns, y, shifts, sets, scale, loss, batches, *more)
+        return more[-1]
+
+    def _softmax_mean_after(
+        self, x: NDArray, steps: Steps, step: float | NDArray, tau: int | NDArray | None
+    ) -> NDArray:
+        from replifed.kernels.local_steps import mean_after_softmax_minibatches
+
+        batches, more = self._for_kernels(x, steps, step, tau)
+        scale = self.batch_weights / batches.shape[-1]
+        mean_after_softmax_minibatches(self.X, self.y, scale, batches, *more)
+        return more[-1]
+
+    def _for_kernels(
+        self, x: NDArray, steps: Steps, step: float | NDArray, tau: int | NDArray | None
+    ) -> tuple[NDArray | None, tuple]:
+        """Minibatches, and the parameters that `kernels.local_steps` have in common; the last is the mean."""
+        rows, x = len(x), np.ascontiguousarray(x, self.dtype)
+        counts, batches = stacked(steps)
         room = [aligned_empty((rows, 1, self.dim), self.dtype) for _ in "ug"]
         u, g = ((array, as_whole(array)[0]) for array in room)
-        steps_of_rows = np.full(rows, step, self.dtype)
+        gammas = np.full(rows, step, self.dtype)
         levels = np.full(0 if tau is None else rows, tau, np.int64)
-        counts, batches = stacked(steps)
-        loss, mean = COMPILED.index(self.loss_function.name), np.zeros_like(x)
-        ridge, most = self.dtype.type(self.l2), as_whole(x)[1]
-        end = counts, steps_of_rows, levels, most, x, self.weights, u, g, mean
-        if batches is None:
-            mean_after_full_steps(self.X, y, shifts, sets, self.sample_weights, ridge, loss, *end)
-            return mean
-        scale = self.batch_weights / batches.shape[-1]
-        mean_after_minibatches(
-            self.X, self._columns_at_hand, y, shifts, sets, scale, ridge, loss, batches, *end
-        )
-        return mean
+        ridge, most, mean = self.dtype.type(self.l2), as_whole(x)[1], np.zeros_like(x)
+        return batches, (counts, gammas, levels, ridge, most, x, self.weights, u, g, mean)
 
     @property
     def _columns_at_hand(self) -> NDArray:
