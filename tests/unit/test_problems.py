@@ -530,7 +530,9 @@ def test_local_steps_end_where_the_textbooks_do(loss, minibatches, sets, counts,
         rows = sum(count > k for count in counts)
         shape = {None: None, "shared": (1, 3, 5), "own": (rows, 3, 5)}[minibatches]
         steps.append((rows, None if shape is None else rng.integers(0, 4, shape)))
-    found = problem.local(x).mean_after(steps, step, tau)
+    found = [
+        problem.local(x, additive=additive).mean_after(steps, step, tau) for additive in {False, tau is None}
+    ]
     for row in range(4):
         s, expected = row * sets // 4, 0.0
         for i, p in enumerate(data.p[s]):
@@ -542,7 +544,8 @@ def test_local_steps_end_where_the_textbooks_do(loss, minibatches, sets, counts,
                     if tau is not None:
                         u = hard_threshold(u, int(np.broadcast_to(tau, 4)[row]))
             expected = expected + p * u
-        np.testing.assert_allclose(found[row], expected, atol=1e-12)
+        for mean in found:
+            np.testing.assert_allclose(mean[row], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.problems.local_steps import Steps, mean_after
+from replifed.problems.local_steps import Steps, mean_after, stacked
 from replifed.problems.losses import Loss
 from replifed.problems.products import FEWEST_COLUMNS, narrow_products
 
@@ -92,9 +92,8 @@ class GramLocalModels:
         return z
 
     def _drawn_weights(self, batch: NDArray, m: int) -> NDArray:
-        counts = _counts(batch, m, self._predictions.dtype)
-        counts *= (self._batch_weights / batch.shape[-1])[..., None]
-        return counts
+        scale = (self._batch_weights / batch.shape[-1])[..., None]
+        return _counts(batch, m, self._predictions.dtype) * scale
 
     def _minibatch_gradient(self, u: NDArray, batch: NDArray, g: NDArray) -> None:
         """Fill all of `g` but c's derivatives, without the ridge."""
@@ -125,7 +124,20 @@ class GramLocalModels:
         yield self, steps
 
     def mean_after(self, steps: Steps, step: float | NDArray, tau: int | NDArray | None = None) -> NDArray:
-        return mean_after(self, steps, step, tau)
+        # A single step needs no Gram matrix.
+        if self._loss.name != "softmax" or tau is not None or len(steps) == 1:
+            return mean_after(self, steps, step, tau)
+        from replifed.kernels.gram import softmax_steps
+
+        counts, batches = stacked(steps)
+        known = self._predictions.swapaxes(-1, -2)
+        rows, clients, outputs, m = known.shape
+        models = np.empty((rows, clients, outputs, m + 1), known.dtype)
+        batches = np.empty((0, 1, 0, 1), np.int64) if batches is None else batches
+        scale, gammas = self._batch_weights / batches.shape[-1], np.full(rows, step, known.dtype)
+        ridge, y, weights = known.dtype.type(self._l2), self._targets, self._sample_weights
+        softmax_steps(self._gram(), known, y, weights, scale, batches, counts, gammas, ridge, models)
+        return self.mean(models.swapaxes(-1, -2))
 
     def mean(self, u: NDArray) -> NDArray:
         p = self._weights[..., None]
