@@ -16,7 +16,7 @@ from replifed.kernels.gram import add_drawn, minibatch_predictions
 from replifed.kernels.logistic import falling, softplus
 from replifed.kernels.selection import keep_largest, places_of_largest
 from replifed.kernels.sparse import gram_matrices
-from replifed.kernels.tiles import products, transposed_products
+from replifed.kernels.tiles import padded, products, row_product, transposed_products
 from replifed.operators.hard_threshold import as_whole, hard_threshold, largest
 from replifed.problems import products as products_module
 from replifed.problems.dense import DenseLinearModel
@@ -174,6 +174,17 @@ def test_products_with_chosen_rows(dtype, n, d, columns, chosen):
         rng.standard_normal((3, d, columns)).astype(dtype),
     )
     np.testing.assert_allclose(narrow_products(left, right), left @ right, **close)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("tiles", range(1, 10))
+def test_products_of_one_row(dtype, tiles):
+    """Any number of tiles, of which up to four are summed at once; a row with more entries behind it."""
+    rng, columns = np.random.default_rng(tiles), tiles * padded(1, np.dtype(dtype).itemsize)
+    A, B = rng.standard_normal((1, 25)).astype(dtype), rng.standard_normal((20, columns)).astype(dtype)
+    C = np.full((1, columns), np.nan, dtype)
+    row_product(A[:, :20], np.zeros(1, np.intp), B, C)
+    np.testing.assert_allclose(C, A[:, :20] @ B, rtol=0, atol=40 * np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-14), (np.float32, 1e-5)])
@@ -356,16 +367,16 @@ def test_exactly_as_many_as_are_kept_may_exceed_what_a_sample_tells(sampled):
 
 @pytest.mark.parametrize("loss", ["least_squares", "logistic"])
 @pytest.mark.parametrize("sets, rows", [(1, 1), (3, 3), (1, 9), (2, 16)])
-@pytest.mark.parametrize("features", [2, 3, 8])
+@pytest.mark.parametrize("features", [2, 3, 8, 500])
 def test_descent_is_its_steps(loss, sets, rows, features):
-    """Row by row, and the rows of a data set together; each row and client with a step of its own."""
+    """Row by row, on few samples and on many, and the rows of a data set together; each with its own step."""
     rng = np.random.default_rng(rows)
     N, m = 2, 5
     y = rng.choice([-1.0, 1.0], (sets, N, m))
     X = rng.standard_normal((sets, N, m, features))
     problem = DenseLinearModel(X, y, loss_named(loss), sizes=np.full((sets, N), 4), l2=0.2, summed=True)
     u, linear = rng.standard_normal((2, rows, N, features))
-    step, ridge = rng.uniform(0.01, 0.1, (rows, N, 1)), rng.uniform(0, 1, rows)
+    step, ridge = rng.uniform(0.01, 0.1, (rows, N, 1)) / max(1, features / 8), rng.uniform(0, 1, rows)
     before = u.copy()
     found = problem.own_descent(u, 4, step, ridge=ridge, linear=linear)
     assert np.array_equal(u, before)
