@@ -345,6 +345,9 @@ class DenseLinearModel:
     ) -> tuple[NDArray | None, tuple]:
         """Minibatches, and the parameters that `kernels.local_steps` have in common; the last is the mean."""
         rows, x = len(x), np.ascontiguousarray(x, self.dtype)
+        # Nothing in compiled code would notice.
+        if tau is not None and np.min(tau) < 1:
+            raise ValueError(f"sparsity levels {tau!r}: must be at least 1")
         counts, batches = stacked(steps)
         room = [aligned_empty((rows, 1, self.dim), self.dtype) for _ in "ug"]
         u, g = ((array, as_whole(array)[0]) for array in room)
