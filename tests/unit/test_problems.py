@@ -548,11 +548,12 @@ def test_local_steps_end_where_the_textbooks_do(loss, minibatches, sets, counts,
             np.testing.assert_allclose(mean[row], expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "softmax"])
-def test_local_steps_refuse_to_keep_nothing(loss):
-    problem, batch = dense(draw(loss)), np.zeros((1, 3, 2), int)
+@pytest.mark.parametrize("made, loss", [(dense, "logistic"), (dense, "softmax"), (sparse, "logistic")])
+def test_local_steps_refuse_to_keep_nothing(made, loss):
+    problem, batch = made(draw(loss)), np.zeros((1, 3, 2), int)
+    local = problem.local(np.zeros((1, problem.dim)), sparsity=2)
     with pytest.raises(ValueError, match="sparsity levels 0"):
-        problem.local(np.zeros((1, problem.dim))).mean_after([(1, batch)], 0.1, 0)
+        local.mean_after([(1, batch)], 0.1, 0)
 
 
 @pytest.mark.parametrize(

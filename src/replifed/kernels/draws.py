@@ -28,3 +28,15 @@ def count_drawn(drawn, times, distinct):
             n += 1
         times[j] += 1
     return n
+
+
+@compiled
+def weigh_drawn(drawn, scale, times, distinct, share):
+    """As `count_drawn`, with `times` zeros again at the end and `share` (b,) what each sample weighs.
+
+    That is `scale` as often as the sample was drawn.
+    """
+    n = count_drawn(drawn, times, distinct)
+    for j in range(n):
+        share[j], times[distinct[j]] = times[distinct[j]] * scale, 0
+    return n

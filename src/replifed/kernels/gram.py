@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
-from replifed.kernels.draws import count_drawn
+from replifed.kernels.draws import weigh_drawn
 from replifed.kernels.linear import predict
 from replifed.kernels.losses import softmax_derivatives
 from replifed.kernels.tiles import padded, products
@@ -93,9 +93,7 @@ def softmax_steps(gram, known, y, weights, scale, batches, counts, step, l2, mod
                 if active <= 0:
                     break
                 if len(batches) > 0:
-                    n = count_drawn(batches[t, of, i], times, distinct)
-                    for j in range(n):
-                        share[j], times[distinct[j]] = times[distinct[j]] * scale[s, i], 0
+                    n = weigh_drawn(batches[t, of, i], scale[s, i], times, distinct, share)
                 else:
                     n = m
                     for j in range(m):
@@ -141,6 +139,7 @@ def _step(known, chosen, labels, share, gamma, l2, c, z, a):
 
 @compiled
 def _fill(array, value):
+    """Numpy's way of writing it takes seconds to compile."""
     for j in range(array.shape[0]):
         for k in range(array.shape[1]):
             array[j, k] = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
-from replifed.kernels.draws import count_drawn
+from replifed.kernels.draws import weigh_drawn
 from replifed.kernels.logistic import falling
 
 # The places of these losses in `problems.losses.COMPILED`.
@@ -60,6 +60,7 @@ def minibatch_room(X, y, rows, size):
         np.empty(rows, np.intp),
         np.empty(size, np.intp),
         np.zeros(m, np.intp),
+        np.empty(size, np.float64),
         np.empty(d, np.intp),
         np.empty(m, X.dtype),
     )
@@ -73,8 +74,8 @@ def on_minibatch(data, loss, s, i, drawn, first, last, models, g, at, room):
     sets, and scale, as in `minibatch_gradients`.
     """
     X, columns, y, shifts, sets, scale = data
-    r, targets, rows, distinct, times, held, sums = room
-    n, d, dense = count_drawn(drawn, times, distinct), X.shape[3], 0
+    r, targets, rows, distinct, times, share, held, sums = room
+    n, d, dense = weigh_drawn(drawn, scale[s, i], times, distinct, share), X.shape[3], 0
     chosen = distinct[:n]
     for row in range(first, last):
         few = _held(models[row, at], held)
@@ -85,10 +86,7 @@ def on_minibatch(data, loss, s, i, drawn, first, last, models, g, at, room):
             _predict_by_columns(columns[s, i], chosen, models[row, at], r[row], held[:few], sums)
         else:
             _predict_sparse(X[s, i], chosen, models[row, at], r[row], held[:few])
-    if dense == 1:
-        predict(X[s, i], chosen, models[rows[0], at], r[rows[0]])
-    else:
-        _predict_rows(X[s, i], chosen, models, rows[:dense], at, r)
+    _predict_rows(X[s, i], chosen, models, rows[:dense], at, r)
     for row in range(first, last):
         mine = y[sets[row], i]
         for j in range(n):
@@ -98,14 +96,9 @@ def on_minibatch(data, loss, s, i, drawn, first, last, models, g, at, room):
             r[row, j] += offset
         derivatives(r[row, :n], targets, loss)
         for j in range(n):
-            r[row, j] *= times[chosen[j]] * scale[s, i]
+            r[row, j] *= share[j]
         _begin_with_shift(shifts, sets[row], i, r[row, :n], g[row, at])
-    for j in chosen:
-        times[j] = 0
-    if last - first == 1:
-        accumulate(X[s, i], chosen, r[first], g[first, at])
-    else:
-        _accumulate_rows(X[s, i], chosen, r, first, last, at, g)
+    _accumulate_rows(X[s, i], chosen, r, first, last, at, g)
 
 
 @compiled
@@ -256,6 +249,9 @@ def _predict_rows(A, chosen, models, rows, i, z):
 
     Two rows at a time share what is read of four samples, which stay in the innermost cache for all rows.
     """
+    if len(rows) == 1:
+        predict(A, chosen, models[rows[0], i], z[rows[0]])
+        return
     zero, d = A.dtype.type(0), A.shape[1]
     fours, twos = len(chosen) // 4 * 4, len(rows) // 2 * 2
     for j in range(0, fours, 4):
@@ -289,6 +285,9 @@ def _accumulate_rows(A, chosen, r, first, end, i, g):
 
     Eight samples at a time serve all rows, so many columns of them that they stay in the innermost cache.
     """
+    if end - first == 1:
+        accumulate(A, chosen, r[first], g[first, i])
+        return
     d, eights = A.shape[1], len(chosen) // 8 * 8
     width = _INNERMOST // (8 * A.itemsize)
     for j in range(0, eights, 8):

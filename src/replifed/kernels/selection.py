@@ -6,7 +6,7 @@ import numpy as np
 
 from replifed.kernels import compiled
 from replifed.kernels.stretches import longest
-from replifed.kernels.vectors import LONG, VECTOR_BYTES, append_between
+from replifed.kernels.vectors import AVX512, VECTOR_BYTES, append_between
 
 # Where at most one number in so many is not zero, the others are left out at once.
 _FEW = 16
@@ -177,7 +177,7 @@ def _likely_bound(bits, most, tau, numbers, halves, few):
 @compiled
 def _numbers_above(bits, most, bound, numbers, halves):
     """Fill `numbers` with the magnitudes above `bound`; return how many."""
-    if LONG:
+    if AVX512:
         return _between(bits, most, bound, most, numbers)
     for k in range(len(bits)):
         halves[k] = (bits[k] & most) > bound
@@ -199,7 +199,7 @@ def _numbers_above(bits, most, bound, numbers, halves):
 def _between(numbers, most, low, high, found):
     """Fill `found` with the magnitudes in (low, high], in their order; return how many."""
     n, first = 0, 0
-    if LONG:
+    if AVX512:
         lanes = VECTOR_BYTES // numbers.itemsize
         first = len(numbers) // lanes * lanes
         for k in range(0, first, lanes):

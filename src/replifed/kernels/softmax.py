@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
-from replifed.kernels.draws import count_drawn
+from replifed.kernels.draws import weigh_drawn
 from replifed.kernels.losses import softmax_derivatives
 from replifed.kernels.tiles import padded, products, transposed_products
 
@@ -50,15 +50,16 @@ def minibatch_room(X, y, outputs, size):
         np.empty((1, size), y.dtype),
         np.zeros(m, np.intp),
         np.empty(size, np.intp),
+        np.empty(size, np.float64),
     )
 
 
 @compiled
 def on_minibatch(X, y, scale, drawn, model, gradient, room):
     """Fill `gradient` (d, C) with that of one client, with samples X (m, d), at its `model` (d, C)."""
-    u, z, product, classes, times, distinct = room
+    u, z, product, classes, times, distinct, share = room
     (d, C), columns = model.shape, u.shape[1]
-    n = count_drawn(drawn, times, distinct)
+    n = weigh_drawn(drawn, scale, times, distinct, share)
     chosen = distinct[:n]
     for j in range(n):
         classes[0, j] = y[chosen[j]]
@@ -69,10 +70,8 @@ def on_minibatch(X, y, scale, drawn, model, gradient, room):
     p = z[:n].reshape(1, n, columns)[:, :, :C]
     softmax_derivatives(p, classes[:, :n], p)
     for j in range(n):
-        weight = times[chosen[j]] * scale
         for c in range(C):
-            z[j, c] *= weight
-        times[chosen[j]] = 0
+            z[j, c] *= share[j]
     transposed_products(X, chosen, z[:n], product)
     for k in range(d):
         for c in range(C):

@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from replifed.kernels import compiled
-from replifed.kernels.vectors import LONG, VECTOR_BYTES, spread
+from replifed.kernels.vectors import AVX512, VECTOR_BYTES, spread
 
 # With six rows, a tile's twelve sums and the factors fill the 16 registers of AVX2.
 _TILE_BYTES = 64
@@ -165,7 +165,7 @@ def _fill(A, chosen, B, C, across):
         # The last tiles overlap those before them where the columns do not fill them.
         c = min(start, columns - width)
         j = 0
-        if LONG:
+        if AVX512:
             while rows - j >= 12:
                 _twelve(A, chosen, j, B, c, C, across)
                 j += 12

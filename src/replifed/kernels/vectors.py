@@ -14,9 +14,9 @@ from numba.extending import intrinsic
 _FEATURES = config.CPU_FEATURES
 if _FEATURES is None:
     _FEATURES = get_host_cpu_features()
-LONG = "+avx512f" in _FEATURES
+AVX512 = "+avx512f" in _FEATURES
 """Whether there are 32 registers of 64 bytes, and masks that say which of a vector's numbers to store."""
-VECTOR_BYTES = 64 if LONG else 32
+VECTOR_BYTES = 64 if AVX512 else 32
 
 
 def spread(builder: Any, scalar: Any, vector: Any) -> Any:
@@ -31,7 +31,7 @@ def append_between(typing: Any, bits: Any, k: Any, most: Any, low: Any, high: An
     """Append to the first `n` of `out` the magnitudes in (low, high] of the vector bits[k:], in order.
 
     Returns how many there are then. Arrays of whole numbers of one type, each in one piece; a magnitude is
-    what `& most` leaves of a number. Only what is appended is written. Fast where `LONG`.
+    what `& most` leaves of a number. Only what is appended is written. Fast where `AVX512`.
     """
     element = bits.dtype
 

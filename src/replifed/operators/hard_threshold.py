@@ -52,13 +52,17 @@ def _keep_largest(v: NDArray, tau: int | NDArray, kept: NDArray) -> None:
     from replifed.kernels.selection import keep_largest
 
     d = v.shape[-1]
-    # Nothing in compiled code would notice a level too few, or below one.
-    if np.shape(tau) not in ((), v.shape[:-1][:1]) or np.min(tau, initial=1) < 1:
-        raise ValueError(f"sparsity levels {tau!r} for an array of shape {v.shape}")
+    check_levels(tau, v.shape)
     bits, most = as_whole(np.ascontiguousarray(v))
     bits = bits.reshape(-1, d)
     levels = np.repeat(tau, len(bits) // max(np.size(tau), 1))
     keep_largest(bits, most, np.arange(d)[None], np.array([0, d]), levels, kept.reshape(-1, d))
+
+
+def check_levels(tau: int | NDArray, shape: tuple[int, ...]) -> None:
+    """Refuse sparsity levels too few, or below one, for models `shape` (..., d): no compiled code would."""
+    if np.shape(tau) not in ((), shape[:-1][:1]) or np.min(tau, initial=1) < 1:
+        raise ValueError(f"sparsity levels {tau!r} for an array of shape {shape}")
 
 
 def as_whole(v: NDArray) -> tuple[NDArray, np.integer]:

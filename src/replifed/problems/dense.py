@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
-from replifed.operators.hard_threshold import as_whole, hard_threshold
+from replifed.operators.hard_threshold import as_whole, check_levels, hard_threshold
 from replifed.problems import restricted
 from replifed.problems.aligned import aligned_empty
 from replifed.problems.cohorts import cohort, picked
@@ -345,11 +345,10 @@ class DenseLinearModel:
     ) -> tuple[NDArray | None, tuple]:
         """Minibatches, and the parameters that `kernels.local_steps` have in common; the last is the mean."""
         rows, x = len(x), np.ascontiguousarray(x, self.dtype)
-        # Nothing in compiled code would notice.
-        if tau is not None and np.min(tau) < 1:
-            raise ValueError(f"sparsity levels {tau!r}: must be at least 1")
+        if tau is not None:
+            check_levels(tau, x.shape)
         counts, batches = stacked(steps)
-        room = [aligned_empty((rows, 1, self.dim), self.dtype) for _ in "ug"]
+        room = [aligned_empty((rows, 1, self.dim), self.dtype) for _ in range(2)]
         u, g = ((array, as_whole(array)[0]) for array in room)
         gammas = np.full(rows, step, self.dtype)
         levels = np.full(0 if tau is None else rows, tau, np.int64)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
-from replifed.operators.hard_threshold import as_whole
+from replifed.operators.hard_threshold import as_whole, check_levels
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.hessian_pattern import HessianPattern
 from replifed.problems.local_steps import Steps, few_at_a_time, mean_after
@@ -366,6 +366,7 @@ class SparseLocalModels(_SideBySide):
     def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         from replifed.kernels.selection import keep_largest
 
+        check_levels(tau, u.shape)
         bits, most = as_whole(u)
         columns = self._columns[: len(u)]
         keep_largest(bits, most, columns, self._bounds, np.broadcast_to(tau, len(u)).astype(np.int64), bits)
