@@ -108,9 +108,26 @@ def test_a_method_runs_on_all_experiments_of_a_paper_together(whole):
     targets = (f"results/cross/{name}/giant.parquet" for name in experiments)
     result = whole.snakemake(*targets, "--dry-run", "--cores", "1")
     assert {job for job in result.jobs if job.startswith("cross")} == {
-        "cross: run giant on all data sets",
+        f"cross: run giant on {', '.join(experiments)}",
         *(f"cross: split the data of {name} between the clients" for name in experiments),
     }
+
+
+def test_a_small_method_runs_on_all_experiments_with_the_same_data_together(whole):
+    small = "config/small.yaml"
+    targets = [f"results/small/fedmm/{name}/fedmm.parquet" for name in ("bits", "remark1", "movielens")]
+    result = whole.snakemake(*targets, "--dry-run", "--cores", "1", "--configfile", small)
+    paper = config.load([ROOT / small], root=ROOT)["fedmm"]
+    group = next(names for names in config.groups(paper) if "bits" in names)
+    assert "remark1" in group and "movielens" not in group
+    assert {job for job in result.jobs if " run " in job} == {
+        f"fedmm: run fedmm on {', '.join(group)}",
+        "fedmm: run fedmm on movielens",
+    }
+    # What no artefact reads is not run along, and has jobs of its own.
+    target = "results/small/fedmm/transport_search_2/fedmm_ot.tuned.json"
+    result = whole.snakemake(target, "--dry-run", "--cores", "1", "--configfile", small)
+    assert {job for job in result.jobs if "fedmm" in job} == {"fedmm: tune fedmm_ot on transport_search_2"}
 
 
 def test_the_tiny_scale_makes_a_few_artefacts_elsewhere(fresh):

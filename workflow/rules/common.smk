@@ -168,9 +168,9 @@ def files_of(paper, key):
 
 
 def keyed_flag(paper, keys):
-    """Return ``--inputs KEY=FILE ...``."""
+    """Return ``--inputs KEY=FILE ...``, or nothing where there are no keys."""
     pairs = [f"{key}={file}" for key in keys for file in files_of(paper, key)]
-    return " ".join(["--inputs", *map(shlex.quote, pairs)])
+    return " ".join(["--inputs", *map(shlex.quote, pairs)]) if pairs else ""
 
 
 @functools.cache
@@ -291,48 +291,72 @@ def flags(files):
     return " ".join(f"--{name} {shlex.quote(file)}" for name, file in files.items())
 
 
-# --- All experiments of a paper together ---
+# --- Several experiments in one job ---
 
 
-def papers_run(together):
+def grouped():
+    """Return (paper, experiments) of the jobs that run one method on several experiments."""
     return [
-        name
-        for name in config["papers"]
-        if config[name].get("together", False) == together
+        (paper, names)
+        for paper in config["papers"]
+        for names in settings.groups(config[paper])
     ]
 
 
-def together_keys(paper):
-    """Return the keys of the files that the problems of all experiments are made from."""
-    keys = []
-    for name, experiment in config[paper]["experiments"].items():
-        keys += [
-            f"{kind}:{name}"
-            for kind, wanted in (("data", "dataset"), ("partition", "partition"))
-            if wanted in experiment
-        ]
-    return keys
+def papers_but_groups():
+    """Return a pattern of papers that no experiment of a group may follow: its files have a rule already."""
+    taken = [f"{paper}/{name}" for paper, names in grouped() for name in names]
+    return f"(?!(?:{one_of(taken) or '(?!)'})/)(?:{one_of(config['papers'])})"
 
 
-def together_inputs(paper):
+def group_name(names):
+    """Return a name for files: of the first experiment, and how many more there are."""
+    return names[0] if len(names) == 1 else f"{names[0]}_and_{len(names) - 1}_more"
+
+
+def group_methods(paper, names):
+    return config[paper]["experiments"][names[0]]["methods"]
+
+
+def group_memory(paper, names):
+    experiments = config[paper]["experiments"]
+    return max(experiments[name].get("memory_mb", 2000) for name in names)
+
+
+def group_keys(paper, names):
+    """Return the keys of the files that the problems of the experiments are made from."""
+    experiments = config[paper]["experiments"]
+    return [
+        f"{kind}:{name}"
+        for name in names
+        for kind, wanted in (("data", "dataset"), ("partition", "partition"))
+        if wanted in experiments[name]
+    ]
+
+
+def group_inputs(paper, names):
     def of(wildcards):
-        files = [file for key in together_keys(paper) for file in files_of(paper, key)]
+        files = [
+            file for key in group_keys(paper, names) for file in files_of(paper, key)
+        ]
         source = job_sources("together", paper, wildcards.method)
         return {"files": files, "source": source}
 
     return of
 
 
-def together_steps(paper):
+def group_steps(paper, names):
     """Return the experiments by step: all run, and some tune before."""
     experiments = config[paper]["experiments"]
-    tuned = [name for name, value in experiments.items() if "tuning" in value]
-    return {"tune": tuned, "run": list(experiments)}
+    return {
+        "tune": [name for name in names if "tuning" in experiments[name]],
+        "run": names,
+    }
 
 
-def together_outputs(paper):
+def group_outputs(paper, names):
     """Return files by keys such as ``run:mnist``, with the method open."""
-    steps = together_steps(paper)
+    steps = group_steps(paper, names)
     return {
         f"{kind}:{name}": file
         for kind, step in (("tuned", "tune"), ("run", "run"))
@@ -341,25 +365,26 @@ def together_outputs(paper):
     }
 
 
-def together_settings(paper):
+def group_settings(paper, names):
     """Return the settings of all searches and runs as one JSON object."""
     return provenance.canonical_json(
         {
             step: {
-                name: settings.settings_for(step, config[paper], name) for name in names
+                name: settings.settings_for(step, config[paper], name)
+                for name in chosen
             }
-            for step, names in together_steps(paper).items()
+            for step, chosen in group_steps(paper, names).items()
         }
     )
 
 
-def together_files(paper):
+def group_files(paper, names):
     """Return the function that gives ``KEY=FILE ...``."""
 
     def of(wildcards):
         pairs = [
             f"{key}={file.format(**wildcards)}"
-            for key, file in together_outputs(paper).items()
+            for key, file in group_outputs(paper, names).items()
         ]
         return " ".join(map(shlex.quote, pairs))
 

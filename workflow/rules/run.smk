@@ -9,7 +9,7 @@ rule run_method:
     benchmark:
         in_benchmarks("{paper}/{experiment}/{method}")
     wildcard_constraints:
-        paper=one_of(papers_run(together=False)) or "(?!)",
+        paper=papers_but_groups(),
     priority: 10
     conda:
         "../../environment.yml"
@@ -27,33 +27,35 @@ rule run_method:
         " --out {output:q} 2>&1 | tee {log:q} >&2"
 
 
-# Where runs take seconds, one job tunes and runs one method on all experiments of the paper.
-for name in papers_run(together=True):
+# Where searches and runs take seconds, one job does those of one method on several experiments.
+for name, together in grouped():
 
     rule:
         name:
-            f"run_together_{name}"
+            f"run_{name}_{group_name(together)}"
         input:
-            unpack(together_inputs(name)),
+            unpack(group_inputs(name, together)),
         output:
-            list(together_outputs(name).values()),
+            list(group_outputs(name, together).values()),
         log:
-            in_logs(f"{name}/{{method}}"),
+            in_logs(f"{name}/{group_name(together)}/{{method}}"),
         benchmark:
-            in_benchmarks(f"{name}/{{method}}")
+            in_benchmarks(f"{name}/{group_name(together)}/{{method}}")
+        wildcard_constraints:
+            method=one_of(group_methods(name, together)),
         priority: 10
         conda:
             "../../environment.yml"
         threads: 1
         resources:
-            mem_mb=2000,
+            mem_mb=group_memory(name, together),
         params:
             paper=name,
-            settings=together_settings(name),
-            inputs=keyed_flag(name, together_keys(name)),
-            outputs=together_files(name),
+            settings=group_settings(name, together),
+            inputs=keyed_flag(name, group_keys(name, together)),
+            outputs=group_files(name, together),
         message:
-            f"{name}: run {{wildcards.method}} on all data sets"
+            f"{name}: run {{wildcards.method}} on {', '.join(together)}"
         shell:
             "python -m replifed run-together {params.paper} {wildcards.method} --settings {params.settings:q}"
             " {params.inputs} --outputs {params.outputs} 2>&1 | tee {log:q} >&2"

@@ -8,7 +8,7 @@ rule tune:
     benchmark:
         in_benchmarks("{paper}/{experiment}/{method}.tuned")
     wildcard_constraints:
-        paper=one_of(papers_run(together=False)) or "(?!)",
+        paper=papers_but_groups(),
     priority: 20
     conda:
         "../../environment.yml"

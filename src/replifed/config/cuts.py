@@ -57,6 +57,29 @@ def used_datasets(config: Mapping[str, Any]) -> list[str]:
     return sorted(used)
 
 
+def groups(paper_config: Mapping[str, Any]) -> list[list[str]]:
+    """Return the experiments that one job of a method tunes and runs together, as ``together`` has it.
+
+    Those of a group have the same methods. Experiments that no target reads are in none.
+
+    >>> paper = {"artefacts": {"fig1": {"runs": {"a": ["fedht"], "b": ["fedht"], "c": ["fedht"]}}}}
+    >>> paper["experiments"] = {name: {"methods": ["fedht"]} for name in "abcd"}
+    >>> paper["experiments"]["b"]["dataset"] = "mnist"
+    >>> groups(paper | {"together": "data"}), groups(paper | {"together": "all"}), groups(paper)
+    ([['a', 'c'], ['b']], [['a', 'b', 'c']], [])
+    """
+    together = paper_config.get("together", "none")
+    if together == "none":
+        return []
+    used = {name for artefact in artefacts(paper_config).values() for name in used_experiments(artefact)}
+    found: dict[Any, list[str]] = {}
+    for name, experiment in paper_config["experiments"].items():
+        if name in used:
+            data = experiment.get("dataset") if together == "data" else None
+            found.setdefault((data, frozenset(experiment["methods"])), []).append(name)
+    return list(found.values())
+
+
 # Settings of reported runs that tuning has no use for.
 _REPORTED_ONLY = (
     "replicates",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,7 @@ def _experiments(paper: str) -> Any:
     return import_module(f"replifed.papers.{paper}.experiments")
 
 
+@lru_cache(maxsize=1)  # a search and the run after it, in one process, have the same
 def _data(data: Path | None, partition: Path | None) -> tuple[Any, Any]:
     if data is None:
         return None, None

@@ -8,13 +8,15 @@ coordinates, so the server holds (R, D) and the clients (R, N, D).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from numpy.typing import DTypeLike, NDArray
 
 from replifed.errors import ReplifedError
-from replifed.problems.hessian_pattern import HessianPattern
 from replifed.problems.local_steps import Steps
+
+if TYPE_CHECKING:  # scipy's sparse matrices take longer to load than many jobs to run
+    from replifed.problems.hessian_pattern import HessianPattern
 
 
 class Problem(Protocol):
