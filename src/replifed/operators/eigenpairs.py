@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 # Beyond this share of all vectors, all of them are found faster than each of them by inverse iteration.
-_FEW = 1 / 8
+_FEW = 1 / 4
 # LAPACK's best size of blocks; any other is as correct.
 _BLOCK = 32
 # Up to this size all eigenpairs are found faster than the one of largest magnitude alone.
@@ -90,9 +90,9 @@ def eigenvectors(found: Spectra, count: int) -> NDArray:
         return np.ones((*leading, 1, 1))
     few = count <= _FEW * n
     rows = np.zeros((int(np.prod(leading)), count, n))
-    flat = (field.reshape(len(rows), *field.shape[len(leading) :]) for field in found[1:])
-    for (d, e, tau), reflectors, order, vectors in zip(*flat, rows, strict=True):
-        Z = _few_vectors(d, e[:-1], count) if few else _all_vectors(d, e[:-1])[:, :count]
+    flat = (field.reshape(len(rows), *field.shape[len(leading) :]) for field in found)
+    for w, (d, e, tau), reflectors, order, vectors in zip(*flat, rows, strict=True):
+        Z = _few_vectors(d, e[:-1], w[:count]) if few else _all_vectors(d, e[:-1])[:, :count]
         inner = np.asfortranarray(Z[1:])
         inner, *_ = lapack.dormqr("L", "N", reflectors.T, tau[:-1], inner, _BLOCK * count, overwrite_c=1)
         vectors[:, order] = _positive(np.vstack([Z[:1], inner]).T)
@@ -101,20 +101,37 @@ def eigenvectors(found: Spectra, count: int) -> NDArray:
 
 def _values(d: NDArray, e: NDArray) -> NDArray:
     """Eigenvalues of a tridiagonal matrix, by decreasing size."""
-    w, info = lapack.dsterf(d, e) if len(e) else (d, 0)
-    _check(info)
-    return w[::-1]
+    c = _coupled(e)
+    w = d.copy()
+    if c:
+        w[:c], info = lapack.dsterf(d[:c], e[: c - 1])
+        _check(info)
+    return np.sort(w)[::-1]
 
 
-def _few_vectors(d: NDArray, e: NDArray, k: int) -> NDArray:
-    """Eigenvectors of a tridiagonal matrix's k largest eigenvalues, as columns, by inverse iteration."""
-    n = len(d)
-    m, w, blocks, splits, info = lapack.dstebz(d, e, 2, 0.0, 0.0, n - k + 1, n, 0.0, "B")
-    if not info and m == k:
-        Z, info = lapack.dstein(d, e, w[:k], blocks, splits)
-        if not info:
-            return Z[:, np.argsort(-w[:k], kind="stable")]
-    return _all_vectors(d, e)[:, :k]
+def _coupled(e: NDArray) -> int:
+    """How many rows there are before those that a tridiagonal matrix couples to no other."""
+    linked = np.flatnonzero(e)
+    return int(linked[-1]) + 2 if len(linked) else 0
+
+
+def _few_vectors(d: NDArray, e: NDArray, w: NDArray) -> NDArray:
+    """Eigenvectors of a tridiagonal matrix's largest eigenvalues `w`, as columns, by inverse iteration."""
+    c, k = _coupled(e), len(w)
+    Z, inner, left = np.zeros((len(d), k)), [], list(c + np.argsort(d[c:], kind="stable"))
+    for column, value in enumerate(w):
+        if left and d[left[-1]] == value:  # as it stands, from `_values`
+            Z[left.pop(), column] = 1.0
+        else:
+            inner.append(column)
+    if inner:
+        # One block for LAPACK, and its eigenvalues by increasing size.
+        block, ends = np.ones(c, dtype=np.int32), np.full(c, c, dtype=np.int32)
+        found, info = lapack.dstein(d[:c], e[: c - 1], w[inner[::-1]], block, ends)
+        if info:
+            return _all_vectors(d, e)[:, :k]
+        Z[:c, inner[::-1]] = found
+    return Z
 
 
 def _all_vectors(d: NDArray, e: NDArray) -> NDArray:
