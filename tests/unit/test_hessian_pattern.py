@@ -47,11 +47,22 @@ def test_only_pairs_of_columns_that_occur_together_have_entries():
     together = [np.tril(held.T @ held | np.eye(D, dtype=bool)) for held in touched]
     assert np.diff(pattern.bounds).tolist() == [int(t.sum()) for t in together]
     assert np.diff(pattern.bounds)[1] == D
-    # In the order of the packed triangle.
+    # Each at a place of its own, a client's after those of the clients before.
     numbers = np.arange(1.0, pattern.bounds[-1] + 1)
-    matrices = pattern.matrices(numbers[None])[0]
-    listed = np.concatenate([H[np.tril_indices(D)] for H in matrices])
-    assert np.array_equal(listed[listed > 0], numbers)
+    listed = [H[np.tril_indices(D)] for H in pattern.matrices(numbers[None])[0]]
+    assert np.array_equal(np.concatenate([np.sort(own[own > 0]) for own in listed]), numbers)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_of_equal_entries_the_first_of_the_triangle_are_learned(k):
+    # Clients of one sample of ones: all of their entries are equal.
+    X = np.zeros((2, D))
+    X[0, [1, 2, 5]], X[1, [0, 4, 6, 7]] = 1.0, 1.0
+    pattern = HessianPattern(sp.csr_array(X), np.array([0, 1, 2]))
+    H = np.zeros((1, pattern.bounds[-1]))
+    learned, *_ = pattern.learn_largest(np.ones((1, 2)), 0.0, H, k, np.ones((1, 2)), np.ones(2))
+    expected = hard_threshold(pack(np.einsum("ia,ib->iab", X, X)[None]), k)
+    assert np.array_equal(pattern.matrices(learned), unpack(expected, D))
 
 
 @pytest.mark.parametrize("k", [1, 4, 40])

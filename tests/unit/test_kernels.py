@@ -273,11 +273,11 @@ def test_the_largest_of_many_numbers_however_close(dtype, spread):
         np.testing.assert_array_equal(hard_threshold(v[None], tau)[0], expected)
 
 
-def places(v, tau):
+def places(v, tau, names):
     """Where the largest are, by the kernel."""
     n, (bits, most) = len(v), as_whole(v)
     found, numbers, few = np.full((3, n + 1), -1, bits.dtype)
-    count = places_of_largest(bits, most, tau, found, numbers, np.empty(n + 1, np.int16), few)
+    count = places_of_largest(bits, most, names, tau, found, numbers, np.empty(n + 1, np.int16), few)
     return found[:count]
 
 
@@ -288,12 +288,13 @@ def places(v, tau):
         arrays(np.float64, st.integers(1, 200), elements=st.floats(-1e300, 1e300)),
     ),
     st.integers(1, 201),
+    st.randoms(use_true_random=False),
 )
-def test_places_of_the_largest_are_the_first_of_a_stable_order(v, tau):
-    before = v.copy()
-    order = np.argsort(-np.abs(v), kind="stable")[:tau]
+def test_places_of_the_largest_are_those_of_the_lowest_names_among_equals(v, tau, random):
+    before, names = v.copy(), np.array(random.sample(range(1000), len(v)), np.uint16)
+    order = np.lexsort([names, -np.abs(v)])[:tau]
     expected = np.sort(order[v[order] != 0])
-    np.testing.assert_array_equal(places(v, tau), expected)
+    np.testing.assert_array_equal(places(v, tau, names), expected)
     np.testing.assert_array_equal(v, before)
 
 
@@ -304,7 +305,7 @@ def test_places_of_the_largest_where_a_sample_misleads(tau):
     v[::16] += 5.0
     v[7] = v[11] = np.nan
     order = np.argsort(-np.where(np.isnan(v), np.inf, np.abs(v)), kind="stable")[:tau]
-    np.testing.assert_array_equal(places(v, tau), np.sort(order))
+    np.testing.assert_array_equal(places(v, tau, np.arange(9_000)), np.sort(order))
 
 
 def test_a_nan_is_among_the_few_largest():

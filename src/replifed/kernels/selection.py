@@ -6,7 +6,7 @@ import numpy as np
 
 from replifed.kernels import compiled
 from replifed.kernels.stretches import longest
-from replifed.kernels.vectors import AVX512, VECTOR_BYTES, append_between
+from replifed.kernels.vectors import AVX512, VECTOR_BYTES, append_between, append_places_between
 
 # Where at most one number in so many is not zero, the others are left out at once.
 _FEW = 16
@@ -121,16 +121,18 @@ def _last_of_equals(numbers, cut, names, count):
 
 
 @compiled
-def places_of_largest(bits, most, tau, places, numbers, halves, few):
+def places_of_largest(bits, most, names, tau, places, numbers, halves, few):
     """Fill `places` with where the `tau` entries of largest magnitude stand, in increasing order.
 
-    Of equal entries the first are taken, and no zeros.
+    Of equal entries those with the lowest names are taken, and no zeros.
 
     Parameters
     ----------
     bits : int array, shape (n,)
         Floating-point numbers as for `keep_largest`.
     most : int
+    names : int array, shape (n,)
+        Not negative, no two alike.
     tau : int
     places : int array, shape (n + 1,)
     numbers, halves, few : arrays, shape (n + 1,)
@@ -142,19 +144,25 @@ def places_of_largest(bits, most, tau, places, numbers, halves, few):
         How many: tau, or as many as are not zero.
     """
     bound = _likely_bound(bits, most, tau, numbers, halves, few)
-    n = _places_above(bits, most, bound, places, numbers)
+    n = _places_above(bits, most, bound, places)
     if n < tau and bound > 0:
-        n = _places_above(bits, most, bits.dtype.type(0), places, numbers)
+        n = _places_above(bits, most, bits.dtype.type(0), places)
     if n <= tau:
         return n
+    for k in range(n):
+        numbers[k] = bits[places[k]] & most
     cut, crowded = _cut_above(numbers[:n], halves[:n], few, tau)
-    ties = tau - _above(numbers[:n], cut) if crowded else 0
+    last = np.int64(-1)
+    if crowded:
+        for k in range(n):
+            few[k] = names[places[k]]
+        last = _last_of_equals(numbers[:n], cut, few, tau - _above(numbers[:n], cut))
     taken = 0
     for k in range(n):
-        places[taken] = places[k]
-        tied = ties > 0 and numbers[k] == cut
-        ties -= tied
-        taken += tied or numbers[k] > cut
+        place, number = places[k], numbers[k]
+        # Without a branch: what is not taken is written over by the next.
+        places[taken] = place
+        taken += number > cut or (number == cut and np.int64(names[place]) <= last)
     return taken
 
 
@@ -213,14 +221,18 @@ def _between(numbers, most, low, high, found):
 
 
 @compiled
-def _places_above(bits, most, bound, places, numbers):
-    """Fill `places` and `numbers` with the entries of larger magnitude than `bound`; return how many."""
-    n = 0
-    for k in range(len(bits)):
-        number = bits[k] & most
+def _places_above(bits, most, bound, places):
+    """Fill `places` with where the magnitudes above `bound` stand; return how many."""
+    n, first = 0, 0
+    if AVX512:
+        lanes = VECTOR_BYTES // bits.itemsize
+        first = len(bits) // lanes * lanes
+        for k in range(0, first, lanes):
+            n = append_places_between(bits, k, most, bound, most, places, n)
+    for k in range(first, len(bits)):
         # Without a branch, as above.
-        places[n], numbers[n] = k, number
-        n += number > bound
+        places[n] = k
+        n += (bits[k] & most) > bound
     return n
 
 

@@ -18,10 +18,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# Steps of the safeguarded Newton iteration; some ten are needed, bisection alone takes 60.
-_MOST_STEPS = 200
-_BITS_TOLERANCE = 1e-12
-
 
 def a1(n: int) -> float:
     """(n + 1)/6, of eq. (12); printed as 1/12 + n/6, which the moments of the error contradict."""
@@ -98,10 +94,10 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
     Notes
     -----
     Stationarity in x_i with multiplier nu is x_i (gamma_i + 2 (a2 - a3) lbar_i^2 x_i + 2 a3 lbar_i S) = nu
-    with S = sum lbar_j x_j. Given nu, S is the fixed point of a contraction (its factor is below
-    n a3 / (2 (a2 - a3)) < 1); sum b_i decreases in nu. So Newton's method in log nu, safeguarded by
-    bisection, finds the one solution.
+    with S = sum lbar_j x_j; see `kernels.allocation.share_out`.
     """
+    from replifed.kernels.allocation import share_out
+
     n = values.shape[-1]
     gamma, lbar = coefficients(values, q)
     # No vector behind the last one considered gets bits.
@@ -113,60 +109,10 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
     highest = np.exp2(2.0 * (1 - previous))
     lowest = np.where(worth, 4.0 ** (1 - b_max), highest)
     square, cross = 2 * (a2(n) - a3(n)) * lbar**2, 2 * a3(n) * lbar
-
-    def slope(x: NDArray) -> NDArray:
-        return gamma + square * x + cross * (lbar * x).sum(axis=-1, keepdims=True)
-
-    # Beyond these multipliers all x sit at their bounds.
-    with np.errstate(divide="ignore"):
-        low = np.log(np.where(worth, lowest * slope(lowest), np.inf).min(axis=-1))
-        high = np.log(np.where(worth, highest * slope(highest), 0.0).max(axis=-1))
-    idle = ~worth.any(axis=-1)
-    low, high = np.where(idle, -1.0, low - 1e-9), np.where(idle, 1.0, high + 1e-9)
-    u, s = 0.5 * (low + high), np.zeros(low.shape)
-    for _ in range(_MOST_STEPS):
-        nu = np.exp(u)[..., None]
-        for _ in range(_MOST_STEPS):
-            x, free, g = _stationary(nu, s, gamma, square, cross, lowest, highest)
-            moment = np.where(free, lbar / (2 * square * x + g + ~free), 0.0)
-            gap = (lbar * x).sum(axis=-1) - s
-            s = s + gap / (1.0 + (moment * cross * x).sum(axis=-1))
-            if np.all(np.abs(gap) <= 1e-15 * s):
-                break
-        bits = 1.0 - 0.5 * np.log2(x)
-        excess = bits.sum(axis=-1) - wanted
-        done = (np.abs(excess) <= _BITS_TOLERANCE * np.maximum(wanted, 1.0)) | (
-            high - low <= 1e-15 * np.abs(u)
-        )
-        if done.all():
-            break
-        low, high = np.where(excess > 0, u, low), np.where(excess > 0, high, u)
-        # d x_i / du = (nu - 2 a3 lbar_i x_i dS/du) / (4 (a2 - a3) lbar_i^2 x_i + g_i) on the free ones.
-        pull = np.where(free, 1.0 / (2 * square * x + g + ~free), 0.0)
-        ds = (lbar * pull * nu).sum(axis=-1) / (1.0 + (moment * cross * x).sum(axis=-1))
-        growth = (pull * (nu / x - cross * ds[..., None])).sum(axis=-1) / (2 * np.log(2.0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            newton = u + excess / growth
-        inside = (newton > low) & (newton < high)
-        u = np.where(done, u, np.where(inside, newton, 0.5 * (low + high)))
+    bits = np.empty(lbar.shape)
+    flat = (each.reshape(-1, k) for each in (gamma, lbar, square, cross, lowest, highest))
+    share_out(*flat, wanted.astype(float).ravel(), bits.reshape(-1, k))
     return _with_the_rest(bits, everyone)
-
-
-def _stationary(
-    nu: NDArray,
-    s: NDArray,
-    gamma: NDArray,
-    square: NDArray,
-    cross: NDArray,
-    lowest: NDArray,
-    highest: NDArray,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """x_i for given multiplier and S, which of them lie inside their bounds, and gamma_i + 2 a3 lbar_i S."""
-    g = gamma + cross * s[..., None]
-    with np.errstate(divide="ignore"):
-        x = 2.0 * nu / (g + np.sqrt(g * g + 4.0 * square * nu))
-    free = (x > lowest) & (x < highest)
-    return np.clip(x, lowest, highest), free, g
 
 
 def to_integers(

@@ -16,15 +16,14 @@ from replifed.errors import ReplifedError
 
 # Of products of two non-zeros of one sample, which Hessians are made of.
 _MOST_PRODUCTS = 1 << 25
-# Entries that `kernels.hessians` sums side by side.
-_LANES = 4
 
 
 class HessianPattern:
     """Where the Hessians of all clients have entries, and how the samples make them up.
 
     One vector of E values holds the lower triangles of all clients' symmetric matrices: client by client, and
-    in the order of the packed triangle. All diagonals are part of it.
+    by how many samples make up an entry, so that as many entries as the processor adds at once are alike. All
+    diagonals are part of it.
 
     Parameters
     ----------
@@ -48,20 +47,21 @@ class HessianPattern:
         if N * n**2 > np.iinfo(np.int32).max or total > _MOST_PRODUCTS:
             raise ReplifedError("data too large, or not sparse enough, for Hessians; use dense features")
         self._dim, self._first = n, np.asarray(first, dtype=np.int64)
+        from replifed.kernels.vectors import DOUBLES
+
         plain = bool((X.data == 1).all())
-        clients = [_Client(X[begin:end], plain) for begin, end in pairwise(self._first)]
-        self.bounds = np.cumsum([0, *(len(client.places) for client in clients)])
+        clients = [_Client(X[begin:end], plain, DOUBLES) for begin, end in pairwise(self._first)]
+        self.bounds = np.cumsum([0, *(len(client.names) for client in clients)])
         self._diagonals = np.stack([client.diagonal for client in clients])
         # Numbers of 16 bits where they suffice, as they do for most: less to read.
-        most = max(n, np.diff(self._first).max(), np.diff(self.bounds).max())
-        short = np.uint16 if most <= np.iinfo(np.uint16).max else np.uint32
-        self._places = np.concatenate([client.places for client in clients]).astype(short)
-        self._samples = np.concatenate([client.samples for client in clients]).astype(short)
-        self._targets = np.concatenate([client.targets for client in clients]).astype(short)
+        self._names = _short([client.names for client in clients])
+        row = np.searchsorted(_diagonal(n), np.concatenate([client.names for client in clients]))
+        self._places = _short([np.stack([row, self._names - row * (row + 1) // 2], axis=1)])
+        self._samples = _short([client.samples for client in clients])
+        self._lengths = _short([client.lengths for client in clients])
         self._products = np.concatenate([client.products for client in clients])
-        self._runs = np.concatenate([client.runs for client in clients])
-        lengths = [[len(client.samples), len(client.targets), len(client.runs)] for client in clients]
-        self._parts = np.cumsum([[0, 0, 0], *lengths], axis=0)
+        sizes = [[len(client.samples), len(client.lengths)] for client in clients]
+        self._parts = np.cumsum([[0, 0], *sizes], axis=0)
 
     @property
     def _layout(self) -> tuple[NDArray, ...]:
@@ -72,8 +72,7 @@ class HessianPattern:
             self._parts,
             self._samples,
             self._products,
-            self._targets,
-            self._runs,
+            self._lengths,
             self._diagonals,
         )
 
@@ -107,7 +106,7 @@ class HessianPattern:
         ridge : float
         H : array, shape (R, E)
         k : int
-            Of equal entries the first are kept.
+            Of equal entries the first of the packed triangle are kept.
         rate : array, shape (R, N)
         weights : array, shape (N,)
             p_i.
@@ -124,7 +123,7 @@ class HessianPattern:
 
         rows, n = len(H), self._dim
         learned, change, distances = np.empty_like(H), np.empty((rows, n, n)), np.empty(rate.shape)
-        given = _doubles(h), float(ridge), *self._layout, self._places, _doubles(H), k
+        given = _doubles(h), float(ridge), *self._layout, self._places, self._names, _doubles(H), k
         learn_largest(*given, _doubles(rate), _doubles(weights), learned, change, distances)
         return learned, change, distances
 
@@ -145,17 +144,20 @@ class _Client:
     X : CSR matrix, shape (m, n)
     plain : bool
         Whether all products of non-zeros are one.
+    lanes : int
+        Entries that are summed side by side.
 
     Attributes
     ----------
-    places : int array, shape (e, 2)
-        Row and column of each entry, in the order of the packed triangle.
+    names : int array, shape (e,)
+        Place of each entry in the packed triangle.
     diagonal : int array, shape (n,)
-    samples, products, targets, runs
+        Where the entries of the diagonal are.
+    samples, products, lengths
         See `kernels.hessians`.
     """
 
-    def __init__(self, X: sp.csr_array, plain: bool) -> None:
+    def __init__(self, X: sp.csr_array, plain: bool, lanes: int) -> None:
         m, n = X.shape
         # A sample's non-zero number q, counted from 0, is paired with those from 0 to q, at lower columns.
         pairs = np.arange(1, X.nnz + 1) - np.repeat(X.indptr[:-1], np.diff(X.indptr))
@@ -163,39 +165,47 @@ class _Client:
         other = one - (np.repeat(np.cumsum(pairs), pairs) - 1 - np.arange(len(one)))
         columns = X.indices.astype(np.int64)
         sample = np.repeat(np.repeat(np.arange(m), np.diff(X.indptr)), pairs)
-        place = columns[one] * (columns[one] + 1) // 2 + columns[other]
-        everywhere = np.arange(n) * (np.arange(n) + 3) // 2
-        held, entry = np.unique(np.concatenate([everywhere, place]), return_inverse=True)
-        self.diagonal, entry = entry[:n], entry[n:]
-        row = np.searchsorted(everywhere, held)
-        self.places = np.stack([row, held - row * (row + 1) // 2], axis=1)
+        name = columns[one] * (columns[one] + 1) // 2 + columns[other]
+        held, entry = np.unique(np.concatenate([_diagonal(n), name]), return_inverse=True)
+        diagonal, entry = entry[:n], entry[n:]
 
         by_entry = np.argsort(entry, kind="stable")
-        sample = sample[by_entry]
-        product = None if plain else (X.data[one] * X.data[other])[by_entry]
+        sample = np.append(sample[by_entry], m)
+        product = np.append((X.data[one] * X.data[other])[by_entry], 0.0)
         numbers = np.bincount(entry, minlength=len(held))
-        starts = np.cumsum(numbers) - numbers
-        samples, products, targets, runs = [], [], [], []
-        for length in np.unique(numbers[numbers > 0]):
-            own = np.flatnonzero(numbers == length)
-            unused = -len(own) % _LANES
-            which = starts[own][:, None] + np.arange(length)
-            samples.append(_by_lanes(np.pad(sample[which], ((0, unused), (0, 0)), constant_values=m)))
-            if product is not None:
-                products.append(_by_lanes(np.pad(product[which], ((0, unused), (0, 0)))))
-            targets.append(np.pad(own, (0, unused), constant_values=len(held)).reshape(-1, _LANES))
-            runs.append((length, len(targets[-1])))
-        nothing = np.zeros((0, _LANES), dtype=np.int64)
-        self.samples = np.concatenate([nothing, *samples])
-        self.products = np.concatenate([nothing, *products], dtype=float)
-        self.targets = np.concatenate([nothing, *targets])
-        self.runs = np.array(runs, dtype=np.int64).reshape(-1, 2)
+        order = np.argsort(numbers, kind="stable")
+        self.names = held[order]
+        self.diagonal = np.argsort(order)[diagonal]
+
+        # Each entry's samples, and behind them a place that stands for none, as in lanes without an entry.
+        unused = -len(order) % lanes
+        starts = np.pad((np.cumsum(numbers) - numbers)[order], (0, unused)).reshape(-1, lanes)
+        numbers = np.pad(numbers[order], (0, unused)).reshape(-1, lanes)
+        self.lengths = numbers.max(axis=1)
+        which = [
+            np.where(
+                np.arange(length)[:, None] < numbers[alike, None],
+                starts[alike, None] + np.arange(length)[:, None],
+                -1,
+            )
+            for length in np.unique(self.lengths)
+            for alike in [self.lengths == length]
+        ]
+        which = np.concatenate([one.ravel() for one in which])
+        self.samples = sample[which]
+        self.products = np.zeros(0) if plain else product[which]
 
 
-def _by_lanes(lists: NDArray) -> NDArray:
-    """Lists of equal length, (c, length), side by side in groups of LANES: (c length / LANES, LANES)."""
-    groups = lists.reshape(-1, _LANES, lists.shape[1])
-    return groups.swapaxes(1, 2).reshape(-1, _LANES)
+def _diagonal(n: int) -> NDArray:
+    """Places of the diagonal in a packed triangle."""
+    return np.arange(n) * (np.arange(n) + 3) // 2
+
+
+def _short(parts: list[NDArray]) -> NDArray:
+    """The parts one behind the other, in 16 bits if their numbers allow."""
+    whole = np.concatenate(parts)
+    fits = whole.max(initial=0) <= np.iinfo(np.uint16).max
+    return whole.astype(np.uint16 if fits else np.uint32)
 
 
 def _doubles(values: NDArray) -> NDArray:
