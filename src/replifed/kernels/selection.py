@@ -33,8 +33,8 @@ def keep_largest(bits, most, names, bounds, tau, kept):
     bounds : int array, shape (s + 1,)
         Where the stretches of a row begin, and W.
     tau : int array, shape (R,)
-    kept : int or boolean array, shape (R, W)
-        May be `bits`. Where it is boolean, it says which entries are kept and not zero.
+    kept : int array, shape (R, W)
+        May be `bits`.
     """
     most_entries = longest(bounds)
     room, few = np.empty(most_entries + 1, bits.dtype), np.empty(most_entries, bits.dtype)

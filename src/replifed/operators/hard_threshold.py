@@ -31,10 +31,17 @@ def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
     time), never a full order. Rows that hold a NaN come back with NaN in them: the simulator calls those
     diverged.
     """
-    if np.min(tau) >= v.shape[-1]:
+    from replifed.kernels.selection import keep_largest
+
+    d = v.shape[-1]
+    if np.min(tau) >= d:
         return v.copy()
+    check_levels(tau, v.shape)
     kept = np.empty(v.shape, v.dtype)
-    _keep_largest(v, tau, as_whole(kept)[0])
+    bits, most = as_whole(np.ascontiguousarray(v))
+    bits = bits.reshape(-1, d)
+    levels, names = np.repeat(tau, len(bits) // max(np.size(tau), 1)), np.arange(d, dtype=np.int32)
+    keep_largest(bits, most, names[None], np.array([0, d]), levels, as_whole(kept)[0].reshape(-1, d))
     return kept
 
 
@@ -43,20 +50,7 @@ def largest(v: NDArray, tau: int | NDArray) -> NDArray:
 
     True for fewer where fewer are not zero.
     """
-    kept = np.empty(v.shape, bool)
-    _keep_largest(v, tau, kept)
-    return kept
-
-
-def _keep_largest(v: NDArray, tau: int | NDArray, kept: NDArray) -> None:
-    from replifed.kernels.selection import keep_largest
-
-    d = v.shape[-1]
-    check_levels(tau, v.shape)
-    bits, most = as_whole(np.ascontiguousarray(v))
-    bits = bits.reshape(-1, d)
-    levels = np.repeat(tau, len(bits) // max(np.size(tau), 1))
-    keep_largest(bits, most, np.arange(d)[None], np.array([0, d]), levels, kept.reshape(-1, d))
+    return hard_threshold(v, tau) != 0
 
 
 def check_levels(tau: int | NDArray, shape: tuple[int, ...]) -> None:
