@@ -39,6 +39,8 @@ class HessianPattern:
     """
 
     def __init__(self, X: sp.csr_array, first: NDArray) -> None:
+        from replifed.kernels.vectors import DOUBLES
+
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -47,8 +49,6 @@ class HessianPattern:
         if N * n**2 > np.iinfo(np.int32).max or total > _MOST_PRODUCTS:
             raise ReplifedError("data too large, or not sparse enough, for Hessians; use dense features")
         self._dim, self._first = n, np.asarray(first, dtype=np.int64)
-        from replifed.kernels.vectors import DOUBLES
-
         plain = bool((X.data == 1).all())
         clients = [_Client(X[begin:end], plain, DOUBLES) for begin, end in pairwise(self._first)]
         self.bounds = np.cumsum([0, *(len(client.names) for client in clients)])
@@ -182,16 +182,9 @@ class _Client:
         starts = np.pad((np.cumsum(numbers) - numbers)[order], (0, unused)).reshape(-1, lanes)
         numbers = np.pad(numbers[order], (0, unused)).reshape(-1, lanes)
         self.lengths = numbers.max(axis=1)
-        which = [
-            np.where(
-                np.arange(length)[:, None] < numbers[alike, None],
-                starts[alike, None] + np.arange(length)[:, None],
-                -1,
-            )
-            for length in np.unique(self.lengths)
-            for alike in [self.lengths == length]
-        ]
-        which = np.concatenate([one.ravel() for one in which])
+        group = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        k = np.arange(len(group)) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
+        which = np.where(k[:, None] < numbers[group], starts[group] + k[:, None], -1).ravel()
         self.samples = sample[which]
         self.products = np.zeros(0) if plain else product[which]
 
