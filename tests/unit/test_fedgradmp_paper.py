@@ -174,6 +174,26 @@ def test_formulas_hold_as_the_paper_says(check):
     assert check(None).values.all()
 
 
+def test_corollary_6_bounds_the_objective_and_notices_what_is_above():
+    settings = {"seed": 3, "clients": 3, "features": 40, "planted": 3, "rounds": 4, "record_every": 1}
+    settings |= {"conditions": [1.01], "noises": [0.0, 1e-4], "local_steps": [1], "replicates": [1, 2]}
+    settings["problem"] = "isometry"
+    history = experiments.run("fedgradmp", settings, None, None, None)
+
+    class Given:
+        def __init__(self, share):
+            self.settings = {"experiments": {"isometry": settings}}
+            self.history = history.assign(objective=history["objective"] * share)
+
+        def run(self, experiment, method):
+            return self.history
+
+    measured = theory.objective_below_bound(Given(1.0))
+    assert measured.values.all() and measured.seeds == 2
+    # At x_0 = 0 the bound is at least twice the objective, and with noise it never vanishes.
+    assert not theory.objective_below_bound(Given(1e4)).values.all()
+
+
 def test_errata_are_shown():
     assert [row["id"] for row in measure_errata(ERRATA) if row["shown"] != "yes"] == []
 

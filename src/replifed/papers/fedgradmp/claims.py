@@ -402,6 +402,15 @@ def _theory() -> Iterator[Claim]:
         measure=theory.below_bound,
     )
     yield claim(
+        "corollary6.bound",
+        "rates",
+        "The mean objective stays below f(x*) + |grad f(x*)|^2 / (2 rho) + rho (kappa^t |x_0 - x*|^2 + "
+        "residual) where Theorem 5 holds (Corollary 6).",
+        "shape",
+        needs=_ran(("isometry",)),
+        measure=theory.objective_below_bound,
+    )
+    yield claim(
         "theorem5.conditions",
         "rates",
         "The clients' losses in the experiments have restricted constants with 2 rho^- > rho^+, as Theorem 5 "

@@ -244,10 +244,14 @@ def _run_isometry(
     cases = itertools.product(settings["conditions"], settings["noises"], settings["replicates"])
     for condition, noise, replicate in cases:
         data, solution = problems.isometry(settings, condition, noise, replicate)
-        # What the residual of Theorem 5 is made of, at x#.
+        # What the residuals of Theorem 5 and Corollary 6 are made of, at x#.
         slopes = data.client_gradients(solution[None])[0] ** 2
         size = 4 * settings["planted"]
-        peak = np.sort(slopes, axis=1)[:, -size:].sum(axis=1).mean()
+        residual = {
+            "peak": float(np.sort(slopes, axis=1)[:, -size:].sum(axis=1).mean()),
+            "least": float(data.loss(solution[None])[0]),
+            "slope": float((data.gradient(solution[None]) ** 2).sum()),
+        }
         for local_steps in settings["local_steps"]:
             history = simulate(
                 method_class(method)(sparsity=settings["planted"], local_steps=local_steps),
@@ -263,7 +267,7 @@ def _run_isometry(
                     condition=condition,
                     noise=noise,
                     local_steps=local_steps,
-                    peak=float(peak),
+                    **residual,
                     replicate=replicate,
                 )
             )

@@ -327,10 +327,10 @@ def _data() -> Iterator[Claim]:
 
 def _theory() -> Iterator[Claim]:
     numbers = {
-        "fedht": ("Theorem 1", "theta_1", "Corollary 1"),
-        "fediterht": ("Theorem 2", "theta_2", "Corollary 3"),
+        "fedht": ("Theorem 1", "theta_1", "Corollary 1", "Corollary 2", "Delta_1 = l_d"),
+        "fediterht": ("Theorem 2", "theta_2", "Corollary 3", "Corollary 4", "Delta_2 = l_s"),
     }
-    for method, (theorem, theta, corollary) in numbers.items():
+    for method, (theorem, theta, corollary, of_objective, delta) in numbers.items():
         planted = {"needs": _ran(("planted",), (method,)), "reading": "theory"}
         name = METHODS[method]
         yield claim(
@@ -357,6 +357,16 @@ def _theory() -> Iterator[Claim]:
             f"{name} reaches a precision within the number of rounds that {corollary} allows.",
             "shape",
             measure=theory.rounds_within_corollary(method),
+            **planted,
+        )
+        yield claim(
+            f"rates.{method}.objective",
+            "rates",
+            f"{name}: f(x_t) - f(x*) stays below {theta}^t {delta} |x_0 - x*|^2 where {theorem} holds and "
+            f"its bias vanishes ({of_objective}).",
+            "shape",
+            measure=theory.objective_below_bound(method),
+            note="the text at hand has lost the inequality; this is what the terms that it defines make",
             **planted,
         )
         yield claim(

@@ -460,18 +460,18 @@ def original_data(experiments: Sequence[str]) -> Measure:
 # --- The planted problem -------------------------------------------------------------------------
 
 
-def planted_errors(inputs: Any, method: str) -> dict[int, Curves]:
-    """|x_t - x*|^2 of each K, with batches as large as the theorem asks."""
+def planted_curves(inputs: Any, method: str, value: str = "error") -> dict[int, Curves]:
+    """|x_t - x*|^2 of each K, or another column, with batches as large as the theorem asks."""
     frame = inputs.run("planted", method)
     frame = frame[frame["batch"] == "theorem"]
-    return {int(K): curves(frame, "error", local_steps=K) for K in sorted(frame["local_steps"].unique())}
+    return {int(K): curves(frame, value, local_steps=K) for K in sorted(frame["local_steps"].unique())}
 
 
 def linear_convergence(method: str, least_r2: float) -> Measure:
     """For each K and seed, whether a straight line explains the logarithm of the error."""
 
     def measure(inputs: Any) -> Measured:
-        found = [log_linear_fit(one)[1] for one in planted_errors(inputs, method).values()]
+        found = [log_linear_fit(one)[1] for one in planted_curves(inputs, method).values()]
         r2 = np.concatenate(found)
         return Measured(r2 >= least_r2, seeds=len(found[0]), note=f"smallest R² {r2.min():.5f}")
 
@@ -482,7 +482,7 @@ def faster_with_k(method: str) -> Measure:
     """For each seed and two neighbouring K, whether the larger shrinks the error more each round."""
 
     def measure(inputs: Any) -> Measured:
-        factors = [log_linear_fit(one)[0] for one in paired(*planted_errors(inputs, method).values())]
+        factors = [log_linear_fit(one)[0] for one in paired(*planted_curves(inputs, method).values())]
         if len(factors) < 2:
             raise NotMeasurableError("only one number of local steps was run")
         holds = np.concatenate([later < sooner for sooner, later in itertools.pairwise(factors)])
