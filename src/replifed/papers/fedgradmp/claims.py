@@ -428,6 +428,16 @@ def _theory() -> Iterator[Claim]:
         measure=theory.kappa_falls_with_k,
     )
     yield claim(
+        "theorem7.bound",
+        "rates",
+        "With inexact sub-problems the mean squared error stays below kappa^t |x_0 - x*|^2 + residual where "
+        "Theorem 7 holds.",
+        "shape",
+        needs=_ran(("isometry",)),
+        measure=theory.inexact_below_bound,
+        note="one gradient step a sub-problem; delta is the largest distance from an exact solution",
+    )
+    yield claim(
         "theorem8.cohort",
         "rates",
         "kappa falls as the cohort grows (Remark 6).",

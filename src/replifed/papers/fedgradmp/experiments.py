@@ -18,6 +18,7 @@ from replifed.algorithms.registry import method_class
 from replifed.metrics import accuracy, relative_error, support_precision, support_recall
 from replifed.network.participation import FixedSize
 from replifed.papers.fedgradmp import problems
+from replifed.papers.fedgradmp.inexact import watched
 from replifed.papers.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
@@ -25,6 +26,8 @@ from replifed.tune import tune_step
 
 COMPOSITE = ("fedmid", "feddualavg")
 SPARSE = ("fedgradmp", "fediterht")
+# How sub-problems are solved where the theorems promise something.
+_ISOMETRY = {"exact": {}, "gd": {"solver": "gd", "inner_steps": 1}}
 # A search on digits keeps so many of the step sizes after so many rounds.
 _STAGES = ((10, 3), (50, 2))
 
@@ -252,9 +255,12 @@ def _run_isometry(
             "least": float(data.loss(solution[None])[0]),
             "slope": float((data.gradient(solution[None]) ** 2).sum()),
         }
-        for local_steps in settings["local_steps"]:
+        for local_steps, (solver, own) in itertools.product(settings["local_steps"], _ISOMETRY.items()):
+            distances: list[float] = []
             history = simulate(
-                method_class(method)(sparsity=settings["planted"], local_steps=local_steps),
+                watched(method_class(method), distances)(
+                    sparsity=settings["planted"], local_steps=local_steps, **own
+                ),
                 data,
                 Streams(settings["seed"], (replicate,)),
                 settings["rounds"],
@@ -267,6 +273,8 @@ def _run_isometry(
                     condition=condition,
                     noise=noise,
                     local_steps=local_steps,
+                    solver=solver,
+                    accuracy=max(distances),
                     **residual,
                     replicate=replicate,
                 )

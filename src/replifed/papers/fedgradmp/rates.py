@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from replifed.algorithms.fedgradmp_rates import Constants, theorem5
+from replifed.algorithms.fedgradmp_rates import Constants, Promise, theorem5
 from replifed.operators.restricted_isometry import restricted_eigenvalues
 from replifed.papers.fedgradmp import problems
 from replifed.papers.fedgradmp.panels import ERROR
@@ -29,11 +29,19 @@ TITLE = "FedGradMP: Theorem 5 and the measured error"
 _TRIALS = 20
 
 
-def promise(settings: dict, condition: float, local_steps: int, slope: float):
-    """Theorem 5 on the isometry experiment, where the constants are known: rho^- = 1, rho^+ = condition."""
+def promise(
+    settings: dict, condition: float, local_steps: int, slope: float, accuracy: float | None = None
+) -> Promise:
+    """Theorem 5, or 7, on the isometry experiment, which has rho^- = 1 and rho^+ = condition."""
     N = settings["clients"]
     constants = Constants(convexity=np.ones(N), smoothness=np.full(N, condition), weights=np.full(N, 1 / N))
-    return theorem5(constants, local_steps, slope)
+    return theorem5(constants, local_steps, slope, accuracy=accuracy)
+
+
+def isometry_runs(inputs: Any, solver: str = "exact") -> pd.DataFrame:
+    """The isometry experiment with sub-problems solved to the end, or by one gradient step ("gd")."""
+    history = inputs.run("isometry", "fedgradmp")
+    return history[history["solver"] == solver]
 
 
 def client_constants(settings: dict, alpha: float, replicate: int) -> pd.DataFrame:
@@ -54,7 +62,7 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
     Column series is "error", "bound" or "condition".
     """
     isometry = settings["experiments"]["isometry"]
-    history = inputs.run("isometry", "fedgradmp")
+    history = isometry_runs(inputs)
     history = history.assign(squared=np.maximum(history["error"], 1e-17) ** 2)
     frames = []
     for (condition, noise, K), curve in history.groupby(["condition", "noise", "local_steps"]):
