@@ -325,6 +325,20 @@ def test_runs_together_are_the_single_runs(tmp_path):
     assert single != (tmp_path / "planted.parquet").read_bytes()
 
 
+def test_searches_and_runs_together_are_the_single_ones(tmp_path):
+    checked = config.load([ROOT / "config/tiny.yaml"], root=ROOT)["fedht"]
+    of = {step: config.settings_for(step, checked, "simulation1") for step in ("tune", "run")}
+    tuned, history = tmp_path / "single.json", tmp_path / "single.parquet"
+    jobs.tune("fedht", "simulation1", "fedht", of["tune"], None, None, tuned)
+    jobs.run("fedht", "simulation1", "fedht", of["run"], None, None, tuned, history)
+    settings = json.dumps({step: {"simulation1": own} for step, own in of.items()})
+    outputs = [f"tuned:simulation1={tmp_path / 'json'}", f"run:simulation1={tmp_path / 'parquet'}"]
+    words = ["run-together", "fedht", "fedht", "--settings", settings, "--outputs", *outputs]
+    assert cli.main(words) == 0
+    assert (tmp_path / "json").read_bytes() == tuned.read_bytes()
+    assert (tmp_path / "parquet").read_bytes() == history.read_bytes()
+
+
 def test_what_tunes_is_tuned_before_it_is_run_together(monkeypatch):
     calls = []
     monkeypatch.setattr("replifed.papers.together.tune", lambda *words: calls.append(("tune", *words)))

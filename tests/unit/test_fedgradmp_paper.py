@@ -15,7 +15,7 @@ from replifed.papers.fedgradmp.captions import CAPTIONS
 from replifed.papers.fedgradmp.claims import CLAIMS, TIMING
 from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.panels import collect
-from replifed.papers.verdicts import judge
+from replifed.papers.verdicts import NotMeasurableError, judge
 
 SMALL = {
     "seed": 1,
@@ -197,6 +197,10 @@ def test_bounds_on_runs_hold_and_notice_what_is_above():
         assert measured.values.all() and measured.seeds == 2
         # From round 0 on, or where noise keeps the errors from vanishing.
         assert not measure(Given(1e3)).values.all()
+        nothing = Given(1.0)
+        nothing.history = nothing.history.assign(condition=3.0)
+        with pytest.raises(NotMeasurableError, match="promises nothing"):
+            measure(nothing)
 
 
 def test_errata_are_shown():

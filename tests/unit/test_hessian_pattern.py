@@ -91,6 +91,17 @@ def test_zeros_and_ones_need_no_products():
     np.testing.assert_allclose(pattern.values(h, 0.2), scaled.values(h / 4, 0.2), atol=1e-14)
 
 
+def test_triangles_with_more_places_than_16_bits_count():
+    D = 400
+    X = np.zeros((3, D))
+    X[0, [0, 7, 399]], X[1, [3, 399]], X[2, [398, 399]] = 1.0, [2.0, -1.0], 1.0
+    first, h = np.array([0, 2, 3]), np.array([[0.5, 0.25, 3.0]])
+    pattern = HessianPattern(sp.csr_array(X), first)
+    found = pattern.matrices(pattern.values(h, 0.0))[0]
+    for i, (a, b) in enumerate(pairwise(first)):
+        np.testing.assert_allclose(found[i], (X[a:b].T * h[0, a:b]) @ X[a:b], atol=1e-15)
+
+
 def test_entries_listed_twice_or_in_any_order_are_one_matrix():
     X, h, _ = draw()
     plain = sp.coo_array(X)

@@ -94,7 +94,8 @@ def _keep_of_many(entries, most, name, tau, numbers, halves, few, filled):
     count = tau - _above(numbers[:n], cut)
     for k in range(len(entries)):
         numbers[k] = entries[k] & most
-    last = _last_of_equals(numbers, cut, name, count)
+    # Behind the entries there is room, with whatever was left there.
+    last = _last_of_equals(numbers[: len(entries)], cut, name, count)
     for k in range(len(entries)):
         filled[k] = entries[k] if numbers[k] > cut or (numbers[k] == cut and name[k] <= last) else 0
 
@@ -135,8 +136,9 @@ def places_of_largest(bits, most, names, tau, places, numbers, halves, few):
         Not negative, no two alike.
     tau : int
     places : int array, shape (n + 1,)
+        Of the type of `bits`.
     numbers, halves, few : arrays, shape (n + 1,)
-        Room; `halves` for numbers of 16 bits.
+        Room of the same type; `halves` for numbers of 16 bits.
 
     Returns
     -------

@@ -100,6 +100,7 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
 
     n = values.shape[-1]
     gamma, lbar = coefficients(values, q)
+    previous = np.broadcast_to(previous, values.shape)
     # No vector behind the last one considered gets bits.
     k, everyone = max(int(np.max(q)), 1), previous
     gamma, lbar, previous = gamma[..., :k], lbar[..., :k], previous[..., :k]
@@ -111,7 +112,7 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
     square, cross = 2 * (a2(n) - a3(n)) * lbar**2, 2 * a3(n) * lbar
     bits = np.empty(lbar.shape)
     flat = (each.reshape(-1, k) for each in (gamma, lbar, square, cross, lowest, highest))
-    share_out(*flat, wanted.astype(float).ravel(), bits.reshape(-1, k))
+    share_out(*flat, np.broadcast_to(wanted, bits.shape[:-1]).astype(float).ravel(), bits.reshape(-1, k))
     return _with_the_rest(bits, everyone)
 
 

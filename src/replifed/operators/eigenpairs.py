@@ -106,6 +106,7 @@ def _values(d: NDArray, e: NDArray) -> NDArray:
     if c:
         w[:c], info = lapack.dsterf(d[:c], e[: c - 1])
         _check(info)
+    _check(not np.isfinite(w).all())
     return np.sort(w)[::-1]
 
 
@@ -128,7 +129,7 @@ def _few_vectors(d: NDArray, e: NDArray, w: NDArray) -> NDArray:
         # One block for LAPACK, and its eigenvalues by increasing size.
         block, ends = np.ones(c, dtype=np.int32), np.full(c, c, dtype=np.int32)
         found, info = lapack.dstein(d[:c], e[: c - 1], w[inner[::-1]], block, ends)
-        if info:
+        if info or not np.isfinite(found).all():
             return _all_vectors(d, e)[:, :k]
         Z[:c, inner[::-1]] = found
     return Z

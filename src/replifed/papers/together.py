@@ -1,4 +1,4 @@
-"""One method on all experiments of a paper in one job, where each takes but seconds."""
+"""One method on several experiments of a paper in one job, where each takes but seconds."""
 
 from __future__ import annotations
 

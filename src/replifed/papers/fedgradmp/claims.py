@@ -435,7 +435,10 @@ def _theory() -> Iterator[Claim]:
         "shape",
         needs=_ran(("isometry",)),
         measure=theory.inexact_below_bound,
-        note="one gradient step a sub-problem; delta is the largest distance from an exact solution",
+        note=(
+            "one gradient step a sub-problem; delta is the largest distance from an exact solution. The "
+            "bound is the printed one; the paper's proof ends with 2 (1 + eta_2)^2 times its nu and delta^2"
+        ),
     )
     yield claim(
         "theorem8.cohort",
