@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
+from replifed.kernels.sums import dot
 
 # Steps of the safeguarded Newton iteration; some ten are needed, bisection alone takes 60.
 _MOST_STEPS = 200
@@ -52,7 +53,7 @@ def share_out(gamma, lbar, square, cross, lowest, highest, wanted, bits):
 @compiled
 def _range(gamma, lbar, square, cross, lowest, highest):
     """Logarithms of the multipliers beyond which all x sit at their bounds."""
-    least, most = _moment(lbar, lowest), _moment(lbar, highest)
+    least, most = dot(lbar, lowest), dot(lbar, highest)
     low, high = np.inf, 0.0
     for i in range(len(lbar)):
         if lbar[i] > 0:
@@ -72,7 +73,7 @@ def _fixed_point(nu, s, gamma, lbar, square, cross, lowest, highest, x):
         for i in range(len(x)):
             if lowest[i] < x[i] < highest[i]:
                 slope += lbar[i] * cross[i] * x[i] / (2 * square[i] * x[i] + gamma[i] + cross[i] * s)
-        gap = _moment(lbar, x) - s
+        gap = dot(lbar, x) - s
         s += gap / slope
         if abs(gap) <= 1e-15 * s:
             break
@@ -97,11 +98,3 @@ def _growth(nu, s, gamma, lbar, square, cross, lowest, highest, x):
             pull = 1.0 / (2 * square[i] * x[i] + gamma[i] + cross[i] * s)
             growth += pull * (nu / x[i] - cross[i] * ds)
     return growth / (2 * np.log(2.0))
-
-
-@compiled
-def _moment(lbar, x):
-    total = 0.0
-    for i in range(len(x)):
-        total += lbar[i] * x[i]
-    return total

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
+from replifed.kernels.sums import dot
 
 # Steps between two looks at the error, each of which costs about as much as a step.
 _LOOK = 4
@@ -45,13 +46,13 @@ def leading_eigenpairs(matrices, start, tolerance, most, values, vectors):
         theta, size = 0.0, 0.0
         for k in range(most):
             _times_symmetric(A, Q[k], r)
-            d[k] = _dot(r, Q[k])
+            d[k] = dot(r, Q[k])
             if not np.isfinite(d[k]):
                 theta, s[0] = np.nan, np.nan
                 break
             for _ in range(2):
                 _remove(r, Q[: k + 1], along)
-            beta = np.sqrt(_dot(r, r))
+            beta = np.sqrt(dot(r, r))
             size = max(size, abs(d[k]))
             # Of an invariant subspace nothing is left but rounding error.
             ends = k + 1 == most or not beta > 1e-14 * size
@@ -70,7 +71,7 @@ def leading_eigenpairs(matrices, start, tolerance, most, values, vectors):
         for m in range(1, k + 1):
             for j in range(n):
                 vector[j] += s[m] * Q[m, j]
-        norm = np.sqrt(_dot(vector, vector))
+        norm = np.sqrt(dot(vector, vector))
         for j in range(n):
             vector[j] /= norm
 
@@ -110,14 +111,6 @@ def _times(A, q, r):
         for j in range(len(q)):
             total += A[i, j] * q[j]
         r[i] = total
-
-
-@compiled
-def _dot(a, b):
-    total = 0.0
-    for j in range(len(a)):
-        total += a[j] * b[j]
-    return total
 
 
 @compiled

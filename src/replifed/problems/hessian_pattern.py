@@ -55,7 +55,7 @@ class HessianPattern:
         self._diagonals = np.stack([client.diagonal for client in clients])
         # Numbers of 16 bits where they suffice, as they do for most: less to read.
         self._names = _short([client.names for client in clients])
-        row = np.searchsorted(_diagonal(n), np.concatenate([client.names for client in clients]))
+        row = np.searchsorted(_diagonal(n), self._names)
         self._places = _short([np.stack([row, self._names - row * (row + 1) // 2], axis=1)])
         self._samples = _short([client.samples for client in clients])
         self._lengths = _short([client.lengths for client in clients])
@@ -171,7 +171,6 @@ class _Client:
 
         by_entry = np.argsort(entry, kind="stable")
         sample = np.append(sample[by_entry], m)
-        product = np.append((X.data[one] * X.data[other])[by_entry], 0.0)
         numbers = np.bincount(entry, minlength=len(held))
         order = np.argsort(numbers, kind="stable")
         self.names = held[order]
@@ -186,7 +185,9 @@ class _Client:
         k = np.arange(len(group)) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
         which = np.where(k[:, None] < numbers[group], starts[group] + k[:, None], -1).ravel()
         self.samples = sample[which]
-        self.products = np.zeros(0) if plain else product[which]
+        self.products = (
+            np.zeros(0) if plain else np.append((X.data[one] * X.data[other])[by_entry], 0.0)[which]
+        )
 
 
 def _diagonal(n: int) -> NDArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -163,37 +164,29 @@ def planted_theta(inputs: Any, method: str, local_steps: int) -> float:
 
 def below_bound(method: str) -> Measure:
     """For each K and round, whether the mean error is below theta^t times the first."""
-
-    def measure(inputs: Any) -> Measured:
-        holds, worst = [], 0.0
-        for K, one in planted_curves(inputs, method).items():
-            mean = one.values.mean(axis=0)
-            bound = mean[0] * planted_theta(inputs, method, K) ** one.rounds
-            holds.append(mean <= bound * (1 + 1e-9))
-            worst = max(worst, float((mean[1:] / bound[1:]).max()))
-            seeds = len(one.seeds)
-        return Measured(np.concatenate(holds), seeds=seeds, note=f"error at most {worst:.3g} of the bound")
-
-    return measure
+    return _below(method, "error", "error", lambda _: 1.0)
 
 
 def objective_below_bound(method: str) -> Measure:
     """For each K and round, whether the mean of f - f(x*) is below theta^t l |x_0 - x*|^2."""
+    # f(x*) is zero, for there is no noise, and l is the condition number by construction.
+    return _below(method, "objective", "f - f(x*)", lambda inputs: planted_settings(inputs)["condition"])
+
+
+def _below(method: str, value: str, name: str, factor: Callable[[Any], float]) -> Measure:
+    """For each K and round, whether the mean of a column is below theta^t times `factor` first errors."""
 
     def measure(inputs: Any) -> Measured:
         holds, worst = [], 0.0
         errors = planted_curves(inputs, method)
-        for K, one in planted_curves(inputs, method, "objective").items():
-            # f(x*) is zero, for there is no noise, and l is the condition number by construction.
+        for K, one in planted_curves(inputs, method, value).items():
             mean = one.values.mean(axis=0)
-            start = planted_settings(inputs)["condition"] * errors[K].values[:, 0].mean()
+            start = factor(inputs) * errors[K].values.mean(axis=0)[0]
             bound = start * planted_theta(inputs, method, K) ** one.rounds
             holds.append(mean <= bound * (1 + 1e-9))
             worst = max(worst, float((mean[1:] / bound[1:]).max()))
             seeds = len(one.seeds)
-        return Measured(
-            np.concatenate(holds), seeds=seeds, note=f"f - f(x*) at most {worst:.3g} of the bound"
-        )
+        return Measured(np.concatenate(holds), seeds=seeds, note=f"{name} at most {worst:.3g} of the bound")
 
     return measure
 
