@@ -6,7 +6,7 @@ Cohorts, recording, progress and divergence live here, once for all methods.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import Algorithm, Round
 from replifed.errors import ReplifedError
-from replifed.network.ledger import Ledger
+from replifed.network.ledger import Cost, Ledger
 from replifed.network.participation import Cohort
 from replifed.problems.base import require
 from replifed.randomness import Streams
 
 Metric = Callable[[Any, dict[str, NDArray]], NDArray]
 """Maps a problem and an algorithm's observations to one number a row."""
+
+Advance = Callable[[Sequence[Algorithm], Sequence[Any], Any, Round], Sequence[tuple[Any, Cost]]]
+"""One round of several algorithms; see `simulate_together`."""
 
 # A run whose objective has grown so much since round 0 has diverged; no method here comes back from that.
 BLOW_UP = 1e4
@@ -136,46 +139,121 @@ def simulate(
     -------
     History
     """
-    require(problem, algorithm.needs, type(algorithm).__name__)
-    _keep_freed_memory()
-    if cohort is not None and not algorithm.partial_participation:
-        raise ReplifedError(f"{type(algorithm).__name__} is defined for full participation only")
-    metrics = {"objective": objective} if metrics is None else metrics
-    begin, state = resume if resume is not None else (0, algorithm.init(problem, streams))
+    more = {"metrics": metrics, "record_every": record_every, "cohort": cohort, "channel": channel}
+    more |= {"until": until, "progress": progress, "resume": resume}
+    return simulate_together([algorithm], _each_alone, problem, streams, rounds, **more)[0]
 
-    ledger = Ledger(len(streams))
-    alive = np.ones(len(streams), dtype=bool)
-    recorder = _Recorder(problem, metrics, ledger)
-    recorder.record(begin, algorithm.observe(state), alive)
+
+def simulate_together(
+    algorithms: Sequence[Algorithm],
+    advance: Advance,
+    problem: Any,
+    streams: Streams,
+    rounds: int,
+    *,
+    metrics: Mapping[str, Metric] | None = None,
+    record_every: int = 1,
+    cohort: Callable[[Streams, int], Cohort] | None = None,
+    channel: Callable[[Streams, int], NDArray] | None = None,
+    until: Callable[[dict[str, NDArray]], NDArray] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    resume: tuple[int, Any] | None = None,
+) -> list[History]:
+    """Run several algorithms beside each other, round by round, for those that share the work of a round.
+
+    They begin in the same state, that of the first.
+
+    Parameters
+    ----------
+    algorithms : sequence of Algorithm
+    advance : callable
+        Takes algorithms, their states, the problem and the `Round`, and returns the next state and the cost
+        of each, as their own `round` would. Runs that have gone the same way can be in the same state object.
+    problem, streams, rounds, metrics, record_every, cohort, channel, until, progress, resume
+        As for `simulate`, of each algorithm.
+
+    Returns
+    -------
+    list of History
+        What `simulate` would return of each.
+    """
+    for algorithm in algorithms:
+        require(problem, algorithm.needs, type(algorithm).__name__)
+        if cohort is not None and not algorithm.partial_participation:
+            raise ReplifedError(f"{type(algorithm).__name__} is defined for full participation only")
+    _keep_freed_memory()
+    metrics = {"objective": objective} if metrics is None else metrics
+    begin, state = resume if resume is not None else (0, algorithms[0].init(problem, streams))
+    runs = [
+        _Run(algorithm, state, _Recorder(problem, metrics, Ledger(len(streams))), len(streams))
+        for algorithm in algorithms
+    ]
     # Rows that diverge overflow on the way; they are told apart below, not by warnings.
     with np.errstate(over="ignore", invalid="ignore"):
+        for run in runs:
+            run.record(begin)
         for t in range(begin, rounds):
+            going = [run for run in runs if not run.over]
+            if not going:
+                break
             now = streams.at(t)
             active, chosen = (None, None) if cohort is None else cohort(now, problem.n_clients)
             budget = None if channel is None else channel(now, problem.n_clients)
-            state, cost = algorithm.round(state, problem, Round(t, active, budget, now, chosen))
-            ledger.add(cost, alive)
-            seen = algorithm.observe(state)
-            alive &= np.isfinite(seen["server"]).all(axis=-1)
-            if (t + 1) % record_every == 0 or t + 1 == rounds:
-                recorder.record(t + 1, seen, alive)
+            ctx = Round(t, active, budget, now, chosen)
+            after = advance([run.algorithm for run in going], [run.state for run in going], problem, ctx)
+            for run, (state, cost) in zip(going, after, strict=True):
+                run.follow(t + 1, state, cost, rounds, record_every, until)
             if progress is not None:
                 progress(t + 1, rounds)
-            if not alive.all():
-                if not alive.any():
-                    recorder.fill(t + 1, rounds, record_every, alive)
-                    break
-                state = _parked(state, alive)
-            if until is not None and recorder.last == t + 1 and (until(recorder.values()) | ~alive).all():
-                break
-    return recorder.history(state)
+    return [run.recorder.history(run.state) for run in runs]
+
+
+def _each_alone(algorithms: Sequence[Algorithm], states: Sequence[Any], problem: Any, ctx: Round) -> list:
+    return [a.round(state, problem, ctx) for a, state in zip(algorithms, states, strict=True)]
+
+
+class _Run:
+    """An algorithm on its way."""
+
+    def __init__(self, algorithm: Algorithm, state: Any, recorder: _Recorder, rows: int) -> None:
+        self.algorithm, self.state, self.recorder = algorithm, state, recorder
+        self.over = False
+        self._alive = np.ones(rows, dtype=bool)
+
+    def record(self, t: int) -> None:
+        self.recorder.record(t, self.algorithm.observe(self.state), self._alive)
+
+    def follow(
+        self,
+        t: int,
+        state: Any,
+        cost: Cost,
+        rounds: int,
+        record_every: int,
+        until: Callable[[dict[str, NDArray]], NDArray] | None,
+    ) -> None:
+        """Take the state after round `t` and what the round cost."""
+        self.state, alive, recorder = state, self._alive, self.recorder
+        recorder.ledger.add(cost, alive)
+        seen = self.algorithm.observe(state)
+        alive &= np.isfinite(seen["server"]).all(axis=-1)
+        if t % record_every == 0 or t == rounds:
+            recorder.record(t, seen, alive)
+        if not alive.all():
+            if not alive.any():
+                recorder.fill(t, rounds, record_every, alive)
+                self.over = True
+                return
+            self.state = _parked(state, alive)
+        if until is not None and recorder.last == t:
+            self.over = bool((until(recorder.values()) | ~alive).all())
 
 
 class _Recorder:
     """Collects metrics and ledger at the recorded rounds."""
 
     def __init__(self, problem: Any, metrics: Mapping[str, Metric], ledger: Ledger) -> None:
-        self._problem, self._metrics, self._ledger = problem, metrics, ledger
+        self._problem, self._metrics, self.ledger = problem, metrics, ledger
         self._rounds: list[int] = []
         self._values: dict[str, list[NDArray]] = {name: [] for name in metrics}
         self._totals: dict[str, list[NDArray]] = {name: [] for name in ledger.totals}
@@ -212,7 +290,7 @@ class _Recorder:
         self._rounds.append(t)
         for name, value in values.items():
             self._values[name].append(value)
-        for name, total in self._ledger.totals.items():
+        for name, total in self.ledger.totals.items():
             self._totals[name].append(total.copy())
         self._diverged.append(~alive)
 

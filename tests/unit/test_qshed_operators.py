@@ -23,9 +23,16 @@ from replifed.operators.bit_allocation import (
     vectors_in_use,
 )
 from replifed.operators.eigenpairs import apply_inverse, eigenvectors, leading_eigenpair, spectra
-from replifed.operators.quantise import draw_dither, interval, quantise, refine
+from replifed.operators.quantise import (
+    draw_dither,
+    draw_first_dithers,
+    interval,
+    quantise,
+    quantise_grown,
+    refine,
+)
 from replifed.operators.symmetric import pack, packed_size, unpack
-from replifed.randomness import Streams
+from replifed.randomness import Streams, generator
 
 B_MAX = 16
 
@@ -104,6 +111,31 @@ def test_other_dithers_have_larger_errors():
     assert np.mean((received - v) ** 2) > 1.2 * expected
     untouched = refine(at, received, np.full(draws, b), np.full(draws, b), dither)
     assert np.array_equal(untouched, received)
+
+
+@pytest.mark.parametrize("kind", ["nested", "none", "added"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_vectors_whose_bits_have_grown_are_quantised_the_others_stay(kind, shared):
+    rng = np.random.default_rng(4)
+    v, received = rng.uniform(-1, 1, (2, 2, 3, 4, 17))
+    dither = np.broadcast_to(draw_dither(rng, (1 if shared else 2, 3, 4, 17)), v.shape)
+    before = rng.integers(0, 4, (2, 3, 6))
+    after = before + rng.integers(0, 3, before.shape)
+    found = quantise_grown(v, received, before, after, dither, kind)
+    grown = (after > before)[..., :4, None]
+    assert 0 < grown.sum() < grown.size
+    np.testing.assert_array_equal(
+        found, np.where(grown, quantise(v, after[..., :4], dither, kind), received), strict=True
+    )
+
+
+@pytest.mark.parametrize("n", [1, 5, 8])
+def test_the_first_dithers_are_drawn_without_the_rest(n):
+    shape = (3, n, n)
+    whole = draw_dither(generator(1, 2, 3, "dither"), shape)
+    for count in range(n + 1):
+        first = draw_first_dithers(generator(1, 2, 3, "dither"), shape, count)
+        np.testing.assert_array_equal(first, whole[:, :count], strict=True)
 
 
 def test_without_bits_a_vector_is_zero_and_one_bit_overloads_beyond_a_half():

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from replifed.algorithms.registry import method_class
 from replifed.config import load
 from replifed.data.parse import Table
 from replifed.papers.qshed import bit_allocation, choices, claims, comparisons, experiments, fig1, rounds
@@ -110,6 +111,46 @@ def test_sparse_data_stay_apart_and_sparse():
     assert all(one.problem.dim == 8 and one.problem.n_clients == 3 for one in drawn)
     together = experiments.run("qshed", {**settings, "rounds": 4}, None, table, None)
     assert set(together["replicate"]) == {1, 2}
+
+
+@pytest.mark.parametrize("method", ["qshed", "fednl"])
+def test_cases_that_share_their_path_are_what_each_is_alone(method, monkeypatch):
+    searched = {
+        "default": {},
+        "budget_64": {"budget": 64},
+        "l2_2": {"l2": 1e-2},
+        # The first takes other steps from some round on, the second the same ones in fewer trials or none.
+        "search_half": {"line_search": {"c": 0.49, "shrink": 0.9, "trials": 60}},
+        "search_short": {"line_search": {"c": 1e-6, "shrink": 0.5, "trials": 50}},
+    }
+    settings = {
+        **IMAGES,
+        "cases": searched,
+        "variants": {"fednl": {"rank1_ls": {}}},
+        "channels": ["constant"],
+    }
+    found = {"together": 0, "alone": 0}
+    direction = method_class(method).direction
+
+    def counted(self, *args):
+        found[where] += 1
+        return direction(self, *args)
+
+    monkeypatch.setattr(method_class(method), "direction", counted)
+    where = "together"
+    together = experiments.run(method, settings, None, images(), None)
+    where = "alone"
+    alone = [
+        experiments.run(method, {**settings, "cases": {name: changed}}, None, images(), None)
+        for name, changed in searched.items()
+    ]
+    pd.testing.assert_frame_equal(together, pd.concat(alone, ignore_index=True))
+    assert found["together"] < found["alone"]
+    histories = {case: frame["objective"].to_numpy() for case, frame in together.groupby("case")}
+    assert np.array_equal(histories["default"], histories["search_short"])
+    assert not np.array_equal(histories["default"], histories["search_half"])
+    # A larger budget is no news to FedNL without fading.
+    assert np.array_equal(histories["default"], histories["budget_64"]) == (method == "fednl")
 
 
 def test_runs_hold_every_curve(made):

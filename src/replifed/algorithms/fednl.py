@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
 from replifed.algorithms.learned_hessians import EigenpairMatrices, Matrices, NonZeros
-from replifed.algorithms.newton_type import IDLE, NewtonType, solve_rows, sound_rows
+from replifed.algorithms.newton_type import Direction, NewtonType, solve_rows, sound_rows
 from replifed.errors import ConfigError
-from replifed.network.ledger import BITS_PER_VALUE, Cost
+from replifed.network.ledger import BITS_PER_VALUE
 from replifed.operators.eigenpairs import apply_inverse, leading_eigenpair
 from replifed.operators.hard_threshold import hard_threshold, support_bits
 from replifed.operators.quantise import draw_dither, quantise
@@ -100,19 +100,19 @@ class FedNL(NewtonType):
     def stochastic(self) -> bool:
         return self.quantised
 
+    @property
+    def enough(self) -> int:
+        """Bits per coordinate beyond which a larger budget changes nothing."""
+        return self.b_max if self.skip_below is None else self.skip_below
+
     def init(self, problem, streams) -> LearnedHessians:
         x, learning = np.zeros((len(streams), problem.dim)), self._learning(problem)
         if self.start == "hessian":
             return LearnedHessians(x, *learning.whole(x))
         return LearnedHessians(x, learning.zero(len(x)), np.zeros((len(x), problem.dim, problem.dim)))
 
-    def round(self, state: LearnedHessians, problem, ctx: Round) -> tuple[LearnedHessians, Cost]:
-        x, mean, N, n = state.x, state.mean, problem.n_clients, problem.dim
-        g = problem.gradient(x)
-        going = self.going(g)
-        if not going.any():
-            return state, IDLE
-        full = self.b_max if self.skip_below is None else self.skip_below
+    def direction(self, state: LearnedHessians, g: NDArray, problem, ctx: Round) -> Direction:
+        x, mean, N, n, full = state.x, state.mean, problem.n_clients, problem.dim, self.enough
         budget = self.budget(ctx, problem, len(x))
         heard = budget >= (1 if self.quantised else full)
         bits = np.where(budget < full, np.minimum(budget, self.b_max), self.b_max)
@@ -128,8 +128,7 @@ class FedNL(NewtonType):
         sent = sent + N * BITS_PER_VALUE * (self.option == 2)
         if ctx.t == 0 and self.start == "hessian":
             sent = sent + N * packed_size(n) * self.b_max
-        x, cost = self.descend(x, g, p, problem, going, sent=sent, hessians=N)
-        return LearnedHessians(x, learned, mean + change), cost
+        return Direction(LearnedHessians(x, learned, mean + change), p, sent, {"hessians": N})
 
     def _learning(
         self, problem, bits: NDArray | None = None, ctx: Round | None = None

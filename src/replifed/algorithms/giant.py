@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replifed.algorithms.base import Round, ServerModel
-from replifed.algorithms.newton_type import IDLE, NewtonType, solve_rows
-from replifed.network.ledger import BITS_PER_VALUE, Cost
+from replifed.algorithms.newton_type import Direction, NewtonType, solve_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,16 +27,10 @@ class Giant(NewtonType):
     def init(self, problem, streams) -> ServerModel:
         return ServerModel(np.zeros((len(streams), problem.dim)))
 
-    def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
+    def direction(self, state: ServerModel, g: NDArray, problem, ctx: Round) -> Direction:
         x, N, n = state.x, problem.n_clients, problem.dim
-        g = problem.gradient(x)
-        going = self.going(g)
-        if not going.any():
-            return state, IDLE
         H = problem.client_hessians(x).reshape(-1, n, n)
         local = solve_rows(H, np.repeat(g, N, axis=0)).reshape(len(x), N, n)
         p = -(problem.weights[..., None] * local).sum(axis=1)
-        x, cost = self.descend(x, g, p, problem, going, sent=N * n * self.b_max, hessians=N)
         # The server sends the gradient between the two exchanges.
-        down = cost.bits_down + np.where(going, N * n * BITS_PER_VALUE, 0)
-        return ServerModel(x), cost._replace(bits_down=down, exchanges=np.where(going, 2, 0))
+        return Direction(state, p, N * n * self.b_max, {"hessians": N, "exchanges": 2})

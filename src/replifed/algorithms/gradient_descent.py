@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replifed.algorithms.base import POSITIVE, Round, ServerModel, check_settings
-from replifed.algorithms.newton_type import IDLE, NewtonType
-from replifed.network.ledger import Cost
+from replifed.algorithms.newton_type import Direction, NewtonType
 from replifed.problems.base import Ray, Smooth
 
 
@@ -34,10 +34,5 @@ class GradientDescent(NewtonType):
     def init(self, problem, streams) -> ServerModel:
         return ServerModel(np.zeros((len(streams), problem.dim)))
 
-    def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
-        g = problem.gradient(state.x)
-        going = self.going(g)
-        if not going.any():
-            return state, IDLE
-        x, cost = self.descend(state.x, g, -self.step * g, problem, going, sent=0)
-        return ServerModel(x), cost
+    def direction(self, state: ServerModel, g: NDArray, problem, ctx: Round) -> Direction:
+        return Direction(state, -self.step * g)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replifed.algorithms.base import Round, ServerModel
-from replifed.algorithms.newton_type import IDLE, NewtonType, averaged, solve_rows
-from replifed.network.ledger import Cost
+from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_rows
 from replifed.operators.symmetric import packed_size
 
 
@@ -19,14 +19,9 @@ class DistributedNewton(NewtonType):
     def init(self, problem, streams) -> ServerModel:
         return ServerModel(np.zeros((len(streams), problem.dim)))
 
-    def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
-        x, N = state.x, problem.n_clients
-        g = problem.gradient(x)
-        going = self.going(g)
-        if not going.any():
-            return state, IDLE
-        H = averaged(problem.weights, problem.client_hessians(x))
+    def direction(self, state: ServerModel, g: NDArray, problem, ctx: Round) -> Direction:
+        N = problem.n_clients
+        H = averaged(problem.weights, problem.client_hessians(state.x))
         p = -solve_rows(H, g)
         sent = N * packed_size(problem.dim) * self.b_max
-        x, cost = self.descend(x, g, p, problem, going, sent=sent, hessians=N)
-        return ServerModel(x), cost
+        return Direction(state, p, sent, {"hessians": N})

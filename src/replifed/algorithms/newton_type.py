@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,36 @@ from replifed.problems.base import Hessian, Ray, Smooth
 _MOST_BITS = 52
 
 IDLE = Cost(0, 0, exchanges=0)
+
+
+class Direction(NamedTuple):
+    """What devices and server do in a round before the line search.
+
+    Attributes
+    ----------
+    state
+        After the round, but for the step.
+    p : array, shape (R, n)
+        Where to go.
+    sent : array, shape (R,), or float
+        Bits that all devices together sent besides their gradients.
+    more : dict
+        Further fields of `Cost`.
+    """
+
+    state: Any
+    p: NDArray
+    sent: NDArray | float = 0
+    more: dict[str, Any] = {}  # noqa: RUF012
+
+
+class Directed(NamedTuple):
+    """A round before the line search: where it began, which rows are `going`, where to (None if none is)."""
+
+    before: Any
+    g: NDArray
+    going: NDArray
+    direction: Direction | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,18 +90,24 @@ class NewtonType:
             return np.full((rows, problem.n_clients), problem.dim * self.b_max)
         return np.broadcast_to(ctx.budget, (rows, problem.n_clients))
 
-    def descend(
-        self, x: NDArray, g: NDArray, p: NDArray, problem, going: NDArray, *, sent: NDArray | float, **work
-    ) -> tuple[NDArray, Cost]:
-        """Move the rows that are `going` along p, and count the round.
+    def direction(self, state, g: NDArray, problem, ctx: Round) -> Direction:
+        """What a method makes of the gradient g (R, n) at the server's model."""
+        raise NotImplementedError
 
-        Parameters
-        ----------
-        sent : array, shape (R,), or float
-            Bits that all devices together sent besides their gradients.
-        **work
-            Further fields of `Cost`.
-        """
+    def round(self, state, problem, ctx: Round) -> tuple[Any, Cost]:
+        return self.descend(self.directed(state, problem, ctx), problem)
+
+    def directed(self, state, problem, ctx: Round) -> Directed:
+        """All of a round but its step, which the line search finds."""
+        g = problem.gradient(state.x)
+        going = self.going(g)
+        return Directed(state, g, going, self.direction(state, g, problem, ctx) if going.any() else None)
+
+    def descend(self, found: Directed, problem) -> tuple[Any, Cost]:
+        """Move the rows that are `going` along p, and count the round."""
+        if found.direction is None:
+            return found.before, IDLE
+        x, g, going, (state, p, sent, more) = found.before.x, *found[1:]
         if self.line_search is None:
             eta, up, down = np.ones(len(x)), 0, 0
         else:
@@ -80,13 +116,31 @@ class NewtonType:
         N, n = problem.n_clients, problem.dim
         cost = Cost(
             bits_up=N * n * self.b_max + sent + N * BITS_PER_VALUE * up,
-            bits_down=N * BITS_PER_VALUE * (n + down),
+            bits_down=N * BITS_PER_VALUE * (n * more.get("exchanges", 1) + down),
             iterations=1,
             line_search_messages=N * (up + down),
-            **{"sample_gradients": problem.sizes.sum(axis=1), **work},
+            **{"sample_gradients": problem.sizes.sum(axis=1), **more},
         )
         moved = np.where(going[:, None], x + eta[:, None] * p, x)
-        return moved, Cost(*(np.where(going, used, 0) for used in cost))
+        return state._replace(x=moved), Cost(*(np.where(going, used, 0) for used in cost))
+
+
+def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], problem, ctx: Round) -> list:
+    """One round of methods that differ in their line search alone; see `simulate.simulate_together`.
+
+    Those in the same state share all of the round but the search, and stay in the same state for as long
+    as their searches take the same steps.
+    """
+    directed: dict[int, Directed] = {}
+    reached: dict[tuple[int, bytes], Any] = {}
+    after = []
+    for method, state in zip(methods, states, strict=True):
+        key = id(state)
+        if key not in directed:
+            directed[key] = method.directed(state, problem, ctx)
+        moved, cost = method.descend(directed[key], problem)
+        after.append((reached.setdefault((key, moved.x.tobytes()), moved), cost))
+    return after
 
 
 def solve_rows(H: NDArray, g: NDArray) -> NDArray:

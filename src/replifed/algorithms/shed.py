@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, Round
-from replifed.algorithms.newton_type import IDLE, NewtonType, solve_rows
+from replifed.algorithms.newton_type import Direction, NewtonType, solve_rows
 from replifed.errors import ConfigError
-from replifed.network.ledger import BITS_PER_VALUE, Cost
+from replifed.network.ledger import BITS_PER_VALUE
 from replifed.operators.bit_allocation import allocate, allocate_exactly, vectors_in_use
 from replifed.operators.eigenpairs import Spectra, eigenvectors, empty_spectra, spectra
-from replifed.operators.quantise import DITHERS, draw_dither, quantise, refine
+from replifed.operators.quantise import DITHERS, draw_first_dithers, quantise_grown, refine
 
 RENEWALS = ("fibonacci", "fibonacci_numbers", "once")
 
@@ -64,6 +64,15 @@ def rounds_until_renewal(renewals: str | int, t: int) -> int | float:
     return next(left for left in count(1) if renews(renewals, t + left))
 
 
+def last_renewal(renewals: str | int, t: int) -> int:
+    """The last round, `t` or before, with new Hessians.
+
+    >>> [last_renewal("fibonacci", t) for t in range(1, 9)]
+    [1, 2, 2, 4, 4, 4, 7, 7]
+    """
+    return next(at for at in range(t, 0, -1) if renews(renewals, at))
+
+
 class SharedEigenpairs(NamedTuple):
     """State: the server's model, and what devices and server know of each device's last Hessian.
 
@@ -77,7 +86,7 @@ class SharedEigenpairs(NamedTuple):
         Row i is v_i; those found so far.
     received : array, shape (R, N, k, n)
         Row i is what the server has of v_i.
-    dither : array, shape (R, N, n, n)
+    dither : array, shape (R, N, k, n)
     bits : int array, shape (R, N, n)
         Bits per coordinate of each vector, sent so far.
     q : int array, shape (R, N)
@@ -118,47 +127,40 @@ class Shed(NewtonType):
 
     def init(self, problem, streams) -> SharedEigenpairs:
         R, N, n = len(streams), problem.n_clients, problem.dim
-        none, dither = np.zeros((R, N, 0, n)), np.zeros((R, N, n if self.quantises else 0, n))
+        none = np.zeros((R, N, 0, n))
         x, bits, q = np.zeros((R, n)), np.zeros((R, N, n), dtype=np.int64), np.zeros((R, N), dtype=np.int64)
-        return SharedEigenpairs(x, *empty_spectra((R, N), n), none, none, dither, bits, q)
+        return SharedEigenpairs(x, *empty_spectra((R, N), n), none, none, none, bits, q)
 
-    def round(self, state: SharedEigenpairs, problem, ctx: Round) -> tuple[SharedEigenpairs, Cost]:
-        x, N, n = state.x, problem.n_clients, problem.dim
-        g = problem.gradient(x)  # lines 12 and 25
-        going = self.going(g)  # line 4
-        if not going.any():
-            return state, IDLE
-        t = ctx.t + 1
+    def direction(self, state: SharedEigenpairs, g: NDArray, problem, ctx: Round) -> Direction:
+        N, n, t = problem.n_clients, problem.dim, ctx.t + 1
         renewed = renews(self.renewals, t)  # line 7
         if renewed:
-            state = self._renew(state, problem, ctx)
-        B = self.budget(ctx, problem, len(x))
+            state = self._renew(state, problem)
+        B = self.budget(ctx, problem, len(g))
         bits = self.allocate(state, B)  # lines 13-15
         q = vectors_in_use(bits)  # line 16, eq. (23)
-        state = self._find_vectors(state, q, t)
+        state = self._find_vectors(state, q, ctx)
         received = self.send(state, bits, ctx)  # line 18
         rho = np.take_along_axis(state.values, q[..., None], axis=-1)[..., 0]  # line 17
         H = aggregate(state.values, self.read(received), q, rho, problem.weights)  # lines 24-25, eq. (22)
         p = -solve_rows(H, g)
         # Line 19: bits of the vectors, new eigenvalues, rho.
         sent = n * self.vector_bits(state.bits, bits) + BITS_PER_VALUE * (q - state.q + 1).sum(axis=1)
-        x, cost = self.descend(x, g, p, problem, going, sent=sent, hessians=N * renewed)  # lines 26-28
         kept = received if self.quantises else state.received
-        return state._replace(x=x, received=kept, bits=bits, q=q), cost
+        return Direction(
+            state._replace(received=kept, bits=bits, q=q), p, sent, {"hessians": N * renewed}
+        )  # and lines 26-28
 
-    def _renew(self, state: SharedEigenpairs, problem, ctx: Round) -> SharedEigenpairs:
+    def _renew(self, state: SharedEigenpairs, problem) -> SharedEigenpairs:
         """Lines 8-11: new Hessians; all that was sent before is dropped."""
-        H, dither, none = problem.client_hessians(state.x), state.dither, state.vectors[:, :, :0]
-        if self.quantises:
-            shape = H.shape[1:]
-            dither = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape))
-            dither = np.broadcast_to(dither, H.shape)
+        none = state.vectors[:, :, :0]
         nothing = np.zeros_like(state.bits), np.zeros_like(state.q)
-        return SharedEigenpairs(state.x, *spectra(H), none, none, dither, *nothing)
+        found = spectra(problem.client_hessians(state.x))
+        return SharedEigenpairs(state.x, *found, none, none, none, *nothing)
 
-    def _find_vectors(self, state: SharedEigenpairs, q: NDArray, t: int) -> SharedEigenpairs:
+    def _find_vectors(self, state: SharedEigenpairs, q: NDArray, ctx: Round) -> SharedEigenpairs:
         """Make sure that the first `q` (R, N) vectors are there."""
-        needed, *_, known, n = int(q.max()), *state.vectors.shape
+        t, needed, (_, N, known, n) = ctx.t + 1, int(q.max()), state.vectors.shape
         if needed <= known:
             return state
         # As many as will do until the next new Hessians, if each round wants as many more as this one.
@@ -166,11 +168,16 @@ class Shed(NewtonType):
         wanted = before + (needed - before) * rounds_until_renewal(self.renewals, t)
         found = Spectra(state.values, state.tridiagonal, state.reflectors, state.order)
         vectors = eigenvectors(found, min(wanted, n))
-        received = state.received
-        if self.quantises:
-            received = np.zeros_like(vectors)
-            received[:, :, :known] = state.received
-        return state._replace(vectors=vectors, received=received)
+        if not self.quantises:
+            return state._replace(vectors=vectors)
+        received, count = np.zeros_like(vectors), vectors.shape[2]
+        received[:, :, :known] = state.received
+        # The same for each vector, in whichever round and beside whichever other rows it is found.
+        streams = ctx.streams.at(last_renewal(self.renewals, t) - 1)
+        dither = streams.draw("dither", lambda rng: draw_first_dithers(rng, (N, n, n), count))
+        return state._replace(
+            vectors=vectors, received=received, dither=np.broadcast_to(dither, vectors.shape)
+        )
 
     # -- what the variants differ in -------------------------------------------------------------
 
@@ -249,17 +256,14 @@ class NQShed(Shed):
         return self.dither != "none"
 
     def send(self, state: SharedEigenpairs, bits: NDArray, ctx: Round) -> NDArray:
-        changed = np.nonzero(bits > state.bits)
-        v, after = state.vectors[changed], bits[changed]
-        received = state.received.copy()
-        if self.dither == "fresh":
-            # For all vectors, so that it does not matter how many of them other rows have found.
-            _, devices, known, n = state.vectors.shape
-            dither = ctx.streams.draw("refinement", lambda rng: draw_dither(rng, (devices, n, n)))
-            dither = np.broadcast_to(dither[:, :, :known], state.vectors.shape)[changed]
-            received[changed] = refine(v, received[changed], state.bits[changed], after, dither)
-        else:
-            received[changed] = quantise(v, after, state.dither[changed], self.dither)
+        v, received, before = state.vectors, state.received, state.bits
+        if self.dither != "fresh":
+            return quantise_grown(v, received, before, bits, state.dither, self.dither)
+        _, N, known, n = v.shape
+        dither = ctx.streams.draw("refinement", lambda rng: draw_first_dithers(rng, (N, n, n), known))
+        changed, received = np.nonzero(bits > before), received.copy()
+        dither = np.broadcast_to(dither, v.shape)[changed]
+        received[changed] = refine(v[changed], received[changed], before[changed], bits[changed], dither)
         return received
 
     def read(self, received: NDArray) -> NDArray:

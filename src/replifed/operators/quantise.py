@@ -33,6 +33,34 @@ def draw_dither(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray:
     return rng.uniform(-1.0, 1.0, shape)
 
 
+def draw_first_dithers(rng: np.random.Generator, shape: tuple[int, int, int], count: int) -> NDArray:
+    """The first `count` rows of each of the matrices of `draw_dither(rng, shape)`, without drawing the rest.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Of Philox, at its beginning.
+    shape : (N, n, m)
+    count : int
+
+    Returns
+    -------
+    array, shape (N, count, m)
+    """
+    N, n, m = shape
+    start, found = rng.bit_generator.state, np.empty((N, count, m))
+    for device in range(N):
+        rng.bit_generator.state = start
+        passed = device * n * m
+        # Philox makes four numbers at a time.
+        rng.bit_generator.advance(passed // 4)
+        rng.random(passed % 4)
+        rng.random(out=found[device])
+    found *= 2.0
+    found -= 1.0
+    return found
+
+
 def quantise(v: NDArray, bits: NDArray, dither: NDArray | None = None, kind: str = "nested") -> NDArray:
     """What the receiver makes of vectors that were sent with `bits` bits per coordinate in all.
 
@@ -66,6 +94,33 @@ def quantise(v: NDArray, bits: NDArray, dither: NDArray | None = None, kind: str
     else:
         received = _midpoint(v, delta)
     return np.where(sent[..., None], received, 0.0)
+
+
+def quantise_grown(
+    v: NDArray, received: NDArray, before: NDArray, after: NDArray, dither: NDArray, kind: str = "nested"
+) -> NDArray:
+    """`quantise` of the vectors whose bits have grown, in one pass; the others stay as they were received.
+
+    Parameters
+    ----------
+    v, received : arrays, shape (R, N, k, n)
+    before, after : int arrays, shape (R, N, n)
+        Bits per coordinate; those of the first k vectors count.
+    dither : array, shape (R, N, k, n)
+    kind : {"nested", "none", "added"}
+
+    Returns
+    -------
+    array, shape (R, N, k, n)
+    """
+    from replifed.kernels import quantisation
+
+    out = np.empty_like(v)
+    if dither.strides[0] == 0:  # rows that share it
+        dither = dither[:1]
+    scale = 0.5 if kind == "added" else 0.0
+    quantisation.quantise_grown(v, received, before, after, dither, kind == "nested", scale, out)
+    return out
 
 
 def refine(v: NDArray, received: NDArray, before: NDArray, after: NDArray, dither: NDArray) -> NDArray:

@@ -6,21 +6,23 @@ the experiments on these choices change one of them at a time. A `variant` is a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from replifed.algorithms.fednl import FedNL
 from replifed.algorithms.line_search import Armijo
+from replifed.algorithms.newton_type import share_directions
 from replifed.algorithms.registry import method_class
 from replifed.network.fading import Constant, Rayleigh
 from replifed.papers.progress import Progress
 from replifed.papers.qshed.data import Drawn, problems
 from replifed.randomness import Streams
-from replifed.simulate import simulate
+from replifed.simulate import simulate, simulate_together
 
 # These send what they send, whatever the channel.
 UNLIMITED = ("giant", "newton", "gradient_descent")
@@ -65,6 +67,23 @@ def channels(method: str, variant: str, settings: dict) -> list[str]:
     return ["constant"] if steady else list(settings["channels"])
 
 
+class _Curve(NamedTuple):
+    """One method over one channel: what its lines are called, and how it is run."""
+
+    labels: dict[str, str]
+    settings: dict
+    method: Any
+    channel: Callable[[Streams, int], NDArray]
+
+    @property
+    def shared(self) -> tuple:
+        """What it has in common with runs from which its line search alone may part it."""
+        method, limit = replace(self.method, line_search=None), self.channel
+        if isinstance(limit, Constant) and isinstance(method, FedNL):
+            limit = Constant(min(limit.bits, method.enough))
+        return method, limit
+
+
 def run(
     method: str,
     settings: dict,
@@ -76,38 +95,52 @@ def run(
     """Run all cases, variants, channels and seeds of `method`."""
     if settings["kind"] == "allocation":
         return _allocations(method, settings, table, progress)
-    frames = []
-    drawn: dict[float, list[Drawn]] = {}
-    chosen = cases(method, settings)
-    for number, (case, changed) in enumerate(chosen.items()):
-        merged = settings | changed
-        if merged["l2"] not in drawn:
-            drawn = {merged["l2"]: list(problems(merged, table))}
-        for variant, own in settings["variants"].get(method, {"": {}}).items():
-            for one in drawn[merged["l2"]]:
+    curves = list(_curves(method, settings))
+    frames: dict[tuple[int, tuple[int, ...]], pd.DataFrame] = {}
+    for l2 in dict.fromkeys(curve.settings["l2"] for curve in curves):
+        together: dict[tuple, list[int]] = {}
+        for place, curve in enumerate(curves):
+            if curve.settings["l2"] == l2:
+                together.setdefault(curve.shared, []).append(place)
+        for drawn in problems(settings | {"l2": l2}, table):
+            for places in together.values():
+                found = [curves[place] for place in places]
                 if progress is not None:
-                    progress(f"{case} {variant} seeds {one.replicates}", number, len(chosen))
-                for name in channels(method, variant, merged):
-                    labels = {"method": method, "variant": variant, "case": case, "channel": name}
-                    frames.append(_simulate(algorithm(method, merged, **own), one, merged, name, labels))
-    return pd.concat(frames, ignore_index=True)
+                    label = " ".join(found[0].labels.values())
+                    progress(f"{label} seeds {drawn.replicates}", len(frames), len(curves))
+                for place, frame in zip(places, _simulate(found, drawn), strict=True):
+                    frames[place, drawn.replicates] = frame
+    return pd.concat([frames[key] for key in sorted(frames)], ignore_index=True)
 
 
-def _simulate(method: Any, drawn: Drawn, settings: dict, channel_name: str, labels: dict) -> pd.DataFrame:
-    """One line a repetition and round; `gap` is f - f*, at least rounding error."""
+def _curves(method: str, settings: dict) -> Iterator[_Curve]:
+    for case, changed in cases(method, settings).items():
+        merged = settings | changed
+        for variant, own in settings["variants"].get(method, {"": {}}).items():
+            for name in channels(method, variant, merged):
+                labels = {"method": method, "variant": variant, "case": case, "channel": name}
+                yield _Curve(labels, merged, algorithm(method, merged, **own), channel(name, merged))
+
+
+def _simulate(curves: list[_Curve], drawn: Drawn) -> Iterator[pd.DataFrame]:
+    """One line a repetition and round of each; `gap` is f - f*, at least rounding error."""
     floor = FLOOR * np.maximum(1.0, np.abs(drawn.minimum))
-    history = simulate(
-        method,
+    settings = curves[0].settings
+    histories = simulate_together(
+        [curve.method for curve in curves],
+        share_directions,
         drawn.problem,
         Streams(settings["seed"], drawn.replicates),
         settings["rounds"],
-        channel=channel(channel_name, settings),
+        channel=curves[0].channel,
         until=lambda now: now["objective"] - drawn.minimum <= np.maximum(settings["stop"], floor),
     )
-    frame = history.frame(**labels, replicate=drawn.replicates)
-    rounds = len(history.rounds)
-    frame["gap"] = np.maximum(frame["objective"] - np.repeat(drawn.minimum, rounds), np.repeat(floor, rounds))
-    return frame
+    for curve, history in zip(curves, histories, strict=True):
+        frame = history.frame(**curve.labels, replicate=drawn.replicates)
+        rounds = len(history.rounds)
+        gap = frame["objective"] - np.repeat(drawn.minimum, rounds)
+        frame["gap"] = np.maximum(gap, np.repeat(floor, rounds))
+        yield frame
 
 
 def _allocations(method: str, settings: dict, table: Any, progress: Progress | None) -> pd.DataFrame:

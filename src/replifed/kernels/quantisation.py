@@ -1,0 +1,47 @@
+"""Uniform dithered quantisation in one pass; what it means: `operators.quantise`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replifed.kernels import compiled_as_written
+
+
+@compiled_as_written
+def quantise_grown(v, received, before, after, dither, wraps, scale, out):
+    """Fill `out` with `received`, and with v quantised wherever bits have grown.
+
+    Parameters
+    ----------
+    v, received, out : arrays, shape (R, N, k, n)
+    before, after : int arrays, shape (R, N, n)
+        Bits per coordinate of the first k and further vectors.
+    dither : array, shape (R or 1, N, k, n)
+    wraps : bool
+        Whether dither is added modulo 2, and subtracted in the end; else `scale` times a cell's width of it
+        is added.
+    scale : float
+    out : array
+    """
+    R, N, k, n = v.shape
+    for r in range(R):
+        for i in range(N):
+            for m in range(k):
+                if after[r, i, m] <= before[r, i, m]:
+                    out[r, i, m] = received[r, i, m]
+                    continue
+                # A power of two, so that all products with it are exact.
+                delta = np.exp2(1.0 - after[r, i, m])
+                last = 2.0 / delta - 1.0
+                shift = 1.0 if wraps else scale * delta
+                exact, noise, found = v[r, i, m], dither[r % len(dither), i, m], out[r, i, m]
+                for j in range(n):
+                    w = exact[j] + shift * noise[j]
+                    if wraps:
+                        w -= 2.0 * np.floor(0.5 * (w + 1.0))
+                    cell = min(max(np.floor((w + 1.0) / delta), 0.0), last)
+                    w = (cell + 0.5) * delta - 1.0
+                    if wraps:
+                        w -= noise[j]
+                        w -= 2.0 * np.floor(0.5 * (w + 1.0))
+                    found[j] = w
