@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import subprocess
@@ -337,6 +338,35 @@ def test_searches_and_runs_together_are_the_single_ones(tmp_path):
     assert cli.main(words) == 0
     assert (tmp_path / "json").read_bytes() == tuned.read_bytes()
     assert (tmp_path / "parquet").read_bytes() == history.read_bytes()
+
+
+def test_artefacts_made_together_are_the_single_ones(tmp_path):
+    checked = config.load([ROOT / "config/tiny.yaml"], root=ROOT)["fedht"]
+    section = {**checked, "only": ["rates", "again"]}
+    section["artefacts"] = {**checked["artefacts"], "again": checked["artefacts"]["rates"]}
+    inputs = []
+    for method in checked["artefacts"]["rates"]["runs"]["planted"]:
+        history = tmp_path / f"{method}.parquet"
+        settings = config.settings_for("run", checked, "planted")
+        jobs.run("fedht", "planted", method, settings, None, None, None, history)
+        inputs.append(f"run:planted/{method}={history}")
+    words = ["artefact", "fedht", "rates", "--scale", "tiny", "--inputs", *inputs]
+    words += ["--settings", json.dumps(config.settings_for("artefact", checked, "rates"))]
+    files = {suffix: tmp_path / f"single.{suffix}" for suffix in ("csv", "pdf", "png")}
+    assert cli.main([*words, *(f"--{suffix}={file}" for suffix, file in files.items())]) == 0
+    shared = config.artefacts_settings(section)
+    assert len(shared["experiments"]) == 1
+    # The module of an artefact bears its name; here one serves both.
+    sys.modules["replifed.papers.fedht.again"] = importlib.import_module("replifed.papers.fedht.rates")
+    try:
+        words = ["artefacts", "fedht", "--scale", "tiny", "--settings", json.dumps(shared), "--inputs", *inputs]
+        outputs = [f"{name}.{suffix}={tmp_path / name}.{suffix}" for name in section["only"] for suffix in files]
+        assert cli.main([*words, "--outputs", *outputs]) == 0
+    finally:
+        del sys.modules["replifed.papers.fedht.again"]
+    for suffix, file in files.items():
+        for name in section["only"]:
+            assert (tmp_path / f"{name}.{suffix}").read_bytes() == file.read_bytes()
 
 
 def test_what_tunes_is_tuned_before_it_is_run_together(monkeypatch):

@@ -325,6 +325,17 @@ def test_each_step_gets_only_what_it_uses(whole):
         config.settings_for("cook", section, "planted")
 
 
+@pytest.mark.parametrize("paper", ["fedht", "fedgradmp"])
+def test_settings_of_all_artefacts_hold_those_of_each(whole, paper):
+    section = {**whole[paper], "only": list(whole[paper]["artefacts"])[2:]}
+    shared = config.artefacts_settings(section)
+    assert set(shared["artefacts"]) == set(shared["reads"]) == set(section["only"])
+    for name, artefact in shared["artefacts"].items():
+        read = {experiment: shared["experiments"][k] for experiment, k in shared["reads"][name].items()}
+        single = {"seed": shared["seed"], "artefact": artefact, "experiments": read}
+        assert single == config.settings_for("artefact", section, name)
+
+
 # a changed setting, and the steps of the same experiment that must notice
 CHANGES = {
     "rounds": (at(*mnist, "rounds"), 7, {"run", "artefact", "claims"}),

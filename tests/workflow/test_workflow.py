@@ -73,8 +73,10 @@ def test_a_dry_run_of_all_is_complete_and_loads_no_numerics(whole):
     everything = config.load(root=ROOT)
     for paper in everything["papers"]:
         for name, artefact in config.artefacts(everything[paper]).items():
-            word = "draw" if artefact["kind"] == "figure" else "write"
-            assert f"{paper}: {word} {name}" in result.jobs
+            word = f"draw {name}" if artefact["kind"] == "figure" else f"write {name}"
+            if config.drawn_together(everything[paper]):
+                word = "make all figures and tables"
+            assert f"{paper}: {word}" in result.jobs
     assert (
         runs(*METHODS) | tunings(*METHODS) | runs("fedht", "fediterht", on=["planted"]) | CLOSING
         <= result.jobs
@@ -113,16 +115,21 @@ def test_a_method_runs_on_all_experiments_of_a_paper_together(whole):
     }
 
 
-def test_a_small_method_runs_on_all_experiments_with_the_same_data_together(whole):
+def test_one_small_job_runs_a_method_on_all_experiments_that_have_it(whole):
     small = "config/small.yaml"
-    targets = [f"results/small/fedmm/{name}/fedmm.parquet" for name in ("bits", "remark1", "movielens")]
+    targets = [f"results/small/fedmm/{name}/fedmm.parquet" for name in ("bits", "movielens")]
     result = whole.snakemake(*targets, "--dry-run", "--cores", "1", "--configfile", small)
     paper = config.load([ROOT / small], root=ROOT)["fedmm"]
-    group = next(names for names in config.groups(paper) if "bits" in names)
-    assert "remark1" in group and "movielens" not in group
+    (names,) = (group.experiments for group in config.groups(paper) if group.method == "fedmm")
+    assert {"bits", "movielens", "em_mixture"} <= set(names) and "transport_2" not in names
+    assert {job for job in result.jobs if " run " in job} == {f"fedmm: run fedmm on {', '.join(names)}"}
+    # One of those with the same data, where that is asked for.
+    same = ("--config", "fedmm={together: data}")
+    result = whole.snakemake(*targets, "--dry-run", "--cores", "1", "--configfile", small, *same)
+    names = [name for name in names if paper["experiments"][name].get("dataset") is None]
     assert {job for job in result.jobs if " run " in job} == {
-        f"fedmm: run fedmm on {', '.join(group)}",
-        "fedmm: run fedmm on movielens",
+        f"fedmm: run fedmm on {', '.join(names)}",
+        "fedmm: run fedmm on variates_movielens, movielens",
     }
     # What no artefact reads is not run along, and has jobs of its own.
     target = "results/small/fedmm/transport_search_2/fedmm_ot.tuned.json"

@@ -10,6 +10,7 @@ rule figure:
     benchmark:
         in_benchmarks("{paper}/{artefact}")
     wildcard_constraints:
+        paper=drawn_singly(),
         artefact=names_of_kind("figure"),
     conda:
         "../../environment.yml"
@@ -40,6 +41,7 @@ rule table:
     benchmark:
         in_benchmarks("{paper}/{artefact}")
     wildcard_constraints:
+        paper=drawn_singly(),
         artefact=names_of_kind("table"),
     conda:
         "../../environment.yml"
@@ -56,3 +58,37 @@ rule table:
         "python -m replifed artefact {wildcards.paper} {wildcards.artefact}"
         " --settings {params.settings:q} --scale {params.scale} {params.files}"
         " --csv {output.csv:q} --md {output.md:q} --tex {output.tex:q} > {log:q} 2>&1"
+
+
+# Where all that a paper computes takes seconds, one job makes its artefacts.
+for name in drawn_together():
+
+    rule:
+        name:
+            f"artefacts_{name}"
+        input:
+            unpack(artefacts_inputs(name)),
+        # With a wildcard, although there is one paper: a rule without would be listed as a target of its own.
+        output:
+            list(artefact_outputs(name, "{paper}").values()),
+        log:
+            in_logs("{paper}/artefacts"),
+        benchmark:
+            in_benchmarks("{paper}/artefacts")
+        wildcard_constraints:
+            paper=name,
+        conda:
+            "../../environment.yml"
+        threads: 1
+        resources:
+            mem_mb=2000,
+        params:
+            settings=artefacts_settings(name),
+            scale=config["scale"],
+            inputs=keyed_flag(name, artefacts_keys(name)),
+            outputs=keyed_files(artefact_outputs(name)),
+        message:
+            "{wildcards.paper}: make all figures and tables"
+        shell:
+            "python -m replifed artefacts {wildcards.paper} --settings {params.settings:q} --scale {params.scale}"
+            " {params.inputs} --outputs {params.outputs} > {log:q} 2>&1"

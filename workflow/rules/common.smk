@@ -173,6 +173,11 @@ def keyed_flag(paper, keys):
     return " ".join(["--inputs", *map(shlex.quote, pairs)]) if pairs else ""
 
 
+def keyed_files(files):
+    """Return ``KEY=FILE ...``."""
+    return " ".join(shlex.quote(f"{key}={file}") for key, file in files.items())
+
+
 @functools.cache
 def module_sources(module):
     return provenance.sources(module, SOURCE_ROOT)
@@ -295,27 +300,25 @@ def flags(files):
 
 
 def grouped():
-    """Return (paper, experiments) of the jobs that run one method on several experiments."""
+    """Return (paper, number, group) of the jobs that run one method on several experiments."""
     return [
-        (paper, names)
+        (paper, number, group)
         for paper in config["papers"]
-        for names in settings.groups(config[paper])
+        for number, group in enumerate(settings.groups(config[paper]))
     ]
 
 
 def papers_but_groups():
     """Return a pattern of papers that no experiment of a group may follow: its files have a rule already."""
-    taken = [f"{paper}/{name}" for paper, names in grouped() for name in names]
+    taken = [
+        f"{paper}/{name}" for paper, _, group in grouped() for name in group.experiments
+    ]
     return f"(?!(?:{one_of(taken) or '(?!)'})/)(?:{one_of(config['papers'])})"
 
 
 def group_name(names):
     """Return a name for files: of the first experiment, and how many more there are."""
     return names[0] if len(names) == 1 else f"{names[0]}_and_{len(names) - 1}_more"
-
-
-def group_methods(paper, names):
-    return config[paper]["experiments"][names[0]]["methods"]
 
 
 def group_memory(paper, names):
@@ -382,11 +385,10 @@ def group_files(paper, names):
     """Return the function that gives ``KEY=FILE ...``."""
 
     def of(wildcards):
-        pairs = [
-            f"{key}={file.format(**wildcards)}"
-            for key, file in group_outputs(paper, names).items()
-        ]
-        return " ".join(map(shlex.quote, pairs))
+        outputs = group_outputs(paper, names)
+        return keyed_files(
+            {key: file.format(**wildcards) for key, file in outputs.items()}
+        )
 
     return of
 
@@ -433,6 +435,42 @@ def artefact_settings(wildcards):
     )
 
 
+def drawn_together():
+    """Return the papers of which one job makes all artefacts."""
+    return [name for name in config["papers"] if settings.drawn_together(config[name])]
+
+
+def drawn_singly():
+    """Return a pattern of the other papers."""
+    return one_of(set(config["papers"]) - set(drawn_together())) or "(?!)"
+
+
+def artefacts_keys(paper):
+    chosen = settings.artefacts(config[paper]).values()
+    return list(
+        dict.fromkeys(key for one in chosen for key in settings.artefact_keys(one))
+    )
+
+
+def artefacts_inputs(paper):
+    def of(wildcards):
+        keys = artefacts_keys(paper)
+        modules = [
+            f"replifed.papers.{paper}.{name}"
+            for name in settings.artefacts(config[paper])
+        ]
+        return {
+            "files": [file for key in keys for file in files_of(paper, key)],
+            "source": sources_of("replifed.papers.all_artefacts", *modules),
+        }
+
+    return of
+
+
+def artefacts_settings(paper):
+    return provenance.canonical_json(settings.artefacts_settings(config[paper]))
+
+
 def report_settings():
     """What the report shows beside claims and pictures: the artefacts in order, and those not computed."""
     keys = ("artefacts", "not_computed", "only")
@@ -468,13 +506,19 @@ def claims_flags(wildcards):
     return keyed_flag(wildcards.paper, settings.claim_keys(config[wildcards.paper]))
 
 
-def artefact_files(paper):
-    """Return every file of every artefact of a paper."""
-    files = []
+def artefact_outputs(paper, folder=None):
+    """Return every file of every artefact of a paper by keys such as ``fig1.csv``."""
+    files = {}
     for name, artefact in settings.artefacts(config[paper]).items():
         suffixes = FIGURE_SUFFIXES if artefact["kind"] == "figure" else TABLE_SUFFIXES
-        files += [in_figures(f"{paper}/{name}.{suffix}") for suffix in suffixes]
+        for suffix in suffixes:
+            file = f"{name}.{suffix}"
+            files[file] = in_figures(f"{folder or paper}/{file}")
     return files
+
+
+def artefact_files(paper):
+    return list(artefact_outputs(paper).values())
 
 
 def all_artefact_files():

@@ -90,9 +90,11 @@ class EigenpairMatrices(Matrices):
         sound = np.isfinite(value)
         v = np.where(sound[..., None], v, 0.0)
         scaled = (rate * np.where(sound, value, 0.0))[..., None] * v
-        # The difference is needed no more.
-        learned = np.multiply(scaled[..., None], v[..., None, :], out=difference)
-        learned += H
+        # The difference is needed no more; a device at a time, whose matrix stays in the cache.
+        learned = difference
+        for device in np.ndindex(value.shape):
+            np.multiply(scaled[device][:, None], v[device], out=learned[device])
+            learned[device] += H[device]
         change = np.matmul((self._problem.weights[..., None] * scaled).swapaxes(1, 2), v)
         return learned, change, far
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import add_command, add_inputs, add_settings, by_key
+from replifed.cli.arguments import add_command, add_files, add_inputs, add_settings, by_key
 from replifed.errors import ConfigError
 
 _SUFFIXES = ("csv", "pdf", "png", "md", "tex")
@@ -15,6 +15,7 @@ _SUFFIXES = ("csv", "pdf", "png", "md", "tex")
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
     _add_artefact(commands)
+    _add_artefacts(commands)
     _add_report(commands)
     _add_manifest(commands)
 
@@ -34,6 +35,21 @@ def _add_artefact(commands: Any) -> None:
     add_inputs(parser)
     for suffix in _SUFFIXES:
         parser.add_argument(f"--{suffix}", type=Path, metavar="FILE", help=f"the .{suffix} to write")
+
+
+def _add_artefacts(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        "artefacts",
+        _artefacts,
+        "Step of the workflow: make all figures and tables of a paper, one after the other.",
+        "replifed artefacts fedht --settings JSON --scale small --inputs run:simulation1/fedht=FILE "
+        "--outputs fig1.csv=fig1.csv fig1.pdf=fig1.pdf fig1.png=fig1.png",
+    )
+    parser.add_argument("paper")
+    add_settings(parser)
+    add_inputs(parser)
+    add_files(parser, "outputs")
 
 
 def _add_report(commands: Any) -> None:
@@ -92,6 +108,18 @@ def _artefact(arguments: argparse.Namespace) -> None:
         arguments.scale,
         by_key(arguments.inputs),
         outputs,
+    )
+
+
+def _artefacts(arguments: argparse.Namespace) -> None:
+    from replifed.papers import all_artefacts
+
+    all_artefacts.make(
+        arguments.paper,
+        arguments.settings,
+        arguments.scale,
+        by_key(arguments.inputs),
+        dict(arguments.outputs),
     )
 
 

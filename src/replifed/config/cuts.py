@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from replifed.config.reading import deep_merge
 from replifed.errors import ConfigError
@@ -57,27 +57,62 @@ def used_datasets(config: Mapping[str, Any]) -> list[str]:
     return sorted(used)
 
 
-def groups(paper_config: Mapping[str, Any]) -> list[list[str]]:
-    """Return the experiments that one job of a method tunes and runs together, as ``together`` has it.
+class Group(NamedTuple):
+    """A method, and the experiments on which one job tunes and runs it."""
 
-    Those of a group have the same methods. Experiments that no target reads are in none.
+    method: str
+    experiments: tuple[str, ...]
+
+
+def groups(paper_config: Mapping[str, Any]) -> list[Group]:
+    """Return what runs in one job, as ``together`` has it; experiments that no target reads do not.
 
     >>> paper = {"artefacts": {"fig1": {"runs": {"a": ["fedht"], "b": ["fedht"], "c": ["fedht"]}}}}
     >>> paper["experiments"] = {name: {"methods": ["fedht"]} for name in "abcd"}
-    >>> paper["experiments"]["b"]["dataset"] = "mnist"
-    >>> groups(paper | {"together": "data"}), groups(paper | {"together": "all"}), groups(paper)
-    ([['a', 'c'], ['b']], [['a', 'b', 'c']], [])
+    >>> paper["experiments"]["b"] = {"dataset": "mnist", "methods": ["fedht", "fedavg"]}
+    >>> for together in ("data", "all", "none"):
+    ...     print([(group.method, *group.experiments) for group in groups(paper | {"together": together})])
+    [('fedht', 'a', 'c'), ('fedht', 'b'), ('fedavg', 'b')]
+    [('fedht', 'a', 'b', 'c'), ('fedavg', 'b')]
+    []
     """
     together = paper_config.get("together", "none")
     if together == "none":
         return []
     used = {name for artefact in artefacts(paper_config).values() for name in used_experiments(artefact)}
-    found: dict[Any, list[str]] = {}
+    found: dict[tuple, list[str]] = {}
     for name, experiment in paper_config["experiments"].items():
         if name in used:
             data = experiment.get("dataset") if together == "data" else None
-            found.setdefault((data, frozenset(experiment["methods"])), []).append(name)
-    return list(found.values())
+            for method in experiment["methods"]:
+                found.setdefault((data, method), []).append(name)
+    return [Group(method, tuple(names)) for (_, method), names in found.items()]
+
+
+def drawn_together(paper_config: Mapping[str, Any]) -> bool:
+    """Whether one job makes all artefacts of a paper."""
+    return paper_config.get("together") == "all"
+
+
+def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `settings_for` step "artefact" of all artefacts, with each experiment's settings once.
+
+    Returns
+    -------
+    dict
+        ``seed``, and ``artefacts`` by name, as they are in those; the distinct ``experiments`` as a list, and
+        by artefact and experiment which of them it ``reads``.
+    """
+    experiments: list[Any] = []
+    reads: dict[str, dict[str, int]] = {}
+    for name in artefacts(paper_config):
+        own = reads[name] = {}
+        for experiment, settings in settings_for("artefact", paper_config, name)["experiments"].items():
+            if settings not in experiments:
+                experiments.append(settings)
+            own[experiment] = experiments.index(settings)
+    chosen = copy.deepcopy(artefacts(paper_config))
+    return {"seed": paper_config["seed"], "artefacts": chosen, "experiments": experiments, "reads": reads}
 
 
 # Settings of reported runs that tuning has no use for.
