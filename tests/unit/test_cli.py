@@ -359,9 +359,10 @@ def test_artefacts_made_together_are_the_single_ones(tmp_path):
     # The module of an artefact bears its name; here one serves both.
     sys.modules["replifed.papers.fedht.again"] = importlib.import_module("replifed.papers.fedht.rates")
     try:
-        words = ["artefacts", "fedht", "--scale", "tiny", "--settings", json.dumps(shared), "--inputs", *inputs]
-        outputs = [f"{name}.{suffix}={tmp_path / name}.{suffix}" for name in section["only"] for suffix in files]
-        assert cli.main([*words, "--outputs", *outputs]) == 0
+        words = ["artefacts", "fedht", "--scale", "tiny", "--settings", json.dumps(shared)]
+        made = [f"{name}.{suffix}" for name in section["only"] for suffix in files]
+        outputs = [f"{name}={tmp_path / name}" for name in made]
+        assert cli.main([*words, "--inputs", *inputs, "--outputs", *outputs]) == 0
     finally:
         del sys.modules["replifed.papers.fedht.again"]
     for suffix, file in files.items():
