@@ -317,9 +317,11 @@ def test_a_copy_elsewhere_with_new_times_reruns_nothing(built, tmp_path):
 def test_another_scale_runs_everything_but_the_data(built):
     jobs = built.planned("--configfile", "config/small.yaml")
     paper = config.load([ROOT / "config/small.yaml"], root=ROOT)["fedht"]
-    together = [names for names in config.groups(paper) if not set(names).isdisjoint(TUNED)]
-    assert {name for names in together for name in names} == set(TUNED)
-    assert runs(*METHODS, on=[", ".join(names) for names in together]) <= jobs
+    together = config.groups(paper)
+    assert {group.method for group in together} == set(METHODS)
+    assert {name for group in together for name in group.experiments} == {*TUNED, "planted"}
+    for group in together:
+        assert runs(group.method, on=[", ".join(group.experiments)]) <= jobs
     assert not {job for job in jobs if job.endswith((": fetch", ": parse and check"))}
 
 

@@ -33,13 +33,17 @@ class Drawn(NamedTuple):
     minimum: NDArray
 
 
-def problems(settings: dict, table: Any) -> Iterator[Drawn]:
+def problems(settings: dict, table: Any, *, apart: bool = False) -> Iterator[Drawn]:
     """Draw the devices' samples, uniformly without replacement, anew for each repetition.
 
-    Dense data of all repetitions make one problem. Sparse ones stay apart: a row of 300 features keeps
-    8 x 300 x 300 numbers in several arrays.
+    Dense data of all repetitions make one problem, unless they are wanted `apart`. Sparse ones stay so: a row
+    of 300 features keeps 8 x 300 x 300 numbers in several arrays.
     """
     replicates = tuple(settings["replicates"])
+    if apart:
+        for replicate in replicates:
+            yield from problems(settings | {"replicates": [replicate]}, table)
+        return
     if sp.issparse(table.X):
         for replicate in replicates:
             rows = _samples(settings, len(table.y), replicate)

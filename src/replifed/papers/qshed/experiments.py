@@ -27,6 +27,10 @@ from replifed.simulate import simulate, simulate_together
 # These send what they send, whatever the channel.
 UNLIMITED = ("giant", "newton", "gradient_descent")
 
+# Rounds of these are work on one device's matrix after the other, so that repetitions gain nothing side by
+# side; alone, each ends when it has converged.
+APART = ("fednl",)
+
 # Settings of the problem and the channel, which change every method.
 _COMMON = {"budget", "l2"}
 
@@ -102,7 +106,7 @@ def run(
         for place, curve in enumerate(curves):
             if curve.settings["l2"] == l2:
                 together.setdefault(curve.shared, []).append(place)
-        for drawn in problems(settings | {"l2": l2}, table):
+        for drawn in problems(settings | {"l2": l2}, table, apart=method in APART):
             for places in together.values():
                 found = [curves[place] for place in places]
                 if progress is not None:
