@@ -128,7 +128,7 @@ class FedNL(NewtonType):
         sent = sent + N * BITS_PER_VALUE * (self.option == 2)
         if ctx.t == 0 and self.start == "hessian":
             sent = sent + N * packed_size(n) * self.b_max
-        return Direction(LearnedHessians(x, learned, mean + change), p, sent, {"hessians": N})
+        return Direction(LearnedHessians(x, learned, mean + change), p, sent, hessians=N)
 
     def _learning(
         self, problem, bits: NDArray | None = None, ctx: Round | None = None

@@ -33,4 +33,4 @@ class Giant(NewtonType):
         local = solve_rows(H, np.repeat(g, N, axis=0)).reshape(len(x), N, n)
         p = -(problem.weights[..., None] * local).sum(axis=1)
         # The server sends the gradient between the two exchanges.
-        return Direction(state, p, N * n * self.b_max, {"hessians": N, "exchanges": 2})
+        return Direction(state, p, N * n * self.b_max, hessians=N, exchanges=2)

@@ -24,4 +24,4 @@ class DistributedNewton(NewtonType):
         H = averaged(problem.weights, problem.client_hessians(state.x))
         p = -solve_rows(H, g)
         sent = N * packed_size(problem.dim) * self.b_max
-        return Direction(state, p, sent, {"hessians": N})
+        return Direction(state, p, sent, hessians=N)

@@ -32,14 +32,17 @@ class Direction(NamedTuple):
         Where to go.
     sent : array, shape (R,), or float
         Bits that all devices together sent besides their gradients.
-    more : dict
-        Further fields of `Cost`.
+    hessians : int
+        Hessians that all devices together computed.
+    exchanges : int
+        Times that devices and server wait for each other; before each the server sends n numbers.
     """
 
     state: Any
     p: NDArray
     sent: NDArray | float = 0
-    more: dict[str, Any] = {}  # noqa: RUF012
+    hessians: int = 0
+    exchanges: int = 1
 
 
 class Directed(NamedTuple):
@@ -107,7 +110,7 @@ class NewtonType:
         """Move the rows that are `going` along p, and count the round."""
         if found.direction is None:
             return found.before, IDLE
-        x, g, going, (state, p, sent, more) = found.before.x, *found[1:]
+        x, g, going, (state, p, sent, hessians, exchanges) = found.before.x, *found[1:]
         if self.line_search is None:
             eta, up, down = np.ones(len(x)), 0, 0
         else:
@@ -116,10 +119,12 @@ class NewtonType:
         N, n = problem.n_clients, problem.dim
         cost = Cost(
             bits_up=N * n * self.b_max + sent + N * BITS_PER_VALUE * up,
-            bits_down=N * BITS_PER_VALUE * (n * more.get("exchanges", 1) + down),
+            bits_down=N * BITS_PER_VALUE * (n * exchanges + down),
             iterations=1,
+            exchanges=exchanges,
+            sample_gradients=problem.sizes.sum(axis=1),
+            hessians=hessians,
             line_search_messages=N * (up + down),
-            **{"sample_gradients": problem.sizes.sum(axis=1), **more},
         )
         moved = np.where(going[:, None], x + eta[:, None] * p, x)
         return state._replace(x=moved), Cost(*(np.where(going, used, 0) for used in cost))

@@ -147,9 +147,8 @@ class Shed(NewtonType):
         # Line 19: bits of the vectors, new eigenvalues, rho.
         sent = n * self.vector_bits(state.bits, bits) + BITS_PER_VALUE * (q - state.q + 1).sum(axis=1)
         kept = received if self.quantises else state.received
-        return Direction(
-            state._replace(received=kept, bits=bits, q=q), p, sent, {"hessians": N * renewed}
-        )  # and lines 26-28
+        # Lines 26-28 are the line search's.
+        return Direction(state._replace(received=kept, bits=bits, q=q), p, sent, hessians=N * renewed)
 
     def _renew(self, state: SharedEigenpairs, problem) -> SharedEigenpairs:
         """Lines 8-11: new Hessians; all that was sent before is dropped."""
