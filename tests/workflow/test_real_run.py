@@ -108,10 +108,13 @@ def hashes(folder: Path) -> dict[str, str]:
         return {row["file"]: row["sha256"] for row in csv.DictReader(file)}
 
 
-def test_other_folders_and_numbers_of_cores_change_no_byte(killed, tmp_path):
+def test_other_folders_numbers_of_cores_and_jobs_change_no_byte(killed, tmp_path):
     again = copy_repository(tmp_path, stubs={})
-    done = again.snakemake("all", "--cores", "1", *TINY[3:])
+    fewer = ("--config", "fedht={together: all}", "qshed={together: data}")
+    done = again.snakemake("all", "--cores", "1", *TINY[3:], *fewer)
     assert done.status == 0, done.text
+    assert "fedht: make all figures and tables" in done.text
+    assert "fedht: run fedht on simulation1, simulation2, planted" in done.text
     ours, theirs = hashes(killed.folder), hashes(again.folder)
     assert len(ours) > 30
     assert {name.rsplit(".")[-1] for name in ours} >= {"csv", "md", "tex", "png", "pdf", "parquet"}

@@ -322,6 +322,8 @@ def test_another_scale_runs_everything_but_the_data(built):
     assert {name for group in together for name in group.experiments} == {*TUNED, "planted"}
     for group in together:
         assert runs(group.method, on=[", ".join(group.experiments)]) <= jobs
+    assert "fedht: make all figures and tables" in jobs
+    assert not {job for job in jobs if "draw" in job or "write table" in job}
     assert not {job for job in jobs if job.endswith((": fetch", ": parse and check"))}
 
 
@@ -399,13 +401,21 @@ def test_another_policy_fetches_again(built):
 # --- Dependencies of the real code ---
 
 
+def test_all_artefacts_in_one_job_depend_on_what_each_depends_on():
+    single, joint = (
+        provenance.sources(f"replifed.papers.jobs:{step}", ROOT / "src") for step in ("artefact", "artefacts")
+    )
+    assert joint == single
+
+
+@pytest.mark.parametrize("paper", ["fedht", "qshed"])
 @pytest.mark.parametrize("step", ["run", "tune", "artefact", "measure_claims"])
-def test_no_job_depends_on_methods_that_it_does_not_run(step):
+def test_no_job_depends_on_methods_that_it_does_not_run(step, paper):
     files = {
         file.relative_to(ROOT / "src").with_suffix("").as_posix().replace("/", ".")
         for module in (
             f"replifed.papers.jobs:{step}",
-            "replifed.papers.fedht.experiments",
+            f"replifed.papers.{paper}.experiments",
             "replifed.simulate",
         )
         for file in provenance.sources(module, ROOT / "src")

@@ -461,7 +461,7 @@ def artefacts_inputs(paper):
         ]
         return {
             "files": [file for key in keys for file in files_of(paper, key)],
-            "source": sources_of("replifed.papers.all_artefacts", *modules),
+            "source": sources_of("replifed.papers.jobs:artefacts", *modules),
         }
 
     return of

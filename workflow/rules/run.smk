@@ -44,8 +44,9 @@ for name, number, (method, together) in grouped():
             in_benchmarks(f"{name}/{group_name(together)}/{{method}}")
         wildcard_constraints:
             method=method,
-        # Methods of one paper call the same kernels, which would be compiled by each of two jobs at a time.
-        priority: max(40 - number, 10)
+        # The first method of each paper, then the second ones: methods of one paper call the same kernels, which
+        # two of them at a time would both compile. Above those of single jobs, whose searches have 20.
+        priority: max(60 - number, 21)
         conda:
             "../../environment.yml"
         threads: 1

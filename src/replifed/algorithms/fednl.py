@@ -102,7 +102,12 @@ class FedNL(NewtonType):
 
     @property
     def enough(self) -> int:
-        """Bits per coordinate beyond which a larger budget changes nothing."""
+        full = self._full
+        return max(full, 1) if self.quantised else full
+
+    @property
+    def _full(self) -> int:
+        """Bits per coordinate from which a device sends its vector at full quality."""
         return self.b_max if self.skip_below is None else self.skip_below
 
     def init(self, problem, streams) -> LearnedHessians:
@@ -112,7 +117,7 @@ class FedNL(NewtonType):
         return LearnedHessians(x, learning.zero(len(x)), np.zeros((len(x), problem.dim, problem.dim)))
 
     def direction(self, state: LearnedHessians, g: NDArray, problem, ctx: Round) -> Direction:
-        x, mean, N, n, full = state.x, state.mean, problem.n_clients, problem.dim, self.enough
+        x, mean, N, n, full = state.x, state.mean, problem.n_clients, problem.dim, self._full
         budget = self.budget(ctx, problem, len(x))
         heard = budget >= (1 if self.quantised else full)
         bits = np.where(budget < full, np.minimum(budget, self.b_max), self.b_max)

@@ -80,6 +80,11 @@ class NewtonType:
     def __post_init__(self) -> None:
         check_settings(self, {"epsilon": Range(0), "b_max": Range(1, _MOST_BITS, whole=True)})
 
+    @property
+    def enough(self) -> int | None:
+        """Bits per coordinate beyond which a larger budget changes nothing, if there is such a number."""
+        return None
+
     def observe(self, state) -> dict[str, NDArray]:
         return {"server": state.x}
 
@@ -108,33 +113,34 @@ class NewtonType:
 
     def descend(self, found: Directed, problem) -> tuple[Any, Cost]:
         """Move the rows that are `going` along p, and count the round."""
-        if found.direction is None:
+        towards = found.direction
+        if towards is None:
             return found.before, IDLE
-        x, g, going, (state, p, sent, hessians, exchanges) = found.before.x, *found[1:]
+        x, p = found.before.x, towards.p
         if self.line_search is None:
             eta, up, down = np.ones(len(x)), 0, 0
         else:
-            eta, tried = self.line_search.step(problem, x, g, p)
+            eta, tried = self.line_search.step(problem, x, found.g, p)
             up, down = self.line_search.messages(tried)
         N, n = problem.n_clients, problem.dim
         cost = Cost(
-            bits_up=N * n * self.b_max + sent + N * BITS_PER_VALUE * up,
-            bits_down=N * BITS_PER_VALUE * (n * exchanges + down),
+            bits_up=N * n * self.b_max + towards.sent + N * BITS_PER_VALUE * up,
+            bits_down=N * BITS_PER_VALUE * (n * towards.exchanges + down),
             iterations=1,
-            exchanges=exchanges,
+            exchanges=towards.exchanges,
             sample_gradients=problem.sizes.sum(axis=1),
-            hessians=hessians,
+            hessians=towards.hessians,
             line_search_messages=N * (up + down),
         )
-        moved = np.where(going[:, None], x + eta[:, None] * p, x)
-        return state._replace(x=moved), Cost(*(np.where(going, used, 0) for used in cost))
+        moved = np.where(found.going[:, None], x + eta[:, None] * p, x)
+        return towards.state._replace(x=moved), Cost(*(np.where(found.going, used, 0) for used in cost))
 
 
 def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], problem, ctx: Round) -> list:
     """One round of methods that differ in their line search alone; see `simulate.simulate_together`.
 
-    Those in the same state share all of the round but the search, and stay in the same state for as long
-    as their searches take the same steps.
+    Those in the same state object share all of the round but the search, and go on to the same object where
+    their searches take the same steps in all rows. Once a row has diverged, each goes on by itself.
     """
     directed: dict[int, Directed] = {}
     reached: dict[tuple[int, bytes], Any] = {}

@@ -112,9 +112,9 @@ def _artefact(arguments: argparse.Namespace) -> None:
 
 
 def _artefacts(arguments: argparse.Namespace) -> None:
-    from replifed.papers import all_artefacts
+    from replifed.papers import jobs
 
-    all_artefacts.make(
+    jobs.artefacts(
         arguments.paper,
         arguments.settings,
         arguments.scale,

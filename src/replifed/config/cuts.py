@@ -101,7 +101,8 @@ def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:
     -------
     dict
         ``seed``, and ``artefacts`` by name, as they are in those; the distinct ``experiments`` as a list, and
-        by artefact and experiment which of them it ``reads``.
+        by artefact and experiment which of them it ``reads``; by artefact the keys of its ``inputs``, whose
+        order counts.
     """
     experiments: list[Any] = []
     reads: dict[str, dict[str, int]] = {}
@@ -112,7 +113,13 @@ def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:
                 experiments.append(settings)
             own[experiment] = experiments.index(settings)
     chosen = copy.deepcopy(artefacts(paper_config))
-    return {"seed": paper_config["seed"], "artefacts": chosen, "experiments": experiments, "reads": reads}
+    return {
+        "seed": paper_config["seed"],
+        "artefacts": chosen,
+        "experiments": experiments,
+        "reads": reads,
+        "inputs": {name: artefact_keys(artefact) for name, artefact in chosen.items()},
+    }
 
 
 # Settings of reported runs that tuning has no use for.

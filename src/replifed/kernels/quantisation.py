@@ -18,10 +18,9 @@ def quantise_grown(v, received, before, after, dither, wraps, scale, out):
         Bits per coordinate of the first k and further vectors.
     dither : array, shape (R or 1, N, k, n)
     wraps : bool
-        Whether dither is added modulo 2, and subtracted in the end; else `scale` times a cell's width of it
-        is added.
+        Whether dither is added modulo 2, and subtracted in the end.
     scale : float
-    out : array
+        Else so many widths of a cell, times the dither, are added.
     """
     R, N, k, n = v.shape
     for r in range(R):

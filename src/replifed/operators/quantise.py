@@ -83,8 +83,7 @@ def quantise(v: NDArray, bits: NDArray, dither: NDArray | None = None, kind: str
     With kind "nested" the error is uniform on [-Delta/2, Delta/2] and independent of v wherever
     |v| <= 1 - Delta/2; beyond, it may wrap around. One bit overloads where |v| > 1/2.
     """
-    if kind not in DITHERS[:3]:
-        raise ValueError(f"unknown kind of dither {kind!r}; known: {', '.join(DITHERS[:3])}")
+    _check_kind(kind)
     sent = np.asarray(bits) > 0
     delta = interval(bits)[..., None]
     if kind == "nested":
@@ -115,6 +114,7 @@ def quantise_grown(
     """
     from replifed.kernels import quantisation
 
+    _check_kind(kind)
     out = np.empty_like(v)
     if dither.strides[0] == 0:  # rows that share it
         dither = dither[:1]
@@ -142,6 +142,11 @@ def refine(v: NDArray, received: NDArray, before: NDArray, after: NDArray, dithe
     cell = np.clip(np.floor((shifted + half) / delta), 0, 2.0 * half / delta - 1)
     estimate = received - half + (cell + 0.5) * delta - 0.5 * delta * dither
     return np.where((after > before)[..., None], estimate, received)
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in DITHERS[:3]:
+        raise ValueError(f"unknown kind of dither {kind!r}; known: {', '.join(DITHERS[:3])}")
 
 
 def _midpoint(w: NDArray, delta: NDArray) -> NDArray:

@@ -86,6 +86,32 @@ def artefact(
         _print_table(module, frame, outputs)
 
 
+def artefacts(
+    paper: str,
+    settings: dict[str, Any],
+    scale: str,
+    inputs: dict[str, list[Path]],
+    outputs: dict[str, Path],
+) -> None:
+    """As `artefact`, for all artefacts of a paper, one after the other.
+
+    Parameters
+    ----------
+    settings : dict
+        Of all of them, from `config.cuts.artefacts_settings`.
+    inputs : dict
+        Files of all of them by key.
+    outputs : dict
+        Paths by keys such as "fig1.csv".
+    """
+    for name, chosen in settings["artefacts"].items():
+        read = {experiment: settings["experiments"][k] for experiment, k in settings["reads"][name].items()}
+        own = {"seed": settings["seed"], "artefact": chosen, "experiments": read}
+        files = {key: inputs[key] for key in settings["inputs"][name]}
+        made = {Path(key).suffix[1:]: file for key, file in outputs.items() if Path(key).stem == name}
+        artefact(paper, name, own, scale, files, made)
+
+
 def draw(module: Any, frame: Any, paths: list[Path]) -> None:
     """Draw an artefact's CSV with the artefact's module, stamped with its data and scale."""
     from replifed.plotting.style import save, stamp

@@ -55,7 +55,8 @@ CAPTIONS = {
         "What the paper leaves open",
         "Rounds to a relative cost of 1e-6 (marks: medians over seeds, bars: range) with one choice "
         "changed at a time: renewal rounds, dither, budget, µ, FedNL's start and threshold, line search; "
-        "three seeds. No mark: the choice does not concern the method, or has nothing to do with fading. "
+        "three seeds. With fading only budgets, FedNL's messages and line searches are changed. No mark: the "
+        "choice does not concern the method, or was not run with fading. "
         "Thin lines: the choices of Figures 1 and 2; open triangles: not reached within the run (dashed).",
     ),
     "bit_allocation": (

@@ -36,8 +36,8 @@ class Drawn(NamedTuple):
 def problems(settings: dict, table: Any, *, apart: bool = False) -> Iterator[Drawn]:
     """Draw the devices' samples, uniformly without replacement, anew for each repetition.
 
-    Dense data of all repetitions make one problem, unless they are wanted `apart`. Sparse ones stay so: a row
-    of 300 features keeps 8 x 300 x 300 numbers in several arrays.
+    Dense data of all repetitions make one problem, unless they are wanted `apart`. Sparse ones always are: a
+    row of 300 features keeps 8 x 300 x 300 numbers in several arrays.
     """
     replicates = tuple(settings["replicates"])
     if apart:

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from replifed.algorithms.fednl import FedNL
 from replifed.algorithms.line_search import Armijo
 from replifed.algorithms.newton_type import share_directions
 from replifed.algorithms.registry import method_class
@@ -28,7 +27,7 @@ from replifed.simulate import simulate, simulate_together
 UNLIMITED = ("giant", "newton", "gradient_descent")
 
 # Rounds of these are work on one device's matrix after the other, so that repetitions gain nothing side by
-# side; alone, each ends when it has converged.
+# side; alone, each ends when it has converged, and stays there in what is drawn (`curves.medians`).
 APART = ("fednl",)
 
 # Settings of the problem and the channel, which change every method.
@@ -83,7 +82,7 @@ class _Curve(NamedTuple):
     def shared(self) -> tuple:
         """What it has in common with runs from which its line search alone may part it."""
         method, limit = replace(self.method, line_search=None), self.channel
-        if isinstance(limit, Constant) and isinstance(method, FedNL):
+        if isinstance(limit, Constant) and method.enough is not None:
             limit = Constant(min(limit.bits, method.enough))
         return method, limit
 
@@ -100,20 +99,22 @@ def run(
     if settings["kind"] == "allocation":
         return _allocations(method, settings, table, progress)
     curves = list(_curves(method, settings))
-    frames: dict[tuple[int, tuple[int, ...]], pd.DataFrame] = {}
+    done, total = 0, len(curves) * len(settings["replicates"])
+    frames: dict[tuple[int, int], pd.DataFrame] = {}
     for l2 in dict.fromkeys(curve.settings["l2"] for curve in curves):
         together: dict[tuple, list[int]] = {}
         for place, curve in enumerate(curves):
             if curve.settings["l2"] == l2:
                 together.setdefault(curve.shared, []).append(place)
-        for drawn in problems(settings | {"l2": l2}, table, apart=method in APART):
+        for number, drawn in enumerate(problems(settings | {"l2": l2}, table, apart=method in APART)):
             for places in together.values():
                 found = [curves[place] for place in places]
                 if progress is not None:
-                    label = " ".join(found[0].labels.values())
-                    progress(f"{label} seeds {drawn.replicates}", len(frames), len(curves))
+                    label = " ".join(filter(None, found[0].labels.values()))
+                    progress(f"{label} seeds {drawn.replicates}", done, total)
                 for place, frame in zip(places, _simulate(found, drawn), strict=True):
-                    frames[place, drawn.replicates] = frame
+                    frames[place, number] = frame
+                done += len(found) * len(drawn.replicates)
     return pd.concat([frames[key] for key in sorted(frames)], ignore_index=True)
 
 
