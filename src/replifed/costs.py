@@ -62,6 +62,7 @@ def table(jobs: list[JobCost]) -> str:
             f"largest {_memory(largest)} MiB"
         )
     total = sum(job.cpu for job in jobs) / 60
+    lines.append("CPU as Snakemake samples it, after 15 s every 30 s: up to 30 s of a job are missing")
     lines.append(f"all: {len(jobs)} jobs, {total:.1f} CPU minutes")
     return "\n".join(lines)
 

@@ -23,6 +23,7 @@ def test_jobs_are_listed_dearest_first_and_summed(tmp_path):
     text = table(jobs)
     assert "closing: 1 jobs, 0.0 CPU minutes, largest 90 MiB" in text
     assert "fedht: 3 jobs, 1.3 CPU minutes, largest 839 MiB" in text
+    assert "up to 30 s of a job are missing" in text
     assert text.splitlines()[-1] == "all: 4 jobs, 1.3 CPU minutes"
 
 
