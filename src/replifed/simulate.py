@@ -184,14 +184,15 @@ def simulate_together(
     _keep_freed_memory()
     metrics = {"objective": objective} if metrics is None else metrics
     begin, state = resume if resume is not None else (0, algorithms[0].init(problem, streams))
-    runs = [
-        _Run(algorithm, state, _Recorder(problem, metrics, Ledger(len(streams))), len(streams))
-        for algorithm in algorithms
-    ]
+    runs = []
+    for algorithm in algorithms:
+        recorder = _Recorder(problem, metrics, Ledger(len(streams)))
+        alive = np.ones(len(streams), dtype=bool)
+        runs.append(_Run(algorithm, state, recorder, alive, rounds, record_every, until))
     # Rows that diverge overflow on the way; they are told apart below, not by warnings.
     with np.errstate(over="ignore", invalid="ignore"):
         for run in runs:
-            run.record(begin)
+            run.begin(begin)
         for t in range(begin, rounds):
             going = [run for run in runs if not run.over]
             if not going:
@@ -202,7 +203,7 @@ def simulate_together(
             ctx = Round(t, active, budget, now, chosen)
             after = advance([run.algorithm for run in going], [run.state for run in going], problem, ctx)
             for run, (state, cost) in zip(going, after, strict=True):
-                run.follow(t + 1, state, cost, rounds, record_every, until)
+                run.follow(t + 1, state, cost)
             if progress is not None:
                 progress(t + 1, rounds)
     return [run.recorder.history(run.state) for run in runs]
@@ -212,41 +213,38 @@ def _each_alone(algorithms: Sequence[Algorithm], states: Sequence[Any], problem:
     return [a.round(state, problem, ctx) for a, state in zip(algorithms, states, strict=True)]
 
 
+@dataclass
 class _Run:
-    """An algorithm on its way."""
+    """An algorithm on its way through `rounds` rounds."""
 
-    def __init__(self, algorithm: Algorithm, state: Any, recorder: _Recorder, rows: int) -> None:
-        self.algorithm, self.state, self.recorder = algorithm, state, recorder
-        self.over = False
-        self._alive = np.ones(rows, dtype=bool)
+    algorithm: Algorithm
+    state: Any
+    recorder: _Recorder
+    alive: NDArray
+    rounds: int
+    record_every: int
+    until: Callable[[dict[str, NDArray]], NDArray] | None
+    over: bool = False
 
-    def record(self, t: int) -> None:
-        self.recorder.record(t, self.algorithm.observe(self.state), self._alive)
+    def begin(self, t: int) -> None:
+        self.recorder.record(t, self.algorithm.observe(self.state), self.alive)
 
-    def follow(
-        self,
-        t: int,
-        state: Any,
-        cost: Cost,
-        rounds: int,
-        record_every: int,
-        until: Callable[[dict[str, NDArray]], NDArray] | None,
-    ) -> None:
+    def follow(self, t: int, state: Any, cost: Cost) -> None:
         """Take the state after round `t` and what the round cost."""
-        self.state, alive, recorder = state, self._alive, self.recorder
+        self.state, alive, recorder = state, self.alive, self.recorder
         recorder.ledger.add(cost, alive)
         seen = self.algorithm.observe(state)
         alive &= np.isfinite(seen["server"]).all(axis=-1)
-        if t % record_every == 0 or t == rounds:
+        if t % self.record_every == 0 or t == self.rounds:
             recorder.record(t, seen, alive)
         if not alive.all():
             if not alive.any():
-                recorder.fill(t, rounds, record_every, alive)
+                recorder.fill(t, self.rounds, self.record_every, alive)
                 self.over = True
                 return
             self.state = _parked(state, alive)
-        if until is not None and recorder.last == t:
-            self.over = bool((until(recorder.values()) | ~alive).all())
+        if self.until is not None and recorder.last == t:
+            self.over = bool((self.until(recorder.values()) | ~alive).all())
 
 
 class _Recorder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -55,7 +56,7 @@ class Directed(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewtonType:
+class NewtonType(ABC):
     """Settings of every Newton-type method.
 
     Parameters
@@ -98,9 +99,9 @@ class NewtonType:
             return np.full((rows, problem.n_clients), problem.dim * self.b_max)
         return np.broadcast_to(ctx.budget, (rows, problem.n_clients))
 
+    @abstractmethod
     def direction(self, state, g: NDArray, problem, ctx: Round) -> Direction:
         """What a method makes of the gradient g (R, n) at the server's model."""
-        raise NotImplementedError
 
     def round(self, state, problem, ctx: Round) -> tuple[Any, Cost]:
         return self.descend(self.directed(state, problem, ctx), problem)
