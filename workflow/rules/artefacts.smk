@@ -85,7 +85,7 @@ for name in drawn_together():
         params:
             settings=artefacts_settings(name),
             scale=config["scale"],
-            inputs=keyed_flag(name, artefacts_keys(name)),
+            inputs=keyed_flag(name, settings.artefacts_keys(config[name])),
             outputs=keyed_files(artefact_outputs(name)),
         message:
             "{wildcards.paper}: make all figures and tables"

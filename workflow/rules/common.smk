@@ -445,16 +445,9 @@ def drawn_singly():
     return one_of(set(config["papers"]) - set(drawn_together())) or "(?!)"
 
 
-def artefacts_keys(paper):
-    chosen = settings.artefacts(config[paper]).values()
-    return list(
-        dict.fromkeys(key for one in chosen for key in settings.artefact_keys(one))
-    )
-
-
 def artefacts_inputs(paper):
     def of(wildcards):
-        keys = artefacts_keys(paper)
+        keys = settings.artefacts_keys(config[paper])
         modules = [
             f"replifed.papers.{paper}.{name}"
             for name in settings.artefacts(config[paper])

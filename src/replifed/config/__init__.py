@@ -16,6 +16,7 @@ from replifed.config.checks import validate
 from replifed.config.cuts import (
     artefact_keys,
     artefacts,
+    artefacts_keys,
     artefacts_settings,
     claim_keys,
     drawn_together,
@@ -40,6 +41,7 @@ __all__ = [
     "SCHEMA_FOLDER",
     "artefact_keys",
     "artefacts",
+    "artefacts_keys",
     "artefacts_settings",
     "claim_keys",
     "deep_merge",

@@ -31,13 +31,18 @@ def artefact_keys(artefact: Mapping[str, Any]) -> list[str]:
     return keys
 
 
+def artefacts_keys(paper_config: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files that all artefacts of a paper are made from."""
+    keys = [key for artefact in artefacts(paper_config).values() for key in artefact_keys(artefact)]
+    return list(dict.fromkeys(keys))
+
+
 def claim_keys(paper_config: Mapping[str, Any]) -> list[str]:
     """Return the names of the files that the claims of a paper are measured on.
 
     They are those of its artefacts, without the data itself.
     """
-    keys = [key for artefact in artefacts(paper_config).values() for key in artefact_keys(artefact)]
-    return [key for key in dict.fromkeys(keys) if not key.startswith("data:")]
+    return [key for key in artefacts_keys(paper_config) if not key.startswith("data:")]
 
 
 def used_experiments(artefact: Mapping[str, Any]) -> list[str]:
