@@ -79,6 +79,12 @@ def shed_rounds(work: str, problem, asked: dict[str, float], repeats: int) -> li
     return lines
 
 
+def hessians(problem, state) -> np.ndarray:
+    """What FedNL's server has learned, (N, D, D)."""
+    pattern = problem.hessian_pattern
+    return pattern.matrices(pattern.spread(state.hessians))[0]
+
+
 def fednl_row(problem, asked: float | None, repeats: int) -> timing.Row:
     """FedNL with top-k and option 2, against dense, unpacked numpy with a loop over the devices."""
     algorithm, k, N = FedNL(compressor="topk", option=2, line_search=None), D, problem.n_clients
@@ -89,7 +95,7 @@ def fednl_row(problem, asked: float | None, repeats: int) -> timing.Row:
     X = problem.X.toarray().reshape(N, -1, D)
     M = X.shape[1]
     y = problem.y.reshape(N, M)
-    x, learned = state.x[0], problem.hessian_pattern.matrices(state.hessians)[0]
+    x, learned = state.x[0], hessians(problem, state)
 
     def loop():
         g, mean, shift, after = np.zeros(D), np.zeros((D, D)), 0.0, np.empty((N, D, D))
@@ -114,8 +120,7 @@ def fednl_row(problem, asked: float | None, repeats: int) -> timing.Row:
 
     mine, (new_x, new_learned) = ours(), loop()
     np.testing.assert_allclose(mine.x[0], new_x, atol=1e-10)
-    mine_learned = problem.hessian_pattern.matrices(mine.hessians)[0]
-    np.testing.assert_allclose(mine_learned, new_learned, atol=1e-10)
+    np.testing.assert_allclose(hessians(problem, mine), new_learned, atol=1e-10)
     slow, fast = timing.medians(loop, ours, repeats=repeats)
     return timing.Row(f"FedNL round, top-k, {N} devices x {M}", slow, fast, asked)
 

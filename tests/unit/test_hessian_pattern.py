@@ -10,7 +10,7 @@ from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.operators.symmetric import pack, packed_size, unpack
 from replifed.problems import hessian_pattern as module
-from replifed.problems.hessian_pattern import HessianPattern
+from replifed.problems.hessian_pattern import HessianPattern, Listed
 
 SIZES, D = (5, 1, 9, 3), 8
 FIRST = np.concatenate([[0], np.cumsum(SIZES)])
@@ -28,8 +28,22 @@ def draw(seed=0):
 def dense(X, h, ridge):
     """One client after the other, as the formula has it."""
     return np.array(
-        [[(X[a:b].T * row[a:b]) @ X[a:b] + ridge * np.eye(D) for a, b in pairwise(FIRST)] for row in h]
+        [
+            [(X[a:b].T * row[a:b]) @ X[a:b] / (b - a) + ridge * np.eye(D) for a, b in pairwise(FIRST)]
+            for row in h
+        ]
     )
+
+
+def listed(pattern, values):
+    """The same with all entries listed, from the last to the first."""
+    H = pattern.none(len(values))
+    sizes = np.diff(pattern.bounds)
+    places, held = (np.zeros((len(values), N, sizes.max()), kind) for kind in (H.places.dtype, float))
+    for i, (begin, end) in enumerate(pairwise(pattern.bounds)):
+        places[:, i, : sizes[i]] = np.arange(sizes[i])[::-1]
+        held[:, i, : sizes[i]] = values[:, begin:end][:, ::-1]
+    return Listed(np.broadcast_to(sizes, (len(values), N)).copy(), places, held)
 
 
 @pytest.mark.parametrize("rows", [1, 3])
@@ -59,10 +73,10 @@ def test_of_equal_entries_the_first_of_the_triangle_are_learned(k):
     X = np.zeros((2, D))
     X[0, [1, 2, 5]], X[1, [0, 4, 6, 7]] = 1.0, 1.0
     pattern = HessianPattern(sp.csr_array(X), np.array([0, 1, 2]))
-    H = np.zeros((1, pattern.bounds[-1]))
-    learned, *_ = pattern.learn_largest(np.ones((1, 2)), 0.0, H, k, np.ones((1, 2)), np.ones(2))
+    mean, rate = np.zeros((1, D, D)), np.ones((1, 2))
+    learned, *_ = pattern.learn_largest(np.ones((1, 2)), 0.0, pattern.none(1), mean, k, rate, np.ones(2))
     expected = hard_threshold(pack(np.einsum("ia,ib->iab", X, X)[None]), k)
-    assert np.array_equal(pattern.matrices(learned), unpack(expected, D))
+    assert np.array_equal(pattern.matrices(pattern.spread(learned)), unpack(expected, D))
 
 
 @pytest.mark.parametrize("k", [1, 4, 40])
@@ -70,17 +84,33 @@ def test_learning_is_a_round_of_fednl_with_whole_matrices(k):
     _, h, pattern = draw()
     weights, rate = np.array([0.4, 0.1, 0.3, 0.2]), np.full((3, N), 0.8)
     rate[1, 2] = 0.0
-    H, target = pattern.values(h[::-1], 0.1), pattern.values(h, 0.3)
-    before = H.copy()
-    learned, change, distances = pattern.learn_largest(h, 0.3, H, k, rate, weights)
-    assert np.array_equal(H, before)
-    difference = pattern.matrices(target - H)
+    values, target = pattern.values(h[::-1], 0.1), pattern.values(h, 0.3)
+    mean = np.einsum("i,riab->rab", weights, pattern.matrices(values))
+    H = listed(pattern, values)
+    assert np.array_equal(pattern.spread(H), values)
+    given = [field.copy() for field in (*H, mean)]
+    learned, mean_after, distances = pattern.learn_largest(h, 0.3, H, mean, k, rate, weights)
+    assert all(np.array_equal(*pair) for pair in zip(given, (*H, mean), strict=True))
+    difference = pattern.matrices(target - values)
     np.testing.assert_allclose(distances, np.linalg.norm(difference, axis=(-2, -1)))
-    expected = hard_threshold(pack(difference), k) * rate[..., None]
-    np.testing.assert_allclose(
-        pattern.matrices(learned), pattern.matrices(H) + unpack(expected, D), atol=1e-14
-    )
-    np.testing.assert_allclose(change, np.einsum("i,riab->rab", weights, unpack(expected, D)), atol=1e-14)
+    expected = pattern.matrices(values) + unpack(hard_threshold(pack(difference), k) * rate[..., None], D)
+    np.testing.assert_allclose(pattern.matrices(pattern.spread(learned)), expected, atol=1e-14)
+    np.testing.assert_allclose(mean_after, np.einsum("i,riab->rab", weights, expected), atol=1e-14)
+
+
+def test_an_entry_is_listed_once_however_often_it_is_learned():
+    _, h, pattern = draw()
+    sizes, mean = np.diff(pattern.bounds), np.zeros((3, D, D))
+    H, weights, rate = pattern.none(3), np.full(N, 0.25), np.ones((3, N))
+    for t in range(12):
+        H, mean, _ = pattern.learn_largest(h * (1 + t % 3), 0.3, H, mean, 2, rate, weights)
+        assert (H.counts <= np.minimum(2 * (t + 1), sizes)).all()
+        for row, i in np.ndindex(*H.counts.shape):
+            count = H.counts[row, i]
+            assert len(set(H.places[row, i, :count])) == count
+            assert not H.places[row, i, count:].any() and not H.values[row, i, count:].any()
+        dense_mean = np.einsum("i,riab->rab", weights, pattern.matrices(pattern.spread(H)))
+        np.testing.assert_allclose(mean, dense_mean, atol=1e-13)
 
 
 def test_zeros_and_ones_need_no_products():
@@ -88,7 +118,8 @@ def test_zeros_and_ones_need_no_products():
     X = (X != 0).astype(float)
     pattern, scaled = (HessianPattern(sp.csr_array(a * X), FIRST) for a in (1.0, 2.0))
     np.testing.assert_allclose(pattern.matrices(pattern.values(h, 0.2)), dense(X, h, 0.2), atol=1e-14)
-    np.testing.assert_allclose(pattern.values(h, 0.2), scaled.values(h / 4, 0.2), atol=1e-14)
+    others = scaled.matrices(scaled.values(h / 4, 0.2))
+    np.testing.assert_allclose(pattern.matrices(pattern.values(h, 0.2)), others, atol=1e-14)
 
 
 def test_triangles_with_more_places_than_16_bits_count():
@@ -99,7 +130,7 @@ def test_triangles_with_more_places_than_16_bits_count():
     pattern = HessianPattern(sp.csr_array(X), first)
     found = pattern.matrices(pattern.values(h, 0.0))[0]
     for i, (a, b) in enumerate(pairwise(first)):
-        np.testing.assert_allclose(found[i], (X[a:b].T * h[0, a:b]) @ X[a:b], atol=1e-15)
+        np.testing.assert_allclose(found[i], (X[a:b].T * h[0, a:b]) @ X[a:b] / (b - a), atol=1e-15)
 
 
 def test_entries_listed_twice_or_in_any_order_are_one_matrix():

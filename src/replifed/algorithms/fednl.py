@@ -7,13 +7,18 @@ Learning, ICML 2022 (Algorithms 1 and 3).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
-from replifed.algorithms.learned_hessians import EigenpairMatrices, Matrices, NonZeros
+from replifed.algorithms.learned_hessians import (
+    EigenpairMatrices,
+    LearnedEntries,
+    LearnedMatrices,
+    Matrices,
+    NonZeros,
+)
 from replifed.algorithms.newton_type import Direction, NewtonType, solve_rows, sound_rows
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE
@@ -22,23 +27,6 @@ from replifed.operators.hard_threshold import hard_threshold, support_bits
 from replifed.operators.quantise import draw_dither, quantise
 from replifed.operators.symmetric import pack, packed_size, unpack
 from replifed.problems.base import SparseHessian
-
-
-class LearnedHessians(NamedTuple):
-    """State: the server's model, and each device's Hessian as the server knows it.
-
-    Attributes
-    ----------
-    x : array, shape (R, n)
-    hessians : array, shape (R, N, n, n); with top-k on sparse data (R, E)
-        H_i^t; their non-zeros as in `problems.hessian_pattern`.
-    mean : array, shape (R, n, n)
-        H^t, the server's mean of the H_i^t.
-    """
-
-    x: NDArray
-    hessians: NDArray
-    mean: NDArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,30 +98,30 @@ class FedNL(NewtonType):
         """Bits per coordinate from which a device sends its vector at full quality."""
         return self.b_max if self.skip_below is None else self.skip_below
 
-    def init(self, problem, streams) -> LearnedHessians:
+    def init(self, problem, streams) -> LearnedMatrices | LearnedEntries:
         x, learning = np.zeros((len(streams), problem.dim)), self._learning(problem)
-        if self.start == "hessian":
-            return LearnedHessians(x, *learning.whole(x))
-        return LearnedHessians(x, learning.zero(len(x)), np.zeros((len(x), problem.dim, problem.dim)))
+        return learning.start_with_hessians(x) if self.start == "hessian" else learning.start(x)
 
-    def direction(self, state: LearnedHessians, g: NDArray, problem, ctx: Round) -> Direction:
-        x, mean, N, n, full = state.x, state.mean, problem.n_clients, problem.dim, self._full
-        budget = self.budget(ctx, problem, len(x))
+    def direction(
+        self, state: LearnedMatrices | LearnedEntries, g: NDArray, problem, ctx: Round
+    ) -> Direction:
+        mean, N, n, full = state.mean, problem.n_clients, problem.dim, self._full
+        budget = self.budget(ctx, problem, len(state.x))
         heard = budget >= (1 if self.quantised else full)
         bits = np.where(budget < full, np.minimum(budget, self.b_max), self.b_max)
         learning = self._learning(problem, bits, ctx)
         rate = np.where(heard, self.alpha, 0.0)
-        learned, change, distances = learning.learn(state.hessians, x, rate, distances=self.option == 2)
+        learned, distances = learning.learn(state, rate, distances=self.option == 2)
         if self.option == 1:
             p = -projected_solve(mean, g, problem.strong_convexity().min(axis=1))
         else:
             shift = (problem.weights * distances).sum(axis=1)
-            p = -solve_rows(mean + shift[:, None, None] * np.eye(n), g)
+            p = -solve_rows(shifted(mean, shift), g)
         sent = np.where(heard, self._message_bits(n, bits), 0).sum(axis=1)
         sent = sent + N * BITS_PER_VALUE * (self.option == 2)
         if ctx.t == 0 and self.start == "hessian":
             sent = sent + N * packed_size(n) * self.b_max
-        return Direction(LearnedHessians(x, learned, mean + change), p, sent, hessians=N)
+        return Direction(learned, p, sent, hessians=N)
 
     def _learning(
         self, problem, bits: NDArray | None = None, ctx: Round | None = None
@@ -171,3 +159,10 @@ class FedNL(NewtonType):
 def projected_solve(H: NDArray, g: NDArray, mu: NDArray) -> NDArray:
     """[H]_mu^{-1} g row by row, where [H]_mu is the nearest matrix with eigenvalues of at least mu (R,)."""
     return sound_rows(apply_inverse, H, g, np.broadcast_to(mu, len(g)))
+
+
+def shifted(H: NDArray, by: NDArray) -> NDArray:
+    """H + l I row by row for `by` (R,), without forming the identity."""
+    H, diagonal = H.copy(), np.arange(H.shape[-1])
+    H[:, diagonal, diagonal] += by[:, None]
+    return H

@@ -1,17 +1,59 @@
-"""The Hessians that FedNL's server learns: whole matrices, or on sparse data their non-zeros alone.
+"""The Hessians that FedNL's server learns: whole matrices, or on sparse data the entries it has heard of.
 
-Both do the same; `H` is an array whose layout only they know.
+Both do the same, each on a state of its own that has the server's model `x` and `mean`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.newton_type import averaged
+from replifed.problems.hessian_pattern import Listed
+
+
+class LearnedMatrices(NamedTuple):
+    """State: the server's model, and each device's Hessian as the server knows it.
+
+    Attributes
+    ----------
+    x : array, shape (R, n)
+    hessians : array, shape (R, N, n, n)
+        H_i^t.
+    mean : array, shape (R, n, n)
+        H^t, the server's mean of the H_i^t.
+    """
+
+    x: NDArray
+    hessians: NDArray
+    mean: NDArray
+
+
+class LearnedEntries(NamedTuple):
+    """The same with what is other than zero in the H_i^t, as in `problems.hessian_pattern.Listed`.
+
+    Attributes
+    ----------
+    x : array, shape (R, n)
+    counts : int array, shape (R, N)
+    places : int array, shape (R, N, C)
+    values : array, shape (R, N, C)
+    mean : array, shape (R, n, n)
+    """
+
+    x: NDArray
+    counts: NDArray
+    places: NDArray
+    values: NDArray
+    mean: NDArray
+
+    @property
+    def hessians(self) -> Listed:
+        """H_i^t."""
+        return Listed(self.counts, self.places, self.values)
 
 
 class Matrices:
@@ -27,47 +69,48 @@ class Matrices:
     def __init__(self, problem, compress: Callable[[NDArray], Any]) -> None:
         self._problem, self._compress = problem, compress
 
-    def zero(self, rows: int) -> NDArray:
-        return np.zeros((rows, self._problem.n_clients, self._problem.dim, self._problem.dim))
+    def start(self, x: NDArray) -> LearnedMatrices:
+        """At the models x, with H_i = 0."""
+        shape = len(x), self._problem.n_clients, self._problem.dim, self._problem.dim
+        return LearnedMatrices(x, np.zeros(shape), np.zeros((len(x), *shape[2:])))
 
-    def whole(self, x: NDArray) -> tuple[NDArray, NDArray]:
-        """The devices' Hessians at the server's models, and sum_i p_i H_i, shape (R, n, n)."""
+    def start_with_hessians(self, x: NDArray) -> LearnedMatrices:
+        """At the models x, with H_i = hess f_i(x)."""
         H = self._problem.client_hessians(x)
-        return H, averaged(self._problem.weights, H)
+        return LearnedMatrices(x, H, averaged(self._problem.weights, H))
 
     def learn(
-        self, H: NDArray, x: NDArray, rate: NDArray, distances: bool
-    ) -> tuple[NDArray, NDArray, NDArray | None]:
+        self, state: LearnedMatrices, rate: NDArray, distances: bool
+    ) -> tuple[LearnedMatrices, NDArray | None]:
         """H_i + rate_i C(hess f_i(x) - H_i).
 
         Parameters
         ----------
-        H : array
-        x : array, shape (R, n)
+        state
         rate : array, shape (R, N)
         distances : bool
             Whether they are needed.
 
         Returns
         -------
-        learned : array, as H
-        change : array, shape (R, n, n)
-            Of sum_i p_i H_i.
+        learned
+            The state with these H_i and their mean.
         distances : array, shape (R, N)
             |hess f_i(x) - H_i|_F.
         """
-        difference, far = self._difference(H, x, distances)
+        difference, far = self._difference(state, distances)
         # Nothing is learned in rows that have diverged.
         sound = np.isfinite(difference).all(axis=(-2, -1), keepdims=True)
         difference = difference if sound.all() else np.where(sound, difference, 0.0)
         step = self._compress(difference)
         step *= rate[..., None, None]
-        return H + step, averaged(self._problem.weights, step), far
+        change = averaged(self._problem.weights, step)
+        return state._replace(hessians=state.hessians + step, mean=state.mean + change), far
 
-    def _difference(self, H: NDArray, x: NDArray, distances: bool) -> tuple[NDArray, NDArray | None]:
+    def _difference(self, state: LearnedMatrices, distances: bool) -> tuple[NDArray, NDArray | None]:
         """hess f_i(x) - H_i, and its norm."""
-        difference = self._problem.client_hessians(x)
-        difference -= H
+        difference = self._problem.client_hessians(state.x)
+        difference -= state.hessians
         return difference, np.linalg.norm(difference, axis=(-2, -1)) if distances else None
 
 
@@ -82,9 +125,9 @@ class EigenpairMatrices(Matrices):
     """
 
     def learn(
-        self, H: NDArray, x: NDArray, rate: NDArray, distances: bool
-    ) -> tuple[NDArray, NDArray, NDArray | None]:
-        difference, far = self._difference(H, x, distances)
+        self, state: LearnedMatrices, rate: NDArray, distances: bool
+    ) -> tuple[LearnedMatrices, NDArray | None]:
+        difference, far = self._difference(state, distances)
         value, v = self._compress(difference)
         # Nothing is learned in rows that have diverged.
         sound = np.isfinite(value)
@@ -94,15 +137,16 @@ class EigenpairMatrices(Matrices):
         learned = difference
         for device in np.ndindex(value.shape):
             np.multiply(scaled[device][:, None], v[device], out=learned[device])
-            learned[device] += H[device]
+            learned[device] += state.hessians[device]
         change = np.matmul((self._problem.weights[..., None] * scaled).swapaxes(1, 2), v)
-        return learned, change, far
+        return state._replace(hessians=learned, mean=state.mean + change), far
 
 
 class NonZeros:
-    """The entries of all devices' Hessians that can be other than zero, (R, E); C is top-k.
+    """The entries of all devices' Hessians that have been learned; C is top-k.
 
-    Made of the device's Hessians, what is learned of them can be other than zero at the same entries alone.
+    On sparse data few entries can be other than zero, and of these a server has heard of few: of each device
+    of k a round at most, mostly of the same again.
 
     Parameters
     ----------
@@ -114,20 +158,22 @@ class NonZeros:
     def __init__(self, problem, entries: int) -> None:
         self._problem, self._pattern, self._entries = problem, problem.hessian_pattern, entries
 
-    def zero(self, rows: int) -> NDArray:
-        return np.zeros((rows, self._pattern.bounds[-1]))
+    def start(self, x: NDArray) -> LearnedEntries:
+        """See `Matrices`, as for the others."""
+        n = self._problem.dim
+        return LearnedEntries(x, *self._pattern.none(len(x)), np.zeros((len(x), n, n)))
 
-    def whole(self, x: NDArray) -> tuple[NDArray, NDArray]:
-        """See `Matrices`, as for `learn`."""
+    def start_with_hessians(self, x: NDArray) -> LearnedEntries:
         # From nothing all entries are learned.
-        everything = self._pattern.bounds[-1]
-        return self._learn(everything, self.zero(len(x)), x, np.ones((len(x), self._problem.n_clients)))[:2]
+        everything = int(self._pattern.bounds[-1])
+        return self._learn(everything, self.start(x), np.ones((len(x), self._problem.n_clients)))[0]
 
-    def learn(
-        self, H: NDArray, x: NDArray, rate: NDArray, distances: bool
-    ) -> tuple[NDArray, NDArray, NDArray]:
-        return self._learn(self._entries, H, x, rate)
+    def learn(self, state: LearnedEntries, rate: NDArray, distances: bool) -> tuple[LearnedEntries, NDArray]:
+        return self._learn(self._entries, state, rate)
 
-    def _learn(self, entries: int, H: NDArray, x: NDArray, rate: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        h, weights = self._problem.sample_curvatures(x), self._problem.weights[0]
-        return self._pattern.learn_largest(h, self._problem.l2, H, entries, rate, weights)
+    def _learn(self, entries: int, state: LearnedEntries, rate: NDArray) -> tuple[LearnedEntries, NDArray]:
+        h, weights = self._problem.sample_curvatures(state.x), self._problem.weights[0]
+        learned, mean, distances = self._pattern.learn_largest(
+            h, self._problem.l2, state.hessians, state.mean, entries, rate, weights
+        )
+        return LearnedEntries(state.x, *learned, mean), distances

@@ -6,7 +6,13 @@ import numpy as np
 
 from replifed.kernels import compiled
 from replifed.kernels.stretches import longest
-from replifed.kernels.vectors import AVX512, VECTOR_BYTES, append_between, append_places_between
+from replifed.kernels.vectors import (
+    AVX512,
+    VECTOR_BYTES,
+    pack_between,
+    pack_others_above,
+    pack_places_above,
+)
 
 # Where at most one number in so many is not zero, the others are left out at once.
 _FEW = 16
@@ -154,13 +160,14 @@ def places_of_largest(bits, most, names, tau, places, numbers, halves, few):
     for k in range(n):
         numbers[k] = bits[places[k]] & most
     cut, crowded = _cut_above(numbers[:n], halves[:n], few, tau)
-    last = np.int64(-1)
+    taken, first, last = 0, 0, np.int64(-1)
     if crowded:
         for k in range(n):
             few[k] = names[places[k]]
         last = _last_of_equals(numbers[:n], cut, few, tau - _above(numbers[:n], cut))
-    taken = 0
-    for k in range(n):
+    elif AVX512:
+        taken, first = pack_others_above(numbers[:n], cut, places, places), _in_vectors(numbers[:n])
+    for k in range(first, n):
         place, number = places[k], numbers[k]
         # Without a branch: what is not taken is written over by the next.
         places[taken] = place
@@ -210,10 +217,7 @@ def _between(numbers, most, low, high, found):
     """Fill `found` with the magnitudes in (low, high], in their order; return how many."""
     n, first = 0, 0
     if AVX512:
-        lanes = VECTOR_BYTES // numbers.itemsize
-        first = len(numbers) // lanes * lanes
-        for k in range(0, first, lanes):
-            n = append_between(numbers, k, most, low, high, found, n)
+        n, first = pack_between(numbers, most, low, high, found), _in_vectors(numbers)
     for k in range(first, len(numbers)):
         number = numbers[k] & most
         # Without a branch: what is not to be kept is written over by the next.
@@ -227,15 +231,19 @@ def _places_above(bits, most, bound, places):
     """Fill `places` with where the magnitudes above `bound` stand; return how many."""
     n, first = 0, 0
     if AVX512:
-        lanes = VECTOR_BYTES // bits.itemsize
-        first = len(bits) // lanes * lanes
-        for k in range(0, first, lanes):
-            n = append_places_between(bits, k, most, bound, most, places, n)
+        n, first = pack_places_above(bits, most, bound, places), _in_vectors(bits)
     for k in range(first, len(bits)):
         # Without a branch, as above.
         places[n] = k
         n += (bits[k] & most) > bound
     return n
+
+
+@compiled
+def _in_vectors(numbers):
+    """How many of an array's first numbers fill vectors."""
+    lanes = VECTOR_BYTES // numbers.itemsize
+    return len(numbers) // lanes * lanes
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -26,101 +27,198 @@ def spread(builder: Any, scalar: Any, vector: Any) -> Any:
     return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(number, vector.count), None))
 
 
-def _appending(places: bool) -> Any:
-    """Return `append_between`, or the same for `places`: k, k + 1, ... in place of the magnitudes."""
+class _Appending:
+    """Code that goes through arrays of whole numbers of one type by vectors, and packs some into another.
 
-    @intrinsic
-    def append(typing: Any, bits: Any, k: Any, most: Any, low: Any, high: Any, out: Any, n: Any) -> Any:
-        element = bits.dtype
+    What is left over of the arrays when no vector is full any more is not read.
+    """
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            number = context.get_data_type(element)
-            lanes = VECTOR_BYTES // context.get_abi_sizeof(number)
-            vector, marks = ir.VectorType(number, lanes), ir.VectorType(ir.IntType(1), lanes)
-            source, k, most, low, high, sink, n = arguments
-            source, sink = (
-                context.make_array(kind)(context, builder, array).data
-                for kind, array in ((bits, source), (out, sink))
-            )
-            most, low, high = (
-                spread(builder, context.cast(builder, value, kind, element), vector)
-                for value, kind in zip((most, low, high), signature.args[2:5], strict=True)
-            )
-            first = builder.bitcast(builder.gep(source, [k]), vector.as_pointer())
-            magnitudes = builder.and_(builder.load(first, align=context.get_abi_sizeof(number)), most)
-            wanted = builder.and_(
-                builder.icmp_signed(">", magnitudes, low), builder.icmp_signed("<=", magnitudes, high)
-            )
-            appended = magnitudes
-            if places:
-                begin = context.cast(builder, k, types.int64, element)
-                counted = ir.Constant(vector, list(range(lanes)))
-                appended = builder.add(spread(builder, begin, vector), counted)
-            store = cgutils.get_or_insert_function(
-                builder.module,
-                ir.FunctionType(ir.VoidType(), [vector, number.as_pointer(), marks]),
-                f"llvm.masked.compressstore.v{lanes}i{number.width}",
-            )
-            builder.call(store, [appended, builder.gep(sink, [n]), wanted])
-            found = builder.ctpop(builder.bitcast(wanted, ir.IntType(lanes)))
-            return builder.add(n, builder.zext(found, n.type))
+    def __init__(self, context: Any, builder: Any, element: Any) -> None:
+        self.context, self.builder, self.element = context, builder, element
+        self.number = context.get_data_type(element)
+        self.bytes = context.get_abi_sizeof(self.number)
+        self.lanes = VECTOR_BYTES // self.bytes
+        self.vector = ir.VectorType(self.number, self.lanes)
+        self.marks = ir.VectorType(ir.IntType(1), self.lanes)
 
-        return types.int64(bits, types.int64, most, low, high, out, types.int64), generate
+    def data(self, kind: Any, array: Any) -> Any:
+        return self.context.make_array(kind)(self.context, self.builder, array).data
 
-    return append
+    def vectors(self, kind: Any, array: Any) -> Any:
+        """How many fill up an array."""
+        size = self.context.make_array(kind)(self.context, self.builder, array).nitems
+        return self.builder.sdiv(size, ir.Constant(size.type, self.lanes))
 
+    def spread(self, value: Any, kind: Any) -> Any:
+        return spread(self.builder, self.context.cast(self.builder, value, kind, self.element), self.vector)
 
-append_between = _appending(places=False)
-"""f(bits, k, most, low, high, out, n): append to the first `n` of `out` the magnitudes in (low, high] of the
-vector bits[k:], in order, and return how many there are then.
+    def read(self, data: Any, k: Any) -> Any:
+        """The vector of number k."""
+        first = self.builder.gep(data, [self.builder.mul(k, ir.Constant(k.type, self.lanes))])
+        return self.builder.load(self.builder.bitcast(first, self.vector.as_pointer()), align=self.bytes)
 
-Arrays of whole numbers of one type, each in one piece; a magnitude is what `& most` leaves of a number. Only
-what is appended is written. Fast where `AVX512`.
-"""
-append_places_between = _appending(places=True)
-"""The same, which appends where these magnitudes stand in `bits`."""
-
-DOUBLES = VECTOR_BYTES // 8
-"""Doubles in a vector."""
+    def run(self, vectors: Any, out: Any, step: Callable[[Any], tuple[Any, Any]]) -> Any:
+        """Pack those that `step` marks of the numbers that it gives of each vector; return how many."""
+        builder, whole = self.builder, ir.IntType(64)
+        compress = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(self.vector, [self.vector, self.vector, self.marks]),
+            f"llvm.x86.avx512.mask.compress.v{self.lanes}i{self.number.width}",
+        )
+        found = cgutils.alloca_once_value(builder, ir.Constant(whole, 0))
+        with cgutils.for_range(builder, vectors) as loop:
+            numbers, wanted = step(loop.index)
+            n = builder.load(found)
+            end = builder.bitcast(builder.gep(out, [n]), self.vector.as_pointer())
+            builder.store(builder.call(compress, [numbers, numbers, wanted]), end, align=self.bytes)
+            count = builder.ctpop(builder.bitcast(wanted, ir.IntType(self.lanes)))
+            builder.store(builder.add(n, builder.zext(count, whole)), found)
+        return builder.load(found)
 
 
 @intrinsic
-def sum_gathered(typing: Any, table: Any, places: Any, k: Any, length: Any, out: Any, j: Any) -> Any:
-    """Fill the vector out[j:] with the sum of `length` vectors: table[places[k:]], that DOUBLES further, ...
+def pack_between(typing: Any, bits: Any, most: Any, low: Any, high: Any, out: Any) -> Any:
+    """Fill `out` with the magnitudes of `bits` in (low, high], in order, and return how many there are.
 
-    `table` and `out` are of doubles, `places` of whole numbers without a sign; each in one piece.
+    Arrays of whole numbers of one type, each in one piece; a magnitude is what `& most` leaves of a number.
+    What does not fill a vector at the end of `bits` is left out. `out` is at least as long; behind what is
+    returned it may be overwritten. Needs `AVX512`, as do the others.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        (table, places, k, length, out, j), kinds = arguments, signature.args
-        number, whole, one = ir.DoubleType(), ir.IntType(64), context.get_data_type(kinds[1].dtype)
-        vector, wide, narrow, marks = (
-            ir.VectorType(kind, DOUBLES) for kind in (number, whole, one, ir.IntType(1))
-        )
-        addresses = ir.VectorType(number.as_pointer(), DOUBLES)
+        code, kinds = _Appending(context, builder, bits.dtype), signature.args
+        source, sink = code.data(kinds[0], arguments[0]), code.data(kinds[4], arguments[4])
+        kept, least, top = (code.spread(arguments[place], kinds[place]) for place in (1, 2, 3))
+
+        def step(k: Any) -> tuple[Any, Any]:
+            numbers = builder.and_(code.read(source, k), kept)
+            above = builder.icmp_signed(">", numbers, least)
+            return numbers, builder.and_(above, builder.icmp_signed("<=", numbers, top))
+
+        return code.run(code.vectors(kinds[0], arguments[0]), sink, step)
+
+    return types.int64(bits, most, low, high, out), generate
+
+
+@intrinsic
+def pack_places_above(typing: Any, bits: Any, most: Any, low: Any, out: Any) -> Any:
+    """The same with where the magnitudes above `low` stand."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code, kinds = _Appending(context, builder, bits.dtype), signature.args
+        source, sink = code.data(kinds[0], arguments[0]), code.data(kinds[3], arguments[3])
+        kept, least = (code.spread(arguments[place], kinds[place]) for place in (1, 2))
+        # Counted on from vector to vector: to spread a number takes as long as to compare.
+        here = cgutils.alloca_once_value(builder, ir.Constant(code.vector, list(range(code.lanes))))
+
+        def step(k: Any) -> tuple[Any, Any]:
+            numbers, places = builder.and_(code.read(source, k), kept), builder.load(here)
+            builder.store(builder.add(places, ir.Constant(code.vector, [code.lanes] * code.lanes)), here)
+            return places, builder.icmp_signed(">", numbers, least)
+
+        return code.run(code.vectors(kinds[0], arguments[0]), sink, step)
+
+    return types.int64(bits, most, low, out), generate
+
+
+@intrinsic
+def pack_others_above(typing: Any, numbers: Any, low: Any, others: Any, out: Any) -> Any:
+    """The same with those of `others` that stand where `numbers` exceed `low`; `out` may be `others`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code, kinds = _Appending(context, builder, numbers.dtype), signature.args
+        source, partner, sink = (code.data(kinds[place], arguments[place]) for place in (0, 2, 3))
+        least = code.spread(arguments[1], kinds[1])
+
+        def step(k: Any) -> tuple[Any, Any]:
+            return code.read(partner, k), builder.icmp_signed(">", code.read(source, k), least)
+
+        return code.run(code.vectors(kinds[0], arguments[0]), sink, step)
+
+    return types.int64(numbers, low, others, out), generate
+
+
+DOUBLES = VECTOR_BYTES // 8
+"""Doubles in a vector."""
+# So many places ahead of those that are read, the next ones are asked for: the processor's own guesses are
+# late where they lie in memory.
+_AHEAD = 2048
+
+
+@intrinsic
+def sum_gathered(
+    typing: Any, table: Any, places: Any, k: Any, length: Any, scale: Any, out: Any, j: Any
+) -> Any:
+    """Fill the vector out[j:] with `scale` times the sum of `length` vectors: table[places[k:]], that DOUBLES
+    further, ...
+
+    `table` and `out` are of doubles, `places` of whole numbers without a sign of at most 31 bits; each in one
+    piece.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        (table, places, k, length, scale, out, j), kinds = arguments, signature.args
+        vector = ir.VectorType(ir.DoubleType(), DOUBLES)
+        given = ir.VectorType(context.get_data_type(kinds[1].dtype), DOUBLES)
         table, places, out = (
             context.make_array(kinds[place])(context, builder, array).data
-            for place, array in ((0, table), (1, places), (4, out))
+            for place, array in ((0, table), (1, places), (5, out))
         )
-        gather = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(vector, [addresses, ir.IntType(32), marks, vector]),
-            f"llvm.masked.gather.v{DOUBLES}f64.v{DOUBLES}p0",
-        )
-        begin = spread(builder, builder.ptrtoint(table, whole), wide)
-        nothing, everywhere = ir.Constant(vector, [0.0] * DOUBLES), ir.Constant(marks, [1] * DOUBLES)
+        first = builder.gep(places, [k])
+        _prefetch(builder, builder.gep(first, [ir.Constant(ir.IntType(64), _AHEAD)]))
+        first = builder.bitcast(first, given.as_pointer())
         total = cgutils.alloca_once(builder, vector)
-        builder.store(nothing, total)
+        builder.store(ir.Constant(vector, [0.0] * DOUBLES), total)
         with cgutils.for_range(builder, length) as loop:
-            at = builder.add(k, builder.mul(loop.index, ir.Constant(whole, DOUBLES)))
-            read = builder.bitcast(builder.gep(places, [at]), narrow.as_pointer())
-            found = builder.zext(builder.load(read, align=one.width // 8), wide)
-            offsets = builder.shl(found, ir.Constant(wide, [3] * DOUBLES))
-            pointers = builder.inttoptr(builder.add(begin, offsets), addresses)
-            terms = builder.call(gather, [pointers, ir.Constant(ir.IntType(32), 8), everywhere, nothing])
+            read = builder.load(builder.gep(first, [loop.index]), align=given.element.width // 8)
+            terms = _gather(builder, table, read, vector)
             builder.store(builder.fadd(builder.load(total), terms), total)
-        filled = builder.bitcast(builder.gep(out, [j]), vector.as_pointer())
-        builder.store(builder.load(total), filled, align=8)
+        scaled = builder.fmul(builder.load(total), spread(builder, scale, vector))
+        builder.store(scaled, builder.bitcast(builder.gep(out, [j]), vector.as_pointer()), align=8)
         return context.get_dummy_value()
 
-    return types.void(table, places, types.int64, types.int64, out, types.int64), generate
+    return types.void(table, places, types.int64, types.int64, types.float64, out, types.int64), generate
+
+
+def _gather(builder: Any, table: Any, places: Any, vector: Any) -> Any:
+    """The vector of doubles that stand at `places` of `table`."""
+    number, byte = ir.IntType(32), ir.IntType(8)
+    marks = ir.VectorType(ir.IntType(1), DOUBLES)
+    nothing, everywhere = ir.Constant(vector, [0.0] * DOUBLES), ir.Constant(marks, [1] * DOUBLES)
+    if AVX512:
+        # The instruction itself: of addresses that are computed LLVM leaves two additions more.
+        short = ir.VectorType(number, DOUBLES)
+        gather = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(vector, [vector, byte.as_pointer(), short, marks, number]),
+            "llvm.x86.avx512.mask.gather.dpd.512",
+        )
+        base = builder.bitcast(table, byte.as_pointer())
+        return builder.call(
+            gather, [nothing, base, _widened(builder, places, short), everywhere, ir.Constant(number, 8)]
+        )
+    wide = ir.VectorType(ir.IntType(64), DOUBLES)
+    addresses = ir.VectorType(vector.element.as_pointer(), DOUBLES)
+    gather = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(vector, [addresses, number, marks, vector]),
+        f"llvm.masked.gather.v{DOUBLES}f64.v{DOUBLES}p0",
+    )
+    begin = spread(builder, builder.ptrtoint(table, wide.element), wide)
+    offsets = builder.shl(_widened(builder, places, wide), ir.Constant(wide, [3] * DOUBLES))
+    pointers = builder.inttoptr(builder.add(begin, offsets), addresses)
+    return builder.call(gather, [pointers, ir.Constant(number, 8), everywhere, nothing])
+
+
+def _widened(builder: Any, numbers: Any, vector: Any) -> Any:
+    """Whole numbers without a sign as those of another vector, of at least as many bits."""
+    return numbers if numbers.type == vector else builder.zext(numbers, vector)
+
+
+def _prefetch(builder: Any, address: Any) -> None:
+    """Ask for what stands at an address, which may lie beyond an array's end, into the innermost cache."""
+    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    ask = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(ir.VoidType(), [byte, number, number, number]), "llvm.prefetch.p0"
+    )
+    builder.call(ask, [builder.bitcast(address, byte), *(ir.Constant(number, n) for n in (0, 3, 1))])

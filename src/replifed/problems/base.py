@@ -168,10 +168,10 @@ class SparseHessian(Protocol):
 
     @property
     def l2(self) -> float:
-        """mu: each client's Hessian is a sum over its samples, plus mu times the identity."""
+        """mu: each client's Hessian is the mean over its samples, plus mu times the identity."""
 
     def sample_curvatures(self, x: NDArray) -> NDArray:
-        """The samples' parts in that sum at the server's models, l''(x_s' x) / m_i, shape (R, m)."""
+        """Second derivatives of the samples' losses at the server's models, l''(x_s' x), shape (R, m)."""
 
 
 @runtime_checkable

@@ -7,23 +7,42 @@ never change, and with many clients they are a small part of all.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
+from replifed.problems.sample_sums import SampleSums, Terms, short
 
 # Of products of two non-zeros of one sample, which Hessians are made of.
 _MOST_PRODUCTS = 1 << 25
 
 
+class Listed(NamedTuple):
+    """The entries other than zero of matrices of all clients, listed client by client.
+
+    Attributes
+    ----------
+    counts : int array, shape (R, N)
+        How many are listed.
+    places : int array, shape (R, N, C)
+        Which of the client's values in a `HessianPattern`, in no particular order; behind those that count
+        zeros, as in `values`.
+    values : array, shape (R, N, C)
+    """
+
+    counts: NDArray
+    places: NDArray
+    values: NDArray
+
+
 class HessianPattern:
     """Where the Hessians of all clients have entries, and how the samples make them up.
 
-    One vector of E values holds the lower triangles of all clients' symmetric matrices: client by client, and
-    by how many samples make up an entry, so that as many entries as the processor adds at once are alike. All
-    diagonals are part of it.
+    One vector of E values holds the lower triangles of all clients' symmetric matrices, client by client, the
+    whole diagonal first (`sample_sums`).
 
     Parameters
     ----------
@@ -39,8 +58,6 @@ class HessianPattern:
     """
 
     def __init__(self, X: sp.csr_array, first: NDArray) -> None:
-        from replifed.kernels.vectors import DOUBLES
-
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -48,36 +65,16 @@ class HessianPattern:
         total = int((np.diff(X.indptr).astype(np.int64) * (np.diff(X.indptr) + 1) // 2).sum())
         if N * n**2 > np.iinfo(np.int32).max or total > _MOST_PRODUCTS:
             raise ReplifedError("data too large, or not sparse enough, for Hessians; use dense features")
-        self._dim, self._first = n, np.asarray(first, dtype=np.int64)
+        self._dim, self._clients = n, N
         plain = bool((X.data == 1).all())
-        clients = [_Client(X[begin:end], plain, DOUBLES) for begin, end in pairwise(self._first)]
-        self.bounds = np.cumsum([0, *(len(client.names) for client in clients)])
-        self._diagonals = np.stack([client.diagonal for client in clients])
-        # Numbers of 16 bits where they suffice, as they do for most: less to read.
-        self._names = _short([client.names for client in clients])
-        row = np.searchsorted(_diagonal(n), self._names)
-        self._places = _short([np.stack([row, self._names - row * (row + 1) // 2], axis=1)])
-        self._samples = _short([client.samples for client in clients])
-        self._lengths = _short([client.lengths for client in clients])
-        self._products = np.concatenate([client.products for client in clients])
-        sizes = [[len(client.samples), len(client.lengths)] for client in clients]
-        self._parts = np.cumsum([[0, 0], *sizes], axis=0)
-
-    @property
-    def _layout(self) -> tuple[NDArray, ...]:
-        """What the kernels read."""
-        return (
-            self._first,
-            self.bounds,
-            self._parts,
-            self._samples,
-            self._products,
-            self._lengths,
-            self._diagonals,
-        )
+        diagonal = np.arange(n) * (np.arange(n) + 3) // 2
+        pairs = [_pairs(X[begin:end], plain) for begin, end in pairwise(first)]
+        sums = SampleSums(first, pairs, diagonal, fours=plain)
+        self._layout, self._names, self.bounds = sums.layout, sums.names, sums.layout.bounds
+        self._rows = short([np.repeat(np.arange(n), np.arange(1, n + 1))])
 
     def values(self, h: NDArray, ridge: float) -> NDArray:
-        """sum_s h_s x_s x_s' over each client's samples s, plus `ridge` times the identity.
+        """The mean of h_s x_s x_s' over each client's samples s, plus `ridge` times the identity.
 
         Parameters
         ----------
@@ -91,12 +88,27 @@ class HessianPattern:
         from replifed.kernels.hessians import hessian_values
 
         values = np.empty((len(h), self.bounds[-1]))
-        hessian_values(_doubles(h), float(ridge), *self._layout, values)
+        hessian_values(_doubles(h), float(ridge), self._dim, self._layout, values)
         return values
 
+    def none(self, rows: int) -> Listed:
+        """Matrices of zeros."""
+        most = np.diff(self.bounds).max()
+        places = np.zeros(
+            (rows, self._clients, 0), np.uint16 if most <= np.iinfo(np.uint16).max + 1 else np.uint32
+        )
+        return Listed(np.zeros((rows, self._clients), np.int64), places, np.zeros(places.shape))
+
     def learn_largest(
-        self, h: NDArray, ridge: float, H: NDArray, k: int, rate: NDArray, weights: NDArray
-    ) -> tuple[NDArray, NDArray, NDArray]:
+        self,
+        h: NDArray,
+        ridge: float,
+        H: Listed,
+        mean: NDArray,
+        k: int,
+        rate: NDArray,
+        weights: NDArray,
+    ) -> tuple[Listed, NDArray, NDArray]:
         """H_i + rate_i C(A_i - H_i), where C keeps the k largest entries of lower triangles.
 
         Parameters
@@ -104,7 +116,9 @@ class HessianPattern:
         h : array, shape (R, m)
             A_i has the `values` of h and `ridge`.
         ridge : float
-        H : array, shape (R, E)
+        H : Listed
+        mean : array, shape (R, n, n)
+            sum_i p_i H_i.
         k : int
             Of equal entries the first of the packed triangle are kept.
         rate : array, shape (R, N)
@@ -113,93 +127,56 @@ class HessianPattern:
 
         Returns
         -------
-        learned : array, shape (R, E)
-        change : array, shape (R, n, n)
-            Of sum_i p_i H_i.
+        learned : Listed
+        mean : array, shape (R, n, n)
+            sum_i p_i of these.
         distances : array, shape (R, N)
             |A_i - H_i|_F.
         """
         from replifed.kernels.hessians import learn_largest
 
-        rows, n = len(H), self._dim
-        learned, change, distances = np.empty_like(H), np.empty((rows, n, n)), np.empty(rate.shape)
-        given = _doubles(h), float(ridge), *self._layout, self._places, self._names, _doubles(H), k
-        learn_largest(*given, _doubles(rate), _doubles(weights), learned, change, distances)
-        return learned, change, distances
+        rows, N = rate.shape
+        most = int(min(H.counts.max(initial=0) + k, np.diff(self.bounds).max()))
+        places, values = np.empty((rows, N, most), H.places.dtype), np.empty((rows, N, most))
+        learned = Listed(np.empty_like(H.counts), places, values)
+        mean_after, distances = np.empty_like(mean), np.empty(rate.shape)
+        given = _doubles(h), float(ridge), self._dim, self._layout, self._names, self._rows, *H, mean, k
+        learn_largest(*given, _doubles(rate), _doubles(weights), *learned, mean_after, distances)
+        return learned, mean_after, distances
 
     def matrices(self, values: NDArray) -> NDArray:
-        """The clients' matrices, (R, N, n, n)."""
+        """The clients' matrices, (R, N, n, n), by their values (R, E)."""
         from replifed.kernels.hessians import fill_symmetric
 
-        matrices = np.zeros((len(values), len(self._diagonals), self._dim, self._dim))
-        fill_symmetric(_doubles(values), self.bounds, self._places, matrices)
+        matrices = np.zeros((len(values), self._clients, self._dim, self._dim))
+        fill_symmetric(_doubles(values), self.bounds, self._names, self._rows, matrices)
         return matrices
 
+    def spread(self, H: Listed) -> NDArray:
+        """All values of matrices that are listed, (R, E)."""
+        values = np.zeros((len(H.counts), self.bounds[-1]))
+        for (row, i), count in np.ndenumerate(H.counts):
+            values[row, self.bounds[i] + H.places[row, i, :count].astype(np.int64)] = H.values[row, i, :count]
+        return values
 
-class _Client:
-    """One client's part of the layout, with places counted from its first entry and samples from its first.
+
+def _pairs(X: sp.csr_array, plain: bool) -> Terms:
+    """Of the entries of one client's Hessian: their places in the packed triangle, and their products.
 
     Parameters
     ----------
     X : CSR matrix, shape (m, n)
     plain : bool
-        Whether all products of non-zeros are one.
-    lanes : int
-        Entries that are summed side by side.
-
-    Attributes
-    ----------
-    names : int array, shape (e,)
-        Place of each entry in the packed triangle.
-    diagonal : int array, shape (n,)
-        Where the entries of the diagonal are.
-    samples, products, lengths
-        See `kernels.hessians`.
+        Whether all products are one.
     """
-
-    def __init__(self, X: sp.csr_array, plain: bool, lanes: int) -> None:
-        m, n = X.shape
-        # A sample's non-zero number q, counted from 0, is paired with those from 0 to q, at lower columns.
-        pairs = np.arange(1, X.nnz + 1) - np.repeat(X.indptr[:-1], np.diff(X.indptr))
-        one = np.repeat(np.arange(X.nnz), pairs)
-        other = one - (np.repeat(np.cumsum(pairs), pairs) - 1 - np.arange(len(one)))
-        columns = X.indices.astype(np.int64)
-        sample = np.repeat(np.repeat(np.arange(m), np.diff(X.indptr)), pairs)
-        name = columns[one] * (columns[one] + 1) // 2 + columns[other]
-        held, entry = np.unique(np.concatenate([_diagonal(n), name]), return_inverse=True)
-        diagonal, entry = entry[:n], entry[n:]
-
-        by_entry = np.argsort(entry, kind="stable")
-        sample = np.append(sample[by_entry], m)
-        numbers = np.bincount(entry, minlength=len(held))
-        order = np.argsort(numbers, kind="stable")
-        self.names = held[order]
-        self.diagonal = np.argsort(order)[diagonal]
-
-        # Each entry's samples, and behind them a place that stands for none, as in lanes without an entry.
-        unused = -len(order) % lanes
-        starts = np.pad((np.cumsum(numbers) - numbers)[order], (0, unused)).reshape(-1, lanes)
-        numbers = np.pad(numbers[order], (0, unused)).reshape(-1, lanes)
-        self.lengths = numbers.max(axis=1)
-        group = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        k = np.arange(len(group)) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
-        which = np.where(k[:, None] < numbers[group], starts[group] + k[:, None], -1).ravel()
-        self.samples = sample[which]
-        self.products = (
-            np.zeros(0) if plain else np.append((X.data[one] * X.data[other])[by_entry], 0.0)[which]
-        )
-
-
-def _diagonal(n: int) -> NDArray:
-    """Places of the diagonal in a packed triangle."""
-    return np.arange(n) * (np.arange(n) + 3) // 2
-
-
-def _short(parts: list[NDArray]) -> NDArray:
-    """The parts one behind the other, in 16 bits if their numbers allow."""
-    whole = np.concatenate(parts)
-    fits = whole.max(initial=0) <= np.iinfo(np.uint16).max
-    return whole.astype(np.uint16 if fits else np.uint32)
+    # A sample's non-zero number q, counted from 0, is paired with those from 0 to q, at lower columns.
+    pairs = np.arange(1, X.nnz + 1) - np.repeat(X.indptr[:-1], np.diff(X.indptr))
+    one = np.repeat(np.arange(X.nnz), pairs)
+    other = one - (np.repeat(np.cumsum(pairs), pairs) - 1 - np.arange(len(one)))
+    columns = X.indices.astype(np.int64)
+    samples = np.repeat(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), pairs)
+    names = columns[one] * (columns[one] + 1) // 2 + columns[other]
+    return Terms(names, samples, None if plain else X.data[one] * X.data[other])
 
 
 def _doubles(values: NDArray) -> NDArray:

@@ -22,6 +22,7 @@ from replifed.problems.hessian_pattern import HessianPattern
 from replifed.problems.local_steps import Steps, few_at_a_time, mean_after
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue, ridge_along
+from replifed.problems.sample_sums import SampleSums, Terms
 
 _GRAM_BYTES = 1 << 30
 # The models of so many clients as fit stay in the outermost cache from one local step to the next.
@@ -103,8 +104,7 @@ class SparseLinearModel:
 
     def gradient(self, x: NDArray) -> NDArray:
         r = self.loss_function.derivative(self.predictions(x)[..., None], self.y)[..., 0]
-        r = r * self._shares
-        return _row_by_row(self.X.T, r) + self.l2 * x * self.weights.sum()
+        return self._transposed_product(r * self._shares) + self.l2 * x * self.weights.sum()
 
     def client_gradients(self, x: NDArray) -> NDArray:
         """Gradient of each f_i at the server's models, dense, shape (R, N, d)."""
@@ -122,8 +122,36 @@ class SparseLinearModel:
 
     def sample_curvatures(self, x: NDArray) -> NDArray:
         """See `problems.base.SparseHessian`."""
-        h = self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
-        return h / self.counts
+        return self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
+
+    def _transposed_product(self, r: NDArray) -> NDArray:
+        """X' r for each row of r (R, n), shape (R, d)."""
+        if self._column_sums is None:
+            return _row_by_row(self._transposed, r)
+        from replifed.kernels.sample_sums import add_to_columns
+
+        g = np.zeros((len(r), self.dim))
+        add_to_columns(np.ascontiguousarray(r), self._column_sums.layout, self._column_sums.names, g)
+        return g
+
+    @cached_property
+    def _column_sums(self) -> SampleSums | None:
+        """For data of zeros and ones in double precision: which samples are added up, client by client."""
+        if self.dtype != np.float64 or not (self.X.data == 1).all():
+            return None
+        X, samples = self.X, np.arange(len(self.y)) - self.first[self.client]
+        samples = np.repeat(samples, np.diff(X.indptr))
+        bounds = X.indptr[self.first]
+        return SampleSums(
+            self.first,
+            [Terms(X.indices[a:b].astype(np.int64), samples[a:b], None) for a, b in pairwise(bounds)],
+            fours=False,
+        )
+
+    @cached_property
+    def _transposed(self) -> sp.csr_array:
+        """X' row by row, whose product reads in order where that of X.T writes all over the place."""
+        return self.X.T.tocsr()
 
     @cached_property
     def counts(self) -> NDArray:

@@ -1,0 +1,217 @@
+"""Sums over each client's samples of one number a sample, sum_s u_s a_se, for many e at once.
+
+Where the a_se are few and never change, which samples make up each sum is laid out once, as the processor's
+vectors read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+# Samples that are compared with each other at once.
+_MOST_COMPARED = 1000
+# Of so many samples all subsets are added up. Of more, sums would have fewer terms yet, but the subsets' own
+# sums would no longer stay in the innermost cache.
+_TOGETHER = 4
+
+
+class Terms(NamedTuple):
+    """The a_se other than zero of one client.
+
+    Attributes
+    ----------
+    names : int array, shape (t,)
+        e, in any order, not negative.
+    samples : int array, shape (t,)
+        s, counted from the client's first; no pair of a name and a sample stands here twice.
+    factors : array, shape (t,), or None
+        a_se; None where all are one.
+    """
+
+    names: NDArray
+    samples: NDArray
+    factors: NDArray | None
+
+
+class Layout(NamedTuple):
+    """What `kernels.sample_sums` read.
+
+    Attributes
+    ----------
+    first : int array, shape (N + 1,)
+        Where each client's samples begin, and their number.
+    bounds : int array, shape (N + 1,)
+        Where each client's sums begin, and their number E.
+    parts : int array, shape (N + 1, 3)
+        Where each client's part of `fours`, `terms` and `lengths` begins, and how long these are.
+    fours : int array, shape (f, 4)
+        Numbers of a client's samples of which all subsets are added up; as many as it has stands for none.
+        Without any, samples themselves are added.
+    terms : int array, shape (q * lanes,)
+        What is added up: with `fours` 16 times the four's number plus that of the subset, else the sample's
+        number. The first terms of as many sums as the processor adds at once, the second ones of each, and so
+        on, then those of the next sums.
+    products : array, shape (q * lanes or 0,)
+        What the terms are multiplied by; none where that is one.
+    lengths : int array, shape (b,)
+        So many terms a sum, for each `lanes` sums.
+    """
+
+    first: NDArray
+    bounds: NDArray
+    parts: NDArray
+    fours: NDArray
+    terms: NDArray
+    products: NDArray
+    lengths: NDArray
+
+
+class SampleSums:
+    """Where sums over clients' samples are, and what makes them up.
+
+    A client's sums stand in the order of how many terms they have, so that those that are added at once are
+    alike.
+
+    Parameters
+    ----------
+    first : int array, shape (N + 1,)
+        Where each client's samples begin, and their number.
+    clients : sequence of Terms
+        All of them with factors, or none.
+    ahead : int array
+        Names that all clients have, if only with a sum of nothing; theirs come first.
+    fours : bool
+        Without factors: put samples with much in common together in fours, and add all subsets of these up
+        first. A sum then has one term where it would have up to four. It takes a while to find them.
+
+    Attributes
+    ----------
+    layout : Layout
+    names : int array, shape (E,)
+        Of all sums, client by client.
+    """
+
+    def __init__(
+        self, first: NDArray, clients: Sequence[Terms], ahead: Sequence[int] | NDArray = (), *, fours: bool
+    ) -> None:
+        from replifed.kernels.vectors import DOUBLES
+
+        first = np.asarray(first, dtype=np.int64)
+        ahead = np.asarray(ahead, dtype=np.int64)
+        make = _in_fours if fours else _one_by_one
+        parts = [
+            _Client(*make(end - begin, terms), ahead, DOUBLES)
+            for (begin, end), terms in zip(pairwise(first), clients, strict=True)
+        ]
+        self.names = short([part.names for part in parts])
+        sizes = [[len(part.fours), len(part.terms), len(part.lengths)] for part in parts]
+        self.layout = Layout(
+            first,
+            np.cumsum([0, *(len(part.names) for part in parts)]),
+            np.cumsum([[0, 0, 0], *sizes], axis=0),
+            np.concatenate([part.fours for part in parts]),
+            short([part.terms for part in parts]),
+            np.concatenate([part.products for part in parts]),
+            short([part.lengths for part in parts]),
+        )
+
+
+def short(parts: list[NDArray]) -> NDArray:
+    """The parts one behind the other, in 16 bits if their numbers allow: half as much to read."""
+    whole = np.concatenate(parts)
+    fits = whole.max(initial=0) <= np.iinfo(np.uint16).max
+    return whole.astype(np.uint16 if fits else np.uint32)
+
+
+class _Client:
+    """One client's part of the layout.
+
+    Parameters
+    ----------
+    terms : Terms
+        With what `Layout.terms` says in place of samples.
+    nothing : int
+        Stands for no term.
+    fours, ahead : int arrays
+    lanes : int
+        Sums that are added up side by side.
+
+    Attributes
+    ----------
+    names : int array, shape (e,)
+    fours, terms, products, lengths
+        See `Layout`.
+    """
+
+    def __init__(self, terms: Terms, nothing: int, fours: NDArray, ahead: NDArray, lanes: int) -> None:
+        self.fours = fours
+        held, entry = np.unique(np.concatenate([ahead, terms.names]), return_inverse=True)
+        entry = entry[len(ahead) :]
+        numbers = np.bincount(entry, minlength=len(held))
+        order = np.lexsort([numbers, ~np.isin(held, ahead)])
+        self.names = held[order]
+
+        # Each sum's terms, and behind all of them one that is none, as in lanes without a sum.
+        by_entry = np.argsort(entry, kind="stable")
+        unused = -len(order) % lanes
+        starts = np.pad((np.cumsum(numbers) - numbers)[order], (0, unused)).reshape(-1, lanes)
+        numbers = np.pad(numbers[order], (0, unused)).reshape(-1, lanes)
+        self.lengths = numbers.max(axis=1)
+        group = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        k = np.arange(len(group)) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
+        which = np.where(k[:, None] < numbers[group], starts[group] + k[:, None], -1).ravel()
+        self.terms = np.append(terms.samples[by_entry], nothing)[which]
+        if terms.factors is None:
+            self.products = np.zeros(0)
+        else:
+            self.products = np.append(terms.factors[by_entry], 0.0)[which]
+
+
+def _one_by_one(m: int, terms: Terms) -> tuple[Terms, int, NDArray]:
+    """Terms of `m` samples, the number that stands for none, and no fours."""
+    return terms, m, np.zeros((0, _TOGETHER), np.int64)
+
+
+def _in_fours(m: int, terms: Terms) -> tuple[Terms, int, NDArray]:
+    """The same with subsets of fours of samples."""
+    order = _alike(m, terms)
+    count = -(-m // _TOGETHER)
+    rank = np.argsort(order)[terms.samples]
+    # Terms that differ in the sample of the same four alone become one.
+    held, which = np.unique(terms.names * count + rank // _TOGETHER, return_inverse=True)
+    subset = np.zeros(len(held), np.int64)
+    np.add.at(subset, which, 1 << rank % _TOGETHER)
+    merged = Terms(held // count, (held % count << _TOGETHER) + subset, None)
+    fours = np.pad(order, (0, count * _TOGETHER - m), constant_values=m).reshape(count, _TOGETHER)
+    return merged, 0, fours
+
+
+def _alike(m: int, terms: Terms) -> NDArray:
+    """An order of samples in which fours that follow each other have many names in common.
+
+    A four begins with the sample that has most names, and takes the one that shares most with those in it.
+    """
+    of = sp.csr_array(
+        (np.ones(len(terms.names)), (terms.samples, terms.names)), shape=(m, 1 + terms.names.max(initial=0))
+    )
+    by_size, order = np.argsort(-np.diff(of.indptr), kind="stable"), []
+    for begin in range(0, m, _MOST_COMPARED):
+        some = by_size[begin : begin + _MOST_COMPARED]
+        common = (of[some] @ of[some].T).toarray()
+        left, shared = np.ones(len(some), dtype=bool), common[0]
+        for taken in range(len(some)):
+            if taken % _TOGETHER:
+                best = int(np.where(left, shared, -1.0).argmax())
+                shared += common[best]
+            else:
+                best = int(left.argmax())
+                shared = common[best].copy()
+            left[best] = False
+            order.append(some[best])
+    return np.array(order, np.int64)
