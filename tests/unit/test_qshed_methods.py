@@ -13,6 +13,7 @@ from replifed.algorithms.giant import Giant
 from replifed.algorithms.gradient_descent import GradientDescent
 from replifed.algorithms.line_search import Armijo
 from replifed.algorithms.newton import DistributedNewton
+from replifed.algorithms.newton_type import solve_rows
 from replifed.algorithms.registry import METHODS, method_class
 from replifed.algorithms.shed import IdealShed, NQShed, QShed, Shed, renews
 from replifed.errors import ConfigError
@@ -571,3 +572,20 @@ def test_divergence_is_recorded_not_raised(compressor):
         assert history.diverged[-1].all()
         assert not np.isnan(history.metrics["objective"]).any()
     assert np.array_equal(histories[0].diverged, histories[1].diverged)
+
+
+@pytest.mark.parametrize("shift", [None, 0.5])
+def test_systems_are_solved_definite_or_not(shift):
+    rng = np.random.default_rng(5)
+    A, g = rng.standard_normal((4, D, D)), rng.standard_normal((4, D))
+    H = A @ A.swapaxes(-1, -2) + np.eye(D)
+    H[1] = A[1] + A[1].T
+    H[1, np.arange(D), np.arange(D)] = 0.1  # indefinite, with a diagonal that does not tell
+    H[2, 3, 3], H[3, 0, 1] = -5.0, np.nan
+    given = H.copy()
+    found = solve_rows(H, g, None if shift is None else np.full(4, shift))
+    np.testing.assert_array_equal(H, given)
+    assert np.linalg.eigvalsh(H[1] + (shift or 0.0) * np.eye(D))[0] < 0
+    expected = np.linalg.solve(H[:2] + (shift or 0.0) * np.eye(D), g[:2, :, None])[..., 0]
+    np.testing.assert_allclose(found[:2], expected, atol=1e-10)
+    assert np.isnan(found[2:]).all()

@@ -32,11 +32,12 @@ def terms(A):
 
 def sums(made, u, scale=1.0):
     """Each client's sums by their names."""
-    from replifed.kernels.sample_sums import room_for, sums_of_client
+    from replifed.kernels.sample_sums import add_up, room_for
 
-    found, room = [], np.empty(len(made.names) + 8)
+    found, room, tables = [], np.empty(len(made.names) + 8), room_for(made.layout)
     for i, (begin, end) in enumerate(pairwise(made.layout.bounds)):
-        sums_of_client(i, u, scale, made.layout, room_for(made.layout), room)
+        tables[0][: SIZES[i]] = u[FIRST[i] : FIRST[i + 1]]
+        add_up(i, scale, made.layout, tables, room)
         found.append(dict(zip(made.names[begin:end].tolist(), room.tolist(), strict=False)))
     return found
 

@@ -116,7 +116,7 @@ class FedNL(NewtonType):
             p = -projected_solve(mean, g, problem.strong_convexity().min(axis=1))
         else:
             shift = (problem.weights * distances).sum(axis=1)
-            p = -solve_rows(shifted(mean, shift), g)
+            p = -solve_rows(mean, g, shift)
         sent = np.where(heard, self._message_bits(n, bits), 0).sum(axis=1)
         sent = sent + N * BITS_PER_VALUE * (self.option == 2)
         if ctx.t == 0 and self.start == "hessian":
@@ -159,10 +159,3 @@ class FedNL(NewtonType):
 def projected_solve(H: NDArray, g: NDArray, mu: NDArray) -> NDArray:
     """[H]_mu^{-1} g row by row, where [H]_mu is the nearest matrix with eigenvalues of at least mu (R,)."""
     return sound_rows(apply_inverse, H, g, np.broadcast_to(mu, len(g)))
-
-
-def shifted(H: NDArray, by: NDArray) -> NDArray:
-    """H + l I row by row for `by` (R,), without forming the identity."""
-    H, diagonal = H.copy(), np.arange(H.shape[-1])
-    H[:, diagonal, diagonal] += by[:, None]
-    return H

@@ -155,9 +155,12 @@ def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], probl
     return after
 
 
-def solve_rows(H: NDArray, g: NDArray) -> NDArray:
-    """H^{-1} g row by row, (R, n), of symmetric H; not a number for rows that have diverged."""
-    return sound_rows(_solve, H, g)
+def solve_rows(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:
+    """(H + shift I)^{-1} g row by row, (R, n), of symmetric H, for `shift` (R,), none by default.
+
+    Not a number for rows that have diverged.
+    """
+    return sound_rows(_solve, H, g, np.zeros(len(g)) if shift is None else shift)
 
 
 def sound_rows(solve: Callable[..., NDArray], H: NDArray, g: NDArray, *more: NDArray) -> NDArray:
@@ -168,12 +171,20 @@ def sound_rows(solve: Callable[..., NDArray], H: NDArray, g: NDArray, *more: NDA
     return found
 
 
-def _solve(H: NDArray, g: NDArray) -> NDArray:
-    if not (np.diagonal(H) > 0).all():
+def _solve(H: NDArray, g: NDArray, shift: float) -> NDArray:
+    H = H.copy()
+    diagonal = np.einsum("ii->i", H)
+    diagonal += shift
+    if not (diagonal > 0).all():
         return np.full(g.shape, np.nan)
-    # By Cholesky, in half the time; what is estimated need not be definite, though.
-    _, found, info = lapack.dposv(H.T, g, lower=1)
-    return np.linalg.solve(H, g) if info else found
+    # By Cholesky, in half the time and in place; what is estimated need not be definite, though, and then one
+    # triangle is left of it.
+    kept = diagonal.copy()
+    _, found, info = lapack.dposv(H.T, g, lower=1, overwrite_a=1)
+    if info:
+        lower = np.tril(H, -1)
+        return np.linalg.solve(lower + lower.T + np.diag(kept), g)
+    return found
 
 
 def averaged(weights: NDArray, matrices: NDArray) -> NDArray:

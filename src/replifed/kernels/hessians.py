@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled, compiled_as_written
-from replifed.kernels.sample_sums import room_for, sums_of_client
+from replifed.kernels.sample_sums import add_up, room_for
 from replifed.kernels.selection import places_of_largest
 from replifed.kernels.stretches import longest
-from replifed.kernels.vectors import DOUBLES
+from replifed.kernels.vectors import DOUBLES, LINE_BYTES
 
 # All but the sign: as whole numbers, doubles without it are in the order of their magnitudes.
 _MAGNITUDE = (1 << 63) - 1
@@ -42,7 +42,9 @@ def hessian_values(h, ridge, n, layout, values):
 @compiled_as_written
 def _of_client(i, h, ridge, n, layout, tables, values):
     """Fill `values` with the Hessian of client i."""
-    sums_of_client(i, h, 1.0 / (layout.first[i + 1] - layout.first[i]), layout, tables, values)
+    begin, end = layout.first[i], layout.first[i + 1]
+    tables[0][: end - begin] = h[begin:end]
+    add_up(i, 1.0 / (end - begin), layout, tables, values)
     for k in range(n):
         values[k] += ridge
 
@@ -135,9 +137,9 @@ def learn_largest(
 @compiled
 def aligned(n):
     """Room for `n` doubles that begins where a line of the cache does, so that vectors never lie on two."""
-    doubles = 8
+    doubles = LINE_BYTES // 8
     room = np.empty(n + doubles)
-    return room[-(room.ctypes.data // room.itemsize) % doubles :][:n]
+    return room[-(room.ctypes.data // 8) % doubles :][:n]
 
 
 @compiled_as_written

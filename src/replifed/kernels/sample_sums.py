@@ -13,25 +13,27 @@ from replifed.kernels.vectors import DOUBLES, sum_gathered
 
 
 @compiled_as_written
-def sums_of_client(i, values, scale, layout, tables, sums):
+def room_for(layout):
+    """Tables of what sums are made of: a number for each of a client's samples, and sums of some of them."""
+    return np.empty(longest(layout.first) + 1), np.empty((longest(layout.parts[:, 0]), 16))
+
+
+@compiled_as_written
+def add_up(i, scale, layout, tables, sums):
     """Fill `sums` with those of client i.
 
     Parameters
     ----------
     i : int
-    values : array, shape (m,)
-        One number for each sample of all clients.
     scale : float
         What the sums are multiplied by.
     layout : problems.sample_sums.Layout
     tables : tuple of arrays
-        See `room_for`.
+        See `room_for`; the first one begins with the numbers of the client's samples.
     sums : array, shape (at least as many as the client has, and DOUBLES more)
     """
     own, subsets = tables
-    begin, end = layout.first[i], layout.first[i + 1]
-    m = end - begin
-    own[:m], own[m] = values[begin:end], 0.0
+    own[layout.first[i + 1] - layout.first[i]] = 0.0
     (f, q, b), (f_end, q_end, b_end) = layout.parts[i], layout.parts[i + 1]
     table, products = own, layout.products[q:q_end]
     if len(layout.fours):
@@ -41,21 +43,16 @@ def sums_of_client(i, values, scale, layout, tables, sums):
 
 
 @compiled_as_written
-def room_for(layout):
-    """Tables of what sums are made of: a client's values and a zero, and sums of some of them."""
-    return np.empty(longest(layout.first) + 1), np.empty((longest(layout.parts[:, 0]), 16))
-
-
-@compiled_as_written
-def add_to_columns(values, layout, names, g):
-    """Add to `g` (R, n) the sums of all clients for `values` (R, m), each to the column that is its name."""
-    tables, sums = room_for(layout), np.empty(longest(layout.bounds) + DOUBLES)
+def fill_named(values, layout, names, found):
+    """Fill `found` (R, M), each place with the sum of `values` (R, m) that it names (E,)."""
+    tables, sums, bounds = room_for(layout), np.empty(longest(layout.bounds) + DOUBLES), layout.bounds
     for row in range(len(values)):
-        for i in range(len(layout.bounds) - 1):
-            sums_of_client(i, values[row], 1.0, layout, tables, sums)
-            begin = layout.bounds[i]
-            for k in range(layout.bounds[i + 1] - begin):
-                g[row, np.uintp(names[begin + k])] += sums[k]
+        for i in range(len(bounds) - 1):
+            begin, end = layout.first[i], layout.first[i + 1]
+            tables[0][: end - begin] = values[row, begin:end]
+            add_up(i, 1.0, layout, tables, sums)
+            for k in range(bounds[i + 1] - bounds[i]):
+                found[row, np.uintp(names[bounds[i] + k])] = sums[k]
 
 
 @compiled_as_written

@@ -7,6 +7,9 @@ import numpy as np
 from replifed.kernels import compiled
 from replifed.kernels.draws import count_drawn
 from replifed.kernels.linear import derivatives
+from replifed.kernels.sample_sums import add_up, room_for
+from replifed.kernels.stretches import longest
+from replifed.kernels.vectors import DOUBLES
 
 
 @compiled
@@ -53,6 +56,36 @@ def minibatch_gradients(data, indices, indptr, y, begins, bounds, samples, loss,
                 for k in range(len(a)):
                     own[np.uintp(columns[k] - first)] += weight * a[k]
                 times[distinct[j]] = 0
+
+
+@compiled
+def full_gradients(z, y, loss, scales, layout, names, g):
+    """Add to `g` (R, d) the gradients of all clients' losses, of data that are zeros and ones.
+
+    Parameters
+    ----------
+    z : array, shape (R, n)
+        Predictions.
+    y : array, shape (n,)
+    loss : int
+        As in `kernels.linear`.
+    scales : array, shape (N,)
+        What each sample of a client counts.
+    layout : problems.sample_sums.Layout
+        Which samples have each column that a client touches.
+    names : int array, shape (E,)
+        These columns.
+    """
+    tables, sums, bounds = room_for(layout), np.empty(longest(layout.bounds) + DOUBLES), layout.bounds
+    for row in range(len(z)):
+        for i in range(len(bounds) - 1):
+            begin, end = layout.first[i], layout.first[i + 1]
+            own = tables[0][: end - begin]
+            own[:] = z[row, begin:end]
+            derivatives(own, y[begin:end], loss)
+            add_up(i, scales[i], layout, tables, sums)
+            for k in range(bounds[i + 1] - bounds[i]):
+                g[row, np.uintp(names[bounds[i] + k])] += sums[k]
 
 
 @compiled

@@ -18,6 +18,8 @@ if _FEATURES is None:
 AVX512 = "+avx512f" in _FEATURES
 """Whether there are 32 registers of 64 bytes, and masks that say which of a vector's numbers to store."""
 VECTOR_BYTES = 64 if AVX512 else 32
+LINE_BYTES = 64
+"""What caches hold and read at once."""
 
 
 def spread(builder: Any, scalar: Any, vector: Any) -> Any:
@@ -149,11 +151,10 @@ _AHEAD = 2048
 def sum_gathered(
     typing: Any, table: Any, places: Any, k: Any, length: Any, scale: Any, out: Any, j: Any
 ) -> Any:
-    """Fill the vector out[j:] with `scale` times the sum of `length` vectors: table[places[k:]], that DOUBLES
-    further, ...
+    """Fill the vector out[j:] with `scale` times the sum of `length` vectors.
 
-    `table` and `out` are of doubles, `places` of whole numbers without a sign of at most 31 bits; each in one
-    piece.
+    The first one is table[places[k:]], the next one that DOUBLES further, and so on. `table` and `out` are of
+    doubles, `places` of whole numbers without a sign of at most 31 bits; each in one piece.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -115,7 +115,7 @@ class SampleSums:
             first,
             np.cumsum([0, *(len(part.names) for part in parts)]),
             np.cumsum([[0, 0, 0], *sizes], axis=0),
-            np.concatenate([part.fours for part in parts]),
+            short([part.fours for part in parts]),
             short([part.terms for part in parts]),
             np.concatenate([part.products for part in parts]),
             short([part.lengths for part in parts]),

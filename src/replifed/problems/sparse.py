@@ -83,8 +83,17 @@ class SparseLinearModel:
         """X x for the server's models (R, d); shape (R, n), not to be written to."""
         # The objective that is recorded and the next round ask for the same.
         if self._predicted is None or not np.array_equal(self._predicted[0], x):
-            self._predicted = x.copy(), _row_by_row(self.X, x)
+            self._predicted = x.copy(), self._predictions(x)
         return self._predicted[1]
+
+    def _predictions(self, x: NDArray) -> NDArray:
+        if not self._plain or x.dtype != np.float64:
+            return _row_by_row(self.X, x)
+        from replifed.kernels.sample_sums import fill_named
+
+        z, of = np.empty((len(x), len(self.y))), self._columns_of_samples
+        fill_named(np.ascontiguousarray(x), of.layout, of.names, z)
+        return z
 
     def client_losses(self, x: NDArray) -> NDArray:
         return self._fit(self.predictions(x)) + 0.5 * self.l2 * np.sum(x * x, axis=-1, keepdims=True)
@@ -103,8 +112,17 @@ class SparseLinearModel:
         return (self.weights * self.client_losses(x)).sum(axis=-1)
 
     def gradient(self, x: NDArray) -> NDArray:
-        r = self.loss_function.derivative(self.predictions(x)[..., None], self.y)[..., 0]
-        return self._transposed_product(r * self._shares) + self.l2 * x * self.weights.sum()
+        z = self.predictions(x)
+        if not self._plain or z.dtype != np.float64:
+            r = self.loss_function.derivative(z[..., None], self.y)[..., 0]
+            g = _row_by_row(self._transposed, r * self._shares)
+        else:
+            from replifed.kernels.sparse import full_gradients
+
+            g, loss, of = np.zeros(x.shape), COMPILED.index(self.loss_function.name), self._samples_of_columns
+            scales = (self.weights / self.sizes)[0]
+            full_gradients(z, self.y, loss, scales, of.layout, of.names, g)
+        return g + self.l2 * x * self.weights.sum()
 
     def client_gradients(self, x: NDArray) -> NDArray:
         """Gradient of each f_i at the server's models, dense, shape (R, N, d)."""
@@ -124,29 +142,25 @@ class SparseLinearModel:
         """See `problems.base.SparseHessian`."""
         return self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
 
-    def _transposed_product(self, r: NDArray) -> NDArray:
-        """X' r for each row of r (R, n), shape (R, d)."""
-        if self._column_sums is None:
-            return _row_by_row(self._transposed, r)
-        from replifed.kernels.sample_sums import add_to_columns
-
-        g = np.zeros((len(r), self.dim))
-        add_to_columns(np.ascontiguousarray(r), self._column_sums.layout, self._column_sums.names, g)
-        return g
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether the data are zeros and ones, so that products are sums over columns or samples."""
+        return bool((self.X.data == 1).all())
 
     @cached_property
-    def _column_sums(self) -> SampleSums | None:
-        """For data of zeros and ones in double precision: which samples are added up, client by client."""
-        if self.dtype != np.float64 or not (self.X.data == 1).all():
-            return None
-        X, samples = self.X, np.arange(len(self.y)) - self.first[self.client]
-        samples = np.repeat(samples, np.diff(X.indptr))
-        bounds = X.indptr[self.first]
-        return SampleSums(
-            self.first,
-            [Terms(X.indices[a:b].astype(np.int64), samples[a:b], None) for a, b in pairwise(bounds)],
-            fours=False,
-        )
+    def _columns_of_samples(self) -> SampleSums:
+        """Of plain data: which columns are added up for each sample."""
+        X, samples = self.X, np.arange(len(self.y))
+        held = Terms(np.repeat(samples, np.diff(X.indptr)), X.indices.astype(np.int64), None)
+        return SampleSums(np.array([0, self.dim]), [held], samples, fours=False)
+
+    @cached_property
+    def _samples_of_columns(self) -> SampleSums:
+        """Of plain data: which samples are added up for each column that a client touches."""
+        X, (_, samples) = self.X, self._padded
+        samples, bounds = np.repeat(samples, np.diff(X.indptr)), X.indptr[self.first]
+        held = [Terms(X.indices[a:b].astype(np.int64), samples[a:b], None) for a, b in pairwise(bounds)]
+        return SampleSums(self.first, held, fours=False)
 
     @cached_property
     def _transposed(self) -> sp.csr_array:
