@@ -1,10 +1,10 @@
-"""Does a test notice when a method is wrong? Run on demand: python tests/mutants.py [METHOD ...] [--most N].
+"""Does a test notice when a method is wrong? Run on demand: python tests/mutants.py [NAME ...] [--most N].
 
-From the syntax tree of each method's module (of its parent's, where it has no functions of its own) come
-mutants: a sign turned, a term or a map dropped, operands or arguments swapped, a number off by one. Each is
-put into a copy of the sources, and the tests that mention the method's module run against it. A mutant that
-no test catches has survived: either the tests want a stronger one, or the mutant computes the same; then it
-has a line, with the reason, in `mutants_equivalent.csv`.
+From the syntax tree of each method's module (of its parent's, where it has no functions of its own), and of
+what several methods share, come mutants: a sign turned, a term or a map dropped, operands or arguments
+swapped, a number off by one. Each is put into a copy of the sources, and the tests that mention the method's
+module run against it. A mutant that no test catches has survived: either the tests want a stronger one, or
+the mutant computes the same; then it has a line, with the reason, in `mutants_equivalent.csv`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from replifed.algorithms.registry import METHODS
 
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.csv")
+# What methods share, by its module, and a method that is made of it.
+SHARED = {"learned_hessians": "fednl", "newton_type": "shed"}
 # What every method must stand, whatever else mentions it.
 _ALWAYS = "test_algorithms.py"
 _SECONDS = 900
@@ -122,9 +124,14 @@ def chosen(every: list[Mutant], most: int) -> list[Mutant]:
     return [every[(2 * place + 1) * len(every) // (2 * most)] for place in range(most)]
 
 
-def tests_of(module: str) -> list[str]:
-    """Unit tests that mention a module, those of all methods first."""
-    name = module.rsplit(".", 1)[-1]
+def home(name: str) -> str:
+    """The module of a method, or of what methods share."""
+    return f"replifed.algorithms.{name}" if name in SHARED else METHODS[name].partition(":")[0]
+
+
+def tests_of(name: str) -> list[str]:
+    """Unit tests that mention a method's module, those of all methods first; or what is shared."""
+    name = home(SHARED.get(name, name)).rsplit(".", 1)[-1]
     files = sorted((ROOT / "tests/unit").glob("test_*.py"))
     mention = [file for file in files if re.search(rf"\b{name}\b", file.read_text(encoding="utf-8"))]
     ordered = sorted(mention, key=lambda file: file.name != _ALWAYS)
@@ -187,26 +194,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("methods", nargs="*", help="all by default")
-    parser.add_argument("--most", type=int, default=8, help="mutants of each method; default 8")
+    parser.add_argument("names", nargs="*", help="methods, or what they share; all by default")
+    parser.add_argument("--most", type=int, default=8, help="mutants of each module; default 8")
     arguments = parser.parse_args()
-    if unknown := set(arguments.methods) - set(METHODS):
-        parser.error(f"unknown methods: {', '.join(sorted(unknown))}")
+    every = {*METHODS, *SHARED}
+    if unknown := set(arguments.names) - every:
+        parser.error(f"neither methods nor shared by them: {', '.join(sorted(unknown))}")
     known, survived = equivalents(), 0
-    print("| method | line | was | now | caught by |\n|---|--:|---|---|---|", flush=True)
+    print("| name | line | was | now | caught by |\n|---|--:|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         sources = Path(folder, "src")
         shutil.copytree(ROOT / "src", sources, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         homes: dict[str, str] = {}
-        for method in sorted(arguments.methods or METHODS):
-            homes.setdefault(
-                METHODS[method].partition(":")[0], method
-            )  # those that share it share its mutants
-        if failed := failing(sorted({test for home in homes for test in tests_of(home)}), sources):
+        for name in sorted(arguments.names or every):
+            homes.setdefault(home(name), name)  # those that share it share its mutants
+        if failed := failing(sorted({test for name in homes.values() for test in tests_of(name)}), sources):
             parser.error(f"without any mutant, {failed} fails: the tests must pass first")
-        for home, method in homes.items():
-            module, tests = with_functions(method), tests_of(home)
-            name = module.rsplit(".", 1)[-1]
+        for place, asked in homes.items():
+            module = place if asked in SHARED else with_functions(asked)
+            tests, name = tests_of(asked), module.rsplit(".", 1)[-1]
             text = (ROOT / "src" / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
             for mutant in chosen(mutants(text), arguments.most):
                 reason = known.get((name, mutant.code, mutant.was, mutant.now))
@@ -214,7 +220,7 @@ def main() -> int:
                     f"equivalent: {reason}" if reason else caught_by(mutant.source, module, tests, sources)
                 )
                 survived += not caught
-                cells = [method, str(mutant.line), f"`{mutant.was}`", f"`{mutant.now}`"]
+                cells = [asked, str(mutant.line), f"`{mutant.was}`", f"`{mutant.now}`"]
                 print("| " + " | ".join([*cells, caught or "**SURVIVED**"]) + " |", flush=True)
     print(f"\n{survived} survived")
     return 1 if survived else 0

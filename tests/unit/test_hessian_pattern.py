@@ -102,9 +102,11 @@ def test_an_entry_is_listed_once_however_often_it_is_learned():
     _, h, pattern = draw()
     sizes, mean = np.diff(pattern.bounds), np.zeros((3, D, D))
     H, weights, rate = pattern.none(3), np.full(N, 0.25), np.ones((3, N))
+    rate[2, 0] = 0.0
     for t in range(12):
         H, mean, _ = pattern.learn_largest(h * (1 + t % 3), 0.3, H, mean, 2, rate, weights)
         assert (H.counts <= np.minimum(2 * (t + 1), sizes)).all()
+        assert (H.counts > 0).tolist() == (rate > 0).tolist()
         for row, i in np.ndindex(*H.counts.shape):
             count = H.counts[row, i]
             assert len(set(H.places[row, i, :count])) == count

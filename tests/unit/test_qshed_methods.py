@@ -175,7 +175,10 @@ def test_costs_of_a_round_by_hand():
         (Giant(), 16 * D, 0, 1, 2),
         (FedNL(), 16 * D, 1, 1, 1),
         (FedNL(option=2), 16 * D, 2, 1, 1),
+        (FedNL(start="hessian"), 16 * D + 16 * D * (D + 1) // 2, 1, 1, 1),
         (FedNL(compressor="topk", entries=3), 3 * 16 + 3 * 5, 0, 1, 1),
+        # No more than there are; which ones are sent takes a bit each.
+        (FedNL(compressor="topk", entries=1000), (16 + 1) * D * (D + 1) // 2, 0, 1, 1),
         (FedNL(skip_below=41), 0, 0, 1, 1),
         (FedNL(quantised=True), 16 * D, 1, 1, 1),
         (NQShed(), 32 * D, 3, 1, 1),

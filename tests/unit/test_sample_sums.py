@@ -83,5 +83,11 @@ def test_gradients_of_sparse_data_are_those_of_the_formula(dtype, plain, rows):
     device = np.repeat(np.arange(len(SIZES)), SIZES)
     data = SparseLinearModel(sp.csr_array(A), y, loss_named("logistic"), device, l2=0.1)
     z = x @ A.T.astype(float)
+    assert not A[FIRST[1]].any()
+    for _ in range(3):
+        # Where arrays that are not filled may lie.
+        np.full((rows, M), np.nan).sum()
+        np.testing.assert_allclose(data.predictions(x * 1.0), z, rtol=1e-5 if dtype == np.float32 else 1e-12)
+        data.predictions(x + 1.0)
     expected = (-y / (1 + np.exp(y * z))) @ A.astype(float) / M + 0.1 * x
     np.testing.assert_allclose(data.gradient(x), expected, rtol=1e-5 if dtype == np.float32 else 1e-12)

@@ -138,7 +138,7 @@ class FedNL(NewtonType):
 
         def received(difference: NDArray) -> tuple[NDArray, NDArray]:
             value, vector = leading_eigenpair(difference)
-            coarse = quantise(vector, bits, np.broadcast_to(dither, vector.shape))
+            coarse = quantise(vector, bits, dither)
             return value, np.where((bits < self.b_max)[..., None], coarse, vector)
 
         return EigenpairMatrices(problem, received)

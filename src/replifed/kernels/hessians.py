@@ -15,6 +15,7 @@ from replifed.kernels.vectors import DOUBLES, LINE_BYTES
 
 # All but the sign: as whole numbers, doubles without it are in the order of their magnitudes.
 _MAGNITUDE = (1 << 63) - 1
+COLUMN_BITS = 16
 
 
 @compiled_as_written
@@ -51,7 +52,7 @@ def _of_client(i, h, ridge, n, layout, tables, values):
 
 @compiled
 def learn_largest(
-    h, ridge, n, layout, names, rows_of, counts, places, values, mean, tau, rate, weights,
+    h, ridge, n, layout, names, counts, places, values, mean, tau, rate, weights,
     counts_after, places_after, values_after, mean_after, distances,
 ):  # fmt: skip
     """One round of FedNL with top-k: H_i + alpha C(hess f_i - H_i) of all clients.
@@ -63,9 +64,7 @@ def learn_largest(
     h, ridge, n, layout
         As for `hessian_values`.
     names : int array, shape (E,)
-        Place of each entry in the packed triangle.
-    rows_of : int array, shape (n (n + 1) / 2,)
-        The row of each of these places.
+        Row and column of each entry: the row's number with that of the column behind it, in `COLUMN_BITS`.
     counts : int array, shape (R, N)
         How many entries of H_i are listed; the others are zero.
     places, values : arrays, shape (R, N, C)
@@ -98,11 +97,11 @@ def learn_largest(
             begin, end, known = bounds[i], bounds[i + 1], counts[row, i]
             _of_client(i, h[row], ridge, n, layout, tables, room)
             difference, place, value = room[: end - begin], places_after[row, i], values_after[row, i]
+            place[:known], value[:known] = places[row, i, :known], values[row, i, :known]
             place[known:], value[known:] = 0, 0.0
             for j in range(known):
-                k = np.uintp(places[row, i, j])
+                k = np.uintp(place[j])
                 listed[k] = j + 1
-                place[j], value[j] = k, values[row, i, j]
                 difference[k] -= value[j]
             twice, once = 0.0, 0.0
             for k in range(len(difference)):
@@ -117,15 +116,14 @@ def learn_largest(
                 )
             now = known
             for k in chosen[:count]:
-                step, name = rate[row, i] * difference[k], np.int64(names[begin + k])
+                step = rate[row, i] * difference[k]
                 # Without a branch: listed before, or the next one of the list.
                 new = listed[k] == 0
                 j = now if new else listed[k] - 1
                 now += new
                 place[j] = k
                 value[j] += step
-                r = np.int64(rows_of[name])
-                c, share = name - r * (r + 1) // 2, weights[i] * step
+                (r, c), share = _split(names[begin + k]), weights[i] * step
                 mean_after[row, r, c] += share
                 if r != c:
                     mean_after[row, c, r] += share
@@ -143,15 +141,21 @@ def aligned(n):
 
 
 @compiled_as_written
-def fill_symmetric(values, bounds, names, rows_of, matrices):
+def fill_symmetric(values, bounds, names, matrices):
     """Fill `matrices` (R, N, n, n), zeros before, with the entries `values` (R, E) of lower triangles.
 
-    `bounds`, `names` and `rows_of` as for `learn_largest`.
+    `names` as for `learn_largest`; each client's begin at its place of `bounds` (N + 1,).
     """
     for row in range(len(values)):
         for i in range(len(bounds) - 1):
             H = matrices[row, i]
             for k in range(bounds[i], bounds[i + 1]):
-                r = np.int64(rows_of[names[k]])
-                c = np.int64(names[k]) - r * (r + 1) // 2
+                r, c = _split(names[k])
                 H[r, c] = H[c, r] = values[row, k]
+
+
+@compiled_as_written
+def _split(name):
+    """Row and column."""
+    name = np.uint64(name)
+    return name >> np.uint64(COLUMN_BITS), name & np.uint64((1 << COLUMN_BITS) - 1)

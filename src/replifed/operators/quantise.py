@@ -70,7 +70,7 @@ def quantise(v: NDArray, bits: NDArray, dither: NDArray | None = None, kind: str
         Coordinates in [-1, 1].
     bits : int array, shape (...)
         Bits per coordinate of each vector; a vector without bits is received as zero.
-    dither : array, shape (..., n)
+    dither : array, shape (..., n), or with fewer axes in front
         From `draw_dither`; the same at every refinement. Not used by kind "none".
     kind : {"nested", "none", "added"}
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
-from replifed.problems.sample_sums import SampleSums, Terms, short
+from replifed.problems.sample_sums import SampleSums, Terms
 
 # Of products of two non-zeros of one sample, which Hessians are made of.
 _MOST_PRODUCTS = 1 << 25
@@ -67,11 +67,10 @@ class HessianPattern:
             raise ReplifedError("data too large, or not sparse enough, for Hessians; use dense features")
         self._dim, self._clients = n, N
         plain = bool((X.data == 1).all())
-        diagonal = np.arange(n) * (np.arange(n) + 3) // 2
+        diagonal = _named(np.arange(n), np.arange(n))
         pairs = [_pairs(X[begin:end], plain) for begin, end in pairwise(first)]
         sums = SampleSums(first, pairs, diagonal, fours=plain)
         self._layout, self._names, self.bounds = sums.layout, sums.names, sums.layout.bounds
-        self._rows = short([np.repeat(np.arange(n), np.arange(1, n + 1))])
 
     def values(self, h: NDArray, ridge: float) -> NDArray:
         """The mean of h_s x_s x_s' over each client's samples s, plus `ridge` times the identity.
@@ -140,7 +139,7 @@ class HessianPattern:
         places, values = np.empty((rows, N, most), H.places.dtype), np.empty((rows, N, most))
         learned = Listed(np.empty_like(H.counts), places, values)
         mean_after, distances = np.empty_like(mean), np.empty(rate.shape)
-        given = _doubles(h), float(ridge), self._dim, self._layout, self._names, self._rows, *H, mean, k
+        given = _doubles(h), float(ridge), self._dim, self._layout, self._names, *H, mean, k
         learn_largest(*given, _doubles(rate), _doubles(weights), *learned, mean_after, distances)
         return learned, mean_after, distances
 
@@ -149,7 +148,7 @@ class HessianPattern:
         from replifed.kernels.hessians import fill_symmetric
 
         matrices = np.zeros((len(values), self._clients, self._dim, self._dim))
-        fill_symmetric(_doubles(values), self.bounds, self._names, self._rows, matrices)
+        fill_symmetric(_doubles(values), self.bounds, self._names, matrices)
         return matrices
 
     def spread(self, H: Listed) -> NDArray:
@@ -161,7 +160,7 @@ class HessianPattern:
 
 
 def _pairs(X: sp.csr_array, plain: bool) -> Terms:
-    """Of the entries of one client's Hessian: their places in the packed triangle, and their products.
+    """What the entries of one client's Hessian are made of, by their names.
 
     Parameters
     ----------
@@ -175,8 +174,15 @@ def _pairs(X: sp.csr_array, plain: bool) -> Terms:
     other = one - (np.repeat(np.cumsum(pairs), pairs) - 1 - np.arange(len(one)))
     columns = X.indices.astype(np.int64)
     samples = np.repeat(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), pairs)
-    names = columns[one] * (columns[one] + 1) // 2 + columns[other]
+    names = _named(columns[one], columns[other])
     return Terms(names, samples, None if plain else X.data[one] * X.data[other])
+
+
+def _named(rows: NDArray, columns: NDArray) -> NDArray:
+    """Names of entries, which are in the order of the packed triangle."""
+    from replifed.kernels.hessians import COLUMN_BITS
+
+    return (rows << COLUMN_BITS) + columns
 
 
 def _doubles(values: NDArray) -> NDArray:

@@ -180,26 +180,25 @@ def _one_by_one(m: int, terms: Terms) -> tuple[Terms, int, NDArray]:
 
 def _in_fours(m: int, terms: Terms) -> tuple[Terms, int, NDArray]:
     """The same with subsets of fours of samples."""
-    order = _alike(m, terms)
+    named, names = np.unique(terms.names, return_inverse=True)
+    order = _alike(m, names, terms.samples)
     count = -(-m // _TOGETHER)
     rank = np.argsort(order)[terms.samples]
     # Terms that differ in the sample of the same four alone become one.
-    held, which = np.unique(terms.names * count + rank // _TOGETHER, return_inverse=True)
+    held, which = np.unique(names * count + rank // _TOGETHER, return_inverse=True)
     subset = np.zeros(len(held), np.int64)
     np.add.at(subset, which, 1 << rank % _TOGETHER)
-    merged = Terms(held // count, (held % count << _TOGETHER) + subset, None)
+    merged = Terms(named[held // count], (held % count << _TOGETHER) + subset, None)
     fours = np.pad(order, (0, count * _TOGETHER - m), constant_values=m).reshape(count, _TOGETHER)
     return merged, 0, fours
 
 
-def _alike(m: int, terms: Terms) -> NDArray:
+def _alike(m: int, names: NDArray, samples: NDArray) -> NDArray:
     """An order of samples in which fours that follow each other have many names in common.
 
     A four begins with the sample that has most names, and takes the one that shares most with those in it.
     """
-    of = sp.csr_array(
-        (np.ones(len(terms.names)), (terms.samples, terms.names)), shape=(m, 1 + terms.names.max(initial=0))
-    )
+    of = sp.csr_array((np.ones(len(names)), (samples, names)), shape=(m, 1 + names.max(initial=0)))
     by_size, order = np.argsort(-np.diff(of.indptr), kind="stable"), []
     for begin in range(0, m, _MOST_COMPARED):
         some = by_size[begin : begin + _MOST_COMPARED]
