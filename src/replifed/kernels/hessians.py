@@ -90,7 +90,7 @@ def learn_largest(
     tables, room, chosen = room_for(layout), aligned(most), np.empty(most, np.int64)
     numbers, few, halves = np.empty_like(chosen), np.empty_like(chosen), np.empty(most, np.int16)
     # Where each of a client's entries is listed, counted from 1.
-    listed = np.zeros(most, np.int32)
+    listed = np.zeros(most, places.dtype)
     mean_after[:] = mean
     for row in range(len(h)):
         for i in range(len(bounds) - 1):
@@ -119,7 +119,7 @@ def learn_largest(
                 step = rate[row, i] * difference[k]
                 # Without a branch: listed before, or the next one of the list.
                 new = listed[k] == 0
-                j = now if new else listed[k] - 1
+                j = now if new else np.int64(listed[k]) - 1
                 now += new
                 place[j] = k
                 value[j] += step

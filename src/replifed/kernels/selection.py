@@ -160,18 +160,20 @@ def places_of_largest(bits, most, names, tau, places, numbers, halves, few):
     for k in range(n):
         numbers[k] = bits[places[k]] & most
     cut, crowded = _cut_above(numbers[:n], halves[:n], few, tau)
-    taken, first, last = 0, 0, np.int64(-1)
     if crowded:
         for k in range(n):
             few[k] = names[places[k]]
         last = _last_of_equals(numbers[:n], cut, few, tau - _above(numbers[:n], cut))
-    elif AVX512:
+        for k in range(n):
+            # At the cut, but taken: lifted above it.
+            numbers[k] += numbers[k] == cut and few[k] <= last
+    taken, first = 0, 0
+    if AVX512:
         taken, first = pack_others_above(numbers[:n], cut, places, places), _in_vectors(numbers[:n])
     for k in range(first, n):
-        place, number = places[k], numbers[k]
         # Without a branch: what is not taken is written over by the next.
-        places[taken] = place
-        taken += number > cut or (number == cut and np.int64(names[place]) <= last)
+        places[taken] = places[k]
+        taken += numbers[k] > cut
     return taken
 
 

@@ -92,10 +92,9 @@ class HessianPattern:
 
     def none(self, rows: int) -> Listed:
         """Matrices of zeros."""
-        most = np.diff(self.bounds).max()
-        places = np.zeros(
-            (rows, self._clients, 0), np.uint16 if most <= np.iinfo(np.uint16).max + 1 else np.uint32
-        )
+        # Numbers that tell a client's values apart, and one more.
+        short = np.diff(self.bounds).max() <= np.iinfo(np.uint16).max
+        places = np.zeros((rows, self._clients, 0), np.uint16 if short else np.uint32)
         return Listed(np.zeros((rows, self._clients), np.int64), places, np.zeros(places.shape))
 
     def learn_largest(
