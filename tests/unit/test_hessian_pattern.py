@@ -10,7 +10,8 @@ from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.operators.symmetric import pack, packed_size, unpack
 from replifed.problems import hessian_pattern as module
-from replifed.problems.hessian_pattern import HessianPattern, Listed
+from replifed.problems.base import Listed
+from replifed.problems.hessian_pattern import HessianPattern
 
 SIZES, D = (5, 1, 9, 3), 8
 FIRST = np.concatenate([[0], np.cumsum(SIZES)])

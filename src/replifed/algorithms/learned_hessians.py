@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.newton_type import averaged
-from replifed.problems.hessian_pattern import Listed
+from replifed.problems.base import Listed
 
 
 class LearnedMatrices(NamedTuple):
@@ -33,7 +33,7 @@ class LearnedMatrices(NamedTuple):
 
 
 class LearnedEntries(NamedTuple):
-    """The same with what is other than zero in the H_i^t, as in `problems.hessian_pattern.Listed`.
+    """The same with what is other than zero in the H_i^t, as in `problems.base.Listed`.
 
     Attributes
     ----------

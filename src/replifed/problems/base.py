@@ -8,7 +8,7 @@ coordinates, so the server holds (R, D) and the clients (R, N, D).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from numpy.typing import DTypeLike, NDArray
 
@@ -156,6 +156,24 @@ class Hessian(Protocol):
 
     def client_hessians(self, x: NDArray) -> NDArray:
         """Hessian of each f_i at the server's models, shape (R, N, D, D)."""
+
+
+class Listed(NamedTuple):
+    """The entries other than zero of matrices of all clients, listed client by client.
+
+    Attributes
+    ----------
+    counts : int array, shape (R, N)
+        How many are listed.
+    places : int array, shape (R, N, C)
+        Which of the client's values in a `HessianPattern`, in no particular order; behind those that count
+        zeros, as in `values`.
+    values : array, shape (R, N, C)
+    """
+
+    counts: NDArray
+    places: NDArray
+    values: NDArray
 
 
 @runtime_checkable

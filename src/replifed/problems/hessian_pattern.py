@@ -7,35 +7,17 @@ never change, and with many clients they are a small part of all.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
+from replifed.problems.base import Listed
 from replifed.problems.sample_sums import SampleSums, Terms
 
 # Of products of two non-zeros of one sample, which Hessians are made of.
 _MOST_PRODUCTS = 1 << 25
-
-
-class Listed(NamedTuple):
-    """The entries other than zero of matrices of all clients, listed client by client.
-
-    Attributes
-    ----------
-    counts : int array, shape (R, N)
-        How many are listed.
-    places : int array, shape (R, N, C)
-        Which of the client's values in a `HessianPattern`, in no particular order; behind those that count
-        zeros, as in `values`.
-    values : array, shape (R, N, C)
-    """
-
-    counts: NDArray
-    places: NDArray
-    values: NDArray
 
 
 class HessianPattern:
