@@ -3,8 +3,9 @@
 From the syntax tree of each method's module (of its parent's, where it has no functions of its own), and of
 what several methods share, come mutants: a sign turned, a term or a map dropped, operands or arguments
 swapped, a number off by one. Each is put into a copy of the sources, and the tests that mention the method's
-module run against it. A mutant that no test catches has survived: either the tests want a stronger one, or
-the mutant computes the same; then it has a line, with the reason, in `mutants_equivalent.csv`.
+module (for what is shared, that of a method made of it) run against it. A mutant that no test catches has
+survived: either the tests want a stronger one, or the mutant computes the same; then it has a line, with the
+reason, in `mutants_equivalent.csv`.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def home(name: str) -> str:
 
 
 def tests_of(name: str) -> list[str]:
-    """Unit tests that mention a method's module, those of all methods first; or what is shared."""
+    """Unit tests that mention a method's module, or one of `SHARED`; those of all methods first."""
     name = home(SHARED.get(name, name)).rsplit(".", 1)[-1]
     files = sorted((ROOT / "tests/unit").glob("test_*.py"))
     mention = [file for file in files if re.search(rf"\b{name}\b", file.read_text(encoding="utf-8"))]

@@ -125,7 +125,23 @@ def test_zeros_and_ones_need_no_products():
     np.testing.assert_allclose(pattern.matrices(pattern.values(h, 0.2)), others, atol=1e-14)
 
 
-def test_triangles_with_more_places_than_16_bits_count():
+def test_clients_with_more_entries_than_16_bits_count():
+    D = 370
+    X = np.random.default_rng(6).choice([0.5, 1.0], (2, D))
+    pattern, rate, mean = (
+        HessianPattern(sp.csr_array(X), np.array([0, 1, 2])),
+        np.ones((1, 2)),
+        np.zeros((1, D, D)),
+    )
+    h, k = np.array([[1.0, 2.0]]), D * (D + 1) // 2
+    assert pattern.none(1).places.dtype == np.uint32
+    learned, mean, _ = pattern.learn_largest(h, 0.0, pattern.none(1), mean, k, rate, np.array([0.5, 0.5]))
+    expected = np.einsum("i,ia,ib->iab", h[0], X, X)
+    np.testing.assert_allclose(pattern.matrices(pattern.spread(learned))[0], expected)
+    np.testing.assert_allclose(mean[0], expected.mean(axis=0))
+
+
+def test_triangles_of_many_columns():
     D = 400
     X = np.zeros((3, D))
     X[0, [0, 7, 399]], X[1, [3, 399]], X[2, [398, 399]] = 1.0, [2.0, -1.0], 1.0

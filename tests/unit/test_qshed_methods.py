@@ -592,3 +592,4 @@ def test_systems_are_solved_definite_or_not(shift):
     expected = np.linalg.solve(H[:2] + (shift or 0.0) * np.eye(D), g[:2, :, None])[..., 0]
     np.testing.assert_allclose(found[:2], expected, atol=1e-10)
     assert np.isnan(found[2:]).all()
+    assert np.isnan(solve_rows(H[:1], g[:1], np.array([np.inf]))).all()

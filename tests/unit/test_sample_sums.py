@@ -33,8 +33,9 @@ def terms(A):
 def sums(made, u, scale=1.0):
     """Each client's sums by their names."""
     from replifed.kernels.sample_sums import add_up, room_for
+    from replifed.kernels.vectors import DOUBLES
 
-    found, room, tables = [], np.empty(len(made.names) + 8), room_for(made.layout)
+    found, room, tables = [], np.empty(len(made.names) + DOUBLES), room_for(made.layout)
     for i, (begin, end) in enumerate(pairwise(made.layout.bounds)):
         tables[0][: SIZES[i]] = u[FIRST[i] : FIRST[i + 1]]
         add_up(i, scale, made.layout, tables, room)
@@ -42,12 +43,18 @@ def sums(made, u, scale=1.0):
     return found
 
 
+def columns():
+    """Each client's samples by columns, of which the names below are pairs."""
+    rng = np.random.default_rng(3)
+    return [sp.csr_array((rng.random((m, 9)) < 0.4).astype(float)) for m in SIZES]
+
+
 @pytest.mark.parametrize(("plain", "fours"), [(True, True), (True, False), (False, False)])
 @pytest.mark.parametrize("compared", [1000, 8])
 def test_sums_are_those_of_dense_matrices(plain, fours, compared, monkeypatch):
     monkeypatch.setattr(module, "_MOST_COMPARED", compared)
     A, u = draw(plain), np.random.default_rng(1).standard_normal(M)
-    made = SampleSums(FIRST, list(terms(A)), [3, 5], fours=fours)
+    made = SampleSums(FIRST, list(terms(A)), [3, 5], pairs_of=columns() if fours else None)
     for i, (found, (begin, end)) in enumerate(zip(sums(made, u, 0.5), pairwise(FIRST), strict=True)):
         touched = {3, 5, *np.flatnonzero(A[begin:end].any(axis=0)).tolist()}
         assert set(found) == touched
@@ -59,16 +66,17 @@ def test_sums_are_those_of_dense_matrices(plain, fours, compared, monkeypatch):
 def test_four_samples_with_the_same_names_are_one_term():
     A = np.zeros((M, D))
     A[FIRST[2] + np.array([3, 11, 17, 29]), :7] = 1.0
-    made = SampleSums(FIRST, list(terms(A)), fours=True)
+    alike = [sp.csr_array(A[begin:end]) for begin, end in pairwise(FIRST)]
+    made = SampleSums(FIRST, list(terms(A)), pairs_of=alike)
     assert made.layout.lengths.tolist() == [1] * len(made.layout.lengths)
-    apart = SampleSums(FIRST, list(terms(A)), fours=False)
+    apart = SampleSums(FIRST, list(terms(A)))
     assert apart.layout.lengths.tolist() == [4] * len(apart.layout.lengths)
 
 
 def test_sums_of_equal_numbers_are_equal_wherever_there_are_as_many():
     # Exactly, so that which of equal entries are the largest is not left to rounding.
     A = draw(plain=True)
-    found = sums(SampleSums(FIRST, list(terms(A)), fours=True), np.full(M, 0.25), 1 / 7)
+    found = sums(SampleSums(FIRST, list(terms(A)), pairs_of=columns()), np.full(M, 0.25), 1 / 7)
     for own, (begin, end) in zip(found, pairwise(FIRST), strict=True):
         counts = A[begin:end].sum(axis=0)
         assert all(own[e] == 0.25 * counts[e] * (1 / 7) for e in own)
@@ -91,3 +99,16 @@ def test_gradients_of_sparse_data_are_those_of_the_formula(dtype, plain, rows):
         data.predictions(x + 1.0)
     expected = (-y / (1 + np.exp(y * z))) @ A.astype(float) / M + 0.1 * x
     np.testing.assert_allclose(data.gradient(x), expected, rtol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+def test_terms_with_factors_are_not_put_together():
+    with pytest.raises(ValueError, match="factors"):
+        SampleSums(FIRST, list(terms(draw(plain=False))), pairs_of=columns())
+
+
+def test_entries_of_sparse_data_listed_twice_are_one():
+    # Ones that stand at the same place are two there.
+    twice = sp.csr_array((np.ones(4), np.array([1, 1, 0, 2]), np.array([0, 2, 4])), shape=(2, 3))
+    data = SparseLinearModel(twice, np.array([1.0, -1.0]), loss_named("logistic"), np.array([0, 1]))
+    x = np.array([[0.1, 0.2, 0.3]])
+    np.testing.assert_allclose(data.predictions(x), [[0.4, 0.4]])

@@ -95,8 +95,8 @@ class Matrices:
         -------
         learned
             The state with these H_i and their mean.
-        distances : array, shape (R, N)
-            |hess f_i(x) - H_i|_F.
+        distances : array, shape (R, N), or None
+            |hess f_i(x) - H_i|_F; at hand in any case where they cost nothing more.
         """
         difference, far = self._difference(state, distances)
         # Nothing is learned in rows that have diverged.
@@ -145,8 +145,8 @@ class EigenpairMatrices(Matrices):
 class NonZeros:
     """The entries of all devices' Hessians that have been learned; C is top-k.
 
-    On sparse data few entries can be other than zero, and of these a server has heard of few: of each device
-    of k a round at most, mostly of the same again.
+    On sparse data few entries can be other than zero, and of these a server hears a part: of each device k a
+    round at most, mostly of the same again.
 
     Parameters
     ----------
@@ -173,6 +173,8 @@ class NonZeros:
 
     def _learn(self, entries: int, state: LearnedEntries, rate: NDArray) -> tuple[LearnedEntries, NDArray]:
         h, weights = self._problem.sample_curvatures(state.x), self._problem.weights[0]
+        # Nothing is learned in rows that have diverged.
+        rate = np.where(np.isfinite(h).all(axis=1)[:, None], rate, 0.0)
         learned, mean, distances = self._pattern.learn_largest(
             h, self._problem.l2, state.hessians, state.mean, entries, rate, weights
         )

@@ -164,9 +164,12 @@ def solve_rows(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:
 
 
 def sound_rows(solve: Callable[..., NDArray], H: NDArray, g: NDArray, *more: NDArray) -> NDArray:
-    """solve(H, g, ...) row by row, (R, n); not a number for rows of which H or g is not finite."""
+    """solve(H, g, ...) row by row, (R, n); not a number for rows of which anything is not finite."""
     found = np.full(g.shape, np.nan)
-    for row in np.flatnonzero(np.isfinite(H).all(axis=(-2, -1)) & np.isfinite(g).all(axis=-1)):
+    sound = np.isfinite(H).all(axis=(-2, -1)) & np.isfinite(g).all(axis=-1)
+    for each in more:
+        sound &= np.isfinite(each)
+    for row in np.flatnonzero(sound):
         found[row] = solve(H[row], g[row], *(each[row] for each in more))
     return found
 
@@ -180,7 +183,7 @@ def _solve(H: NDArray, g: NDArray, shift: float) -> NDArray:
     # By Cholesky, in half the time and in place; what is estimated need not be definite, though, and then one
     # triangle is left of it.
     kept = diagonal.copy()
-    _, found, info = lapack.dposv(H.T, g, lower=1, overwrite_a=1)
+    _, found, info = lapack.dposv(H.T, g, lower=1, overwrite_a=True)
     if info:
         lower = np.tril(H, -1)
         return np.linalg.solve(lower + lower.T + np.diag(kept), g)

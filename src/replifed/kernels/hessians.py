@@ -15,6 +15,7 @@ from replifed.kernels.vectors import DOUBLES, LINE_BYTES
 
 # All but the sign: as whole numbers, doubles without it are in the order of their magnitudes.
 _MAGNITUDE = (1 << 63) - 1
+# Of an entry's name, which with at most 2^16 columns has 32.
 COLUMN_BITS = 16
 
 
@@ -29,7 +30,7 @@ def hessian_values(h, ridge, n, layout, values):
     ridge : float
     n : int
         Entries of a diagonal; a client's first ones.
-    layout : problems.sample_sums.Layout
+    layout : kernels.sample_sums.Layout
     """
     bounds = layout.bounds
     tables, found = room_for(layout), np.empty(longest(bounds) + DOUBLES)
@@ -78,8 +79,9 @@ def learn_largest(
         alpha, or zero for devices that are not heard.
     weights : array, shape (N,)
         p_i.
-    counts_after, places_after, values_after : arrays, shapes (R, N) and (R, N, at least most counts + tau)
-        Filled with the new H_i; with zeros where nothing is listed.
+    counts_after, places_after, values_after : arrays, shapes (R, N) and (R, N, C')
+        Filled with the new H_i; with zeros where nothing is listed. C' is the most that are listed so far and
+        `tau`, or the most entries that a client has if that is less.
     mean_after : array, shape (R, n, n)
         Filled with the new sum_i p_i H_i.
     distances : array, shape (R, N)

@@ -5,11 +5,46 @@ Which samples make up a sum is laid out by `problems.sample_sums`.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from replifed.kernels import compiled_as_written
 from replifed.kernels.stretches import longest
 from replifed.kernels.vectors import DOUBLES, sum_gathered
+
+
+class Layout(NamedTuple):
+    """Where sums are, and what makes them up; see `problems.sample_sums`.
+
+    Attributes
+    ----------
+    first : int array, shape (N + 1,)
+        Where each client's samples begin, and their number.
+    bounds : int array, shape (N + 1,)
+        Where each client's sums begin, and their number E.
+    parts : int array, shape (N + 1, 3)
+        Where each client's part of `fours`, `terms` and `lengths` begins, and how long these are.
+    fours : int array, shape (f, 4)
+        Numbers of a client's samples of which all subsets are added up; as many as it has stands for none.
+        Without any, samples themselves are added.
+    terms : int array, shape (q * lanes,)
+        What is added up: with `fours` 16 times the four's number, counted from the client's first, plus that
+        of the subset; else the sample's number. The first terms of as many sums as the processor adds at
+        once, the second ones of each, and so on, then those of the next sums.
+    products : array, shape (q * lanes or 0,)
+        What the terms are multiplied by; none where that is one.
+    lengths : int array, shape (b,)
+        So many terms a sum, for each `lanes` sums.
+    """
+
+    first: np.ndarray
+    bounds: np.ndarray
+    parts: np.ndarray
+    fours: np.ndarray
+    terms: np.ndarray
+    products: np.ndarray
+    lengths: np.ndarray
 
 
 @compiled_as_written
@@ -27,7 +62,7 @@ def add_up(i, scale, layout, tables, sums):
     i : int
     scale : float
         What the sums are multiplied by.
-    layout : problems.sample_sums.Layout
+    layout : Layout
     tables : tuple of arrays
         See `room_for`; the first one begins with the numbers of the client's samples.
     sums : array, shape (at least as many as the client has, and DOUBLES more)
@@ -44,7 +79,18 @@ def add_up(i, scale, layout, tables, sums):
 
 @compiled_as_written
 def fill_named(values, layout, names, found):
-    """Fill `found` (R, M), each place with the sum of `values` (R, m) that it names (E,)."""
+    """Put the sums of all clients where their names say.
+
+    Parameters
+    ----------
+    values : array, shape (R, m)
+        One number a sample.
+    layout : Layout
+    names : int array, shape (E,)
+        The place of each sum; no two alike.
+    found : array, shape (R, at least E)
+        Filled there alone.
+    """
     tables, sums, bounds = room_for(layout), np.empty(longest(layout.bounds) + DOUBLES), layout.bounds
     for row in range(len(values)):
         for i in range(len(bounds) - 1):

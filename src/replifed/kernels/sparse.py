@@ -1,4 +1,4 @@
-"""Gradients of sparse models, each client's side by side on columns of its own."""
+"""Gradients of sparse models: clients' own, side by side on columns of their own, and the server's."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def full_gradients(z, y, loss, scales, layout, names, g):
         As in `kernels.linear`.
     scales : array, shape (N,)
         What each sample of a client counts.
-    layout : problems.sample_sums.Layout
+    layout : kernels.sample_sums.Layout
         Which samples have each column that a client touches.
     names : int array, shape (E,)
         These columns.

@@ -84,7 +84,7 @@ def pack_between(typing: Any, bits: Any, most: Any, low: Any, high: Any, out: An
 
     Arrays of whole numbers of one type, each in one piece; a magnitude is what `& most` leaves of a number.
     What does not fill a vector at the end of `bits` is left out. `out` is at least as long; behind what is
-    returned it may be overwritten. Needs `AVX512`, as do the others.
+    returned it may be overwritten. Needs `AVX512`, as do the other two.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -154,7 +154,7 @@ def sum_gathered(
     """Fill the vector out[j:] with `scale` times the sum of `length` vectors.
 
     The first one is table[places[k:]], the next one that DOUBLES further, and so on. `table` and `out` are of
-    doubles, `places` of whole numbers without a sign of at most 31 bits; each in one piece.
+    doubles, `places` of whole numbers without a sign, below 2^31; each in one piece.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -165,13 +165,13 @@ def sum_gathered(
             context.make_array(kinds[place])(context, builder, array).data
             for place, array in ((0, table), (1, places), (5, out))
         )
-        first = builder.gep(places, [k])
-        _prefetch(builder, builder.gep(first, [ir.Constant(ir.IntType(64), _AHEAD)]))
-        first = builder.bitcast(first, given.as_pointer())
+        first = builder.bitcast(builder.gep(places, [k]), given.as_pointer())
         total = cgutils.alloca_once(builder, vector)
         builder.store(ir.Constant(vector, [0.0] * DOUBLES), total)
         with cgutils.for_range(builder, length) as loop:
-            read = builder.load(builder.gep(first, [loop.index]), align=given.element.width // 8)
+            here = builder.gep(first, [loop.index])
+            _prefetch(builder, builder.gep(here, [ir.Constant(ir.IntType(64), _AHEAD // DOUBLES)]))
+            read = builder.load(here, align=given.element.width // 8)
             terms = _gather(builder, table, read, vector)
             builder.store(builder.fadd(builder.load(total), terms), total)
         scaled = builder.fmul(builder.load(total), spread(builder, scale, vector))

@@ -159,15 +159,15 @@ class Hessian(Protocol):
 
 
 class Listed(NamedTuple):
-    """The entries other than zero of matrices of all clients, listed client by client.
+    """Entries of matrices of all clients, listed client by client; all others are zero.
 
     Attributes
     ----------
     counts : int array, shape (R, N)
         How many are listed.
     places : int array, shape (R, N, C)
-        Which of the client's values in a `HessianPattern`, in no particular order; behind those that count
-        zeros, as in `values`.
+        Which of the client's values in a `HessianPattern`, in no particular order. Behind the first `counts`
+        stand zeros, as in `values`.
     values : array, shape (R, N, C)
     """
 

@@ -45,13 +45,15 @@ class HessianPattern:
             X.sum_duplicates()
         N, n = len(first) - 1, X.shape[1]
         total = int((np.diff(X.indptr).astype(np.int64) * (np.diff(X.indptr) + 1) // 2).sum())
+        # With fewer, n has the 16 bits that names of entries have for a column.
         if N * n**2 > np.iinfo(np.int32).max or total > _MOST_PRODUCTS:
             raise ReplifedError("data too large, or not sparse enough, for Hessians; use dense features")
         self._dim, self._clients = n, N
         plain = bool((X.data == 1).all())
         diagonal = _named(np.arange(n), np.arange(n))
-        pairs = [_pairs(X[begin:end], plain) for begin, end in pairwise(first)]
-        sums = SampleSums(first, pairs, diagonal, fours=plain)
+        own = [X[begin:end] for begin, end in pairwise(first)]
+        pairs = [_pairs(samples, plain) for samples in own]
+        sums = SampleSums(first, pairs, diagonal, pairs_of=own if plain else None)
         self._layout, self._names, self.bounds = sums.layout, sums.names, sums.layout.bounds
 
     def values(self, h: NDArray, ridge: float) -> NDArray:
@@ -73,7 +75,7 @@ class HessianPattern:
         return values
 
     def none(self, rows: int) -> Listed:
-        """Matrices of zeros."""
+        """Matrices of zeros of so many rows: nothing is listed."""
         # Numbers that tell a client's values apart, and one more.
         short = np.diff(self.bounds).max() <= np.iinfo(np.uint16).max
         places = np.zeros((rows, self._clients, 0), np.uint16 if short else np.uint32)

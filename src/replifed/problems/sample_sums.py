@@ -7,7 +7,6 @@ vectors read it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ _MOST_COMPARED = 1000
 # Of so many samples all subsets are added up. Of more, sums would have fewer terms yet, but the subsets' own
 # sums would no longer stay in the innermost cache.
 _TOGETHER = 4
+_NO_FOURS = np.zeros((0, _TOGETHER), np.int64)
 
 
 class Terms(NamedTuple):
@@ -39,39 +39,6 @@ class Terms(NamedTuple):
     factors: NDArray | None
 
 
-class Layout(NamedTuple):
-    """What `kernels.sample_sums` read.
-
-    Attributes
-    ----------
-    first : int array, shape (N + 1,)
-        Where each client's samples begin, and their number.
-    bounds : int array, shape (N + 1,)
-        Where each client's sums begin, and their number E.
-    parts : int array, shape (N + 1, 3)
-        Where each client's part of `fours`, `terms` and `lengths` begins, and how long these are.
-    fours : int array, shape (f, 4)
-        Numbers of a client's samples of which all subsets are added up; as many as it has stands for none.
-        Without any, samples themselves are added.
-    terms : int array, shape (q * lanes,)
-        What is added up: with `fours` 16 times the four's number plus that of the subset, else the sample's
-        number. The first terms of as many sums as the processor adds at once, the second ones of each, and so
-        on, then those of the next sums.
-    products : array, shape (q * lanes or 0,)
-        What the terms are multiplied by; none where that is one.
-    lengths : int array, shape (b,)
-        So many terms a sum, for each `lanes` sums.
-    """
-
-    first: NDArray
-    bounds: NDArray
-    parts: NDArray
-    fours: NDArray
-    terms: NDArray
-    products: NDArray
-    lengths: NDArray
-
-
 class SampleSums:
     """Where sums over clients' samples are, and what makes them up.
 
@@ -86,9 +53,10 @@ class SampleSums:
         All of them with factors, or none.
     ahead : int array
         Names that all clients have, if only with a sum of nothing; theirs come first.
-    fours : bool
-        Without factors: put samples with much in common together in fours, and add all subsets of these up
-        first. A sum then has one term where it would have up to four. It takes a while to find them.
+    pairs_of : sequence of CSR matrices, shapes (m_i, n), optional
+        For terms without factors whose names are pairs of columns of these matrices, one a client: samples
+        with many columns in common are put together in fours, and all subsets of these added up first. A sum
+        then has one term where it would have up to four.
 
     Attributes
     ----------
@@ -98,17 +66,24 @@ class SampleSums:
     """
 
     def __init__(
-        self, first: NDArray, clients: Sequence[Terms], ahead: Sequence[int] | NDArray = (), *, fours: bool
+        self,
+        first: NDArray,
+        clients: Sequence[Terms],
+        ahead: Sequence[int] | NDArray = (),
+        *,
+        pairs_of: Sequence[sp.csr_array] | None = None,
     ) -> None:
+        from replifed.kernels.sample_sums import Layout
         from replifed.kernels.vectors import DOUBLES
 
-        first = np.asarray(first, dtype=np.int64)
-        ahead = np.asarray(ahead, dtype=np.int64)
-        make = _in_fours if fours else _one_by_one
-        parts = [
-            _Client(*make(end - begin, terms), ahead, DOUBLES)
-            for (begin, end), terms in zip(pairwise(first), clients, strict=True)
-        ]
+        first, ahead = np.asarray(first, dtype=np.int64), np.asarray(ahead, dtype=np.int64)
+        if pairs_of is None:
+            made = [(terms, m, _NO_FOURS) for terms, m in zip(clients, np.diff(first), strict=True)]
+        elif any(terms.factors is not None for terms in clients):
+            raise ValueError("terms with factors cannot be put together in fours")
+        else:
+            made = [_in_fours(terms, X) for terms, X in zip(clients, pairs_of, strict=True)]
+        parts = [_Client(*each, ahead, DOUBLES) for each in made]
         self.names = short([part.names for part in parts])
         sizes = [[len(part.fours), len(part.terms), len(part.lengths)] for part in parts]
         self.layout = Layout(
@@ -173,44 +148,38 @@ class _Client:
             self.products = np.append(terms.factors[by_entry], 0.0)[which]
 
 
-def _one_by_one(m: int, terms: Terms) -> tuple[Terms, int, NDArray]:
-    """Terms of `m` samples, the number that stands for none, and no fours."""
-    return terms, m, np.zeros((0, _TOGETHER), np.int64)
-
-
-def _in_fours(m: int, terms: Terms) -> tuple[Terms, int, NDArray]:
-    """The same with subsets of fours of samples."""
-    named, names = np.unique(terms.names, return_inverse=True)
-    order = _alike(m, names, terms.samples)
+def _in_fours(terms: Terms, X: sp.csr_array) -> tuple[Terms, int, NDArray]:
+    """Terms that are sums over subsets of fours of samples, the number that stands for none, the fours."""
+    order, m = _alike(X), X.shape[0]
     count = -(-m // _TOGETHER)
     rank = np.argsort(order)[terms.samples]
     # Terms that differ in the sample of the same four alone become one.
-    held, which = np.unique(names * count + rank // _TOGETHER, return_inverse=True)
+    held, which = np.unique(terms.names * count + rank // _TOGETHER, return_inverse=True)
     subset = np.zeros(len(held), np.int64)
     np.add.at(subset, which, 1 << rank % _TOGETHER)
-    merged = Terms(named[held // count], (held % count << _TOGETHER) + subset, None)
+    merged = Terms(held // count, (held % count << _TOGETHER) + subset, None)
     fours = np.pad(order, (0, count * _TOGETHER - m), constant_values=m).reshape(count, _TOGETHER)
     return merged, 0, fours
 
 
-def _alike(m: int, names: NDArray, samples: NDArray) -> NDArray:
-    """An order of samples in which fours that follow each other have many names in common.
+def _alike(X: sp.csr_array) -> NDArray:
+    """An order of samples in which fours that follow each other have many pairs of columns in common.
 
-    A four begins with the sample that has most names, and takes the one that shares most with those in it.
+    A four begins with the sample that has most of them, and takes the one that shares most with those in it.
     """
-    of = sp.csr_array((np.ones(len(names)), (samples, names)), shape=(m, 1 + names.max(initial=0)))
-    by_size, order = np.argsort(-np.diff(of.indptr), kind="stable"), []
-    for begin in range(0, m, _MOST_COMPARED):
+    by_size, order = np.argsort(-np.diff(X.indptr), kind="stable"), []
+    for begin in range(0, X.shape[0], _MOST_COMPARED):
         some = by_size[begin : begin + _MOST_COMPARED]
-        common = (of[some] @ of[some].T).toarray()
-        left, shared = np.ones(len(some), dtype=bool), common[0]
+        common = (X[some] @ X[some].T).toarray()
+        pairs = common * (common + 1) / 2
+        left = np.ones(len(some), dtype=bool)
         for taken in range(len(some)):
-            if taken % _TOGETHER:
-                best = int(np.where(left, shared, -1.0).argmax())
-                shared += common[best]
+            if taken % _TOGETHER == 0:
+                best = int(left.argmax())  # they are sorted by their number of columns
+                shared = pairs[best].copy()
             else:
-                best = int(left.argmax())
-                shared = common[best].copy()
+                best = int(np.where(left, shared, -1.0).argmax())
+                shared += pairs[best]
             left[best] = False
             order.append(some[best])
     return np.array(order, np.int64)

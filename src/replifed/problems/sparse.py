@@ -62,6 +62,7 @@ class SparseLinearModel:
             )
         order = np.argsort(client, kind="stable")
         self.X = sp.csr_array(X)[order]
+        self.X.sum_duplicates()  # which does nothing where there are none
         self.y = np.asarray(y)[order]
         self.loss_function, self.l2 = loss, l2
         self.dtype = self.X.dtype
@@ -152,7 +153,7 @@ class SparseLinearModel:
         """Of plain data: which columns are added up for each sample."""
         X, samples = self.X, np.arange(len(self.y))
         held = Terms(np.repeat(samples, np.diff(X.indptr)), X.indices.astype(np.int64), None)
-        return SampleSums(np.array([0, self.dim]), [held], samples, fours=False)
+        return SampleSums(np.array([0, self.dim]), [held], samples)
 
     @cached_property
     def _samples_of_columns(self) -> SampleSums:
@@ -160,7 +161,7 @@ class SparseLinearModel:
         X, (_, samples) = self.X, self._padded
         samples, bounds = np.repeat(samples, np.diff(X.indptr)), X.indptr[self.first]
         held = [Terms(X.indices[a:b].astype(np.int64), samples[a:b], None) for a, b in pairwise(bounds)]
-        return SampleSums(self.first, held, fours=False)
+        return SampleSums(self.first, held)
 
     @cached_property
     def _transposed(self) -> sp.csr_array:
