@@ -9,6 +9,7 @@ from llvmlite import ir
 from numba import config, types
 from numba.core import cgutils
 from numba.core.codegen import get_host_cpu_features
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 # Those of this processor, unless numba is told to compile for another.
@@ -27,6 +28,12 @@ def spread(builder: Any, scalar: Any, vector: Any) -> Any:
     nothing, number = ir.Constant(vector, ir.Undefined), ir.IntType(32)
     one = builder.insert_element(nothing, scalar, ir.Constant(number, 0))
     return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(number, vector.count), None))
+
+
+def _check_alike(*arrays: Any) -> None:
+    """Refuse, when a kernel is compiled, arrays in several pieces or of several types."""
+    if any(array.layout != "C" or array.dtype != arrays[0].dtype for array in arrays):
+        raise TypingError(f"arrays in one piece and of one type, not {', '.join(map(str, arrays))}")
 
 
 class _Appending:
@@ -99,6 +106,7 @@ def pack_between(typing: Any, bits: Any, most: Any, low: Any, high: Any, out: An
 
         return code.run(code.vectors(kinds[0], arguments[0]), sink, step)
 
+    _check_alike(bits, out)
     return types.int64(bits, most, low, high, out), generate
 
 
@@ -120,6 +128,7 @@ def pack_places_above(typing: Any, bits: Any, most: Any, low: Any, out: Any) -> 
 
         return code.run(code.vectors(kinds[0], arguments[0]), sink, step)
 
+    _check_alike(bits, out)
     return types.int64(bits, most, low, out), generate
 
 
@@ -137,6 +146,7 @@ def pack_others_above(typing: Any, numbers: Any, low: Any, others: Any, out: Any
 
         return code.run(code.vectors(kinds[0], arguments[0]), sink, step)
 
+    _check_alike(numbers, others, out)
     return types.int64(numbers, low, others, out), generate
 
 
