@@ -33,9 +33,8 @@ def terms(A):
 def sums(made, u, scale=1.0):
     """Each client's sums by their names."""
     from replifed.kernels.sample_sums import add_up, room_for
-    from replifed.kernels.vectors import DOUBLES
 
-    found, room, tables = [], np.empty(len(made.names) + DOUBLES), room_for(made.layout)
+    found, (tables, room) = [], room_for(made.layout)
     for i, (begin, end) in enumerate(pairwise(made.layout.bounds)):
         tables[0][: SIZES[i]] = u[FIRST[i] : FIRST[i + 1]]
         add_up(i, scale, made.layout, tables, room)

@@ -12,13 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
-from replifed.algorithms.learned_hessians import (
-    EigenpairMatrices,
-    LearnedEntries,
-    LearnedMatrices,
-    Matrices,
-    NonZeros,
-)
+from replifed.algorithms.learned_hessians import EigenpairMatrices, Learned, Matrices, NonZeros
 from replifed.algorithms.newton_type import Direction, NewtonType, solve_rows, sound_rows
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE
@@ -98,13 +92,11 @@ class FedNL(NewtonType):
         """Bits per coordinate from which a device sends its vector at full quality."""
         return self.b_max if self.skip_below is None else self.skip_below
 
-    def init(self, problem, streams) -> LearnedMatrices | LearnedEntries:
+    def init(self, problem, streams) -> Learned:
         x, learning = np.zeros((len(streams), problem.dim)), self._learning(problem)
         return learning.start_with_hessians(x) if self.start == "hessian" else learning.start(x)
 
-    def direction(
-        self, state: LearnedMatrices | LearnedEntries, g: NDArray, problem, ctx: Round
-    ) -> Direction:
+    def direction(self, state: Learned, g: NDArray, problem, ctx: Round) -> Direction:
         mean, N, n, full = state.mean, problem.n_clients, problem.dim, self._full
         budget = self.budget(ctx, problem, len(state.x))
         heard = budget >= (1 if self.quantised else full)

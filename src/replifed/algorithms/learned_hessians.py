@@ -56,6 +56,9 @@ class LearnedEntries(NamedTuple):
         return Listed(self.counts, self.places, self.values)
 
 
+Learned = LearnedMatrices | LearnedEntries
+
+
 class Matrices:
     """One matrix a device, (R, N, n, n).
 

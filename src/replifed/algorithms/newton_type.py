@@ -175,19 +175,14 @@ def sound_rows(solve: Callable[..., NDArray], H: NDArray, g: NDArray, *more: NDA
 
 
 def _solve(H: NDArray, g: NDArray, shift: float) -> NDArray:
-    H = H.copy()
-    diagonal = np.einsum("ii->i", H)
+    shifted = H.copy()
+    diagonal = np.einsum("ii->i", shifted)
     diagonal += shift
     if not (diagonal > 0).all():
         return np.full(g.shape, np.nan)
-    # By Cholesky, in half the time and in place; what is estimated need not be definite, though, and then one
-    # triangle is left of it.
-    kept = diagonal.copy()
-    _, found, info = lapack.dposv(H.T, g, lower=1, overwrite_a=True)
-    if info:
-        lower = np.tril(H, -1)
-        return np.linalg.solve(lower + lower.T + np.diag(kept), g)
-    return found
+    # By Cholesky, in half the time and in place; what is estimated need not be definite, though.
+    _, found, info = lapack.dposv(shifted.T, g, lower=1, overwrite_a=True)
+    return np.linalg.solve(H + shift * np.eye(len(g)), g) if info else found
 
 
 def averaged(weights: NDArray, matrices: NDArray) -> NDArray:

@@ -10,8 +10,6 @@ import numpy as np
 from replifed.kernels import compiled, compiled_as_written
 from replifed.kernels.sample_sums import add_up, room_for
 from replifed.kernels.selection import places_of_largest
-from replifed.kernels.stretches import longest
-from replifed.kernels.vectors import DOUBLES, LINE_BYTES
 
 # All but the sign: as whole numbers, doubles without it are in the order of their magnitudes.
 _MAGNITUDE = (1 << 63) - 1
@@ -33,7 +31,7 @@ def hessian_values(h, ridge, n, layout, values):
     layout : kernels.sample_sums.Layout
     """
     bounds = layout.bounds
-    tables, found = room_for(layout), np.empty(longest(bounds) + DOUBLES)
+    tables, found = room_for(layout)
     for row in range(len(h)):
         for i in range(len(bounds) - 1):
             _of_client(i, h[row], ridge, n, layout, tables, found)
@@ -88,8 +86,9 @@ def learn_largest(
         Filled with |hess f_i - H_i|_F.
     """
     bounds = layout.bounds
-    most = longest(bounds) + DOUBLES
-    tables, room, chosen = room_for(layout), aligned(most), np.empty(most, np.int64)
+    tables, room = room_for(layout)
+    most = len(room)
+    chosen = np.empty(most, np.int64)
     numbers, few, halves = np.empty_like(chosen), np.empty_like(chosen), np.empty(most, np.int16)
     # Where each of a client's entries is listed, counted from 1.
     listed = np.zeros(most, places.dtype)
@@ -132,14 +131,6 @@ def learn_largest(
             counts_after[row, i] = now
             for j in range(known):
                 listed[place[j]] = 0
-
-
-@compiled
-def aligned(n):
-    """Room for `n` doubles that begins where a line of the cache does, so that vectors never lie on two."""
-    doubles = LINE_BYTES // 8
-    room = np.empty(n + doubles)
-    return room[-(room.ctypes.data // 8) % doubles :][:n]
 
 
 @compiled_as_written

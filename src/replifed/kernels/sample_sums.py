@@ -11,7 +11,7 @@ import numpy as np
 
 from replifed.kernels import compiled_as_written
 from replifed.kernels.stretches import longest
-from replifed.kernels.vectors import DOUBLES, sum_gathered
+from replifed.kernels.vectors import DOUBLES, LINE_BYTES, sum_gathered
 
 
 class Layout(NamedTuple):
@@ -49,8 +49,24 @@ class Layout(NamedTuple):
 
 @compiled_as_written
 def room_for(layout):
-    """Tables of what sums are made of: a number for each of a client's samples, and sums of some of them."""
-    return np.empty(longest(layout.first) + 1), np.empty((longest(layout.parts[:, 0]), 16))
+    """Room for what `add_up` needs for any client.
+
+    Returns
+    -------
+    tables : tuple of arrays
+        What sums are made of: a number for each of the client's samples, and sums of some of them.
+    sums : array, shape (as many as a client has, and DOUBLES more)
+    """
+    tables = np.empty(longest(layout.first) + 1), np.empty((longest(layout.parts[:, 0]), 16))
+    return tables, _aligned(longest(layout.bounds) + DOUBLES)
+
+
+@compiled_as_written
+def _aligned(n):
+    """Room for `n` doubles that begins where a line of the cache does, so that vectors never lie on two."""
+    doubles = LINE_BYTES // 8
+    room = np.empty(n + doubles)
+    return room[-(room.ctypes.data // 8) % doubles :][:n]
 
 
 @compiled_as_written
@@ -65,7 +81,8 @@ def add_up(i, scale, layout, tables, sums):
     layout : Layout
     tables : tuple of arrays
         See `room_for`; the first one begins with the numbers of the client's samples.
-    sums : array, shape (at least as many as the client has, and DOUBLES more)
+    sums : array
+        See `room_for`.
     """
     own, subsets = tables
     own[layout.first[i + 1] - layout.first[i]] = 0.0
@@ -91,7 +108,7 @@ def fill_named(values, layout, names, found):
     found : array, shape (R, at least E)
         Filled there alone.
     """
-    tables, sums, bounds = room_for(layout), np.empty(longest(layout.bounds) + DOUBLES), layout.bounds
+    (tables, sums), bounds = room_for(layout), layout.bounds
     for row in range(len(values)):
         for i in range(len(bounds) - 1):
             begin, end = layout.first[i], layout.first[i + 1]

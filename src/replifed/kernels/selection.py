@@ -69,10 +69,7 @@ def _keep_of_few(entries, most, name, tau, numbers, halves, few, filled):
         numbers[k] = entries[k] & most
     cut, crowded = _cut_above(numbers, halves[: len(entries)], few, tau)
     if crowded:
-        last = _last_of_equals(numbers, cut, name, tau - _above(numbers, cut))
-        for k in range(len(entries)):
-            # At the cut, but kept: lifted above it.
-            numbers[k] += numbers[k] == cut and name[k] <= last
+        _lift_equals(numbers, cut, name, tau)
     # Not written at once where it is read, which would be compiled without vectors.
     for k in range(len(entries)):
         numbers[k] = entries[k] if numbers[k] > cut else 0
@@ -104,6 +101,14 @@ def _keep_of_many(entries, most, name, tau, numbers, halves, few, filled):
     last = _last_of_equals(numbers[: len(entries)], cut, name, count)
     for k in range(len(entries)):
         filled[k] = entries[k] if numbers[k] > cut or (numbers[k] == cut and name[k] <= last) else 0
+
+
+@compiled
+def _lift_equals(numbers, cut, names, tau):
+    """Lift above the cut as many of the numbers at it, those of the lowest names, as make `tau` exceed it."""
+    last = _last_of_equals(numbers, cut, names, tau - _above(numbers, cut))
+    for k in range(len(numbers)):
+        numbers[k] += numbers[k] == cut and names[k] <= last
 
 
 @compiled
@@ -163,10 +168,7 @@ def places_of_largest(bits, most, names, tau, places, numbers, halves, few):
     if crowded:
         for k in range(n):
             few[k] = names[places[k]]
-        last = _last_of_equals(numbers[:n], cut, few, tau - _above(numbers[:n], cut))
-        for k in range(n):
-            # At the cut, but taken: lifted above it.
-            numbers[k] += numbers[k] == cut and few[k] <= last
+        _lift_equals(numbers[:n], cut, few, tau)
     taken, first = 0, 0
     if AVX512:
         taken, first = pack_others_above(numbers[:n], cut, places, places), _in_vectors(numbers[:n])

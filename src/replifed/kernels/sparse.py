@@ -8,8 +8,6 @@ from replifed.kernels import compiled
 from replifed.kernels.draws import count_drawn
 from replifed.kernels.linear import derivatives
 from replifed.kernels.sample_sums import add_up, room_for
-from replifed.kernels.stretches import longest
-from replifed.kernels.vectors import DOUBLES
 
 
 @compiled
@@ -76,7 +74,7 @@ def full_gradients(z, y, loss, scales, layout, names, g):
     names : int array, shape (E,)
         These columns.
     """
-    tables, sums, bounds = room_for(layout), np.empty(longest(layout.bounds) + DOUBLES), layout.bounds
+    (tables, sums), bounds = room_for(layout), layout.bounds
     for row in range(len(z)):
         for i in range(len(bounds) - 1):
             begin, end = layout.first[i], layout.first[i + 1]

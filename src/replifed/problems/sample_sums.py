@@ -84,20 +84,20 @@ class SampleSums:
         else:
             made = [_in_fours(terms, X) for terms, X in zip(clients, pairs_of, strict=True)]
         parts = [_Client(*each, ahead, DOUBLES) for each in made]
-        self.names = short([part.names for part in parts])
+        self.names = _short([part.names for part in parts])
         sizes = [[len(part.fours), len(part.terms), len(part.lengths)] for part in parts]
         self.layout = Layout(
             first,
             np.cumsum([0, *(len(part.names) for part in parts)]),
             np.cumsum([[0, 0, 0], *sizes], axis=0),
-            short([part.fours for part in parts]),
-            short([part.terms for part in parts]),
+            _short([part.fours for part in parts]),
+            _short([part.terms for part in parts]),
             np.concatenate([part.products for part in parts]),
-            short([part.lengths for part in parts]),
+            _short([part.lengths for part in parts]),
         )
 
 
-def short(parts: list[NDArray]) -> NDArray:
+def _short(parts: list[NDArray]) -> NDArray:
     """The parts one behind the other, in 16 bits if their numbers allow: half as much to read."""
     whole = np.concatenate(parts)
     fits = whole.max(initial=0) <= np.iinfo(np.uint16).max
