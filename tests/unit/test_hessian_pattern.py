@@ -85,7 +85,7 @@ def test_learning_is_a_round_of_fednl_with_whole_matrices(k):
     _, h, pattern = draw()
     weights, rate = np.array([0.4, 0.1, 0.3, 0.2]), np.full((3, N), 0.8)
     rate[1, 2] = 0.0
-    values, target = pattern.values(h[::-1], 0.1), pattern.values(h, 0.3)
+    values, target = pattern.values(h[[1, 2, 0]], 0.1), pattern.values(h, 0.3)
     mean = np.einsum("i,riab->rab", weights, pattern.matrices(values))
     H = listed(pattern, values)
     assert np.array_equal(pattern.spread(H), values)

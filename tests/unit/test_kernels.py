@@ -285,11 +285,18 @@ def test_room_behind_the_numbers_is_not_looked_at(n):
     np.testing.assert_array_equal(kept != 0, np.arange(n) < tau)
 
 
-def places(v, tau, names):
-    """Where the largest are, by the kernel."""
+def places(v, tau, names, bound=None):
+    """Where the largest are, by the kernel, told that they exceed `bound`; by default it knows nothing."""
     n, (bits, most) = len(v), as_whole(v)
-    found, numbers, few = np.full((3, n + 1), -1, bits.dtype)
-    count = places_of_largest(bits, most, names, tau, found, numbers, np.empty(n + 1, np.int16), few)
+    bound = int(most) if bound is None else int(np.float64(bound).view(np.int64))
+    marks = np.full(n // 8 + 2, 255, np.uint8)
+    packed = np.packbits((bits & most) > bound, bitorder="little")
+    marks[: len(packed)] = packed
+    found, (numbers, few) = np.full(n + 16, -1, np.int32), np.full((2, n + 1), -1, bits.dtype)
+    count, likely = places_of_largest(
+        bits, most, names, tau, bound, marks, found, numbers, np.empty(n + 1, np.int16), few
+    )
+    assert 0 <= likely <= most
     return found[:count]
 
 
@@ -301,12 +308,13 @@ def places(v, tau, names):
     ),
     st.integers(1, 201),
     st.randoms(use_true_random=False),
+    st.one_of(st.none(), st.sampled_from([0.0, 1e-310, 1.0, 1.5, 2.0]), st.floats(0, 1e300)),
 )
-def test_places_of_the_largest_are_those_of_the_lowest_names_among_equals(v, tau, random):
+def test_places_of_the_largest_are_those_of_the_lowest_names_among_equals(v, tau, random, bound):
     before, names = v.copy(), np.array(random.sample(range(1000), len(v)), np.uint16)
     order = np.lexsort([names, -np.abs(v)])[:tau]
     expected = np.sort(order[v[order] != 0])
-    np.testing.assert_array_equal(places(v, tau, names), expected)
+    np.testing.assert_array_equal(places(v, tau, names, bound), expected)
     np.testing.assert_array_equal(v, before)
 
 

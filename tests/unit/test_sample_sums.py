@@ -53,7 +53,7 @@ def columns():
 def test_sums_are_those_of_dense_matrices(plain, fours, compared, monkeypatch):
     monkeypatch.setattr(module, "_MOST_COMPARED", compared)
     A, u = draw(plain), np.random.default_rng(1).standard_normal(M)
-    made = SampleSums(FIRST, list(terms(A)), [3, 5], pairs_of=columns() if fours else None)
+    made = SampleSums(FIRST, list(terms(A)), [3, 5], columns_of=columns() if fours else None)
     for i, (found, (begin, end)) in enumerate(zip(sums(made, u, 0.5), pairwise(FIRST), strict=True)):
         touched = {3, 5, *np.flatnonzero(A[begin:end].any(axis=0)).tolist()}
         assert set(found) == touched
@@ -66,7 +66,7 @@ def test_four_samples_with_the_same_names_are_one_term():
     A = np.zeros((M, D))
     A[FIRST[2] + np.array([3, 11, 17, 29]), :7] = 1.0
     alike = [sp.csr_array(A[begin:end]) for begin, end in pairwise(FIRST)]
-    made = SampleSums(FIRST, list(terms(A)), pairs_of=alike)
+    made = SampleSums(FIRST, list(terms(A)), columns_of=alike)
     assert made.layout.lengths.tolist() == [1] * len(made.layout.lengths)
     apart = SampleSums(FIRST, list(terms(A)))
     assert apart.layout.lengths.tolist() == [4] * len(apart.layout.lengths)
@@ -75,7 +75,7 @@ def test_four_samples_with_the_same_names_are_one_term():
 def test_sums_of_equal_numbers_are_equal_wherever_there_are_as_many():
     # Exactly, so that which of equal entries are the largest is not left to rounding.
     A = draw(plain=True)
-    found = sums(SampleSums(FIRST, list(terms(A)), pairs_of=columns()), np.full(M, 0.25), 1 / 7)
+    found = sums(SampleSums(FIRST, list(terms(A)), columns_of=columns()), np.full(M, 0.25), 1 / 7)
     for own, (begin, end) in zip(found, pairwise(FIRST), strict=True):
         counts = A[begin:end].sum(axis=0)
         assert all(own[e] == 0.25 * counts[e] * (1 / 7) for e in own)
@@ -102,7 +102,7 @@ def test_gradients_of_sparse_data_are_those_of_the_formula(dtype, plain, rows):
 
 def test_terms_with_factors_are_not_put_together():
     with pytest.raises(ValueError, match="factors"):
-        SampleSums(FIRST, list(terms(draw(plain=False))), pairs_of=columns())
+        SampleSums(FIRST, list(terms(draw(plain=False))), columns_of=columns())
 
 
 def test_entries_of_sparse_data_listed_twice_are_one():

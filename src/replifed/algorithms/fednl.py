@@ -12,8 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
-from replifed.algorithms.learned_hessians import EigenpairMatrices, Learned, Matrices, NonZeros
-from replifed.algorithms.newton_type import Direction, NewtonType, solve_rows, sound_rows
+from replifed.algorithms.learned_hessians import (
+    EigenpairMatrices,
+    Learned,
+    LearnedEntries,
+    Matrices,
+    NonZeros,
+)
+from replifed.algorithms.newton_type import Direction, NewtonType, solve_rows
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE
 from replifed.operators.eigenpairs import apply_inverse, leading_eigenpair
@@ -93,15 +99,15 @@ class FedNL(NewtonType):
         return self.b_max if self.skip_below is None else self.skip_below
 
     def init(self, problem, streams) -> Learned:
-        x, learning = np.zeros((len(streams), problem.dim)), self._learning(problem)
+        listed = self.compressor == "topk" and isinstance(problem, SparseHessian)
+        x, learning = np.zeros((len(streams), problem.dim)), self._learning(problem, listed)
         return learning.start_with_hessians(x) if self.start == "hessian" else learning.start(x)
 
     def direction(self, state: Learned, g: NDArray, problem, ctx: Round) -> Direction:
         mean, N, n, full = state.mean, problem.n_clients, problem.dim, self._full
         budget = self.budget(ctx, problem, len(state.x))
         heard = budget >= (1 if self.quantised else full)
-        bits = np.where(budget < full, np.minimum(budget, self.b_max), self.b_max)
-        learning = self._learning(problem, bits, ctx)
+        learning = self._learning(problem, isinstance(state, LearnedEntries), budget, ctx)
         rate = np.where(heard, self.alpha, 0.0)
         learned, distances = learning.learn(state, rate, distances=self.option == 2)
         if self.option == 1:
@@ -109,24 +115,24 @@ class FedNL(NewtonType):
         else:
             shift = (problem.weights * distances).sum(axis=1)
             p = -solve_rows(mean, g, shift)
-        sent = np.where(heard, self._message_bits(n, bits), 0).sum(axis=1)
+        sent = np.where(heard, self._message_bits(n, budget), 0).sum(axis=1)
         sent = sent + N * BITS_PER_VALUE * (self.option == 2)
         if ctx.t == 0 and self.start == "hessian":
             sent = sent + N * packed_size(n) * self.b_max
         return Direction(learned, p, sent, hessians=N)
 
     def _learning(
-        self, problem, bits: NDArray | None = None, ctx: Round | None = None
+        self, problem, listed: bool, budget: NDArray | None = None, ctx: Round | None = None
     ) -> Matrices | NonZeros:
-        """How Hessians are learned in a round in which devices may send `bits` (R, N) per coordinate."""
+        """How Hessians are learned, as lists of entries or whole, in a round of a `budget` (R, N)."""
+        if listed:
+            return NonZeros(problem, self.entries or problem.dim)
         if self.compressor == "topk":
-            if isinstance(problem, SparseHessian):
-                return NonZeros(problem, self.entries or problem.dim)
             return Matrices(problem, self._largest)
         if not self.quantised or ctx is None:
             return EigenpairMatrices(problem, leading_eigenpair)
         shape = problem.n_clients, problem.dim
-        dither = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape))
+        dither, bits = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape)), self._bits(budget)
 
         def received(difference: NDArray) -> tuple[NDArray, NDArray]:
             value, vector = leading_eigenpair(difference)
@@ -140,14 +146,24 @@ class FedNL(NewtonType):
         n = difference.shape[-1]
         return unpack(hard_threshold(pack(difference), self.entries or n), n)
 
-    def _message_bits(self, n: int, bits: NDArray) -> int | NDArray:
-        """Bits of a compressed difference, where a vector takes `bits` (R, N) per coordinate."""
+    def _bits(self, budget: NDArray) -> NDArray:
+        """Bits per coordinate that a device with a budget spends on a vector, (R, N)."""
+        return np.where(budget < self._full, np.minimum(budget, self.b_max), self.b_max)
+
+    def _message_bits(self, n: int, budget: NDArray) -> int | NDArray:
+        """Bits of a compressed difference, where devices have the `budget` (R, N) per coordinate."""
         if self.compressor == "rank1":
-            return n * bits + BITS_PER_VALUE
+            return n * self._bits(budget) + BITS_PER_VALUE
         k = min(self.entries or n, packed_size(n))
         return k * self.b_max + int(support_bits(k, packed_size(n)))
 
 
 def projected_solve(H: NDArray, g: NDArray, mu: NDArray) -> NDArray:
-    """[H]_mu^{-1} g row by row, where [H]_mu is the nearest matrix with eigenvalues of at least mu (R,)."""
-    return sound_rows(apply_inverse, H, g, np.broadcast_to(mu, len(g)))
+    """[H]_mu^{-1} g row by row, where [H]_mu is the nearest matrix with eigenvalues of at least mu (R,).
+
+    Not a number for rows that have diverged.
+    """
+    found, mu = np.full(g.shape, np.nan), np.broadcast_to(mu, len(g))
+    for row in np.flatnonzero(np.isfinite(H).all(axis=(-2, -1)) & np.isfinite(g).all(axis=-1)):
+        found[row] = apply_inverse(H[row], g[row], mu[row])
+    return found

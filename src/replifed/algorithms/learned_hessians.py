@@ -176,8 +176,8 @@ class NonZeros:
 
     def _learn(self, entries: int, state: LearnedEntries, rate: NDArray) -> tuple[LearnedEntries, NDArray]:
         h, weights = self._problem.sample_curvatures(state.x), self._problem.weights[0]
-        # Nothing is learned in rows that have diverged.
-        rate = np.where(np.isfinite(h).all(axis=1)[:, None], rate, 0.0)
+        # Nothing is learned in rows that have diverged; curvatures are bounded, so that their sum tells.
+        rate = np.where(np.isfinite(h.sum(axis=1))[:, None], rate, 0.0)
         learned, mean, distances = self._pattern.learn_largest(
             h, self._problem.l2, state.hessians, state.mean, entries, rate, weights
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -133,8 +133,11 @@ class NewtonType(ABC):
             hessians=towards.hessians,
             line_search_messages=N * (up + down),
         )
-        moved = np.where(found.going[:, None], x + eta[:, None] * p, x)
-        return towards.state._replace(x=moved), Cost(*(np.where(found.going, used, 0) for used in cost))
+        moved = x + eta[:, None] * p
+        if not found.going.all():
+            moved = np.where(found.going[:, None], moved, x)
+            cost = Cost(*(np.where(found.going, used, 0) for used in cost))
+        return towards.state._replace(x=moved), cost
 
 
 def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], problem, ctx: Round) -> list:
@@ -160,17 +163,9 @@ def solve_rows(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:
 
     Not a number for rows that have diverged.
     """
-    return sound_rows(_solve, H, g, np.zeros(len(g)) if shift is None else shift)
-
-
-def sound_rows(solve: Callable[..., NDArray], H: NDArray, g: NDArray, *more: NDArray) -> NDArray:
-    """solve(H, g, ...) row by row, (R, n); not a number for rows of which anything is not finite."""
-    found = np.full(g.shape, np.nan)
-    sound = np.isfinite(H).all(axis=(-2, -1)) & np.isfinite(g).all(axis=-1)
-    for each in more:
-        sound &= np.isfinite(each)
-    for row in np.flatnonzero(sound):
-        found[row] = solve(H[row], g[row], *(each[row] for each in more))
+    found = np.empty(g.shape)
+    for row in range(len(g)):
+        found[row] = _solve(H[row], g[row], 0.0 if shift is None else shift[row])
     return found
 
 
@@ -178,11 +173,16 @@ def _solve(H: NDArray, g: NDArray, shift: float) -> NDArray:
     shifted = H.copy()
     diagonal = np.einsum("ii->i", shifted)
     diagonal += shift
-    if not (diagonal > 0).all():
+    if not 0.0 < diagonal.min() <= diagonal.max() < np.inf:
         return np.full(g.shape, np.nan)
     # By Cholesky, in half the time and in place; what is estimated need not be definite, though.
     _, found, info = lapack.dposv(shifted.T, g, lower=1, overwrite_a=True)
-    return np.linalg.solve(H + shift * np.eye(len(g)), g) if info else found
+    # With a finite diagonal, whatever else is not finite leaves no factors, or nothing finite behind.
+    if info == 0:
+        return found if np.isfinite(found).all() else np.full(g.shape, np.nan)
+    if not (np.isfinite(H).all() and np.isfinite(g).all()):
+        return np.full(g.shape, np.nan)
+    return np.linalg.solve(H + shift * np.eye(len(g)), g)
 
 
 def averaged(weights: NDArray, matrices: NDArray) -> NDArray:

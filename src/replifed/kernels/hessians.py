@@ -8,8 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled, compiled_as_written
-from replifed.kernels.sample_sums import add_up, room_for
+from replifed.kernels.gathered import sum_gathered
+from replifed.kernels.sample_sums import add_up, made_of, room_for
 from replifed.kernels.selection import places_of_largest
+from replifed.kernels.vectors import AVX512, DOUBLES, as_whole, everywhere, lane_sum, read, write, write_marks
 
 # All but the sign: as whole numbers, doubles without it are in the order of their magnitudes.
 _MAGNITUDE = (1 << 63) - 1
@@ -34,19 +36,13 @@ def hessian_values(h, ridge, n, layout, values):
     tables, found = room_for(layout)
     for row in range(len(h)):
         for i in range(len(bounds) - 1):
-            _of_client(i, h[row], ridge, n, layout, tables, found)
+            begin, end = layout.first[i], layout.first[i + 1]
+            tables[0][: end - begin] = h[row, begin:end]
+            add_up(i, 1.0 / (end - begin), layout, tables, found)
             for k in range(bounds[i + 1] - bounds[i]):
                 values[row, bounds[i] + k] = found[k]
-
-
-@compiled_as_written
-def _of_client(i, h, ridge, n, layout, tables, values):
-    """Fill `values` with the Hessian of client i."""
-    begin, end = layout.first[i], layout.first[i + 1]
-    tables[0][: end - begin] = h[begin:end]
-    add_up(i, 1.0 / (end - begin), layout, tables, values)
-    for k in range(n):
-        values[k] += ridge
+            for k in range(n):
+                values[row, bounds[i] + k] += ridge
 
 
 @compiled
@@ -86,51 +82,91 @@ def learn_largest(
         Filled with |hess f_i - H_i|_F.
     """
     bounds = layout.bounds
-    tables, room = room_for(layout)
-    most = len(room)
-    chosen = np.empty(most, np.int64)
-    numbers, few, halves = np.empty_like(chosen), np.empty_like(chosen), np.empty(most, np.int16)
-    # Where each of a client's entries is listed, counted from 1.
-    listed = np.zeros(most, places.dtype)
+    tables, difference = room_for(layout)
+    most = len(difference)
+    marks, chosen = np.empty(most // 8 + 2, np.uint8), np.empty(most + 16, np.int32)
+    numbers, few, halves = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int16)
+    # The client's H_i, and where each of its entries is listed, counted from 1.
+    H, listed = np.zeros(most), np.zeros(most, places.dtype)
+    ridges = np.zeros(n + DOUBLES)
+    ridges[:n] = ridge
     mean_after[:] = mean
     for row in range(len(h)):
+        bound = np.int64(_MAGNITUDE)
         for i in range(len(bounds) - 1):
             begin, end, known = bounds[i], bounds[i + 1], counts[row, i]
-            _of_client(i, h[row], ridge, n, layout, tables, room)
-            difference, place, value = room[: end - begin], places_after[row, i], values_after[row, i]
+            place, value = places_after[row, i], values_after[row, i]
             place[:known], value[:known] = places[row, i, :known], values[row, i, :known]
             place[known:], value[known:] = 0, 0.0
             for j in range(known):
                 k = np.uintp(place[j])
                 listed[k] = j + 1
-                difference[k] -= value[j]
-            twice, once = 0.0, 0.0
-            for k in range(len(difference)):
-                twice += difference[k] * difference[k]
+                H[k] = value[j]
+            twice, once = _subtract(i, h[row], ridges, layout, tables, H, bound, difference, marks), 0.0
             for k in range(n):
                 once += difference[k] * difference[k]
             distances[row, i] = np.sqrt(2.0 * twice - once)
-            count = 0
+            count, entries = 0, difference[: end - begin]
             if rate[row, i] != 0.0:
-                count = places_of_largest(
-                    difference.view(np.int64), _MAGNITUDE, names[begin:end], tau, chosen, numbers, halves, few
-                )
-            now = known
-            for k in chosen[:count]:
-                step = rate[row, i] * difference[k]
+                count, bound = places_of_largest(
+                    entries.view(np.int64), _MAGNITUDE, names[begin:end], tau, bound, marks,
+                    chosen, numbers, halves, few,
+                )  # fmt: skip
+            now, named = known, names[begin:end]
+            for each in chosen[:count]:
+                k = np.uintp(each)
+                step = rate[row, i] * entries[k]
                 # Without a branch: listed before, or the next one of the list.
                 new = listed[k] == 0
-                j = now if new else np.int64(listed[k]) - 1
+                j = np.uintp(now if new else np.int64(listed[k]) - 1)
                 now += new
                 place[j] = k
                 value[j] += step
-                (r, c), share = _split(names[begin + k]), weights[i] * step
+                (r, c), share = _split(named[k]), weights[i] * step
                 mean_after[row, r, c] += share
                 if r != c:
                     mean_after[row, c, r] += share
             counts_after[row, i] = now
             for j in range(known):
-                listed[place[j]] = 0
+                k = np.uintp(place[j])
+                listed[k], H[k] = 0, 0.0
+
+
+@compiled_as_written
+def _subtract(i, h, ridges, layout, tables, H, bound, difference, marks):
+    """Fill `difference` with hess f_i - H_i, and return the sum of its squares.
+
+    Parameters
+    ----------
+    i, layout, tables, difference
+        As for `add_up`.
+    h : array, shape (m,)
+    ridges : array, shape (n + DOUBLES,)
+        What is added to the first entries; zeros behind the diagonal's.
+    H : array, shape as `difference`
+        The entries of H_i; zeros behind them.
+    bound : int
+        A double's bits.
+    marks : byte array
+        With `AVX512` filled with a bit for each entry, set where it exceeds the bound in magnitude.
+    """
+    begin, end = layout.first[i], layout.first[i + 1]
+    tables[0][: end - begin] = h[begin:end]
+    table, terms, products, lengths = made_of(i, layout, tables)
+    scale, low, magnitude = everywhere(1.0 / (end - begin)), everywhere(bound), everywhere(_MAGNITUDE)
+    squares, at, n = everywhere(0.0), 0, len(ridges) - DOUBLES
+    for group in range(len(lengths)):
+        length, k = np.int64(lengths[group]), DOUBLES * group
+        entries = sum_gathered(table, terms, products, at, length) * scale
+        if k < n:
+            entries = entries + read(ridges, k)
+        entries = entries - read(H, k)
+        write(entries, difference, k)
+        squares = squares + entries * entries
+        if AVX512:
+            write_marks((as_whole(entries) & magnitude) > low, marks, k)
+        at += DOUBLES * length
+    return lane_sum(squares)
 
 
 @compiled_as_written

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from replifed.kernels import compiled_as_written
+from replifed.kernels.gathered import sum_gathered
 from replifed.kernels.stretches import longest
-from replifed.kernels.vectors import DOUBLES, LINE_BYTES, sum_gathered
+from replifed.kernels.vectors import DOUBLES, LINE_BYTES, everywhere, in_lanes, write
 
 
 class Layout(NamedTuple):
@@ -57,7 +58,7 @@ def room_for(layout):
         What sums are made of: a number for each of the client's samples, and sums of some of them.
     sums : array, shape (as many as a client has, and DOUBLES more)
     """
-    tables = np.empty(longest(layout.first) + 1), np.empty((longest(layout.parts[:, 0]), 16))
+    tables = np.empty(longest(layout.first) + 1), _aligned(16 * longest(layout.parts[:, 0]))
     return tables, _aligned(longest(layout.bounds) + DOUBLES)
 
 
@@ -70,28 +71,39 @@ def _aligned(n):
 
 
 @compiled_as_written
-def add_up(i, scale, layout, tables, sums):
-    """Fill `sums` with those of client i.
+def made_of(i, layout, tables):
+    """What the sums of client i are made of, for `sum_gathered`.
 
     Parameters
     ----------
     i : int
-    scale : float
-        What the sums are multiplied by.
     layout : Layout
     tables : tuple of arrays
         See `room_for`; the first one begins with the numbers of the client's samples.
-    sums : array
-        See `room_for`.
+
+    Returns
+    -------
+    table, terms, products, lengths : arrays
     """
     own, subsets = tables
     own[layout.first[i + 1] - layout.first[i]] = 0.0
     (f, q, b), (f_end, q_end, b_end) = layout.parts[i], layout.parts[i + 1]
-    table, products = own, layout.products[q:q_end]
+    table = own
     if len(layout.fours):
         _add_subsets(own, layout.fours[f:f_end], subsets)
-        table = subsets.reshape(-1)
-    _add_terms(table, layout.terms[q:q_end], products, layout.lengths[b:b_end], scale, sums)
+        table = subsets
+    return table, layout.terms[q:q_end], layout.products[q:q_end], layout.lengths[b:b_end]
+
+
+@compiled_as_written
+def add_up(i, scale, layout, tables, sums):
+    """Fill `sums`, as `room_for` gives them, with those of client i times `scale`; the others as above."""
+    table, terms, products, lengths = made_of(i, layout, tables)
+    scales, at = everywhere(scale), 0
+    for group in range(len(lengths)):
+        length = np.int64(lengths[group])
+        write(sum_gathered(table, terms, products, at, length) * scales, sums, DOUBLES * group)
+        at += DOUBLES * length
 
 
 @compiled_as_written
@@ -120,31 +132,14 @@ def fill_named(values, layout, names, found):
 
 @compiled_as_written
 def _add_subsets(u, fours, subsets):
-    """Fill `subsets` (f, 16) with the sums over all subsets of f times four samples.
+    """Fill `subsets` (f * 16,) with the sums over all subsets of f times four samples.
 
-    Of the four samples `fours[q]`, those whose bits are set in b are in the sum [q, b].
+    Of the four samples `fours[q]`, those whose bits are set in b are in the sum [16 * q + b].
     """
     for q in range(len(fours)):
         s, t, v, w = u[fours[q, 0]], u[fours[q, 1]], u[fours[q, 2]], u[fours[q, 3]]
-        st, vw, of = s + t, v + w, subsets[q]
-        of[0], of[1], of[2], of[3] = 0.0, s, t, st
-        of[4], of[5], of[6], of[7] = v, s + v, t + v, st + v
-        of[8], of[9], of[10], of[11] = w, s + w, t + w, st + w
-        of[12], of[13], of[14], of[15] = vw, s + vw, t + vw, st + vw
-
-
-@compiled_as_written
-def _add_terms(table, terms, products, lengths, scale, sums):
-    """Fill `sums` with `scale` times what is added up of `table`."""
-    at = 0
-    for group in range(len(lengths)):
-        length, first = np.int64(lengths[group]), DOUBLES * group
-        if len(products) == 0:
-            sum_gathered(table, terms, at, length, scale, sums, first)
-        else:
-            for lane in range(DOUBLES):
-                total = 0.0
-                for k in range(at + lane, at + lane + DOUBLES * length, DOUBLES):
-                    total += products[k] * table[terms[k]]
-                sums[first + lane] = scale * total
-        at += DOUBLES * length
+        some = in_lanes(s, 1) + in_lanes(t, 2) + in_lanes(v, 4)
+        for b in range(0, 16, DOUBLES):
+            # Vectors of four have no lane with v's bit.
+            more = (v if b & 4 else 0.0) + (w if b & 8 else 0.0)
+            write(some + everywhere(more), subsets, 16 * q + b)

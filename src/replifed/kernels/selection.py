@@ -9,9 +9,12 @@ from replifed.kernels.stretches import longest
 from replifed.kernels.vectors import (
     AVX512,
     VECTOR_BYTES,
-    pack_between,
-    pack_others_above,
-    pack_places_above,
+    append,
+    counted_from,
+    everywhere,
+    read,
+    read_marks,
+    write_marks,
 )
 
 # Where at most one number in so many is not zero, the others are left out at once.
@@ -20,6 +23,8 @@ _FEW = 16
 _SAMPLED = 16
 # Fewer than so many numbers are all looked at at once.
 _LONG = 1 << 12
+# What is likely to be exceeded by as many numbers as a double: one less by a fifth to a quarter.
+_MARGIN = 3 << 49
 
 
 @compiled
@@ -133,7 +138,7 @@ def _last_of_equals(numbers, cut, names, count):
 
 
 @compiled
-def places_of_largest(bits, most, names, tau, places, numbers, halves, few):
+def places_of_largest(bits, most, names, tau, bound, marks, places, numbers, halves, few):
     """Fill `places` with where the `tau` entries of largest magnitude stand, in increasing order.
 
     Of equal entries those with the lowest names are taken, and no zeros.
@@ -141,42 +146,51 @@ def places_of_largest(bits, most, names, tau, places, numbers, halves, few):
     Parameters
     ----------
     bits : int array, shape (n,)
-        Floating-point numbers as for `keep_largest`.
+        Doubles as for `keep_largest`.
     most : int
     names : int array, shape (n,)
         Not negative, no two alike.
     tau : int
-    places : int array, shape (n + 1,)
-        Of the type of `bits`.
-    numbers, halves, few : arrays, shape (n + 1,)
-        Room of the same type; `halves` for numbers of 16 bits.
+    bound : int
+        What is told of the cut: it costs least if a few more than `tau` magnitudes exceed it.
+    marks : byte array, shape (n / 8 + 2,)
+        With `AVX512` bit by bit which entries' magnitudes exceed `bound`; may be overwritten.
+    places : int array, shape (n + 16,)
+        Of 32 bits.
+    numbers, few : int arrays, shape (n + 1,)
+        Room for as many bits.
+    halves : int array, shape (n + 1,)
+        Room for as many numbers of 16 bits.
 
     Returns
     -------
-    int
+    count : int
         How many: tau, or as many as are not zero.
+    bound : int
+        For entries like these.
     """
-    bound = _likely_bound(bits, most, tau, numbers, halves, few)
-    n = _places_above(bits, most, bound, places)
+    n = _marked(marks, len(bits), places) if AVX512 else _places_above(bits, most, bound, marks, places)
     if n < tau and bound > 0:
-        n = _places_above(bits, most, bits.dtype.type(0), places)
+        bound = _likely_bound(bits, most, tau, numbers, halves, few)
+        n = _places_above(bits, most, bound, marks, places)
+    if n < tau and bound > 0:
+        bound = bits.dtype.type(0)
+        n = _places_above(bits, most, bound, marks, places)
     if n <= tau:
-        return n
+        return n, bound
     for k in range(n):
-        numbers[k] = bits[places[k]] & most
+        numbers[k] = bits[np.uintp(places[k])] & most
     cut, crowded = _cut_above(numbers[:n], halves[:n], few, tau)
     if crowded:
         for k in range(n):
-            few[k] = names[places[k]]
+            few[k] = names[np.uintp(places[k])]
         _lift_equals(numbers[:n], cut, few, tau)
-    taken, first = 0, 0
-    if AVX512:
-        taken, first = pack_others_above(numbers[:n], cut, places, places), _in_vectors(numbers[:n])
-    for k in range(first, n):
+    taken = 0
+    for k in range(n):
         # Without a branch: what is not taken is written over by the next.
         places[taken] = places[k]
         taken += numbers[k] > cut
-    return taken
+    return taken, max(cut - _MARGIN, 0)
 
 
 @compiled
@@ -219,9 +233,13 @@ def _numbers_above(bits, most, bound, numbers, halves):
 @compiled
 def _between(numbers, most, low, high, found):
     """Fill `found` with the magnitudes in (low, high], in their order; return how many."""
-    n, first = 0, 0
+    n, first, whole = 0, 0, numbers.dtype.type
     if AVX512:
-        n, first = pack_between(numbers, most, low, high, found), _in_vectors(numbers)
+        first = _in_vectors(numbers)
+        kept, least, top = everywhere(whole(most)), everywhere(whole(low)), everywhere(whole(high))
+        for k in range(0, first, VECTOR_BYTES // numbers.itemsize):
+            magnitudes = read(numbers, k) & kept
+            n = append(magnitudes, (magnitudes > least) & (magnitudes <= top), found, n)
     for k in range(first, len(numbers)):
         number = numbers[k] & most
         # Without a branch: what is not to be kept is written over by the next.
@@ -231,16 +249,42 @@ def _between(numbers, most, low, high, found):
 
 
 @compiled
-def _places_above(bits, most, bound, places):
-    """Fill `places` with where the magnitudes above `bound` stand; return how many."""
-    n, first = 0, 0
+def _places_above(bits, most, bound, marks, places):
+    """Fill `places` with where the magnitudes above `bound` stand; return how many. `marks` is room."""
+    n = 0
     if AVX512:
-        n, first = pack_places_above(bits, most, bound, places), _in_vectors(bits)
-    for k in range(first, len(bits)):
+        _mark_above(bits, most, bound, marks)
+        return _marked(marks, len(bits), places)
+    for k in range(len(bits)):
         # Without a branch, as above.
         places[n] = k
         n += (bits[k] & most) > bound
     return n
+
+
+@compiled
+def _mark_above(bits, most, bound, marks):
+    """Fill `marks` with a bit for each magnitude, set where it exceeds `bound`."""
+    whole, first = bits.dtype.type, _in_vectors(bits)
+    kept, least = everywhere(whole(most)), everywhere(whole(bound))
+    for k in range(0, first, VECTOR_BYTES // bits.itemsize):
+        write_marks((read(bits, k) & kept) > least, marks, k)
+    for k in range(first, len(bits)):
+        if k % 8 == 0:
+            marks[k // 8] = 0
+        marks[k // 8] |= ((bits[k] & most) > bound) << (k % 8)
+
+
+@compiled
+def _marked(marks, n, places):
+    """Fill `places` with which of the first n bits are set; return how many. Behind them there is room."""
+    count, lanes = 0, VECTOR_BYTES // 4
+    marks[(n + 7) // 8] = 0
+    here, step = counted_from(np.int32(0)), everywhere(np.int32(lanes))
+    for k in range(0, n, lanes):
+        count = append(here, read_marks(here, marks, k), places, count)
+        here = here + step
+    return count
 
 
 @compiled
@@ -271,7 +315,7 @@ def _cut_above(numbers, halves, few, tau):
             return whole(0), False
         if n <= len(numbers) // _FEW:
             return _cut_among(few[:n], tau)
-    low, high = np.int16(-1), np.int16((1 << 15) - 1)  # exceeded by more than tau, and by fewer
+    low, high = np.int16(_least(halves) - 1), _most(halves)  # exceeded by more than tau, and by fewer
     while high - low > 1:
         middle = np.int16((low + high) // 2)
         count = _halves_above(halves, middle)

@@ -70,4 +70,4 @@ def as_whole(v: NDArray) -> tuple[NDArray, np.integer]:
 
 def support_bits(k: int | NDArray, d: int) -> NDArray:
     """Bits that name a support of `k` out of `d` coordinates: a list of indices or a bit mask."""
-    return np.minimum(np.asarray(k) * int(np.ceil(np.log2(d))), d) if d > 1 else np.asarray(k) * 0
+    return np.minimum(np.asarray(k) * int(d - 1).bit_length(), d)

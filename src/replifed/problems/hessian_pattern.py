@@ -53,8 +53,9 @@ class HessianPattern:
         diagonal = _named(np.arange(n), np.arange(n))
         own = [X[begin:end] for begin, end in pairwise(first)]
         pairs = [_pairs(samples, plain) for samples in own]
-        sums = SampleSums(first, pairs, diagonal, pairs_of=own if plain else None)
+        sums = SampleSums(first, pairs, diagonal, columns_of=own if plain else None)
         self._layout, self._names, self.bounds = sums.layout, sums.names, sums.layout.bounds
+        self._most = int(np.diff(self.bounds).max())
 
     def values(self, h: NDArray, ridge: float) -> NDArray:
         """The mean of h_s x_s x_s' over each client's samples s, plus `ridge` times the identity.
@@ -77,7 +78,7 @@ class HessianPattern:
     def none(self, rows: int) -> Listed:
         """Matrices of zeros of so many rows: nothing is listed."""
         # Numbers that tell a client's values apart, and one more.
-        short = np.diff(self.bounds).max() <= np.iinfo(np.uint16).max
+        short = self._most <= np.iinfo(np.uint16).max
         places = np.zeros((rows, self._clients, 0), np.uint16 if short else np.uint32)
         return Listed(np.zeros((rows, self._clients), np.int64), places, np.zeros(places.shape))
 
@@ -118,7 +119,7 @@ class HessianPattern:
         from replifed.kernels.hessians import learn_largest
 
         rows, N = rate.shape
-        most = int(min(H.counts.max(initial=0) + k, np.diff(self.bounds).max()))
+        most = min(int(H.counts.max()) + k, self._most)
         places, values = np.empty((rows, N, most), H.places.dtype), np.empty((rows, N, most))
         learned = Listed(np.empty_like(H.counts), places, values)
         mean_after, distances = np.empty_like(mean), np.empty(rate.shape)

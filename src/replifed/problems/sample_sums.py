@@ -53,10 +53,10 @@ class SampleSums:
         All of them with factors, or none.
     ahead : int array
         Names that all clients have, if only with a sum of nothing; theirs come first.
-    pairs_of : sequence of CSR matrices, shapes (m_i, n), optional
-        For terms without factors whose names are pairs of columns of these matrices, one a client: samples
-        with many columns in common are put together in fours, and all subsets of these added up first. A sum
-        then has one term where it would have up to four.
+    columns_of : sequence of CSR matrices, shapes (m_i, n), optional
+        For terms without factors: what each client's samples are made of. Those with many columns in common,
+        which are then terms of many of the same sums, are put together in fours, and all subsets of these
+        added up first. A sum has one term where it would have up to four.
 
     Attributes
     ----------
@@ -71,18 +71,18 @@ class SampleSums:
         clients: Sequence[Terms],
         ahead: Sequence[int] | NDArray = (),
         *,
-        pairs_of: Sequence[sp.csr_array] | None = None,
+        columns_of: Sequence[sp.csr_array] | None = None,
     ) -> None:
         from replifed.kernels.sample_sums import Layout
         from replifed.kernels.vectors import DOUBLES
 
         first, ahead = np.asarray(first, dtype=np.int64), np.asarray(ahead, dtype=np.int64)
-        if pairs_of is None:
+        if columns_of is None:
             made = [(terms, m, _NO_FOURS) for terms, m in zip(clients, np.diff(first), strict=True)]
         elif any(terms.factors is not None for terms in clients):
             raise ValueError("terms with factors cannot be put together in fours")
         else:
-            made = [_in_fours(terms, X) for terms, X in zip(clients, pairs_of, strict=True)]
+            made = [_in_fours(terms, X) for terms, X in zip(clients, columns_of, strict=True)]
         parts = [_Client(*each, ahead, DOUBLES) for each in made]
         self.names = _short([part.names for part in parts])
         sizes = [[len(part.fours), len(part.terms), len(part.lengths)] for part in parts]

@@ -121,8 +121,7 @@ class SparseLinearModel:
             from replifed.kernels.sparse import full_gradients
 
             g, loss, of = np.zeros(x.shape), COMPILED.index(self.loss_function.name), self._samples_of_columns
-            scales = (self.weights / self.sizes)[0]
-            full_gradients(z, self.y, loss, scales, of.layout, of.names, g)
+            full_gradients(z, self.y, loss, self._scales, of.layout, of.names, g)
         return g + self.l2 * x * self.weights.sum()
 
     def client_gradients(self, x: NDArray) -> NDArray:
@@ -153,7 +152,7 @@ class SparseLinearModel:
         """Of plain data: which columns are added up for each sample."""
         X, samples = self.X, np.arange(len(self.y))
         held = Terms(np.repeat(samples, np.diff(X.indptr)), X.indices.astype(np.int64), None)
-        return SampleSums(np.array([0, self.dim]), [held], samples)
+        return SampleSums(np.array([0, self.dim]), [held], samples, columns_of=[X.T.tocsr()])
 
     @cached_property
     def _samples_of_columns(self) -> SampleSums:
@@ -161,7 +160,7 @@ class SparseLinearModel:
         X, (_, samples) = self.X, self._padded
         samples, bounds = np.repeat(samples, np.diff(X.indptr)), X.indptr[self.first]
         held = [Terms(X.indices[a:b].astype(np.int64), samples[a:b], None) for a, b in pairwise(bounds)]
-        return SampleSums(self.first, held)
+        return SampleSums(self.first, held, columns_of=[X[a:b] for a, b in pairwise(self.first)])
 
     @cached_property
     def _transposed(self) -> sp.csr_array:
@@ -174,9 +173,14 @@ class SparseLinearModel:
         return self.sizes[0, self.client]
 
     @cached_property
+    def _scales(self) -> NDArray:
+        """p_i / m_i."""
+        return (self.weights / self.sizes)[0]
+
+    @cached_property
     def _shares(self) -> NDArray:
-        """p_i / m_i of each sample's client."""
-        return (self.weights / self.sizes)[0, self.client]
+        """That of each sample's client."""
+        return self._scales[self.client]
 
     def client_hessians(self, x: NDArray) -> NDArray:
         return self.hessian_pattern.matrices(self.hessian_pattern.values(self.sample_curvatures(x), self.l2))
