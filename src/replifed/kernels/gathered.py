@@ -67,7 +67,7 @@ def sum_gathered(typing: Any, table: Any, places: Any, factors: Any, k: Any, len
 def _add_few_or_many(
     builder: Any, term: Callable, ask: Callable, per_line: int, length: Any, total: Any
 ) -> None:
-    """Store the sum of the vectors that `term` gives for 0 to length - 1; of places `per_line` share a line."""
+    """Store the sum of the vectors that `term` gives for 0 to length - 1; `per_line` places share a line."""
     many, done = builder.append_basic_block("many"), builder.append_basic_block("done")
     cases = builder.switch(length, many)
     for n in range(1, _FEW + 1):

@@ -12,7 +12,11 @@ import numpy as np
 from replifed.kernels import compiled_as_written
 from replifed.kernels.gathered import sum_gathered
 from replifed.kernels.stretches import longest
-from replifed.kernels.vectors import DOUBLES, LINE_BYTES, everywhere, in_lanes, write
+from replifed.kernels.vectors import DOUBLES, LINE_BYTES, everywhere, in_lanes, read, write
+
+TOGETHER = 5
+"""Of so many samples all subsets are added up. Of more, sums would have fewer terms yet, but the subsets' own
+sums would hardly leave room for anything else in the innermost cache."""
 
 
 class Layout(NamedTuple):
@@ -25,14 +29,14 @@ class Layout(NamedTuple):
     bounds : int array, shape (N + 1,)
         Where each client's sums begin, and their number E.
     parts : int array, shape (N + 1, 3)
-        Where each client's part of `fours`, `terms` and `lengths` begins, and how long these are.
-    fours : int array, shape (f, 4)
+        Where each client's part of `bundles`, `terms` and `lengths` begins, and how long these are.
+    bundles : int array, shape (f, TOGETHER)
         Numbers of a client's samples of which all subsets are added up; as many as it has stands for none.
         Without any, samples themselves are added.
     terms : int array, shape (q * lanes,)
-        What is added up: with `fours` 16 times the four's number, counted from the client's first, plus that
-        of the subset; else the sample's number. The first terms of as many sums as the processor adds at
-        once, the second ones of each, and so on, then those of the next sums.
+        What is added up: with `bundles` 2^TOGETHER times a bundle's number, counted from the client's first,
+        plus that of the subset; else the sample's number. The first terms of as many sums as the processor
+        adds at once, the second ones of each, and so on, then those of the next sums.
     products : array, shape (q * lanes or 0,)
         What the terms are multiplied by; none where that is one.
     lengths : int array, shape (b,)
@@ -42,7 +46,7 @@ class Layout(NamedTuple):
     first: np.ndarray
     bounds: np.ndarray
     parts: np.ndarray
-    fours: np.ndarray
+    bundles: np.ndarray
     terms: np.ndarray
     products: np.ndarray
     lengths: np.ndarray
@@ -58,7 +62,8 @@ def room_for(layout):
         What sums are made of: a number for each of the client's samples, and sums of some of them.
     sums : array, shape (as many as a client has, and DOUBLES more)
     """
-    tables = np.empty(longest(layout.first) + 1), _aligned(16 * longest(layout.parts[:, 0]))
+    subsets = longest(layout.parts[:, 0]) << TOGETHER
+    tables = np.empty(longest(layout.first) + 1), _aligned(subsets)
     return tables, _aligned(longest(layout.bounds) + DOUBLES)
 
 
@@ -89,8 +94,8 @@ def made_of(i, layout, tables):
     own[layout.first[i + 1] - layout.first[i]] = 0.0
     (f, q, b), (f_end, q_end, b_end) = layout.parts[i], layout.parts[i + 1]
     table = own
-    if len(layout.fours):
-        _add_subsets(own, layout.fours[f:f_end], subsets)
+    if len(layout.bundles):
+        _add_subsets(own, layout.bundles[f:f_end], subsets)
         table = subsets
     return table, layout.terms[q:q_end], layout.products[q:q_end], layout.lengths[b:b_end]
 
@@ -131,15 +136,19 @@ def fill_named(values, layout, names, found):
 
 
 @compiled_as_written
-def _add_subsets(u, fours, subsets):
-    """Fill `subsets` (f * 16,) with the sums over all subsets of f times four samples.
+def _add_subsets(u, bundles, subsets):
+    """Fill `subsets` (f << TOGETHER,) with the sums over all subsets of f bundles of samples.
 
-    Of the four samples `fours[q]`, those whose bits are set in b are in the sum [16 * q + b].
+    Of the samples `bundles[q]`, those whose bits are set in b are in the sum number (q << TOGETHER) + b.
     """
-    for q in range(len(fours)):
-        s, t, v, w = u[fours[q, 0]], u[fours[q, 1]], u[fours[q, 2]], u[fours[q, 3]]
-        some = in_lanes(s, 1) + in_lanes(t, 2) + in_lanes(v, 4)
-        for b in range(0, 16, DOUBLES):
-            # Vectors of four have no lane with v's bit.
-            more = (v if b & 4 else 0.0) + (w if b & 8 else 0.0)
-            write(some + everywhere(more), subsets, 16 * q + b)
+    for q in range(len(bundles)):
+        # A vector has the sums over the first two samples or three; the others are those and one sample more.
+        first = q << TOGETHER
+        some, together = in_lanes(u[bundles[q, 0]], 1) + in_lanes(u[bundles[q, 1]], 2), 2
+        if DOUBLES == 8:
+            some, together = some + in_lanes(u[bundles[q, 2]], 4), 3
+        write(some, subsets, first)
+        for j in range(together, TOGETHER):
+            more = everywhere(u[bundles[q, j]])
+            for b in range(first, first + (1 << j), DOUBLES):
+                write(read(subsets, b) + more, subsets, b + (1 << j))

@@ -223,15 +223,18 @@ def write(typing: Any, register: Any, array: Any, k: Any) -> Any:
     return types.void(register, array, types.int64), generate
 
 
+_PACKED = (types.int32, types.int64)
+
+
 @intrinsic
 def append(typing: Any, register: Any, marks: Any, array: Any, n: Any) -> Any:
-    """Put the numbers that are marked, of 32 or 64 bits, side by side into the array from n on.
+    """Put the whole numbers that are marked, of 32 or 64 bits, side by side into the array from n on.
 
     Returns n plus how many they are. Behind them the array may be overwritten by as many as the register has,
     for which there must be room. Needs `AVX512`.
     """
     _in_one_piece(array)
-    if register != _whole(array.dtype) or marks != _marks(register):
+    if register != _whole(array.dtype) or marks != _marks(register) or register.element not in _PACKED:
         raise TypingError(f"{register} and {marks} for an array of {array.dtype}")
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -15,10 +15,6 @@ from numpy.typing import NDArray
 
 # Samples that are compared with each other at once.
 _MOST_COMPARED = 1000
-# Of so many samples all subsets are added up. Of more, sums would have fewer terms yet, but the subsets' own
-# sums would no longer stay in the innermost cache.
-_TOGETHER = 4
-_NO_FOURS = np.zeros((0, _TOGETHER), np.int64)
 
 
 class Terms(NamedTuple):
@@ -55,8 +51,8 @@ class SampleSums:
         Names that all clients have, if only with a sum of nothing; theirs come first.
     columns_of : sequence of CSR matrices, shapes (m_i, n), optional
         For terms without factors: what each client's samples are made of. Those with many columns in common,
-        which are then terms of many of the same sums, are put together in fours, and all subsets of these
-        added up first. A sum has one term where it would have up to four.
+        which are then terms of many of the same sums, are put together in bundles of TOGETHER, and all
+        subsets of these are added up first. A sum has one term where it would have up to as many.
 
     Attributes
     ----------
@@ -73,24 +69,27 @@ class SampleSums:
         *,
         columns_of: Sequence[sp.csr_array] | None = None,
     ) -> None:
-        from replifed.kernels.sample_sums import Layout
+        from replifed.kernels.sample_sums import TOGETHER, Layout
         from replifed.kernels.vectors import DOUBLES
 
         first, ahead = np.asarray(first, dtype=np.int64), np.asarray(ahead, dtype=np.int64)
         if columns_of is None:
-            made = [(terms, m, _NO_FOURS) for terms, m in zip(clients, np.diff(first), strict=True)]
+            made = [
+                (terms, m, np.zeros((0, TOGETHER), np.int64))
+                for terms, m in zip(clients, np.diff(first), strict=True)
+            ]
         elif any(terms.factors is not None for terms in clients):
-            raise ValueError("terms with factors cannot be put together in fours")
+            raise ValueError("terms with factors cannot be put together in bundles")
         else:
-            made = [_in_fours(terms, X) for terms, X in zip(clients, columns_of, strict=True)]
+            made = [_in_bundles(terms, X) for terms, X in zip(clients, columns_of, strict=True)]
         parts = [_Client(*each, ahead, DOUBLES) for each in made]
         self.names = _short([part.names for part in parts])
-        sizes = [[len(part.fours), len(part.terms), len(part.lengths)] for part in parts]
+        sizes = [[len(part.bundles), len(part.terms), len(part.lengths)] for part in parts]
         self.layout = Layout(
             first,
             np.cumsum([0, *(len(part.names) for part in parts)]),
             np.cumsum([[0, 0, 0], *sizes], axis=0),
-            _short([part.fours for part in parts]),
+            _short([part.bundles for part in parts]),
             _short([part.terms for part in parts]),
             np.concatenate([part.products for part in parts]),
             _short([part.lengths for part in parts]),
@@ -113,19 +112,19 @@ class _Client:
         With what `Layout.terms` says in place of samples.
     nothing : int
         Stands for no term.
-    fours, ahead : int arrays
+    bundles, ahead : int arrays
     lanes : int
         Sums that are added up side by side.
 
     Attributes
     ----------
     names : int array, shape (e,)
-    fours, terms, products, lengths
+    bundles, terms, products, lengths
         See `Layout`.
     """
 
-    def __init__(self, terms: Terms, nothing: int, fours: NDArray, ahead: NDArray, lanes: int) -> None:
-        self.fours = fours
+    def __init__(self, terms: Terms, nothing: int, bundles: NDArray, ahead: NDArray, lanes: int) -> None:
+        self.bundles = bundles
         held, entry = np.unique(np.concatenate([ahead, terms.names]), return_inverse=True)
         entry = entry[len(ahead) :]
         numbers = np.bincount(entry, minlength=len(held))
@@ -148,25 +147,29 @@ class _Client:
             self.products = np.append(terms.factors[by_entry], 0.0)[which]
 
 
-def _in_fours(terms: Terms, X: sp.csr_array) -> tuple[Terms, int, NDArray]:
-    """Terms that are sums over subsets of fours of samples, the number that stands for none, the fours."""
+def _in_bundles(terms: Terms, X: sp.csr_array) -> tuple[Terms, int, NDArray]:
+    """Terms that are sums over subsets of bundles, the number that stands for none, and the bundles."""
+    from replifed.kernels.sample_sums import TOGETHER
+
     order, m = _alike(X), X.shape[0]
-    count = -(-m // _TOGETHER)
+    count = -(-m // TOGETHER)
     rank = np.argsort(order)[terms.samples]
-    # Terms that differ in the sample of the same four alone become one.
-    held, which = np.unique(terms.names * count + rank // _TOGETHER, return_inverse=True)
+    # Terms that differ in the sample of the same bundle alone become one.
+    held, which = np.unique(terms.names * count + rank // TOGETHER, return_inverse=True)
     subset = np.zeros(len(held), np.int64)
-    np.add.at(subset, which, 1 << rank % _TOGETHER)
-    merged = Terms(held // count, (held % count << _TOGETHER) + subset, None)
-    fours = np.pad(order, (0, count * _TOGETHER - m), constant_values=m).reshape(count, _TOGETHER)
-    return merged, 0, fours
+    np.add.at(subset, which, 1 << rank % TOGETHER)
+    merged = Terms(held // count, (held % count << TOGETHER) + subset, None)
+    bundles = np.pad(order, (0, count * TOGETHER - m), constant_values=m).reshape(count, TOGETHER)
+    return merged, 0, bundles
 
 
 def _alike(X: sp.csr_array) -> NDArray:
-    """An order of samples in which fours that follow each other have many pairs of columns in common.
+    """An order of samples in which bundles that follow each other have many pairs of columns in common.
 
-    A four begins with the sample that has most of them, and takes the one that shares most with those in it.
+    A bundle begins with the sample that has most of them, and takes those that share most with what is in it.
     """
+    from replifed.kernels.sample_sums import TOGETHER
+
     by_size, order = np.argsort(-np.diff(X.indptr), kind="stable"), []
     for begin in range(0, X.shape[0], _MOST_COMPARED):
         some = by_size[begin : begin + _MOST_COMPARED]
@@ -174,7 +177,7 @@ def _alike(X: sp.csr_array) -> NDArray:
         pairs = common * (common + 1) / 2
         left = np.ones(len(some), dtype=bool)
         for taken in range(len(some)):
-            if taken % _TOGETHER == 0:
+            if taken % TOGETHER == 0:
                 best = int(left.argmax())  # they are sorted by their number of columns
                 shared = pairs[best].copy()
             else:
