@@ -183,7 +183,8 @@ def places_of_largest(bits, most, names, tau, bound, marks, places, numbers, hal
     cut, crowded = _cut_above(numbers[:n], halves[:n], few, tau)
     if crowded:
         for k in range(n):
-            few[k] = names[np.uintp(places[k])]
+            if numbers[k] == cut:
+                few[k] = names[np.uintp(places[k])]
         _lift_equals(numbers[:n], cut, few, tau)
     taken = 0
     for k in range(n):
