@@ -18,10 +18,10 @@ FIRST = np.concatenate([[0], np.cumsum(SIZES)])
 N, M = len(SIZES), int(FIRST[-1])
 
 
-def draw(seed=0):
+def draw(seed=0, n=D, plain=False):
     """Samples with few non-zeros; the second client's only one has none, and nobody's has the last column."""
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((M, D)) * (rng.random((M, D)) < 0.3)
+    X = np.where(rng.random((M, n)) < 0.3, 1.0 if plain else rng.standard_normal((M, n)), 0.0)
     X[FIRST[1]] = X[:, -1] = 0.0
     return X, rng.standard_normal((3, M)), HessianPattern(sp.csr_array(X), FIRST)
 
@@ -81,8 +81,10 @@ def test_of_equal_entries_the_first_of_the_triangle_are_learned(k):
 
 
 @pytest.mark.parametrize("k", [1, 4, 40])
-def test_learning_is_a_round_of_fednl_with_whole_matrices(k):
-    _, h, pattern = draw()
+@pytest.mark.parametrize("n", [1, 5, 8, 11, 26])
+@pytest.mark.parametrize("plain", [False, True])
+def test_learning_is_a_round_of_fednl_with_whole_matrices(k, n, plain):
+    _, h, pattern = draw(0, n, plain)
     weights, rate = np.array([0.4, 0.1, 0.3, 0.2]), np.full((3, N), 0.8)
     rate[1, 2] = 0.0
     values, target = pattern.values(h[[1, 2, 0]], 0.1), pattern.values(h, 0.3)
@@ -94,7 +96,7 @@ def test_learning_is_a_round_of_fednl_with_whole_matrices(k):
     assert all(np.array_equal(*pair) for pair in zip(given, (*H, mean), strict=True))
     difference = pattern.matrices(target - values)
     np.testing.assert_allclose(distances, np.linalg.norm(difference, axis=(-2, -1)))
-    expected = pattern.matrices(values) + unpack(hard_threshold(pack(difference), k) * rate[..., None], D)
+    expected = pattern.matrices(values) + unpack(hard_threshold(pack(difference), k) * rate[..., None], n)
     np.testing.assert_allclose(pattern.matrices(pattern.spread(learned)), expected, atol=1e-14)
     np.testing.assert_allclose(mean_after, np.einsum("i,riab->rab", weights, expected), atol=1e-14)
 
@@ -165,6 +167,11 @@ def test_entries_listed_twice_or_in_any_order_are_one_matrix():
     pattern = HessianPattern(twice, FIRST)
     np.testing.assert_allclose(pattern.matrices(pattern.values(h, 0.1)), dense(X, h, 0.1), atol=1e-14)
     assert np.array_equal(twice.indices, before.indices)
+
+
+def test_a_client_without_samples_is_refused():
+    with pytest.raises(ReplifedError, match="client 1 holds no sample"):
+        HessianPattern(sp.csr_array(np.ones((5, 3))), np.array([0, 3, 3, 5]))
 
 
 def test_too_many_products_are_refused(monkeypatch):

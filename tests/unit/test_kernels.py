@@ -289,14 +289,17 @@ def places(v, tau, names, bound=None):
     """Where the largest are, by the kernel, told that they exceed `bound`; by default it knows nothing."""
     n, (bits, most) = len(v), as_whole(v)
     bound = int(most) if bound is None else int(np.float64(bound).view(np.int64))
-    marks = np.full(n // 8 + 2, 255, np.uint8)
+    # Each in an array that goes on behind it, with numbers that must stay.
+    sizes = {"marks": n // 8 + 2, "found": n + 16, "numbers": n + 1, "halves": n + 1, "few": n + 1}
+    kinds = np.uint8, np.int32, bits.dtype, np.int16, bits.dtype
+    wide = [np.full(size + 64, 77, kind) for size, kind in zip(sizes.values(), kinds, strict=True)]
+    marks, found, numbers, halves, few = (each[:-64] for each in wide)
     packed = np.packbits((bits & most) > bound, bitorder="little")
     marks[: len(packed)] = packed
-    found, (numbers, few) = np.full(n + 16, -1, np.int32), np.full((2, n + 1), -1, bits.dtype)
-    count, likely = places_of_largest(
-        bits, most, names, tau, bound, marks, found, numbers, np.empty(n + 1, np.int16), few
-    )
+    count, likely = places_of_largest(bits, most, names, tau, bound, marks, found, numbers, halves, few)
     assert 0 <= likely <= most
+    assert count < tau or count == n or ((bits & most) > likely).sum() >= tau
+    assert all((each[-64:] == 77).all() for each in wide)
     return found[:count]
 
 

@@ -593,3 +593,15 @@ def test_systems_are_solved_definite_or_not(shift):
     np.testing.assert_allclose(found[:2], expected, atol=1e-10)
     assert np.isnan(found[2:]).all()
     assert np.isnan(solve_rows(H[:1], g[:1], np.array([np.inf]))).all()
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_systems_of_rows_that_have_diverged_have_no_solution(wrong):
+    for place in ((2, 2), (0, 3), (D - 2, D - 1)):
+        H = np.eye(D)
+        H[place] = H[place[::-1]] = wrong
+        assert np.isnan(solve_rows(H[None], np.ones((1, D)))).all()
+        assert np.isnan(solve_rows(H[None], np.eye(1, D))).all()
+    g = np.zeros((1, D))
+    g[0, 1] = wrong
+    assert np.isnan(solve_rows(np.eye(D)[None], g)).all()

@@ -43,7 +43,7 @@ def sums(made, u, scale=1.0):
 
 
 def columns():
-    """Each client's samples by columns, of which the names below are pairs."""
+    """What decides which of each client's samples are put together."""
     rng = np.random.default_rng(3)
     return [sp.csr_array((rng.random((m, 9)) < 0.4).astype(float)) for m in SIZES]
 

@@ -24,7 +24,11 @@ from replifed.kernels.vectors import (
 )
 
 needs_masks = pytest.mark.skipif(not AVX512, reason="this processor has no masks (AVX-512)")
-RNG = np.random.default_rng(0)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
 
 
 @compiled
@@ -66,8 +70,8 @@ def _gathered(table, places, factors, length, out):
     write(sum_gathered(table, places, factors, DOUBLES, length), out, DOUBLES)
 
 
-def test_arithmetic_is_lane_by_lane():
-    a, b, out = RNG.standard_normal((3, 2 * DOUBLES))
+def test_arithmetic_is_lane_by_lane(rng):
+    a, b, out = rng.standard_normal((3, 2 * DOUBLES))
     total = _real(a, b, out)
     third = np.where(np.arange(DOUBLES) & 2, 3.0, 0.0)
     np.testing.assert_allclose(out[:DOUBLES], a[:DOUBLES] * b[DOUBLES:] - 0.5 + third, rtol=1e-14, atol=1e-15)
@@ -75,15 +79,15 @@ def test_arithmetic_is_lane_by_lane():
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
-def test_whole_numbers_are_counted_and_masked(kind):
+def test_whole_numbers_are_counted_and_masked(kind, rng):
     lanes = VECTOR_BYTES // np.dtype(kind).itemsize
-    a, out = RNG.integers(-(1 << 30), 1 << 30, (2, lanes)).astype(kind)
+    a, out = rng.integers(-(1 << 30), 1 << 30, (2, lanes)).astype(kind)
     _whole(a, out)
     np.testing.assert_array_equal(out, (a & 0xFF) + 7 + np.arange(lanes))
 
 
-def test_bits_of_doubles_are_whole_numbers():
-    a, out = RNG.standard_normal(DOUBLES), np.zeros(DOUBLES, np.int64)
+def test_bits_of_doubles_are_whole_numbers(rng):
+    a, out = rng.standard_normal(DOUBLES), np.zeros(DOUBLES, np.int64)
     _bits(a, out)
     np.testing.assert_array_equal(out, a.view(np.int64))
 
@@ -91,8 +95,8 @@ def test_bits_of_doubles_are_whole_numbers():
 @needs_masks
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 @pytest.mark.parametrize("high", [-1, 10, 90])
-def test_what_is_marked_is_packed_in_order(kind, high):
-    numbers = RNG.integers(0, 100, 16 * 9).astype(kind)
+def test_what_is_marked_is_packed_in_order(kind, high, rng):
+    numbers = rng.integers(0, 100, 16 * 9).astype(kind)
     out, marks = np.zeros(len(numbers) + 16, kind), np.zeros(len(numbers) // 8, np.uint8)
     places = np.zeros(len(numbers) + 16, np.int32)
     n, m = _pack(numbers, kind(5), kind(high), marks, out, places)
@@ -105,10 +109,10 @@ def test_what_is_marked_is_packed_in_order(kind, high):
 @pytest.mark.parametrize("kind", [np.uint16, np.uint32])
 @pytest.mark.parametrize("multiplied", [False, True])
 @pytest.mark.parametrize("length", [0, 1, 2, 7, 8, 9, 30])
-def test_gathered_terms_are_added_lane_by_lane(kind, multiplied, length):
-    table = RNG.standard_normal(50_000)
-    places = RNG.integers(0, len(table), (length + 1, DOUBLES)).astype(kind)
-    factors = RNG.standard_normal(places.shape if multiplied else (0, DOUBLES))
+def test_gathered_terms_are_added_lane_by_lane(kind, multiplied, length, rng):
+    table = rng.standard_normal(50_000)
+    places = rng.integers(0, len(table), (length + 1, DOUBLES)).astype(kind)
+    factors = rng.standard_normal(places.shape if multiplied else (0, DOUBLES))
     out = np.full(3 * DOUBLES, 7.0)
     _gathered(table, places.ravel(), factors.ravel(), length, out)
     terms = table[places[1:]] * (factors[1:] if multiplied else 1.0)
@@ -125,6 +129,13 @@ def test_gathered_terms_are_added_lane_by_lane(kind, multiplied, length):
         lambda a: append(read(a, 0), as_whole(read(a, 0)) > everywhere(0), a, 0),
         lambda a: in_lanes(a[0], len(a)),
         lambda a: read(a, 0) + counted_from(1),
+        lambda a: counted_from(1.0),
+        lambda a: everywhere(np.uint64(1)) > everywhere(np.uint64(2)),
+        lambda a: (everywhere(1) > everywhere(0)) + (everywhere(1) > everywhere(0)),
+        lambda a: write_marks(everywhere(1) > everywhere(0), a, 0),
+        lambda a: sum_gathered(a[::2], np.zeros(8, np.uint16), a, 0, 1),
+        lambda a: sum_gathered(a.astype(np.float32), np.zeros(8, np.uint16), a, 0, 1),
+        lambda a: sum_gathered(a, np.zeros(8, np.int16), a, 0, 1),
     ],
 )
 def test_what_does_not_fit_is_refused_when_it_is_compiled(wrong):

@@ -129,7 +129,7 @@ class NewtonType(ABC):
             bits_down=N * BITS_PER_VALUE * (n * towards.exchanges + down),
             iterations=1,
             exchanges=towards.exchanges,
-            sample_gradients=problem.sizes.sum(axis=1),
+            sample_gradients=np.broadcast_to(problem.sizes.sum(axis=1), len(x)),
             hessians=towards.hessians,
             line_search_messages=N * (up + down),
         )
@@ -161,7 +161,7 @@ def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], probl
 def solve_rows(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:
     """(H + shift I)^{-1} g row by row, (R, n), of symmetric H, for `shift` (R,), none by default.
 
-    Not a number for rows that have diverged.
+    Not a number for rows that have diverged. Of definite matrices one triangle alone is read.
     """
     found = np.empty(g.shape)
     for row in range(len(g)):

@@ -8,9 +8,10 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from replifed.kernels.vectors import AVX512, DOUBLES, LINE_BYTES, Register, place_in, spread
+from replifed.kernels.vectors import AVX512, DOUBLES, LINE_BYTES, Register, in_one_piece, place_in, spread
 
 # So many places ahead of those that are read, the next ones are asked for: the processor's own guesses are
 # late where they lie in memory.
@@ -29,6 +30,10 @@ def sum_gathered(typing: Any, table: Any, places: Any, factors: Any, k: Any, len
     and so on; if `factors` is empty they are not multiplied. `table` and `factors` are of doubles, `places`
     of whole numbers without a sign, below 2^31; each in one piece.
     """
+    for array in (table, places, factors):
+        in_one_piece(array)
+    if {table.dtype, factors.dtype} != {types.float64} or getattr(places.dtype, "signed", True):
+        raise TypingError(f"a table of {table}, {places} of it and {factors}")
     place_bytes = places.dtype.bitwidth // 8
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -67,7 +72,10 @@ def sum_gathered(typing: Any, table: Any, places: Any, factors: Any, k: Any, len
 def _add_few_or_many(
     builder: Any, term: Callable, ask: Callable, per_line: int, length: Any, total: Any
 ) -> None:
-    """Store the sum of the vectors that `term` gives for 0 to length - 1; `per_line` places share a line."""
+    """Store the sum of the vectors that `term` gives for 0 to length - 1.
+
+    So many vectors of places share a line.
+    """
     many, done = builder.append_basic_block("many"), builder.append_basic_block("done")
     cases = builder.switch(length, many)
     for n in range(1, _FEW + 1):

@@ -23,7 +23,8 @@ _FEW = 16
 _SAMPLED = 16
 # Fewer than so many numbers are all looked at at once.
 _LONG = 1 << 12
-# What is likely to be exceeded by as many numbers as a double: one less by a fifth to a quarter.
+# Taken from a double's bits, this makes it smaller by 19 to 27 per cent. Of a cut, the next one of entries like
+# these is likely to lie above what is left.
 _MARGIN = 3 << 49
 
 
@@ -148,6 +149,7 @@ def places_of_largest(bits, most, names, tau, bound, marks, places, numbers, hal
     bits : int array, shape (n,)
         Doubles as for `keep_largest`.
     most : int
+        The largest such number.
     names : int array, shape (n,)
         Not negative, no two alike.
     tau : int
@@ -167,7 +169,7 @@ def places_of_largest(bits, most, names, tau, bound, marks, places, numbers, hal
     count : int
         How many: tau, or as many as are not zero.
     bound : int
-        For entries like these.
+        What to tell the next call, for entries of about the same size.
     """
     n = _marked(marks, len(bits), places) if AVX512 else _places_above(bits, most, bound, marks, places)
     if n < tau and bound > 0:
@@ -185,7 +187,7 @@ def places_of_largest(bits, most, names, tau, bound, marks, places, numbers, hal
         for k in range(n):
             if numbers[k] == cut:
                 few[k] = names[np.uintp(places[k])]
-        _lift_equals(numbers[:n], cut, few, tau)
+        _lift_equals(numbers[:n], cut, few[:n], tau)
     taken = 0
     for k in range(n):
         # Without a branch: what is not taken is written over by the next.
@@ -280,7 +282,8 @@ def _mark_above(bits, most, bound, marks):
 def _marked(marks, n, places):
     """Fill `places` with which of the first n bits are set; return how many. Behind them there is room."""
     count, lanes = 0, VECTOR_BYTES // 4
-    marks[(n + 7) // 8] = 0
+    marks[n // 8] &= (1 << n % 8) - 1
+    marks[n // 8 + 1] = 0
     here, step = counted_from(np.int32(0)), everywhere(np.int32(lanes))
     for k in range(0, n, lanes):
         count = append(here, read_marks(here, marks, k), places, count)

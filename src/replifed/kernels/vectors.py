@@ -1,8 +1,9 @@
 """Vectors of the processor as variables of kernels, for what compilers do not find in loops by themselves.
 
 A `Register` holds as many numbers of a type as fit into `VECTOR_BYTES`. Of two alike there are `+`, `-`, `*`
-of floating-point numbers, and `+`, `&`, `>`, `<=` of whole ones, all lane by lane; what is compared gives
-marks, one a lane, which know `&`. Arguments and results of compiled functions are arrays, never registers.
+of floating-point numbers, and `+`, `&`, `>`, `<=` of whole ones with a sign, all lane by lane; what is
+compared gives marks, one a lane, of which there is `&` alone. Arguments and results of compiled functions are
+arrays, never registers.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ class _InRegister(models.PrimitiveModel):
 
 def _whole(element: Any) -> Register:
     """A whole vector of numbers of a type."""
+    element = types.unliteral(element)
+    if not isinstance(element, types.Integer | types.Float):
+        raise TypingError(f"no vectors of {element}")
     return Register(element, 8 * VECTOR_BYTES // element.bitwidth)
 
 
@@ -56,7 +60,7 @@ def _marks(kind: Register) -> Register:
 
 # -- operators ----------------------------------------------------------------------------------
 
-# A product may be fused with the sum that it is a term of, as kernels are compiled.
+# A product may be fused with the sum that it is a term of; no more than that, whatever else a kernel allows.
 _FLAGS = ("contract",)
 
 
@@ -67,13 +71,18 @@ def _define(symbol: Callable, real: Callable | None, whole: Callable | None, com
     ----------
     symbol : of the module operator
     real, whole : callable, or None
-        What LLVM's builder does for floating-point numbers, and for whole ones and marks.
+        What LLVM's builder does for floating-point numbers, and for whole ones with a sign; `&` of marks is
+        that of whole numbers.
     compares : bool
         Whether it gives marks.
     """
 
     def code_for(kind: Register) -> Callable | None:
-        return real if isinstance(kind.element, types.Float) else whole
+        if isinstance(kind.element, types.Float):
+            return real
+        if isinstance(kind.element, types.Integer):
+            return whole if kind.element.signed else None
+        return whole if symbol is operator.and_ else None
 
     @type_callable(symbol)
     def _(context: Any) -> Callable:
@@ -146,6 +155,8 @@ def in_lanes(typing: Any, number: Any, bit: Any) -> Any:
 def counted_from(typing: Any, first: Any) -> Any:
     """The register with first, first + 1, first + 2 and so on."""
     kind = _whole(first)
+    if not isinstance(kind.element, types.Integer):
+        raise TypingError(f"counted are whole numbers, not {kind.element}")
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vector = context.get_value_type(kind)
@@ -182,7 +193,7 @@ def lane_sum(typing: Any, register: Any) -> Any:
 # -- arrays -------------------------------------------------------------------------------------
 
 
-def _in_one_piece(array: Any) -> None:
+def in_one_piece(array: Any) -> None:
     """Refuse, when a kernel is compiled, arrays whose numbers do not lie side by side."""
     if not isinstance(array, types.Array) or array.layout != "C":
         raise TypingError(f"an array in one piece, not {array}")
@@ -197,7 +208,7 @@ def place_in(context: Any, builder: Any, kind: Any, array: Any, k: Any, pointed:
 @intrinsic
 def read(typing: Any, array: Any, k: Any) -> Any:
     """The register of the array's numbers from k on."""
-    _in_one_piece(array)
+    in_one_piece(array)
     kind = _whole(array.dtype)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -210,7 +221,7 @@ def read(typing: Any, array: Any, k: Any) -> Any:
 @intrinsic
 def write(typing: Any, register: Any, array: Any, k: Any) -> Any:
     """Fill the array with the register's numbers from k on."""
-    _in_one_piece(array)
+    in_one_piece(array)
     if register != _whole(array.dtype):
         raise TypingError(f"{register} for an array of {array.dtype}")
 
@@ -233,7 +244,7 @@ def append(typing: Any, register: Any, marks: Any, array: Any, n: Any) -> Any:
     Returns n plus how many they are. Behind them the array may be overwritten by as many as the register has,
     for which there must be room. Needs `AVX512`.
     """
-    _in_one_piece(array)
+    in_one_piece(array)
     if register != _whole(array.dtype) or marks != _marks(register) or register.element not in _PACKED:
         raise TypingError(f"{register} and {marks} for an array of {array.dtype}")
 
@@ -253,10 +264,17 @@ def append(typing: Any, register: Any, marks: Any, array: Any, n: Any) -> Any:
     return types.int64(register, marks, array, types.int64), generate
 
 
+def _hold(marks: Any, array: Any) -> None:
+    """Refuse what is no array of bytes, and marks that do not fill bytes."""
+    in_one_piece(array)
+    if array.dtype != types.uint8 or marks.lanes % 8:
+        raise TypingError(f"{marks} and {array}: whole bytes of marks are needed")
+
+
 @intrinsic
 def write_marks(typing: Any, marks: Any, array: Any, k: Any) -> Any:
-    """Fill the array of bytes with marks from bit number k on, a multiple of 8, of a multiple of 8 marks."""
-    _in_one_piece(array)
+    """Fill the array of bytes with marks, of which there are whole bytes, from bit k on, a multiple of 8."""
+    _hold(marks, array)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wanted, array_, k = arguments
@@ -272,8 +290,8 @@ def write_marks(typing: Any, marks: Any, array: Any, k: Any) -> Any:
 
 @intrinsic
 def read_marks(typing: Any, like: Any, array: Any, k: Any) -> Any:
-    """Marks for a register like another from bit number k on, a multiple of 8, of an array of bytes."""
-    _in_one_piece(array)
+    """Marks for a register like another, from bit k of an array of bytes on, a multiple of 8."""
+    _hold(like, array)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         _, array_, k = arguments

@@ -13,7 +13,7 @@ BITS_PER_VALUE = 32
 
 
 class Cost(NamedTuple):
-    """What a round used. Each field is a number, or one number per row of the simulation.
+    """What a round used. Each field is a number, or an array that goes with the rows of the simulation, (R,).
 
     Attributes
     ----------

@@ -43,7 +43,9 @@ class HessianPattern:
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        N, n = len(first) - 1, X.shape[1]
+        N, n, fewest = len(first) - 1, X.shape[1], int(np.diff(first).argmin())
+        if first[fewest] == first[fewest + 1]:
+            raise ReplifedError(f"client {fewest} holds no sample")
         total = int((np.diff(X.indptr).astype(np.int64) * (np.diff(X.indptr) + 1) // 2).sum())
         # With fewer, n has the 16 bits that names of entries have for a column.
         if N * n**2 > np.iinfo(np.int32).max or total > _MOST_PRODUCTS:
@@ -119,7 +121,7 @@ class HessianPattern:
         from replifed.kernels.hessians import learn_largest
 
         rows, N = rate.shape
-        most = min(int(H.counts.max()) + k, self._most)
+        most = min(int(H.counts.max(initial=0)) + k, self._most)
         places, values = np.empty((rows, N, most), H.places.dtype), np.empty((rows, N, most))
         learned = Listed(np.empty_like(H.counts), places, values)
         mean_after, distances = np.empty_like(mean), np.empty(rate.shape)

@@ -50,7 +50,8 @@ class SampleSums:
     ahead : int array
         Names that all clients have, if only with a sum of nothing; theirs come first.
     columns_of : sequence of CSR matrices, shapes (m_i, n), optional
-        For terms without factors: what each client's samples are made of. Those with many columns in common,
+        For terms without factors: what each client's samples are made of; any matrices serve, since they say
+        only which samples are put together. Those with many columns in common,
         which are then terms of many of the same sums, are put together in bundles of TOGETHER, and all
         subsets of these are added up first. A sum has one term where it would have up to as many.
 
@@ -164,9 +165,10 @@ def _in_bundles(terms: Terms, X: sp.csr_array) -> tuple[Terms, int, NDArray]:
 
 
 def _alike(X: sp.csr_array) -> NDArray:
-    """An order of samples in which bundles that follow each other have many pairs of columns in common.
+    """An order in which the samples of each bundle, TOGETHER that follow each other, have much in common.
 
-    A bundle begins with the sample that has most of them, and takes those that share most with what is in it.
+    Counted are pairs of columns. A bundle begins with the sample that has most of them, and takes those that
+    share most with what is in it.
     """
     from replifed.kernels.sample_sums import TOGETHER
 

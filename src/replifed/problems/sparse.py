@@ -179,7 +179,7 @@ class SparseLinearModel:
 
     @cached_property
     def _shares(self) -> NDArray:
-        """That of each sample's client."""
+        """p_i / m_i of each sample's client."""
         return self._scales[self.client]
 
     def client_hessians(self, x: NDArray) -> NDArray:
