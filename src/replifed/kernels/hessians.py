@@ -47,8 +47,8 @@ def hessian_values(h, ridge, n, layout, values):
 
 @compiled
 def learn_largest(
-    h, ridge, n, layout, names, counts, places, values, mean, tau, rate, weights,
-    counts_after, places_after, values_after, mean_after, distances,
+    h, ridge, n, layout, names, counts, places, values, tau, rate, weights,
+    counts_after, places_after, values_after, mean, distances,
 ):  # fmt: skip
     """One round of FedNL with top-k: H_i + alpha C(hess f_i - H_i) of all clients.
 
@@ -64,8 +64,6 @@ def learn_largest(
         How many entries of H_i are listed; the others are zero.
     places, values : arrays, shape (R, N, C)
         Which of the client's entries, and what they are.
-    mean : array, shape (R, n, n)
-        sum_i p_i H_i.
     tau : int
         k of top-k, of the entries of the lower triangle. Of equal ones the first of the packed triangle are
         taken.
@@ -76,8 +74,8 @@ def learn_largest(
     counts_after, places_after, values_after : arrays, shapes (R, N) and (R, N, C')
         Filled with the new H_i; with zeros where nothing is listed. C' is the most that are listed so far and
         `tau`, or the most entries that a client has if that is less.
-    mean_after : array, shape (R, n, n)
-        Filled with the new sum_i p_i H_i.
+    mean : array, shape (R, n, n)
+        sum_i p_i H_i, which becomes that of the new H_i.
     distances : array, shape (R, N)
         Filled with |hess f_i - H_i|_F.
     """
@@ -90,7 +88,6 @@ def learn_largest(
     H, listed = np.zeros(most), np.zeros(most, places.dtype)
     ridges = np.zeros(n + DOUBLES)
     ridges[:n] = ridge
-    mean_after[:] = mean
     for row in range(len(h)):
         bound = np.int64(_MAGNITUDE)
         for i in range(len(bounds) - 1):
@@ -123,9 +120,9 @@ def learn_largest(
                 place[j] = k
                 value[j] += step
                 (r, c), share = _split(named[k]), weights[i] * step
-                mean_after[row, r, c] += share
+                mean[row, r, c] += share
                 if r != c:
-                    mean_after[row, c, r] += share
+                    mean[row, c, r] += share
             counts_after[row, i] = now
             for j in range(known):
                 k = np.uintp(place[j])

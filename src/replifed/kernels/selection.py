@@ -23,8 +23,8 @@ _FEW = 16
 _SAMPLED = 16
 # Fewer than so many numbers are all looked at at once.
 _LONG = 1 << 12
-# Taken from a double's bits, this makes it smaller by 19 to 27 per cent. Of a cut, the next one of entries like
-# these is likely to lie above what is left.
+# Taken from a double's bits, this makes it smaller by 19 to 27 per cent.
+# What is left of a cut lies, as a rule, below the cut of other entries like these.
 _MARGIN = 3 << 49
 
 

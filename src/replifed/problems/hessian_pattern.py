@@ -124,10 +124,10 @@ class HessianPattern:
         most = min(int(H.counts.max(initial=0)) + k, self._most)
         places, values = np.empty((rows, N, most), H.places.dtype), np.empty((rows, N, most))
         learned = Listed(np.empty_like(H.counts), places, values)
-        mean_after, distances = np.empty_like(mean), np.empty(rate.shape)
-        given = _doubles(h), float(ridge), self._dim, self._layout, self._names, *H, mean, k
-        learn_largest(*given, _doubles(rate), _doubles(weights), *learned, mean_after, distances)
-        return learned, mean_after, distances
+        mean, distances = mean.copy(), np.empty(rate.shape)
+        given = _doubles(h), float(ridge), self._dim, self._layout, self._names, *H, k
+        learn_largest(*given, _doubles(rate), _doubles(weights), *learned, mean, distances)
+        return learned, mean, distances
 
     def matrices(self, values: NDArray) -> NDArray:
         """The clients' matrices, (R, N, n, n), by their values (R, E)."""
