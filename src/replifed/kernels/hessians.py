@@ -9,7 +9,7 @@ import numpy as np
 
 from replifed.kernels import compiled, compiled_as_written
 from replifed.kernels.gathered import sum_gathered
-from replifed.kernels.sample_sums import add_up, made_of, room_for
+from replifed.kernels.sample_sums import add_up, made_of, room_for, take
 from replifed.kernels.selection import places_of_largest
 from replifed.kernels.vectors import AVX512, DOUBLES, as_whole, everywhere, lane_sum, read, write, write_marks
 
@@ -36,9 +36,8 @@ def hessian_values(h, ridge, n, layout, values):
     tables, found = room_for(layout)
     for row in range(len(h)):
         for i in range(len(bounds) - 1):
-            begin, end = layout.first[i], layout.first[i + 1]
-            tables[0][: end - begin] = h[row, begin:end]
-            add_up(i, 1.0 / (end - begin), layout, tables, found)
+            own = take(i, h[row], layout, tables)
+            add_up(i, 1.0 / len(own), layout, tables, found)
             for k in range(bounds[i + 1] - bounds[i]):
                 values[row, bounds[i] + k] = found[k]
             for k in range(n):
@@ -147,10 +146,9 @@ def _subtract(i, h, ridges, layout, tables, H, bound, difference, marks):
     marks : byte array
         With `AVX512` filled with a bit for each entry, set where it exceeds the bound in magnitude.
     """
-    begin, end = layout.first[i], layout.first[i + 1]
-    tables[0][: end - begin] = h[begin:end]
+    own = take(i, h, layout, tables)
     table, terms, products, lengths = made_of(i, layout, tables)
-    scale, low, magnitude = everywhere(1.0 / (end - begin)), everywhere(bound), everywhere(_MAGNITUDE)
+    scale, low, magnitude = everywhere(1.0 / len(own)), everywhere(bound), everywhere(_MAGNITUDE)
     squares, at, n = everywhere(0.0), 0, len(ridges) - DOUBLES
     for group in range(len(lengths)):
         length, k = np.int64(lengths[group]), DOUBLES * group

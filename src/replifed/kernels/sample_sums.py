@@ -76,6 +76,15 @@ def _aligned(n):
 
 
 @compiled_as_written
+def take(i, values, layout, tables):
+    """Begin the first of `tables` with the numbers of client i's samples, of `values` (m,); return these."""
+    begin, end = layout.first[i], layout.first[i + 1]
+    own = tables[0][: end - begin]
+    own[:] = values[begin:end]
+    return own
+
+
+@compiled_as_written
 def made_of(i, layout, tables):
     """What the sums of client i are made of, for `sum_gathered`.
 
@@ -84,7 +93,7 @@ def made_of(i, layout, tables):
     i : int
     layout : Layout
     tables : tuple of arrays
-        See `room_for`; the first one begins with the numbers of the client's samples.
+        See `room_for`, after `take`.
 
     Returns
     -------
@@ -128,8 +137,7 @@ def fill_named(values, layout, names, found):
     (tables, sums), bounds = room_for(layout), layout.bounds
     for row in range(len(values)):
         for i in range(len(bounds) - 1):
-            begin, end = layout.first[i], layout.first[i + 1]
-            tables[0][: end - begin] = values[row, begin:end]
+            take(i, values[row], layout, tables)
             add_up(i, 1.0, layout, tables, sums)
             for k in range(bounds[i + 1] - bounds[i]):
                 found[row, np.uintp(names[bounds[i] + k])] = sums[k]

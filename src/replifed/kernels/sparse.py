@@ -7,7 +7,7 @@ import numpy as np
 from replifed.kernels import compiled
 from replifed.kernels.draws import count_drawn
 from replifed.kernels.linear import derivatives
-from replifed.kernels.sample_sums import add_up, room_for
+from replifed.kernels.sample_sums import add_up, room_for, take
 
 
 @compiled
@@ -77,10 +77,7 @@ def full_gradients(z, y, loss, scales, layout, names, g):
     (tables, sums), bounds = room_for(layout), layout.bounds
     for row in range(len(z)):
         for i in range(len(bounds) - 1):
-            begin, end = layout.first[i], layout.first[i + 1]
-            own = tables[0][: end - begin]
-            own[:] = z[row, begin:end]
-            derivatives(own, y[begin:end], loss)
+            derivatives(take(i, z[row], layout, tables), y[layout.first[i] : layout.first[i + 1]], loss)
             add_up(i, scales[i], layout, tables, sums)
             for k in range(bounds[i + 1] - bounds[i]):
                 g[row, np.uintp(names[bounds[i] + k])] += sums[k]

@@ -271,18 +271,21 @@ def _hold(marks: Any, array: Any) -> None:
         raise TypingError(f"{marks} and {array}: whole bytes of marks are needed")
 
 
+def _place_of_marks(context: Any, builder: Any, kind: Any, array: Any, k: Any, lanes: int) -> Any:
+    """Where an array of bytes has so many marks from bit k on, as a pointer to as many bits."""
+    byte = builder.lshr(k, ir.Constant(k.type, 3))
+    return place_in(context, builder, kind, array, byte, ir.IntType(lanes))
+
+
 @intrinsic
 def write_marks(typing: Any, marks: Any, array: Any, k: Any) -> Any:
     """Fill the array of bytes with marks, of which there are whole bytes, from bit k on, a multiple of 8."""
     _hold(marks, array)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        wanted, array_, k = arguments
-        bits = ir.IntType(marks.lanes)
-        byte = builder.lshr(k, ir.Constant(k.type, 3))
-        builder.store(
-            builder.bitcast(wanted, bits), place_in(context, builder, array, array_, byte, bits), align=1
-        )
+        wanted, *where = arguments
+        place = _place_of_marks(context, builder, array, *where, marks.lanes)
+        builder.store(builder.bitcast(wanted, place.type.pointee), place, align=1)
         return context.get_dummy_value()
 
     return types.void(marks, array, types.int64), generate
@@ -292,12 +295,10 @@ def write_marks(typing: Any, marks: Any, array: Any, k: Any) -> Any:
 def read_marks(typing: Any, like: Any, array: Any, k: Any) -> Any:
     """Marks for a register like another, from bit k of an array of bytes on, a multiple of 8."""
     _hold(like, array)
+    kind = _marks(like)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        _, array_, k = arguments
-        bits = ir.IntType(like.lanes)
-        byte = builder.lshr(k, ir.Constant(k.type, 3))
-        found = builder.load(place_in(context, builder, array, array_, byte, bits), align=1)
-        return builder.bitcast(found, ir.VectorType(ir.IntType(1), like.lanes))
+        place = _place_of_marks(context, builder, array, *arguments[1:], like.lanes)
+        return builder.bitcast(builder.load(place, align=1), context.get_value_type(kind))
 
-    return _marks(like)(like, array, types.int64), generate
+    return kind(like, array, types.int64), generate
