@@ -1,10 +1,20 @@
-"""Step-size search: coarse to fine, the grid grown while its best point lies at an edge."""
+"""The search of step sizes and other positive parameters: coarse to fine, until the best point lies inside.
+
+One search serves all papers. It works on a grid of one or more parameters, on a log scale:
+
+1. score every point of the coarse grid;
+2. while the best point has no neighbour on one side, extend the grid there, up to a stated bound;
+3. halve the log-distance between the best point and its neighbours, as often as asked, or until that changes
+   the score by less than a tolerance; with several parameters, before and after each halving go on to the
+   best neighbour, slantwise too, until there is no better one;
+4. where it is asked for, check that the best point is admissible; if it is not, go on with the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+import itertools
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +23,27 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import Algorithm
 from replifed.errors import ReplifedError
 from replifed.randomness import Streams
-from replifed.simulate import simulate
+from replifed.simulate import History, simulate
+from replifed.twins import simulate_with_twins
+
+Point = tuple[float, ...]
+Ask = tuple[str, list[Point]]
+Searching = Generator[Ask, Any, "Search"]
 
 # An edge is moved outwards at most so often (each time by three points), then the search gives up.
 _MOST_EXTENSIONS = 8
+# A tolerance that is never met ends the halving after so many.
+_MOST_HALVINGS = 12
+# Values of one of several parameters that differ by so little, relatively, are the same.
+_SAME = 2e-3
+# Candidates that are checked at once: a check of several side by side costs little more than one of them.
+_CHECKED = 3
+# Every step is scored on so many data sets.
+_SCORED = 3
+# If no step is stable, the choice is among so many, on more data sets.
+_LEADERS = 5
+# Scores closer than this, relative to the best, are equal: rounding must not choose between them.
+_TIE = 1e-9
 # Rounds after which a search drops the steps that have diverged, and those whose objective stands, for the
 # second time in a row, above so many times its value at the start. In FedHT's Simulation II, where objectives
 # leap most, no step near the best begins so.
@@ -26,140 +53,581 @@ _HOPELESS = 2.0
 _RECORDED = 5
 
 
+@dataclass
+class Spent:
+    """What a search used: runs, their rounds, and their traffic in bits, both ways together."""
+
+    runs: int = 0
+    rounds: int = 0
+    bits: float = 0.0
+
+    def add(self, history: History, started: bool = True) -> None:
+        """Add a part of some runs; those that went on from an earlier part are not counted again."""
+        R = history.diverged.shape[1]
+        self.runs += R if started else 0
+        self.rounds += R * int(history.rounds[-1] - history.rounds[0])
+        self.bits += float(history.ledger["bits_up"][-1].sum() + history.ledger["bits_down"][-1].sum())
+
+    def __str__(self) -> str:
+        if not self.runs:
+            return "none"
+        return f"{self.runs:,.0f} runs, {self.rounds:,.0f} rounds, {self.bits:.2g} bits"
+
+    def record(self) -> dict[str, Any]:
+        """For a JSON file."""
+        return {"runs": self.runs, "rounds": self.rounds, "bits": self.bits}
+
+
 @dataclass(frozen=True)
 class Search:
-    """Outcome of a step-size search.
+    """Outcome of a search.
 
     Attributes
     ----------
-    best : the step with the lowest score.
-    steps, scores : all points tried, by increasing step. The score of a run that diverged is infinite; that
+    best : the chosen point, one number a parameter.
+    points, scores : all points tried, in increasing order. The score of a run that diverged is infinite; that
         of one that was given up is the objective that it had come to.
+    rejected : points that were checked and are not admissible.
+    edge : whether the chosen point lies at an edge of what was tried, since a bound was met, the grid may not
+        grow, or growing was given up.
+    chaotic : whether no point is admissible, and the best of all was chosen.
     """
 
-    best: float
-    steps: tuple[float, ...]
+    best: Point
+    points: tuple[Point, ...]
     scores: tuple[float, ...]
+    rejected: tuple[Point, ...] = ()
+    edge: bool = False
+    chaotic: bool = False
+
+    @property
+    def step(self) -> float:
+        """The chosen value of the only parameter."""
+        (value,) = self.best
+        return value
+
+    @property
+    def steps(self) -> tuple[float, ...]:
+        """All values tried of the only parameter."""
+        return tuple(value for (value,) in self.points)
+
+    @property
+    def score(self) -> float:
+        """The score of the chosen point."""
+        return self.scores[self.points.index(self.best)]
 
     def record(self) -> dict[str, Any]:
-        """The choice and the whole curve for a JSON file, with None where a run diverged."""
-        scores = [score if np.isfinite(score) else None for score in self.scores]
-        chosen = {"step": self.best, "score": scores[self.steps.index(self.best)]}
-        return {**chosen, "steps": list(self.steps), "scores": scores}
+        """The choice and the whole curve of a search of one parameter for a JSON file; None: diverged."""
+        return {
+            "step": self.step,
+            "score": _finite(self.score),
+            "steps": list(self.steps),
+            "scores": [_finite(score) for score in self.scores],
+            "rejected": [value for (value,) in self.rejected],
+            "edge": self.edge,
+            "chaotic": self.chaotic,
+        }
 
 
-def search(score: Callable[[NDArray], NDArray], steps: Sequence[float], refine: int) -> Search:
-    """Minimise `score` over a positive step size.
+def _finite(score: float) -> float | None:
+    return float(score) if np.isfinite(score) else None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where and how finely to search.
+
+    Attributes
+    ----------
+    axes : coarse values of each parameter.
+    refine : halvings of the log-distance around the best point; at most so many with a tolerance.
+    tolerance : end the halving once one has improved the score by less, and the neighbours of the best point
+        are worse by less; None halves `refine` times.
+    grow : whether an edge at which the best point lies is moved outwards.
+    bounds : lowest and highest value of each parameter, None for no bound.
+    """
+
+    axes: tuple[tuple[float, ...], ...]
+    refine: int = 0
+    tolerance: float | None = None
+    grow: bool = True
+    bounds: tuple[tuple[float, float] | None, ...] | None = None
+    ratios: tuple[float, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # By so much an axis is extended: its mean spacing.
+        ratios = [max((max(axis) / min(axis)) ** (1 / max(len(set(axis)) - 1, 1)), 2.0) for axis in self.axes]
+        object.__setattr__(self, "ratios", tuple(ratios))
+
+    @classmethod
+    def of_steps(cls, steps: Sequence[float], refine: int, **more: Any) -> Grid:
+        """A grid of one parameter."""
+        return cls((tuple(steps),), refine, **more)
+
+    def clip(self, axis: int, value: float) -> float:
+        """The value, or the bound that it is beyond."""
+        bound = None if self.bounds is None else self.bounds[axis]
+        return value if bound is None else min(max(value, _rounded(bound[0])), _rounded(bound[1]))
+
+
+Choice = Callable[[list[Point], NDArray], int]
+
+
+def lowest(points: list[Point], scores: NDArray) -> int:
+    """Number of the point with the lowest score; of equal ones, that nearest to the middle of them."""
+    least = scores.min()
+    if not np.isfinite(least):
+        return 0
+    equal = np.flatnonzero(scores <= least + _TIE * max(abs(least), 1e-3))
+    return int(equal[(len(equal) - 1) // 2])
+
+
+def with_margin(points: list[Point], scores: NDArray) -> int:
+    """Number of the point for which the worse of its own and the next larger one's score is lowest.
+
+    The best step often lies just below the largest that works. How large that is differs from draw to draw,
+    so there the best step of one draw is lost on another.
+    """
+    worse = np.maximum(scores[:-1], scores[1:])
+    return int(np.argmin(worse)) if np.isfinite(worse).any() else lowest(points, scores)
+
+
+def search(
+    score: Callable[[NDArray], NDArray],
+    grid: Grid,
+    *,
+    admissible: Callable[[NDArray], NDArray] | None = None,
+    choose: Choice = lowest,
+) -> Search:
+    """Minimise `score` over positive parameters.
 
     Parameters
     ----------
     score : callable
-        Maps steps (G,) to scores (G,), lower is better, infinite for a run that diverged.
-    steps : sequence of float
-        The coarse grid. While the best point lies at its edge it is extended, geometrically, by its
-        mean spacing.
-    refine : int
-        Times that the best point's log-distance to its neighbours is halved.
+        Maps points (G, P), or (G,) for a single parameter, to scores (G,), lower is better, infinite for a
+        run that diverged.
+    grid : Grid
+    admissible : callable, optional
+        Maps points in the same form to booleans (G,). Only candidates for the best are asked about. If none
+        is admissible, the best of all is returned, marked as chaotic.
+    choose : callable
+        `lowest` or `with_margin`.
+
+    Raises
+    ------
+    ReplifedError
+        Every point diverged.
     """
-    [found] = _side_by_side([_searching(steps, refine)], lambda asked: [score(points) for _, points in asked])
+
+    functions: dict[str, Any] = {"score": score, "admissible": admissible}
+
+    def answer(asked: list[tuple[int, Ask]]) -> list[NDArray]:
+        [(_, (kind, points))] = asked
+        return [functions[kind](as_array(points))]
+
+    [found] = side_by_side([searching(grid, admissible is not None, choose)], answer)
     return found
 
 
-def _searching(steps: Sequence[float], refine: int) -> Generator[NDArray, NDArray, Search]:
-    """A search that yields the points that it wants to know the scores of."""
-    found: dict[float, float] = {}
+def as_array(points: Sequence[Point]) -> NDArray:
+    """Points (G, P), or (G,) for a single parameter."""
+    array = np.array(points, dtype=float)
+    return array[:, 0] if array.shape[1] == 1 else array
 
-    def try_out(points: Sequence[float]) -> Generator[NDArray, NDArray, None]:
-        # Rounded, so that a step can be written down and read back as the same number.
-        new = sorted({float(f"{point:.4g}") for point in points} - set(found))
+
+def searching(grid: Grid, check: bool = False, choose: Choice = lowest) -> Searching:
+    """A search that yields ("score", points) and ("admissible", points), and is sent an array for each."""
+    tried = _Tried(grid, choose)
+    yield from tried.ask(itertools.product(*grid.axes))
+    while True:
+        yield from tried.settle()
+        chosen = tried.chosen()
+        if not np.isfinite(tried.found[chosen]):
+            raise ReplifedError(_all_diverged(tried))
+        if not check or chosen in tried.accepted:
+            return tried.outcome(chosen)
+        candidates = tried.candidates()
+        verdicts = yield "admissible", candidates
+        for point, good in zip(candidates, verdicts, strict=True):
+            (tried.accepted if good else tried.rejected).add(point)
+        if tried.all_rejected():
+            return tried.outcome(None)
+
+
+def _all_diverged(tried: _Tried) -> str:
+    tried_values = zip(*tried.found, strict=True)
+    ranges = ", ".join(f"{min(values):g} to {max(values):g}" for values in tried_values)
+    return f"every step from {ranges} diverged"
+
+
+class _Tried:
+    """The points that a search has tried, and which it wants to try next."""
+
+    def __init__(self, grid: Grid, choose: Choice) -> None:
+        self.grid, self._choose = grid, choose
+        self.found: dict[Point, float] = {}
+        self.accepted: set[Point] = set()
+        self.rejected: set[Point] = set()
+        self._values: list[set[float]] = [set() for _ in grid.axes]
+        self._extensions = 0
+
+    def ask(self, points: Any) -> Generator[Ask, NDArray, None]:
+        """Have new points scored."""
+        new = sorted({self._snapped(point) for point in points} - set(self.found))
         if new:
-            scores = yield np.array(new)
-            found.update(zip(new, np.asarray(scores, float).tolist(), strict=True))
+            scores = yield "score", new
+            self.found.update(zip(new, np.asarray(scores, float).tolist(), strict=True))
 
-    def ranked() -> tuple[list[float], int]:
-        grid = sorted(found)
-        values = [found[step] for step in grid]
-        return grid, int(np.argmin(values))
+    def _snapped(self, point: Sequence[float]) -> Point:
+        """The point in numbers that can be written down and read back as the same.
 
-    yield from try_out(steps)
-    ratio = max((max(steps) / min(steps)) ** (1 / max(len(set(steps)) - 1, 1)), 2.0)
-    for _ in range(_MOST_EXTENSIONS):
-        grid, best = ranked()
-        if best == 0:  # so it is, too, where every step failed
-            yield from try_out([grid[0] / ratio**k for k in (1, 2, 3)])
-        elif best == len(grid) - 1:
-            yield from try_out([grid[-1] * ratio**k for k in (1, 2, 3)])
-        else:
-            break
-    grid, best = ranked()
-    if not np.isfinite(found[grid[best]]):
-        raise ReplifedError(f"every step from {grid[0]:g} to {grid[-1]:g} diverged")
-    for _ in range(refine):
-        grid, best = ranked()
-        near = grid[max(best - 1, 0) : best + 2]
-        yield from try_out([np.sqrt(a * b) for a, b in pairwise(near)])
-    grid, best = ranked()
-    return Search(grid[best], tuple(grid), tuple(found[step] for step in grid))
+        With several parameters those of other points, if they are equal but for rounding: points with the
+        same value are neighbours in the others.
+        """
+        values = [_rounded(value) for value in point]
+        if len(values) > 1:
+            for known, (axis, value) in zip(self._values, enumerate(values), strict=True):
+                same = [other for other in known if abs(other - value) <= _SAME * value]
+                values[axis] = min(same, key=lambda other: abs(other - value), default=value)
+                known.add(values[axis])
+        return tuple(values)
+
+    def _ranked(self) -> tuple[list[Point], NDArray]:
+        points = sorted(self.found)
+        scores = [np.inf if point in self.rejected else self.found[point] for point in points]
+        return points, np.array(scores)
+
+    def best(self) -> Point:
+        """The point with the lowest score that is not rejected."""
+        points, scores = self._ranked()
+        return points[lowest(points, scores)]
+
+    def chosen(self) -> Point:
+        """The point to return, unless it is not admissible."""
+        points, scores = self._ranked()
+        return points[self._choose(points, scores)]
+
+    def candidates(self) -> list[Point]:
+        """The chosen point and, where another one was rejected, the best ones that were never checked."""
+        points, scores = self._ranked()
+        order = [points[n] for n in np.argsort(scores, kind="stable") if np.isfinite(scores[n])]
+        first = self.chosen()
+        rest = [point for point in order if point not in self.accepted and point != first]
+        return [first, *(rest[: _CHECKED - 1] if self.rejected else ())]
+
+    def all_rejected(self) -> bool:
+        """Whether every point has diverged or is rejected."""
+        return not np.isfinite(self._ranked()[1]).any()
+
+    def neighbour(self, point: Point, axis: int, side: int) -> float | None:
+        """The nearest value tried on that side, the other parameters being equal."""
+        line = [
+            other[axis]
+            for other in self.found
+            if (other[axis] - point[axis]) * side > 0
+            and all(a == b for d, (a, b) in enumerate(zip(other, point, strict=True)) if d != axis)
+        ]
+        return min(line, key=lambda value: abs(value - point[axis])) if line else None
+
+    def _missing(self, point: Point) -> list[tuple[int, int]]:
+        """Axes and sides on which the point has no neighbour and, since no bound is met, could have one."""
+        return [
+            (axis, side)
+            for axis in range(len(point))
+            for side in (-1, 1)
+            if self.neighbour(point, axis, side) is None
+            and self.grid.clip(axis, point[axis] * 2.0**side) != point[axis]
+        ]
+
+    def settle(self) -> Generator[Ask, NDArray, None]:
+        """Move the edges until the best point lies inside; halve the distances around it."""
+        yield from self._descend()
+        given_up = self._extensions >= _MOST_EXTENSIONS
+        for _ in range(self.grid.refine):
+            before = self._score_of_best()
+            if not np.isfinite(before) or not (yield from self._halve()):
+                return
+            if len(self.grid.axes) > 1 and not given_up:
+                self._extensions = 0  # moves along a valley are no search for its end
+            yield from self._descend()
+            if before - self._score_of_best() < self._tolerance() and self._flat():
+                return
+
+    def _tolerance(self) -> float:
+        return -np.inf if self.grid.tolerance is None else self.grid.tolerance
+
+    def _flat(self) -> bool:
+        """Whether the neighbours of the best point that converge are as good, but for the tolerance."""
+        best = self.best()
+        near = [
+            self.found[(*best[:axis], value, *best[axis + 1 :])]
+            for axis in range(len(best))
+            for value in self._near(best, axis)[1:]
+        ]
+        return all(score - self.found[best] < self._tolerance() for score in near if np.isfinite(score))
+
+    def _descend(self) -> Generator[Ask, NDArray, None]:
+        """Go to the best of all neighbours, slantwise too, until there is no better one.
+
+        Along one parameter at a time, a search ends on the slope of a valley that runs across two.
+        """
+        while True:
+            yield from self._surround()
+            best = self.best()
+            if len(best) == 1 or np.isinf(self.found[best]):
+                return
+            yield from self.ask(self._slantwise(best))
+            if self.best() == best:
+                return
+
+    def _slantwise(self, point: Point) -> list[Point]:
+        """The neighbours in all parameters at once, and those two places away in one and one in another."""
+        near = [self._near(point, axis) for axis in range(len(point))]
+        found = list(itertools.product(*near))
+        for one, two in itertools.permutations(range(len(point)), 2):
+            for a, b in itertools.product(near[one][1:], near[two][1:]):
+                knight = list(point)
+                knight[one], knight[two] = a, self.grid.clip(two, b * b / point[two])
+                found.append(tuple(knight))
+        return found
+
+    def _score_of_best(self) -> float:
+        return self.found[self.best()]
+
+    def _surround(self) -> Generator[Ask, NDArray, None]:
+        if not self.grid.grow:
+            return
+        while self._extensions < _MOST_EXTENSIONS:
+            best = self.best()
+            missing = self._missing(best)
+            if not missing:  # the choice may keep its distance from the best point
+                best = self.chosen()
+                missing = self._missing(best)
+            if np.isinf(self.found[best]):  # everything failed: smaller values may not
+                missing = [(axis, side) for axis, side in missing if side < 0]
+            if not missing:
+                return
+            self._extensions += 1
+            yield from self.ask(point for axis, side in missing for point in self._beyond(best, axis, side))
+
+    def _beyond(self, point: Point, axis: int, side: int) -> list[Point]:
+        """Points beyond an edge: three of the coarse spacing, or one as far as the neighbour opposite is.
+
+        Where that is near, one further off too, twice as far each time, at most the coarse spacing.
+        """
+        opposite = self.neighbour(point, axis, -side)
+        ratio, leaps = self.grid.ratios[axis], (1, 2, 3)
+        if opposite is not None:
+            near = max(opposite / point[axis], point[axis] / opposite)
+            if near < ratio**0.99 and len(point) > 1:
+                most = int(np.log(ratio) / np.log(near))
+                ratio, leaps = near, (1, min(2**self._extensions, most))
+        values = [self.grid.clip(axis, point[axis] * ratio ** (side * k)) for k in leaps]
+        lines = [self._near(point, d) if d != axis else values for d in range(len(point))]
+        return list(itertools.product(*lines))
+
+    def _near(self, point: Point, axis: int) -> list[float]:
+        """The point's value of a parameter and its neighbours'."""
+        ends = (self.neighbour(point, axis, -1), self.neighbour(point, axis, 1))
+        return [point[axis], *(end for end in ends if end is not None)]
+
+    def _halve(self) -> Generator[Ask, NDArray, bool]:
+        """Try the points half way to the neighbours of the best one; whether any was left to try."""
+        best = self.best()
+        target = [ratio ** (0.5**self.grid.refine) for ratio in self.grid.ratios]
+        lines = []
+        for axis, value in enumerate(best):
+            ends = [self.neighbour(best, axis, side) for side in (-1, 1)]
+            far = [e for e in ends if e is not None and abs(np.log(e / value)) > np.log(target[axis]) * 1.01]
+            lines.append([value, *(np.sqrt(value * end) for end in far)])
+        before = len(self.found)
+        yield from self.ask(itertools.product(*lines))
+        return len(self.found) > before
+
+    def outcome(self, best: Point | None) -> Search:
+        """The search's outcome; with no best point, the best of all whatever a check said."""
+        chaotic = best is None
+        rejected, points = tuple(sorted(self.rejected)), sorted(self.found)
+        if best is None:
+            self.rejected = set()
+            best = self.chosen()
+        edge = any(self.neighbour(best, d, side) is None for d in range(len(best)) for side in (-1, 1))
+        return Search(best, tuple(points), tuple(self.found[p] for p in points), rejected, edge, chaotic)
 
 
-def _side_by_side(
-    searches: Sequence[Generator[NDArray, NDArray, Search]],
-    score: Callable[[list[tuple[int, NDArray]]], list[NDArray]],
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def side_by_side(
+    searches: Sequence[Searching], answer: Callable[[list[tuple[int, Ask]]], list[NDArray]]
 ) -> list[Search]:
-    """Advance searches together: `score` maps what some of them ask, by number, to what each is told."""
+    """Advance searches together: `answer` maps what some of them ask, by number, to what each is told."""
     outcomes: list[Any] = [None] * len(searches)
     answers: list[tuple[int, Any]] = [(number, None) for number in range(len(searches))]
     while answers:
-        asked = []
-        for number, answer in answers:
+        asked: list[tuple[int, Ask]] = []
+        for number, known in answers:
             try:
-                asked.append((number, searches[number].send(answer)))
+                asked.append((number, searches[number].send(known)))
             except StopIteration as end:
                 outcomes[number] = end.value
-        told = score(asked) if asked else []
-        answers = [(number, scores) for (number, _), scores in zip(asked, told, strict=True)]
+        told: dict[int, NDArray] = {}
+        for kind in ("score", "admissible"):
+            some = [(number, ask) for number, ask in asked if ask[0] == kind]
+            if some:
+                told.update(zip([number for number, _ in some], answer(some), strict=True))
+        answers = [(number, told[number]) for number, _ in asked]
     return outcomes
 
 
+@dataclass(frozen=True)
+class Trials:
+    """How steps are tried out: on which data, for how long, and what counts as their score.
+
+    Attributes
+    ----------
+    problems : (replicate, problem) pairs, with data shared by all rows of a run.
+    seed : the experiment's seed.
+    rounds : of a trial.
+    tail : share of the rounds, at the end, over which the objective is averaged. With zero it is the last
+        round's alone, and a step with which the objective leaps about may win by a lucky last round.
+    further : makes more (replicate, problem) pairs, for the choice among steps of which none is stable.
+    options : of `simulate`, such as the cohort.
+    spent, used : what the trials have cost so far, and the replicates that they ran on.
+    """
+
+    problems: Sequence[tuple[int, Any]]
+    seed: int
+    rounds: int
+    tail: float = 0.0
+    further: Callable[[], Iterable[tuple[int, Any]]] = tuple
+    options: dict[str, Any] = field(default_factory=dict)
+    spent: Spent = field(default_factory=Spent)
+    used: set[int] = field(default_factory=set)
+
+    @classmethod
+    def on(cls, names: Sequence[int], problem: Callable[[int], Any], *settings: Any, **more: Any) -> Trials:
+        """Trials on data sets: three of them for every step, the others only where none is stable.
+
+        Parameters
+        ----------
+        names : sequence of int
+        problem : callable
+            Makes the problem of a name.
+        *settings, **more
+            The fields of `Trials` from `seed` on.
+        """
+        scored, further = names[:_SCORED], names[_SCORED:]
+        few = [(name, problem(name)) for name in scored]
+        return cls(few, *settings, further=lambda: ((name, problem(name)) for name in further), **more)
+
+    def record(self) -> dict[str, Any]:
+        """What was run, for a JSON file: replicates, and the cost."""
+        return {"trials": {"replicates": sorted(self.used)}, "cost": self.spent.record()}
+
+    def scores(self, make: Callable[[NDArray], Algorithm], count: int) -> NDArray:
+        """Objective at the end of `count` runs, mean over the data sets, infinite where one diverged."""
+        return self._total(make, count, self.problems) / len(self.problems)
+
+    def more_scores(self, make: Callable[[NDArray], Algorithm], count: int, known: NDArray) -> NDArray:
+        """The scores `known` (count,) of the data sets, together with those of the further ones."""
+        total, many = known * len(self.problems), len(self.problems)
+        for further in self.further():
+            total, many = total + self._total(make, count, [further]), many + 1
+        return total / many
+
+    def _total(
+        self, make: Callable[[NDArray], Algorithm], count: int, problems: Sequence[tuple[int, Any]]
+    ) -> NDArray:
+        total = np.zeros(count)
+        for replicate, problem in problems:
+            self.used.add(replicate)
+            total += self._final_objectives(make, problem, Streams(self.seed, (replicate,)), count)
+        return total
+
+    def stable(self, make: Callable[[NDArray, NDArray], Algorithm], count: int) -> NDArray:
+        """Which of `count` settings are admissible: as their twins say, on each data set (`twins`)."""
+        good = np.ones(count, bool)
+        for replicate, problem in self.problems:
+            left = np.flatnonzero(good)
+            if not left.size:
+                break
+            twinned = simulate_with_twins(
+                lambda numbers, factors, left=left: make(left[numbers], factors),
+                problem,
+                Streams(self.seed, (replicate,) * len(left)),
+                self.rounds,
+                tail=self.tail,
+                record_every=max(round(self.tail * self.rounds) // _RECORDED, 1),
+                **self.options,
+            )
+            self.spent.add(twinned.everything)
+            good[left] = twinned.stable
+        return good
+
+    def _final_objectives(
+        self, make: Callable[[NDArray], Algorithm], problem: Any, streams: Streams, count: int
+    ) -> NDArray:
+        """Objective of `count` rows over the last rounds, infinite for those that diverge.
+
+        Most steps of a coarse grid diverge in their first rounds, or rise; those are dropped early.
+        """
+        rounds, last = self.rounds, max(round(self.tail * self.rounds), 1)
+        final = np.full(count, np.inf)
+        alive = np.arange(count)
+        start, risen = None, np.zeros(count, bool)
+        resume = None
+        scored = rounds - last if last > 1 else rounds
+        for stop in sorted({stage for stage in _STAGES if stage < scored} | {scored, rounds} - {0}):
+            rows = replace(streams, replicates=streams.replicates * len(alive))
+            begin = 0 if resume is None else resume[0]
+            every = max(last // _RECORDED, 1) if begin >= scored else stop - begin
+            history = simulate(
+                make(alive), problem, rows, stop, record_every=every, resume=resume, **self.options
+            )
+            self.spent.add(history, started=resume is None)
+            objective = history.metrics["objective"]
+            start = objective[0] if start is None else start
+            left, final[alive] = ~history.diverged[-1], objective[-1]  # infinite for those that have diverged
+            if stop < scored:
+                high = objective[-1] > _HOPELESS * start
+                left &= ~(high & risen)
+                start, risen = start[left], high[left]
+            alive = alive[left]
+            if not alive.size:
+                return final
+            resume = stop, history.take(left).state
+        final[alive] = objective[history.rounds > rounds - last][:, left].mean(axis=0)
+        return final
+
+
 def tune_step(
-    make: Callable[[NDArray], Algorithm],
-    problems: Sequence[tuple[int, Any]],
-    seed: int,
-    rounds: int,
-    steps: Sequence[float],
-    refine: int,
-    tail: float = 0.0,
+    make: Callable[[NDArray], Algorithm], trials: Trials, grid: Grid, *, check: bool = False
 ) -> Search:
-    """Search the step size by the objective at the end of `rounds` rounds, averaged over data sets.
+    """Search the step size by the objective at the end of the trials, averaged over data sets.
 
     Parameters
     ----------
     make : callable
         Builds the algorithm for an array of steps (G,); all are run side by side.
-    problems : sequence of (replicate, problem)
-        With data shared by all rows.
-    seed : int
-        The experiment's seed.
-    rounds : int
-    steps, refine
-        See `search`.
-    tail : float
-        Share of the rounds, at the end, over which the objective is averaged. With zero it is the last
-        round's alone, and a step with which the objective leaps about may win by a lucky last round.
+    trials : Trials
+    grid : Grid
+        Of one parameter.
+    check : bool
+        Whether a step must be stable, see `twins`.
     """
-    [found] = tune_steps(lambda _, step: make(step), [1], problems, seed, rounds, steps, refine, tail)
+    [found] = tune_steps(lambda _, step: make(step), [1], trials, grid, check=check)
     return found
 
 
 def tune_steps(
     make: Callable[[NDArray, NDArray], Algorithm],
     local_steps: Sequence[int],
-    problems: Sequence[tuple[int, Any]],
-    seed: int,
-    rounds: int,
-    steps: Sequence[float],
-    refine: int,
-    tail: float = 0.0,
+    trials: Trials,
+    grid: Grid,
+    *,
+    check: bool = False,
 ) -> list[Search]:
     """Search the step size for each number of local steps K, all of them side by side.
 
@@ -169,7 +637,7 @@ def tune_steps(
         Builds the algorithm for arrays of K and steps (G,), the largest K first.
     local_steps : sequence of int
         Numbers of local steps.
-    problems, seed, rounds, steps, refine, tail
+    trials, grid, check
         See `tune_step`.
 
     Returns
@@ -177,58 +645,34 @@ def tune_steps(
     list of Search, in the order of `local_steps`
     """
 
-    def score(asked: list[tuple[int, NDArray]]) -> list[NDArray]:
-        asked_of = np.repeat([number for number, _ in asked], [len(points) for _, points in asked])
-        points = np.concatenate([points for _, points in asked])
+    def answer(asked: list[tuple[int, Ask]]) -> list[NDArray]:
+        asked_of = np.repeat([number for number, _ in asked], [len(ask[1]) for _, ask in asked])
+        points = np.concatenate([as_array(ask[1]) for _, ask in asked])
         K = np.asarray(local_steps)[asked_of]
         order = np.argsort(-K, kind="stable")
-        total = np.zeros(len(points))
-        for replicate, problem in problems:
-            total[order] += _final_objectives(
-                lambda rows: make(K[order[rows]], points[order[rows]]),
-                problem,
-                Streams(seed, (replicate,)),
-                rounds,
-                len(points),
-                max(round(tail * rounds), 1),
+        told = np.zeros(len(points))
+        if asked[0][1][0] == "score":
+            told[order] = trials.scores(lambda rows: make(K[order[rows]], points[order[rows]]), len(points))
+        else:
+            told[order] = trials.stable(
+                lambda rows, factors: make(K[order[rows]], points[order[rows]] * factors), len(points)
             )
-        return [total[asked_of == number] / len(problems) for number, _ in asked]
+        return [told[asked_of == number] for number, _ in asked]
 
-    return _side_by_side([_searching(steps, refine) for _ in local_steps], score)
+    found = side_by_side([searching(grid, check) for _ in local_steps], answer)
+    return [
+        _best_of_chaotic(one, lambda steps, K=K: make(np.full(len(steps), K), steps), trials)
+        if one.chaotic
+        else one
+        for K, one in zip(local_steps, found, strict=True)
+    ]
 
 
-def _final_objectives(
-    make: Callable[[NDArray], Algorithm],
-    problem: Any,
-    streams: Streams,
-    rounds: int,
-    count: int,
-    last: int,
-) -> NDArray:
-    """Objective of `count` rows over the `last` of `rounds` rounds, infinite for those that diverge.
-
-    Most steps of a coarse grid diverge in their first rounds, or rise; those are dropped early.
-    """
-    final = np.full(count, np.inf)
-    alive = np.arange(count)
-    start, risen = None, np.zeros(count, bool)
-    resume = None
-    scored = rounds - last if last > 1 else rounds
-    for stop in sorted({stage for stage in _STAGES if stage < scored} | {scored, rounds} - {0}):
-        rows = replace(streams, replicates=streams.replicates * len(alive))
-        begin = 0 if resume is None else resume[0]
-        every = max(last // _RECORDED, 1) if begin >= scored else stop - begin
-        history = simulate(make(alive), problem, rows, stop, record_every=every, resume=resume)
-        objective = history.metrics["objective"]
-        start = objective[0] if start is None else start
-        left, final[alive] = ~history.diverged[-1], objective[-1]  # infinite for those that have diverged
-        if stop < scored:
-            high = objective[-1] > _HOPELESS * start
-            left &= ~(high & risen)
-            start, risen = start[left], high[left]
-        alive = alive[left]
-        if not alive.size:
-            return final
-        resume = stop, history.take(left).state
-    final[alive] = objective[history.rounds > rounds - last][:, left].mean(axis=0)
-    return final
+def _best_of_chaotic(found: Search, make: Callable[[NDArray], Algorithm], trials: Trials) -> Search:
+    """Choose among the best steps, none of which is stable, by their means over more data sets."""
+    scores = np.array(found.scores)
+    leaders = np.argsort(scores, kind="stable")[:_LEADERS]
+    steps = np.array(found.steps)[leaders]
+    scores[leaders] = trials.more_scores(lambda rows: make(steps[rows]), len(leaders), scores[leaders])
+    best = leaders[int(np.argmin(scores[leaders]))]
+    return replace(found, best=found.points[best], scores=tuple(scores.tolist()))

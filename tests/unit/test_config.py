@@ -121,7 +121,7 @@ FAULTS = {
     "tuned on a full-batch repetition": (
         at(*simulation, "full_batch_replicates"),
         [101],
-        ["simulation1.tuning.replicates: [101, 102, 103]", "101 would be both"],
+        ["simulation1.tuning.replicates: [101, 102, 103, 104, 105]", "101 would be both"],
     ),
     "fraction": (at(*simulation, "tuning", "common_fraction"), 0, ["tuning.common_fraction: 0", "above 0"]),
     "kind of artefact": (at(*artefacts, "fig1", "kind"), "figur", ["fig1.kind: ", "did you mean 'figure'?"]),

@@ -12,7 +12,7 @@ from scipy import sparse
 from replifed.network.fading import Constant
 from replifed.papers.cross import experiments, table1
 from replifed.papers.cross.claims import CLAIMS
-from replifed.papers.cross.experiments import _moduli, _with_margin, relative_gap, run, tune
+from replifed.papers.cross.experiments import _moduli, relative_gap, run, tune
 from replifed.papers.cross.families import FIRST_ORDER, SECOND_ORDER
 from replifed.papers.cross.methods import algorithm
 from replifed.problems.dense import DenseLinearModel
@@ -20,7 +20,6 @@ from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 from replifed.simulate import simulate
-from replifed.tune import Search
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/papers/cross.yaml").read_text())["cross"]
 SETTINGS = CONFIG["experiments"]["a9a"]
@@ -78,6 +77,10 @@ def test_the_table_counts_to_the_first_round_at_the_target(tmp_path):
         def run(self, experiment, method):
             return histories[method]
 
+        def tuned(self, experiment, method):
+            cost = {"runs": 40, "rounds": 2000, "bits": 1.5e8}
+            return {"cost": cost} if method == "fedlin" else {"search": None}
+
     table1.table(Inputs(), {}).to_csv(tmp_path / "t.csv", index=False)
     shown = table1.render(pd.read_csv(tmp_path / "t.csv", keep_default_na=False, na_values=["nan"]))
     assert shown.set_index("method")["a9a: bits"].to_dict() == {
@@ -86,6 +89,12 @@ def test_the_table_counts_to_the_first_round_at_the_target(tmp_path):
         "GIANT": "33 [22, …] (2 of 3)",
         "SHED": "not reached",
     }
+    assert shown.set_index("method")["a9a: tuning"].tolist() == [
+        "40 runs, 2,000 rounds, 1.5e+08 bits",
+        "none",
+        "none",
+        "none",
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -106,30 +115,66 @@ def test_the_search_is_kept_and_used(dealt):
     assert search["score"] == search["scores"][search["steps"].index(search["step"])] < np.log(2)
     assert search["steps"] == sorted(search["steps"])
     assert None in search["scores"]  # the grid was extended to where FedLin diverges
+    assert search["steps"][0] < search["step"] < search["steps"][-1]
+    assert (search["edge"], search["chaotic"]) == (False, False)
     history = run("fedlin", settings, found, *dealt)
     assert set(history["multiple"]) == {search["step"]}
     assert history["gap"].iloc[-1] < 1.0
 
 
+def small(**tuning):
+    tuning = {"replicates": [101, 102, 103], "rounds": 8, "multiples": [0.1, 1], "refine": 0, **tuning}
+    return {**SETTINGS, "seed": 1, "samples": 20, "tuning": tuning}
+
+
 def test_a_multiple_that_diverges_on_one_repetition_is_not_chosen(dealt, monkeypatch):
-    def trial(method, multiples, settings, replicate, data):
+    def ends(trial, multiples):
+        [(replicate, _)] = trial._trials.problems
         return np.where((replicate == 103) & (multiples >= 1), np.inf, 1 / multiples)
 
-    monkeypatch.setattr(experiments, "_trial", trial)
-    settings = {**SETTINGS, "seed": 1, "samples": 20}
-    settings["tuning"] = {"replicates": [101, 102, 103], "rounds": 8, "multiples": [0.1, 1], "refine": 0}
-    search = tune("fedlin", settings, *dealt)["search"]
+    monkeypatch.setattr(experiments._Trial, "descents", ends)
+    search = tune("fedlin", small(), *dealt)["search"]
     assert search["scores"][-1] is None
     assert search["step"] < 0.1  # not the largest that works either
 
 
-def test_a_choice_keeps_its_distance_from_steps_that_fail():
-    curve = Search(3.0, (1.0, 2.0, 3.0, 4.0), (0.5, 0.3, 0.1, np.inf))
-    assert _with_margin(curve).best == 2.0
-    flat = Search(3.0, (1.0, 2.0, 3.0, 4.0), (0.5, 0.3, 0.1, 0.2))
-    assert _with_margin(flat).best == 3.0
-    lonely = Search(2.0, (1.0, 2.0, 3.0), (np.inf, 0.3, np.inf))
-    assert _with_margin(lonely).best == 2.0
+def test_a_multiple_that_is_not_stable_on_one_repetition_is_not_chosen(dealt, monkeypatch):
+    steady = tune("fedlin", small(), *dealt)["search"]
+
+    def stable(trial, multiples):
+        [(replicate, _)] = trial._trials.problems
+        return (replicate != 103) | (multiples < steady["step"])
+
+    monkeypatch.setattr(experiments._Trial, "stable", stable)
+    search = tune("fedlin", small(), *dealt)["search"]
+    assert search["step"] < steady["step"] in search["rejected"]
+
+
+def test_a_search_says_what_it_ran(dealt, monkeypatch):
+    calls = []
+
+    def counted(make, problem, streams, rounds, **more):
+        history = simulate(make, problem, streams, rounds, **more)
+        begun = more["resume"][0] if more.get("resume") else 0
+        calls.append((streams.replicates, 0 if begun else len(streams), (rounds - begun) * len(streams)))
+        return history
+
+    monkeypatch.setattr("replifed.tune.simulate", counted)
+    monkeypatch.setattr("replifed.twins.simulate", counted)
+    found = tune("fedlin", small(), *dealt)
+    names, runs, rounds = zip(*calls, strict=True)
+    assert found["trials"]["replicates"] == sorted({name for some in names for name in some})
+    assert found["cost"]["runs"] == sum(runs)
+    assert found["cost"]["rounds"] == sum(rounds)
+    assert found["cost"]["bits"] > 0
+
+
+def test_the_best_multiple_of_a_search_is_at_no_edge(dealt):
+    """However high or low the grid begins; a search that does not move its edges is found out."""
+    steps = [tune("fedlin", small(multiples=grid), *dealt)["search"] for grid in ([0.01, 0.03], [30, 100])]
+    for search in steps:
+        assert not search["edge"]
+        assert search["steps"][0] < search["step"] < search["steps"][-1]
 
 
 @pytest.mark.parametrize("method", ["fedgradmp", "newton", "gradient_descent"])

@@ -1,5 +1,6 @@
 """FedGradMP's experiments: data, theory, errata, and what claims and figures make of histories."""
 
+import json
 import math
 
 import numpy as np
@@ -10,7 +11,7 @@ from replifed.algorithms.fedgradmp_rates import Constants, geometric_sum, theore
 from replifed.data.surrogates import clip
 from replifed.operators.restricted_isometry import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers.errata import measure as measure_errata
-from replifed.papers.fedgradmp import comparisons, experiments, problems, theory
+from replifed.papers.fedgradmp import comparisons, experiments, problems, table1, theory
 from replifed.papers.fedgradmp.captions import CAPTIONS
 from replifed.papers.fedgradmp.claims import CLAIMS, TIMING
 from replifed.papers.fedgradmp.errata import ERRATA
@@ -36,6 +37,7 @@ SMALL = {
     "record_every": 1,
     "replicates": [1, 2, 3],
 }
+TUNING = {"replicates": [7, 8, 9, 10, 11], "rounds": 5, "tail": 0.2, "steps": [0.1, 0.01], "refine": 0}
 
 
 # -- data ----------------------------------------------------------------------------------------------
@@ -222,8 +224,7 @@ class Runs:
 
 @pytest.fixture(scope="module")
 def runs():
-    tuning = {"replicates": [7], "rounds": 5, "steps": [0.1, 0.01], "refine": 0}
-    settings = SMALL | {"noises": [1e-4], "tuning": tuning}
+    settings = SMALL | {"noises": [1e-4], "tuning": TUNING}
     frames = {}
     for method in ("fedgradmp", "fedmid", "fedavg"):
         tuned = experiments.tune(method, settings, None, None)
@@ -239,6 +240,181 @@ def test_a_run_has_a_curve_for_every_variant_and_seed(runs):
     assert frame[frame["round"] == 5]["error"].max() < 0.1
     assert frame[frame["round"] == 5]["recall"].min() == 1
     assert runs.run("mild", "fedavg")["step"].notna().all()
+
+
+@pytest.mark.parametrize("stable", [True, False])
+def test_a_regression_search_says_what_it_ran(monkeypatch, stable):
+    """Three data sets are enough where a step is stable; on five, the best mean is taken, and marked."""
+    monkeypatch.setattr(
+        "replifed.tune.Trials.stable", lambda trials, make, count: np.full(count, stable, dtype=bool)
+    )
+    drawn = []
+    regression = problems.regression
+    monkeypatch.setattr(problems, "regression", lambda *a: drawn.append(a[-1]) or regression(*a))
+    found = experiments.tune("fedavg", SMALL | {"tuning": TUNING}, None, None)
+    assert found["trials"]["replicates"] == sorted(drawn) == [7, 8, 9, 10, 11][: 3 if stable else 5]
+    one = found["variants"][""]
+    assert (one["chaotic"], one["edge"]) == (not stable, False)
+    assert one["steps"][0] < one["step"] < one["steps"][-1]
+    leaders = 0 if stable else 2 * min(len(one["steps"]), 5)
+    assert found["cost"]["runs"] == 3 * len(one["steps"]) + leaders
+    assert found["cost"]["bits"] > 0 and found["cost"]["rounds"] <= 5 * found["cost"]["runs"]
+
+
+def test_table_1_shows_the_cost_of_tuning(runs):
+    class Inputs(Runs):
+        def tuned(self, experiment, method):
+            cost = {"runs": 40, "rounds": 2000, "bits": 1.5e8}
+            return {"cost": cost} if method == "fedavg" else {"variants": {}}
+
+    methods = ["fedgradmp", "fedavg"]
+    artefact = {"runs": {"mild": methods}, "tuned": {"mild": methods, "digits_gaussian": ["fedavg"]}}
+    shown = table1.render(table1.table(Inputs(runs.frames), {"artefact": artefact}))
+    columns = [column for column in shown if column.startswith("Tuning")]
+    assert columns == ["Tuning, Figure 3's data (α = 0.2)", "Tuning, digits, Gaussian atoms"]
+    for column in columns:
+        assert shown[column].tolist() == ["none", "40 runs, 2,000 rounds, 1.5e+08 bits"]
+
+
+# -- digits --------------------------------------------------------------------------------------------
+
+DIGITS = {
+    "seed": 1,
+    "problem": "digits",
+    "dictionary": "standard",
+    "clients": 5,
+    "samples": 20,
+    "cohort": 3,
+    "batch": 10,
+    "sparsities": [30, 60],
+    "local_steps": [4],
+    "matched_steps": 2,
+    "inner_steps": 2,
+    "weights": [1e-4],
+    "dtype": "float64",
+    "rounds": 6,
+    "record_every": 3,
+    "replicates": [1, 2],
+    "tuning": {"replicates": [101, 102], "rounds": 12, "steps": [0.04, 0.03, 0.02, 0.01, 0.001], "refine": 0},
+}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Three kinds of ink on 8 pixels, 20 digits of each of six writers."""
+    rng = np.random.default_rng(3)
+
+    class Table:
+        y = rng.integers(3, size=120)
+        X = np.clip(rng.normal(size=(3, 16))[y] * 30 + rng.normal(size=(120, 16)) * 40 + 128, 0, 255)
+
+    return Table
+
+
+@pytest.fixture(scope="module")
+def searched(digits):
+    """The search of FedIterHT from a grid that is too low, with what `simulate` was asked for."""
+    asked = []
+
+    def counted(made, problem, streams, rounds, **more):
+        asked.append((made.step.tolist(), streams.replicates, rounds, more.get("resume")))
+        return simulate(made, problem, streams, rounds, **more)
+
+    simulate = experiments.simulate
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiments, "simulate", counted)
+        patch.setattr("replifed.twins.simulate", counted)
+        return experiments.tune("fediterht", DIGITS, digits, None), asked
+
+
+def test_on_digits_the_grid_is_extended_but_the_printed_one_is_not(searched):
+    for name in ("30", "60"):
+        one = searched[0]["variants"][name]
+        assert one["step"] > 0.04 and not one["edge"]
+        assert one["steps"][0] < one["step"] < one["steps"][-1]
+        assert one["printed"]["step"] == 0.04 and one["printed"]["edge"]
+        assert one["score"] < one["printed"]["score"]
+        # Only steps that were given all rounds can win; the others were dropped where they stood.
+        by_step = dict(zip(one["steps"], zip(one["scores"], one["rounds"], strict=True), strict=True))
+        assert by_step[one["step"]] == (one["score"], 12)
+        assert {rounds for _, rounds in by_step.values()} == {10, 12}
+        finished = [score for score, rounds in by_step.values() if rounds == 12]
+        assert one["score"] == pytest.approx(min(finished))
+        assert one["chaotic"] == (one["twin_difference"] > 1e-3)
+
+
+def test_a_search_on_digits_says_what_it_ran(searched):
+    found, asked = searched
+    names = {name for _, replicates, _, _ in asked for name in replicates}
+    assert found["trials"]["replicates"] == sorted(names) == [101, 102]
+    json.dumps(found, allow_nan=False)  # it is written as such
+    assert found["cost"]["runs"] == sum(len(steps) for steps, _, _, resume in asked if resume is None)
+    rounds = [len(steps) * (stop - (resume[0] if resume else 0)) for steps, _, stop, resume in asked]
+    assert found["cost"]["rounds"] == sum(rounds)
+
+
+def test_no_step_on_digits_is_tried_twice(searched):
+    """Both readings ask for the printed grid."""
+    _, asked = searched
+    begun = [(step, names[0]) for steps, names, stop, resume in asked if stop == 10 for step in steps]
+    assert max(begun.count(one) for one in begun) <= 2  # two levels tau
+
+
+def test_a_search_that_stays_at_an_edge_is_found(searched, digits, monkeypatch):
+    """Planted: the grid of `own` does not grow."""
+    of_steps = experiments.Grid.of_steps
+    monkeypatch.setattr(
+        experiments.Grid, "of_steps", lambda steps, refine, **_: of_steps(steps, refine, grow=False)
+    )
+    stuck = experiments.tune("fediterht", DIGITS, digits, None)["variants"]["30"]
+    assert stuck["edge"]
+    assert stuck["step"] == max(stuck["steps"])
+    assert stuck["score"] > searched[0]["variants"]["30"]["score"]
+
+
+def test_both_readings_of_the_step_are_run_on_digits(searched, digits):
+    found = searched[0]
+    frame = experiments.run("fediterht", DIGITS, found, digits, None)
+    curves = frame.groupby(["variant", "reading", "replicate"])
+    assert len(curves) == 2 * 2 * 2
+    for (name, reading, _), curve in curves:
+        one = found["variants"][name]
+        assert set(curve["step"]) == {one["step"] if reading == "own" else one["printed"]["step"]}
+        assert curve["round"].tolist() == [0, 3, 6]
+    own, printed = (
+        frame[frame["reading"] == reading]["train_accuracy"].to_numpy() for reading in ("own", "printed")
+    )
+    assert (own != printed).any()
+
+    class Ran:
+        def run(self, experiment, method):
+            shift = 0.1 if method == "better" else 0.0
+            return frame.assign(train_accuracy=frame["train_accuracy"] + shift)
+
+    curves = ("digits", "better", "30"), ("digits", "fediterht", "30")
+    for reading in ("own", "printed"):
+        found = comparisons.more_accurate("train_accuracy", *curves, reading)(Ran())
+        np.testing.assert_allclose(found.values, 0.1)
+        last = frame[(frame["reading"] == reading) & (frame["variant"] == "30") & (frame["round"] == 6)]
+        assert found.note.endswith(f"against {last['train_accuracy'].mean():.4f}")
+
+
+def test_one_run_serves_both_readings_where_they_agree(searched, digits, monkeypatch):
+    same = {name: one | {"printed": {"step": one["step"]}} for name, one in searched[0]["variants"].items()}
+    rows = []
+    simulate = experiments.simulate
+    monkeypatch.setattr(
+        experiments, "simulate", lambda *words, **more: rows.append(len(words[2])) or simulate(*words, **more)
+    )
+    frame = experiments.run("fediterht", DIGITS, {"variants": same}, digits, None)
+    assert rows == [2, 2]
+    own, printed = (
+        frame[frame["reading"] == reading].drop(columns="reading") for reading in ("own", "printed")
+    )
+    pd.testing.assert_frame_equal(own.reset_index(drop=True), printed.reset_index(drop=True))
+
+
+# -- claims --------------------------------------------------------------------------------------------
 
 
 def test_claims_on_curves(runs):
@@ -310,6 +486,8 @@ def test_claims_and_captions_fit_together():
     assert set(CAPTIONS) - names == {"supports", "fig7_bits"}
     ids = [claim.id for claim in (*CLAIMS, *TIMING)]
     assert len(ids) == len(set(ids))
+    for name in ("fig6.fedavg.test.tau-500", "fig6-bits.fedavg.training.tau-4000", "fig7.tau-1000"):
+        assert {f"fedgradmp.{name}", f"fedgradmp.{name}.printed"} <= set(ids)
     value = next(claim for claim in CLAIMS if claim.id == "fedgradmp.fig9.rounds")
     from replifed.papers.verdicts import Measured
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from replifed import config
 from replifed.data.archive import Table
 from replifed.data.catalogue import get
 from replifed.data.surrogates import generate
+from replifed.network.ledger import Cost
 from replifed.papers.errata import measure as measure_errata
-from replifed.papers.fedmm import experiments
+from replifed.papers.fedmm import experiments, transport
 from replifed.papers.fedmm.captions import CAPTIONS
 from replifed.papers.fedmm.claims import CLAIMS
 from replifed.papers.fedmm.errata import ERRATA
@@ -23,6 +25,7 @@ from replifed.papers.inputs import Inputs
 from replifed.papers.verdicts import measure
 from replifed.plotting.style import save
 from replifed.randomness import Streams
+from replifed.tune import Grid
 
 ROOT = Path(__file__).parents[2]
 # MovieLens needs its file, and one dimension of transport shows what the others would.
@@ -88,8 +91,10 @@ class Made(Inputs):
             settings, table = self.section["experiments"][experiment], None
             if settings["problem"] == "transport":
                 table = Table(*generate(get(settings["dataset"])), {})
-            arguments = (method, settings) if step == "tune" else (method, settings, None)
-            self.made[key] = getattr(experiments, step)(*arguments, table, None)
+            choice = ()
+            if step == "run":
+                choice = (self.tuned(experiment, method) if "tuning" in settings else None,)
+            self.made[key] = getattr(experiments, step)(method, settings, *choice, table, None)
         return self.made[key]
 
 
@@ -120,6 +125,155 @@ def test_tables_are_written(name, section, made):
     module = import_module(f"replifed.papers.fedmm.{name}")
     frame = module.table(made, {"artefact": artefact, "experiments": section["experiments"]})
     assert len(module.render(frame)) >= 4
+
+
+class Where(NamedTuple):
+    x: np.ndarray
+
+
+class Settling:
+    """A method whose objective settles at 1 + log(beta / best)^2."""
+
+    needs, partial_participation, stochastic = (), True, False
+
+    def __init__(self, beta, best):
+        self.target = np.log(np.asarray(beta) / best)[:, None]
+
+    def init(self, problem, streams):
+        return Where(np.full((len(streams), 1), 50.0))
+
+    def round(self, state, problem, ctx):
+        return Where(state.x + 0.7 * (self.target - state.x)), Cost(1, 2, 1, 1, 1)
+
+    def observe(self, state):
+        return {"server": state.x}
+
+
+class Bowl:
+    n_clients = 4
+
+    def loss(self, x):
+        return 1 + x[:, 0] ** 2
+
+
+@pytest.fixture
+def search(monkeypatch):
+    """FedMM's search where the best step is known."""
+
+    def searched(best, **more):
+        settings = {
+            "problem": "dictionary",
+            "seed": 1,
+            "clients": 4,
+            "decay": 0.5,
+            "alphas": [0.01],
+            "participations": [0.5],
+            "batches": [5],
+            "bits": [8],
+            "tuning": {"replicates": [7, 8, 9, 10], "rounds": 100, "tail": 0.2, "betas": [0.3, 1, 3]} | more,
+        }
+        settings["tuning"].setdefault("refine", 1)
+        monkeypatch.setattr(experiments, "dictionary_problem", lambda *_: Bowl())
+        monkeypatch.setattr(experiments, "_algorithm", lambda m, s, c, beta, a: Settling(beta, best))
+        return experiments.tune("fedmm", settings, None, None)
+
+    return searched
+
+
+def assert_inside(found):
+    """Whether the best step has others on both sides, or the search says that it met its bound."""
+    low, high = min(found["betas"]), max(found["betas"])
+    assert found["edge"] == (found["beta"] in (low, high))
+    assert low < found["beta"] < high or found["beta"] == found["highest"]
+
+
+@pytest.mark.parametrize("best", [0.02, 0.3, 1.0, 3.0, 7.0])
+def test_the_range_of_steps_grows_until_the_best_lies_inside(search, best):
+    found = search(best)
+    assert_inside(found)
+    assert not found["edge"]
+    assert abs(np.log(found["beta"] / best)) < 0.3
+    assert not found["chaotic"]
+    assert found["trials"]["replicates"] == [7, 8, 9]
+    assert found["cost"]["runs"] >= 3 * len(found["betas"])
+    assert found["cost"]["bits"] == 3 * found["cost"]["rounds"]
+
+
+def test_a_step_at_the_bound_is_recorded(search):
+    found = search(1e4)
+    assert found["beta"] == found["highest"] == 10.0  # the root of 100 rounds
+    assert max(found["betas"]) == 10.0
+    assert found["edge"]
+    assert_inside(found)
+
+
+def test_a_search_that_does_not_grow_is_found(search, monkeypatch):
+    of_steps = Grid.of_steps
+    monkeypatch.setattr(Grid, "of_steps", lambda *a, **more: of_steps(*a, **more | {"grow": False}))
+    with pytest.raises(AssertionError):
+        assert_inside(search(0.02))
+
+
+def test_where_no_step_is_stable_all_repetitions_choose(search, monkeypatch):
+    class Restless(Settling):
+        def round(self, state, problem, ctx):
+            after, cost = super().round(state, problem, ctx)
+            return Where(after.x + np.sin(1e12 * after.x)), cost
+
+    monkeypatch.setitem(globals(), "Settling", Restless)
+    found = search(1.0)
+    assert found["chaotic"]
+    assert found["trials"]["replicates"] == [7, 8, 9, 10]
+
+
+@pytest.mark.parametrize("experiment", ["synthetic_homogeneous", "synthetic_heterogeneous"])
+def test_methods_run_at_their_own_step_and_at_fedmms(experiment, made):
+    chosen = {method: made.tuned(experiment, method) for method in ("fedmm", "parameter_aggregation")}
+    # Each job searches by itself, and must find FedMM's step to the last bit.
+    again = {key: value for key, value in chosen["fedmm"].items() if key != "method"}
+    assert chosen["parameter_aggregation"]["common"] == again
+    leader = chosen["fedmm"]["beta"]
+    for method, found in chosen.items():
+        assert experiments.tuned_betas(found) == {"own": found["beta"], "common": leader}
+        history = made.run(experiment, method)
+        assert set(history["beta"]) == {found["beta"], leader}
+        assert set(history["replicate"]) == {1, 2}
+        assert found["trials"]["replicates"] == [101]
+
+
+def test_experiments_without_tuning_run_all_their_steps(made):
+    assert set(made.run("batch", "fedmm")["beta"]) == {0.3, 1, 3}
+
+
+def test_the_table_of_searches_shows_what_they_cost(section, made):
+    module = import_module("replifed.papers.fedmm.steps")
+    tuned = {"synthetic_heterogeneous": ["fedmm", "parameter_aggregation"]}
+    frame = module.table(made, {"artefact": {"tuned": tuned}})
+    for method, lines in frame.groupby("method"):
+        cost = made.tuned("synthetic_heterogeneous", method)["cost"]
+        for key in ("runs", "rounds", "bits"):
+            assert set(lines[key]) == {cost[key]}
+    shown = module.render(frame)
+    assert {"runs", "rounds", "bits", "best", "stable"} <= set(shown.columns)
+    assert shown["β: mean objective"].str.count(r"\*").tolist() == [1, 1]
+
+
+def test_repetitions_of_transport_draw_their_own_samples(section):
+    settings = section["experiments"]["transport_2"]
+    table = Table(*generate(get(settings["dataset"])), {})
+    one, other, again = transport.problems(settings, table, [1, 101, 1])
+    # The true map is one for all, so equal points have equal images.
+    np.testing.assert_array_equal(one._images, again._images)
+    assert one._sources.shape == other._sources.shape
+    for mine, others in ((one._sources, other._sources), (one._targets, other._targets)):
+        mine, others = (set(map(tuple, points.reshape(-1, 2))) for points in (mine, others))
+        assert not mine & others
+    assert 0.9 < one._variance / other._variance < 1.1
+
+
+def test_claims_say_what_seeds_share():
+    shared = {claim.id: claim.shared for claim in CLAIMS}
+    assert {name for name, what in shared.items() if what} == {n for n in shared if "movielens" in n}
 
 
 def test_the_search_of_transport_steps_leaves_its_curve(made):

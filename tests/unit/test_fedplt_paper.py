@@ -11,14 +11,17 @@ import pytest
 from replifed import config
 from replifed.papers import jobs
 from replifed.papers.errata import measure
-from replifed.papers.fedplt import search
+from replifed.papers.fedplt import experiments, trials
 from replifed.papers.fedplt.captions import CAPTIONS
 from replifed.papers.fedplt.claims import CLAIMS
-from replifed.papers.fedplt.convergence import rate, traces
+from replifed.papers.fedplt.convergence import Costs, rate, traces
 from replifed.papers.fedplt.data import regression
 from replifed.papers.fedplt.errata import ERRATA
-from replifed.papers.fedplt.methods import PARAMETERS, Cell, Moduli, build, reference, theory
+from replifed.papers.fedplt.methods import FREE, PARAMETERS, SOLVERS, Cell, Moduli, build, reference, theory
 from replifed.papers.inputs import Inputs
+from replifed.papers.tuned import read_tuned
+from replifed.problems.minimiser import minimiser
+from replifed.tune import Grid
 
 SETTINGS = {
     "seed": 3,
@@ -64,31 +67,112 @@ def test_a_grid_of_settings_is_its_single_runs_whoever_ends_first():
         assert (grid[len(alone) :, :, point] < 1e-9).sum() == np.isfinite(grid[len(alone) :, :, point]).sum()
 
 
-def bowl(centre):
-    return lambda multiples: (np.log(multiples / np.array(centre)) ** 2).sum(axis=-1)[None]
+def test_only_the_runs_that_are_asked_for_are_made_and_counted():
+    problem, sets = regression(SETTINGS, (1, 2, 3)), (1, 2, 3)
+    moduli, rho = Moduli(*problem.common_moduli()), np.array([0.05, 0.3, 1.0, 2.0])
+    costs, wanted = Costs.none(3), np.array([[1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]], bool)
+
+    def make(points, part):
+        one = Moduli(*(np.repeat(m[part], len(points)) for m in moduli))
+        return build("fedplt", one, Cell("gradient", 3, 4, 4), {"rho": np.tile(rho[points], len(part))})
+
+    full = traces(make, problem, 3, sets, 4, 20)
+    some = traces(make, problem, 3, sets, 4, 20, wanted=wanted, costs=costs, solution=minimiser(problem, 3))
+    assert np.isnan(some[:, ~wanted]).all()
+    np.testing.assert_allclose(some[:, wanted], full[:, wanted], rtol=1e-12)
+    assert costs.runs.tolist() == [2, 0, 4]
+    assert costs.rounds.tolist() == [40, 0, 80]
+    # Each of 4 agents sends and receives a model of 4 doubles in every round.
+    assert costs.total().bits == 120 * 2 * 4 * 4 * 32
 
 
-def test_the_common_search_goes_beyond_its_grid_and_refines():
-    found = search.common(bowl([40.0, 0.7]), 2, 3.0, 1, 4)
-    np.testing.assert_allclose(found["best"], [40.0, 0.7], rtol=0.1)
-    tried = np.array([point[:2] for point in found["tried"]])
-    assert len(np.unique(tried, axis=0)) == len(tried)
-    # Of equals, the reference values.
-    assert search.common(lambda m: np.zeros((1, len(m))), 2, 3.0, 1, 2)["best"] == [1.0, 1.0]
+class Bowls:
+    """Stands for a trial: rates are log-distances from a point, one for each data set."""
+
+    def __init__(self, *centres):
+        self.centres, self.replicates = np.array(centres), tuple(range(len(centres)))
+
+    def rates(self, cell, base, multiples, wanted=None):
+        return (np.log(multiples / self.centres[:, None]) ** 2).sum(axis=-1)
 
 
-def test_searches_for_each_data_set():
-    centres = np.array([0.03, 0.4, 7.0])
+def test_the_searches_go_beyond_their_grids_and_refine():
+    base = {"one": np.ones(1), "two": np.ones(1)}
+    found = trials.common(Bowls([40.0, 0.7]), None, base, trials.around(np.ones(2), 3, 1, refine=4))
+    np.testing.assert_allclose(found.best, [40.0, 0.7], rtol=0.1)
+    assert not found.edge
+    centres = [[0.03], [0.4], [7.0]]
+    grid = Grid((tuple(np.geomspace(0.1, 1.0, 9)),), 4)
+    each = trials.each(Bowls(*centres), None, {"one": np.ones(3)}, grid)
+    np.testing.assert_allclose([one.best for one in each], centres, rtol=0.05)
+    assert not any(one.edge for one in each)
+    # Only as many data sets as asked for, and far from the start in both parameters.
+    centres = [[20.0, 0.05], [0.9, 0.9], [1.0, 1.0]]
+    grid = trials.around(np.ones(2), 2, 1, refine=6, tolerance=1e-4)
+    each = trials.each(Bowls(*centres), None, base, grid, sets=2)
+    np.testing.assert_allclose([one.best for one in each], centres[:2], rtol=0.05)
 
-    def rates(values):
-        return np.log(values / centres[:, None]) ** 2
 
-    found = search.on_grid(rates, np.geomspace(0.1, 1.0, 9), 2)
-    np.testing.assert_allclose(found, centres, rtol=0.03)
-    moved = search.own(
-        lambda points: (np.log(points / np.array([1.3, 0.8])) ** 2).sum(axis=-1), np.ones(2), (1.3, 1.1)
+class Valley(Bowls):
+    """Steep on both sides, and it runs across the two parameters, at no angle of a grid."""
+
+    def rates(self, cell, base, multiples, wanted=None):
+        a, b = np.moveaxis(np.log(multiples), -1, 0)
+        return 0.2 * np.abs(a - 1.5) + 0.3 * np.abs(b - 1.8 * a) + 0 * self.centres[:, :1]
+
+
+def test_a_search_follows_a_valley_that_runs_across_two_parameters():
+    grid = trials.around(np.ones(2), 2, 1, refine=6, tolerance=0.003)
+    [found] = trials.each(Valley([1.0, 1.0]), None, {"one": np.ones(1), "two": np.ones(1)}, grid)
+    assert found.score < 0.02
+
+
+@pytest.fixture(scope="module")
+def paper():
+    """The paper's comparison, on its first data sets."""
+    section = config.read_file(Path(__file__).parents[2] / "config/papers/fedplt.yaml")["fedplt"]
+    experiment = section["experiments"]["comparison"]
+    return {**experiment, "seed": section["seed"], "replicates": experiment["replicates"][:2]}
+
+
+def searched(method, settings, solver="gradient"):
+    """Rates of the equal budget's choices, as reported with many rounds."""
+    cell, sets = Cell(solver, 10, 10, 10), tuple(settings["replicates"])
+    choice = experiments.equal_budget(method, settings, cell, sets)
+    trial = trials.Trial(method, settings, sets, 300)
+    return rate(trial.errors(cell, {k: v[:, None] for k, v in choice.values.items()}))[:, 0]
+
+
+@pytest.mark.parametrize(("solver", "alpha", "beta"), [("gradient", 0.7, 1.7), ("accelerated", 0.16, 0.36)])
+def test_an_equal_budget_finds_what_a_dense_grid_finds(paper, solver, alpha, beta):
+    trial = trials.Trial("led", paper, tuple(paper["replicates"]), 80)
+    cell = Cell(solver, 10, 10, 10)
+    axes = np.meshgrid(alpha * np.geomspace(0.7, 1.4, 12), beta * np.geomspace(0.7, 1.3, 12))
+    dense = trial.rates(cell, reference("led", trial.moduli, cell), np.stack(axes, -1).reshape(1, -1, 2))
+    assert (searched("led", paper, solver) < dense.min(axis=1) + 0.003).all()
+
+
+def test_a_free_local_step_makes_fedplt_faster(paper):
+    sets = tuple(paper["replicates"])
+    rho = experiments.best_rho(paper, sets, "gradient")
+    trial = trials.Trial("fedplt", paper, sets, 300)
+    alone = rate(trial.errors(Cell("gradient", 10, 10, 10), {"rho": rho[:, None]}))[:, 0]
+    assert (searched("fedplt", paper) < alone - 0.05).all()
+
+
+@pytest.mark.parametrize("method", ["fedplt", "fedpd", "fivegcs"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_scale_of_one_is_the_best_constant_local_step(method, solver):
+    problem = regression(SETTINGS, (1, 2))
+    moduli, cell = Moduli(*problem.common_moduli()), Cell(solver, 3, 4, 4)
+    values = {**theory(method, moduli, cell), "scale": np.ones(2)}
+    assert tuple(values) == FREE[method]
+    free = build(method, moduli, cell, values)
+    fixed = type(free)(
+        **{name: value for name, value in values.items() if name != "scale"}, solver=SOLVERS[solver](steps=3)
     )
-    np.testing.assert_allclose(moved, [[1.3, 1 / 1.3]], rtol=0.05)
+    runs = [traces(lambda *_, m=m: m, problem, 3, (1, 2), 1, 10) for m in (free, fixed)]
+    np.testing.assert_allclose(*runs, rtol=1e-10)
 
 
 def test_data_sets_are_as_described():
@@ -131,7 +215,8 @@ TINY = {
         "tuning_rounds": 20,
         "rho_grid": [0.2, 0.6, 3],
         "refine": 0,
-        "ratios": [1.3],
+        "own": {"ratio": 1.3, "refine": 0},
+        "equal_budget": {"sets": 1, "rounds": 20, "refine": 0},
         "replicates": [1, 2],
         "tuning": {"replicates": [1001, 1002], "rounds": 20, "refine": 0},
     },
@@ -203,3 +288,29 @@ def test_every_claim_is_measured(made):
     held = claims.set_index("id")["verdict"]
     for name in ("table1.fedplt.stored", "bounds.rounds", "privacy.bounded", "fedavg.biased", "exact.full"):
         assert held[f"fedplt.{name}"] == "reproduced", name
+
+
+def test_readings_are_searched_where_they_say(made):
+    section, inputs, _ = made
+    settings = section["experiments"]["comparison"]
+    read = Inputs(inputs, {})
+    for method in PARAMETERS:
+        history = read.run("comparison", method)
+        reported = set(history["replicate"])
+        assert reported == set(settings["replicates"])
+        # Data of the common search are never reported.
+        tuned = read_tuned(inputs[f"tuned:comparison/{method}"][0], method)
+        assert tuned["trials"]["replicates"] == [1001, 1002]
+        assert reported.isdisjoint(tuned["trials"]["replicates"])
+        for cell in tuned["cells"].values():
+            assert cell["cost"]["runs"] == len(cell["tried"]) * len(settings["tuning"]["replicates"])
+            assert cell["cost"]["rounds"] > 0
+            assert cell["cost"]["bits"] > 0
+        equal = history[history["reading"] == "equal budget"]
+        assert len(equal) == (0 if method == "tamuna" else 2 * settings["equal_budget"]["sets"])
+        # Random runs choose nothing for themselves; all that is chosen has a cost.
+        assert (equal["cohort"] == settings["agents"]).all()
+        assert (equal["tuning_runs"] > 0).all()
+        own = history[history["reading"] == "own"]
+        assert own.empty == (method == "tamuna")
+        assert ((own["tuning_runs"] > 0) == (own["cohort"] == settings["agents"])).all()

@@ -1,24 +1,48 @@
 """References of measured claims: what moved is noticed, what did not is not."""
 
 import csv
+from pathlib import Path
 
 import pytest
 
 from replifed import cli
 from replifed.errors import DataError
-from replifed.papers.golden import accept, compare
-from replifed.papers.verdicts import COLUMNS
+from replifed.papers.golden import RULES, accept, compare, tolerance
+from replifed.papers.tolerances import every_claim
+from replifed.papers.verdicts import COLUMNS, UNITS
+
+REFERENCES = Path(__file__).parents[1] / "golden"
+CLAIMS = {claim.id: claim for claim in every_claim()}
+# Nothing but rounding, so that a tenth of it is noise.
+NEARLY_ZERO = {"fedplt.fig3.exact", "fedplt.table2.accelerated.fivegcs.slower.half.common"}
 
 
 def write(path, **changes):
     row = dict.fromkeys(COLUMNS, "")
     row |= {"id": "p.a", "kind": "value", "measured": "5.0", "verdict": "reproduced", "data": "synthetic"}
-    row |= changes
+    row |= {"unit": "" if changes.get("kind") == "identity" else "rounds"} | changes
+    return write_all(path, [row])
+
+
+def write_all(path, rows):
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
-        writer.writerow(row)
+        writer.writerows(rows)
     return path
+
+
+def reference(name):
+    with (REFERENCES / f"{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def numbers(name):
+    """Lines of a reference that hold a number, with unit and size."""
+    for row in reference(name):
+        unit = CLAIMS[row["id"]].unit
+        if unit and row["measured"]:
+            yield row, unit, abs(float(row["measured"]))
 
 
 @pytest.fixture
@@ -75,6 +99,69 @@ def test_a_missing_file_is_one_line(tmp_path, golden, capsys):
 def test_rounding_and_other_data_are_let_pass(tmp_path, golden):
     assert compare(write(tmp_path / "near.csv", measured="5.4"), golden) == (1, [])
     assert compare(write(tmp_path / "other.csv", measured="50", data="surrogate"), golden) == (0, [])
+
+
+def test_every_number_of_the_papers_has_a_unit():
+    kinds = {claim.id: claim.kind for claim in CLAIMS.values() if not claim.unit}
+    assert [name for name, kind in kinds.items() if kind in ("value", "order")] == []
+    assert set(RULES) == set(UNITS) == {claim.unit for claim in CLAIMS.values()} - {""}
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_tenth_or_two_rounds_is_found(tmp_path, sign):
+    rows, planted = [], set()
+    for row, unit, size in numbers("paper"):
+        change = 2.0 if unit == "rounds" else 0.1 * size
+        if row["id"] in NEARLY_ZERO:
+            change = 2 * RULES[unit].least
+        now = f"{float(row['measured']) + sign * change:.12g}"
+        rows.append(
+            dict.fromkeys(COLUMNS, "")
+            | {name: row[name] for name in ("id", "data", "verdict")}
+            | {"kind": CLAIMS[row["id"]].kind, "unit": unit, "measured": now}
+        )
+        planted.add(row["id"])
+    compared, faults = compare(write_all(tmp_path / "planted.csv", rows), REFERENCES / "paper.csv")
+    assert compared == len(faults) == len(planted) > 400
+    assert {fault.split(" ")[0] for fault in faults} == planted
+
+
+@pytest.mark.parametrize("name", ["paper", "small", "small-surrogates"])
+def test_no_number_tolerates_its_own_size(name):
+    for row, unit, size in numbers(name):
+        zero = size == 0 or row["id"] in NEARLY_ZERO
+        least = RULES[unit].least if zero else 0.0
+        assert float(row["tolerance"]) <= max(0.45 * size, least), row["id"]
+
+
+@pytest.mark.parametrize("name", ["paper", "small", "small-surrogates"])
+def test_tolerances_of_the_references_are_those_of_the_rules(name):
+    ruled = {(row["id"], row["data"]): unit for row, unit, _ in numbers(name)}
+    for row in reference(name):
+        unit = ruled.get((row["id"], row["data"]))
+        wanted = f"{tolerance(float(row['measured']), unit):.3g}" if unit else "0"
+        assert row["tolerance"] == wanted, row["id"]
+
+
+@pytest.mark.parametrize(
+    "measured, unit, wanted",
+    [
+        (20.0, "rounds", 1.5),
+        (-1.0, "rounds", 0.4),
+        (0.0, "rounds", 0.1),
+        (1.0, "decades", 0.08),
+        (-9.0, "decades", 0.2),
+        (0.9, "rate", 0.002),
+        (1e-7, "rate", 1e-5),
+    ],
+)
+def test_tolerance_by_unit(measured, unit, wanted):
+    assert tolerance(measured, unit) == pytest.approx(wanted)
+
+
+def test_a_number_needs_a_unit(tmp_path):
+    with pytest.raises(DataError, match=r"p\.a: a number without a unit"):
+        accept(write(tmp_path / "claims.csv", unit=""), tmp_path / "golden.csv")
 
 
 def test_identities_have_no_tolerance(tmp_path):

@@ -9,7 +9,7 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.randomness import Streams
 from replifed.simulate import simulate
-from replifed.tune import search, tune_step, tune_steps
+from replifed.tune import Grid, Trials, search, tune_step, tune_steps, with_margin
 
 
 def bowl(best, limit=np.inf, calls=None):
@@ -25,46 +25,46 @@ def bowl(best, limit=np.inf, calls=None):
 
 @pytest.mark.parametrize("best", [3e-5, 0.02, 0.1, 0.7, 400.0])
 def test_search_finds_the_minimum_inside_and_beyond_both_edges(best):
-    coarse = search(bowl(best), [1, 0.1, 0.01], refine=0)
-    fine = search(bowl(best), [1, 0.1, 0.01], refine=3)
+    coarse = search(bowl(best), Grid.of_steps([1, 0.1, 0.01], 0))
+    fine = search(bowl(best), Grid.of_steps([1, 0.1, 0.01], 3))
     # Spacing 10; three halvings of the log-distance leave a factor 10^(1/8), the best point within half.
-    assert abs(np.log10(coarse.best / best)) <= 0.5
-    assert abs(np.log10(fine.best / best)) <= 0.5 / 8 + 1e-3
+    assert abs(np.log10(coarse.step / best)) <= 0.5
+    assert abs(np.log10(fine.step / best)) <= 0.5 / 8 + 1e-3
     for found in (coarse, fine):
         assert list(found.steps) == sorted(set(found.steps))
         np.testing.assert_array_equal(found.scores, bowl(best)(np.array(found.steps)))
-        assert found.best == found.steps[int(np.argmin(found.scores))]
+        assert found.step == found.steps[int(np.argmin(found.scores))]
         assert {1, 0.1, 0.01} <= set(found.steps)
     # The best point has neighbours on both sides that are worse.
-    assert 0 < coarse.steps.index(coarse.best) < len(coarse.steps) - 1
+    assert 0 < coarse.steps.index(coarse.step) < len(coarse.steps) - 1
 
 
 def test_a_grid_that_brackets_its_best_point_is_not_grown():
     calls = []
-    found = search(bowl(0.1, calls=calls), [1, 0.1, 0.01], refine=1)
+    found = search(bowl(0.1, calls=calls), Grid.of_steps([1, 0.1, 0.01], 1))
     assert calls[0] == [0.01, 0.1, 1]
     # Refined on both sides by the geometric means, rounded to four digits; nothing is tried twice.
     assert calls[1:] == [[0.03162, 0.3162]]
-    assert found.best == 0.1
+    assert found.step == 0.1
 
 
 def test_steps_that_diverge_are_no_obstacle():
     # The best step that does not diverge is next to the wall.
-    found = search(bowl(10.0, limit=0.5), [10, 1, 0.1], refine=4)
-    assert 0.4 < found.best <= 0.5
+    found = search(bowl(10.0, limit=0.5), Grid.of_steps([10, 1, 0.1], 4))
+    assert 0.4 < found.step <= 0.5
     assert np.isinf(found.scores[-1])
     # The whole grid diverges: it is extended downwards until something does not.
-    found = search(bowl(1e-4, limit=1e-3), [10, 1, 0.1], refine=0)
-    assert found.best == pytest.approx(1e-4)
+    found = search(bowl(1e-4, limit=1e-3), Grid.of_steps([10, 1, 0.1], 0))
+    assert found.step == pytest.approx(1e-4)
 
 
 def test_one_step_alone_is_a_grid():
-    assert search(bowl(0.25), [1.0], refine=0).best == 0.25
+    assert search(bowl(0.25), Grid.of_steps([1.0], 0)).step == 0.25
 
 
 def test_failure_is_one_line():
     with pytest.raises(ReplifedError, match=r"^every step from 1e-\d+ to 1 diverged$") as failure:
-        search(lambda steps: np.full(len(steps), np.inf), [1, 0.1], refine=2)
+        search(lambda steps: np.full(len(steps), np.inf), Grid.of_steps([1, 0.1], 2))
     assert "\n" not in str(failure.value)
 
 
@@ -93,8 +93,8 @@ def test_a_batched_search_is_a_search_run_by_run(batch, rounds, tail, scored):
         return np.array(scores)
 
     steps = [10, 1, 0.1, 0.01]
-    together = tune_step(make, data, 9, rounds, steps, refine=2, tail=tail)
-    alone = search(one_by_one, steps, refine=2)
+    together = tune_step(make, Trials(data, 9, rounds, tail), Grid.of_steps(steps, 2))
+    alone = search(one_by_one, Grid.of_steps(steps, 2))
     assert together.steps == alone.steps
     assert together.best == alone.best
     start = np.mean([problem.loss(np.zeros((1, 30))) for _, problem in data])
@@ -120,10 +120,11 @@ def test_a_lucky_last_round_does_not_win():
         return Leaping(step=steps, sparsity=8, local_steps=1, batch=None)
 
     lucky, mean = (
-        tune_step(make, [(name, problem)], 9, 20, [1, 0.1, 0.01], refine=0, tail=tail) for tail in (0.0, 0.2)
+        tune_step(make, Trials([(name, problem)], 9, 20, tail), Grid.of_steps([1, 0.1, 0.01], 0))
+        for tail in (0.0, 0.2)
     )
-    assert lucky.best >= 1
-    assert mean.best < 1
+    assert lucky.step >= 1
+    assert mean.step < 1
 
 
 def test_searches_of_several_numbers_of_local_steps_are_those_of_each_one():
@@ -133,11 +134,11 @@ def test_searches_of_several_numbers_of_local_steps_are_those_of_each_one():
         return FedIterHT(step=steps, sparsity=8, local_steps=K, batch=5)
 
     counts, steps = [1, 60, 2], [1, 0.1, 0.01]
-    together = tune_steps(make, counts, data, 9, 8, steps, refine=2, tail=0.3)
+    together = tune_steps(make, counts, Trials(data, 9, 8, 0.3), Grid.of_steps(steps, 2))
     for K, found in zip(counts, together, strict=True):
-        alone = tune_step(lambda step, K=K: make(K, step), data, 9, 8, steps, refine=2, tail=0.3)
+        alone = tune_step(lambda step, K=K: make(K, step), Trials(data, 9, 8, 0.3), Grid.of_steps(steps, 2))
         assert found.steps == alone.steps
-        assert found.best == alone.best
+        assert found.step == alone.step
         np.testing.assert_allclose(found.scores, alone.scores, rtol=1e-10)
     # They need not ask for the same number of steps.
     assert len({len(found.steps) for found in together}) > 1
@@ -166,15 +167,125 @@ def test_steps_that_rise_twice_in_a_row_are_given_up():
         return Rising(step=steps, sparsity=8, local_steps=1, batch=None)
 
     steps = [0.01, 0.02, 0.1, 0.5, 0.6, 0.7]
-    found = tune_step(make, [(name, problem)], 9, 30, steps, refine=0, tail=0.2)
+    found = tune_step(make, Trials([(name, problem)], 9, 30, 0.2), Grid.of_steps(steps, 0))
     last = {step: max(rounds) + 1 for step, rounds in rounds_of.items()}
     assert [last[step] for step in steps] == [30, 30, 30, 4, 12, 30]
     for step, value in ((0.5, 12.0), (0.6, 20.0)):
         expected = problem.loss(np.full((1, 30), value))[0]
         assert found.scores[found.steps.index(step)] == pytest.approx(expected)
-    alone = tune_step(make, [(name, problem)], 9, 30, [0.01, 0.02, 0.1, 0.7], refine=0, tail=0.2)
+    alone = tune_step(make, Trials([(name, problem)], 9, 30, 0.2), Grid.of_steps([0.01, 0.02, 0.1, 0.7], 0))
     both = [step for step in alone.steps if step in found.steps]
     assert len(both) >= 4
     for step in both:
         expected = alone.scores[alone.steps.index(step)]
         assert found.scores[found.steps.index(step)] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("best", [(0.7, 1.4), (40.0, 0.02), (1e-3, 300.0)])
+def test_two_parameters_are_searched_inside_and_beyond_the_edges_of_their_grid(best):
+    """The valley is oblique: better points lie where both parameters change."""
+
+    def score(points):
+        a, b = np.log(points / best).T
+        return (a + b) ** 2 + 0.2 * (a - b) ** 2
+
+    grid = Grid(((1 / 3, 1, 3),) * 2, refine=8, tolerance=1e-4)
+    found = search(score, grid)
+    assert not found.edge
+    assert found.score == min(found.scores) < 2e-3
+    flat = search(lambda points: np.ones(len(points)), grid)
+    assert flat.best == (1, 1)
+
+
+def test_a_tolerance_ends_the_halving():
+    calls = []
+    search(bowl(0.013, calls=calls), Grid.of_steps([1, 0.1, 0.01], 12, tolerance=0.1))
+    coarse = len(calls)
+    search(bowl(0.013, calls=calls), Grid.of_steps([1, 0.1, 0.01], 12, tolerance=1e-6))
+    assert 3 <= coarse <= len(calls) - coarse - 3
+
+
+def test_a_bound_that_is_met_and_a_grid_that_may_not_grow_are_recorded():
+    bounded = search(bowl(50.0), Grid.of_steps([1, 0.1, 0.01], 2, bounds=((1e-3, 20.0),)))
+    assert bounded.step == max(bounded.steps) == 20.0
+    printed = search(bowl(50.0), Grid.of_steps([1, 0.1, 0.01], 0, grow=False))
+    assert (printed.step, printed.steps) == (1, (0.01, 0.1, 1))
+    free = search(bowl(50.0), Grid.of_steps([1, 0.1, 0.01], 2))
+    assert [bounded.edge, printed.edge, free.edge] == [True, True, False]
+    assert bounded.record()["edge"] is True
+
+
+def test_a_margin_keeps_away_from_the_wall():
+    grid = Grid.of_steps([10, 1, 0.1], 2)
+    best = search(bowl(10.0, limit=0.5), grid)
+    safe = search(bowl(10.0, limit=0.5), grid, choose=with_margin)
+    assert safe.step < best.step <= 0.5
+    assert best.steps.index(best.step) == safe.steps.index(safe.step) + 1
+
+
+def test_only_admissible_points_win_and_only_candidates_are_checked():
+    checked = []
+
+    def admissible(steps):
+        checked.extend(steps)
+        return steps < 0.3
+
+    found = search(bowl(1.0), Grid.of_steps([10, 1, 0.1, 0.01], 3), admissible=admissible)
+    assert 0.1 < found.step < 0.3
+    assert not found.chaotic
+    assert set(found.rejected) <= {(step,) for step in checked if step >= 0.3}
+    assert 1.0 in {step for (step,) in found.rejected}
+    assert 10 not in checked
+    # Refined as finely as a search that never had to look elsewhere.
+    place = found.steps.index(found.step)
+    assert found.steps[place + 1] / found.step <= 10 ** (1 / 8) * 1.02
+
+
+def test_where_nothing_is_admissible_the_best_mean_over_more_data_sets_is_taken_and_marked():
+    (first, one), (second, other) = problems()
+
+    class Restless(FedIterHT):
+        """Its objective hangs on the last bits; 0.1 is best on the first data set, 0.05 on the other."""
+
+        def round(self, state, problem, ctx):
+            after, cost = super().round(state, problem, ctx)
+            step = np.ravel(self.step)[:, None]
+            lucky = (0.1 if problem is one else 0.05) * np.ones_like(step)
+            size = 1 + np.abs(np.log(step / lucky)) + 0.3 * np.modf(1e10 * np.abs(after.x).sum(1))[0][:, None]
+            return after._replace(x=np.where(after.x != 0, size, 0.0)), cost
+
+    def make(steps):
+        return Restless(step=steps, sparsity=8, local_steps=1, batch=None)
+
+    trials = Trials([(first, one)], 9, 6, 0.5, further=lambda: [(second, other)] * 4)
+    found = tune_step(make, trials, Grid.of_steps([0.2, 0.1, 0.05, 0.025], 0, grow=False), check=True)
+    assert found.chaotic
+    assert found.record()["chaotic"] is True
+    assert found.step == 0.05
+    # Without the check luck decides.
+    assert tune_step(make, trials, Grid.of_steps([0.2, 0.1, 0.05, 0.025], 0, grow=False)).step == 0.1
+
+
+def test_what_a_search_spends_is_what_its_trials_ran():
+    [(name, problem), _] = list(problems())
+    ran = []
+
+    class Counted(FedIterHT):
+        def round(self, state, problem, ctx):
+            ran.append(len(ctx.streams))
+            after, cost = super().round(state, problem, ctx)
+            bits.append(np.sum(np.broadcast_to(cost.bits_up + cost.bits_down, len(ctx.streams))))
+            return after, cost
+
+    bits = []
+
+    def make(steps):
+        return Counted(step=steps, sparsity=8, local_steps=1, batch=None)
+
+    trials = Trials([(name, problem)], 9, 10, 0.2)
+    found = tune_step(make, trials, Grid.of_steps([0.1, 0.03, 0.01], 1))
+    assert trials.spent.runs == len(found.steps)
+    assert trials.spent.rounds == sum(ran)
+    assert trials.spent.bits == pytest.approx(sum(bits))
+    tune_step(make, trials, Grid.of_steps([0.1, 0.03, 0.01], 1), check=True)
+    assert trials.spent.rounds == sum(ran)

@@ -285,6 +285,21 @@ def test_censoring_is_told():
     assert "2 of 3 values are only bounds" in found["note"]
 
 
+@pytest.mark.parametrize(
+    "kind, unit, said",
+    [("value", "furlongs", "unknown unit 'furlongs'"), ("shape", "rounds", "has no unit")],
+)
+def test_units_are_of_a_closed_list_and_of_numbers_alone(kind, unit, said):
+    with pytest.raises(ValueError, match=said):
+        claim(kind, unit=unit)
+
+
+def test_the_unit_stands_beside_the_number():
+    assert COLUMNS.index("unit") == COLUMNS.index("measured") + 1
+    assert row(claim("value", [5.0, 5.0], unit="rounds"))["unit"] == "rounds"
+    assert row(claim("shape", [True]))["unit"] == ""
+
+
 def test_doubled_ids_are_refused():
     with pytest.raises(ValueError, match="same id: x"):
         measure([claim("shape"), claim("shape")], Inputs(), "paper")
@@ -304,7 +319,7 @@ def files(tmp_path):
 
     a = write(
         "a.csv",
-        claim("value", [5.0, 5.0], id="a1", paper="a"),
+        claim("value", [5.0, 5.0], id="a1", paper="a", unit="rounds"),
         claim(
             "order", [-1.0, -1.1, -0.9], id="a2", paper="a", statement='Said "so", and more', note="because"
         ),
@@ -321,6 +336,7 @@ def test_collect(files, tmp_path):
     assert [row["verdict"] for row in rows] == ["reproduced", "deviates", "unchecked", "inconclusive"]
     assert rows[1]["statement"] == 'Said "so", and more'
     assert rows[2]["measured"] == ""
+    assert [row["unit"] for row in rows] == ["rounds", "", "", ""]
     assert tuple(pd.read_csv(out).columns) == COLUMNS
     first = out.read_bytes()
     collect([out], out)
@@ -524,6 +540,7 @@ def curve_frame(
                     "bits_down": 50.0 * t,
                     "iterations": K * t,
                     "diverged": lost,
+                    "chaotic": False,
                 }
             )
         )
@@ -621,6 +638,41 @@ def test_figure_6_on_known_curves():
     assert set(found[found.index.str.contains("apart")]) == {"reproduced"}
     found = verdicts_of(KnownRuns({"fediterht": 0.001}, kind="original"), "fig6.mnist.lowest")["verdict"]
     assert set(found) == {"deviates"}
+
+
+@pytest.mark.parametrize(
+    "part, method",
+    [("fig1.", "fedht"), ("fig2.", "fediterht"), ("fig3.", "fediterht"), ("fig6.", "fediterht")],
+)
+def test_what_hangs_on_rounding_has_no_order(part, method):
+    """Planted: one seed of one method is chaotic. No claim that looks at it may be told."""
+    calm, shaken = KnownRuns(kind="original"), KnownRuns(kind="original")
+    run = shaken.run
+
+    def shaky(experiment, name):
+        frame = run(experiment, name)
+        return frame.assign(chaotic=(frame["replicate"] == 1) & (name == method))
+
+    shaken.run = cache(shaky)
+    before, after = (verdicts_of(inputs, part) for inputs in (calm, shaken))
+    calmness = after.index.str.contains("calm")
+    concerned = [
+        one.id
+        for one in CLAIMS
+        if one.id in after.index
+        and ".calm" not in one.id
+        and any(n.endswith(f"/{method}") for n in one.needs)
+    ]
+    told = after.loc[concerned, "verdict"]
+    # Figure 2 needs both methods' runs and looks at one of them.
+    told = told[told.index.str.contains(method)] if part == "fig2." else told
+    assert len(told) >= 4
+    assert set(told) == {"inconclusive"}
+    assert after.loc[told.index, "note"].str.contains("rounding").all()
+    assert set(before.loc[told.index, "verdict"]) != {"inconclusive"}
+    if calmness.any():
+        assert set(before[calmness]["verdict"]) == {"reproduced"}
+        assert set(after[calmness]["verdict"]) == {"deviates"}
 
 
 def test_messages_and_sparsity_on_known_curves():

@@ -8,14 +8,58 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 from replifed.atomic import write_text
 from replifed.errors import DataError
 from replifed.papers.verdicts import read
 
 COLUMNS = ("id", "data", "measured", "verdict", "tolerance")
+
+
+class Rule(NamedTuple):
+    """How far a number may be off: a `share` of it, `most` at most, and `least` where it is nearly zero."""
+
+    share: float
+    most: float
+    least: float
+
+
+# By unit. Another processor's rounding changes the last bit of a product. That moves smooth quantities
+# hardly, and others by what hangs on one comparison. No share reaches a tenth, except that of rounds: a
+# change by two of them is always found.
+RULES = {
+    # Hard thresholding may swap a coordinate of a support, which costs a seed a round or two.
+    "rounds": Rule(0.4, 1.5, 0.1),
+    # One a round and device, over hundreds of rounds: a few rounds more or less.
+    "count": Rule(0.05, math.inf, 0.1),
+    # A spectrum on the edge between two allocations moves whole bits, and those must be found.
+    "bits": Rule(0.05, 0.5, 1e-6),
+    # Swapped coordinates move a curve by a few per cent; near machine precision by half of what is left.
+    "decades": Rule(0.08, 0.2, 1e-5),
+    # As decades, in natural logarithms.
+    "e-folds": Rule(0.08, 0.4, 1e-5),
+    # Quotients of mean rounds or errors, either of which moves by a few per cent.
+    "ratio": Rule(0.08, math.inf, 1e-5),
+    # A fit through logarithms: their common error leaves it alone.
+    "exponent": Rule(0.05, 0.02, 1e-5),
+    # A sample next to a decision boundary, or a round of many: a few per cent.
+    "share": Rule(0.08, 0.02, 1e-6),
+    # Smooth iterations; what a fit picks as its last round moves the third digit. Equal rates differ in the
+    # seventh.
+    "rate": Rule(0.08, 0.002, 1e-5),
+    # Sums over samples, after runs on the same random numbers.
+    "objective": Rule(0.05, math.inf, 1e-6),
+    # Means over runs on the same random numbers, down to the smallest noise.
+    "distance": Rule(0.05, math.inf, 1e-9),
+    # A decomposition is exact to twelve digits; which round is nearest may change.
+    "eigenvalue": Rule(0.05, math.inf, 1e-6),
+    # The same point or another one: only printed digits may differ.
+    "grid": Rule(1e-9, math.inf, 1e-12),
+}
 
 
 def compare(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> tuple[int, list[str]]:
@@ -111,16 +155,18 @@ def accept(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> li
 
 
 def _tolerance(row: dict[str, str]) -> str:
-    """How far another processor's rounding may move a measurement.
-
-    Hard thresholding is discontinuous: the last bit of a product can swap one coordinate of a support for
-    another, which moves curves by a few per cent and a number of rounds by one or two. What holds or
-    does not hold has no such excuse.
-    """
+    """How far another processor's rounding may move a measurement; 0 for what holds or does not hold."""
     if not row["measured"] or row["kind"] in ("identity", "shape"):
         return "0"
-    size = abs(float(row["measured"]))
-    return f"{0.1 * size + (2.0 if size >= 1 else 0.02):.3g}"
+    if row["unit"] not in RULES:
+        raise DataError(f"{row['id']}: a number without a unit has no tolerance")
+    return f"{tolerance(float(row['measured']), row['unit']):.3g}"
+
+
+def tolerance(measured: float, unit: str) -> float:
+    """How far another processor's rounding may move a number, by the rule of its unit."""
+    rule = RULES[unit]
+    return max(min(rule.most, rule.share * abs(measured)), rule.least)
 
 
 def _read(path: str | os.PathLike[str]) -> dict[tuple[str, str], dict[str, str]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from replifed.algorithms.registry import METHODS
 from replifed.atomic import write_text
+from replifed.errors import ReplifedError
 from replifed.papers.progress import Lines
 
 SYNTHETIC = {"kind": "synthetic", "stamp": ""}
@@ -50,7 +51,23 @@ def run(
     choice = read_tuned(tuned, method, settings) if tuned else None
     progress = Lines(paper, experiment, method)
     frame = _experiments(paper).run(method, settings, choice, table, split, progress)
+    if tuned:
+        check_apart(tuned, choice, frame)
     write_history(out, frame, provenance(_modules(paper, method), settings, _kind(table)))
+
+
+def check_apart(tuned: Path, choice: dict[str, Any], history: Any) -> None:
+    """Refuse a history that reports data on which its steps were searched, by what both say they ran.
+
+    Raises
+    ------
+    ReplifedError
+        Names the file of the search and the repetitions.
+    """
+    both = sorted(set(choice["trials"]["replicates"]) & set(history["replicate"].tolist()))
+    if both:
+        names = ", ".join(map(str, both))
+        raise ReplifedError(f"{tuned}: searched on the repetitions that are reported ({names})")
 
 
 def artefact(

@@ -20,16 +20,29 @@ class Curves(NamedTuple):
     seeds : int array, shape (R,)
     values : array, shape (R, T)
         Infinite once a seed has diverged.
+    chaotic : boolean array, shape (R,), optional
+        Which runs hang on rounding, as their twins say (`replifed.twins`); None if they had no twins.
     """
 
     rounds: NDArray
     seeds: NDArray
     values: NDArray
+    chaotic: NDArray | None = None
 
     @property
     def survived(self) -> NDArray:
         """Which seeds did not diverge, shape (R,)."""
         return np.isfinite(self.values[:, -1])
+
+    def take(self, which: NDArray) -> Curves:
+        """The curves of some seeds, as numbers or as a mask."""
+        luck = None if self.chaotic is None else self.chaotic[which]
+        return Curves(self.rounds, self.seeds[which], self.values[which], luck)
+
+
+def any_chaotic(*several: Curves) -> bool:
+    """Whether one of the runs hangs on rounding."""
+    return any(one.chaotic is not None and bool(one.chaotic.any()) for one in several)
 
 
 class Reached(NamedTuple):
@@ -67,7 +80,8 @@ def curves(history: pd.DataFrame, value: str = "objective", **where: Any) -> Cur
     # Unstacking fills what was not recorded with NaN, which only a damaged history has.
     if np.isnan(values).any():
         raise ValueError(f"{where}: seeds were recorded at different rounds")
-    return Curves(table.columns.to_numpy(dtype=int), table.index.to_numpy(dtype=int), values)
+    luck = chosen.groupby("replicate")["chaotic"].any().to_numpy() if "chaotic" in chosen else None
+    return Curves(table.columns.to_numpy(dtype=int), table.index.to_numpy(dtype=int), values, luck)
 
 
 def paired(*several: Curves) -> list[Curves]:
@@ -77,7 +91,7 @@ def paired(*several: Curves) -> list[Curves]:
         common = np.intersect1d(common, one.seeds)
     if not len(common):
         raise NotMeasurableError("the methods share no seed")
-    return [Curves(one.rounds, common, one.values[np.searchsorted(one.seeds, common)]) for one in several]
+    return [one.take(np.searchsorted(one.seeds, common)) for one in several]
 
 
 def at_round(one: Curves, wanted: int) -> tuple[NDArray, int]:

@@ -7,6 +7,7 @@ The rules are fixed, and so are tolerances and readings before anything is run:
 * an `order` is reproduced if the 95 % interval of the paired differences lies on the claimed side of zero;
 * a `shape` is reproduced if it holds in the stated share of cases, all by default;
 * an `identity` is reproduced if it holds without exception;
+* where a run hangs on rounding (`replifed.twins`), orders, shapes and counts are `inconclusive`;
 * an interval too wide to tell makes the verdict `inconclusive`; everything else `deviates`;
 * claims on surrogate data, and those without a number or an order, stay `unchecked`.
 """
@@ -40,6 +41,7 @@ COLUMNS = (
     "reading",
     "published",
     "measured",
+    "unit",
     "ci_low",
     "ci_high",
     "tolerance",
@@ -52,6 +54,26 @@ COLUMNS = (
 VERDICTS = ("reproduced", "deviates", "inconclusive", "unchecked")
 # From the paper's own to none of it; a claim is as good as the worst of its data.
 DATA_KINDS = ("synthetic", "original", "substitute", "surrogate")
+# What a number is one of. Differences have the unit of what they are differences of.
+UNITS = {
+    "rounds": "rounds of communication",
+    "count": "how often something was computed",
+    "bits": "whole bits",
+    "decades": "differences of decimal logarithms",
+    "e-folds": "differences of natural logarithms",
+    "ratio": "a quantity as a multiple of another",
+    "exponent": "slope between two logarithms",
+    "share": "part of a whole, between 0 and 1",
+    "rate": "factor by which an error shrinks each round, between 0 and 1",
+    "objective": "value of the objective",
+    "distance": "norm of a difference of models",
+    "eigenvalue": "eigenvalues of a Hessian",
+    "grid": "a point of a grid of parameters",
+}
+
+
+# Units of what is counted.
+COUNTED = ("rounds", "count", "ratio")
 
 
 class NotMeasurableError(ReplifedError):
@@ -75,6 +97,8 @@ class Measured:
     seeds : int, optional
         Repetitions behind it; the number of values by default.
     note : str
+    chaotic : bool
+        Whether one of the runs behind it hangs on rounding (`replifed.twins`).
     """
 
     values: NDArray
@@ -82,6 +106,7 @@ class Measured:
     shown: float | None = None
     seeds: int | None = None
     note: str = ""
+    chaotic: bool = False
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values)
@@ -120,10 +145,15 @@ class Claim:
     tolerance_reason : str
     needs : tuple of str
         Keys of the inputs, "run:EXPERIMENT/METHOD" or "tuned:EXPERIMENT/METHOD" or "partition:EXPERIMENT".
+    unit : str
+        One of `UNITS`, for a `value` or an `order`; a `shape` and an `identity` have none.
     measure : callable, optional
         Maps the inputs to a `Measured`, or to a plain array of its values. None if there is nothing to
         measure; the claim then stays unchecked.
     note : str
+    shared : str
+        What all seeds have in common where they do not draw their own, such as "one split"; said behind their
+        number.
     """
 
     id: str
@@ -136,12 +166,18 @@ class Claim:
     tolerance: float | None = None
     tolerance_reason: str = ""
     needs: tuple[str, ...] = ()
+    unit: str = ""
     measure: Callable[[Any], Measured | ArrayLike] | None = None
     note: str = ""
+    shared: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in ("value", "order", "shape", "identity"):
             raise ValueError(f"{self.id}: unknown kind {self.kind!r}")
+        if self.unit and self.unit not in UNITS:
+            raise ValueError(f"{self.id}: unknown unit {self.unit!r}")
+        if self.unit and self.kind in ("shape", "identity"):
+            raise ValueError(f"{self.id}: what holds or does not hold has no unit")
         if self.measure is not None and self.kind == "value":
             if self.published is None or self.tolerance is None or not self.tolerance >= 0:
                 raise ValueError(f"{self.id}: a value needs a published number and a tolerance")
@@ -176,8 +212,15 @@ def judge(claim: Claim, found: Measured) -> Judged:
     Notes
     -----
     A censored value (see `Measured.bounds`) enters the mean as its bound, and counts only for a verdict
-    that stays the same however far beyond its bound the truth lies.
+    that stays the same however far beyond its bound the truth lies. Where runs hang on rounding, so do counts
+    and which of two is ahead; values get their verdict from their distribution over seeds.
     """
+    judged = _judge(claim, found)
+    counted = claim.kind != "value" or claim.unit in COUNTED
+    return judged._replace(verdict="inconclusive") if found.chaotic and counted else judged
+
+
+def _judge(claim: Claim, found: Measured) -> Judged:
     if claim.kind in ("shape", "identity"):
         holds = found.values.astype(bool)
         share = float(holds.mean())
@@ -277,6 +320,8 @@ def _row(claim: Claim, inputs: Any, scale: str) -> dict[str, Any]:
                     notes.append(
                         f"{np.count_nonzero(found.bounds)} of {len(found.values)} values are only bounds"
                     )
+                if found.chaotic:
+                    notes.append("runs hang on rounding: moved by their last bits they go elsewhere")
                 if claim.kind in ("value", "order") and judged.low is None:
                     notes.append("one seed only, so no interval")
                 if data == "surrogate":
@@ -293,13 +338,14 @@ def _row(claim: Claim, inputs: Any, scale: str) -> dict[str, Any]:
         "reading": claim.reading,
         "published": claim.published,
         "measured": judged.measured,
+        "unit": claim.unit,
         "ci_low": judged.low,
         "ci_high": judged.high,
         "tolerance": claim.tolerance,
         "verdict": judged.verdict,
         "data": data,
         "scale": scale,
-        "seeds": seeds,
+        "seeds": f"{seeds} of {claim.shared}" if claim.shared and seeds else seeds,
         "note": "; ".join(filter(None, notes)),
     }
 

@@ -26,6 +26,6 @@ CAPTIONS = {
         "Median [least, largest] over seeds of rounds, bits (up and down, all clients) and sample gradients. "
         "Where not all seeds get there, (2 of 3) says how many do: the others count as later than those, so "
         "that the largest is open (…), and so is the median (–) if no more than half get there. “Not "
-        f"reached” is where none does. {_SETTING}",
+        f"reached” is where none does. Tuning: what the search for the method's number used. {_SETTING}",
     ),
 }

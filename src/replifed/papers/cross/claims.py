@@ -50,6 +50,7 @@ CLAIMS = [
         statement=f"{method}, which has no client drift, ends with a smaller gap than FedAvg, in decades on "
         "average over the data sets.",
         kind="order",
+        unit="decades",
         needs=tuple(f"run:{experiment}/{name}" for experiment in EXPERIMENTS for name in (method, "fedavg")),
         measure=_ends_below(method, "fedavg"),
     )

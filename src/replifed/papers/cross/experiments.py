@@ -17,12 +17,12 @@ from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams, generator
 from replifed.simulate import objective, simulate
-from replifed.tune import Search, search
+from replifed.tune import Grid, Trials, search, with_margin
 
 # A gap below is rounding.
 _EXACT = 1e-12
-# Rounds of a trial between two looks at whether it has diverged.
-_LOOK = 10
+# Share of a trial's rounds, at the end, in which a stable run agrees with its twins.
+_TAIL = 0.2
 
 
 def problem(settings: dict, replicate: int, table: Any, partition: Any) -> DenseLinearModel:
@@ -47,63 +47,58 @@ def tune(
     """Search the method's one number on repetitions that are not reported.
 
     A multiple that suits one draw of the data may diverge on the next. So the score is the mean objective
-    over several, infinite if one diverges, and the choice keeps a distance from where this happens, see
-    `_with_margin`.
+    over several, infinite if one ends no lower than it began, and the choice keeps a distance from where this
+    happens, see `tune.with_margin`. The choice is stable on all of them, see `twins`.
 
     Returns
     -------
     dict
-        method, and search: {step, score, steps, scores}, see `tune.Search.record`, where steps are multiples
-        of the method's reference value; None for a method with no number to tune.
+        method, and search: what `tune.Search.record` says, where steps are multiples of the method's
+        reference value; None for a method with no number to tune. Then cost, what the search used, and
+        trials, on which repetitions.
     """
     if not tunes(method):
-        return {"method": method, "search": None}
+        return {"method": method, "search": None, "trials": {"replicates": []}}
     chosen = settings["tuning"]
     if progress is not None:
         progress("searching", 0, 1)
-    problems = {name: problem(settings, name, table, partition) for name in chosen["replicates"]}
-
-    def score(multiples: NDArray) -> NDArray:
-        total = np.zeros(len(multiples))
-        for replicate, data in problems.items():
-            left = np.isfinite(total)
-            if left.any():
-                total[left] += _trial(method, multiples[left], settings, replicate, data)
-        return total / len(problems)
-
-    found = search(score, chosen["multiples"], chosen["refine"])
-    return {"method": method, "search": _with_margin(found).record()}
-
-
-def _with_margin(found: Search) -> Search:
-    """The search with the step for which the worse of its own and the next larger step's score is lowest.
-
-    The best step often lies just below the largest that works. How large that is differs from draw to draw,
-    so there the best step of one draw is lost on another.
-    """
-    worse = np.maximum(found.scores[:-1], found.scores[1:])
-    if not np.isfinite(worse).any():
-        return found
-    return replace(found, best=found.steps[int(np.argmin(worse))])
-
-
-def _trial(
-    method: str, multiples: NDArray, settings: dict, replicate: int, data: DenseLinearModel
-) -> NDArray:
-    """Objective at the end of the search's rounds, infinite where it is no lower than at the beginning.
-
-    Such a run is on its way to diverge, or has found a step on which it only oscillates.
-    """
-    rounds = settings["tuning"]["rounds"]
-    history = simulate(
-        algorithm(method, multiples, _moduli(data), settings, data.dim),
-        data,
-        Streams(settings["seed"], (replicate,) * len(multiples)),
-        rounds,
-        record_every=min(_LOOK, rounds),
+    together = Trials((), settings["seed"], chosen["rounds"])
+    trials = [_Trial(method, settings, name, table, partition, together) for name in chosen["replicates"]]
+    found = search(
+        lambda multiples: np.mean([trial.descents(multiples) for trial in trials], axis=0),
+        Grid.of_steps(chosen["multiples"], chosen["refine"]),
+        admissible=lambda multiples: np.all([trial.stable(multiples) for trial in trials], axis=0),
+        choose=with_margin,
     )
-    values = history.metrics["objective"]
-    return np.where(values[-1] < values[0], values[-1], np.inf)
+    return {"method": method, "search": found.record(), **together.record()}
+
+
+class _Trial:
+    """One repetition of the search; a multiple's reference value, and so the method, are of its own data."""
+
+    def __init__(
+        self, method: str, settings: dict, name: int, table: Any, partition: Any, trials: Trials
+    ) -> None:
+        self._method, self._settings = method, settings
+        self._data = problem(settings, name, table, partition)
+        self._moduli = _moduli(self._data)
+        self._trials = replace(trials, problems=[(name, self._data)])  # what is spent is counted together
+
+    def _make(self, multiples: NDArray) -> Any:
+        return algorithm(self._method, multiples, self._moduli, self._settings, self._data.dim)
+
+    def descents(self, multiples: NDArray) -> NDArray:
+        """Objectives at the end, infinite where they are no lower than at the beginning.
+
+        Such a run is on its way to diverge, or has found a step on which it only oscillates.
+        """
+        ends = self._trials.scores(lambda rows: self._make(multiples[rows]), len(multiples))
+        return np.where(ends < self._data.loss(np.zeros((1, self._data.dim))), ends, np.inf)
+
+    def stable(self, multiples: NDArray) -> NDArray:
+        """Whether the runs end as their twins do."""
+        late = replace(self._trials, tail=_TAIL)
+        return late.stable(lambda rows, factors: self._make(multiples[rows] * factors), len(multiples))
 
 
 def run(

@@ -1,4 +1,4 @@
-"""What each method uses until the relative gap is 1e-4: rounds, bits and sample gradients."""
+"""What each method uses until the relative gap is 1e-4, and what it cost to tune it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 
 from replifed.papers.cross.families import EXPERIMENTS, FIRST_ORDER, SECOND_ORDER
 from replifed.papers.summaries import median_and_range
+from replifed.tune import Spent
 
 TARGET = 1e-4
 _USED = {"round": "rounds", "bits": "bits", "sample_gradients": "sample gradients"}
@@ -40,16 +41,17 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
     DataFrame
         experiment, method, used; median over all seeds, where those that never got there count as more than
         any other (infinite where no more than half got there); low, high: least and largest use, infinite
-        where no seed, or not every seed, got there; reached, seeds: numbers of seeds.
+        where no seed, or not every seed, got there; reached, seeds: numbers of seeds; tuning_runs,
+        tuning_rounds, tuning_bits: what the search used, zero where there was none.
     """
     rows = []
     for experiment in inputs.experiments():
         for method in inputs.methods(experiment):
             used = reached(inputs.run(experiment, method))
-            for column in _USED:
-                rows.append(
-                    {"experiment": experiment, "method": method, "used": column, **_row(used[column])}
-                )
+            cost = inputs.tuned(experiment, method).get("cost", Spent().record())
+            first = {"experiment": experiment, "method": method}
+            last = {f"tuning_{kind}": amount for kind, amount in cost.items()}
+            rows.extend({**first, "used": column, **_row(used[column]), **last} for column in _USED)
     return pd.DataFrame(rows)
 
 
@@ -65,7 +67,7 @@ def _row(values: pd.Series) -> dict[str, Any]:
 
 
 def render(frame: pd.DataFrame) -> pd.DataFrame:
-    """A line a method, a column for each data set and kind of use: median [least, largest] (got there)."""
+    """A line a method; for each data set its uses, median [least, largest] (got there), and its search's."""
     names = {**FIRST_ORDER, **SECOND_ORDER, "fedlin": FIRST_ORDER["fedlin"]}
     lines = []
     for method in names:
@@ -75,5 +77,7 @@ def render(frame: pd.DataFrame) -> pd.DataFrame:
         line = {"method": names[method].label}
         for row in own.itertuples():
             line[f"{EXPERIMENTS[row.experiment]}: {_USED[row.used]}"] = median_and_range(row, ".3g")
+            cost = Spent(row.tuning_runs, row.tuning_rounds, row.tuning_bits)
+            line[f"{EXPERIMENTS[row.experiment]}: tuning"] = str(cost)
         lines.append(line)
     return pd.DataFrame(lines).fillna("")

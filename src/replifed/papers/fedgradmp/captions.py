@@ -21,7 +21,8 @@ _SECONDS = (
     "figure; unlike all else, it differs from run to run."
 )
 _DIGITS = (
-    "Means over seeds with 95 % intervals; FedAvg, FedMid and FedDualAvg have no tau and stand in every row."
+    "Means over seeds with 95 % intervals, each method at its best step, be it beyond the printed grid; "
+    "FedAvg, FedMid and FedDualAvg have no tau and stand in every row."
 )
 
 # Artefact -> (title, what it shows). The second doubles as the alternative text of the picture.
@@ -29,7 +30,9 @@ CAPTIONS = {
     "table1": (
         "Table I: comparison of methods",
         "What each method declares of itself, and the client step sizes it ran with on Figure 4's data. "
-        "* needs minibatches that grow exponentially. ** needs none for least squares.",
+        "* needs minibatches that grow exponentially. ** needs none for least squares. Tuning: what the "
+        "searches for these steps and for those of the other comparisons used, over all of a method's "
+        "variants.",
     ),
     "fig1": (
         "Figure 1: linear convergence",

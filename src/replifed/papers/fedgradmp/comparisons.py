@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.papers.measures import Curves, at_round, curves, log_linear_fit, paired, rounds_to
+from replifed.papers.measures import (
+    Curves,
+    any_chaotic,
+    at_round,
+    curves,
+    log_linear_fit,
+    paired,
+    rounds_to,
+)
 from replifed.papers.verdicts import Measured, NotMeasurableError
 
 Measure = Callable[[Any], Measured]
@@ -322,24 +330,25 @@ def _ended(ends: NDArray) -> str:
 # -- digits and video ----------------------------------------------------------------------------------
 
 
-def final_accuracy(inputs: Any, experiment: str, method: str, variant: str, value: str) -> Curves:
-    """Accuracy curves of one variant."""
-    return curves(inputs.run(experiment, method), value, variant=variant)
+def of_digits(inputs: Any, experiment: str, method: str, variant: str, value: str, reading: str) -> Curves:
+    """Curves of one variant."""
+    return curves(inputs.run(experiment, method), value, variant=variant, reading=reading)
 
 
 def more_accurate(
     value: str,
     best: tuple[str, str, str],
     other: tuple[str, str, str],
+    reading: str = "own",
     at_bits: bool = False,
 ) -> Measure:
     """Difference in accuracy over the last tenth of the run, or at the bits that `best` has then sent.
 
-    `best` and `other` are (experiment, method, variant).
+    `best` and `other` are (experiment, method, variant), both at the step of the same reading.
     """
 
     def measure(inputs: Any) -> Measured:
-        one, two = paired(final_accuracy(inputs, *best, value), final_accuracy(inputs, *other, value))
+        one, two = paired(*(of_digits(inputs, *curve, value, reading) for curve in (best, other)))
         count = max(round(0.1 * len(one.rounds)), 1)
         mine = one.values[:, -count:].mean(axis=1)
         if not at_bits:
@@ -347,7 +356,7 @@ def more_accurate(
         else:
             sent = [
                 sum(
-                    curves(inputs.run(experiment, method), column, variant=variant).values
+                    of_digits(inputs, experiment, method, variant, column, reading).values
                     for column in ("bits_up", "bits_down")
                 )
                 for experiment, method, variant in (best, other)
@@ -360,7 +369,8 @@ def more_accurate(
                     for total, bits, row in zip(sent[0][:, -1], sent[1], two.values, strict=True)
                 ]
             )
-        return Measured(mine - theirs, note=f"{mine.mean():.4f} against {theirs.mean():.4f}")
+        said = f"{mine.mean():.4f} against {theirs.mean():.4f}"
+        return Measured(mine - theirs, note=said, chaotic=any_chaotic(one, two))
 
     return measure
 

@@ -14,13 +14,20 @@ PANELS = {"train_accuracy": "training writers", "test_accuracy": "test writers"}
 
 
 def accuracies(inputs: Any, settings: dict) -> pd.DataFrame:
-    """Mean accuracies of each method; methods without a sparsity level have tau = 0."""
+    """Mean accuracies of each method at its best step; methods without a sparsity level have tau = 0."""
     by = ["experiment", "method", "variant"]
-    frames = [collect(inputs, settings, by, value, logarithmic=False).assign(panel=value) for value in PANELS]
+    frames = [
+        collect(inputs, settings, by, value, logarithmic=False, keep=_at_best_step).assign(panel=value)
+        for value in PANELS
+    ]
     frame = pd.concat(frames, ignore_index=True)
     sparse = frame["method"].isin(["fedgradmp", "fediterht"])
     frame["tau"] = pd.to_numeric(frame["variant"].where(sparse, "0")).astype(int)
     return frame.drop(columns="variant")
+
+
+def _at_best_step(history: pd.DataFrame) -> pd.Series:
+    return history["reading"] == "own"
 
 
 def draw_accuracies(frame: pd.DataFrame, x: str, title: str) -> Figure:

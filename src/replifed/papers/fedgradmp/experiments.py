@@ -2,12 +2,17 @@
 
 A method may have variants that stand side by side: FedGradMP's solvers of its sub-problem, and the two
 ways to read the weight of the 1-norm of FedMid and FedDualAvg.
+
+On digits two readings of the step size stand side by side as well. In `own`, each method takes its best
+step, for which the printed grid is extended until it lies inside. In `printed` it takes the best step of
+the printed grid, even where that lies at the grid's edge.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,14 +27,18 @@ from replifed.papers.fedgradmp.inexact import watched
 from replifed.papers.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
-from replifed.tune import tune_step
+from replifed.tune import Grid, Spent, Trials, searching, side_by_side, tune_step
+from replifed.twins import Twinned, simulate_with_twins
 
 COMPOSITE = ("fedmid", "feddualavg")
 SPARSE = ("fedgradmp", "fediterht")
 # How sub-problems are solved where the theorems promise something.
 _ISOMETRY = {"exact": {}, "gd": {"solver": "gd", "inner_steps": 1}}
+READINGS = ("own", "printed")
 # A search on digits keeps so many of the step sizes after so many rounds.
 _STAGES = ((10, 3), (50, 2))
+# Twins on digits are looked at so often.
+_TWIN_LOOKS = 10
 
 
 def variants(method: str, settings: Mapping) -> list[str]:
@@ -65,19 +74,26 @@ def tune(
     Returns
     -------
     dict
-        variants -> {step, score, steps, scores}; empty for a method that needs none. In regressions the
-        score is the objective after the search's rounds, None where a run diverged; on digits it is
-        one minus the training accuracy, and variants are named after tau.
+        variants -> what `tune.Search.record` says; empty for a method that needs none. In regressions the
+        score is the mean objective over the last of the search's rounds. On digits it is one minus the
+        training accuracy at their end, variants are named after tau, rounds says how many each step was
+        given, since those that fall behind are dropped, and printed is the reading of that name; whether the
+        best step is chaotic is told, with the largest twin_difference, but no other is taken for it. Then
+        cost, what the searches used, and trials, on which repetitions.
     """
-    search, found = settings["tuning"], {}
     if settings["problem"] == "digits":
-        return {"method": method, "variants": _tune_digits(method, settings, table, progress)}
+        return {"method": method, **_tune_digits(method, settings, table, progress)}
     if method == "fedgradmp":
         return {"method": method, "variants": {}}
-    drawn = [
-        (r, problems.regression(settings, settings["alphas"][0], settings["noises"][0], r).problem)
-        for r in search["replicates"]
-    ]
+    search, found = settings["tuning"], {}
+    alpha, noise = settings["alphas"][0], settings["noises"][0]
+    trials = Trials.on(
+        search["replicates"],
+        lambda replicate: problems.regression(settings, alpha, noise, replicate).problem,
+        settings["seed"],
+        search["rounds"],
+        search["tail"],
+    )
     for number, variant in enumerate(variants(method, settings)):
         if progress is not None:
             progress(f"searching the step {variant}", number, len(variants(method, settings)))
@@ -85,65 +101,133 @@ def tune(
             lambda step, variant=variant: regression_method(
                 method, settings, variant, step, settings["local_steps"][0]
             ),
-            drawn,
-            settings["seed"],
-            search["rounds"],
-            search["steps"],
-            search["refine"],
+            trials,
+            Grid.of_steps(search["steps"], search["refine"]),
+            check=True,
         )
         found[variant] = outcome.record()
-    return {"method": method, "variants": found}
+    return {"method": method, "variants": found, **trials.record()}
 
 
 def _tune_digits(method: str, settings: dict, table: Any, progress: Progress | None) -> dict[str, Any]:
-    """Search the printed grid, dropping in stages the steps that are behind; all tau side by side."""
-    data = problems.digits(settings, table)
-    metrics = {"train_accuracy": _train_accuracy(data)}
+    """Search the printed grid, and beyond it where its best step lies at an edge; all tau side by side."""
     search = settings["tuning"]
-    (replicate,) = search["replicates"]
+    trials = _DigitTrials(method, settings, problems.digits(settings, table), progress)
     names = _digit_variants(method, settings)
-    grid = [(name, step) for name in names for step in search["steps"]]
-    scores = {point: 1.0 for point in grid}
-    last = {point: 0 for point in grid}
-    states, begin = None, 0
-    stages = [(stop, keep) for stop, keep in _STAGES if stop < search["rounds"]] + [(search["rounds"], 1)]
-    for number, (stop, keep) in enumerate(stages):
-        if progress is not None:
-            progress(f"searching the step, {len(grid)} runs to round {stop}", number, len(stages))
-        history = simulate(
-            digits_method(method, settings, [name for name, _ in grid], [step for _, step in grid]),
-            data.problem,
-            Streams(settings["seed"], (replicate,) * len(grid)),
-            stop,
-            metrics=metrics,
-            record_every=stop - begin,
-            cohort=FixedSize(settings["cohort"]),
-            resume=None if states is None else (begin, states),
-        )
-        for point, value in zip(grid, history.metrics["train_accuracy"][-1], strict=True):
-            scores[point], last[point] = 1.0 - float(value) if np.isfinite(value) else np.inf, stop
-        kept = [
-            place
-            for name in names
-            for place in sorted(
-                (p for p, point in enumerate(grid) if point[0] == name), key=lambda p: scores[grid[p]]
-            )[:keep]
-        ]
-        states = type(history.state)(*(field[kept] for field in history.state))
-        grid, begin = [grid[place] for place in kept], stop
-    best = dict(grid)
-    return {
-        name: {
-            "step": best[name],
-            "score": scores[name, best[name]],
-            "steps": list(search["steps"]),
-            "scores": [
-                scores[name, step] if np.isfinite(scores[name, step]) else None for step in search["steps"]
-            ],
-            "rounds": [last[name, step] for step in search["steps"]],
-        }
-        for name in names
+    grids = {
+        "own": Grid.of_steps(search["steps"], search["refine"]),
+        "printed": Grid.of_steps(search["steps"], 0, grow=False),
     }
+    pairs = list(itertools.product(names, READINGS))
+    searches = side_by_side(
+        [searching(grids[reading]) for _, reading in pairs],
+        lambda asked: trials.scores([(pairs[number][0], points) for number, (_, points) in asked]),
+    )
+    outcomes = dict(zip(pairs, searches, strict=True))
+    twinned = trials.twinned([(name, outcomes[name, "own"].step) for name in names])
+    found = {}
+    for name, chaotic, difference in zip(names, twinned.chaotic, twinned.difference, strict=True):
+        own, printed = (outcomes[name, reading] for reading in READINGS)
+        tried = [trials.last[name, step] for step in own.steps]
+        found[name] = {
+            **own.record(),
+            "scores": [score if np.isfinite(score) else None for _, score in tried],
+            "rounds": [rounds for rounds, _ in tried],
+            "chaotic": bool(chaotic),
+            "twin_difference": float(difference) if np.isfinite(difference) else None,
+            "printed": {"step": printed.step, "score": printed.score, "edge": printed.edge},
+        }
+    return {
+        "variants": found,
+        "cost": trials.spent.record(),
+        "trials": {"replicates": sorted(trials.used)},
+    }
+
+
+@dataclass
+class _DigitTrials:
+    """Trials of steps on digits, of which those that fall behind are dropped in stages.
+
+    Attributes
+    ----------
+    last : (variant, step) -> rounds that it was given, and its score then.
+    spent, used : what the trials have cost so far, and the repetitions that they ran.
+    """
+
+    method: str
+    settings: dict
+    data: problems.Digits
+    progress: Progress | None = None
+    last: dict[tuple[str, float], tuple[int, float]] = field(default_factory=dict)
+    spent: Spent = field(default_factory=Spent)
+    used: set[int] = field(default_factory=set)
+    _reached: dict[tuple[str, int], list[float]] = field(default_factory=dict)
+
+    def scores(self, asked: Sequence[tuple[str, list[tuple[float]]]]) -> list[NDArray]:
+        """Scores of several variants' steps at the end; infinite for those that were dropped."""
+        wanted = [[(name, step) for (step,) in points] for name, points in asked]
+        new = dict.fromkeys(itertools.chain.from_iterable(wanted))
+        self._try([point for point in new if point not in self.last])
+        end = self.settings["tuning"]["rounds"]
+        return [
+            np.array([self.last[point][1] if self.last[point][0] == end else np.inf for point in points])
+            for points in wanted
+        ]
+
+    def _try(self, grid: list[tuple[str, float]]) -> None:
+        end, replicates = self.settings["tuning"]["rounds"], self.settings["tuning"]["replicates"]
+        stages = [(stop, keep) for stop, keep in _STAGES if stop < end] + [(end, 1)]
+        begin, states = 0, [None] * len(replicates)
+        for number, (stop, keep) in enumerate(stages):
+            if not grid:
+                return
+            if self.progress is not None:
+                self.progress(f"searching the step, {len(grid)} runs to round {stop}", number, len(stages))
+            errors = np.zeros(len(grid))
+            for k, replicate in enumerate(replicates):
+                history = simulate(
+                    self._make(grid),
+                    self.data.problem,
+                    Streams(self.settings["seed"], (replicate,) * len(grid)),
+                    stop,
+                    metrics={"train_accuracy": _train_accuracy(self.data)},
+                    record_every=stop - begin,
+                    cohort=FixedSize(self.settings["cohort"]),
+                    resume=None if begin == 0 else (begin, states[k]),
+                )
+                self.spent.add(history, started=begin == 0)
+                self.used.add(replicate)
+                errors += np.where(history.diverged[-1], np.inf, 1.0 - history.metrics["train_accuracy"][-1])
+                states[k] = history.state
+            for point, error in zip(grid, (errors / len(replicates)).tolist(), strict=True):
+                self._reached.setdefault((point[0], stop), []).append(error)
+                self.last[point] = stop, error
+            kept = [place for place, point in enumerate(grid) if self._keeps_up(point, stop, keep)]
+            states = [type(state)(*(part[kept] for part in state)) for state in states]
+            grid, begin = [grid[place] for place in kept], stop
+
+    def _keeps_up(self, point: tuple[str, float], stop: int, keep: int) -> bool:
+        """Whether few of the variant's steps, tried now or before, were better after as many rounds."""
+        best = sorted(self._reached[point[0], stop])[:keep]
+        return np.isfinite(self.last[point][1]) and self.last[point][1] <= best[-1]
+
+    def _make(self, grid: Sequence[tuple[str, float]], factors: NDArray | float = 1.0) -> Any:
+        steps = np.array([step for _, step in grid]) * factors
+        return digits_method(self.method, self.settings, [name for name, _ in grid], steps)
+
+    def twinned(self, grid: list[tuple[str, float]]) -> Twinned:
+        """Runs of the first repetition, each beside its twins."""
+        rounds, (replicate, *_) = self.settings["tuning"]["rounds"], self.settings["tuning"]["replicates"]
+        twinned = simulate_with_twins(
+            lambda rows, factors: self._make([grid[row] for row in rows], factors),
+            self.data.problem,
+            Streams(self.settings["seed"], (replicate,) * len(grid)),
+            rounds,
+            record_every=max(rounds // _TWIN_LOOKS, 1),
+            cohort=FixedSize(self.settings["cohort"]),
+        )
+        self.spent.add(twinned.everything)
+        return twinned
 
 
 # -- runs ----------------------------------------------------------------------------------------------
@@ -351,7 +435,7 @@ def _digit_variants(method: str, settings: Mapping) -> list[str]:
     return [f"{weight:g}" for weight in settings["weights"]] if method in COMPOSITE else [""]
 
 
-def digits_method(method: str, settings: Mapping, names: list[str], steps: list[float]):
+def digits_method(method: str, settings: Mapping, names: Sequence[str], steps: Sequence[float] | NDArray):
     """Build `method` for rows that differ in tau, in the weight of the 1-norm, or in the step."""
     step = np.array(steps)
     if method == "fedgradmp":
@@ -382,8 +466,9 @@ def _run_digits(
     method: str, settings: dict, tuned: dict, table: Any, progress: Progress | None
 ) -> pd.DataFrame:
     data = problems.digits(settings, table)
-    names = _digit_variants(method, settings)
-    steps = [tuned["variants"][name]["step"] for name in names]
+    found, names = tuned["variants"], _digit_variants(method, settings)
+    curves = [(name, "own", found[name]["step"]) for name in names]
+    printed = [(name, "printed", found[name]["printed"]["step"]) for name in names]
     metrics = {
         "train_accuracy": _train_accuracy(data),
         "test_accuracy": accuracy(*data.test),
@@ -392,15 +477,28 @@ def _run_digits(
     frames = []
     for replicate in settings["replicates"]:
         done = None if progress is None else lambda t, of, r=replicate: progress(f"seed {r}, rounds", t, of)
+        here = curves + printed * (replicate in settings.get("printed_replicates", settings["replicates"]))
+        # The two readings may come to the same run.
+        rows = list(dict.fromkeys((name, step) for name, _, step in here))
         history = simulate(
-            digits_method(method, settings, names, steps),
+            digits_method(method, settings, *zip(*rows, strict=True)),
             data.problem,
-            Streams(settings["seed"], (replicate,) * len(names)),
+            Streams(settings["seed"], (replicate,) * len(rows)),
             settings["rounds"],
             metrics=metrics,
             record_every=settings["record_every"],
             cohort=FixedSize(settings["cohort"]),
             progress=done,
         )
-        frames.append(history.frame(method=method, variant=names, step=steps, replicate=replicate))
+        frames.append(
+            history.take(np.array([rows.index((name, step)) for name, _, step in here])).frame(
+                method=method,
+                variant=[name for name, _, _ in here],
+                reading=[reading for _, reading, _ in here],
+                step=[step for _, _, step in here],
+                replicate=replicate,
+                # What the search's twins said of the own step.
+                chaotic=[found[name]["chaotic"] for name, _, _ in here],
+            )
+        )
     return pd.concat(frames, ignore_index=True)

@@ -1,4 +1,7 @@
-"""Table I: what the methods declare, beside the client step sizes that they ran with on Figure 4's data."""
+"""Table I: what the methods declare, the client step sizes they ran with, and what it cost to find these.
+
+The steps are those on Figure 4's data; the cost is that of each experiment's search.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from replifed.algorithms.registry import method_class
-from replifed.papers.fedgradmp.titles import METHODS
+from replifed.papers.fedgradmp.titles import EXPERIMENTS, METHODS
+from replifed.tune import Spent
 
 # Names in the table: FedHT and FedIterHT share a line.
 NAMES = {**METHODS, "fediterht": "FedHT / FedIterHT"}
@@ -40,8 +44,9 @@ def declared(method: str) -> dict[str, bool]:
 
 
 def table(inputs: Any, settings: dict) -> pd.DataFrame:
-    """One line a method."""
+    """One line a method; columns such as tuning_mild_bits say what its search used."""
     rows = []
+    searched = settings["artefact"].get("tuned", {})
     for experiment, methods in settings["artefact"]["runs"].items():
         for method in methods:
             history = inputs.run(experiment, method)
@@ -53,9 +58,20 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
                     **declared(method),
                     "steps_run": " ".join(f"{step:g}" for step in steps),
                     "best_final_error": float(np.min(final)),
+                    **{
+                        f"tuning_{name}_{kind}": amount
+                        for name in searched
+                        for kind, amount in _cost(inputs, searched, name, method).items()
+                    },
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _cost(inputs: Any, searched: dict[str, list[str]], experiment: str, method: str) -> dict[str, float]:
+    """What a method's search used; zeros where there was none."""
+    found = inputs.tuned(experiment, method) if method in searched[experiment] else {}
+    return found.get("cost", Spent().record())
 
 
 def render(frame: pd.DataFrame) -> pd.DataFrame:
@@ -80,6 +96,13 @@ def render(frame: pd.DataFrame) -> pd.DataFrame:
                 ),
                 "Unbounded dissimilarity": mark(row.unbounded_dissimilarity),
                 "Client step sizes run here": str(row.steps_run) or "none",
+                **{
+                    f"Tuning, {EXPERIMENTS[name]}": str(
+                        Spent(*(getattr(row, f"tuning_{name}_{kind}") for kind in Spent().record()))
+                    )
+                    for name in EXPERIMENTS
+                    if f"tuning_{name}_runs" in frame
+                },
             }
             for row in frame.itertuples()
         ]

@@ -17,6 +17,8 @@ EXPERIMENTS = {
     "dense": "Figure 5's data (α = 0.5, τ = 400)",
     "cohorts": "n = 1000",
     "cohorts_small": "n = 50",
+    "digits": "digits",
+    "digits_gaussian": "digits, Gaussian atoms",
     "video": "xylophone",
     "video_drawn": "drawn clip",
 }

@@ -23,7 +23,8 @@ _LEVELS = (
 _BANDS = (
     "Lines are means over seeds, bands 95 % intervals of the mean; a cross marks the round at which a "
     "seed diverged, and seeds that diverge are not in the mean. Above a panel stand the numbers of local "
-    "steps K and the step sizes γ of its curves, in the legend's order."
+    "steps K and the step sizes γ of its curves, in the legend's order. A curve that hangs on rounding, as "
+    "its twins say, is named in its panel and has no band."
 )
 
 # Artefact -> (title, what it shows). The second doubles as the alternative text of the picture.
@@ -79,9 +80,10 @@ CAPTIONS = {
     ),
     "tuning": (
         "Step-size searches (not in the paper)",
-        "Objective at the end of a short run against the step size, for each method and K; stars mark "
-        "the best steps, "
-        "crosses steps that diverged, the grey band the grid printed in the paper.",
+        "Objective at the end of a short run against the step size, for each method and K; stars mark the "
+        "best steps, crosses steps that diverged, rings steps that are not stable (moved by their last bits "
+        "their runs go elsewhere), the grey band the grid printed in the paper. Below stands what a method's "
+        "search cost, over all levels and K.",
     ),
     "partitions": (
         "Partitions (not in the paper)",

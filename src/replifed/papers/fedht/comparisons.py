@@ -17,6 +17,7 @@ from replifed.papers.fedht.titles import METHODS, ordered_levels
 from replifed.papers.intervals import mean_interval
 from replifed.papers.measures import (
     Curves,
+    any_chaotic,
     at_round,
     curves,
     level,
@@ -95,7 +96,7 @@ def fewer(fast: Curves, slow: Curves, cost: tuple[float, float] | None = None) -
     values = np.where(both, 0.0, values)
     bounds = np.where(both, 0, b.censored.astype(int) - a.censored.astype(int))
     said = f"mean rounds to {_TARGET}: {a.rounds.mean():.4g} against {b.rounds.mean():.4g}"
-    return Measured(values, bounds, note=said + _lost(fast, slow))
+    return Measured(values, bounds, note=said + _lost(fast, slow), chaotic=any_chaotic(fast, slow))
 
 
 def _capped(values: NDArray, start: NDArray) -> tuple[NDArray, NDArray]:
@@ -136,7 +137,8 @@ def against_baseline(
             raise NotMeasurableError(
                 "Distributed-IHT diverged on all seeds, so there is no objective to reach"
             )
-        fast = Curves(fast.rounds, fast.seeds[known], fast.values[known])
+        luck = any_chaotic(fast, base)
+        fast = fast.take(known)
         reached = rounds_to(fast, target[known])
         rounds = np.maximum(reached.rounds, 1.0)
         notes = []
@@ -149,8 +151,8 @@ def against_baseline(
             notes.append(f"{int((~known).sum())} seeds left out, on which Distributed-IHT diverged")
         censored = reached.censored.astype(int)
         if ratio:
-            return Measured(t / rounds, -censored, note="; ".join(notes))
-        return Measured(rounds, censored, note="; ".join(notes))
+            return Measured(t / rounds, -censored, note="; ".join(notes), chaotic=luck)
+        return Measured(rounds, censored, note="; ".join(notes), chaotic=luck)
 
     return measure
 
@@ -168,7 +170,7 @@ def lower_at(experiment: str, reading: str, fast_rounds: int, baseline_rounds: i
         a, a_open = _capped(sooner, fast.values[:, 0])
         b, b_open = _capped(later, base.values[:, 0])
         note = f"objectives as shares of f(0), rounds {s} and {t}" + _lost(fast, base)
-        return Measured(b - a, b_open - a_open, note=note)
+        return Measured(b - a, b_open - a_open, note=note, chaotic=any_chaotic(fast, base))
 
     return measure
 
@@ -281,7 +283,8 @@ def rounds_fall_with_k(experiment: str, method: str, reading: str) -> Measure:
         holds = [means[i + 1] <= means[i] and not lost[i + 1] for i in range(len(means) - 1)]
         said = ", ".join(f"K = {K}: {mean:.4g}" for K, mean in zip(by_k, means, strict=True))
         seeds = len(next(iter(by_k.values())).seeds)
-        return Measured(np.array(holds), seeds=seeds, note=f"mean rounds to {_TARGET}: {said}")
+        said = f"mean rounds to {_TARGET}: {said}"
+        return Measured(np.array(holds), seeds=seeds, note=said, chaotic=any_chaotic(*by_k.values()))
 
     return measure
 
@@ -290,7 +293,7 @@ def benefits_more(experiment: str, reading: str) -> Measure:
     """Logarithm of FedIterHT's speed-up from the smallest to the largest K, less that of FedHT's."""
 
     def measure(inputs: Any) -> Measured:
-        gains, opens, seeds = [], [], []
+        gains, opens, seeds, luck = [], [], [], False
         for method in ("fediterht", "fedht"):
             by_k = _by_local_steps(inputs, experiment, method, reading)
             few, many = by_k[min(by_k)], by_k[max(by_k)]
@@ -301,6 +304,7 @@ def benefits_more(experiment: str, reading: str) -> Measure:
             gains.append(np.where(both, 0.0, gain))
             opens.append(np.where(both, 0, a.censored.astype(int) - b.censored.astype(int)))
             seeds.append(few.seeds)
+            luck |= any_chaotic(few, many)
         common, first, second = np.intersect1d(*seeds, return_indices=True)
         a, b = gains[0][first], gains[1][second]
         a_open, b_open = opens[0][first], opens[1][second]
@@ -314,7 +318,8 @@ def benefits_more(experiment: str, reading: str) -> Measure:
             if told.all()
             else f"; {int((~told).sum())} of {len(common)} seeds left out, where both only gave bounds"
         )
-        return Measured((a - b)[told], np.sign(a_open - b_open)[told], note=speedups + left)
+        bounds = np.sign(a_open - b_open)[told]
+        return Measured((a - b)[told], bounds, note=speedups + left, chaotic=luck)
 
     return measure
 
@@ -336,7 +341,8 @@ def slower_when_heterogeneous(experiment: str, method: str, reading: str, place:
             f"mean share of the initial objective that is left over the run: {left[0].mean():.3g} and "
             f"{left[1].mean():.3g}"
         )
-        return Measured(left[1] - left[0], note=note + _lost(mild, strong))
+        lost = _lost(mild, strong)
+        return Measured(left[1] - left[0], note=note + lost, chaotic=any_chaotic(mild, strong))
 
     return measure
 
@@ -354,20 +360,21 @@ def rougher(experiment: str, method: str, reading: str) -> Measure:
         held = one.survived & base.survived
         if not held.any():
             raise NotMeasurableError("no seed on which neither method diverged")
-        one, base = (Curves(c.rounds, c.seeds[held], c.values[held]) for c in (one, base))
+        one, base = one.take(held), base.take(held)
         a, b = roughness(one), roughness(base)
         left = "" if held.all() else f"; {int((~held).sum())} seeds left out that diverged"
-        return Measured(a - b, note=f"standard deviations {a.mean():.3g} and {b.mean():.3g} of f(0){left}")
+        said = f"standard deviations {a.mean():.3g} and {b.mean():.3g} of f(0){left}"
+        return Measured(a - b, note=said, chaotic=any_chaotic(one, base))
 
     return measure
 
 
 def _ends(
     inputs: Any, experiment: str, reading: str, methods: Sequence[str]
-) -> tuple[list[NDArray], list[NDArray]]:
+) -> tuple[list[NDArray], list[NDArray], bool]:
     several = paired(*(tuned(inputs, experiment, method, reading) for method in methods))
     both = [_capped(level(one), one.values[:, 0]) for one in several]
-    return [values for values, _ in both], [opens for _, opens in both]
+    return [values for values, _ in both], [opens for _, opens in both], any_chaotic(*several)
 
 
 def ends_lowest(experiment: str, reading: str) -> Measure:
@@ -375,10 +382,11 @@ def ends_lowest(experiment: str, reading: str) -> Measure:
 
     def measure(inputs: Any) -> Measured:
         names = ("fediterht", "fedht", "distributed_iht")
-        (mine, *others), (mine_open, *others_open) = _ends(inputs, experiment, reading, names)
+        (mine, *others), (mine_open, *others_open), luck = _ends(inputs, experiment, reading, names)
         best, best_open = np.minimum(*others), np.minimum(*others_open)
         said = ", ".join(f"{name} {end.mean():.4g}" for name, end in zip(names, [mine, *others], strict=True))
-        return Measured(best - mine, best_open - mine_open, note=f"final shares of f(0): {said}")
+        said = f"final shares of f(0): {said}"
+        return Measured(best - mine, best_open - mine_open, note=said, chaotic=luck)
 
     return measure
 
@@ -388,7 +396,7 @@ def end_apart(experiment: str, reading: str) -> Measure:
     methods = ("fedht", "fediterht", "distributed_iht")
 
     def measure(inputs: Any) -> Measured:
-        ends, _ = _ends(inputs, experiment, reading, methods)
+        ends, _, luck = _ends(inputs, experiment, reading, methods)
         found = []
         for first, second in itertools.combinations(range(len(methods)), 2):
             apart = ends[first] - ends[second]
@@ -397,7 +405,25 @@ def end_apart(experiment: str, reading: str) -> Measure:
             said = f"{METHODS[methods[first]]} and {METHODS[methods[second]]} are nearest"
             found.append((clarity, said, apart if mean > 0 else -apart))
         _, said, values = min(found, key=lambda pair: pair[0])
-        return Measured(values, note=f"{said}, as shares of f(0)")
+        return Measured(values, note=f"{said}, as shares of f(0)", chaotic=luck)
+
+    return measure
+
+
+# --- Chaos ---------------------------------------------------------------------------------------
+
+
+def calm(experiment: str, methods: Sequence[str], reading: str) -> Measure:
+    """For each run of the curves that are drawn, whether its twins agree with it (`replifed.twins`)."""
+
+    def measure(inputs: Any) -> Measured:
+        frames = [inputs.run(experiment, method).assign(method=method) for method in methods]
+        runs = pd.concat([f[(f["reading"] == reading) & (f["batch"] != "full")] for f in frames])
+        runs = runs.drop_duplicates(["method", "level", "local_steps", "replicate"])
+        chaotic = runs.loc[runs["chaotic"], "method"].value_counts()
+        said = ", ".join(f"{METHODS[method]} {count}" for method, count in chaotic.items()) or "none"
+        seeds = runs["replicate"].nunique()
+        return Measured(~runs["chaotic"].to_numpy(), seeds=seeds, note=f"chaotic of {len(runs)} runs: {said}")
 
     return measure
 

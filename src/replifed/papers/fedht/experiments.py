@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,8 @@ from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
-from replifed.tune import tune_steps
+from replifed.tune import Grid, Search, Trials, search, tune_steps
+from replifed.twins import simulate_with_twins
 
 # Methods of Figure 2.
 COMPARED_OVER_LEVELS = ("fedht", "fediterht")
@@ -135,56 +136,83 @@ def tune(
 ) -> dict[str, Any]:
     """Search the step for every level and K, and choose K.
 
+    A step must be stable (`replifed.twins`). If none is, the best mean over all data sets of the search is
+    taken, and marked as chaotic.
+
     Returns
     -------
     dict
-        levels -> {local_steps: the best K, by_local_steps: {K: {step, score, steps, scores}}}; a score
-        is the objective at the end of the search's rounds, None for a run that diverged. With each level
-        comes the common step and the smoothness constant that it is a fraction of.
+        levels -> {local_steps: the best K, by_local_steps: {K: {step, score, steps, scores, ...}}}, see
+        `tune.Search.record`. A score is the objective at the end of the search's rounds, None for a run that
+        diverged. With each level comes the common step and the smoothness constant that it is a fraction of.
+        Besides, `trials` and `cost`: what was run for it.
     """
-    search = settings["tuning"]
+    asked = settings["tuning"]
     found: dict[str, Any] = {}
-    common: dict[str, dict[str, float]] = {}
     named, counts = drawn_levels(method, settings), sweep(method, settings)
+    grid = Grid.of_steps(asked["steps"], asked["refine"])
+    used: list[Trials] = []
     for done, level in enumerate(named):
         if progress is not None:
             progress(f"searching the step {level}".strip(), done, len(named))
-        problems = []  # large ones go before the next come
-        problems = [(r, problem(settings, level, r, table, partition)) for r in search["replicates"]]
-        if level:  # real data keep to the text's reading
-            common[level] = _common_step([data for _, data in problems], search["common_fraction"])
-        outcomes = tune_steps(
-            lambda K, step: algorithm(method, settings, K, step, settings["batch"]),
-            counts,
-            problems,
+        trials = Trials.on(
+            asked["replicates"],
+            lambda name, level=level: problem(settings, level, name, table, partition),
             settings["seed"],
-            search["rounds"],
-            search["steps"],
-            search["refine"],
-            search["tail"],
+            asked["rounds"],
+            asked["tail"],
         )
-        found[level] = {str(K): one.record() for K, one in zip(counts, outcomes, strict=True)}
+        make = _maker(method, settings)
+        outcomes = tune_steps(make, counts, trials, grid, check=True)
+        by_k = {str(K): one.record() for K, one in zip(counts, outcomes, strict=True)}
+        found[level] = {
+            "local_steps": int(min(by_k, key=lambda K: _rank(by_k[K], K))),
+            "by_local_steps": by_k,
+        }
         if level:
-            continue
-        for K, outcome in zip(counts, outcomes, strict=True):
-            on_grid = [
-                (score, step)
-                for score, step in zip(outcome.scores, outcome.steps, strict=True)
-                if step in search["steps"] and np.isfinite(score)
-            ]
-            if on_grid:
-                score, step = min(on_grid)
-                found[level][str(K)] |= {"printed_step": step, "printed_score": score}
+            problems = [data for _, data in trials.problems]
+            found[level] |= _common_step(problems, asked["common_fraction"])
+        else:  # real data keep to the text's reading
+            for K, outcome in zip(counts, outcomes, strict=True):
+                by_k[str(K)] |= _printed(outcome, asked["steps"], make, K, trials)
+        used.append(replace(trials, problems=()))  # large ones go before the next come
+        del trials
+    return {"method": method, "levels": found, **_together(used)}
+
+
+def _maker(method: str, settings: dict) -> Callable[[NDArray, NDArray], Any]:
+    return lambda K, step: algorithm(method, settings, K, step, settings["batch"])
+
+
+def _rank(found: dict[str, Any], K: str) -> tuple[bool, float, int]:
+    return found["chaotic"], np.inf if found["score"] is None else found["score"], int(K)
+
+
+def _printed(
+    outcome: Search, steps: Sequence[float], make: Callable[[NDArray, NDArray], Any], K: int, trials: Trials
+) -> dict[str, Any]:
+    """The best step of the printed grid, even at its edge, among what the search has found."""
+    known = dict(zip(outcome.steps, outcome.scores, strict=True))
+    if not np.isfinite([known[step] for step in steps]).any():
+        return {}
+    counts = np.array([K])
+    best = search(
+        lambda points: np.array([known[step] for step in points]),
+        Grid.of_steps(steps, 0, grow=False),
+        admissible=lambda points: trials.stable(
+            lambda rows, factors: make(np.repeat(counts, len(rows)), points[rows] * factors), len(points)
+        ),
+    )
+    return {"printed_step": best.step, "printed_score": best.score, "printed_chaotic": best.chaotic}
+
+
+def _together(used: list[Trials]) -> dict[str, Any]:
+    """What all searches ran and what they cost."""
+    names = sorted(set().union(*(trials.used for trials in used)))
+    costs = [trials.spent.record() for trials in used]
     return {
-        "method": method,
-        "levels": {
-            level: {
-                "local_steps": int(min(by_k, key=lambda K: (by_k[K]["score"], int(K)))),
-                "by_local_steps": by_k,
-                **common.get(level, {}),
-            }
-            for level, by_k in found.items()
-        },
+        "trials": {"replicates": names},
+        "cost": {key: sum(cost[key] for cost in costs) for key in costs[0]},
     }
 
 
@@ -213,7 +241,9 @@ def plan(method: str, settings: dict, tuned: dict) -> Iterator[Setting]:
         if not level:
             on_grid = {int(K): one for K, one in by_k.items() if "printed_step" in one}
             if on_grid:
-                best_on_grid = min(on_grid, key=lambda K: (on_grid[K]["printed_score"], K))
+                best_on_grid = min(
+                    on_grid, key=lambda K: (on_grid[K]["printed_chaotic"], on_grid[K]["printed_score"], K)
+                )
                 step = on_grid[best_on_grid]["printed_step"]
                 yield Setting(level, "printed", best_on_grid, step, batch, True)
         if number == 0 and settings["full_batch_replicates"]:
@@ -296,15 +326,17 @@ def _histories(
     keys = [(-curve.local_steps, curve.level, curve.step) for curve in group]
     distinct = sorted(set(keys))
     negative, at, step = zip(*distinct, strict=True)
-    history = simulate(
-        algorithm(method, settings, -np.array(negative), np.array(step), group[0].batch),
-        data(at),
+    K, steps = -np.array(negative), np.array(step)
+    twinned = simulate_with_twins(
+        lambda rows, factors: algorithm(method, settings, K[rows], steps[rows] * factors, group[0].batch),
+        data([level for level in at for _ in range(3)]),
         Streams(settings["seed"], (replicate,) * len(distinct)),
         _rounds(method, settings, group[0]),
         metrics=METRICS,
         record_every=settings["record_every"],
     )
-    return history.take(np.array([distinct.index(key) for key in keys])).frame(
+    place = np.array([distinct.index(key) for key in keys])
+    return twinned.history.take(place).frame(
         method=method,
         level=[curve.level for curve in group],
         reading=[curve.reading for curve in group],
@@ -313,6 +345,8 @@ def _histories(
         step=[curve.step for curve in group],
         tuned=[curve.tuned for curve in group],
         replicate=replicate,
+        chaotic=twinned.chaotic[place],
+        twin_difference=twinned.difference[place],
     )
 
 

@@ -67,7 +67,8 @@ def collect(
             if relative:
                 runs = chosen.groupby([*(set(by) - {"experiment"}), "replicate"], sort=False)["objective"]
                 chosen = chosen.assign(objective=chosen["objective"] / runs.transform("first"))
-            summary = summarise(chosen.assign(experiment=experiment), by)
+            chosen = chosen.assign(experiment=experiment)
+            summary = _without_bands_of_noise(summarise(chosen, by), chosen, by)
             summary["kind"] = inputs.data_kind(experiment)[0]
             frames.append(summary)
     frame = pd.concat(frames, ignore_index=True)
@@ -75,6 +76,16 @@ def collect(
     labels["panel"] = [name(row) for row in labels.to_dict("records")]
     frame = frame.merge(labels, on=list(by), how="left", validate="many_to_one")
     return frame[["panel", *(column for column in frame.columns if column != "panel")]]
+
+
+def _without_bands_of_noise(summary: pd.DataFrame, history: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Count each curve's chaotic seeds (`replifed.twins`); such a curve is drawn without a band."""
+    runs = history.drop_duplicates([*by, "replicate"])
+    summary = summary.merge(runs.groupby(list(by))["chaotic"].sum().reset_index(), on=list(by), how="left")
+    noisy = summary["chaotic"] > 0
+    for column in ("low", "high"):
+        summary[column] = summary[column].where(~noisy, summary["mean"])
+    return summary
 
 
 def minibatched(history: pd.DataFrame) -> pd.Series:
@@ -154,6 +165,10 @@ def draw_grid(
             if x == "round":
                 remark = _settings(panel, series, lines)
                 ax.text(0, 1.02, remark, transform=ax.transAxes, fontsize=7, color="#555555")
+            noisy = [key for key in lines if panel.loc[panel[series] == key, "chaotic"].any()]
+            if noisy:
+                said = "hangs on rounding: " + ", ".join(lines[key].label for key in noisy)
+                ax.text(0.02, 0.03, said, transform=ax.transAxes, fontsize=7, color="#B03A00", zorder=6)
             if surrogate:
                 ax.text(
                     0.5,

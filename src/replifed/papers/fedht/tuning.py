@@ -29,7 +29,8 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
     rows = []
     for experiment, methods in settings["artefact"]["tuned"].items():
         for method in methods:
-            for level, found in inputs.tuned(experiment, method)["levels"].items():
+            outcome = inputs.tuned(experiment, method)
+            for level, found in outcome["levels"].items():
                 name = " ".join(filter(None, (EXPERIMENTS[experiment], level_name(level))))
                 for K, search in found["by_local_steps"].items():
                     for step, score in zip(search["steps"], search["scores"], strict=True):
@@ -44,6 +45,9 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
                                 "score": math.inf if score is None else score,
                                 "best": step == search["step"],
                                 "chosen": step == search["step"] and int(K) == found["local_steps"],
+                                "rejected": step in search["rejected"],
+                                "chaotic": search["chaotic"],
+                                **outcome["cost"],
                             }
                         )
     return pd.DataFrame(rows)
@@ -69,6 +73,8 @@ def draw(frame: pd.DataFrame) -> Figure:
             searched = row[row["method"] == method]
             if searched.empty:
                 ax.text(0.5, 0.5, "not run at this level", transform=ax.transAxes, ha="center", color=GREY)
+            else:
+                _tell_cost(ax, searched.iloc[0])
             _draw_search(ax, searched, lines | one, limits)
             name = " ".join(filter(None, (EXPERIMENTS[experiment], level_name(str(level)))))
             ax.set_title(f"{name}, {METHODS[method]}", loc="left", fontsize=9)
@@ -81,10 +87,16 @@ def draw(frame: pd.DataFrame) -> Figure:
         Line("one local step", GREEN, "-", "^"),
         Line("best step", "black", "", "*"),
         Line("diverged", GREY, "", "x"),
+        Line("not stable", GREY, "", "o"),
         Line("the paper's grid", "#E3E8EE", "-", "", 8),
     ]
     legend(made, [*lines.values(), *marks], columns=4)
     return made
+
+
+def _tell_cost(ax: Axes, row: pd.Series) -> None:
+    said = f"{row['runs']:,} runs, {row['rounds']:,} rounds, {row['bits']:.1e} bits"
+    ax.text(0.02, 0.03, said, transform=ax.transAxes, fontsize=7, color="#555555", zorder=5)
 
 
 def _draw_search(ax: Axes, frame: pd.DataFrame, lines: dict[int, Line], limits: tuple[float, float]) -> None:
@@ -113,6 +125,10 @@ def _draw_search(ax: Axes, frame: pd.DataFrame, lines: dict[int, Line], limits: 
         # One row of crosses per K, below the upper edge.
         height = limits[1] / (limits[1] / limits[0]) ** (0.03 + 0.045 * place)
         ax.plot(lost["step"], [height] * len(lost), "x", color=line.color, markersize=3.5, zorder=3)
+        shaky = held[held["rejected"]]
+        ax.plot(
+            shaky["step"], shaky["score"], "o", color=line.color, markersize=6, fillstyle="none", zorder=4
+        )
         best = curve[curve["best"]]
         chosen = bool(best["chosen"].any())
         ax.plot(

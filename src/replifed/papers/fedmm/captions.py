@@ -28,7 +28,8 @@ _METRICS = (
 CAPTIONS = {
     "fig1": (
         "Figure 1: space of aggregation",
-        f"FedMM against aggregation of parameters, each at its own tuned step. {_METRICS} {_BANDS} {_MARKS}",
+        "FedMM against aggregation of parameters, each at its own tuned step. The search goes on until the "
+        f"best step lies inside its range. {_METRICS} {_BANDS} {_MARKS}",
     ),
     "fig1_common": (
         "Figure 1 at one step for both methods (second reading)",
@@ -57,12 +58,12 @@ CAPTIONS = {
     ),
     "batch": (
         "The local batch against the number of atoms (not in the paper)",
-        "Final objective of both methods, each at its best step of the range, against local "
-        "samples a round in "
-        "units of K, for two reconstructions of the lost sizes. A local surrogate of fewer "
-        "samples than atoms "
-        "leaves atoms unused, which a local minimiser sets to zero: this is what makes aggregation of "
-        "parameters fail. Bars are one standard deviation.",
+        "Final objective of both methods against local samples a round in units of K, for two "
+        "reconstructions of the lost sizes. Steps are the best of a fixed range in these very runs; on "
+        "unlike clients with small batches the naive method would gain from smaller ones, see the table of "
+        "searches. A local surrogate of fewer samples than atoms leaves atoms unused, which a local "
+        "minimiser sets to zero: this is what makes aggregation of parameters fail. Bars are one standard "
+        "deviation.",
     ),
     "bits": (
         "Bits of a coordinate (not in the paper)",
@@ -76,8 +77,12 @@ CAPTIONS = {
     ),
     "steps": (
         "Searches of the step (not in the paper)",
-        "Mean objective at the end of the search for each step of the range γ_t = min(1, β / √t); the star "
-        "marks the chosen one. The repetitions are others than those reported.",
+        "Mean objective over the last fifth of the search's rounds for each step that was tried, "
+        "γ_t = min(1, β / √t). The range grows until the best step lies inside, at most to the β from which "
+        "on γ_t is 1 in every round. * marks the chosen step, † one that was checked and is not stable: "
+        "moved by its last bits a run goes elsewhere, or it ends no lower than it began. Runs, rounds and "
+        "bits, both ways, are what each search cost, its checks for stability included. The repetitions "
+        "are others than those reported; on MovieLens they share users and clients with them.",
     ),
     "remark1": (
         "Remark 1: the toy",

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.papers.measures import Curves, curves, paired
+from replifed.papers.fedmm.experiments import tuned_betas
+from replifed.papers.measures import Curves, any_chaotic, curves, paired
 from replifed.papers.verdicts import Measured, NotMeasurableError
 
 Measure = Callable[[Any], Measured]
@@ -19,7 +20,7 @@ _WINDOW = 0.1
 
 def beta_of(inputs: Any, experiment: str, method: str, reading: str) -> float:
     """The step at which `method` is read: its own, or FedMM's."""
-    return inputs.tuned(experiment, method if reading == "own" else "fedmm")["beta"]
+    return tuned_betas(inputs.tuned(experiment, method))[reading]
 
 
 def _curve(inputs: Any, experiment: str, method: str, reading: str, value: str = "objective") -> Curves:
@@ -30,7 +31,7 @@ def _curve(inputs: Any, experiment: str, method: str, reading: str, value: str =
 
 def _after_start(one: Curves) -> Curves:
     """Updates are of the round behind them, so round 0 has none."""
-    return Curves(one.rounds[1:], one.seeds, one.values[:, 1:])
+    return one._replace(rounds=one.rounds[1:], values=one.values[:, 1:])
 
 
 def _ends(one: Curves) -> tuple[NDArray, NDArray]:
@@ -47,7 +48,8 @@ def monotone(experiment: str) -> Measure:
         width = min(5, len(one.rounds) - 1)
         smooth = np.apply_along_axis(np.convolve, 1, one.values, np.full(width, 1 / width), "valid")
         rises = (smooth[:, 1:] / smooth[:, :-1] - 1).max(axis=1)
-        return Measured(rises <= 0.01, note=f"largest rise {100 * rises.max():.2g} %")
+        said = f"largest rise {100 * rises.max():.2g} %"
+        return Measured(rises <= 0.01, note=said, chaotic=any_chaotic(one))
 
     return measure
 
@@ -58,7 +60,9 @@ def diverges(experiment: str, reading: str) -> Measure:
     def measure(inputs: Any) -> Measured:
         one = _curve(inputs, experiment, "parameter_aggregation", reading)
         ratio = one.values[:, -1] / one.values.min(axis=1)
-        return Measured(ratio > 1.02, note=f"last over lowest objective {ratio.mean():.3g} on average")
+        said = f"last over lowest objective {ratio.mean():.4g} on average, {ratio.max():.4g} at most"
+        beta = beta_of(inputs, experiment, "parameter_aggregation", reading)
+        return Measured(ratio > 1.02, note=f"β = {beta:g}: {said}", chaotic=any_chaotic(one))
 
     return measure
 
@@ -73,7 +77,10 @@ def better(experiment: str, reading: str) -> Measure:
         difference = naive.values[:, -1] - ours.values[:, -1]
         if not np.isfinite(difference).all():
             raise NotMeasurableError("a run diverged beyond all numbers")
-        return Measured(difference)
+        betas = [beta_of(inputs, experiment, "fedmm", "own")]
+        betas.append(beta_of(inputs, experiment, "parameter_aggregation", reading))
+        said = f"FedMM at β = {betas[0]:g}, the naive method at {betas[1]:g}"
+        return Measured(difference, note=said, chaotic=any_chaotic(ours, naive))
 
     return measure
 
@@ -82,64 +89,64 @@ def decays(experiment: str, method: str, value: str) -> Measure:
     """The last tenth of an update's curve lies below its first tenth."""
 
     def measure(inputs: Any) -> Measured:
-        first, last = _ends(_curve(inputs, experiment, method, "own", value))
-        return Measured(last < first, note=f"last over first tenth {np.mean(last / first):.3g} on average")
+        one = _curve(inputs, experiment, method, "own", value)
+        first, last = _ends(one)
+        said = f"last over first tenth {np.mean(last / first):.3g} on average"
+        return Measured(last < first, note=said, chaotic=any_chaotic(one))
 
     return measure
 
 
-def does_not_decay(experiment: str, value: str) -> Measure:
+def does_not_decay(experiment: str, value: str, reading: str) -> Measure:
     """Of parameter aggregation the last tenth of an update's curve is no lower than the first."""
 
     def measure(inputs: Any) -> Measured:
-        first, last = _ends(_curve(inputs, experiment, "parameter_aggregation", "own", value))
-        return Measured(last >= first, note=f"last over first tenth {np.mean(last / first):.3g} on average")
+        one = _curve(inputs, experiment, "parameter_aggregation", reading, value)
+        first, last = _ends(one)
+        said = f"last over first tenth {np.mean(last / first):.3g} on average"
+        return Measured(last >= first, note=said, chaotic=any_chaotic(one))
 
     return measure
 
 
-def _parameter_updates(inputs: Any, experiment: str) -> list[Curves]:
-    """E^p of FedMM and of parameter aggregation, on the seeds that both have."""
+def _updates(inputs: Any, experiment: str, reading: str, value: str) -> list[Curves]:
+    """An update of FedMM and of parameter aggregation, on the seeds that both have."""
     methods = ("fedmm", "parameter_aggregation")
-    return paired(*(_curve(inputs, experiment, method, "own", "parameter_update") for method in methods))
+    return paired(*(_curve(inputs, experiment, method, reading, value) for method in methods))
 
 
-def naive_decays_faster(experiment: str) -> Measure:
+def naive_decays_faster(experiment: str, reading: str) -> Measure:
     """log of last over first tenth of E^p: FedMM minus parameter aggregation."""
 
     def measure(inputs: Any) -> Measured:
-        ours, naive = _parameter_updates(inputs, experiment)
+        ours, naive = _updates(inputs, experiment, reading, "parameter_update")
         drop = [np.log(last / first) for first, last in (_ends(ours), _ends(naive))]
-        return Measured(drop[0] - drop[1])
+        return Measured(drop[0] - drop[1], chaotic=any_chaotic(ours, naive))
 
     return measure
 
 
-def overtaken(experiment: str) -> Measure:
+def overtaken(experiment: str, reading: str) -> Measure:
     """FedMM's E^p is lower in the first fifth of the rounds, relative to its start, and higher at the end."""
 
     def measure(inputs: Any) -> Measured:
-        ours, naive = _parameter_updates(inputs, experiment)
+        ours, naive = _updates(inputs, experiment, reading, "parameter_update")
         early = max(len(ours.rounds) // 5, 1)
         first = ours.values[:, :early].mean(axis=1) < naive.values[:, :early].mean(axis=1)
         last = _ends(ours)[1] > _ends(naive)[1]
-        return Measured(
-            first & last, note=f"early {int(first.sum())}, late {int(last.sum())} of {len(first)}"
-        )
+        said = f"early {int(first.sum())}, late {int(last.sum())} of {len(first)}"
+        return Measured(first & last, note=said, chaotic=any_chaotic(ours, naive))
 
     return measure
 
 
-def unstable(experiment: str) -> Measure:
+def unstable(experiment: str, reading: str) -> Measure:
     """Spread of log E^s around its trend in the last third: parameter aggregation minus FedMM."""
 
     def measure(inputs: Any) -> Measured:
-        pair = [
-            _curve(inputs, experiment, method, "own", "surrogate_update")
-            for method in ("fedmm", "parameter_aggregation")
-        ]
-        ours, naive = (_roughness(one) for one in paired(*pair))
-        return Measured(naive - ours)
+        pair = _updates(inputs, experiment, reading, "surrogate_update")
+        ours, naive = (_roughness(one) for one in pair)
+        return Measured(naive - ours, chaotic=any_chaotic(*pair))
 
     return measure
 

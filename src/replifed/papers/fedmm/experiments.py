@@ -1,8 +1,8 @@
 """What the paper runs: which method, on which data, with which settings.
 
 A curve is one combination of step beta, control-variate step alpha, participation, minibatch and bits.
-All steps of the paper's range are run; which one a figure shows is decided by a search on other
-repetitions: each method's own (`own`), or FedMM's for both methods (`common`).
+Where beta is tuned, on other repetitions, each method runs with its own best one (`own`) and with FedMM's
+(`common`). Experiments without tuning run a list of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from replifed.papers.fedmm.simulations import dictionary_problem, em_problem, to
 from replifed.papers.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import objective, simulate
+from replifed.tune import Grid, Trials, tune_step
 
+# The method at whose step both are read in `common`.
+_LEADER = "fedmm"
 FULL = "full"
 """How a history writes a minibatch of all samples, and messages without quantisation."""
 
@@ -63,32 +66,67 @@ METRICS = {
 def tune(
     method: str, settings: dict, table: Any, partition: Any, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Run every step of the range on repetitions of its own.
+    """Search the method's step beta, and FedMM's for a method that is to run with it too.
 
     Returns
     -------
     dict
-        beta: the step of the lowest mean objective after the search's rounds; betas, scores: all of them,
-        None for a step that diverged.
+        What `_search` returns; for another method than FedMM also `common`: the same of FedMM's search, as
+        FedMM's own job makes it. `trials` are those of both.
     """
     if settings["problem"] == "transport":
         return transport.search(method, settings, table, progress)
-    search = settings["tuning"]
-    names, betas = search["replicates"], settings["betas"]
-    rows = [(name, beta) for name in names for beta in betas]
-    problem = dictionary_problem(settings, [name for name, _ in rows], table, partition)
+    found = {"method": method, **_search(method, settings, table, partition, progress)}
+    if method != _LEADER:
+        found["common"] = _search(_LEADER, settings, table, partition, progress)
+        names = {*found["trials"]["replicates"], *found["common"]["trials"]["replicates"]}
+        found["trials"] = {"replicates": sorted(names)}
+    return found
+
+
+def tuned_betas(tuned: dict[str, Any]) -> dict[str, float]:
+    """The steps that a method runs with, by reading, from the outcome of `tune`."""
+    return {"own": tuned["beta"], "common": tuned.get("common", tuned)["beta"]}
+
+
+def _search(
+    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None
+) -> dict[str, Any]:
+    """Search the step with the lowest mean objective in the tail among those that are stable.
+
+    Returns
+    -------
+    dict
+        beta, score; betas, scores: all that were tried, None for a step that diverged; rejected, edge,
+        chaotic: see `tune.Search`; highest: the bound of the search; trials, cost: what was run.
+    """
+    if progress is not None:
+        progress(f"searching the step of {method}", 0, 1)
+    asked = settings["tuning"]
+    rounds = asked["rounds"]
     (curve,) = _curves(settings)
-    history = _simulate(
-        method, settings, curve, problem, rows, search["rounds"], search["rounds"], {"objective": objective}
+    trials = Trials.on(
+        asked["replicates"],
+        lambda name: dictionary_problem(settings, [name], table, partition),
+        settings["seed"],
+        rounds,
+        asked["tail"],
+        options={"cohort": _cohort(curve, settings["clients"])},
     )
-    scores = history.metrics["objective"][-1].reshape(len(names), len(betas)).mean(axis=0)
-    # Where every step diverges, infinite scores make the smallest one win.
-    best = betas[int(np.argmin(scores))]
+    # gamma_t = min(1, beta / t^decay) is 1 all along for all larger steps.
+    highest = float(f"{rounds ** settings['decay']:.4g}")
+    found = tune_step(
+        lambda beta: _algorithm(method, settings, curve, beta, settings["alphas"][0]),
+        trials,
+        Grid.of_steps(asked["betas"], asked["refine"], bounds=((0.0, highest),)),
+        check=True,
+    ).record()
     return {
-        "method": method,
-        "beta": best,
-        "betas": list(betas),
-        "scores": [float(score) if np.isfinite(score) else None for score in scores],
+        "beta": found.pop("step"),
+        "betas": found.pop("steps"),
+        **found,
+        "highest": highest,
+        **trials.record(),
     }
 
 
@@ -108,7 +146,7 @@ def run(
         "toy": _run_toy,
         "transport": _run_transport,
     }[settings["problem"]]
-    return runner(method, settings, table, partition, progress)
+    return runner(method, settings, tuned, table, partition, progress)
 
 
 def _curves(settings: dict) -> Iterator[dict[str, Any]]:
@@ -118,40 +156,40 @@ def _curves(settings: dict) -> Iterator[dict[str, Any]]:
         yield dict(zip(keys.values(), values, strict=True))
 
 
-def _simulate(method, settings, curve, problem, rows, rounds, record_every, metrics):
-    """Run one curve; `rows` lists the repetition, the step beta and perhaps alpha of each."""
-    names, betas, *alphas = zip(*rows, strict=True)
-    algorithm = method_class(method)(
-        beta=np.array(betas),
-        decay=settings["decay"],
-        alpha=np.array(alphas[0]) if alphas else settings["alphas"][0],
-        bits=curve["bits"],
-        batch=curve["batch"],
+def _algorithm(method: str, settings: dict, curve: dict, beta: NDArray, alpha: NDArray | float) -> Any:
+    return method_class(method)(
+        beta=beta, decay=settings["decay"], alpha=alpha, bits=curve["bits"], batch=curve["batch"]
     )
-    active = max(round(curve["participation"] * problem.n_clients), 1)
-    return simulate(
-        algorithm,
-        problem,
-        Streams(settings["seed"], tuple(names)),
-        rounds,
-        metrics=metrics,
-        record_every=record_every,
-        cohort=None if active == problem.n_clients else FixedSize(active),
-    )
+
+
+def _cohort(curve: dict, clients: int) -> FixedSize | None:
+    active = max(round(curve["participation"] * clients), 1)
+    return None if active == clients else FixedSize(active)
 
 
 def _run_dictionary(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None
+    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress | None
 ) -> pd.DataFrame:
-    rows = list(itertools.product(settings["replicates"], settings["betas"], settings["alphas"]))
+    steps = settings["betas"] if tuned is None else sorted(set(tuned_betas(tuned).values()))
+    rows = list(itertools.product(settings["replicates"], steps, settings["alphas"]))
     names, betas, alphas = (list(column) for column in zip(*rows, strict=True))
+    known = {}
+    if tuned is not None:  # what the searches found out about their steps
+        luck = {one["beta"]: one["chaotic"] for one in (tuned.get("common", tuned), tuned)}
+        known["chaotic"] = [luck[beta] for beta in betas]
     curves, frames = list(_curves(settings)), []
     problem = dictionary_problem(settings, names, table, partition)
     for number, curve in enumerate(curves):
         if progress is not None:
             progress(", ".join(f"{key} {value}" for key, value in curve.items()), number, len(curves))
-        history = _simulate(
-            method, settings, curve, problem, rows, settings["rounds"], settings["record_every"], METRICS
+        history = simulate(
+            _algorithm(method, settings, curve, np.array(betas), np.array(alphas)),
+            problem,
+            Streams(settings["seed"], tuple(names)),
+            settings["rounds"],
+            metrics=METRICS,
+            record_every=settings["record_every"],
+            cohort=_cohort(curve, problem.n_clients),
         )
         frames.append(
             history.frame(
@@ -162,13 +200,14 @@ def _run_dictionary(
                 batch=FULL if curve["batch"] is None else str(curve["batch"]),
                 message_bits=FULL if curve["bits"] is None else str(curve["bits"]),
                 replicate=names,
+                **known,
             )
         )
     return pd.concat(frames, ignore_index=True)
 
 
 def _run_em(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None
+    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress | None
 ) -> pd.DataFrame:
     """Centralised EM for SA-SSMM; FedMM with everybody, all samples and step 1, and as a federation."""
     frames = []
@@ -210,7 +249,7 @@ def _server(_: Any, seen: dict[str, NDArray]) -> NDArray:
 
 
 def _run_toy(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None
+    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress | None
 ) -> pd.DataFrame:
     """Remark 1: exact oracles, all clients, step 1."""
     frames = []
@@ -227,6 +266,6 @@ def _run_toy(
 
 
 def _run_transport(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None
+    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress | None
 ) -> pd.DataFrame:
     return transport.run(method, settings, table, progress)

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from replifed.papers.fedmm.comparisons import beta_of
 from replifed.papers.fedmm.panels import collect, draw_metrics
 from replifed.papers.fedmm.titles import METHODS
 
@@ -18,7 +19,7 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
     return collect(
         inputs,
         settings,
-        lambda experiment, _, history: history["beta"] == inputs.tuned(experiment, "fedmm")["beta"],
+        lambda experiment, method, history: history["beta"] == beta_of(inputs, experiment, method, "common"),
     )
 
 

@@ -11,10 +11,13 @@ from replifed.papers.fedplt.published import COLUMNS, TABLE2
 from replifed.papers.fedplt.summaries import over_data_sets, with_interval
 from replifed.papers.fedplt.titles import COLUMNS as COLUMN_NAMES
 from replifed.papers.fedplt.titles import METHODS, READINGS, participation
+from replifed.tune import Spent
+
+COSTS = ["tuning_runs", "tuning_rounds", "tuning_bits"]
 
 
 def collect(inputs: Any, settings: dict, readings: tuple[str, ...]) -> pd.DataFrame:
-    """Mean rates of every cell, one line each, with the published ones."""
+    """Mean rates of every cell, one line each, with the published ones and what its search cost."""
     agents = settings["experiments"]["comparison"]["agents"]
     frames = []
     for method in settings["artefact"]["runs"]["comparison"]:
@@ -25,6 +28,7 @@ def collect(inputs: Any, settings: dict, readings: tuple[str, ...]) -> pd.DataFr
         cells = over_data_sets(chosen, ("reading", "solver", "cohort"))
         per_exchange = chosen.assign(rate=chosen["rate"] ** (1 / chosen["exchanges"]))
         cells["per_exchange"] = over_data_sets(per_exchange, ("reading", "solver", "cohort"))["mean"]
+        cells[COSTS] = chosen.groupby(["reading", "solver", "cohort"], sort=False)[COSTS].first().to_numpy()
         cells.insert(0, "method", method)
         cells["participation"] = [participation(cohort, agents) for cohort in cells["cohort"]]
         printed = dict(zip(COLUMNS, TABLE2[method], strict=True))
@@ -38,7 +42,7 @@ def collect(inputs: Any, settings: dict, readings: tuple[str, ...]) -> pd.DataFr
 def biased(inputs: Any) -> pd.DataFrame:
     """FedAvg's line: it converges, but to another point; its last relative error."""
     found = over_data_sets(inputs.run("comparison", "fedavg"), ("reading", "solver", "cohort"), "error")
-    return found.assign(method="fedavg", participation="all")
+    return found.assign(method="fedavg", participation="all", **dict.fromkeys(COSTS, 0))
 
 
 def render(frame: pd.DataFrame) -> pd.DataFrame:
@@ -55,5 +59,7 @@ def render(frame: pd.DataFrame) -> pd.DataFrame:
                 row[name] = f"stops at a relative error of {cell.iloc[0]['mean']:.2f}"
             else:
                 row[name] = f"{with_interval(cell.iloc[0])} [{float(cell.iloc[0]['published']):.3f}]"
+        if frame["tuning_runs"].any():
+            row["Its searches"] = str(Spent(*cells[COSTS].sum()))
         rows.append(row)
     return pd.DataFrame(rows).rename(columns={name: f"{name} [published]" for name in COLUMN_NAMES.values()})

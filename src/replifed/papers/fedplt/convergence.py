@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from replifed.network.participation import Cohort
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 from replifed.simulate import Metric, simulate
+from replifed.tune import Spent
 
 # The rate is fitted where errors have come down to the first and not yet to the second, relative to round 0:
 # after the transient, before rounding.
@@ -23,6 +25,30 @@ _FEWEST = 8
 _STAGE = 25
 # So many rows fit the cache; more are run one group of data sets after the other.
 _MOST_ROWS = 1500
+
+
+@dataclass
+class Costs:
+    """What runs have used on each data set: their number, rounds, and traffic in bits, both ways together.
+
+    Attributes
+    ----------
+    runs, rounds : int array, shape (S,)
+    bits : array, shape (S,)
+    """
+
+    runs: NDArray
+    rounds: NDArray
+    bits: NDArray
+
+    @classmethod
+    def none(cls, sets: int) -> Costs:
+        """Nothing used yet."""
+        return cls(np.zeros(sets, int), np.zeros(sets, int), np.zeros(sets))
+
+    def total(self) -> Spent:
+        """Over all data sets."""
+        return Spent(int(self.runs.sum()), int(self.rounds.sum()), float(self.bits.sum()))
 
 
 def consensus_error(solution: NDArray) -> Metric:
@@ -40,7 +66,7 @@ def consensus_error(solution: NDArray) -> Metric:
 
 
 def traces(
-    make: Callable[[NDArray, slice], Any],
+    make: Callable[[NDArray, NDArray], Any],
     problem: Any,
     seed: int,
     replicates: tuple[int, ...],
@@ -49,13 +75,16 @@ def traces(
     *,
     target: float = WINDOW[1],
     cohort: Callable[[Streams, int], Cohort] | None = None,
+    wanted: NDArray | None = None,
+    solution: NDArray | None = None,
+    costs: Costs | None = None,
 ) -> NDArray:
     """Relative errors of a grid of settings, each run on every data set.
 
     Parameters
     ----------
     make : callable
-        Maps grid points (g,) and a slice of the data sets to the algorithm for these, with a row for each
+        Maps numbers of grid points (g,) and of data sets (s,) to the algorithm for these, with a row for each
         data set and, within it, each point.
     problem : DenseLinearModel
         With S data sets.
@@ -69,6 +98,12 @@ def traces(
         A run ends where its error has come down to this.
     cohort : callable, optional
         See `simulate`.
+    wanted : bool array, shape (S, G), optional
+        Which runs are asked for, all by default.
+    solution : array, shape (S, D), optional
+        Minimisers, where they are at hand.
+    costs : Costs, optional
+        The runs are added to it, each up to the stage in which it ends.
 
     Returns
     -------
@@ -76,37 +111,55 @@ def traces(
         Error over error at round 0; NaN after the end, infinite where a run has diverged.
     """
     S = len(replicates)
-    size = max(1, _MOST_ROWS // points)
-    parts = [slice(first, min(first + size, S)) for first in range(0, S, size)]
+    wanted = np.ones((S, points), bool) if wanted is None else wanted
+    solution = minimiser(problem, S) if solution is None else solution
     errors = np.full((rounds + 1, S, points), np.nan)
-    solution = minimiser(problem, S)
-    for part in parts:
-        data = problem.with_rows(np.isin(np.arange(S), np.arange(S)[part])) if len(parts) > 1 else problem
+    for part in _parts(wanted.sum(axis=1)):
+        data = problem.with_rows(np.isin(np.arange(S), part)) if len(part) < S else problem
+        names = tuple(replicates[number] for number in part)
+        asked, spent = wanted[part], Costs.none(len(part))
         errors[:, part] = _grid(
             lambda chosen, part=part: make(chosen, part),
             data,
             solution[part],
             seed,
-            replicates[part],
-            points,
+            names,
+            asked,
             rounds,
             target,
             cohort,
+            spent,
         )
+        if costs is not None:
+            costs.runs[part] += spent.runs
+            costs.rounds[part] += spent.rounds
+            costs.bits[part] += spent.bits
     used = ~np.isnan(errors).all(axis=(1, 2))
     return errors[used]
 
 
-def _grid(make, problem, solution, seed, replicates, points, rounds, target, cohort) -> NDArray:
+def _parts(counts: NDArray) -> list[NDArray]:
+    """Groups of data sets that are run together: those of which about as many runs are asked for."""
+    order = np.argsort(-counts, kind="stable")
+    order, parts = order[counts[order] > 0], []
+    while order.size:
+        size = max(1, _MOST_ROWS // counts[order[0]])
+        parts.append(np.sort(order[:size]))
+        order = order[size:]
+    return parts
+
+
+def _grid(make, problem, solution, seed, replicates, wanted, rounds, target, cohort, spent) -> NDArray:
     """See `traces`, for data sets that fit the cache."""
-    S = len(replicates)
+    S, points = wanted.shape
     errors = np.full((rounds + 1, S, points), np.nan)
-    over = np.zeros((S, points), dtype=bool)  # runs that have come to their end, one way or the other
-    left, state, begin = np.arange(points), None, 0
+    over = ~wanted  # runs that are not wanted, or have come to their end, one way or the other
+    left, state, begin = np.flatnonzero(wanted.any(axis=0)), None, 0
     metric = consensus_error(solution)
-    everything = Streams(seed, tuple(np.repeat(replicates, points).tolist()))
+    everything = Streams(seed, tuple(np.repeat(replicates, len(left)).tolist()))
     algorithm = make(left)
     start = metric(problem, algorithm.observe(algorithm.init(problem, everything)))
+    spent.runs += wanted.sum(axis=1)
     while begin < rounds and left.size:
         end = min(begin + _STAGE, rounds) if points > 1 else rounds
         rows = Streams(seed, tuple(np.repeat(replicates, len(left)).tolist()))
@@ -126,7 +179,11 @@ def _grid(make, problem, solution, seed, replicates, points, rounds, target, coh
             until=finished,
             resume=None if state is None else (begin, state),
         )
-        relative = (history.metrics["error"] / start).reshape(-1, S, len(left))
+        shape = (S, len(left))
+        bits = (history.ledger["bits_up"][-1] + history.ledger["bits_down"][-1]).reshape(shape)
+        spent.rounds += (~ended).sum(axis=1) * int(history.rounds[-1] - begin)
+        spent.bits += (bits * ~ended).sum(axis=1)
+        relative = (history.metrics["error"] / start).reshape(-1, *shape)
         lost = np.logical_or.accumulate(~(relative <= _LOST), axis=0)
         relative = np.where(lost, np.inf, relative)
         ran = np.ix_(history.rounds, np.arange(S), left)
@@ -137,7 +194,6 @@ def _grid(make, problem, solution, seed, replicates, points, rounds, target, coh
         over[:, left] |= lost[-1] | (relative[-1] <= target)
         keep = ~over[:, left].all(axis=0)
         begin = int(history.rounds[-1])
-        shape = (S, len(left))
         start = start.reshape(shape)[:, keep].ravel()
         state = type(history.state)(
             *(
@@ -148,6 +204,7 @@ def _grid(make, problem, solution, seed, replicates, points, rounds, target, coh
         left = left[keep]
         if begin < end:
             break
+    errors[:, ~wanted] = np.nan
     return errors
 
 

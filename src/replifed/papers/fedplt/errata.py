@@ -47,7 +47,7 @@ def _problem(loss: str = "sum") -> Any:
 def _rates(make: Callable[[NDArray], Any], rho: NDArray, rounds: int, loss: str = "sum") -> NDArray:
     """Rates (S, G) of methods made for a penalty a row, on the grid `rho`."""
     errors = traces(
-        lambda points, sets: make(np.tile(rho[points], len(_SETS[sets]))),
+        lambda points, sets: make(np.tile(rho[points], len(sets))),
         _problem(loss),
         _SETTINGS["seed"],
         _SETS,

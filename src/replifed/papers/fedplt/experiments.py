@@ -4,14 +4,23 @@ Readings of "tuned" stand side by side, the same for all methods:
 
 theory : the parameters that the method's own paper prescribes;
 common : one choice for all data sets, searched on others than those reported;
-own : each data set's own choice, as the paper seems to have it, made with all agents active. Only where
-    that run is not random, or the best of several random runs would be chosen.
+own : each data set's own choice, as the paper seems to have it, of rho for Fed-PLT and of two parameters for
+    its rivals (FedLin has one), searched around the common choice with all agents active;
+equal budget : each data set's own choice, where every method searches its local step and all parameters of
+    its own (`methods.FREE`). All begin with the same grid around their reference values, and end by the same
+    rule, where a finer grid no longer changes the rate.
+
+In `own` and `equal budget` a data set's parameters are chosen on that data set itself, and no other data are
+held back. As these runs draw nothing at random, choice and report coincide: the rate reported is that of
+the best parameters. TAMUNA draws its number of local steps even with all agents active, and a cohort is drawn
+for all methods: there the luckiest of several random runs would be chosen, so that neither reading has them
+(but for Fed-PLT's rho, chosen with all agents).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,23 +29,15 @@ from numpy.typing import NDArray
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Exact, Gradient, Noisy
 from replifed.network.participation import FixedSize, Independent
-from replifed.papers.fedplt import search
 from replifed.papers.fedplt.convergence import consensus_error, rate, traces
 from replifed.papers.fedplt.data import regression
-from replifed.papers.fedplt.methods import (
-    PARAMETERS,
-    PARTIAL,
-    SOLVERS,
-    Cell,
-    Moduli,
-    build,
-    reference,
-    theory,
-)
+from replifed.papers.fedplt.methods import FREE, PARAMETERS, PARTIAL, SOLVERS, Cell, reference, theory
+from replifed.papers.fedplt.trials import Trial, Values, around, common, each
 from replifed.papers.progress import Progress
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 from replifed.simulate import simulate
+from replifed.tune import Grid, Search, Spent
 
 
 def tune(
@@ -47,24 +48,39 @@ def tune(
     Returns
     -------
     dict
-        cells -> {"SOLVER/COHORT": {best, rate, tried}}, see `search.common`; `best` are multiples of
-        `methods.reference`.
+        cells -> {"SOLVER/COHORT": {best, rate, tried, edge, cost}}. best : multiples of `methods.reference`;
+        rate : mean over the data sets; tried : every point with its rate, None if one of its runs diverged;
+        edge : whether the best point lies at an edge of what was tried; cost : runs, rounds and bits.
+        trials -> {"replicates": the data sets that were run for it}.
     """
     chosen = settings["tuning"]
-    found = {}
+    found, used = {}, set()
     wanted = [] if method == "fedavg" else list(_cells(method, settings))
     for done, cell in enumerate(wanted):
         if progress is not None:
             progress(f"searching {_name(cell)}", done, len(wanted))
-        trial = _Trial(method, settings, tuple(chosen["replicates"]), chosen["rounds"])
-        found[_name(cell)] = search.common(
-            lambda multiples, trial=trial, cell=cell: trial.rates(cell, multiples[None]),
-            len(PARAMETERS[method]),
-            chosen["ratio"],
-            chosen["reach"],
-            chosen["refine"],
-        )
-    return {"method": method, "parameters": list(PARAMETERS.get(method, ())), "cells": found}
+        trial = Trial(method, settings, tuple(chosen["replicates"]), chosen["rounds"])
+        names = PARAMETERS[method]
+        grid = around(np.ones(len(names)), chosen["ratio"], chosen["reach"], refine=chosen["refine"])
+        best = common(trial, cell, reference(method, trial.moduli, cell), grid)
+        used.update(trial.used)
+        found[_name(cell)] = {
+            "best": list(best.best),
+            "rate": best.score,
+            "tried": [
+                [*point, score if np.isfinite(score) else None]
+                for point, score in zip(best.points, best.scores, strict=True)
+            ],
+            "edge": best.edge,
+            "cost": trial.costs.total().record(),
+        }
+    names = PARAMETERS.get(method, ())
+    return {
+        "method": method,
+        "parameters": list(names),
+        "cells": found,
+        "trials": {"replicates": sorted(used)},
+    }
 
 
 def run(
@@ -104,110 +120,131 @@ def _name(cell: Cell) -> str:
     return f"{cell.solver}/{cell.cohort}"
 
 
-class _Trial:
-    """Runs of one method on some data sets."""
+class _Choice(NamedTuple):
+    """Parameters by name, (S,) each, for the first `sets` data sets, and how they were found."""
 
-    def __init__(self, method: str, settings: dict, replicates: tuple[int, ...], rounds: int) -> None:
-        self.method, self.rounds, self.seed = method, rounds, settings["seed"]
-        self.problem = regression(settings, replicates)
-        self.moduli = Moduli(*self.problem.common_moduli())
-        self.replicates = replicates
-
-    def rates(self, cell: Cell, multiples: NDArray) -> NDArray:
-        """Rates (S, G) of points given as multiples (S or 1, G, dimensions) of the reference."""
-        base = reference(self.method, self.moduli, cell)
-        sets, points = len(self.replicates), multiples.shape[1]
-        values = {
-            name: base[name][:, None] * np.broadcast_to(multiples[..., place], (sets, points))
-            for place, name in enumerate(PARAMETERS[self.method])
-        }
-        return rate(self.errors(cell, values))
-
-    def errors(self, cell: Cell, values: dict[str, NDArray], target: float = 1e-10) -> NDArray:
-        """Relative errors (T, S, G) with parameters (S, G)."""
-
-        def make(points: NDArray, sets: slice) -> Any:
-            moduli = Moduli(*(np.repeat(modulus[sets], len(points)) for modulus in self.moduli))
-            chosen = {name: value[sets][:, points].ravel() for name, value in values.items()}
-            return build(self.method, moduli, cell, chosen)
-
-        return traces(
-            make,
-            self.problem,
-            self.seed,
-            self.replicates,
-            next(iter(values.values())).shape[1] if values else 1,
-            self.rounds,
-            target=target,
-            cohort=None if cell.cohort == cell.agents else FixedSize(cell.cohort),
-        )
+    values: Values
+    sets: int
+    cost: Spent = Spent()
+    edge: NDArray | bool = False
 
 
 def _compare(method: str, settings: dict, tuned: dict | None, progress: Progress) -> pd.DataFrame:
     replicates = tuple(settings["replicates"])
     # FedAvg stays where it is after a few rounds.
     rounds = settings["baseline_rounds"] if method == "fedavg" else settings["rounds"]
-    reported = _Trial(method, settings, replicates, rounds)
-    chooser = _Trial(method, settings, replicates, settings["tuning_rounds"])
+    reported = Trial(method, settings, replicates, rounds)
     cells = list(_cells(method, settings))
     if method == "fedavg":
         cells = [cell for cell in cells if cell.solver == "gradient"]
-    own_rho: dict[str, NDArray] = {}
+    # As the paper has it: rho is for a solver and a data set, whoever takes part.
+    rho: dict[str, _Choice] = {}
     frames = []
     for done, cell in enumerate(cells):
         progress(_name(cell), done, len(cells))
         if method == "fedavg":
-            readings: dict[str, dict[str, NDArray]] = {"theory": {}}
+            readings = {"theory": _Choice({}, len(replicates))}
         else:
-            base = reference(method, reported.moduli, cell)
-            multiples = np.array(tuned["cells"][_name(cell)]["best"])
-            own: dict[str, NDArray] | None = None
-            if method == "fedplt":
-                # As the paper has it: rho is for a solver and a data set, whoever takes part.
-                if cell.solver not in own_rho:
-                    own_rho[cell.solver] = best_rho(settings, replicates, cell.solver)
-                own = {"rho": own_rho[cell.solver]}
-            elif method != "tamuna" and cell.cohort == cell.agents:
-                best = search.own(
-                    lambda points, cell=cell: chooser.rates(cell, points),
-                    multiples,
-                    tuple(settings["ratios"]),
-                )
-                own = {name: base[name] * best[:, place] for place, name in enumerate(PARAMETERS[method])}
-            readings = {
-                "theory": theory(method, reported.moduli, cell),
-                "common": {n: base[n] * multiples[place] for place, n in enumerate(PARAMETERS[method])},
-            }
-            if own is not None:
-                readings["own"] = own
-        # The readings are points of one grid.
-        stacked = {
-            name: np.stack([values[name] for values in readings.values()], axis=1)
-            for name in PARAMETERS.get(method, ())
-        }
-        errors = reported.errors(cell, stacked, settings["target"])
-        rates = rate(errors)
-        last = _last(errors)
-        for place, (reading, values) in enumerate(readings.items()):
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "solver": cell.solver,
-                        "cohort": cell.cohort,
-                        "reading": reading,
-                        "replicate": replicates,
-                        "rate": rates[:, place],
-                        "error": last[:, place],
-                        "rounds": (~np.isnan(errors[:, :, place])).sum(axis=0) - 1,
-                        "exchanges": 2 if method == "fedlin" else 1,
-                        "low": reported.moduli.low,
-                        "high": reported.moduli.high,
-                        "first": next(iter(values.values())) if values else np.nan,
-                        "second": list(values.values())[1] if len(values) > 1 else np.nan,
-                    }
-                )
-            )
+            readings = _chosen(method, settings, tuned["cells"][_name(cell)], cell, reported, rho)
+        frames += _cell_frames(method, reported, cell, readings, settings["target"])
     return pd.concat(frames, ignore_index=True)
+
+
+def _chosen(
+    method: str, settings: dict, tuned: dict, cell: Cell, reported: Trial, rho: dict[str, _Choice]
+) -> dict[str, _Choice]:
+    """The parameters of each reading; `rho` keeps Fed-PLT's own ones."""
+    replicates, base = reported.replicates, reference(method, reported.moduli, cell)
+    S, multiples = len(replicates), np.array(tuned["best"])
+    readings = {
+        "theory": _Choice(theory(method, reported.moduli, cell), S),
+        "common": _Choice(
+            {name: base[name] * multiples[place] for place, name in enumerate(base)},
+            S,
+            Spent(**tuned["cost"]),
+            tuned["edge"],
+        ),
+    }
+    everyone = cell.cohort == cell.agents
+    if method == "fedplt":
+        if everyone:
+            trial = _rho_trial(settings, replicates)
+            found = _rho_searches(trial, settings, cell.solver)
+            rho[cell.solver] = _choice(trial, {"rho": np.ones(S)}, found)
+        # Nothing more is searched for half of the agents.
+        readings["own"] = rho[cell.solver] if everyone else rho[cell.solver]._replace(cost=Spent())
+    if not everyone or method == "tamuna":
+        return readings
+    if method != "fedplt":
+        trial = Trial(method, settings, replicates, settings["tuning_rounds"])
+        chosen = settings["own"]
+        grid = around(multiples, chosen["ratio"], 1, refine=chosen["refine"])
+        readings["own"] = _choice(trial, base, each(trial, cell, base, grid))
+    readings["equal budget"] = equal_budget(method, settings, cell, replicates)
+    return readings
+
+
+def equal_budget(method: str, settings: dict, cell: Cell, replicates: tuple[int, ...]) -> _Choice:
+    """Search a method's local step and all its own parameters, for each of the first data sets by itself."""
+    chosen = settings["equal_budget"]
+    trial = Trial(method, settings, replicates[: chosen["sets"]], chosen["rounds"])
+    base = reference(method, trial.moduli, cell)
+    free = {name: base.get(name, np.ones(len(trial.replicates))) for name in FREE[method]}
+    grid = around(
+        np.ones(len(free)),
+        chosen["ratio"],
+        chosen["reach"],
+        refine=chosen["refine"],
+        tolerance=chosen["tolerance"],
+    )
+    return _choice(trial, free, each(trial, cell, free, grid))
+
+
+def _choice(trial: Trial, base: Values, found: list[Search]) -> _Choice:
+    """What the searches found, as multiples of `base`."""
+    best = np.array([one.best for one in found])
+    values = {name: one * best[:, place] for place, (name, one) in enumerate(base.items())}
+    return _Choice(values, len(found), trial.costs.total(), np.array([one.edge for one in found]))
+
+
+def _cell_frames(
+    method: str, reported: Trial, cell: Cell, readings: dict[str, _Choice], target: float
+) -> list[pd.DataFrame]:
+    """Run a cell; a frame for each reading. The readings are points of one grid."""
+    S = len(reported.replicates)
+    wanted = np.stack([np.arange(S) < choice.sets for choice in readings.values()], axis=1)
+    stacked = {name: np.ones((S, len(readings))) for name in FREE.get(method, ())}
+    for place, choice in enumerate(readings.values()):
+        for name, values in choice.values.items():
+            stacked[name][:, place] = np.resize(values, S)  # what fills up is not run
+    errors = reported.errors(cell, stacked, target, wanted)
+    rates, last = rate(errors), _last(errors)
+    frames = []
+    for place, (reading, choice) in enumerate(readings.items()):
+        n = choice.sets
+        parameters = [values[:n, place] for values in stacked.values()]
+        parameters += [np.nan] * (3 - len(parameters))
+        frames.append(
+            pd.DataFrame(
+                {
+                    "solver": cell.solver,
+                    "cohort": cell.cohort,
+                    "reading": reading,
+                    "replicate": reported.replicates[:n],
+                    "rate": rates[:n, place],
+                    "error": last[:n, place],
+                    "rounds": (~np.isnan(errors[:, :n, place])).sum(axis=0) - 1,
+                    "exchanges": 2 if method == "fedlin" else 1,
+                    "low": reported.moduli.low[:n],
+                    "high": reported.moduli.high[:n],
+                    **dict(zip(("first", "second", "third"), parameters, strict=True)),
+                    "edge": choice.edge,
+                    # Of the search for all data sets of this cell and reading together.
+                    **{f"tuning_{name}": used for name, used in choice.cost.record().items()},
+                }
+            )
+        )
+    return frames
 
 
 def _last(errors: NDArray) -> NDArray:
@@ -216,16 +253,20 @@ def _last(errors: NDArray) -> NDArray:
     return np.take_along_axis(errors, recorded[None], axis=0)[0]
 
 
+def _rho_trial(settings: dict, replicates: tuple[int, ...]) -> Trial:
+    return Trial("fedplt", settings, replicates, settings["tuning_rounds"])
+
+
+def _rho_searches(trial: Trial, settings: dict, solver: str) -> list[Search]:
+    cell = Cell(solver, settings["local_steps"], settings["agents"], settings["agents"])
+    grid = Grid((tuple(np.geomspace(*settings["rho_grid"]).tolist()),), settings["refine"])
+    return each(trial, cell, {"rho": np.ones(len(trial.replicates))}, grid)
+
+
 def best_rho(settings: dict, replicates: tuple[int, ...], solver: str) -> NDArray:
     """Each data set's best rho with all agents active, from the grid of `settings`, refined; shape (S,)."""
-    trial = _Trial("fedplt", settings, replicates, settings["tuning_rounds"])
-    cell = Cell(solver, settings["local_steps"], settings["agents"], settings["agents"])
-    low, high, points = settings["rho_grid"]
-
-    def rates(rho: NDArray) -> NDArray:
-        return rate(trial.errors(cell, {"rho": np.broadcast_to(rho, (len(replicates), rho.shape[1]))}))
-
-    return search.on_grid(rates, np.geomspace(low, high, points), settings["refine"])
+    found = _rho_searches(_rho_trial(settings, replicates), settings, solver)
+    return np.array([one.step for one in found])
 
 
 # --- Fed-PLT alone --------------------------------------------------------------------------------

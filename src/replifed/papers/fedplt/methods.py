@@ -42,7 +42,7 @@ class Cell(NamedTuple):
     cohort: int
 
 
-# The parameters of each method that a search varies.
+# The parameters of each method that a search varies. `scale` is a factor before the local step.
 PARAMETERS = {
     "fedplt": ("rho",),
     "fedpd": ("eta", "scale"),
@@ -51,6 +51,8 @@ PARAMETERS = {
     "led": ("alpha", "beta"),
     "fivegcs": ("gamma", "tau"),
 }
+# Those that are free with an equal budget: every method's local step, and all that it has of its own.
+FREE = {**PARAMETERS, "fedplt": ("rho", "scale"), "fivegcs": ("gamma", "tau", "scale")}
 
 
 def local_step(solver: str, moduli: Moduli, ridge: NDArray | float = 0.0) -> NDArray:
@@ -92,17 +94,21 @@ def reference(method: str, moduli: Moduli, cell: Cell) -> dict[str, NDArray]:
 def build(method: str, moduli: Moduli, cell: Cell, parameters: dict[str, NDArray]) -> Any:
     """The method with these parameters (R,).
 
-    Local steps are the best constant ones for the inner objective, but for FedLin, TAMUNA and LED, whose
-    step is a parameter, and Fed-PD, for which the search varies a factor before it (`scale`).
+    Local steps are the best constant ones for the inner objective, times `scale` where it is given; but for
+    FedLin, TAMUNA and LED, whose step is a parameter. Momentum follows the step.
     """
     make = SOLVERS[cell.solver]
     solver: LocalSolver = make(steps=cell.steps)
+
+    def scaled(ridge: NDArray) -> LocalSolver:
+        if "scale" not in parameters:
+            return solver
+        return make(steps=cell.steps, step=parameters["scale"] * local_step(cell.solver, moduli, ridge))
+
     if method == "fedplt":
-        return FedPLT(rho=parameters["rho"], solver=solver)
+        return FedPLT(rho=parameters["rho"], solver=scaled(1.0 / parameters["rho"]))
     if method == "fedpd":
-        eta = parameters["eta"]
-        step = parameters["scale"] * local_step(cell.solver, moduli, 1.0 / eta)
-        return FedPD(eta=eta, solver=make(steps=cell.steps, step=step))
+        return FedPD(eta=parameters["eta"], solver=scaled(1.0 / parameters["eta"]))
     if method == "fedlin":
         return FedLin(solver=make(steps=cell.steps, step=parameters["step"]))
     if method == "tamuna":
@@ -115,7 +121,9 @@ def build(method: str, moduli: Moduli, cell: Cell, parameters: dict[str, NDArray
     if method == "led":
         return LED(alpha=parameters["alpha"], beta=parameters["beta"], solver=solver)
     if method == "fivegcs":
-        return FiveGCS(gamma=parameters["gamma"], tau=parameters["tau"], solver=solver)
+        gamma, tau = parameters["gamma"], parameters["tau"]
+        # What the agents descend on has moduli between M tau and high - low + M tau.
+        return FiveGCS(gamma=gamma, tau=tau, solver=scaled(cell.agents * tau - moduli.low))
     if method == "fedavg":
         return FedAvg(step=local_step("gradient", moduli), local_steps=cell.steps)
     raise KeyError(method)

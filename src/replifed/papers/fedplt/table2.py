@@ -10,8 +10,8 @@ from replifed.papers.fedplt import comparison
 
 
 def table(inputs: Any, settings: dict) -> pd.DataFrame:
-    """Rates with parameters tuned on other data sets, and for each data set."""
-    found = comparison.collect(inputs, settings, ("common", "own"))
+    """Rates with parameters tuned on other data sets, for each data set, and with an equal budget."""
+    found = comparison.collect(inputs, settings, ("common", "own", "equal budget"))
     return pd.concat([found, comparison.biased(inputs).assign(reading="natural step")], ignore_index=True)
 
 

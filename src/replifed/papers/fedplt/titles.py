@@ -18,6 +18,7 @@ READINGS = {
     "theory": "parameters of each method's theory",
     "common": "tuned on other data sets",
     "own": "tuned for each data set",
+    "equal budget": "equal budget: local step and own parameters tuned for each data set",
 }
 COLUMNS = {
     ("gradient", "all"): "Grad.",

@@ -59,6 +59,7 @@ def _savings() -> Iterator[Claim]:
                     f"{EXPERIMENTS[experiment]}: without fading Q-SHED needs at least 30 % fewer rounds to "
                     f"{threshold:.0e} than {label} (Section I).",
                     "order",
+                    unit="share",
                     reading="backtracking",
                     needs=_ran(experiment, "qshed", *others),
                     measure=runs.saves_at_least(experiment, others, "constant", threshold, 0.3),
@@ -71,6 +72,7 @@ def _savings() -> Iterator[Claim]:
                 f"{EXPERIMENTS[experiment]}, {CHANNELS[channel]}: Q-SHED needs at least 30 % fewer rounds to "
                 "1e-6 than the better of NQ-SHED and FedNL (Section I).",
                 "order",
+                unit="share",
                 reading=reading,
                 needs=_ran(f"{experiment}_choices", "qshed", *COMPETITORS),
                 measure=runs.saves_at_least(
@@ -82,6 +84,7 @@ def _savings() -> Iterator[Claim]:
             figure,
             f"{EXPERIMENTS[experiment]}: with fading Q-SHED saves up to 60 % of the rounds (Section I).",
             "value",
+            unit="share",
             reading="backtracking",
             published=0.6,
             tolerance=0.1,
@@ -114,6 +117,7 @@ def _fading() -> Iterator[Claim]:
                 figure,
                 f"{data}: fading degrades {label} (Section V): it needs more rounds to 1e-6.",
                 "order",
+                unit="ratio",
                 reading="backtracking",
                 needs=_ran(experiment, name),
                 measure=runs.slowed_by_fading(experiment, name),
@@ -124,6 +128,7 @@ def _fading() -> Iterator[Claim]:
                 figure,
                 f"{data}: Q-SHED is more robust to fading than {label} (Section V): it is slowed down less.",
                 "order",
+                unit="ratio",
                 reading="backtracking",
                 needs=_ran(experiment, "qshed", name),
                 measure=runs.more_robust(experiment, name),
@@ -141,6 +146,7 @@ def _others() -> Iterator[Claim]:
                 f"{data}, {CHANNELS[channel]}: ideal-SHED, which sends the same vectors exactly, needs fewer "
                 "rounds to 1e-6 than Q-SHED (Section V).",
                 "order",
+                unit="rounds",
                 reading="backtracking",
                 needs=_ran(experiment, "qshed", "ideal_shed"),
                 measure=runs.needs_more(experiment, "qshed", "ideal_shed", channel),
@@ -150,6 +156,7 @@ def _others() -> Iterator[Claim]:
             figure,
             f"{data}: Q-SHED needs few Hessians (abstract): fewer than FedNL until 1e-6.",
             "order",
+            unit="count",
             reading="backtracking",
             needs=_ran(experiment, "qshed", "fednl"),
             measure=runs.fewer_hessians(experiment, "constant"),
@@ -160,6 +167,7 @@ def _others() -> Iterator[Claim]:
             f"{data}, {CHANNELS['rayleigh']}: quantising FedNL's second-order information where budgets are "
             "small, instead of leaving it out, degrades it (Section V): it needs more rounds to 1e-6.",
             "order",
+            unit="rounds",
             reading="backtracking",
             needs=_ran(f"{experiment}_choices", "fednl"),
             measure=runs.case_needs_more(f"{experiment}_choices", "fednl", "fednl_quantised", "rayleigh"),
@@ -170,6 +178,7 @@ def _others() -> Iterator[Claim]:
                 f"{figure}_bits",
                 f"{data}: Q-SHED and {label} use the same number of bits in each round (caption).",
                 "value",
+                unit="ratio",
                 reading="backtracking",
                 published=1.0,
                 tolerance=0.1,
@@ -207,6 +216,7 @@ def _example() -> Iterator[Claim]:
         "A device allocates [3, 3, 2, 2, 2, 1, 1, 1, 1, 1, 1] bits to its first 11 eigenvectors "
         "(Section IV-A): sum of the differences, for the nearest spectrum found.",
         "value",
+        unit="bits",
         published=0.0,
         tolerance=3.0,
         tolerance_reason="the spectrum is printed to two decimals, and not beyond the eleventh eigenvalue",
@@ -219,6 +229,7 @@ def _example() -> Iterator[Claim]:
         "On FMNIST a device's eigenvalues are [0.21, 0.11, 0.06, 0.03, 0.03, 0.02, 0.02, 0.01, 0.01, 0.01, "
         "0.01] at some time (Section IV-A): sum of the differences to the nearest spectrum found.",
         "value",
+        unit="eigenvalue",
         published=0.0,
         tolerance=0.055,
         tolerance_reason="eleven numbers rounded to two decimals",

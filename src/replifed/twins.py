@@ -1,0 +1,160 @@
+"""Twins of a run: is its outcome its own, or that of the last bits?
+
+A run whose step lies beyond stability does not blow up where hard thresholding, quantisation or a bounded map
+keeps it in place: it wanders, and where it ends hangs on rounding. Such a run is *chaotic*. Two twins tell:
+one whose server model is moved a little after the first round, and one whose step is a little longer. The
+twins see the same data, cohorts and minibatches as their run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import Algorithm, Round
+from replifed.network.ledger import Cost
+from replifed.problems.base import require
+from replifed.randomness import Streams
+from replifed.simulate import History, simulate
+
+# A move is so large, relative to the norm of the model, or so many units in the last place if these are more.
+_MOVE, _UNITS = 1e-10, 100
+# Largest relative difference between the objectives of a stable run and of its twins.
+AGREEMENT = 1e-3
+# Objectives below this share of their value at the start are zero, but for rounding.
+_ROUNDING = 1e-12
+
+
+class Twinned(NamedTuple):
+    """A run and what its twins say of it.
+
+    Attributes
+    ----------
+    history : History
+        Of the R runs alone.
+    difference : array, shape (R,)
+        Largest relative difference of the objective between a run and one of its twins, over the recorded
+        rounds of the tail; infinite where just one of them has diverged.
+    descends : boolean array, shape (R,)
+        Whether the mean objective over the tail lies below the objective at the start.
+    everything : History
+        Of the runs and their twins, three in turn.
+    """
+
+    history: History
+    difference: NDArray
+    descends: NDArray
+    everything: History
+
+    @property
+    def chaotic(self) -> NDArray:
+        """Boolean array, shape (R,): which runs differ from a twin."""
+        return ~(self.difference <= AGREEMENT)
+
+    @property
+    def stable(self) -> NDArray:
+        """Boolean array, shape (R,): which runs agree with their twins and end below their start."""
+        return ~self.chaotic & self.descends
+
+
+def simulate_with_twins(
+    make: Callable[[NDArray, NDArray], Algorithm],
+    problem: Any,
+    streams: Streams,
+    rounds: int,
+    *,
+    tail: float = 0.2,
+    **options: Any,
+) -> Twinned:
+    """Run R settings of a method, each beside its two twins.
+
+    Parameters
+    ----------
+    make : callable
+        Maps numbers of settings (3R,) and factors (3R,) to the algorithm that has, in each row, that setting
+        with its step, or whatever number it tunes, times that factor. Each number comes three times in turn.
+    problem : Problem
+        With data for 3R rows, or for all of them together.
+    streams : Streams
+        Of the R runs.
+    rounds : int
+    tail : float
+        Share of the rounds, at the end, over which objectives are compared.
+    **options
+        Of `simulate`. A metric "objective" is needed; it is the default.
+
+    Returns
+    -------
+    Twinned
+    """
+    R = len(streams)
+    numbers, role = np.repeat(np.arange(R), 3), np.tile(np.arange(3), R)
+    everyone = Streams(streams.seed, tuple(name for name in streams.replicates for _ in range(3)))
+    plain = make(numbers, np.ones(3 * R))
+    require(problem, plain.needs, type(plain).__name__)
+    size = relative_move(plain.observe(plain.init(problem, everyone))["server"].dtype)
+    longer = make(numbers, np.where(role == 2, 1.0 + size, 1.0))
+    history = simulate(_Moved(longer, role == 1, size), problem, everyone, rounds, **options)
+    objective = history.metrics["objective"]
+    late = objective[history.rounds > rounds - max(round(tail * rounds), 1)].reshape(-1, R, 3)
+    start = np.abs(objective[0].reshape(R, 3)[:, 0])
+    runs = history.take(role == 0)
+    with np.errstate(invalid="ignore"):
+        gaps = np.abs(late[..., 1:] - late[..., :1])
+        scale = np.maximum(np.abs(late[..., 0]), _ROUNDING / AGREEMENT * start)
+        # All of them diverged: they agree, on infinity.
+        gaps = np.where(late[..., 1:] == late[..., :1], 0.0, gaps)
+        difference = np.where(gaps == 0, 0.0, gaps / scale[..., None]).max(axis=(0, 2))
+        difference = np.where(np.isnan(difference), np.inf, difference)
+        descends = late[..., 0].mean(axis=0) < objective[0].reshape(R, 3)[:, 0]
+    return Twinned(runs, difference, descends, history)
+
+
+def relative_move(dtype: np.dtype) -> float:
+    """How far, relative to its norm, a model of this type is moved: max(1e-10, 100 eps)."""
+    return max(_MOVE, _UNITS * float(np.finfo(dtype).eps))
+
+
+def move(x: NDArray, size: float, direction: NDArray) -> NDArray:
+    """Move models (R, ...) by `size` times their norm along `direction` (R or 1, ...), within supports."""
+    axes = tuple(range(1, x.ndim))
+    along = np.where(x != 0, direction, 0.0)
+    length = np.sqrt((along**2).sum(axis=axes, keepdims=True))
+    norm = np.sqrt((x.astype(float) ** 2).sum(axis=axes, keepdims=True))
+    along = np.divide(along, length, out=np.zeros_like(along), where=length > 0)
+    return (x + size * norm * along).astype(x.dtype)
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """An algorithm of which some rows are moved, once, after the first round."""
+
+    algorithm: Algorithm
+    rows: NDArray
+    size: float
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.algorithm, name)
+
+    def round(self, state: Any, problem: Any, ctx: Round) -> tuple[Any, Cost]:
+        after, cost = self.algorithm.round(state, problem, ctx)
+        return (after if ctx.t else self._moved(after, ctx.streams)), cost
+
+    def _moved(self, state: Any, streams: Streams) -> Any:
+        """Move the field that is the server's model; where there is none, all that a round leaves behind."""
+        server = self.algorithm.observe(state)["server"]
+        fields = dict(zip(state._fields, state, strict=True))
+        numeric = {name: a for name, a in fields.items() if a.dtype.kind == "f" and a.ndim > 1}
+        models = {name: a for name, a in numeric.items() if a.shape == server.shape and (a == server).all()}
+        for name, array in (models or numeric).items():
+            here = array[self.rows]
+            direction = streams.draw(f"twin/{name}", lambda rng, a=array: rng.standard_normal(a.shape[1:]))
+            if len(direction) > 1:
+                direction = direction[self.rows]
+            fields[name] = array.copy()
+            fields[name][self.rows] = move(here, self.size, direction)
+        return type(state)(**fields)
