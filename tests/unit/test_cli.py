@@ -392,11 +392,12 @@ def searched(monkeypatch, tmp_path):
     class Experiments:
         @staticmethod
         def tune(method, *_):
-            return {"method": method, "levels": {"": {"step": 0.1 + 0.2}}}
+            step = {"": {"step": 0.1 + 0.2}}
+            return {"method": method, "levels": step, "trials": {"replicates": [101]}}
 
         @staticmethod
         def run(method, settings, choice, *_):
-            return pd.DataFrame({"step": [choice["levels"][""]["step"]]})
+            return pd.DataFrame({"step": [choice["levels"][""]["step"]], "replicate": 1})
 
     monkeypatch.setattr(jobs, "_experiments", lambda _: Experiments)
     file = tmp_path / "fedavg.tuned.json"

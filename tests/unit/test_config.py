@@ -311,7 +311,7 @@ def test_each_step_gets_only_what_it_uses(whole):
     section = whole["fedht"]
     partition = config.settings_for("partition", section, "mnist")
     assert set(partition) == {"seed", "dataset", "partition", "replicates", "tuning"}
-    assert partition["tuning"] == {"replicates": [101]}
+    assert partition["tuning"] == {"replicates": [101, 102, 103, 104, 105]}
 
     tune = config.settings_for("tune", section, "mnist")
     assert not set(tune) & {"replicates", "full_batch_replicates", "rounds", "record_every", "methods"}

@@ -179,7 +179,11 @@ def test_the_best_multiple_of_a_search_is_at_no_edge(dealt):
 
 @pytest.mark.parametrize("method", ["fedgradmp", "newton", "gradient_descent"])
 def test_methods_without_a_number_search_nothing(method):
-    assert tune(method, SETTINGS, None, None) == {"method": method, "search": None}
+    assert tune(method, SETTINGS, None, None) == {
+        "method": method,
+        "search": None,
+        "trials": {"replicates": []},
+    }
 
 
 def test_data_sets_do_not_count_as_seeds():

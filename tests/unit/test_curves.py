@@ -44,7 +44,7 @@ def real_history(kind, gamma, **labels):
             12,
             metrics={"objective": objective, "nonzeros": nonzeros},
         )
-        frames.append(history.frame(replicate=seed, **labels))
+        frames.append(history.frame(replicate=seed, chaotic=False, **labels))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -254,10 +254,12 @@ class Inputs:
 
     def tuned(self, experiment, method):
         search = {"step": 0.1, "score": 1.0, "steps": [0.01, 0.1, 1.0], "scores": [2.0, 1.0, None]}
+        search |= {"rejected": [0.01], "chaotic": False}
+        cost = {"runs": 9, "rounds": 90, "bits": 1e6}
         K_values = ["1"] if method == "distributed_iht" else ["3", "10"]
         found = {"local_steps": int(K_values[-1]), "by_local_steps": {K: search for K in K_values}}
         levels = ["0.1,0.1", "1.0,1.0"] if experiment.startswith("simulation") else [""]
-        return {"method": method, "levels": {level: found for level in levels}}
+        return {"method": method, "levels": {level: found for level in levels}, "cost": cost}
 
     def data_kind(self, experiment):
         return ("surrogate" if experiment == "e2006" else "synthetic"), ""

@@ -178,6 +178,14 @@ def test_accepting_prints_the_difference_and_keeps_other_data(tmp_path, golden):
     assert compare(tmp_path / "other.csv", golden) == (1, [])
 
 
+def test_references_of_claims_that_are_no_longer_made_go(tmp_path, golden):
+    accept(write(tmp_path / "other.csv", id="q.a", paper="q"), golden)
+    said = accept(write(tmp_path / "renamed.csv", id="p.b", paper="p"), golden)
+    assert said == ["p.b (synthetic): new, 5.0", "p.a (synthetic): gone, no claim is called so"]
+    assert compare(tmp_path / "other.csv", golden) == (1, [])
+    assert compare(tmp_path / "claims.csv", golden) == (0, [])
+
+
 def test_a_file_that_is_no_reference_is_named(tmp_path):
     (tmp_path / "wrong.csv").write_text("a,b\n1,2\n")
     with pytest.raises(DataError, match=r"wrong\.csv: columns a, b; expected id"):

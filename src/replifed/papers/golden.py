@@ -122,7 +122,9 @@ def _holds_no_longer(row: dict[str, str], reference: dict[str, str]) -> bool:
 
 
 def accept(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list[str]:
-    """Make what was measured the reference; references for other kinds of data stay.
+    """Make what was measured the reference; references for other kinds of data, and of other papers, stay.
+
+    Those of claims that a paper no longer makes go.
 
     Returns
     -------
@@ -146,6 +148,11 @@ def accept(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> li
             "verdict": row["verdict"],
             "tolerance": _tolerance(row),
         }
+    ids, papers = ({row[column] for row in read(claims)} for column in ("id", "paper"))
+    for key in sorted(references):
+        if key[0].split(".")[0] in papers and key[0] not in ids:
+            moved.append(f"{key[0]} ({key[1]}): gone, no claim is called so")
+            del references[key]
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()

@@ -84,7 +84,7 @@ def tune(
     if settings["problem"] == "digits":
         return {"method": method, **_tune_digits(method, settings, table, progress)}
     if method == "fedgradmp":
-        return {"method": method, "variants": {}}
+        return {"method": method, "variants": {}, "trials": {"replicates": []}}
     search, found = settings["tuning"], {}
     alpha, noise = settings["alphas"][0], settings["noises"][0]
     trials = Trials.on(

@@ -1,0 +1,55 @@
+"""A run is refused whose steps were searched on what it reports, by what both records say."""
+
+import pandas as pd
+import pytest
+
+from replifed.errors import DataError, ReplifedError
+from replifed.papers import jobs
+from replifed.papers.histories import read_history
+from replifed.papers.tuned import write_tuned
+
+
+class Experiments:
+    """A paper that searches on 101 and 102, whatever its settings say."""
+
+    searched = (101, 102)
+
+    @classmethod
+    def tune(cls, method, settings, table, split, progress):
+        return {"method": method, "step": 0.1, "trials": {"replicates": list(cls.searched)}}
+
+    @staticmethod
+    def run(method, settings, choice, table, split, progress):
+        return pd.DataFrame({"replicate": settings["replicates"], "round": 0, "objective": 1.0})
+
+
+@pytest.fixture
+def paper(monkeypatch):
+    monkeypatch.setattr(jobs, "_experiments", lambda paper: Experiments)
+
+
+def run(folder, replicates):
+    settings = {"replicates": replicates}
+    jobs.tune("fedht", "one", "fedht", settings, None, None, folder / "tuned.json")
+    jobs.run("fedht", "one", "fedht", settings, None, None, folder / "tuned.json", folder / "run.parquet")
+
+
+def test_other_repetitions_are_reported(paper, tmp_path):
+    run(tmp_path, [1, 2])
+    assert read_history(tmp_path / "run.parquet")[0]["replicate"].tolist() == [1, 2]
+
+
+def test_a_search_on_reported_repetitions_is_refused_by_the_records(paper, tmp_path):
+    """Planted: the configuration's check would not see it, since the search ran on others than it says."""
+    with pytest.raises(ReplifedError, match=r"tuned\.json: searched on the repetitions .* \(102\)$"):
+        run(tmp_path, [1, 102])
+    assert not (tmp_path / "run.parquet").exists()
+
+
+def test_a_search_that_does_not_say_what_it_ran_is_refused(paper, tmp_path):
+    meta = {"settings": {}, "data": {"kind": "synthetic", "stamp": ""}}
+    write_tuned(tmp_path / "tuned.json", {"method": "fedht", "step": 0.1}, meta)
+    with pytest.raises(DataError, match="lacks 'trials'"):
+        jobs.run(
+            "fedht", "one", "fedht", {"replicates": [1]}, None, None, tmp_path / "tuned.json", tmp_path / "r"
+        )
