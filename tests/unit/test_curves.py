@@ -199,6 +199,7 @@ def test_a_users_own_settings_change_nothing(histories, tmp_path):
         local_steps=3,
         step=0.1,
         kind="synthetic",
+        chaotic=0,
     )
     save(fig1.draw(frame), tmp_path / "a.png")
     with matplotlib.rc_context(
