@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
-from replifed.tune import Grid, Search, Trials, search, tune_steps
+from replifed.tune import Grid, Search, Spent, Trials, search, tune_steps
 from replifed.twins import simulate_with_twins
 
 # Methods of Figure 2.
@@ -151,7 +151,7 @@ def tune(
     found: dict[str, Any] = {}
     named, counts = drawn_levels(method, settings), sweep(method, settings)
     grid = Grid.of_steps(asked["steps"], asked["refine"])
-    used: list[Trials] = []
+    spent, used = Spent(), set()  # of all levels
     for done, level in enumerate(named):
         if progress is not None:
             progress(f"searching the step {level}".strip(), done, len(named))
@@ -161,6 +161,8 @@ def tune(
             settings["seed"],
             asked["rounds"],
             asked["tail"],
+            spent=spent,
+            used=used,
         )
         make = _maker(method, settings)
         outcomes = tune_steps(make, counts, trials, grid, check=True)
@@ -175,9 +177,9 @@ def tune(
         else:  # real data keep to the text's reading
             for K, outcome in zip(counts, outcomes, strict=True):
                 by_k[str(K)] |= _printed(outcome, asked["steps"], make, K, trials)
-        used.append(replace(trials, problems=()))  # large ones go before the next come
-        del trials
-    return {"method": method, "levels": found, **_together(used)}
+        record = trials.record()
+        del trials  # large ones go before the next come
+    return {"method": method, "levels": found, **record}
 
 
 def _maker(method: str, settings: dict) -> Callable[[NDArray, NDArray], Any]:
@@ -204,16 +206,6 @@ def _printed(
         ),
     )
     return {"printed_step": best.step, "printed_score": best.score, "printed_chaotic": best.chaotic}
-
-
-def _together(used: list[Trials]) -> dict[str, Any]:
-    """What all searches ran and what they cost."""
-    names = sorted(set().union(*(trials.used for trials in used)))
-    costs = [trials.spent.record() for trials in used]
-    return {
-        "trials": {"replicates": names},
-        "cost": {key: sum(cost[key] for cost in costs) for key in costs[0]},
-    }
 
 
 def _common_step(problems: list, fraction: float) -> dict[str, float]:
