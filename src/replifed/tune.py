@@ -39,9 +39,9 @@ _SAME = 2e-3
 # Candidates that are checked at once: a check of several side by side costs little more than one of them.
 _CHECKED = 3
 # Every step is scored on so many data sets.
-_SCORED = 3
+SCORED = 3
 # If no step is stable, the choice is among so many, on more data sets.
-_LEADERS = 5
+LEADERS = 5
 # Scores closer than this, relative to the best, are equal: rounding must not choose between them.
 _TIE = 1e-9
 # Rounds after which a search drops the steps that have diverged, and those whose objective stands, for the
@@ -518,7 +518,7 @@ class Trials:
         *settings, **more
             The fields of `Trials` from `seed` on.
         """
-        scored, further = names[:_SCORED], names[_SCORED:]
+        scored, further = names[:SCORED], names[SCORED:]
         few = [(name, problem(name)) for name in scored]
         return cls(few, *settings, further=lambda: ((name, problem(name)) for name in further), **more)
 
@@ -671,7 +671,7 @@ def tune_steps(
 def _best_of_chaotic(found: Search, make: Callable[[NDArray], Algorithm], trials: Trials) -> Search:
     """Choose among the best steps, none of which is stable, by their means over more data sets."""
     scores = np.array(found.scores)
-    leaders = np.argsort(scores, kind="stable")[:_LEADERS]
+    leaders = np.argsort(scores, kind="stable")[:LEADERS]
     steps = np.array(found.steps)[leaders]
     scores[leaders] = trials.more_scores(lambda rows: make(steps[rows]), len(leaders), scores[leaders])
     best = leaders[int(np.argmin(scores[leaders]))]

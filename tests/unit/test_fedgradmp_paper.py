@@ -9,6 +9,7 @@ import pytest
 
 from replifed.algorithms.fedgradmp_rates import Constants, geometric_sum, theorem5, theorem8_factors
 from replifed.data.surrogates import clip
+from replifed.network.participation import FixedSize
 from replifed.operators.restricted_isometry import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers.errata import measure as measure_errata
 from replifed.papers.fedgradmp import comparisons, experiments, problems, table1, theory
@@ -17,6 +18,8 @@ from replifed.papers.fedgradmp.claims import CLAIMS, TIMING
 from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.panels import collect
 from replifed.papers.verdicts import NotMeasurableError, judge
+from replifed.randomness import Streams
+from replifed.simulate import simulate
 
 SMALL = {
     "seed": 1,
@@ -370,6 +373,38 @@ def test_a_search_that_stays_at_an_edge_is_found(searched, digits, monkeypatch):
     assert stuck["edge"]
     assert stuck["step"] == max(stuck["steps"])
     assert stuck["score"] > searched[0]["variants"]["30"]["score"]
+
+
+def test_where_no_step_on_digits_is_stable_the_mean_of_five_repetitions_decides(digits, monkeypatch):
+    """Planted: every run differs from its twins."""
+    twins = experiments.simulate_with_twins
+    monkeypatch.setattr(
+        experiments,
+        "simulate_with_twins",
+        lambda *words, **more: (found := twins(*words, **more))._replace(
+            difference=np.ones_like(found.difference)
+        ),
+    )
+    search = {**DIGITS["tuning"], "replicates": [101, 102, 103, 104, 105]}
+    settings = {**DIGITS, "sparsities": [30], "tuning": search}
+    found = experiments.tune("fediterht", settings, digits, None)
+    one = found["variants"]["30"]
+    assert one["chaotic"] and one["twin_difference"] == 1.0
+    assert found["trials"]["replicates"] == search["replicates"]
+    method = experiments.digits_method("fediterht", settings, ["30"], np.array([one["step"]]))
+    data = experiments.problems.digits(settings, digits)
+    accuracies = [
+        simulate(
+            method,
+            data.problem,
+            Streams(settings["seed"], (replicate,)),
+            search["rounds"],
+            metrics={"a": experiments._train_accuracy(data)},
+            cohort=FixedSize(settings["cohort"]),
+        ).metrics["a"][-1, 0]
+        for replicate in search["replicates"]
+    ]
+    assert one["score"] == pytest.approx(1 - np.mean(accuracies))
 
 
 def test_both_readings_of_the_step_are_run_on_digits(searched, digits):

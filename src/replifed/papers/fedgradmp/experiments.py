@@ -26,9 +26,20 @@ from replifed.papers.fedgradmp import problems
 from replifed.papers.fedgradmp.inexact import watched
 from replifed.papers.progress import Progress
 from replifed.randomness import Streams
-from replifed.simulate import nonzeros, objective, simulate
-from replifed.tune import Grid, Spent, Trials, searching, side_by_side, tune_step
-from replifed.twins import Twinned, simulate_with_twins
+from replifed.simulate import History, nonzeros, objective, simulate
+from replifed.tune import (
+    LEADERS,
+    SCORED,
+    Ask,
+    Grid,
+    Search,
+    Spent,
+    Trials,
+    searching,
+    side_by_side,
+    tune_step,
+)
+from replifed.twins import simulate_with_twins
 
 COMPOSITE = ("fedmid", "feddualavg")
 SPARSE = ("fedgradmp", "fediterht")
@@ -77,9 +88,9 @@ def tune(
         variants -> what `tune.Search.record` says; empty for a method that needs none. In regressions the
         score is the mean objective over the last of the search's rounds. On digits it is one minus the
         training accuracy at their end, variants are named after tau, rounds says how many each step was
-        given, since those that fall behind are dropped, and printed is the reading of that name; whether the
-        best step is chaotic is told, with the largest twin_difference, but no other is taken for it. Then
-        cost, what the searches used, and trials, on which repetitions.
+        given, since those that fall behind are dropped, twin_difference is the chosen step's largest, and
+        printed is the reading of that name, whose step need not be stable. Then cost, what the searches
+        used, and trials, on which repetitions.
     """
     if settings["problem"] == "digits":
         return {"method": method, **_tune_digits(method, settings, table, progress)}
@@ -119,22 +130,28 @@ def _tune_digits(method: str, settings: dict, table: Any, progress: Progress | N
         "printed": Grid.of_steps(search["steps"], 0, grow=False),
     }
     pairs = list(itertools.product(names, READINGS))
+
+    def answer(asked: list[tuple[int, Ask]]) -> list[NDArray]:
+        wanted = [[(pairs[number][0], step) for (step,) in points] for number, (_, points) in asked]
+        return trials.scores(wanted) if asked[0][1][0] == "score" else trials.stable(wanted)
+
     searches = side_by_side(
-        [searching(grids[reading]) for _, reading in pairs],
-        lambda asked: trials.scores([(pairs[number][0], points) for number, (_, points) in asked]),
+        [searching(grids[reading], check=reading == "own") for _, reading in pairs], answer
     )
     outcomes = dict(zip(pairs, searches, strict=True))
-    twinned = trials.twinned([(name, outcomes[name, "own"].step) for name in names])
     found = {}
-    for name, chaotic, difference in zip(names, twinned.chaotic, twinned.difference, strict=True):
+    for name in names:
         own, printed = (outcomes[name, reading] for reading in READINGS)
+        step = trials.best_of_chaotic(name, own) if own.chaotic else own.step
         tried = [trials.last[name, step] for step in own.steps]
+        difference = trials.differences[name, step]
         found[name] = {
             **own.record(),
+            "step": step,
+            "score": trials.last[name, step][1],
             "scores": [score if np.isfinite(score) else None for _, score in tried],
             "rounds": [rounds for rounds, _ in tried],
-            "chaotic": bool(chaotic),
-            "twin_difference": float(difference) if np.isfinite(difference) else None,
+            "twin_difference": difference if np.isfinite(difference) else None,
             "printed": {"step": printed.step, "score": printed.score, "edge": printed.edge},
         }
     return {
@@ -151,6 +168,7 @@ class _DigitTrials:
     Attributes
     ----------
     last : (variant, step) -> rounds that it was given, and its score then.
+    differences : (variant, step) -> the largest difference between a run and its twins, of steps checked.
     spent, used : what the trials have cost so far, and the repetitions that they ran.
     """
 
@@ -159,13 +177,18 @@ class _DigitTrials:
     data: problems.Digits
     progress: Progress | None = None
     last: dict[tuple[str, float], tuple[int, float]] = field(default_factory=dict)
+    differences: dict[tuple[str, float], float] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
     used: set[int] = field(default_factory=set)
     _reached: dict[tuple[str, int], list[float]] = field(default_factory=dict)
 
-    def scores(self, asked: Sequence[tuple[str, list[tuple[float]]]]) -> list[NDArray]:
+    @property
+    def _replicates(self) -> list[int]:
+        """Repetitions that every step is scored on."""
+        return self.settings["tuning"]["replicates"][:SCORED]
+
+    def scores(self, wanted: list[list[tuple[str, float]]]) -> list[NDArray]:
         """Scores of several variants' steps at the end; infinite for those that were dropped."""
-        wanted = [[(name, step) for (step,) in points] for name, points in asked]
         new = dict.fromkeys(itertools.chain.from_iterable(wanted))
         self._try([point for point in new if point not in self.last])
         end = self.settings["tuning"]["rounds"]
@@ -175,7 +198,7 @@ class _DigitTrials:
         ]
 
     def _try(self, grid: list[tuple[str, float]]) -> None:
-        end, replicates = self.settings["tuning"]["rounds"], self.settings["tuning"]["replicates"]
+        end, replicates = self.settings["tuning"]["rounds"], self._replicates
         stages = [(stop, keep) for stop, keep in _STAGES if stop < end] + [(end, 1)]
         begin, states = 0, [None] * len(replicates)
         for number, (stop, keep) in enumerate(stages):
@@ -185,19 +208,8 @@ class _DigitTrials:
                 self.progress(f"searching the step, {len(grid)} runs to round {stop}", number, len(stages))
             errors = np.zeros(len(grid))
             for k, replicate in enumerate(replicates):
-                history = simulate(
-                    self._make(grid),
-                    self.data.problem,
-                    Streams(self.settings["seed"], (replicate,) * len(grid)),
-                    stop,
-                    metrics={"train_accuracy": _train_accuracy(self.data)},
-                    record_every=stop - begin,
-                    cohort=FixedSize(self.settings["cohort"]),
-                    resume=None if begin == 0 else (begin, states[k]),
-                )
-                self.spent.add(history, started=begin == 0)
-                self.used.add(replicate)
-                errors += np.where(history.diverged[-1], np.inf, 1.0 - history.metrics["train_accuracy"][-1])
+                history = self._run(grid, replicate, stop, begin, states[k])
+                errors += _errors(history)
                 states[k] = history.state
             for point, error in zip(grid, (errors / len(replicates)).tolist(), strict=True):
                 self._reached.setdefault((point[0], stop), []).append(error)
@@ -215,19 +227,61 @@ class _DigitTrials:
         steps = np.array([step for _, step in grid]) * factors
         return digits_method(self.method, self.settings, [name for name, _ in grid], steps)
 
-    def twinned(self, grid: list[tuple[str, float]]) -> Twinned:
-        """Runs of the first repetition, each beside its twins."""
-        rounds, (replicate, *_) = self.settings["tuning"]["rounds"], self.settings["tuning"]["replicates"]
-        twinned = simulate_with_twins(
-            lambda rows, factors: self._make([grid[row] for row in rows], factors),
+    def stable(self, wanted: list[list[tuple[str, float]]]) -> list[NDArray]:
+        """Which of several variants' steps agree with their twins, and descend, in every repetition."""
+        rounds = self.settings["tuning"]["rounds"]
+        left = list(itertools.chain.from_iterable(wanted))
+        for replicate in self._replicates:
+            if not left:
+                break
+            twinned = simulate_with_twins(
+                lambda rows, factors, left=tuple(left): self._make([left[row] for row in rows], factors),
+                self.data.problem,
+                Streams(self.settings["seed"], (replicate,) * len(left)),
+                rounds,
+                record_every=max(rounds // _TWIN_LOOKS, 1),
+                cohort=FixedSize(self.settings["cohort"]),
+            )
+            self.spent.add(twinned.everything)
+            for point, difference in zip(left, twinned.difference.tolist(), strict=True):
+                self.differences[point] = max(difference, self.differences.get(point, 0.0))
+            left = [point for point, good in zip(left, twinned.stable, strict=True) if good]
+        return [np.array([point in left for point in points]) for points in wanted]
+
+    def best_of_chaotic(self, name: str, found: Search) -> float:
+        """The best step, none of which is stable, by its mean over further repetitions too."""
+        order = [n for n in np.argsort(found.scores, kind="stable") if np.isfinite(found.scores[n])]
+        leaders = [(name, found.steps[n]) for n in order[:LEADERS]]
+        replicates = self.settings["tuning"]["replicates"]
+        for number, replicate in enumerate(replicates[SCORED:], start=SCORED):
+            history = self._run(leaders, replicate, self.settings["tuning"]["rounds"])
+            for point, error in zip(leaders, _errors(history).tolist(), strict=True):
+                rounds, mean = self.last[point]
+                self.last[point] = rounds, mean + (error - mean) / (number + 1)
+        return min(leaders, key=lambda point: self.last[point][1])[1]
+
+    def _run(
+        self, grid: Sequence[tuple[str, float]], replicate: int, stop: int, begin: int = 0, state: Any = None
+    ) -> History:
+        """Run variants at their steps from round `begin` to `stop`, recorded at the end."""
+        history = simulate(
+            self._make(grid),
             self.data.problem,
             Streams(self.settings["seed"], (replicate,) * len(grid)),
-            rounds,
-            record_every=max(rounds // _TWIN_LOOKS, 1),
+            stop,
+            metrics={"train_accuracy": _train_accuracy(self.data)},
+            record_every=stop - begin,
             cohort=FixedSize(self.settings["cohort"]),
+            resume=(begin, state) if begin else None,
         )
-        self.spent.add(twinned.everything)
-        return twinned
+        self.spent.add(history, started=not begin)
+        self.used.add(replicate)
+        return history
+
+
+def _errors(history: History) -> NDArray:
+    """One minus the training accuracy at the end of each run (R,); infinite for one that diverged."""
+    return np.where(history.diverged[-1], np.inf, 1.0 - history.metrics["train_accuracy"][-1])
 
 
 # -- runs ----------------------------------------------------------------------------------------------
