@@ -25,7 +25,7 @@ class FedPLTState(NamedTuple):
     ----------
     x : array, shape (R, N, D), the agents' models.
     z : array, shape (R, N, D), their auxiliary variables.
-    y : array, shape (R, D), the coordinator's model.
+    y : array, shape (R, D), the coordinator's model, which follows from the z that it has received.
     """
 
     x: NDArray
@@ -85,16 +85,17 @@ class FedPLT:
         return self.penalty.prox(np.matmul(np.full(N, 1 / N, z.dtype), z), np.divide(self.rho, N))
 
     def round(self, state: FedPLTState, problem: Any, ctx: Round) -> tuple[FedPLTState, Cost]:
-        y = self._coordinate(state.z)  # line 5
         agents = Agents(problem, ctx)  # line 8
         x, z = agents.take(state.x), agents.take(state.z)
-        v = 2.0 * y[:, None] - z  # line 9
+        v = 2.0 * state.y[:, None] - z  # line 9
         objective = proximal(agents.problem, v, self.rho)
         w = x if self.start == "warm" else v
         x = self.solver.solve(objective, w, agents.draw(self.solver))  # lines 10 to 13
         z = 2.0 * x - v  # line 14, z + 2 (x - y), as v is 2 y - z
         # Lines 15 and 16: the others keep x_i and z_i.
-        state = FedPLTState(agents.put(state.x, x), agents.put(state.z, z), y)
+        x, z = agents.put(state.x, x), agents.put(state.z, z)
+        # Line 5 of the next round, at the end of this one: y is seen with the messages that made it.
+        state = FedPLTState(x, z, self._coordinate(z))
         steps, message = self.solver.steps, agents.message()
         cost = Cost(
             message,
