@@ -9,12 +9,13 @@ import pytest
 import yaml
 from scipy import sparse
 
+from replifed.algorithms.registry import method_class
 from replifed.network.fading import Constant
 from replifed.papers.cross import experiments, table1
 from replifed.papers.cross.claims import CLAIMS
 from replifed.papers.cross.experiments import _moduli, relative_gap, run, tune
 from replifed.papers.cross.families import FIRST_ORDER, SECOND_ORDER
-from replifed.papers.cross.methods import algorithm
+from replifed.papers.cross.methods import algorithm, width
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
@@ -43,6 +44,60 @@ def test_every_method_closes_most_of_the_gap(problem, method):
     assert gap[0] == pytest.approx(1.0)
     assert gap[-1] < 0.6  # sparse models keep half of the coordinates
     assert (np.diff(history.ledger["bits_up"][:, 0]) >= 0).all()
+
+
+@pytest.mark.parametrize("method", SETTINGS["methods"])
+def test_every_method_sends_floats_of_32_bits(problem, method, monkeypatch):
+    """First-order methods compute with them; others round each kind of message, and count 32 bits a value."""
+    kept, rounded = width(method), []
+    data = DenseLinearModel(
+        problem.X.astype(kept),
+        problem.y.astype(kept),
+        problem.loss_function,
+        weights=problem.weights,
+        l2=0.01,
+    )
+    made = algorithm(method, np.array([0.5]), _moduli(problem), SETTINGS, problem.dim)
+    if kept is np.float64:
+        sent = type(made).sent
+        monkeypatch.setattr(
+            type(made), "sent", lambda self, exact: rounded.append(exact) or sent(self, exact)
+        )
+    history = simulate(made, data, Streams(0, (1,)), 3, channel=Constant(SETTINGS["bits"]))
+    N, n, ledger = data.n_clients, data.dim, history.ledger
+    if kept is np.float32:
+        assert {field.dtype for field in history.state if field.dtype.kind == "f"} == {np.dtype(np.float32)}
+        return
+    shapes = {np.shape(exact)[1:] for exact in rounded}
+    assert {(N, n), (n,), (N,)} <= shapes  # gradients, the direction, the line search's losses
+    message = {
+        "gradient_descent": (0, set()),
+        "newton": (n * (n + 1) / 2, {(N, n, n)}),
+        "giant": (n, {(N, n)}),
+        "fednl": (n + 1, {(N, n), (N,)}),
+        "shed": (2 * n + 3, {(N, 2, n), (N, n)}),  # two vectors and eigenvalues fit the budget, and rho
+    }
+    if method in message:
+        values, kinds = message[method]
+        assert kinds <= shapes
+        searched = ledger["line_search_messages"][1, 0] // 2 + N / 2  # up: one more than down
+        assert ledger["bits_up"][1, 0] == 32 * (N * (n + values) + searched)
+    np.testing.assert_array_equal(made.sent(rounded[0]), rounded[0].astype(np.float32))
+
+
+def test_a_run_is_rounded_where_it_sends():
+    """The step along a rounded direction is not the exact one's, but as close as floats are."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(1, 4, 30, 6))
+    y = np.sign(rng.normal(size=(1, 4, 30)))
+    data = DenseLinearModel(X, y, loss_named("logistic"), l2=0.1)
+    exact, rounded = (
+        simulate(method_class("giant")(single_precision=single), data, Streams(0, (1,)), 1).state.x
+        for single in (False, True)
+    )
+    assert (exact != rounded).all()
+    np.testing.assert_allclose(rounded, exact, rtol=1e-5)
+    np.testing.assert_array_equal(rounded, rounded.astype(np.float32))  # from zero, by a step of 1
 
 
 def test_every_method_has_a_line():

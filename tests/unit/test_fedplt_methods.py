@@ -703,7 +703,9 @@ def test_the_asymptotic_rate_is_the_spectral_radius_of_a_round_at_its_fixed_poin
 
     def round_(point):
         x, z = point.reshape(2, 1, N, D)
-        return np.concatenate(algorithm.round(FedPLTState(x, z, z.mean(axis=1)), data, context)[0][:2]).ravel()
+        return np.concatenate(
+            algorithm.round(FedPLTState(x, z, z.mean(axis=1)), data, context)[0][:2]
+        ).ravel()
 
     np.testing.assert_allclose(round_(fixed), fixed, atol=1e-12)
     columns = [(round_(fixed + e * v) - round_(fixed - e * v)) / (2 * e) for v in np.eye(len(fixed))]

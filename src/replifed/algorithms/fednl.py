@@ -83,6 +83,8 @@ class FedNL(NewtonType):
 
         if self.quantised and self.compressor != "rank1":
             raise ConfigError("FedNL.quantised: for the compressor rank1 alone")
+        if self.single_precision and (self.compressor != "rank1" or self.start != "zero"):
+            raise ConfigError("FedNL.single_precision: for the compressor rank1 and start zero alone")
 
     @property
     def stochastic(self) -> bool:
@@ -96,7 +98,7 @@ class FedNL(NewtonType):
     @property
     def _full(self) -> int:
         """Bits per coordinate from which a device sends its vector at full quality."""
-        return self.b_max if self.skip_below is None else self.skip_below
+        return self.value_bits if self.skip_below is None else self.skip_below
 
     def init(self, problem, streams) -> Learned:
         listed = self.compressor == "topk" and isinstance(problem, SparseHessian)
@@ -113,12 +115,12 @@ class FedNL(NewtonType):
         if self.option == 1:
             p = -projected_solve(mean, g, problem.strong_convexity().min(axis=1))
         else:
-            shift = (problem.weights * distances).sum(axis=1)
+            shift = (problem.weights * self.sent(distances)).sum(axis=1)
             p = -solve_rows(mean, g, shift)
         sent = np.where(heard, self._message_bits(n, budget), 0).sum(axis=1)
         sent = sent + N * BITS_PER_VALUE * (self.option == 2)
         if ctx.t == 0 and self.start == "hessian":
-            sent = sent + N * packed_size(n) * self.b_max
+            sent = sent + N * packed_size(n) * self.value_bits
         return Direction(learned, p, sent, hessians=N)
 
     def _learning(
@@ -130,16 +132,21 @@ class FedNL(NewtonType):
         if self.compressor == "topk":
             return Matrices(problem, self._largest)
         if not self.quantised or ctx is None:
-            return EigenpairMatrices(problem, leading_eigenpair)
+            return EigenpairMatrices(problem, self._eigenpair)
         shape = problem.n_clients, problem.dim
         dither, bits = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape)), self._bits(budget)
 
         def received(difference: NDArray) -> tuple[NDArray, NDArray]:
-            value, vector = leading_eigenpair(difference)
+            value, vector = self._eigenpair(difference)
             coarse = quantise(vector, bits, dither)
             return value, np.where((bits < self.b_max)[..., None], coarse, vector)
 
         return EigenpairMatrices(problem, received)
+
+    def _eigenpair(self, difference: NDArray) -> tuple[NDArray, NDArray]:
+        """The leading eigenpair, as it arrives."""
+        value, vector = leading_eigenpair(difference)
+        return self.sent(value), self.sent(vector)
 
     def _largest(self, difference: NDArray) -> NDArray:
         """Top-k of the packed triangles."""
@@ -148,14 +155,14 @@ class FedNL(NewtonType):
 
     def _bits(self, budget: NDArray) -> NDArray:
         """Bits per coordinate that a device with a budget spends on a vector, (R, N)."""
-        return np.where(budget < self._full, np.minimum(budget, self.b_max), self.b_max)
+        return np.where(budget < self._full, np.minimum(budget, self.b_max), self.value_bits)
 
     def _message_bits(self, n: int, budget: NDArray) -> int | NDArray:
         """Bits of a compressed difference, where devices have the `budget` (R, N) per coordinate."""
         if self.compressor == "rank1":
             return n * self._bits(budget) + BITS_PER_VALUE
         k = min(self.entries or n, packed_size(n))
-        return k * self.b_max + int(support_bits(k, packed_size(n)))
+        return k * self.value_bits + int(support_bits(k, packed_size(n)))
 
 
 def projected_solve(H: NDArray, g: NDArray, mu: NDArray) -> NDArray:

@@ -67,7 +67,7 @@ class FiveGCS:
     def round(self, state: FiveGCSState, problem: Any, ctx: Round) -> tuple[FiveGCSState, Cost]:
         agents, M = Agents(problem, ctx), problem.n_clients
         low, _ = problem.common_moduli()
-        mu = np.repeat(low, len(state.x) // len(low))
+        mu = np.repeat(low, len(state.x) // len(low)).astype(state.x.dtype)
         gamma, tau = per_row(self.gamma, state.x), per_row(self.tau, state.u)
         x_hat = (state.x - gamma * state.v) / (1.0 + gamma * mu[:, None])
         u = agents.take(state.u)
@@ -78,7 +78,7 @@ class FiveGCS:
         u = (agents.problem.own_gradients(y) - mu[:, None, None] * y) / M  # grad F_m(y)
         duals = agents.put(state.u, u)
         v = duals.sum(axis=1)
-        share = np.maximum(agents.count(), 1)[:, None] / M  # C / M
+        share = per_row(np.maximum(agents.count(), 1) / M, state.x)  # C / M
         state = FiveGCSState(x_hat - gamma / share * (v - state.v), duals, v)
         steps = self.solver.steps
         used = steps * agents.samples(self.solver.samples(problem)) + agents.samples(problem.sizes)

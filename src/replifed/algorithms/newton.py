@@ -21,7 +21,7 @@ class DistributedNewton(NewtonType):
 
     def direction(self, state: ServerModel, g: NDArray, problem, ctx: Round) -> Direction:
         N = problem.n_clients
-        H = averaged(problem.weights, problem.client_hessians(state.x))
+        H = averaged(problem.weights, self.sent(problem.client_hessians(state.x)))
         p = -solve_rows(H, g)
-        sent = N * packed_size(problem.dim) * self.b_max
+        sent = N * packed_size(problem.dim) * self.value_bits
         return Direction(state, p, sent, hessians=N)

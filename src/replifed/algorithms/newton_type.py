@@ -68,11 +68,15 @@ class NewtonType(ABC):
     b_max : int
         Bits of a coordinate of a gradient or a vector that a device sends at full quality, at most 52.
         Eigenvalues and other scalars, and what the server sends, take 32.
+    single_precision: bool
+        Whether whatever is sent exactly is rounded to floats of 32 bits, and counted so, as what other
+        methods send is. Otherwise it is not rounded, and counts b_max bits, as the papers do.
     """
 
     line_search: Armijo | None = field(default_factory=Armijo)
     epsilon: float = 0.0
     b_max: int = 16
+    single_precision: bool = False
 
     needs: ClassVar = (Smooth, Hessian, Ray)
     stochastic: ClassVar = False
@@ -86,6 +90,15 @@ class NewtonType(ABC):
         """Bits per coordinate beyond which a larger budget changes nothing, if there is such a number."""
         return None
 
+    @property
+    def value_bits(self) -> int:
+        """Bits of a coordinate that is sent exactly."""
+        return BITS_PER_VALUE if self.single_precision else self.b_max
+
+    def sent(self, exact: NDArray) -> NDArray:
+        """What arrives of an array that is sent exactly."""
+        return exact.astype(np.float32).astype(float) if self.single_precision else exact
+
     def observe(self, state) -> dict[str, NDArray]:
         return {"server": state.x}
 
@@ -96,7 +109,7 @@ class NewtonType(ABC):
     def budget(self, ctx: Round, problem, rows: int) -> NDArray:
         """Bits per coordinate of each device, (R, N); without a channel enough for everything."""
         if ctx.budget is None:
-            return np.full((rows, problem.n_clients), problem.dim * self.b_max)
+            return np.full((rows, problem.n_clients), problem.dim * max(self.b_max, self.value_bits))
         return np.broadcast_to(ctx.budget, (rows, problem.n_clients))
 
     @abstractmethod
@@ -108,7 +121,10 @@ class NewtonType(ABC):
 
     def directed(self, state, problem, ctx: Round) -> Directed:
         """All of a round but its step, which the line search finds."""
-        g = problem.gradient(state.x)
+        if self.single_precision:
+            g = (problem.weights[..., None] * self.sent(problem.client_gradients(state.x))).sum(axis=1)
+        else:
+            g = problem.gradient(state.x)
         going = self.going(g)
         return Directed(state, g, going, self.direction(state, g, problem, ctx) if going.any() else None)
 
@@ -117,15 +133,15 @@ class NewtonType(ABC):
         towards = found.direction
         if towards is None:
             return found.before, IDLE
-        x, p = found.before.x, towards.p
+        x, p = found.before.x, self.sent(towards.p)
         if self.line_search is None:
             eta, up, down = np.ones(len(x)), 0, 0
         else:
-            eta, tried = self.line_search.step(problem, x, found.g, p)
+            eta, tried = self.line_search.step(problem, x, found.g, p, self.sent)
             up, down = self.line_search.messages(tried)
         N, n = problem.n_clients, problem.dim
         cost = Cost(
-            bits_up=N * n * self.b_max + towards.sent + N * BITS_PER_VALUE * up,
+            bits_up=N * n * self.value_bits + towards.sent + N * BITS_PER_VALUE * up,
             bits_down=N * BITS_PER_VALUE * (n * towards.exchanges + down),
             iterations=1,
             exchanges=towards.exchanges,

@@ -141,8 +141,9 @@ class Shed(NewtonType):
         q = vectors_in_use(bits)  # line 16, eq. (23)
         state = self._find_vectors(state, q, ctx)
         received = self.send(state, bits, ctx)  # line 18
-        rho = np.take_along_axis(state.values, q[..., None], axis=-1)[..., 0]  # line 17
-        H = aggregate(state.values, self.read(received), q, rho, problem.weights)  # lines 24-25, eq. (22)
+        values = self.sent(state.values)
+        rho = np.take_along_axis(values, q[..., None], axis=-1)[..., 0]  # line 17
+        H = aggregate(values, self.read(received), q, rho, problem.weights)  # lines 24-25, eq. (22)
         p = -solve_rows(H, g)
         # Line 19: bits of the vectors, new eigenvalues, rho.
         sent = n * self.vector_bits(state.bits, bits) + BITS_PER_VALUE * (q - state.q + 1).sum(axis=1)
@@ -184,13 +185,13 @@ class Shed(NewtonType):
 
     def allocate(self, state: SharedEigenpairs, B: NDArray) -> NDArray:
         """Bits per coordinate of each vector after this round, (R, N, n)."""
-        n = state.bits.shape[-1]
-        q = np.minimum(state.q + B // self.b_max, n - 1)
-        return np.where(np.arange(n) < q[..., None], self.b_max, 0)
+        n, each = state.bits.shape[-1], self.b_max if self.quantises else self.value_bits
+        q = np.minimum(state.q + B // each, n - 1)
+        return np.where(np.arange(n) < q[..., None], each, 0)
 
     def send(self, state: SharedEigenpairs, bits: NDArray, ctx: Round) -> NDArray:
         """What the server has of the vectors after this round, (R, N, k, n)."""
-        return state.vectors
+        return self.sent(state.vectors)
 
     def read(self, received: NDArray) -> NDArray:
         """The vectors that enter the server's Hessian."""
@@ -226,7 +227,7 @@ class IdealShed(_Allocating):
     """ideal-SHED: the vectors that Q-SHED would send some bits of, sent exactly, whatever that takes."""
 
     def vector_bits(self, before: NDArray, after: NDArray) -> NDArray:
-        return self.b_max * (vectors_in_use(after) - vectors_in_use(before)).sum(axis=1)
+        return self.value_bits * (vectors_in_use(after) - vectors_in_use(before)).sum(axis=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -520,7 +520,7 @@ class DenseLinearModel:
         """See `problems.base.RestrictedMinimiser`; least squares take the best length of each step."""
         if self.loss_function.name == "least_squares":
             return restricted.descent(self._columns, self.y, self._ridge, start, support, steps)
-        length = 1.0 / self.smoothness()[..., None]
+        length = (1.0 / self.smoothness()[..., None]).astype(start.dtype)
         w = start
         for _ in range(steps):
             w = w - length * self.own_gradients(w) * support

@@ -7,7 +7,8 @@ _SETTING = (
     "first-order method's one number searched on the same grid of multiples of a reference value, by the "
     "mean over repetitions that are not reported, at a distance from multiples that diverge. FedGradMP has "
     "no number to tune, since its steps follow from the data, and neither have gradient descent and the "
-    "methods that use Hessians, which search their step lengths themselves."
+    "methods that use Hessians, which search their step lengths themselves. Whatever is sent is rounded to "
+    "floats of 32 bits and counted so, but for the vectors that Q-SHED and NQ-SHED quantise."
 )
 
 CAPTIONS = {

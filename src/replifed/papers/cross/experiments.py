@@ -1,22 +1,26 @@
-"""Logistic regression on real data, dealt to clients by k-means: one problem for all methods."""
+"""Logistic regression on real data, dealt to clients by k-means: one problem for all methods.
+
+Whatever is sent and not quantised is a float of 32 bits: first-order methods compute with these, Newton-type
+methods with doubles, of which they round what they send.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.network.fading import Constant
-from replifed.papers.cross.methods import Moduli, algorithm, tunes
+from replifed.papers.cross.methods import Moduli, algorithm, tunes, width
 from replifed.papers.progress import Progress
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams, generator
-from replifed.simulate import objective, simulate
+from replifed.simulate import simulate
 from replifed.tune import Grid, Trials, search, with_margin
 
 # A gap below is rounding.
@@ -25,7 +29,24 @@ _EXACT = 1e-12
 _TAIL = 0.2
 
 
-def problem(settings: dict, replicate: int, table: Any, partition: Any) -> DenseLinearModel:
+class Problem(NamedTuple):
+    """One problem at two widths.
+
+    Attributes
+    ----------
+    exact : in doubles; gaps are measured on it.
+    own : as a method computes on it (`methods.width`).
+    """
+
+    exact: DenseLinearModel
+    own: DenseLinearModel
+
+    def objective(self, _: Any, seen: dict[str, NDArray]) -> NDArray:
+        """F at the server's model, in doubles."""
+        return self.exact.loss(seen["server"].astype(float))
+
+
+def problem(method: str, settings: dict, replicate: int, table: Any, partition: Any) -> Problem:
     """Each client's samples, at most `samples` of them, drawn; F is the plain mean of the losses f_i."""
     client = partition.clients[replicate]
     N, m = int(client.max()) + 1, settings["samples"]
@@ -38,7 +59,12 @@ def problem(settings: dict, replicate: int, table: Any, partition: Any) -> Dense
         X[0, i, : len(rows)] = table.X[rows].toarray()
         y[0, i, : len(rows)] = np.where(table.y[rows] > 0, 1.0, -1.0)
     weights = np.full(sizes.shape, 1.0 / N)
-    return DenseLinearModel(X, y, loss_named("logistic"), sizes=sizes, weights=weights, l2=settings["ridge"])
+
+    def at(dtype: type) -> DenseLinearModel:
+        data = X.astype(dtype), y.astype(dtype), loss_named("logistic")
+        return DenseLinearModel(*data, sizes=sizes, weights=weights, l2=settings["ridge"])
+
+    return Problem(at(np.float64), at(width(method)))
 
 
 def tune(
@@ -80,8 +106,8 @@ class _Trial:
         self, method: str, settings: dict, name: int, table: Any, partition: Any, trials: Trials
     ) -> None:
         self._method, self._settings = method, settings
-        self._data = problem(settings, name, table, partition)
-        self._moduli = _moduli(self._data)
+        data = problem(method, settings, name, table, partition)
+        self._data, self._moduli = data.own, _moduli(data.exact)
         self._trials = replace(trials, problems=[(name, self._data)])  # what is spent is counted together
 
     def _make(self, multiples: NDArray) -> Any:
@@ -92,8 +118,9 @@ class _Trial:
 
         Such a run is on its way to diverge, or has found a step on which it only oscillates.
         """
+        start = np.zeros((1, self._data.dim), self._data.dtype)
         ends = self._trials.scores(lambda rows: self._make(multiples[rows]), len(multiples))
-        return np.where(ends < self._data.loss(np.zeros((1, self._data.dim))), ends, np.inf)
+        return np.where(ends < self._data.loss(start), ends, np.inf)
 
     def stable(self, multiples: NDArray) -> NDArray:
         """Whether the runs end as their twins do."""
@@ -115,15 +142,16 @@ def run(
     for number, replicate in enumerate(settings["replicates"]):
         if progress is not None:
             progress(f"seed {replicate}", number, len(settings["replicates"]))
-        data = problem(settings, replicate, table, partition)
-        least = data.loss(minimiser(data, 1))
-        start = data.loss(np.zeros((1, data.dim))) - least
+        data = problem(method, settings, replicate, table, partition)
+        exact = data.exact
+        least = exact.loss(minimiser(exact, 1))
+        start = exact.loss(np.zeros((1, exact.dim))) - least
         history = simulate(
-            algorithm(method, np.array([multiple]), _moduli(data), settings, data.dim),
-            data,
+            algorithm(method, np.array([multiple]), _moduli(exact), settings, exact.dim),
+            data.own,
             Streams(settings["seed"], (replicate,)),
             settings["rounds"],
-            metrics={"objective": objective},
+            metrics={"objective": data.objective},
             record_every=settings["record_every"],
             channel=Constant(settings["bits"]),
         )

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.algorithms.newton_type import NewtonType
 from replifed.algorithms.registry import method_class
 
 # Newton-type methods stop at gradients of this length, where the gap is below 1e-15.
@@ -43,6 +44,15 @@ def algorithm(name: str, multiple: NDArray, moduli: Moduli, settings: dict, dim:
 def tunes(name: str) -> bool:
     """Whether the method has a number to tune."""
     return _MAKERS[name] not in (_newton, _matching_pursuit, _gradient_descent)
+
+
+def width(name: str) -> type:
+    """Type of the numbers that the method computes with.
+
+    Of first-order methods these are also what is sent. Newton-type methods solve linear systems, for which
+    floats of 32 bits are too short; they round what they send themselves.
+    """
+    return np.float64 if issubclass(method_class(name), NewtonType) else np.float32
 
 
 def _solver(settings: dict, step: NDArray | None = None) -> Any:
@@ -113,11 +123,13 @@ def _five_gcs(method, multiple, moduli, settings, dim):
 
 
 def _gradient_descent(method, multiple, moduli, settings, dim):
-    return method(step=4.0 / moduli.high, epsilon=_SOLVED)  # the search halves the step
+    return method(
+        step=4.0 / moduli.high, epsilon=_SOLVED, single_precision=True
+    )  # the search halves the step
 
 
 def _newton(method, multiple, moduli, settings, dim):
-    return method(epsilon=_SOLVED)
+    return method(epsilon=_SOLVED, single_precision=True)
 
 
 _MAKERS: dict[str, Callable[..., Any]] = {
