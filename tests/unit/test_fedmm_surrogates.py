@@ -13,6 +13,7 @@ from sklearn.linear_model import ElasticNet as SkElasticNet
 from sklearn.linear_model import Lasso as SkLasso
 from sklearn.mixture import GaussianMixture as SkMixture
 
+from replifed.operators import lasso as lasso_module
 from replifed.operators.block_quantiser import block_quantise, message_bits, omega
 from replifed.operators.lasso import lasso
 from replifed.problems.surrogates.base import FederatedSurrogate, Surrogate
@@ -232,6 +233,53 @@ def test_lasso_with_equal_atoms_is_optimal_and_nan_stays_nan():
     assert (np.abs(r) <= 0.3 + 1e-9).all()
     assert np.abs(np.where(np.abs(h) > 1e-12, r - 0.3 * np.sign(h), 0)).max() < 1e-9
     assert np.isnan(lasso(np.full((1, 2, 2), np.nan), np.ones((1, 3, 2)), 1.0)).all()
+
+
+def violation(G, C, h, penalty):
+    """Largest violation of the optimality conditions, as a share of |c|_inf + penalty."""
+    r = C - h @ G
+    off = np.where(h != 0, np.abs(r - penalty * np.sign(h)), np.abs(r) - penalty)
+    return (off.max(axis=-1) / (np.abs(C).max(axis=-1) + penalty)).max()
+
+
+RANDOM = np.random.default_rng(8).normal(size=(2, 6, 20))
+DEPENDENT = {
+    "more atoms than features": RANDOM,
+    "of low rank": RANDOM[:, :, :3] @ RANDOM[:, :3],
+    "whole numbers, ties": np.round(RANDOM),
+    "alike": RANDOM[:, :, :1] + 1e-3 * RANDOM,
+    "of all lengths": RANDOM * np.logspace(-3, 3, 20),
+}
+
+
+@pytest.mark.parametrize("penalty", [1e-6, 0.01, 1.0])
+@pytest.mark.parametrize("kind", DEPENDENT)
+def test_lasso_with_dependent_atoms_is_optimal(kind, penalty):
+    D = DEPENDENT[kind]
+    C = np.round(3 * np.random.default_rng(9).normal(size=(2, 40, 6))) @ D
+    G = D.transpose(0, 2, 1) @ D
+    assert violation(G, C, lasso(G, C, penalty), penalty) < 1.01e-9
+    # A dictionary at full rank beside it has the codes that it has alone.
+    G[1] = np.eye(20)
+    assert np.array_equal(lasso(G, C, penalty)[1:], lasso(G[1:], C[1:], penalty))
+
+
+def test_lasso_checks_what_the_search_returns(monkeypatch):
+    """A search that is cut short is started again, and one that cannot be finished gives NaN."""
+    D = RANDOM[:, :, :5]
+    C, G = np.ones((2, 1, 6)) @ D, D.transpose(0, 2, 1) @ D
+    wanted, search, calls = lasso(G, C, 0.1), lasso_module._search_signs, []
+
+    def idle_at_first(*arguments):
+        calls.append(arguments)
+        if len(calls) > 1:
+            search(*arguments)
+
+    monkeypatch.setattr(lasso_module, "_SWEEPS", 0)
+    monkeypatch.setattr(lasso_module, "_search_signs", idle_at_first)
+    np.testing.assert_allclose(lasso(G, C, 0.1), wanted, atol=1e-11)
+    monkeypatch.setattr(lasso_module, "_search_signs", lambda *arguments: None)
+    assert np.isnan(lasso(G, C, 0.1)).all()
 
 
 @settings(max_examples=20, deadline=None)
