@@ -64,6 +64,33 @@ def test_without_compression_and_with_all_clients_fedmm_is_sa_ssmm(alpha, client
     np.testing.assert_allclose(federated.metrics["objective"], central.metrics["objective"], rtol=1e-11)
 
 
+@pytest.mark.parametrize(
+    ("features", "atoms", "lam", "settings", "cohort"),
+    [
+        (5, 8, 0.2, {"beta": 1.0, "decay": 0.0}, None),
+        (6, 20, 0.3, {"beta": 0.5, "alpha": 0.1, "batch": 4}, FixedSize(3)),
+        (4, 7, 0.05, {"beta": 0.5, "alpha": 0.1, "bits": 8, "participation": 0.5}, Independent(0.5)),
+        (8, 24, 0.1, {"beta": 0.5, "alpha": 0.2, "bits": 6}, FixedSize(2)),
+    ],
+)
+def test_more_atoms_than_features(features, atoms, lam, settings, cohort):
+    """The objective falls, in every round of exact MM, and the last codes are optimal to 1e-9."""
+    rng = np.random.default_rng(0)
+    family = DictionaryLearning(features=features, atoms=atoms, lam=lam, eta=0.05)
+    Z = rng.normal(size=(2, N, M, features)) + 2 * rng.normal(size=(2, N, 1, features))
+    problem = FederatedSurrogate(family, Z, rng.normal(size=(2, family.parameters)))
+    history = simulate(FedMM(**settings), problem, STREAMS, 20, cohort=cohort)
+    objective = history.metrics["objective"]
+    assert (objective[-1] < 0.9 * objective[0]).all()
+    if cohort is None:
+        assert (np.diff(objective, axis=0) < 0).all()
+    D = history.state.theta.reshape(2, features, atoms)
+    G, C = np.swapaxes(D, 1, 2) @ D, Z.reshape(2, N * M, features) @ D
+    h = family.codes(G, C, None)
+    off = np.where(h != 0, np.abs(C - h @ G - lam * np.sign(h)), np.abs(C - h @ G) - lam)
+    assert (off.max(axis=2) < 1.01e-9 * (np.abs(C).max(axis=2) + lam)).all()
+
+
 def test_sa_ssmm_sends_nothing_and_reads_every_clients_minibatch():
     for batch, samples in ((4, N * 4), (None, N * dictionary().sizes.max())):
         algorithm, problem = SaSsmm(beta=0.7, batch=batch), dictionary()

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, optimize, stats
+from scipy import integrate, optimize, special
 from sklearn.linear_model import ElasticNet as SkElasticNet
 from sklearn.linear_model import Lasso as SkLasso
 from sklearn.mixture import GaussianMixture as SkMixture
 
+from replifed.operators import lasso as lasso_module
 from replifed.operators.block_quantiser import block_quantise, message_bits, omega
 from replifed.operators.lasso import lasso
 from replifed.problems.surrogates.base import FederatedSurrogate, Surrogate
@@ -179,18 +180,51 @@ def test_families_agree_with_other_solvers():
     np.testing.assert_allclose(theta, optimize.lsq_linear(X, y, bounds=(-0.4, 0.4), tol=1e-14).x, atol=1e-6)
 
 
-def test_poisson_expectations_by_quadrature():
-    fam = Poisson(lam=0.4, nodes=150)
-    for z, theta in ((0.0, 0.3), (4.0, -0.5), (11.0, 1.0)):
+@pytest.mark.parametrize("theta", [-6.0, -1.5, 0.3, 2.0, 5.0])
+def test_poisson_expectations_by_quadrature(theta):
+    fam = Poisson(lam=0.4)
+    for z in (0.0, 1.0, 3.0, 20.0, 100.0, 400.0):
+        # The peak of the integrand lies where z - e^(theta + h) = h.
+        peak = optimize.brentq(lambda h, z=z: z - np.exp(theta + h) - h, -z - 300, z + 1, xtol=1e-12)
+        width = 1 / np.sqrt(1 + np.exp(theta + peak))
+        ends = peak - 15 * width, peak + 12 * width
+        points = peak + width * np.array([-6, -2, 0, 2, 6])
 
-        def joint(h, z=z, theta=theta):
-            return stats.poisson.pmf(z, np.exp(theta + h)) * stats.norm.pdf(h)
+        def integral(power, z=z, peak=peak, ends=ends, points=points):
+            def log_joint(h):
+                return (
+                    z * (theta + h)
+                    - np.exp(theta + h)
+                    - special.gammaln(z + 1)
+                    - 0.5 * (h**2 + np.log(2 * np.pi))
+                )
 
-        total = integrate.quad(joint, -12, 12)[0]
-        effect = integrate.quad(lambda h, joint=joint: np.exp(h) * joint(h), -12, 12)[0] / total
+            top = log_joint(peak)
+            found = integrate.quad(
+                lambda h: np.exp(log_joint(h) - top + power * (h - peak)),
+                *ends,
+                points=points,
+                epsabs=0,
+                epsrel=1e-12,
+                limit=200,
+            )
+            return np.log(found[0]) + top + power * peak
+
         loss, s = fam.expectations(np.array([[z]]), np.array([theta]))
-        assert loss == pytest.approx(-np.log(total), rel=1e-5)
-        assert s[1] == pytest.approx(effect, rel=1e-5)
+        assert loss == pytest.approx(-integral(0), rel=1e-8)
+        assert s == pytest.approx([z, np.exp(integral(1) - integral(0))], rel=1e-8)
+
+
+def test_poissons_surrogate_majorises_and_has_the_gradient_of_the_loss_at_large_counts():
+    fam, Z, step = Poisson(lam=0.4), np.array([[0.0], [2.0], [30.0], [250.0]])[:, None], 1e-3
+    for theta in (-2.0, 0.0, 3.0):
+        around = np.array([theta]) + step * np.array([-2, -1, 1, 2])[:, None, None]
+        losses = fam.expectations(Z, around)[0]
+        slope = np.array([1, -8, 8, -1]) @ losses / (12 * step)
+        s = fam.sbar(Z, np.array([theta]))
+        np.testing.assert_allclose(slope, s[:, 1] * np.exp(theta) - s[:, 0], rtol=1e-8, atol=1e-8)
+        for away in (-1.0, -1e-3, 1e-3, 1.0):
+            assert (gap(fam, Z, np.array([theta + away]), np.array([theta])) >= -1e-8).all()
 
 
 def test_mixture_is_em():
@@ -232,6 +266,53 @@ def test_lasso_with_equal_atoms_is_optimal_and_nan_stays_nan():
     assert (np.abs(r) <= 0.3 + 1e-9).all()
     assert np.abs(np.where(np.abs(h) > 1e-12, r - 0.3 * np.sign(h), 0)).max() < 1e-9
     assert np.isnan(lasso(np.full((1, 2, 2), np.nan), np.ones((1, 3, 2)), 1.0)).all()
+
+
+def violation(G, C, h, penalty):
+    """Largest violation of the optimality conditions, as a share of |c|_inf + penalty."""
+    r = C - h @ G
+    off = np.where(h != 0, np.abs(r - penalty * np.sign(h)), np.abs(r) - penalty)
+    return (off.max(axis=-1) / (np.abs(C).max(axis=-1) + penalty)).max()
+
+
+RANDOM = np.random.default_rng(8).normal(size=(2, 6, 20))
+DEPENDENT = {
+    "more atoms than features": RANDOM,
+    "of low rank": RANDOM[:, :, :3] @ RANDOM[:, :3],
+    "whole numbers, ties": np.round(RANDOM),
+    "alike": RANDOM[:, :, :1] + 1e-3 * RANDOM,
+    "of all lengths": RANDOM * np.logspace(-3, 3, 20),
+}
+
+
+@pytest.mark.parametrize("penalty", [1e-6, 0.01, 1.0])
+@pytest.mark.parametrize("kind", DEPENDENT)
+def test_lasso_with_dependent_atoms_is_optimal(kind, penalty):
+    D = DEPENDENT[kind]
+    C = np.round(3 * np.random.default_rng(9).normal(size=(2, 40, 6))) @ D
+    G = D.transpose(0, 2, 1) @ D
+    assert violation(G, C, lasso(G, C, penalty), penalty) < 1.01e-9
+    # A dictionary at full rank beside it has the codes that it has alone.
+    G[1] = np.eye(20)
+    assert np.array_equal(lasso(G, C, penalty)[1:], lasso(G[1:], C[1:], penalty))
+
+
+def test_lasso_checks_what_the_search_returns(monkeypatch):
+    """A search that is cut short is started again, and one that cannot be finished gives NaN."""
+    D = RANDOM[:, :, :5]
+    C, G = np.ones((2, 1, 6)) @ D, D.transpose(0, 2, 1) @ D
+    wanted, search, calls = lasso(G, C, 0.1), lasso_module._search_signs, []
+
+    def idle_at_first(*arguments):
+        calls.append(arguments)
+        if len(calls) > 1:
+            search(*arguments)
+
+    monkeypatch.setattr(lasso_module, "_SWEEPS", 0)
+    monkeypatch.setattr(lasso_module, "_search_signs", idle_at_first)
+    np.testing.assert_allclose(lasso(G, C, 0.1), wanted, atol=1e-11)
+    monkeypatch.setattr(lasso_module, "_search_signs", lambda *arguments: None)
+    assert np.isnan(lasso(G, C, 0.1)).all()
 
 
 @settings(max_examples=20, deadline=None)

@@ -12,6 +12,12 @@ _SWEEPS_FROM_GUESS = 2
 _MOST_SOLVES = 400
 # Largest relative violation of the optimality conditions that counts as rounding.
 _TOLERANCE = 1e-12
+# Largest one of codes that are returned.
+_ACCEPTED = 1e-9
+# Share of its diagonal that is added to a singular Gram matrix: well above rounding.
+_RIDGE = 1e-13
+# Proximal points of one problem. The first will do, except where codes of 1e4 and above are optimal.
+_MOST_POINTS = 30
 
 
 def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) -> NDArray:
@@ -31,7 +37,9 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
     Returns
     -------
     array, shape (B, m, K)
-        NaN where G or c is not finite.
+        Minimisers: |c - G h|_k <= penalty, and (c - G h)_k = penalty * sign(h_k) where h_k is not 0, up to
+        1e-9 * (|c|_inf + penalty). NaN where G or c is not finite, or where rounding hides the minimiser:
+        dependent atoms so alike, and a penalty so small, that codes of 1e5 and above are optimal.
 
     Notes
     -----
@@ -41,6 +49,9 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
     a coordinate changes its sign on the way; where all agree, let in the coordinate that violates the
     optimality conditions most, or stop. The solutions are exact up to rounding. A zero column of D (an unused
     atom) keeps the code 0.
+
+    Dependent atoms, such as more of them than features, make these systems singular. There, and where codes
+    turn out not to be optimal, `_proximal_points` finds one of the minimisers.
     """
     B, m, K = C.shape
     G = np.broadcast_to(G, (B, K, K))
@@ -55,8 +66,55 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
         h = _sweep(G, C, np.zeros_like(C), penalty, _SWEEPS).reshape(B * m, K)
     else:
         h = _sweep(G, C, guess, penalty, _SWEEPS_FROM_GUESS).reshape(B * m, K)
-    _search_signs(G, np.repeat(np.arange(B), m), C.reshape(B * m, K), h, penalty)
+    which, right = np.repeat(np.arange(B), m), C.reshape(B * m, K)
+    regular = ~_dependent(G)[which]
+    _search_signs(G, which, right, h, penalty, np.flatnonzero(regular))
+    residual = C - h.reshape(B, m, K) @ G
+    failed = np.flatnonzero(~(regular & _optimal(residual.reshape(B * m, K), right, h, penalty)))
+    if failed.size:
+        h[failed] = _proximal_points(G, which[failed], right[failed], penalty)
     return h.reshape(B, m, K)
+
+
+def _proximal_points(G: NDArray, which: NDArray, right: NDArray, penalty: float) -> NDArray:
+    """Codes of n problems with dependent atoms, shape (n, K); NaN where they do not come out optimal.
+
+    The proximal point method (Rockafellar, Monotone operators and the proximal point algorithm, SIAM J.
+    Control Optim. 1976) from 0: each problem of it adds |h - h_last|^2 / 2 in a norm of 1e-13 times that of
+    G's diagonal, so that its systems have one solution, and its minimiser lowers the objective.
+    """
+    K = G.shape[1]
+    h, left = np.zeros_like(right), np.arange(len(right))
+    near = _RIDGE * G[:, range(K), range(K)]
+    for _ in range(_MOST_POINTS):
+        near_last = right + near[which] * h
+        _search_signs(G + near[:, :, None] * np.eye(K), which, near_last, h, penalty, left)
+        residual = right[left] - _product(G, which[left], h[left])
+        left = left[~_optimal(residual, right[left], h[left], penalty)]
+        if not left.size:
+            break
+    h[left] = np.nan
+    return h
+
+
+def _dependent(G: NDArray) -> NDArray:
+    """Whether the used atoms of each Gram matrix, brought to length one, are dependent, shape (B,)."""
+    K = G.shape[1]
+    length = np.sqrt(G[:, range(K), range(K)])
+    length[length == 0] = 1.0
+    cosines = G / length[:, :, None] / length[:, None, :]
+    cosines[:, range(K), range(K)] = 1.0
+    return np.linalg.eigvalsh(cosines)[:, 0] <= _RIDGE
+
+
+def _optimal(residual: NDArray, right: NDArray, h: NDArray, penalty: float) -> NDArray:
+    """Whether codes h with c - G h = residual meet the optimality conditions, (n, K) -> (n,)."""
+    signs = np.sign(h)
+    violation = np.abs(residual - penalty * signs) - penalty * (signs == 0)
+    # Codes are seldom worse than rounding, and the largest of all takes no time to find.
+    if violation.max() <= _ACCEPTED * penalty:
+        return np.ones(len(h), dtype=bool)
+    return violation.max(axis=1) <= _ACCEPTED * (np.abs(right).max(axis=1) + penalty)
 
 
 def _sweep(G: NDArray, C: NDArray, start: NDArray, penalty: float, sweeps: int) -> NDArray:
@@ -73,8 +131,10 @@ def _sweep(G: NDArray, C: NDArray, start: NDArray, penalty: float, sweeps: int) 
     return np.ascontiguousarray(h.transpose(0, 2, 1))
 
 
-def _search_signs(G: NDArray, which: NDArray, right: NDArray, h: NDArray, penalty: float) -> None:
-    """Feature-sign search for n problems, in place.
+def _search_signs(
+    G: NDArray, which: NDArray, right: NDArray, h: NDArray, penalty: float, left: NDArray
+) -> None:
+    """Feature-sign search for some of n problems, in place.
 
     Parameters
     ----------
@@ -85,8 +145,10 @@ def _search_signs(G: NDArray, which: NDArray, right: NDArray, h: NDArray, penalt
         Its c.
     h : array, shape (n, K)
         Its starting point, replaced by its solution.
+    left : int array
+        The problems to solve.
     """
-    left, signs = np.arange(len(h)), np.sign(h)
+    signs = np.sign(h[left])
     for _ in range(_MOST_SOLVES):
         gram, c, now = which[left], right[left], h[left]
         exact = _solve(G, gram, c, signs, penalty)
@@ -148,7 +210,7 @@ def _solutions(systems: NDArray, right: NDArray) -> NDArray:
     try:
         return np.linalg.solve(systems, right[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:
-        # Equal atoms: any minimiser will do, and the least-norm one is one.
+        # A pivot came out as 0: the least-norm solution will do, and `_optimal` judges it.
         return (np.linalg.pinv(systems, rcond=1e-13, hermitian=True) @ right[:, :, None])[:, :, 0]
 
 

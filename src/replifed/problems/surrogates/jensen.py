@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-
-class _Effect(NamedTuple):
-    """Gauss-Hermite nodes of N(0, 1), with the logarithms of their weights."""
-
-    nodes: NDArray
-    log_weights: NDArray
-
-
-def _effect(nodes: int) -> _Effect:
-    x, w = np.polynomial.hermite_e.hermegauss(nodes)
-    return _Effect(x, np.log(w / np.sqrt(2 * np.pi)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,31 +20,43 @@ class Poisson:
     lam : float
         Weight of the prior, above 0.
     nodes : int
-        The effect's distribution is replaced by a quadrature with so many nodes. It is one of a discrete
-        latent variable, so the surrogate majorises the loss so computed without any error.
+        Of Gauss-Hermite quadrature, for each count centred and scaled at the mode of p(z, h | theta).
+
+    Notes
+    -----
+    With 40 nodes the loss and E[e^h | z, theta], which share them, have relative errors below 1e-9 for counts
+    up to 1000 and |theta| <= 6. Nodes move with theta: the surrogate majorises the loss so computed, and has
+    its gradient, to 1e-8 instead of exactly.
     """
 
     lam: float
-    nodes: int = 30
+    nodes: int = 40
 
     parameters = 1
     statistics = 2
 
     @cached_property
-    def _effect(self) -> _Effect:
-        return _effect(self.nodes)
+    def _rule(self) -> tuple[NDArray, NDArray]:
+        """Nodes x, and log(w e^(x^2/2)) of their weights w for N(0, 1)."""
+        x, w = np.polynomial.hermite_e.hermegauss(self.nodes)
+        return x, np.log(w / np.sqrt(2 * np.pi)) + 0.5 * x**2
 
     def expectations(self, Z: NDArray, theta: NDArray) -> tuple[NDArray, NDArray]:
-        from scipy.special import gammaln
+        from scipy.special import gammaln, wrightomega
 
+        x, log_weights = self._rule
         z = Z[..., 0]
-        intensity = theta[..., None] + self._effect.nodes
-        joint = z[..., None] * intensity - np.exp(intensity) + self._effect.log_weights
+        # The mode of z (theta + h) - e^(theta + h) - h^2/2: v = e^(theta + h) solves v + log v = theta + z.
+        v = wrightomega(theta + z)
+        scale = 1 / np.sqrt(1 + v)
+        h = (z - v)[..., None] + scale[..., None] * x
+        intensity = theta[..., None] + h
+        joint = z[..., None] * intensity - np.exp(intensity) - 0.5 * h**2 + log_weights
         top = joint.max(axis=-1, keepdims=True)
         weights = np.exp(joint - top)
         total = weights.sum(axis=-1)
-        loss = gammaln(z + 1) - top[..., 0] - np.log(total)
-        effect = (weights @ np.exp(self._effect.nodes)) / total
+        loss = gammaln(z + 1) - top[..., 0] - np.log(scale * total)
+        effect = (weights * np.exp(h)).sum(axis=-1) / total
         s = np.stack([np.broadcast_to(z, effect.shape), effect], axis=-1)
         return loss.mean(axis=-1), s.mean(axis=-2)
 
