@@ -41,6 +41,7 @@ FAMILY = {
 VARIANTS = {
     **{name: cls() for name, cls in FAMILY.items()},
     "qshed fresh": QShed(dither="fresh", normalise=True),
+    "qshed clip": QShed(overload="clip"),
     "qshed exact": QShed(q_choice="exact", renewals=3, dither="added"),
     "ideal exact": IdealShed(q_choice="exact"),
     "fednl top-k": FedNL(compressor="topk"),
@@ -144,6 +145,7 @@ def test_randomness_is_declared(name):
 def test_settings_are_refused_by_name_and_range():
     for make, message in (
         (lambda: QShed(dither="some"), "QShed.dither = 'some': must be one of nested"),
+        (lambda: NQShed(overload="crop"), "NQShed.overload = 'crop': must be one of wrap, clip"),
         (lambda: Shed(renewals=0), "Shed.renewals = 0"),
         (lambda: Shed(renewals="daily"), "Shed.renewals = 'daily'"),
         (lambda: IdealShed(q_choice="best"), "IdealShed.q_choice"),
@@ -520,6 +522,15 @@ def test_the_variance_that_the_allocation_counts_on_is_that_of_the_vectors_sent(
     error = (state.received - state.vectors)[used] / interval(state.bits)[used][:, None]
     assert used.sum() > 300
     assert np.mean(error**2) == pytest.approx(1 / 12, rel=0.05)
+
+
+def test_a_clipped_coordinate_is_received_with_its_sign():
+    # Components of few parameters are long enough to overload few bits.
+    for overload, wraps in (("wrap", True), ("clip", False)):
+        algorithm = QShed(overload=overload, renewals="once")
+        state = simulate(algorithm, problem(seed=9), STREAMS, 2, channel=Constant(6)).state
+        used = state.bits[..., : state.vectors.shape[2]] > 0
+        assert (np.abs(state.received - state.vectors)[used].max() > 1) == wraps
 
 
 # Hessians that stay need all vectors in time.

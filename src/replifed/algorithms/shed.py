@@ -20,7 +20,7 @@ from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE
 from replifed.operators.bit_allocation import allocate, allocate_exactly, vectors_in_use
 from replifed.operators.eigenpairs import Spectra, eigenvectors, empty_spectra, spectra
-from replifed.operators.quantise import DITHERS, draw_first_dithers, quantise_grown, refine
+from replifed.operators.quantise import DITHERS, OVERLOADS, draw_first_dithers, quantise_grown, refine
 
 RENEWALS = ("fibonacci", "fibonacci_numbers", "once")
 
@@ -236,12 +236,14 @@ class NQShed(Shed):
     Parameters
     ----------
     dither : {"nested", "none", "added", "fresh"}
-        See `operators.quantise`.
+        See `operators.quantise`, as for the next one.
+    overload : {"wrap", "clip"}
     normalise : bool
         Whether the server scales what it receives to unit length, which the paper does not.
     """
 
     dither: str = "nested"
+    overload: str = "wrap"
     normalise: bool = False
 
     quantises: ClassVar = True
@@ -249,6 +251,7 @@ class NQShed(Shed):
     def __post_init__(self) -> None:
         super().__post_init__()
         _one_of(self, "dither", DITHERS)
+        _one_of(self, "overload", OVERLOADS)
 
     @property
     def stochastic(self) -> bool:
@@ -257,7 +260,7 @@ class NQShed(Shed):
     def send(self, state: SharedEigenpairs, bits: NDArray, ctx: Round) -> NDArray:
         v, received, before = state.vectors, state.received, state.bits
         if self.dither != "fresh":
-            return quantise_grown(v, received, before, bits, state.dither, self.dither)
+            return quantise_grown(v, received, before, bits, state.dither, self.dither, self.overload)
         _, N, known, n = v.shape
         dither = ctx.streams.draw("refinement", lambda rng: draw_first_dithers(rng, (N, n, n), known))
         changed, received = np.nonzero(bits > before), received.copy()
