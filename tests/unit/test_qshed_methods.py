@@ -179,8 +179,10 @@ def test_costs_of_a_round_by_hand():
         (FedNL(option=2), 16 * D, 2, 1, 1),
         (FedNL(start="hessian"), 16 * D + 16 * D * (D + 1) // 2, 1, 1, 1),
         (FedNL(compressor="topk", entries=3), 3 * 16 + 3 * 5, 0, 1, 1),
-        # No more than there are; which ones are sent takes a bit each.
-        (FedNL(compressor="topk", entries=1000), (16 + 1) * D * (D + 1) // 2, 0, 1, 1),
+        # Which ones are sent takes a bit each, or nothing where all are.
+        (FedNL(compressor="topk", entries=26), 26 * 16 + 28, 0, 1, 1),
+        (FedNL(compressor="topk", entries=27), 16 * D * (D + 1) // 2, 0, 1, 1),
+        (FedNL(compressor="topk", entries=1000), 16 * D * (D + 1) // 2, 0, 1, 1),
         (FedNL(skip_below=41), 0, 0, 1, 1),
         (FedNL(quantised=True), 16 * D, 1, 1, 1),
         (NQShed(), 32 * D, 3, 1, 1),
@@ -205,6 +207,18 @@ def test_costs_of_a_round_by_hand():
     assert not simulate(FedNL(), data, Streams(7, (1,)), 1, channel=Constant(15)).state.hessians.any()
     counted, steps = one(FedNL(quantised=True), bits=5)
     assert counted["bits_up"] == N * (gradient + 5 * D + scalars * (2 + steps))
+
+
+@pytest.mark.parametrize("method", [Shed, NQShed, QShed])
+def test_an_eigenvalue_is_sent_once(method):
+    rounds, algorithm = 5, method(renewals="once", line_search=None)
+    history = simulate(algorithm, problem(), Streams(7, (1,)), rounds, channel=Rayleigh(12))
+    state = history.state
+    # Those of the vectors in use, and rho, which is the next one's where a later round uses one more.
+    values = (state.q + 1).sum()
+    assert state.q.any()
+    up = rounds * N * D * 16 + D * state.bits.sum() + 32 * values
+    assert history.ledger["bits_up"][-1, 0] == up
 
 
 def test_fednl_learns_from_quantised_vectors_what_their_bits_tell():

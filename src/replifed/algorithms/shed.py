@@ -144,8 +144,10 @@ class Shed(NewtonType):
         rho = np.take_along_axis(state.values, q[..., None], axis=-1)[..., 0]  # line 17
         H = aggregate(state.values, self.read(received), q, rho, problem.weights)  # lines 24-25, eq. (22)
         p = -solve_rows(H, g)
-        # Line 19: bits of the vectors, new eigenvalues, rho.
-        sent = n * self.vector_bits(state.bits, bits) + BITS_PER_VALUE * (q - state.q + 1).sum(axis=1)
+        # Line 19: bits of the vectors, new eigenvalues, rho. The first was the last round's rho, unless
+        # Hessians are new.
+        values = (q - state.q + renewed).sum(axis=1)
+        sent = n * self.vector_bits(state.bits, bits) + BITS_PER_VALUE * values
         kept = received if self.quantises else state.received
         # Lines 26-28 are the line search's.
         return Direction(state._replace(received=kept, bits=bits, q=q), p, sent, hessians=N * renewed)

@@ -52,6 +52,6 @@ def dense_bits(d: int) -> int:
     return BITS_PER_VALUE * d
 
 
-def sparse_bits(k: int | NDArray, d: int) -> NDArray:
-    """Bits of a vector of `d` coordinates with `k` non-zero ones: their values and their support."""
-    return np.minimum(BITS_PER_VALUE * np.asarray(k) + support_bits(k, d), dense_bits(d))
+def sparse_bits(k: int | NDArray, d: int, value_bits: int = BITS_PER_VALUE) -> NDArray:
+    """Bits of a vector of `d` coordinates with `k` non-zero ones: their values and support, or all values."""
+    return np.minimum(value_bits * np.asarray(k) + support_bits(k, d), value_bits * d)
