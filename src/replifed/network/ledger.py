@@ -41,10 +41,10 @@ class Ledger:
     def __init__(self, rows: int) -> None:
         self.totals = {name: np.zeros(rows) for name in Cost._fields}
 
-    def add(self, cost: Cost, alive: NDArray) -> None:
-        """Add one round's cost to the rows that still run (`alive`, boolean, shape (R,))."""
+    def add(self, cost: Cost, rows: NDArray) -> None:
+        """Add one round's cost to the rows that had that round (boolean, shape (R,))."""
         for name, used in zip(Cost._fields, cost, strict=True):
-            self.totals[name] += np.where(alive, used, 0.0)
+            self.totals[name] += np.where(rows, used, 0.0)
 
 
 def dense_bits(d: int) -> int:
