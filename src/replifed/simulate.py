@@ -124,7 +124,8 @@ def simulate(
     record_every : int
         Rounds between records; the first and the last round are always recorded.
     cohort : callable, optional
-        Draws the clients that take part in a round (`network.participation`); all do by default.
+        Draws the clients that take part in a round (`network.participation`); all do by default. A round
+        without clients costs a row nothing.
     channel : callable, optional
         Draws the bits per coordinate that each client may send in a round, (R or 1, N); no limit by default.
     until : callable, optional
@@ -202,8 +203,9 @@ def simulate_together(
             budget = None if channel is None else channel(now, problem.n_clients)
             ctx = Round(t, active, budget, now, chosen)
             after = advance([run.algorithm for run in going], [run.state for run in going], problem, ctx)
+            attended = active is None or active.any(axis=1)
             for run, (state, cost) in zip(going, after, strict=True):
-                run.follow(t + 1, state, cost)
+                run.follow(t + 1, state, cost, attended)
             if progress is not None:
                 progress(t + 1, rounds)
     return [run.recorder.history(run.state) for run in runs]
@@ -229,10 +231,10 @@ class _Run:
     def begin(self, t: int) -> None:
         self.recorder.record(t, self.algorithm.observe(self.state), self.alive)
 
-    def follow(self, t: int, state: Any, cost: Cost) -> None:
-        """Take the state after round `t` and what the round cost."""
+    def follow(self, t: int, state: Any, cost: Cost, attended: NDArray | bool) -> None:
+        """Take the state after round `t`, and what it cost the rows that clients attended (R or 1,)."""
         self.state, alive, recorder = state, self.alive, self.recorder
-        recorder.ledger.add(cost, alive)
+        recorder.ledger.add(cost, alive & attended)
         seen = self.algorithm.observe(state)
         alive &= np.isfinite(seen["server"]).all(axis=-1)
         if t % self.record_every == 0 or t == self.rounds:

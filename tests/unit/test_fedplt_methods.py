@@ -494,6 +494,12 @@ def test_each_coordinate_is_sent_by_s_agents_and_control_variates_add_up_to_zero
     # A model to each of the five, and for its h_i the entries of the average that it sent.
     assert history.ledger["bits_down"][-1, 0] == 10 * (5 + 2) * D * 32
 
+    for sparsity in (None, 3):
+        whole = TAMUNA(gamma=0.05, eta=0.1, solver=Gradient(steps=2), sparsity=sparsity)
+        plain, everyone = (simulate(whole, data, streams, 4, cohort=c).ledger for c in (None, FixedSize(7)))
+        for what, total in plain.items():
+            np.testing.assert_array_equal(everyone[what], total, what)
+
     agents = SimpleNamespace(count=lambda: np.array([5]))
     context = Round(0, None, None, streams.at(0), np.arange(5)[None])
     sent = algorithm._senders(agents, context, 11)

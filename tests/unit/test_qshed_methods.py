@@ -41,6 +41,7 @@ FAMILY = {
 VARIANTS = {
     **{name: cls() for name, cls in FAMILY.items()},
     "qshed fresh": QShed(dither="fresh", normalise=True),
+    "qshed clip": QShed(overload="clip"),
     "qshed exact": QShed(q_choice="exact", renewals=3, dither="added"),
     "ideal exact": IdealShed(q_choice="exact"),
     "fednl top-k": FedNL(compressor="topk"),
@@ -144,6 +145,7 @@ def test_randomness_is_declared(name):
 def test_settings_are_refused_by_name_and_range():
     for make, message in (
         (lambda: QShed(dither="some"), "QShed.dither = 'some': must be one of nested"),
+        (lambda: NQShed(overload="crop"), "NQShed.overload = 'crop': must be one of wrap, clip"),
         (lambda: Shed(renewals=0), "Shed.renewals = 0"),
         (lambda: Shed(renewals="daily"), "Shed.renewals = 'daily'"),
         (lambda: IdealShed(q_choice="best"), "IdealShed.q_choice"),
@@ -177,8 +179,10 @@ def test_costs_of_a_round_by_hand():
         (FedNL(option=2), 16 * D, 2, 1, 1),
         (FedNL(start="hessian"), 16 * D + 16 * D * (D + 1) // 2, 1, 1, 1),
         (FedNL(compressor="topk", entries=3), 3 * 16 + 3 * 5, 0, 1, 1),
-        # No more than there are; which ones are sent takes a bit each.
-        (FedNL(compressor="topk", entries=1000), (16 + 1) * D * (D + 1) // 2, 0, 1, 1),
+        # Which ones are sent takes a bit each, or nothing where all are.
+        (FedNL(compressor="topk", entries=26), 26 * 16 + 28, 0, 1, 1),
+        (FedNL(compressor="topk", entries=27), 16 * D * (D + 1) // 2, 0, 1, 1),
+        (FedNL(compressor="topk", entries=1000), 16 * D * (D + 1) // 2, 0, 1, 1),
         (FedNL(skip_below=41), 0, 0, 1, 1),
         (FedNL(quantised=True), 16 * D, 1, 1, 1),
         (NQShed(), 32 * D, 3, 1, 1),
@@ -203,6 +207,18 @@ def test_costs_of_a_round_by_hand():
     assert not simulate(FedNL(), data, Streams(7, (1,)), 1, channel=Constant(15)).state.hessians.any()
     counted, steps = one(FedNL(quantised=True), bits=5)
     assert counted["bits_up"] == N * (gradient + 5 * D + scalars * (2 + steps))
+
+
+@pytest.mark.parametrize("method", [Shed, NQShed, QShed])
+def test_an_eigenvalue_is_sent_once(method):
+    rounds, algorithm = 5, method(renewals="once", line_search=None)
+    history = simulate(algorithm, problem(), Streams(7, (1,)), rounds, channel=Rayleigh(12))
+    state = history.state
+    # Those of the vectors in use, and rho, which is the next one's where a later round uses one more.
+    values = (state.q + 1).sum()
+    assert state.q.any()
+    up = rounds * N * D * 16 + D * state.bits.sum() + 32 * values
+    assert history.ledger["bits_up"][-1, 0] == up
 
 
 def test_fednl_learns_from_quantised_vectors_what_their_bits_tell():
@@ -520,6 +536,15 @@ def test_the_variance_that_the_allocation_counts_on_is_that_of_the_vectors_sent(
     error = (state.received - state.vectors)[used] / interval(state.bits)[used][:, None]
     assert used.sum() > 300
     assert np.mean(error**2) == pytest.approx(1 / 12, rel=0.05)
+
+
+def test_a_clipped_coordinate_is_received_with_its_sign():
+    # Components of few parameters are long enough to overload few bits.
+    for overload, wraps in (("wrap", True), ("clip", False)):
+        algorithm = QShed(overload=overload, renewals="once")
+        state = simulate(algorithm, problem(seed=9), STREAMS, 2, channel=Constant(6)).state
+        used = state.bits[..., : state.vectors.shape[2]] > 0
+        assert (np.abs(state.received - state.vectors)[used].max() > 1) == wraps
 
 
 # Hessians that stay need all vectors in time.

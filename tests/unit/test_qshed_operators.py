@@ -113,6 +113,43 @@ def test_other_dithers_have_larger_errors():
     assert np.array_equal(untouched, received)
 
 
+def grown_in_steps(v, bits, dither, overload):
+    """What the receiver has of `v` (draws, n) after each of `bits`, and before the first."""
+    v, dither = v[None, :, None], dither[None, :, None]
+    heard, before = [np.zeros_like(v)], np.zeros((1, len(v[0]), 1), dtype=int)
+    for b in bits:
+        heard.append(quantise_grown(v, heard[-1], before, np.full_like(before, b), dither, overload=overload))
+        before = np.full_like(before, b)
+    return [one[0, :, 0] for one in heard]
+
+
+def test_an_overloaded_coordinate_is_clipped_and_no_other_one_differs():
+    rng, bits = np.random.default_rng(6), (2, 3, 7)
+    v = np.tile(np.linspace(-1, 1, 401), (50, 1))
+    dither = draw_dither(rng, v.shape)
+    wrapped, clipped = (grown_in_steps(v, bits, dither, overload) for overload in ("wrap", "clip"))
+    first = interval(2)
+    for b, wrap, clip in zip(bits, wrapped[1:], clipped[1:], strict=True):
+        delta, inside = interval(b), np.abs(v) <= 1 - first / 2
+        np.testing.assert_allclose(clip[inside], wrap[inside], atol=1e-14)
+        # Refinement stays in the cell that was sent first, and takes of it what is nearest.
+        assert np.abs(clip - clipped[1]).max() <= (first - delta) / 2 + 1e-14
+        nearest = np.clip(v, clipped[1] - first / 2, clipped[1] + first / 2)
+        assert np.abs(clip - nearest).max() <= delta / 2 + 1e-14
+    wrap, clip = wrapped[1], clipped[1]
+    lost = np.abs(wrap - v) > 1
+    assert 0 < lost.sum() < (np.abs(v) > 1 - first / 2).sum()
+    assert np.array_equal(clip[~lost], wrap[~lost])
+    # The last cell before the end on its own side; its midpoint less the dither, as of any other.
+    assert (np.sign(clip) == np.sign(v))[lost].all()
+    assert ((np.abs(clip) >= 1 - first) & (np.abs(clip) < 1))[lost].all()
+    cells = ((clip + dither + 1) / first - 0.5)[lost]
+    np.testing.assert_allclose(cells, np.rint(cells), atol=1e-13)
+    np.testing.assert_array_equal(clip, quantise(v, np.full(50, 2), dither, overload="clip"))
+    with pytest.raises(ValueError, match="unknown overload 'crop'"):
+        quantise(v, np.full(50, 2), dither, overload="crop")
+
+
 @pytest.mark.parametrize("kind", ["nested", "none", "added"])
 @pytest.mark.parametrize("shared", [False, True])
 def test_vectors_whose_bits_have_grown_are_quantised_the_others_stay(kind, shared):

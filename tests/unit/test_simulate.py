@@ -9,7 +9,7 @@ import pytest
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.errors import ReplifedError
 from replifed.network.ledger import Cost
-from replifed.network.participation import FixedSize, Independent
+from replifed.network.participation import Cohort, FixedSize, Independent
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.problems.sparse import SparseLinearModel
@@ -153,6 +153,19 @@ def test_cohorts_are_drawn_each_round_from_its_own_streams():
     for t, (_, _, active) in enumerate(algorithm.seen):
         assert np.array_equal(active, cohort(Streams(0, (0, 0)).at(t), 6).active)
     assert len({active.tobytes() for _, _, active in algorithm.seen}) > 1
+
+
+def test_a_round_that_nobody_attends_costs_nothing():
+    def cohort(streams, n_clients):
+        # Nobody in the first row's odd rounds.
+        active = np.zeros((2, n_clients), dtype=bool)
+        active[:, 0] = [streams.round_ % 2 == 0, True]
+        return Cohort(active, None)
+
+    history, _ = run(1.0, 1.0, rounds=4, cohort=cohort)
+    assert history.ledger["bits_up"].tolist() == [[0, 0], [1, 2], [1, 4], [2, 6], [2, 8]]
+    for what, once in (("bits_down", 5), ("exchanges", 1)):
+        assert history.ledger[what][-1].tolist() == [2 * once, 4 * once]
 
 
 def test_cohorts_are_refused_where_all_must_take_part():

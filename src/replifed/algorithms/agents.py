@@ -63,6 +63,11 @@ class Agents:
             return self._mask.sum(axis=1)
         return np.array([self._whole.n_clients if self.names is None else self.names.shape[1]])
 
+    @property
+    def everyone(self) -> bool:
+        """Whether all agents take part in every round."""
+        return self._mask is None and self.count()[0] == self._whole.n_clients
+
     def message(self, vectors: int = 1) -> NDArray:
         """Bits of `vectors` dense models to or from each of them, (R or 1,)."""
         return self.count() * vectors * dense_bits(self._whole.dim)

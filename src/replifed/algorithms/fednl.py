@@ -21,9 +21,9 @@ from replifed.algorithms.learned_hessians import (
 )
 from replifed.algorithms.newton_type import Direction, NewtonType, solve_rows
 from replifed.errors import ConfigError
-from replifed.network.ledger import BITS_PER_VALUE
+from replifed.network.ledger import BITS_PER_VALUE, sparse_bits
 from replifed.operators.eigenpairs import apply_inverse, leading_eigenpair
-from replifed.operators.hard_threshold import hard_threshold, support_bits
+from replifed.operators.hard_threshold import hard_threshold
 from replifed.operators.quantise import draw_dither, quantise
 from replifed.operators.symmetric import pack, packed_size, unpack
 from replifed.problems.base import SparseHessian
@@ -161,8 +161,8 @@ class FedNL(NewtonType):
         """Bits of a compressed difference, where devices have the `budget` (R, N) per coordinate."""
         if self.compressor == "rank1":
             return n * self._bits(budget) + BITS_PER_VALUE
-        k = min(self.entries or n, packed_size(n))
-        return k * self.value_bits + int(support_bits(k, packed_size(n)))
+        size = packed_size(n)
+        return int(sparse_bits(min(self.entries or n, size), size, self.value_bits))
 
 
 def projected_solve(H: NDArray, g: NDArray, mu: NDArray) -> NDArray:

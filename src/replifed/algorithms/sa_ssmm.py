@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, minibatches
+from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, minibatches, sample_count
 from replifed.network.ledger import Cost
 from replifed.problems.surrogates.base import Surrogate
 from replifed.randomness import Streams
@@ -82,8 +82,8 @@ class SaSsmm:
         oracle = (problem.weights[..., None] * drawn).sum(axis=1)
         gamma = step_size(self.beta, self.decay, ctx.t, len(s))
         moved = s + gamma[:, None] * (oracle - s)  # line 3
-        samples = problem.n_clients * (self.batch or problem.sizes.max())
-        return Centralised(moved, problem.T(moved), s, gamma), Cost(0, 0, 0, 1, samples)
+        cost = Cost(0, 0, 0, 1, sample_count(problem, self.batch))
+        return Centralised(moved, problem.T(moved), s, gamma), cost
 
     def observe(self, state: Centralised) -> dict[str, NDArray]:
         return {

@@ -20,7 +20,7 @@ from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE
 from replifed.operators.bit_allocation import allocate, allocate_exactly, vectors_in_use
 from replifed.operators.eigenpairs import Spectra, eigenvectors, empty_spectra, spectra
-from replifed.operators.quantise import DITHERS, draw_first_dithers, quantise_grown, refine
+from replifed.operators.quantise import DITHERS, OVERLOADS, draw_first_dithers, quantise_grown, refine
 
 RENEWALS = ("fibonacci", "fibonacci_numbers", "once")
 
@@ -145,8 +145,10 @@ class Shed(NewtonType):
         rho = np.take_along_axis(values, q[..., None], axis=-1)[..., 0]  # line 17
         H = aggregate(values, self.read(received), q, rho, problem.weights)  # lines 24-25, eq. (22)
         p = -solve_rows(H, g)
-        # Line 19: bits of the vectors, new eigenvalues, rho.
-        sent = n * self.vector_bits(state.bits, bits) + BITS_PER_VALUE * (q - state.q + 1).sum(axis=1)
+        # Line 19: bits of the vectors, new eigenvalues, rho. The first was the last round's rho, unless
+        # Hessians are new.
+        values = (q - state.q + renewed).sum(axis=1)
+        sent = n * self.vector_bits(state.bits, bits) + BITS_PER_VALUE * values
         kept = received if self.quantises else state.received
         # Lines 26-28 are the line search's.
         return Direction(state._replace(received=kept, bits=bits, q=q), p, sent, hessians=N * renewed)
@@ -237,12 +239,14 @@ class NQShed(Shed):
     Parameters
     ----------
     dither : {"nested", "none", "added", "fresh"}
-        See `operators.quantise`.
+        See `operators.quantise`, as for the next one.
+    overload : {"wrap", "clip"}
     normalise : bool
         Whether the server scales what it receives to unit length, which the paper does not.
     """
 
     dither: str = "nested"
+    overload: str = "wrap"
     normalise: bool = False
 
     quantises: ClassVar = True
@@ -250,6 +254,7 @@ class NQShed(Shed):
     def __post_init__(self) -> None:
         super().__post_init__()
         _one_of(self, "dither", DITHERS)
+        _one_of(self, "overload", OVERLOADS)
 
     @property
     def stochastic(self) -> bool:
@@ -258,7 +263,7 @@ class NQShed(Shed):
     def send(self, state: SharedEigenpairs, bits: NDArray, ctx: Round) -> NDArray:
         v, received, before = state.vectors, state.received, state.bits
         if self.dither != "fresh":
-            return quantise_grown(v, received, before, bits, state.dither, self.dither)
+            return quantise_grown(v, received, before, bits, state.dither, self.dither, self.overload)
         _, N, known, n = v.shape
         dither = ctx.streams.draw("refinement", lambda rng: draw_first_dithers(rng, (N, n, n), known))
         changed, received = np.nonzero(bits > before), received.copy()

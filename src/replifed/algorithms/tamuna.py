@@ -85,7 +85,7 @@ class TAMUNA:
         state = TAMUNAState(x, agents.put(state.h, h + ratio * change))
         # For its h_i an agent of a cohort is sent the new average where it took part in it; where all take
         # part, the next round's model says as much.
-        down = agents.message() if ctx.active is None else agents.message() + bits
+        down = agents.message() if agents.everyone else agents.message() + bits
         used = counts * agents.samples(solver.samples(problem))
         return state, Cost(bits, down, iterations=counts, sample_gradients=used)
 

@@ -8,7 +8,7 @@ from replifed.kernels import compiled_as_written
 
 
 @compiled_as_written
-def quantise_grown(v, received, before, after, dither, wraps, scale, out):
+def quantise_grown(v, received, before, after, dither, wraps, clips, scale, out):
     """Fill `out` with `received`, and with v quantised wherever bits have grown.
 
     Parameters
@@ -19,6 +19,8 @@ def quantise_grown(v, received, before, after, dither, wraps, scale, out):
     dither : array, shape (R or 1, N, k, n)
     wraps : bool
         Whether dither is added modulo 2, and subtracted in the end.
+    clips : bool
+        Whether what this would wrap around goes to the last cell of its own side, which later bits split.
     scale : float
         Else so many widths of a cell, times the dither, are added.
     """
@@ -34,6 +36,9 @@ def quantise_grown(v, received, before, after, dither, wraps, scale, out):
                 last = 2.0 / delta - 1.0
                 shift = 1.0 if wraps else scale * delta
                 exact, noise, found = v[r, i, m], dither[r % len(dither), i, m], out[r, i, m]
+                if clips and before[r, i, m] > 0:
+                    _split(exact, received[r, i, m], np.exp2(1.0 - before[r, i, m]), delta, found)
+                    continue
                 for j in range(n):
                     w = exact[j] + shift * noise[j]
                     if wraps:
@@ -43,4 +48,16 @@ def quantise_grown(v, received, before, after, dither, wraps, scale, out):
                     if wraps:
                         w -= noise[j]
                         w -= 2.0 * np.floor(0.5 * (w + 1.0))
+                    if clips and abs(w - exact[j]) > 1.0:
+                        w += np.copysign(2.0 - delta, exact[j])
                     found[j] = w
+
+
+@compiled_as_written
+def _split(exact, received, width, delta, found):
+    """Take cells `width` wide about `received` apart into those of width `delta`: the nearest to `exact`."""
+    last = width / delta - 1.0
+    for j in range(len(exact)):
+        low = received[j] - 0.5 * width
+        cell = min(max(np.floor((exact[j] - low) / delta), 0.0), last)
+        found[j] = low + (cell + 0.5) * delta

@@ -41,10 +41,10 @@ class Ledger:
     def __init__(self, rows: int) -> None:
         self.totals = {name: np.zeros(rows) for name in Cost._fields}
 
-    def add(self, cost: Cost, alive: NDArray) -> None:
-        """Add one round's cost to the rows that still run (`alive`, boolean, shape (R,))."""
+    def add(self, cost: Cost, rows: NDArray) -> None:
+        """Add one round's cost to the rows that had that round (boolean, shape (R,))."""
         for name, used in zip(Cost._fields, cost, strict=True):
-            self.totals[name] += np.where(alive, used, 0.0)
+            self.totals[name] += np.where(rows, used, 0.0)
 
 
 def dense_bits(d: int) -> int:
@@ -52,6 +52,6 @@ def dense_bits(d: int) -> int:
     return BITS_PER_VALUE * d
 
 
-def sparse_bits(k: int | NDArray, d: int) -> NDArray:
-    """Bits of a vector of `d` coordinates with `k` non-zero ones: their values and their support."""
-    return np.minimum(BITS_PER_VALUE * np.asarray(k) + support_bits(k, d), dense_bits(d))
+def sparse_bits(k: int | NDArray, d: int, value_bits: int = BITS_PER_VALUE) -> NDArray:
+    """Bits of a vector of `d` coordinates with `k` non-zero ones: their values and support, or all values."""
+    return np.minimum(value_bits * np.asarray(k) + support_bits(k, d), value_bits * d)

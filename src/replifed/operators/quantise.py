@@ -22,6 +22,14 @@ added : one dither as wide as the cell is added and not subtracted
 fresh : each refinement quantises what is left of the error, with a new subtracted dither
 """
 
+OVERLOADS = ("wrap", "clip")
+"""What becomes of a coordinate that overloads the quantiser: nearer than half a cell to the end of the range,
+it may be taken beyond by the nested dither. With other dithers it is clipped.
+
+wrap : it comes out at the other end, until later bits tell
+clip : it goes to the last cell on its own side, which later bits split
+"""
+
 
 def interval(bits: NDArray) -> NDArray:
     """Delta = 2^(1-b), width of a cell after b bits (eq. 11)."""
@@ -61,7 +69,13 @@ def draw_first_dithers(rng: np.random.Generator, shape: tuple[int, int, int], co
     return found
 
 
-def quantise(v: NDArray, bits: NDArray, dither: NDArray | None = None, kind: str = "nested") -> NDArray:
+def quantise(
+    v: NDArray,
+    bits: NDArray,
+    dither: NDArray | None = None,
+    kind: str = "nested",
+    overload: str = "wrap",
+) -> NDArray:
     """What the receiver makes of vectors that were sent with `bits` bits per coordinate in all.
 
     Parameters
@@ -73,6 +87,7 @@ def quantise(v: NDArray, bits: NDArray, dither: NDArray | None = None, kind: str
     dither : array, shape (..., n), or with fewer axes in front
         From `draw_dither`; the same at every refinement. Not used by kind "none".
     kind : {"nested", "none", "added"}
+    overload : {"wrap", "clip"}
 
     Returns
     -------
@@ -81,13 +96,16 @@ def quantise(v: NDArray, bits: NDArray, dither: NDArray | None = None, kind: str
     Notes
     -----
     With kind "nested" the error is uniform on [-Delta/2, Delta/2] and independent of v wherever
-    |v| <= 1 - Delta/2; beyond, it may wrap around. One bit overloads where |v| > 1/2.
+    |v| <= 1 - Delta/2; beyond, the quantiser overloads. One bit overloads where |v| > 1/2.
     """
-    _check_kind(kind)
+    _check(kind, overload)
     sent = np.asarray(bits) > 0
     delta = interval(bits)[..., None]
     if kind == "nested":
         received = _wrapped(_midpoint(_wrapped(v + dither), delta) - dither)
+        if overload == "clip":
+            wrapped = np.abs(received - v) > 1.0
+            received = received + np.where(wrapped, np.copysign(2.0 - delta, v), 0.0)
     elif kind == "added":
         received = _midpoint(v + 0.5 * delta * dither, delta)
     else:
@@ -96,9 +114,17 @@ def quantise(v: NDArray, bits: NDArray, dither: NDArray | None = None, kind: str
 
 
 def quantise_grown(
-    v: NDArray, received: NDArray, before: NDArray, after: NDArray, dither: NDArray, kind: str = "nested"
+    v: NDArray,
+    received: NDArray,
+    before: NDArray,
+    after: NDArray,
+    dither: NDArray,
+    kind: str = "nested",
+    overload: str = "wrap",
 ) -> NDArray:
     """`quantise` of the vectors whose bits have grown, in one pass; the others stay as they were received.
+
+    A coordinate that was clipped stays in the cell that it was sent in, as all do.
 
     Parameters
     ----------
@@ -107,6 +133,7 @@ def quantise_grown(
         Bits per coordinate; those of the first k vectors count.
     dither : array, shape (R, N, k, n)
     kind : {"nested", "none", "added"}
+    overload : {"wrap", "clip"}
 
     Returns
     -------
@@ -114,12 +141,13 @@ def quantise_grown(
     """
     from replifed.kernels import quantisation
 
-    _check_kind(kind)
+    _check(kind, overload)
     out = np.empty_like(v)
     if dither.strides[0] == 0:  # rows that share it
         dither = dither[:1]
-    scale = 0.5 if kind == "added" else 0.0
-    quantisation.quantise_grown(v, received, before, after, dither, kind == "nested", scale, out)
+    scale, wraps = 0.5 if kind == "added" else 0.0, kind == "nested"
+    clips = wraps and overload == "clip"
+    quantisation.quantise_grown(v, received, before, after, dither, wraps, clips, scale, out)
     return out
 
 
@@ -144,9 +172,11 @@ def refine(v: NDArray, received: NDArray, before: NDArray, after: NDArray, dithe
     return np.where((after > before)[..., None], estimate, received)
 
 
-def _check_kind(kind: str) -> None:
+def _check(kind: str, overload: str) -> None:
     if kind not in DITHERS[:3]:
         raise ValueError(f"unknown kind of dither {kind!r}; known: {', '.join(DITHERS[:3])}")
+    if overload not in OVERLOADS:
+        raise ValueError(f"unknown overload {overload!r}; known: {', '.join(OVERLOADS)}")
 
 
 def _midpoint(w: NDArray, delta: NDArray) -> NDArray:

@@ -17,7 +17,8 @@ _READINGS = (
     "The paper does not state its renewal rounds, dither and line search; here Hessians are renewed at "
     "rounds 1, 2, 4, 7, 12, 20, …, one dither is shared and subtracted for all refinements, and steps are "
     "halved from 1 (Armijo, with GIANT's constant 0.1). All three were chosen by their fit to the published "
-    "savings; what other choices do is drawn in the figure of choices."
+    "savings. Nor does it state what becomes of coordinates that overload the quantiser: here they wrap "
+    "around. What other choices do is drawn in the figure of choices."
 )
 _FEDNL = (
     "FedNL starts from zero Hessians; projected without a line search its first step is a gradient step "
@@ -54,9 +55,9 @@ CAPTIONS = {
     "choices": (
         "What the paper leaves open",
         "Rounds to a relative cost of 1e-6 (marks: medians over seeds, bars: range) with one choice "
-        "changed at a time: renewal rounds, dither, budget, µ, FedNL's start and threshold, line search; "
-        "three seeds. With fading only budgets, FedNL's messages and line searches are changed. No mark: the "
-        "choice does not concern the method, or was not run with fading. "
+        "changed at a time: renewal rounds, dither, overload of the quantiser, budget, µ, FedNL's start and "
+        "threshold, line search; three seeds. With fading only overload, budgets, FedNL's messages and line "
+        "searches are changed. No mark: the choice does not concern the method, or was not run with fading. "
         "Thin lines: the choices of Figures 1 and 2; open triangles: not reached within the run (dashed).",
     ),
     "bit_allocation": (

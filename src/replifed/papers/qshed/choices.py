@@ -23,6 +23,7 @@ CASES = {
     "dither_none": "no dither",
     "dither_added": "dither not subtracted",
     "dither_fresh": "fresh dither at each refinement",
+    "overload_clip": "overload clipped, not wrapped",
     "normalised": "received vectors normalised",
     "budget_16": "B = 16 bits per coordinate",
     "budget_64": "B = 64 bits per coordinate",
