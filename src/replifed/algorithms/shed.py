@@ -147,8 +147,8 @@ class Shed(NewtonType):
         p = -solve_rows(H, g)
         # Line 19: bits of the vectors, new eigenvalues, rho. The first was the last round's rho, unless
         # Hessians are new.
-        values = (q - state.q + renewed).sum(axis=1)
-        sent = n * self.vector_bits(state.bits, bits) + BITS_PER_VALUE * values
+        scalars = (q - state.q + renewed).sum(axis=1)
+        sent = n * self.vector_bits(state.bits, bits) + BITS_PER_VALUE * scalars
         kept = received if self.quantises else state.received
         # Lines 26-28 are the line search's.
         return Direction(state._replace(received=kept, bits=bits, q=q), p, sent, hessians=N * renewed)
