@@ -121,6 +121,7 @@ def test_other_folders_numbers_of_cores_and_jobs_change_no_byte(killed, tmp_path
     assert [name for name in ours if ours[name] != theirs.get(name)] == []
 
 
+@pytest.mark.on_demand  # all kernels are compiled once more: minutes
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86-64 has an older processor to emulate")
 def test_another_processor_changes_rounding_alone(killed, tmp_path):
     again = copy_repository(tmp_path, stubs={})
