@@ -41,7 +41,7 @@ _CHECKED = 3
 # Every step is scored on so many data sets.
 SCORED = 3
 # If no step is stable, the choice is among so many, on more data sets.
-LEADERS = 5
+_LEADERS = 5
 # Scores closer than this, relative to the best, are equal: rounding must not choose between them.
 _TIE = 1e-9
 # Rounds after which a search drops the steps that have diverged, and those whose objective stands, for the
@@ -530,9 +530,9 @@ class Trials:
         """Objective at the end of `count` runs, mean over the data sets, infinite where one diverged."""
         return self._total(make, count, self.problems) / len(self.problems)
 
-    def more_scores(self, make: Callable[[NDArray], Algorithm], count: int, known: NDArray) -> NDArray:
-        """The scores `known` (count,) of the data sets, together with those of the further ones."""
-        total, many = known * len(self.problems), len(self.problems)
+    def more_scores(self, make: Callable[[NDArray], Algorithm], known: NDArray) -> NDArray:
+        """The scores `known` (G,) of the data sets, together with those of the further ones."""
+        count, total, many = len(known), known * len(self.problems), len(self.problems)
         for further in self.further():
             total, many = total + self._total(make, count, [further]), many + 1
         return total / many
@@ -661,18 +661,29 @@ def tune_steps(
 
     found = side_by_side([searching(grid, check) for _ in local_steps], answer)
     return [
-        _best_of_chaotic(one, lambda steps, K=K: make(np.full(len(steps), K), steps), trials)
-        if one.chaotic
-        else one
+        best_of_chaotic(one, lambda steps, known, K=K: trials.more_scores(_with(make, K, steps), known))
         for K, one in zip(local_steps, found, strict=True)
     ]
 
 
-def _best_of_chaotic(found: Search, make: Callable[[NDArray], Algorithm], trials: Trials) -> Search:
-    """Choose among the best steps, none of which is stable, by their means over more data sets."""
+def _with(make: Callable[[NDArray, NDArray], Algorithm], K: int, steps: NDArray) -> Callable:
+    return lambda rows: make(np.full(len(rows), K), steps[rows])
+
+
+def best_of_chaotic(found: Search, rescored: Callable[[NDArray, NDArray], NDArray]) -> Search:
+    """The search as it is or, if no step is stable, with the best of its leaders on more data sets.
+
+    Parameters
+    ----------
+    found : Search
+        Of one parameter.
+    rescored : callable
+        Maps steps (G,) and their scores to their means over more data sets (G,).
+    """
+    if not found.chaotic:
+        return found
     scores = np.array(found.scores)
-    leaders = np.argsort(scores, kind="stable")[:LEADERS]
-    steps = np.array(found.steps)[leaders]
-    scores[leaders] = trials.more_scores(lambda rows: make(steps[rows]), len(leaders), scores[leaders])
+    leaders = np.argsort(scores, kind="stable")[: min(_LEADERS, int(np.isfinite(scores).sum()))]
+    scores[leaders] = rescored(np.array(found.steps)[leaders], scores[leaders])
     best = leaders[int(np.argmin(scores[leaders]))]
     return replace(found, best=found.points[best], scores=tuple(scores.tolist()))

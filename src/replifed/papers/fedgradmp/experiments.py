@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,12 @@ from replifed.papers.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import History, nonzeros, objective, simulate
 from replifed.tune import (
-    LEADERS,
     SCORED,
     Ask,
     Grid,
-    Search,
     Spent,
     Trials,
+    best_of_chaotic,
     searching,
     side_by_side,
     tune_step,
@@ -142,13 +142,11 @@ def _tune_digits(method: str, settings: dict, table: Any, progress: Progress | N
     found = {}
     for name in names:
         own, printed = (outcomes[name, reading] for reading in READINGS)
-        step = trials.best_of_chaotic(name, own) if own.chaotic else own.step
+        own = best_of_chaotic(own, partial(trials.rescored, name))
         tried = [trials.last[name, step] for step in own.steps]
-        difference = trials.differences[name, step]
+        difference = trials.differences[name, own.step]
         found[name] = {
             **own.record(),
-            "step": step,
-            "score": trials.last[name, step][1],
             "scores": [score if np.isfinite(score) else None for _, score in tried],
             "rounds": [rounds for rounds, _ in tried],
             "twin_difference": difference if np.isfinite(difference) else None,
@@ -248,17 +246,14 @@ class _DigitTrials:
             left = [point for point, good in zip(left, twinned.stable, strict=True) if good]
         return [np.array([point in left for point in points]) for points in wanted]
 
-    def best_of_chaotic(self, name: str, found: Search) -> float:
-        """The best step, none of which is stable, by its mean over further repetitions too."""
-        order = [n for n in np.argsort(found.scores, kind="stable") if np.isfinite(found.scores[n])]
-        leaders = [(name, found.steps[n]) for n in order[:LEADERS]]
-        replicates = self.settings["tuning"]["replicates"]
-        for number, replicate in enumerate(replicates[SCORED:], start=SCORED):
-            history = self._run(leaders, replicate, self.settings["tuning"]["rounds"])
-            for point, error in zip(leaders, _errors(history).tolist(), strict=True):
-                rounds, mean = self.last[point]
-                self.last[point] = rounds, mean + (error - mean) / (number + 1)
-        return min(leaders, key=lambda point: self.last[point][1])[1]
+    def rescored(self, name: str, steps: NDArray, errors: NDArray) -> NDArray:
+        """Means of a variant's steps (G,) over further repetitions too; `errors` are those of the first."""
+        end, replicates = self.settings["tuning"]["rounds"], self.settings["tuning"]["replicates"]
+        grid = [(name, step) for step in steps.tolist()]
+        total = errors * SCORED + sum(_errors(self._run(grid, one, end)) for one in replicates[SCORED:])
+        means = total / max(len(replicates), SCORED)
+        self.last |= {point: (end, mean) for point, mean in zip(grid, means.tolist(), strict=True)}
+        return means
 
     def _run(
         self, grid: Sequence[tuple[str, float]], replicate: int, stop: int, begin: int = 0, state: Any = None
