@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.operators.linear_systems import solve_each
+
 
 class _Effect(NamedTuple):
     """Gauss-Hermite nodes of N(0, 1), with the logarithms of their weights."""
@@ -195,7 +197,7 @@ class GaussianMixture:
         s1, s2 = self._split(s)
         system = s1[..., None, None] * self._precision + 2 * self.lam * np.eye(self.shape[1])
         right = (s2 @ self._precision)[..., None]
-        return np.linalg.solve(system, right)[..., 0].reshape(*s.shape[:-1], -1)
+        return solve_each(system, right)[..., 0].reshape(*s.shape[:-1], -1)
 
     def project(self, s: NDArray) -> NDArray:
         s1, s2 = self._split(s)
