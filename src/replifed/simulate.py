@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import Algorithm, Round
-from replifed.errors import ReplifedError
+from replifed.algorithms.base import COUNT, Algorithm, Range, Round
+from replifed.errors import ConfigError, ReplifedError
 from replifed.network.ledger import Cost, Ledger
 from replifed.network.participation import Cohort
 from replifed.problems.base import require
@@ -27,6 +27,7 @@ Metric = Callable[[Any, dict[str, NDArray]], NDArray]
 Advance = Callable[[Sequence[Algorithm], Sequence[Any], Any, Round], Sequence[tuple[Any, Cost]]]
 """One round of several algorithms; see `simulate_together`."""
 
+_ROUNDS = Range(0, whole=True)
 # A run whose objective has grown so much since round 0 has diverged; no method here comes back from that.
 BLOW_UP = 1e4
 # Of glibc's malloc.h: how many large blocks may come from pages of their own, which go as soon as they are
@@ -139,6 +140,12 @@ def simulate(
     Returns
     -------
     History
+
+    Raises
+    ------
+    ReplifedError
+        If the problem lacks a capability, or a setting is out of its range or has neither one value nor one
+        a row.
     """
     more = {"metrics": metrics, "record_every": record_every, "cohort": cohort, "channel": channel}
     more |= {"until": until, "progress": progress, "resume": resume}
@@ -178,7 +185,14 @@ def simulate_together(
     list of History
         What `simulate` would return of each.
     """
+    if rounds not in _ROUNDS:
+        raise ConfigError(f"rounds = {rounds}: must be {_ROUNDS}")
+    if record_every not in COUNT:
+        raise ConfigError(f"record_every = {record_every}: must be {COUNT}")
+    if resume is not None and any(len(field) != len(streams) for field in resume[1]):
+        raise ReplifedError(f"resume: the state must have {len(streams)} rows, as many as streams")
     for algorithm in algorithms:
+        _check_lengths(algorithm, len(streams))
         require(problem, algorithm.needs, type(algorithm).__name__)
         if cohort is not None and not algorithm.partial_participation:
             raise ReplifedError(f"{type(algorithm).__name__} is defined for full participation only")
@@ -209,6 +223,18 @@ def simulate_together(
             if progress is not None:
                 progress(t + 1, rounds)
     return [run.recorder.history(run.state) for run in runs]
+
+
+def _check_lengths(algorithm: Algorithm, rows: int) -> None:
+    """Refuse settings, of the algorithm or its local solver, that are arrays but have not one value a row."""
+    for owner in (algorithm, getattr(algorithm, "solver", None)):
+        for field in fields(owner) if is_dataclass(owner) else ():
+            value = getattr(owner, field.name)
+            if isinstance(value, np.ndarray) and value.shape not in ((), (1,), (rows,)):
+                raise ConfigError(
+                    f"{type(owner).__name__}.{field.name} has shape {value.shape}: must be a number, or "
+                    f"{rows}, one a row"
+                )
 
 
 def _each_alone(algorithms: Sequence[Algorithm], states: Sequence[Any], problem: Any, ctx: Round) -> list:

@@ -45,6 +45,7 @@ def at(*path):
 
 simulation = ("fedht", "experiments", "simulation1")
 mnist = ("fedht", "experiments", "mnist")
+plt = ("fedplt", "experiments")
 artefacts = ("fedht", "artefacts")
 
 # what is changed, to what, and what the one line must say
@@ -67,6 +68,21 @@ FAULTS = {
     "empty path": (at("paths", "data"), "", ["paths.data: ", '""', "a text"]),
     "seed": (at("fedht", "seed"), -1, ["fedht.seed: -1", "an integer of at least 0"]),
     "boolean for a number": (at(*simulation, "rounds"), True, ["simulation1.rounds: true", "an integer"]),
+    "records of no round": (
+        at(*simulation, "record_every"),
+        0,
+        ["record_every: 0 ", "an integer of at least 1"],
+    ),
+    "negative rounds": (at(*mnist, "rounds"), -1, ["mnist.rounds: -1 ", "an integer of at least 1"]),
+    "long grid": (at(*plt, "comparison", "rho_grid"), [0.1, 1, 5, 5], ["rho_grid: [", "at most 3 long"]),
+    "cohort above the agents": (at(*plt, "comparison", "cohort"), 11, ["cohort: 11 ", "at most 10"]),
+    "one of several cohorts": (at(*plt, "participation", "active"), [5, 11], ["active: 11 ", "at most 10"]),
+    "tail above the rounds": (at(*plt, "noise", "tail"), 151, ["noise.tail: 151 ", "at most 150"]),
+    "search of unlike lengths": (
+        at("fedmm", "experiments", "transport_2", "searched", "fedmm_ot", "uvp"),
+        [1.0],
+        ["searched.fedmm_ot.uvp: [1.0] ", "expected one for each step"],
+    ),
     "misspelt setting": (
         at(*simulation, "bach"),
         50,

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from replifed.errors import ConfigError
+from replifed.errors import ConfigError, ReplifedError
 from replifed.kernels.lanczos import largest_of_tridiagonal
 from replifed.network.fading import Constant, Rayleigh
 from replifed.operators.bit_allocation import (
@@ -298,6 +298,35 @@ def test_rounding_is_to_the_nearest_and_repaired_where_it_matters_least():
     assert to_integers(bits, np.array(4), zero, np.array(7), B_MAX).tolist() == [3, 2, 2, 0, 0]
     assert to_integers(bits, np.array(4), zero, np.array(100), 4).tolist() == [4, 4, 4, 4, 0]
     assert vectors_in_use(np.array([[3, 1, 0, 0], [0, 0, 0, 0]])).tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("allocation", [allocate, allocate_exactly])
+@pytest.mark.parametrize("scale", [1e154, 1e307, 1e-160, 1e-300])
+def test_bits_do_not_depend_on_the_scale_of_the_eigenvalues(allocation, scale):
+    rest = np.array(0), np.zeros(6, dtype=int), np.array(9), B_MAX
+    values = np.array([8.0, 3.0, 1.0, 1.0, 0.2, 0.0])
+    assert np.array_equal(allocation(scale * values, *rest), allocation(values, *rest))
+
+
+@pytest.mark.parametrize("allocation", [allocate, allocate_exactly])
+@pytest.mark.parametrize(
+    "values",
+    [[np.nan] * 4, [np.inf, 1, 0.5, 0], [1e154, 1, 1e-154, 0], [np.inf, 1, 0, -np.inf], [1, 0, 0, np.nan]],
+)
+def test_sharing_out_bits_ends_on_any_eigenvalues_and_leaves_the_others_alone(allocation, values):
+    sound = np.array([2.0, 1.0, 0.5, 0.0])
+    rest = np.zeros(2, dtype=int), np.zeros((2, 4), dtype=int), np.full(2, 5), B_MAX
+    found = allocation(np.array([values, sound]), *rest)
+    assert found.sum(axis=-1).tolist() == [5, 5]
+    assert np.array_equal(found[1], allocation(np.array([sound, sound]), *rest)[1])
+
+
+@pytest.mark.parametrize("budget", [-1, np.nan])
+def test_a_budget_that_cannot_be_shared_out_is_refused(budget):
+    with pytest.raises(
+        ReplifedError, match=f"^a budget of {budget} bits cannot be shared out: must be 0 or more"
+    ):
+        to_integers(np.zeros(4), np.array(3), np.zeros(4, dtype=int), np.array(budget), B_MAX)
 
 
 def test_the_exact_search_over_q_is_a_loop_over_q():

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from replifed.algorithms.fediterht import FedIterHT
+from replifed.algorithms.fedplt import FedPLT
+from replifed.algorithms.local_solvers import Gradient
 from replifed.errors import ReplifedError
 from replifed.network.ledger import Cost
 from replifed.network.participation import Cohort, FixedSize, Independent
@@ -177,6 +179,36 @@ def test_cohorts_are_refused_where_all_must_take_part():
     algorithm = Whole(step=0.1, sparsity=2, local_steps=1)
     with pytest.raises(ReplifedError, match="Whole is defined for full participation only"):
         simulate(algorithm, problem, Streams(0, (0,)), 2, cohort=FixedSize(1))
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"rounds": -1}, "^rounds = -1: must be a whole number in"),
+        ({"rounds": 2.5}, "^rounds = 2.5: must be a whole number in"),
+        ({"record_every": 0}, "^record_every = 0: must be a whole number in"),
+        ({"resume": (1, Scaled(np.ones((3, 1))))}, "^resume: the state must have 2 rows"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_arguments_out_of_range_are_refused(given, message):
+    with pytest.raises(ReplifedError, match=message):
+        run(0.5, 2.0, **given)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("of_solver", [False, True])
+def test_settings_have_one_value_or_one_a_row(rows, of_solver):
+    problem = DenseLinearModel(np.ones((1, 2, 3, 4)), np.ones((1, 2, 3)), LeastSquares())
+    three = np.array([0.1, 0.2, 0.3])
+    if of_solver:
+        algorithm, name = FedPLT(rho=1.0, solver=Gradient(steps=1, step=three)), "Gradient.step"
+    else:
+        algorithm, name = FedIterHT(step=three, sparsity=2, local_steps=1), "FedIterHT.step"
+    with pytest.raises(
+        ReplifedError, match=rf"^{name} has shape \(3,\): must be a number, or {rows}, one a row$"
+    ):
+        simulate(algorithm, problem, Streams(0, (0,) * rows), 2)
 
 
 def test_progress_is_told_every_round():

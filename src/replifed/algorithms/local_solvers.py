@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, per_row
 from replifed.errors import ConfigError
+from replifed.operators.linear_systems import solve_each
 
 # A restriction to the rows that still have steps to go copies their data: worth it once so few are left.
 _WORTH_COPYING = 0.75
@@ -353,7 +354,10 @@ class Noisy(_Stepwise):
 
 @dataclass(frozen=True, kw_only=True)
 class Exact:
-    """The minimiser of d by Newton's method, with which Fed-PLT is Peaceman-Rachford splitting itself."""
+    """The minimiser of d by Newton's method, with which Fed-PLT is Peaceman-Rachford splitting itself.
+
+    Not a number where a Hessian is singular.
+    """
 
     steps: ClassVar[int] = 1
     stochastic: ClassVar[bool] = False
@@ -368,9 +372,11 @@ class Exact:
         w = start
         for _ in range(_NEWTON_STEPS):
             g = objective.gradient(w)
-            move = np.linalg.solve(objective.hessian(w), g[..., None])[..., 0]
+            move = solve_each(objective.hessian(w), g[..., None])[..., 0]
             w = w - move
-            if np.abs(move).max() <= _NEWTON_TOLERANCE * (1.0 + np.abs(w).max()):
+            # Nobody waits for rows that have diverged, or whose Hessian is singular.
+            longest, size = (np.abs(a).max(initial=0.0, where=np.isfinite(w)) for a in (move, w))
+            if longest <= _NEWTON_TOLERANCE * (1.0 + size):
                 break
         return w
 

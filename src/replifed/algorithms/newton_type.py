@@ -14,6 +14,7 @@ from scipy.linalg import lapack
 from replifed.algorithms.base import Range, Round, check_settings
 from replifed.algorithms.line_search import Armijo
 from replifed.network.ledger import BITS_PER_VALUE, Cost
+from replifed.operators.linear_systems import solve_each
 from replifed.problems.base import Hessian, Ray, Smooth
 
 # A double has no more behind its point.
@@ -177,7 +178,8 @@ def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], probl
 def solve_rows(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:
     """(H + shift I)^{-1} g row by row, (R, n), of symmetric H, for `shift` (R,), none by default.
 
-    Not a number for rows that have diverged. Of definite matrices one triangle alone is read.
+    Not a number for rows that have diverged, or whose matrix is singular. Of definite matrices one triangle
+    alone is read.
     """
     found = np.empty(g.shape)
     for row in range(len(g)):
@@ -198,7 +200,7 @@ def _solve(H: NDArray, g: NDArray, shift: float) -> NDArray:
         return found if np.isfinite(found).all() else np.full(g.shape, np.nan)
     if not (np.isfinite(H).all() and np.isfinite(g).all()):
         return np.full(g.shape, np.nan)
-    return np.linalg.solve(H + shift * np.eye(len(g)), g)
+    return solve_each(H + shift * np.eye(len(g)), g[:, None])[:, 0]
 
 
 def averaged(weights: NDArray, matrices: NDArray) -> NDArray:

@@ -115,8 +115,10 @@ def _experiment_faults(
             yield "methods", unknown_name("method", method, methods)
 
     def at_most(key: str, limit: int | None, what: str) -> Iterator[tuple[str, str]]:
-        if limit is not None and key in experiment and experiment[key] > limit:
-            yield key, f"{experiment[key]} is not allowed; expected at most {limit} ({what})"
+        given = experiment.get(key)
+        for value in given if isinstance(given, list) else [given]:
+            if limit is not None and value is not None and value > limit:
+                yield key, f"{value} is not allowed; expected at most {limit} ({what})"
 
     parameters = experiment.get("features")
     if "dataset" in experiment:
@@ -133,6 +135,15 @@ def _experiment_faults(
     yield from at_most("planted", parameters, "number of weights")
     for key in ("batch", "first_batch", "positives"):
         yield from at_most(key, experiment.get("samples"), "samples of a client")
+    for key in ("cohort", "cohorts", "active"):
+        yield from at_most(key, experiment.get("agents", experiment.get("clients")), "number of clients")
+    yield from at_most("tail", experiment.get("rounds"), "rounds of a run")
+    for method, found in experiment.get("searched", {}).items():
+        if len(found["steps"]) != len(found["uvp"]):
+            yield (
+                f"searched.{method}.uvp",
+                f"{shown(found['uvp'])} is not allowed; expected one for each step",
+            )
 
     tuning = experiment.get("tuning")
     if tuning:

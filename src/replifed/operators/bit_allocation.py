@@ -10,13 +10,19 @@ an error of variance Delta_i^2/12 with Delta_i = 2^(1-b_i). The expected squared
 
 Problems (16) and (21) minimise it under sum b_i = B. In terms of the bits sent in all, of which p_i
 came earlier, (21) is (16) with the further constraint b_i >= p_i; so one solver serves both. Every
-function takes stacks of devices and rows.
+function takes stacks of devices and rows. A device whose eigenvalues are not all finite, in a row that has
+diverged, has its bits shared out as if they were zero.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
+from replifed.errors import ReplifedError
+
+# Fourth powers of numbers between these neither overflow nor vanish.
+_SMALLEST, _LARGEST = 1e-70, 1e70
 
 
 def a1(n: int) -> float:
@@ -69,6 +75,14 @@ def expected_error(values: NDArray, q: NDArray, x: NDArray) -> NDArray:
     return left_out.sum(axis=-1) + (gamma * x).sum(axis=-1) + quadratic
 
 
+def _scaled(values: NDArray) -> NDArray:
+    """Eigenvalues times a power of two that changes no solution, where they are too large or too small."""
+    values = np.where(np.isfinite(values).all(axis=-1, keepdims=True), values, 0.0)
+    largest = np.abs(values).max(axis=-1, keepdims=True)
+    extreme = (largest > 0) & ((largest < _SMALLEST) | (largest > _LARGEST))
+    return np.ldexp(values, np.where(extreme, -np.frexp(largest)[1], 0)) if extreme.any() else values
+
+
 def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max: int) -> NDArray:
     """Solve the convex problem (16), or (21) where bits were sent before, for given q.
 
@@ -99,12 +113,13 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
     from replifed.kernels.allocation import share_out
 
     n = values.shape[-1]
-    gamma, lbar = coefficients(values, q)
+    gamma, lbar = coefficients(_scaled(values), q)
     previous = np.broadcast_to(previous, values.shape)
     # No vector behind the last one considered gets bits.
     k, everyone = max(int(np.max(q)), 1), previous
     gamma, lbar, previous = gamma[..., :k], lbar[..., :k], previous[..., :k]
-    worth = lbar > 0
+    worth = lbar > _SMALLEST * lbar.max(axis=-1, keepdims=True)
+    gamma, lbar = (np.where(worth, each, 0.0) for each in (gamma, lbar))
     room = np.where(worth, b_max - previous, 0)
     wanted = np.minimum(np.asarray(budget), room.sum(axis=-1)) + previous.sum(axis=-1)
     highest = np.exp2(2.0 * (1 - previous))
@@ -124,10 +139,12 @@ def to_integers(
     The nearest integers first; then one bit less where rounding up gained most, or one more where
     rounding down lost most. Ties keep the bits in the order of the eigenvalues.
 
-    Parameters are those of `solve`, with its solution `bits`.
+    Parameters are those of `solve`, with its solution `bits`; of what is no number there, bits sent before
+    are kept first.
     """
     k, everyone = max(int(np.max(q)), 1), previous
     bits, previous = bits[..., :k], previous[..., :k]
+    bits = np.where(np.isfinite(bits), bits, previous)
     chosen = np.arange(k) < np.asarray(q)[..., None]
     room = np.where(chosen, b_max - previous, 0).sum(axis=-1)
     wanted = np.minimum(np.asarray(budget), room) + previous.sum(axis=-1)
@@ -142,6 +159,8 @@ def to_integers(
         getting = chosen & (whole < b_max)
         rank = _rank(np.where(getting, gained, np.inf))
         gets = (rank < np.maximum(missing, 0)[..., None]) & getting
+        if not (gives | gets).any():
+            raise ReplifedError(f"a budget of {np.min(budget)} bits cannot be shared out: must be 0 or more")
         whole = whole + gets - gives
     return _with_the_rest(whole, everyone)
 
@@ -191,6 +210,7 @@ def allocate_exactly(
 
     q = 0, which sends nothing, is considered only where there is no budget.
     """
+    values = _scaled(values)
     n = values.shape[-1]
     leading = values.shape[:-1]
     tried = np.arange(n).reshape(-1, *(1,) * len(leading))

@@ -45,7 +45,8 @@ def spectra(matrices: NDArray) -> Spectra:
     Notes
     -----
     A coordinate that a matrix couples to no other is an eigenvector as it stands. On sparse data, where
-    a client has never seen some features, only the rest is reduced.
+    a client has never seen some features, only the rest is reduced. The eigenvalues of a matrix that is not
+    finite are NaN, and its vectors those of the zero matrix.
     """
     *leading, n, _ = matrices.shape
     flat = matrices.reshape(-1, n, n)
@@ -66,6 +67,8 @@ def spectra(matrices: NDArray) -> Spectra:
             )
             rows[: c - 1, : c - 1] = Q[1:, :-1].T
         w[:] = _values(d, e[:-1])
+        if np.isnan(w[0]):
+            d[:], e[:], tau[:] = 0.0, 0.0, 0.0
     return Spectra(*(field.reshape(*leading, *field.shape[1:]) for field in found))
 
 
@@ -92,7 +95,7 @@ def eigenvectors(found: Spectra, count: int) -> NDArray:
     rows = np.zeros((int(np.prod(leading)), count, n))
     flat = (field.reshape(len(rows), *field.shape[len(leading) :]) for field in found)
     for w, (d, e, tau), reflectors, order, vectors in zip(*flat, rows, strict=True):
-        Z = _few_vectors(d, e[:-1], w[:count]) if few else _all_vectors(d, e[:-1])[:, :count]
+        Z = _few_vectors(d, e[:-1], np.nan_to_num(w[:count])) if few else _all_vectors(d, e[:-1])[:, :count]
         inner = np.asfortranarray(Z[1:])
         inner, *_ = lapack.dormqr("L", "N", reflectors.T, tau[:-1], inner, _BLOCK * count, overwrite_c=1)
         vectors[:, order] = _positive(np.vstack([Z[:1], inner]).T)
@@ -105,9 +108,9 @@ def _values(d: NDArray, e: NDArray) -> NDArray:
     w = d.copy()
     if c:
         w[:c], info = lapack.dsterf(d[:c], e[: c - 1])
-        _check(info)
-    _check(not np.isfinite(w).all())
-    return np.sort(w)[::-1]
+        if info:
+            return np.full(len(d), np.nan)
+    return np.sort(w)[::-1] if np.isfinite(w).all() else np.full(len(d), np.nan)
 
 
 def _coupled(e: NDArray) -> int:
@@ -138,13 +141,7 @@ def _few_vectors(d: NDArray, e: NDArray, w: NDArray) -> NDArray:
 def _all_vectors(d: NDArray, e: NDArray) -> NDArray:
     """All eigenvectors of a tridiagonal matrix, as columns, by the sizes of their values."""
     _, Z, info = lapack.dstevd(d, e)
-    _check(info)
-    return Z[:, ::-1]
-
-
-def _check(info: int) -> None:
-    if info:
-        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+    return Z[:, ::-1] if info == 0 else np.full(Z.shape, np.nan)
 
 
 def _positive(rows: NDArray) -> NDArray:
@@ -215,7 +212,8 @@ def apply_inverse(H: NDArray, g: NDArray, least: float) -> NDArray:
         return g / np.maximum(H[0], least)
     Q, d, e, tau, _ = lapack.dsytrd(H.T, lower=1, lwork=_BLOCK * n)
     w, Z, info = lapack.dstevd(d, e)
-    _check(info)
+    if info:  # what was finite has overflowed
+        return np.full(n, np.nan)
     reflectors, b = np.asfortranarray(Q[1:, :-1]), g[:, None].copy()
     b[1:], *_ = lapack.dormqr("L", "T", reflectors, tau, np.asfortranarray(b[1:]), _BLOCK)
     b = Z @ ((Z.T @ b) / np.maximum(w, least)[:, None])

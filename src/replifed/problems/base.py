@@ -31,7 +31,7 @@ class Problem(Protocol):
     dtype : numpy dtype
         Of models and gradients.
     sizes : int array, shape (S, N)
-        Samples n_i of each client; the first R / S rows share the first data set, and so on.
+        Samples n_i of each client. S is 1, all rows sharing one data set, or R; see also `OwnModels`.
     weights : array, shape (S, N)
         p_i.
     """

@@ -13,6 +13,7 @@ from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import as_whole, check_levels, hard_threshold
 from replifed.problems import restricted
 from replifed.problems.aligned import aligned_empty
+from replifed.problems.checks import check_clients, check_finite, check_labels, check_rows, floating
 from replifed.problems.cohorts import cohort, picked
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.local_steps import Steps, few_at_a_time, mean_after, stacked
@@ -45,20 +46,25 @@ class DenseLinearModel:
     Parameters
     ----------
     X : array, shape (S, N, m, d)
-        Features; S divides the number of rows R, the first R / S of which share the first data set, and
-        so on. Clients with fewer than m samples are padded at the end with zeros. Its dtype is that of the
-        whole computation.
+        Features. Clients with fewer than m samples are padded at the end with zeros. Its dtype is that of
+        the whole computation; whole numbers become doubles. S is 1, or the number of rows R. Where clients
+        have models of their own (`problems.base.OwnModels`), S need only divide R.
     y : array, shape (S, N, m)
-        Targets.
+        Targets; for logistic losses -1 or +1, for a softmax 0 to C - 1.
     loss : Loss
     sizes : int array, shape (S, N), optional
-        n_i; all m by default.
+        n_i, from 1 to m; all m by default.
     weights : array, shape (S, N), optional
-        p_i; n_i / n by default.
+        p_i >= 0; n_i / n by default.
     l2 : float
-        Weight of |x|^2 / 2 in each f_i.
+        Weight of |x|^2 / 2 in each f_i, at least 0.
     summed : bool
         Whether f_i is the sum, not the mean, over its samples.
+
+    Raises
+    ------
+    ReplifedError
+        If any of these does not hold, or if features or targets are not finite.
     """
 
     def __init__(
@@ -72,14 +78,24 @@ class DenseLinearModel:
         l2: float = 0.0,
         summed: bool = False,
     ) -> None:
+        X, y = floating(np.asarray(X)), np.asarray(y)
+        if X.ndim != 4 or y.shape != X.shape[:3]:
+            raise ReplifedError(
+                f"features {X.shape} and targets {y.shape}: must be (sets, clients, samples, features) and "
+                "(sets, clients, samples)"
+            )
         self.X, self.y, self.loss_function, self.l2 = X, y, loss, l2
         self.dtype = X.dtype
         n_sets, self.n_clients, self.n_samples, self.n_features = X.shape
         self.dim = self.n_features * loss.n_outputs
-        self.sizes = np.full((n_sets, self.n_clients), self.n_samples) if sizes is None else sizes
+        self.sizes = np.full((n_sets, self.n_clients), self.n_samples) if sizes is None else np.asarray(sizes)
+        _check_sizes(self.sizes, X.shape[:3])
+        check_clients(self.sizes, weights, l2)
+        check_finite(features=X, targets=y)
         total = self.sizes.sum(axis=1, keepdims=True)
         self.weights = (self.sizes / total if weights is None else weights).astype(X.dtype)
         real = np.arange(self.n_samples) < self.sizes[..., None]
+        check_labels(y[real], loss)
         per_sample = np.ones(self.sizes.shape) if summed else 1.0 / self.sizes
         self.sample_weights = (real * per_sample[..., None]).astype(X.dtype)
         self._unit_weights = bool((self.sample_weights == 1).all())
@@ -91,6 +107,10 @@ class DenseLinearModel:
 
     def predictions(self, x: NDArray) -> NDArray:
         """X_i x for the server's models `x` (R, D); shape (R, N, m, C), not to be written to."""
+        if len(self.X) not in (1, len(x)):
+            raise ReplifedError(
+                f"{len(x)} models of the server and {len(self.X)} data sets: must be one set, or one a model"
+            )
         # The objective that is recorded and the next round ask for the same.
         X, last, z = self._predicted
         if X is not self.X or last.dtype != x.dtype or not np.array_equal(last, x):
@@ -220,6 +240,7 @@ class DenseLinearModel:
         linear: NDArray | None = None,
     ) -> NDArray:
         """See `problems.base.OwnModels`."""
+        check_rows(len(u), len(self.X))
         models = u.reshape(*u.shape[:2], self.n_features, -1)
         few = self._too_few_for_blas(len(u))
         if clip is None and self.loss_function.name in COMPILED and (few or batch is not None):
@@ -266,7 +287,11 @@ class DenseLinearModel:
 
     def own_hessians(self, u: NDArray) -> NDArray:
         """See `problems.base.OwnModels`."""
-        return self._hessians(client_products(self.X, u.reshape(*u.shape[:2], self.n_features, -1)))
+        S, rows = len(self.X), len(u)
+        check_rows(rows, S)
+        sets = np.arange(rows) * S // rows
+        data = self if S in (1, rows) else picked(self, lambda array: array[sets])
+        return data._hessians(client_products(data.X, u.reshape(*u.shape[:2], self.n_features, -1)))
 
     @cached_property
     def _norms(self) -> NDArray:
@@ -373,6 +398,7 @@ class DenseLinearModel:
         self, u: NDArray, steps: int, step: NDArray, *, ridge: float | NDArray = 0.0, linear: NDArray
     ) -> NDArray:
         """See `problems.base.OwnModels`."""
+        check_rows(len(u), len(self.X))
         if self.loss_function.name not in COMPILED:
             for _ in range(steps):
                 u = u - step * self.own_gradients(u, ridge=ridge, linear=linear)
@@ -422,6 +448,8 @@ class DenseLinearModel:
     def with_clients(self, chosen: NDArray) -> DenseLinearModel:
         """See `problems.base.OwnModels`."""
         n_sets, rows = len(self.X), len(chosen)
+        if rows > 1:  # one cohort is that of all rows
+            check_rows(rows, n_sets)
         if 1 < n_sets < rows:
             groups = chosen.reshape(n_sets, rows // n_sets, -1)
             if (groups != groups[:, :1]).any():
@@ -437,6 +465,7 @@ class DenseLinearModel:
     def with_rows(self, kept: NDArray) -> DenseLinearModel:
         """See `problems.base.OwnModels`."""
         n_sets, rows = len(self.X), len(kept)
+        check_rows(rows, n_sets)
         if n_sets == 1:
             return self
         groups = kept.reshape(n_sets, rows // n_sets)
@@ -570,6 +599,17 @@ class DenseLocalModels:
     def mean(self, u: NDArray) -> NDArray:
         p = np.broadcast_to(self._problem.weights, u.shape[:2])
         return np.matmul(p[:, None], u)[:, 0]
+
+
+def _check_sizes(sizes: NDArray, shape: tuple[int, ...]) -> None:
+    """Refuse numbers of samples for which features of `shape` (S, N, m) have no room."""
+    *clients, room = shape
+    if sizes.shape != tuple(clients) or sizes.dtype.kind not in "iu":
+        raise ReplifedError(
+            f"sizes of shape {sizes.shape} and dtype {sizes.dtype}: must be whole numbers, {tuple(clients)}"
+        )
+    if (sizes > room).any():
+        raise ReplifedError(f"sizes hold {sizes.max()}: X has room for {room} samples a client")
 
 
 def _clip(residuals: NDArray, norms: NDArray, weights: NDArray, clip: float) -> None:

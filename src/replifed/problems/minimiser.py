@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
+from replifed.operators.linear_systems import solve_each
 
 _MOST_STEPS = 100
 
@@ -28,6 +29,7 @@ def minimiser(problem: Any, rows: int, tolerance: float = 1e-13) -> NDArray:
     Returns
     -------
     array, shape (R, D)
+        NaN for data sets on which a Hessian is singular, unless all are.
     """
     sets = len(problem.weights)
     x = np.zeros((sets, problem.dim))
@@ -39,7 +41,7 @@ def minimiser(problem: Any, rows: int, tolerance: float = 1e-13) -> NDArray:
             np.broadcast_to(problem.weights, (sets, problem.n_clients)),
             problem.client_hessians(x),
         )
-        move = np.linalg.solve(H, g[..., None])[..., 0]
+        move = solve_each(H, g[..., None])[..., 0]
         length, before = np.ones((sets, 1)), problem.loss(x)
         for _ in range(40):
             worse = problem.loss(x - length * move) > before + 1e-14 * np.abs(before)
@@ -47,9 +49,12 @@ def minimiser(problem: Any, rows: int, tolerance: float = 1e-13) -> NDArray:
                 break
             length[worse] /= 2
         x = x - length * move
-        if (np.linalg.norm(g, axis=-1) <= goal).all():
+        lost = np.isnan(x).any(axis=-1)
+        if lost.all():
+            raise ReplifedError("Newton's method meets a singular Hessian; give the problem a ridge, l2 > 0")
+        if (lost | (np.linalg.norm(g, axis=-1) <= goal)).all():
             return np.repeat(x, rows // sets, axis=0)
-    left = np.linalg.norm(problem.gradient(x), axis=-1).max()
+    left = np.linalg.norm(problem.gradient(x), axis=-1)[~lost].max()
     if left <= 1e3 * goal.max():
         return np.repeat(x, rows // sets, axis=0)
     raise ReplifedError(f"Newton's method stopped at a gradient of norm {left:.2g}")

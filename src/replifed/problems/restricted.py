@@ -154,6 +154,9 @@ def newton(problem: Any, start: NDArray, support: NDArray, steps: int | None) ->
             h = loss.second_derivative(z, y) * weight[:, None, None]
             pairs = h[:, output[:, None], output[None, :]]
             H = np.einsum("ma,mab,mb->ab", A, pairs, A) + problem.l2 * np.eye(len(w))
+            if not (np.isfinite(H).all() and np.isfinite(g).all()):  # lost; an SVD would not converge
+                w = np.full_like(w, np.inf)
+                break
             step = np.linalg.lstsq(H, -g, rcond=1e-12)[0]
             now, t = value(w), 1.0
             while value(w + t * step) > now and t > 1e-10:

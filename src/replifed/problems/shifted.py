@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
+from replifed.problems.checks import check_finite, check_labels
 from replifed.problems.dense import DenseLinearModel, DenseLocalModels
 from replifed.problems.local_steps import Steps
 from replifed.problems.losses import COMPILED, Loss
@@ -37,6 +38,8 @@ class ShiftedLinearModel:
         if loss.name not in COMPILED:
             raise ReplifedError(f"shifted data take the losses {', '.join(COMPILED)}, not {loss.name}")
         self.Z, self.shifts, self.y, self.loss_function = Z, shifts, y, loss
+        check_finite(shifts=shifts, targets=y)
+        check_labels(y, loss)
         self.sets = np.asarray(sets, dtype=np.int64)
         # For what all rows share and does not depend on targets.
         self._shared = DenseLinearModel(Z, y[:1], loss)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import as_whole, check_levels
+from replifed.problems.checks import check_clients, check_finite, check_ids, check_labels, floating
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.hessian_pattern import HessianPattern
 from replifed.problems.local_steps import Steps, few_at_a_time, mean_after
@@ -35,15 +36,22 @@ class SparseLinearModel:
     Parameters
     ----------
     X : CSR matrix, shape (n, d)
-        Samples of all clients, in floating point; shared by all rows of a simulation.
+        Samples of all clients, shared by all rows of a simulation; whole numbers become doubles.
     y : array, shape (n,)
+        Targets; for logistic losses -1 or +1.
     loss : Loss
         Least squares or logistic.
     client : int array, shape (n,)
         The client of each sample, 0 to N-1; every client holds at least one.
     weights : array, shape (1, N), optional
-        p_i; n_i / n by default.
+        p_i >= 0; n_i / n by default.
     l2 : float
+        At least 0.
+
+    Raises
+    ------
+    ReplifedError
+        If any of these does not hold, or if features or targets are not finite.
     """
 
     def __init__(
@@ -60,19 +68,23 @@ class SparseLinearModel:
             raise ReplifedError(
                 f"sparse data take the losses {', '.join(COMPILED)}, not {loss.name}; use dense features"
             )
+        X, y, client = floating(sp.csr_array(X)), np.asarray(y), np.asarray(client)
+        if y.shape != X.shape[:1]:
+            raise ReplifedError(f"targets of shape {y.shape}: must be {X.shape[:1]}, one a sample")
+        # Each client holds a sample, so that there are no more of them.
+        check_ids(client, len(y), len(y) if weights is None else np.shape(weights)[-1])
+        check_finite(features=X.data, targets=y)
+        check_labels(y, loss)
         order = np.argsort(client, kind="stable")
-        self.X = sp.csr_array(X)[order]
+        self.X = X[order]
         self.X.sum_duplicates()  # which does nothing where there are none
-        self.y = np.asarray(y)[order]
+        self.y = y[order]
         self.loss_function, self.l2 = loss, l2
         self.dtype = self.X.dtype
-        if self.dtype.kind != "f":
-            raise ReplifedError(f"features of dtype {self.dtype}: must be floating-point numbers")
         self.n_features = self.dim = self.X.shape[1]
         self.sizes = np.bincount(client)[None]
         self.n_clients = self.sizes.shape[1]
-        if self.sizes.min() == 0:
-            raise ReplifedError(f"client {int(self.sizes.argmin())} holds no sample")
+        check_clients(self.sizes, weights, l2)
         self.weights = self.sizes / len(self.y) if weights is None else weights
         self.first = np.concatenate([[0], np.cumsum(self.sizes[0])])
         self.client = np.repeat(np.arange(self.n_clients), self.sizes[0])

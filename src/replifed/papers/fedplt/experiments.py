@@ -409,7 +409,7 @@ def _asymptotic(
 
     streams = Streams(settings["seed"], tuple(np.repeat(replicates, points).tolist()))
     begin = rounds - tail
-    before = simulate(algorithm, problem, streams, begin, metrics={}, record_every=begin)
+    before = simulate(algorithm, problem, streams, begin, metrics={}, record_every=max(begin, 1))
     history = simulate(
         algorithm,
         problem,

@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.operators.linear_systems import solve_each
+
 
 @dataclass(frozen=True, kw_only=True)
 class Poisson:
@@ -194,7 +196,7 @@ class GaussianMixture:
         s1, s2 = self._split(s)
         system = s1[..., None, None] * self._precision + 2 * self.lam * np.eye(self.shape[1])
         right = (s2 @ self._precision)[..., None]
-        return np.linalg.solve(system, right)[..., 0].reshape(*s.shape[:-1], -1)
+        return solve_each(system, right)[..., 0].reshape(*s.shape[:-1], -1)
 
     def project(self, s: NDArray) -> NDArray:
         s1, s2 = self._split(s)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.operators.lasso import lasso
+from replifed.operators.linear_systems import solve_each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +106,7 @@ class _Factorisation(ABC):
     def T(self, s: NDArray) -> NDArray:
         s1, s2 = self._split(s)
         system = s1 + 2 * self.eta * np.eye(self.atoms)
-        theta = np.swapaxes(np.linalg.solve(np.swapaxes(system, -1, -2), np.swapaxes(s2, -1, -2)), -1, -2)
+        theta = np.swapaxes(solve_each(np.swapaxes(system, -1, -2), np.swapaxes(s2, -1, -2)), -1, -2)
         return theta.reshape(*s.shape[:-1], -1)
 
     def project(self, s: NDArray) -> NDArray:
@@ -144,7 +145,7 @@ class MatrixFactorisation(_Factorisation):
 
     def codes(self, gram: NDArray, correlations: NDArray, guess: NDArray | None) -> NDArray:
         system = gram + self.lam * np.eye(self.atoms)
-        return np.swapaxes(np.linalg.solve(system, np.swapaxes(correlations, -1, -2)), -1, -2)
+        return np.swapaxes(solve_each(system, np.swapaxes(correlations, -1, -2)), -1, -2)
 
     def code_penalty(self, h: NDArray) -> NDArray:
         return 0.5 * self.lam * (h**2).sum(axis=-1)

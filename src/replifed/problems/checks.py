@@ -1,0 +1,69 @@
+"""What linear models refuse of their data, dense or sparse alike, before a compiled loop reads any of it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.errors import ReplifedError
+from replifed.problems.losses import Loss
+
+
+def floating(X):
+    """Return features in floating point: whole numbers become doubles, what is not real is refused."""
+    if X.dtype.kind in "biu":
+        return X.astype(np.float64)
+    if X.dtype.kind != "f":
+        raise ReplifedError(f"features of dtype {X.dtype}: must be real numbers")
+    return X
+
+
+def check_finite(**arrays: NDArray) -> None:
+    """Refuse an array, named by its keyword, that holds NaN or infinite numbers."""
+    for name, values in arrays.items():
+        if not np.isfinite(values).all():
+            raise ReplifedError(f"{name} hold NaN or infinite numbers: leave such samples out")
+
+
+def check_labels(y: NDArray, loss: Loss) -> None:
+    """Refuse labels `y`, of any shape, that `loss` does not know."""
+    if loss.name == "logistic":
+        known, expected = np.abs(y) == 1, "-1 or +1"
+    elif loss.name == "softmax":
+        known = (y >= 0) & (y < loss.n_outputs) & (y == np.floor(y))
+        expected = f"a whole number from 0 to {loss.n_outputs - 1}"
+    else:
+        return
+    if not known.all():
+        raise ReplifedError(f"{loss.name} labels hold {y[~known][0]}: must be {expected}")
+
+
+def check_ids(client: NDArray, samples: int, clients: int) -> None:
+    """Refuse ids of each sample's client other than so many whole numbers from 0 to `clients` - 1."""
+    if client.shape != (samples,) or client.dtype.kind not in "iu":
+        raise ReplifedError(
+            f"client ids of shape {client.shape} and dtype {client.dtype}: must be {samples} whole numbers, "
+            "one a sample"
+        )
+    if ((client < 0) | (client >= clients)).any():
+        raise ReplifedError(f"client ids from {client.min()} to {client.max()}: must be 0 to {clients - 1}")
+
+
+def check_clients(sizes: NDArray, weights: NDArray | None, l2: float) -> None:
+    """Refuse clients without samples, weights p_i that do not fit `sizes` (S, N), and a negative ridge."""
+    if (sizes < 1).any():
+        raise ReplifedError(f"client {np.argwhere(sizes < 1)[0, 1]} holds no sample: leave it out")
+    if weights is not None:
+        if weights.shape != sizes.shape:
+            raise ReplifedError(f"weights of shape {weights.shape}: must be {sizes.shape}")
+        wrong = ~((weights >= 0) & (weights < np.inf))
+        if wrong.any():
+            raise ReplifedError(f"weights hold {weights[wrong][0]}: must be finite, and at least 0")
+    if not 0 <= l2 < np.inf:
+        raise ReplifedError(f"l2 = {l2}: must be finite, and at least 0")
+
+
+def check_rows(rows: int, sets: int) -> None:
+    """Refuse rows that cannot share the data sets evenly."""
+    if rows % sets:
+        raise ReplifedError(f"{rows} rows share {sets} data sets: each must have as many rows as the others")
