@@ -2,39 +2,78 @@
 
 From the syntax tree of each method's module (of its parent's, where it has no functions of its own), and of
 what several methods share, come mutants: a sign turned, a term or a map dropped, operands or arguments
-swapped, a number off by one. Each is put into a copy of the sources, and the tests that mention the method's
-module (for what is shared, that of a method made of it) run against it. A mutant that no test catches has
-survived: either the tests want a stronger one, or the mutant computes the same; then it has a line, with the
-reason, in `mutants_equivalent.csv`.
+swapped, a number off by one. Each is imported in place of its module by the tests that mention that module
+(for what is shared, also by those of a method made of it), file by file, until one fails. A mutant that no
+test catches has survived: either the tests want a stronger one, or the mutant computes the same; then it has
+a line, with the reason, in `mutants_equivalent.csv`, and does not count.
+
+`--record FILE` keeps what is found, mutant by mutant: the same command goes on where it was ended, and runs
+anew what has changed since in the methods, though not what has in the tests. `--against FILE` compares the
+shares caught with those of such a file, from the same --most, and fails if one is smaller.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import copy
 import csv
+import hashlib
 import inspect
 import os
 import re
-import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib import import_module
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
 from replifed.algorithms.registry import METHODS
+from replifed.atomic import replacing
 
 ROOT = Path(__file__).parents[1]
+UNIT = ROOT / "tests/unit"
+sys.path.append(str(UNIT))  # one of the tests says where each method's contract is tested
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.csv")
-# What methods share, by its module, and a method that is made of it.
-SHARED = {"learned_hessians": "fednl", "newton_type": "shed"}
-# What every method must stand, whatever else mentions it.
-_ALWAYS = "test_algorithms.py"
-_SECONDS = 900
+# What methods share and what theory says of them, by its module, and a method that is made of it.
+SHARED = {
+    "agents": "fedplt",
+    "base": "fedavg",
+    "composite": "fedmid",
+    "fedgradmp_rates": "fedgradmp",
+    "hard_thresholding": "fedht",
+    "learned_hessians": "fednl",
+    "line_search": "newton",
+    "local_solvers": "fedplt",
+    "newton_type": "shed",
+    "splitting_theory": "fedplt",
+}
+_SECONDS = 600  # for one file of tests, also beside other work
+# How a process may end whose kernels are handed the wrong arrays.
+_CRASHES = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGFPE)
+# Runs pytest with the modules that lie in a folder, by their full names, in place of the real ones. All
+# others stay where they are, and with them the compiled kernels.
+_PYTEST = """
+import pathlib, sys
+from importlib.util import spec_from_file_location
+class Finder:
+    def find_spec(name, path, target=None):
+        file = pathlib.Path(sys.argv[1], name + ".py")
+        return spec_from_file_location(name, file) if file.is_file() else None
+
+sys.meta_path.insert(0, Finder)
+import pytest
+sys.exit(pytest.main(sys.argv[2:]))
+"""
+COLUMNS = ("name", "module", "source", "line", "column", "code", "was", "now", "caught_by")
+# Who caught a mutant (nobody: empty; or "equivalent: " and the reason), by all columns before.
+Rows = dict[tuple[str, ...], str]
+_SAME = "equivalent: "
 
 
 class Mutant(NamedTuple):
@@ -42,47 +81,65 @@ class Mutant(NamedTuple):
 
     Attributes
     ----------
-    line : number in the original file
+    line, column : where it begins in the original file
     code : that line
     was, now : the expression before and after
     source : the whole module
     """
 
     line: int
+    column: int
     code: str
     was: str
     now: str
     source: str
 
 
+class Part(NamedTuple):
+    """A module to be made wrong, the names of its methods or of what they share, and its tests."""
+
+    names: str
+    module: str
+    source: str
+    tests: list[str]
+
+    def key(self) -> tuple[str, str, str]:
+        """How a record's rows of this source begin."""
+        digest = hashlib.sha256(self.source.encode()).hexdigest()[:12]
+        return self.names, self.module.rpartition(".")[2], digest
+
+
 def mutants(source: str) -> list[Mutant]:
     """All mutants of a module's functions, in the order of the lines; docstrings and imports stay."""
-    tree, lines = ast.parse(source), source.splitlines()
-    found, seen = [], {ast.unparse(tree)}  # functions in functions are met twice
-    for number, node in enumerate(_expressions(tree)):
-        for change in range(len(list(_changed(node)))):
-            changed = copy.deepcopy(tree)
-            twin = _expressions(changed)[number]
-            new = list(_changed(twin))[change]
-            was, now = ast.unparse(node), ast.unparse(new)
-            _Replace(twin, new).visit(changed)
-            code = lines[node.lineno - 1].strip()
-            made = Mutant(node.lineno, code, was, now, ast.unparse(ast.fix_missing_locations(changed)))
-            if made.source not in seen:
-                seen.add(made.source)
-                found.append(made)
+    tree, raw = ast.parse(source), source.encode()
+    lines = raw.splitlines(keepends=True)
+    starts = [0, *accumulate(map(len, lines))]
+    found = []
+    for node in _expressions(tree):
+        for now in dict.fromkeys(map(ast.unparse, _changed(node))):
+            if now == (was := ast.unparse(node)):
+                continue
+            begin = starts[node.lineno - 1] + node.col_offset
+            end = starts[node.end_lineno - 1] + node.end_col_offset
+            text = now if isinstance(node, ast.stmt) else f"({now})"
+            changed = raw[:begin] + text.encode() + raw[end:]
+            code = lines[node.lineno - 1].decode().strip()
+            found.append(Mutant(node.lineno, node.col_offset, code, was, now, changed.decode()))
     return sorted(found, key=lambda mutant: mutant.line)
 
 
 def _expressions(tree: ast.Module) -> list[ast.AST]:
-    """What may be changed: all that functions do, but for checks of settings and names of observations."""
-    return [
-        node
-        for function in ast.walk(tree)
+    """What may be changed: all that functions do, but for checks of settings, observations and messages."""
+    walked = list(ast.walk(tree))
+    messages = {id(part) for node in walked if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    inside = {
+        id(node): node  # functions in functions are met twice
+        for function in walked
         if isinstance(function, ast.FunctionDef) and function.name not in ("__post_init__", "observe")
         for statement in function.body
         for node in ast.walk(statement)
-    ]
+    }
+    return [node for key, node in inside.items() if key not in messages]
 
 
 def _changed(node: ast.AST) -> Iterator[ast.AST]:
@@ -103,19 +160,11 @@ def _changed(node: ast.AST) -> Iterator[ast.AST]:
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         yield node.operand
     elif isinstance(node, ast.Call) and len(node.args) > 1:
-        yield node.args[0]  # a map left out
         if not isinstance(node.args[0], ast.Starred):
+            yield node.args[0]  # a map left out
             yield ast.Call(node.func, [node.args[1], node.args[0], *node.args[2:]], node.keywords)
     elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
         yield ast.Constant(node.value + 1)
-
-
-class _Replace(ast.NodeTransformer):
-    def __init__(self, old: ast.AST, new: ast.AST) -> None:
-        self._old, self._new = old, new
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        return self._new if node is self._old else self.generic_visit(node)
 
 
 def chosen(every: list[Mutant], most: int) -> list[Mutant]:
@@ -125,18 +174,23 @@ def chosen(every: list[Mutant], most: int) -> list[Mutant]:
     return [every[(2 * place + 1) * len(every) // (2 * most)] for place in range(most)]
 
 
-def home(name: str) -> str:
-    """The module of a method, or of what methods share."""
-    return f"replifed.algorithms.{name}" if name in SHARED else METHODS[name].partition(":")[0]
+def parts() -> list[Part]:
+    """All that can be made wrong; methods of one module share its mutants."""
+    homes = defaultdict(list)
+    for name in sorted(METHODS):
+        homes[home(name)].append(name)
+    found = [(names, with_functions(names[0]), names[0]) for names in homes.values()]
+    found += [([name], f"replifed.algorithms.{name}", method) for name, method in SHARED.items()]
+    sources = (Path(import_module(module).__file__).read_text(encoding="utf-8") for _, module, _ in found)
+    return [
+        Part(" ".join(names), module, source, tests_of(method, {*names, home(method).rpartition(".")[2]}))
+        for (names, module, method), source in zip(found, sources, strict=True)
+    ]
 
 
-def tests_of(name: str) -> list[str]:
-    """Unit tests that mention a method's module, or one of `SHARED`; those of all methods first."""
-    name = home(SHARED.get(name, name)).rsplit(".", 1)[-1]
-    files = sorted((ROOT / "tests/unit").glob("test_*.py"))
-    mention = [file for file in files if re.search(rf"\b{name}\b", file.read_text(encoding="utf-8"))]
-    ordered = sorted(mention, key=lambda file: file.name != _ALWAYS)
-    return [str(file) for file in ordered]
+def home(method: str) -> str:
+    """The module in which a method is registered."""
+    return METHODS[method].partition(":")[0]
 
 
 def with_functions(method: str) -> str:
@@ -148,42 +202,48 @@ def with_functions(method: str) -> str:
     raise ValueError(f"{method} has no functions")
 
 
-def caught_by(source: str, module: str, tests: list[str], sources: Path) -> str:
-    """The first of the tests that fails with `source` in place of the module; empty if all pass."""
-    file = sources / (module.replace(".", "/") + ".py")
-    original = file.read_text(encoding="utf-8")
-    file.write_text(source, encoding="utf-8")
-    try:
-        return failing(tests, sources)
-    finally:
-        file.write_text(original, encoding="utf-8")
+def tests_of(method: str, words: set[str]) -> list[str]:
+    """Unit tests that mention one of the words; where the method's contract is tested comes first."""
+    contract = import_module("test_algorithms").ELSEWHERE.get(method, "test_algorithms")
+    mention = re.compile(rf"\b({'|'.join(words)})\b")
+    files = [file for file in UNIT.glob("test_*.py") if mention.search(file.read_text(encoding="utf-8"))]
+    files.sort(key=lambda file: (file.stem != contract, "_methods" not in file.stem, file.name))
+    return [str(file) for file in files]
 
 
-def failing(tests: list[str], sources: Path) -> str:
-    """The first of the tests that fails on these sources; empty if all pass."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-rfE"]
+def caught_by(part: Part, mutant: Mutant) -> str:
+    """The first of the tests that fails with the mutant; empty if all pass."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, f"{part.module}.py").write_text(mutant.source, encoding="utf-8")
+        return next(filter(None, (failing([file], folder, _SECONDS) for file in part.tests)), "")
+
+
+def failing(tests: list[str], folder: str, seconds: float | None = None) -> str:
+    """The first of the tests that fails with the modules in `folder`; empty if all pass."""
+    pytest = [sys.executable, "-c", _PYTEST, folder, "-x", "-q", "-rfE", "-p", "no:cacheprovider"]
+    own = {"PYTHONPATH": f"{ROOT}/src", "OMP_NUM_THREADS": "1", "HYPOTHESIS_STORAGE_DIRECTORY": folder}
     try:
         done = subprocess.run(
-            [*command, *tests],
+            [*pytest, "--hypothesis-seed=0", *tests],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(sources), "PYTHONDONTWRITEBYTECODE": "1"},
+            env=os.environ | own,
             capture_output=True,
             text=True,
-            timeout=_SECONDS,
+            timeout=seconds,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"no end within {_SECONDS} s"
-    if done.returncode == 0:
-        return ""
-    failed = re.search(r"^(?:FAILED|ERROR) (?:tests/unit/)?(\S+)", done.stdout, flags=re.MULTILINE)
-    return failed.group(1) if failed else "tests do not start"
+        return f"no end within {seconds} s"
+    named = re.findall(r"^(?:FAILED|ERROR) (?:tests/unit/)?(.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    if done.returncode in _CRASHES:
+        return f"{Path(tests[0]).name}: {signal.Signals(-done.returncode).name}"
+    if done.returncode and not named:  # someone has ended it: nobody knows what the tests would have said
+        raise ChildProcessError(f"pytest ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return named[-1] if done.returncode else ""
 
 
 def equivalents() -> dict[tuple[str, str, str, str], str]:
     """Reasons by (module, code, was, now)."""
-    if not EQUIVALENT.is_file():
-        return {}
     with EQUIVALENT.open(encoding="utf-8", newline="") as file:
         return {
             (row["module"], row["code"], row["was"], row["now"]): row["reason"]
@@ -191,40 +251,106 @@ def equivalents() -> dict[tuple[str, str, str, str], str]:
         }
 
 
-def main() -> int:
+def read(file: Path) -> Rows:
+    with file.open(encoding="utf-8", newline="") as lines:
+        return {tuple(row[:-1]): row[-1] for row in list(csv.reader(lines))[1:]}
+
+
+def write(file: Path, rows: Rows) -> None:
+    """Keep a record whole, in an order that does not depend on which mutant was done first."""
+    ordered = sorted(rows.items(), key=lambda row: (*row[0][:2], int(row[0][3]), int(row[0][4]), row[0]))
+    with replacing(file) as temporary, temporary.open("w", encoding="utf-8", newline="") as lines:
+        csv.writer(lines, lineterminator="\n").writerows([COLUMNS, *((*key, by) for key, by in ordered)])
+
+
+def run(asked: list[Part], rows: Rows, options: argparse.Namespace) -> Rows:
+    """What becomes of the mutants of what is asked; those that `rows` lack are run, and added to them."""
+    known, due, keys = equivalents(), {}, []
+    for part in asked:
+        for mutant in chosen(mutants(part.source), options.most):
+            keys.append(key := (*part.key(), *map(str, mutant[:-1])))
+            by = rows.get(key, _SAME)
+            if reason := known.get((key[1], mutant.code, mutant.was, mutant.now)):
+                rows[key] = _SAME + reason
+            elif by.startswith(_SAME) or (options.survivors and not by):
+                due[key] = part, mutant
+    must_pass([part for part in asked if any(part is other for other, _ in due.values())])
+    pool = ThreadPoolExecutor(options.jobs)
+    running = {pool.submit(caught_by, *made): key for key, made in due.items()}
+    print("| name | module | line | was | now | caught by |\n|---|---|--:|---|---|---|", flush=True)
+    try:
+        for done in as_completed(running):
+            key = running[done]
+            rows[key] = done.result()
+            cells = [*key[:2], key[3], f"`{key[6]}`", f"`{key[7]}`", rows[key] or "**SURVIVED**"]
+            print(f"| {' | '.join(cells)} |", flush=True)
+            if options.record:
+                write(options.record, rows)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    if options.record:
+        write(options.record, rows)  # where nothing was due, too
+    return {key: rows[key] for key in keys}
+
+
+def must_pass(asked: list[Part]) -> None:
+    """Stop where tests fail although nothing has been made wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        for part in asked:
+            Path(folder, f"{part.module}.py").write_text(part.source, encoding="utf-8")
+        tests = sorted({file for part in asked for file in part.tests})
+        if tests and (failed := failing(tests, folder)):
+            sys.exit(f"without any mutant, {failed} fails: the tests must pass first")
+
+
+def shares(rows: Rows) -> dict[str, tuple[int, int]]:
+    """By method, or what they share: mutants caught, and all that do not compute the same."""
+    caught = defaultdict(list)
+    for key, by in sorted(rows.items()):
+        for name in key[0].split():
+            caught[name] += [bool(by)] * (not by.startswith(_SAME))
+    return {name: (sum(each), len(each)) for name, each in caught.items() if each}
+
+
+def worse(now: dict[str, tuple[int, int]], before: dict[str, tuple[int, int]]) -> int:
+    """Print the shares; how many are smaller than before."""
+    fell = 0
+    print("\n| name | mutants | caught | share | before |\n|---|--:|--:|--:|--:|")
+    for name, (caught, made) in now.items():
+        old_caught, old_made = before.get(name, (0, 1))
+        lower = caught / made < old_caught / old_made
+        fell += lower
+        then = f"{old_caught / old_made:.0%}" + " **worse now**" * lower if name in before else ""
+        print(f"| {name} | {made} | {caught} | {caught / made:.0%} | {then} |")
+    return fell
+
+
+def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", help="methods, or what they share; all by default")
     parser.add_argument("--most", type=int, default=8, help="mutants of each module; default 8")
-    arguments = parser.parse_args()
-    every = {*METHODS, *SHARED}
-    if unknown := set(arguments.names) - every:
-        parser.error(f"neither methods nor shared by them: {', '.join(sorted(unknown))}")
-    known, survived = equivalents(), 0
-    print("| name | line | was | now | caught by |\n|---|--:|---|---|---|", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        sources = Path(folder, "src")
-        shutil.copytree(ROOT / "src", sources, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-        homes: dict[str, str] = {}
-        for name in sorted(arguments.names or every):
-            homes.setdefault(home(name), name)  # those that share it share its mutants
-        if failed := failing(sorted({test for name in homes.values() for test in tests_of(name)}), sources):
-            parser.error(f"without any mutant, {failed} fails: the tests must pass first")
-        for place, asked in homes.items():
-            module = place if asked in SHARED else with_functions(asked)
-            tests, name = tests_of(asked), module.rsplit(".", 1)[-1]
-            text = (ROOT / "src" / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
-            for mutant in chosen(mutants(text), arguments.most):
-                reason = known.get((name, mutant.code, mutant.was, mutant.now))
-                caught = (
-                    f"equivalent: {reason}" if reason else caught_by(mutant.source, module, tests, sources)
-                )
-                survived += not caught
-                cells = [asked, str(mutant.line), f"`{mutant.was}`", f"`{mutant.now}`"]
-                print("| " + " | ".join([*cells, caught or "**SURVIVED**"]) + " |", flush=True)
+    parser.add_argument("--jobs", type=int, default=1, help="mutants at once; default 1")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="keep what is found, and go on from it")
+    parser.add_argument("--survivors", action="store_true", help="run those of the record anew as well")
+    parser.add_argument("--summary", type=Path, metavar="FILE", help="only print the shares of a record")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="a record whose shares must be held")
+    options = parser.parse_args(words)
+    before = read(options.against) if options.against else {}
+    if options.summary:
+        rows = read(options.summary)
+    else:
+        every = parts()
+        if unknown := set(options.names) - {name for part in every for name in part.names.split()}:
+            parser.error(f"neither methods nor shared by them: {', '.join(sorted(unknown))}")
+        asked = [part for part in every if not options.names or set(options.names) & set(part.names.split())]
+        old = read(options.record) if options.record and options.record.exists() else {}
+        current = {part.key() for part in every}
+        rows = run(asked, {key: by for key, by in old.items() if key[:3] in current}, options)
+    fell, survived = worse(shares(rows), shares(before)), sum(not by for by in rows.values())
     print(f"\n{survived} survived")
-    return 1 if survived else 0
+    return 1 if (fell if before else survived) else 0
 
 
 if __name__ == "__main__":
