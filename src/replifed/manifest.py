@@ -1,16 +1,19 @@
-"""Hashes of everything that a run made and of the data it was made from."""
+"""What a run made, and the data it was made from, by the hashes that the jobs recorded."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import os
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from replifed import hashes
 from replifed.atomic import write_text
-from replifed.data.streams import file_sha256
 from replifed.errors import DataError
+from replifed.hashes import Stored
 
 COLUMNS = ("sha256", "bytes", "file")
 
@@ -20,51 +23,109 @@ def write(
     out: str | os.PathLike[str],
     folders: Iterable[str | os.PathLike[str]] = (),
 ) -> None:
-    """Write the manifest of `files` and of all files below `folders`.
+    """Write the manifest of `files`, and of all files below `folders` that were recorded.
 
     Parameters
     ----------
     files : iterable of path-like
         Relative to the working folder, as they will be looked for later.
     folders : iterable of path-like
-        Taken without hidden files; generated data leave no raw files, so a folder may be absent.
+        Generated data leave no raw files, so a folder may be absent.
     out : path-like
-        A CSV with one line a file, sorted by name.
+        A CSV with one line a file, sorted by name; the last line, which begins with #, has the number of
+        files and the hash of the lines before.
+
+    Raises
+    ------
+    DataError
+        Files differ from their records, or have none.
     """
+    names = {Path(file) for file in files}
+    names |= {file for folder in folders for file in _files(Path(folder)) if hashes.recorded(file)}
+    listed = {file.as_posix(): hashes.recorded(file) for file in sorted(names)}
+    unknown = [name for name, stored in listed.items() if stored is None]
+    if unknown:
+        anew = hashes.snakemake("all", "--forceall") if len(unknown) > 1 else hashes.remake(Path(unknown[0]))
+        raise DataError(
+            f"{unknown[0]} is one of {len(unknown)} files without a record of their hashes: an older version "
+            f"or someone else made them; make them anew: `{anew}`"
+        )
+    hashes.check(sorted(names))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    names = {Path(file).as_posix() for file in files}
-    for name in sorted(names.union(*(_below(Path(folder)) for folder in folders))):
-        writer.writerow((file_sha256(Path(name)), Path(name).stat().st_size, name))
-    write_text(out, text.getvalue())
+    writer.writerows((*stored, name) for name, stored in listed.items() if stored)
+    write_text(out, text.getvalue() + _seal(text.getvalue().encode()))
 
 
-def verify(manifest: str | os.PathLike[str]) -> tuple[int, list[str]]:
-    """Hash again every file that a manifest names.
+def verify(
+    manifest: str | os.PathLike[str], folders: Iterable[str | os.PathLike[str]] = ()
+) -> tuple[int, list[str]]:
+    """Compare every file with the manifest and with what its job recorded.
+
+    Parameters
+    ----------
+    manifest : path-like
+        Where none was ever written, since only parts were made, the records alone count.
+    folders : iterable of path-like
+        Looked through for files that no job made; so is the manifest's own, but for the folders in it.
 
     Returns
     -------
     checked : int
     faults : list of str
-        One line for each file that is missing or has changed.
+        One line for each file that is missing, has changed or was made by no job.
     """
-    if not Path(manifest).is_file():
-        raise DataError(f"{os.fspath(manifest)} does not exist; it is written at the end of `snakemake all`")
-    with Path(manifest).open(encoding="utf-8", newline="") as stream:
-        reader = csv.DictReader(stream)
-        if tuple(reader.fieldnames or ()) != COLUMNS:
-            raise DataError(f"{os.fspath(manifest)} is no manifest; delete it and run `snakemake all` again")
-        rows = list(reader)
-    faults = []
-    for row in rows:
-        if not Path(row["file"]).is_file():
-            faults.append(f"{row['file']}: missing")
-        elif (now := file_sha256(Path(row["file"]))) != row["sha256"]:
-            faults.append(f"{row['file']}: changed, sha256 is {now[:12]}..., was {row['sha256'][:12]}...")
-    return len(rows), faults
+    manifest = Path(manifest)
+    listed, faults = _read(manifest), []
+    found = {file for folder in folders for file in _files(Path(folder))} | {*_files(manifest.parent, "*")}
+    if listed is None:
+        again = hashes.snakemake(manifest, "--force")
+        faults.append(f"{manifest}: missing, altered, cut short, or of an older version; `{again}`")
+        listed = {}
+        found.discard(manifest)
+    names = {*listed, *(file.as_posix() for file in found if listed or hashes.recorded(file))}
+    if not names and not faults:
+        raise DataError(f"{manifest} does not exist; it is written at the end of `{hashes.snakemake('all')}`")
+    faults += [fault for name in sorted(names) if (fault := _fault(Path(name), listed.get(name)))]
+    return len(names), faults
 
 
-def _below(folder: Path) -> list[str]:
-    found = (file for file in folder.rglob("*") if file.is_file())
-    return [file.as_posix() for file in found if not any(part.startswith(".") for part in file.parts)]
+def _fault(file: Path, listed: Stored | None) -> str | None:
+    """Say what is wrong with a file, if anything."""
+    if not file.is_file():
+        return f"{file}: missing; `{hashes.remake(file)}`"
+    made = hashes.recorded(file) or listed
+    if made is None:
+        return f"{file}: extra, no job made it; `rm {shlex.quote(str(file))}`"
+    now = hashes.measure(file)
+    if now != made:
+        before, after = (stored.sha256[:12] for stored in (made, now))
+        return f"{file}: changed, sha256 is {after}..., was {before}...; `{hashes.remake(file)}`"
+    if listed not in (None, now):
+        return f"{file}: made anew since the manifest was written; `{hashes.snakemake('all')}`"
+    return None
+
+
+def _seal(lines: bytes) -> str:
+    rows = len(lines.splitlines()) - 1
+    return f"# {rows} files, sha256 {hashlib.sha256(lines).hexdigest()}\n"
+
+
+def _read(manifest: Path) -> dict[str, Stored] | None:
+    """Return the files that a manifest lists: none before the first was written; None if it is not whole."""
+    if not manifest.is_file():
+        return None if hashes.recorded(manifest) else {}
+    lines, mark, end = manifest.read_bytes().rpartition(b"# ")
+    if mark + end != _seal(lines).encode():
+        return None
+    rows = csv.DictReader(io.StringIO(lines.decode()))
+    return {row["file"]: Stored(row["sha256"], int(row["bytes"])) for row in rows}
+
+
+def _files(folder: Path, pattern: str = "**/*") -> Iterator[Path]:
+    """Yield the files in a folder, of the hidden ones only those that were recorded."""
+    for file in folder.glob(pattern):
+        hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+        if file.is_file() and (not hidden or hashes.recorded(file)):
+            yield file

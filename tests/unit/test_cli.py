@@ -20,6 +20,7 @@ from replifed.papers import jobs
 from replifed.papers.inputs import Inputs
 from replifed.papers.verdicts import COLUMNS
 from replifed.partition import commands as partition_commands
+from replifed.provenance import config_hash
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = json.dumps({"seed": 1, "name": 'it\'s "quoted"'})
@@ -416,13 +417,15 @@ def test_a_run_takes_the_step_that_was_tuned(searched, tmp_path):
 
 
 def without(*keys):
-    """A change that takes an entry out of a searched outcome, and its hash, as files once had none."""
+    """A change that takes an entry out of a searched outcome, with a hash that fits."""
 
     def change(found):
-        found["meta"].pop("content_hash")
+        del found["meta"]["content_hash"]
+        inner = found
         for key in keys[:-1]:
-            found = found[key]
-        del found[keys[-1]]
+            inner = inner[key]
+        del inner[keys[-1]]
+        found["meta"]["content_hash"] = config_hash(found)
 
     return change
 
@@ -435,12 +438,18 @@ DAMAGED = {
     "a list": ("[]", "not the outcome of a step-size search"),
     "no provenance": ('{"method": "fedavg", "meta": []}', "not the outcome of a step-size search"),
     "too large a number": (
-        '{"method": "fedavg", "step": 1e999, "meta": {"settings": {}, "data": {"kind": "", "stamp": ""}}}',
+        '{"method": "fedavg", "step": 1e999, '
+        '"meta": {"settings": {}, "data": {"kind": "", "stamp": ""}, "content_hash": ""}}',
         "not the outcome of a step-size search",
     ),
     "no levels": (without("levels"), "lacks 'levels'"),
     "no step": (without("levels", "", "step"), "lacks 'step'"),
     "another shape": (lambda found: found.update(levels=[]), "altered since it was written"),
+    "no hash": (lambda found: found["meta"].pop("content_hash"), "lacks 'content_hash'"),
+    "another kind of data": (
+        lambda found: found["meta"]["data"].update(kind="original"),
+        "altered since it was written",
+    ),
     "another step": (lambda found: found["levels"][""].update(step=1), "altered since it was written"),
 }
 

@@ -4,6 +4,7 @@ import bz2
 import hashlib
 import http.server
 import json
+import re
 import socket
 import threading
 import time
@@ -117,11 +118,11 @@ def put(folder, name, content):
 
 
 def left(raw):
-    """Names of all files under `raw`, but for locks and the notes on hosts."""
+    """Names of all files under `raw`, but for locks, the notes on hosts, and recorded hashes."""
     if not raw.exists():
         return []
     names = (path.relative_to(raw).as_posix() for path in raw.rglob("*") if path.is_file())
-    return sorted(name for name in names if not name.endswith(".lock") and not name.startswith(".probes"))
+    return sorted(name for name in names if not re.search(r"\.lock$|^\.probes|\.hashes/", name))
 
 
 KEPT = ["toy.json", "toy/.pins.json", "toy/toy"]
@@ -333,9 +334,11 @@ def test_pins(tmp_path):
         assert part in str(caught.value)
     (tmp_path / "toy" / ".pins.json").unlink()
     assert fetch(toy(), tmp_path)["files"][0]["sha256"] == hashlib.sha256(OTHER).hexdigest()
-    put(tmp_path, "toy/.pins.json", b"{")
-    with pytest.raises(DataError, match=r"\.pins\.json is damaged"):
-        fetch(toy(), tmp_path)
+    pins = (tmp_path / "toy/.pins.json").read_bytes()
+    for damaged in (b"{", pins.replace(b"already", b"alreadz")):
+        put(tmp_path, "toy/.pins.json", damaged)
+        with pytest.raises(DataError, match=r"\.pins\.json is damaged"):
+            fetch(toy(), tmp_path)
 
 
 def test_damaged_record_is_written_anew(tmp_path):

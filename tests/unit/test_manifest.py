@@ -1,45 +1,115 @@
-"""The manifest finds what was changed, lost, or is no manifest."""
+"""The manifest says what the jobs made, and finds what was changed, lost or added since."""
 
 import hashlib
+from pathlib import Path
 
 import pytest
 
-from replifed import cli
+from replifed import cli, hashes
 from replifed.errors import DataError
-from replifed.manifest import verify, write
+from replifed.manifest import verify
+
+FOLDERS = ["figures", "data/raw/x"]
+NAMES = ["data/raw/x/.pins.json", "data/raw/x/one.bin", "figures/a.csv"]
 
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in ("figures/a.csv", "raw/x/one.bin", "raw/x/two.bin", "raw/x/.partial"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(name)
-    write(["figures/a.csv", "figures/a.csv"], "manifest.csv", folders=["raw/x", "raw/none"])
+    monkeypatch.setenv(hashes.CONFIGFILES_VARIABLE, "--configfile own.yaml")
+    for name in (*NAMES, "data/raw/x/.partial", "data/raw/x/by_hand.bin"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(name)
+    hashes.record(map(Path, NAMES))
+    words = ["figures/a.csv", "figures/a.csv", "--folders", "data/raw/x", "data/raw/none"]
+    assert cli.main(["manifest", "write", *words, "--out", "manifest.csv"]) == 0
+    Path("data/raw/x/by_hand.bin").unlink()
     return tmp_path
 
 
 def test_it_names_every_file_once_by_its_hash(made):
-    lines = (made / "manifest.csv").read_text().splitlines()
+    lines = Path("manifest.csv").read_text().splitlines()
     assert lines[0] == "sha256,bytes,file"
-    assert [line.split(",")[2] for line in lines[1:]] == ["figures/a.csv", "raw/x/one.bin", "raw/x/two.bin"]
-    assert lines[1] == f"{hashlib.sha256(b'figures/a.csv').hexdigest()},13,figures/a.csv"
-    assert verify("manifest.csv") == (3, [])
+    assert [line.split(",")[2] for line in lines[1:-1]] == NAMES
+    assert lines[3] == f"{hashlib.sha256(b'figures/a.csv').hexdigest()},13,figures/a.csv"
+    seal = hashlib.sha256("".join(f"{line}\n" for line in lines[:-1]).encode()).hexdigest()
+    assert lines[-1] == f"# 3 files, sha256 {seal}"
+    assert verify("manifest.csv", FOLDERS) == (4, [])  # with itself
 
 
-def test_changes_and_losses_are_named(made, capsys):
-    (made / "figures/a.csv").write_text("figures/b.csv")
-    (made / "raw/x/two.bin").unlink()
-    assert cli.main(["manifest", "verify", "manifest.csv"]) == 1
-    said = capsys.readouterr().out
-    assert "figures/a.csv: changed" in said
-    assert "raw/x/two.bin: missing" in said
-    assert "3 files of manifest.csv checked, 2 faults" in said
+def test_faults_are_named_with_what_to_do(made, capsys):
+    Path("figures/a.csv").write_text("figures/b.csv")
+    Path("figures/b.csv").write_text("")
+    Path("data/raw/x/one.bin").unlink()
+    assert cli.main(["manifest", "verify", "manifest.csv", "--folders", *FOLDERS]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    ours, theirs = (hashlib.sha256(name.encode()).hexdigest()[:12] for name in ("figures/b.csv", NAMES[2]))
+    again = "--cores 2 --force --configfile own.yaml"
+    assert lines == [
+        f"data/raw/x/one.bin: missing; `rm data/raw/x/one.bin && snakemake data/raw/x.json {again}`",
+        f"figures/a.csv: changed, sha256 is {ours}..., was {theirs}...; `snakemake figures/a.csv {again}`",
+        "figures/b.csv: extra, no job made it; `rm figures/b.csv`",
+        "5 files of manifest.csv checked, 3 faults",
+    ]
 
 
-def test_what_is_no_manifest_is_refused(made):
-    with pytest.raises(DataError, match=r"other\.csv does not exist"):
-        verify("other.csv")
-    (made / "other.csv").write_text("a,b\n")
-    with pytest.raises(DataError, match=r"other\.csv is no manifest"):
-        verify("other.csv")
+def test_what_was_changed_after_its_job_is_neither_read_nor_listed(made, capsys):
+    Path("figures/a.csv").write_text("figures/b.csv")
+    before = Path("manifest.csv").read_bytes()
+    for words in (["manifest", "write", "figures/a.csv"], ["claims", "collect", "figures/a.csv"]):
+        assert cli.main([*words, "--out", "manifest.csv"]) == 2
+        assert capsys.readouterr().err == (
+            "replifed: error: figures/a.csv has changed since it was made; make it anew: "
+            "`snakemake figures/a.csv --cores 2 --force --configfile own.yaml`\n"
+        )
+    assert Path("manifest.csv").read_bytes() == before
+
+
+def test_what_a_job_made_anew_is_not_as_listed(made):
+    Path("figures/a.csv").write_text("figures/b.csv")
+    hashes.record([Path("figures/a.csv")])
+    _, [fault] = verify("manifest.csv", FOLDERS)
+    assert fault.startswith("figures/a.csv: made anew since the manifest was written; `snakemake all ")
+
+
+def test_files_of_an_older_version_take_one_line(made, capsys):
+    for name in NAMES:
+        Path(name).parent.joinpath(".hashes", Path(name).name).unlink()
+    assert cli.main(["manifest", "write", *NAMES, "--out", "manifest.csv"]) == 2
+    error = capsys.readouterr().err
+    assert "data/raw/x/.pins.json is one of 3 files without a record of their hashes" in error
+    assert "`snakemake all --cores 2 --forceall --configfile own.yaml`" in error
+    assert error.count("\n") == 1
+
+
+def damaged(content):
+    """What may have become of a manifest: any flip, a row less, cuts at the ends of lines, no file."""
+    lines = content.splitlines(keepends=True)
+    yield from (content[:k] + bytes([content[k] ^ 1]) + content[k + 1 :] for k in range(len(content)))
+    yield b"".join(lines[:1] + lines[2:])
+    yield from (b"".join(lines[:count]) for count in range(len(lines)))
+    yield None
+
+
+def test_a_manifest_that_is_not_whole_is_a_fault(made):
+    manifest = Path("manifest.csv")
+    for content in list(damaged(manifest.read_bytes())):
+        manifest.unlink() if content is None else manifest.write_bytes(content)
+        assert verify("manifest.csv", FOLDERS) == (
+            3,
+            [
+                "manifest.csv: missing, altered, cut short, or of an older version; "
+                "`snakemake manifest.csv --cores 2 --force --configfile own.yaml`"
+            ],
+        )
+
+
+def test_before_the_first_manifest_what_was_made_is_checked(made):
+    Path("manifest.csv").unlink()
+    Path(".hashes/manifest.csv").unlink()
+    Path("figures/a.csv").write_text("figures/b.csv")
+    checked, [fault] = verify("manifest.csv", FOLDERS)
+    assert checked == 3
+    assert fault.startswith("figures/a.csv: changed")
+    with pytest.raises(DataError, match=r"manifest\.csv does not exist; it is written at the end of"):
+        verify("manifest.csv")

@@ -1,8 +1,10 @@
 """The real Snakefile and code on the tiny settings: killed in mid-run, resumed, complete, repeated."""
 
+import contextlib
 import csv
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -14,8 +16,11 @@ import pandas as pd
 import pytest
 from conftest import copy_repository, without_mirror
 
+from replifed.data.pins import write_pins
+from replifed.hashes import record
 from replifed.papers.golden import accept, compare
 from replifed.papers.histories import read_history
+from replifed.partition import store
 
 TINY = ("all", "--cores", "2", "--configfile", "config/tiny.yaml")
 # The kernels that any x86-64 processor has, in place of those made for this one.
@@ -31,6 +36,11 @@ OTHER_PROCESSOR = {
 def killed(tmp_path_factory):
     """A copy in which `all` was killed as soon as the first run was on disk, with every job it had."""
     copy = copy_repository(tmp_path_factory.mktemp("killed"), stubs={})
+    # As after a download and a split, which these few artefacts do without.
+    write_pins(copy.folder / "data/raw/mushrooms", {"old": {"sha256": "0" * 64, "bytes": 1, "source": "url"}})
+    partition = copy.folder / KINDS["partition"]
+    store.save(partition, store.Partition(np.arange(8, dtype="<i4"), {1: np.arange(8, dtype="<i4")}))
+    record([partition])
     command = [sys.executable, "-m", "snakemake", *TINY]
     process = subprocess.Popen(
         command,
@@ -70,18 +80,107 @@ def test_a_killed_run_leaves_nothing_half_written_and_goes_on(killed):
     assert "Nothing to be done" in again.text
 
 
-def test_verify_finds_what_was_altered(killed):
-    words = ("verify", *TINY[1:])
-    sound = killed.snakemake(*words)
+# One file of each kind that rules read or write.
+KINDS = {
+    "run history": "results/tiny/fedht/simulation1/fedht.parquet",
+    "tuned settings": "results/tiny/fedht/simulation1/fedht.tuned.json",
+    "partition": "results/tiny/qshed/example/partition.npz",
+    "parsed data": "data/parsed/mushrooms.npz",
+    "record of data": "data/raw/mushrooms.json",
+    "pins": "data/raw/mushrooms/.pins.json",
+    "claims of a paper": "results/tiny/fedht/claims.csv",
+    "errata": "results/tiny/fedht/errata.csv",
+    "claims": "results/tiny/claims.csv",
+    "numbers of a figure": "figures/tiny/fedht/fig1.csv",
+    "pdf": "figures/tiny/fedht/fig1.pdf",
+    "png": "figures/tiny/fedht/fig1.png",
+    "md": "figures/tiny/fedmm/remark1.md",
+    "tex": "figures/tiny/fedmm/remark1.tex",
+    "report": "results/tiny/report.html",
+}
+MANIFEST = "results/tiny/manifest.csv"
+EXTRA, MISSING = "figures/tiny/fedht/new.csv", "figures/tiny/fedht/rates.pdf"
+AGAIN = f"--cores 2 --force {' '.join(TINY[3:])}"
+
+
+@contextlib.contextmanager
+def altered(folder: Path, *names: str):
+    """Flip a bit in the midst of files, as a failing disk would: without a new time; then undo it."""
+    before = {folder / name: ((folder / name).read_bytes(), (folder / name).stat()) for name in names}
+    try:
+        for file, (content, times) in before.items():
+            middle = len(content) // 2
+            file.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+            os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+        yield
+    finally:
+        for file, (content, times) in before.items():
+            file.write_bytes(content)
+            os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+@pytest.fixture(scope="module")
+def verified(killed):
+    """What `verify` says when a bit is flipped in a file of each kind, one is missing and one is extra."""
+    sound = killed.snakemake("verify", *TINY[1:])
     assert sound.status == 0, sound.text
-    assert ", 0 faults" in sound.text
-    figure = killed.folder / "figures/tiny/fedht/fig1.png"
-    before = figure.read_bytes()
-    figure.write_bytes(before + b" ")
-    altered = killed.snakemake(*words)
-    figure.write_bytes(before)
-    assert altered.status != 0
-    assert "figures/tiny/fedht/fig1.png: changed" in altered.text
+    assert re.search(rf"^\d+ files of {MANIFEST} checked, 0 faults$", sound.text, flags=re.MULTILINE)
+    (killed.folder / EXTRA).write_text("1,2")
+    (killed.folder / MISSING).rename(killed.folder / "kept")
+    with altered(killed.folder, *KINDS.values()):
+        found = killed.snakemake("verify", *TINY[1:])
+    (killed.folder / "kept").rename(killed.folder / MISSING)
+    (killed.folder / EXTRA).unlink()
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_flip_in_any_file_is_named_with_the_command_that_mends_it(verified, kind):
+    name = KINDS[kind]
+    (line,) = (line for line in verified.text.splitlines() if line.startswith(f"{name}: changed, sha256 is "))
+    first = "rm data/raw/mushrooms/.pins.json && " if kind == "pins" else ""
+    target = "data/raw/mushrooms.json" if kind == "pins" else name
+    assert line.endswith(f"; `{first}snakemake {target} {AGAIN}`")
+
+
+def test_verify_names_missing_and_extra_files_and_prints_nothing_else(verified):
+    assert verified.status == 1
+    said, *lines, last = verified.text.splitlines()
+    assert said.startswith("Using workflow specific profile")  # before any file of the workflow is read
+    assert f"{EXTRA}: extra, no job made it; `rm {EXTRA}`" in lines
+    assert f"{MISSING}: missing; `snakemake {MISSING} {AGAIN}`" in lines
+    assert len(lines) == len(KINDS) + 2
+    assert last.endswith(f"checked, {len(lines)} faults")
+
+
+def test_verify_names_a_manifest_that_is_not_whole(killed):
+    manifest = killed.folder / MANIFEST
+    with altered(killed.folder, MANIFEST):
+        content = manifest.read_bytes()
+        manifest.write_bytes(content[: content.index(b"\n") + 1])
+        found = killed.snakemake("verify", *TINY[1:])
+    assert found.status == 1
+    assert f"{MANIFEST}: missing, altered, cut short" in found.text
+    assert f"`snakemake {MANIFEST} {AGAIN}`" in found.text
+    assert found.text.endswith(" checked, 1 faults\n")
+
+
+def test_what_someone_else_wrote_is_not_taken_for_a_result(killed):
+    """Although it is newer than all that it was made from."""
+    manifest, name = killed.folder / MANIFEST, KINDS["png"]
+    before = manifest.read_bytes()
+    with (killed.folder / name).open("ab") as figure:
+        figure.write(b" ")
+    refused = killed.snakemake(*TINY)
+    assert refused.status == 1
+    assert (
+        f"error: {name} has changed since it was made; make it anew: `snakemake {name} {AGAIN}`"
+        in refused.text
+    )
+    assert killed.snakemake(name, *AGAIN.split()).status == 0
+    done = killed.snakemake(*TINY)
+    assert done.status == 0, done.text
+    assert manifest.read_bytes() == before
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(killed):
@@ -105,7 +204,7 @@ NOT_SMOOTH = {"figures/tiny/fedgradmp/fig9.csv": ["work"]}
 def hashes(folder: Path) -> dict[str, str]:
     """Of every file that the manifest names."""
     with (folder / "results/tiny/manifest.csv").open(newline="") as file:
-        return {row["file"]: row["sha256"] for row in csv.DictReader(file)}
+        return {row["file"]: row["sha256"] for row in csv.DictReader(file) if row["file"]}
 
 
 def test_other_folders_numbers_of_cores_and_jobs_change_no_byte(killed, tmp_path):

@@ -33,7 +33,7 @@ def drawn(*names):
     return {f"fedht: draw {name}" for name in names}
 
 
-ENDING = {"write the report", "hash what was made"}
+ENDING = {"write the report", "list what was made, by hash"}
 CLOSING = {"fedht: measure the claims", "collect the claims of all papers"} | ENDING
 
 
@@ -267,6 +267,21 @@ def test_every_job_left_a_log_and_a_benchmark(built):
     ):
         assert (built.folder / f"logs/paper/{name}.log").is_file()
         assert (built.folder / f"results/benchmarks/{name}.tsv").is_file()
+
+
+def test_the_manifest_lists_every_file_of_results_figures_and_data(built):
+    lines = (built.folder / "results/manifest.csv").read_text().splitlines()
+    names = {
+        file.relative_to(built.folder).as_posix()
+        for folder in ("results", "figures", "data")
+        for file in (built.folder / folder).rglob("*")
+        if file.is_file()
+    }
+    # Another test fetches a9a.
+    left_out = re.compile(r"/\.|/benchmarks/|results/manifest\.csv|data/raw/a9a\.json")
+    listed = {line.split(",")[2] for line in lines[1:-1]}
+    assert listed == {name for name in names if not left_out.search(name)}
+    assert {"results/fedht/mnist/partition.npz", "results/fedht/mnist/fedht.tuned.json"} <= names
 
 
 def test_a_second_all_does_nothing(built):

@@ -18,7 +18,7 @@ REPOSITORY = Path(
 sys.path.insert(0, str(REPOSITORY.joinpath("src")))
 
 from replifed import config as settings
-from replifed import provenance
+from replifed import hashes, provenance
 from replifed.algorithms.registry import METHODS
 from replifed.atomic import write_text
 from replifed.data.catalogue import CATALOGUE as DATASETS
@@ -95,6 +95,7 @@ def prepare_shell():
     }
     if config["data"]["mirror"]:
         exports["REPLIFED_MIRROR"] = os.path.abspath(config["data"]["mirror"])
+    exports[hashes.CONFIGFILES_VARIABLE] = configfile_flags()
     words = [f"{name}={shlex.quote(value)}" for name, value in exports.items()]
     if not workflow.deployment_settings.deployment_method:
         # Snakemake may have been called by its path, with another Python first in PATH.
@@ -548,14 +549,37 @@ def timing_flags(wildcards):
 
 
 def manifest_files():
-    """Return the files whose bytes are settled by code, configuration and data; measured seconds are not."""
+    """Return all files that rules read or write, but for logs, benchmarks and measured seconds."""
     files = [file for file in all_artefact_files() if "_seconds." not in file]
     for paper in config["papers"]:
-        for key in settings.claim_keys(config[paper]):
+        for key in [*settings.claim_keys(config[paper]), *searches(config[paper])]:
             files += files_of(paper, key)
-        files.append(in_results(f"{paper}/errata.csv"))
-    files += [parsed(name) for name in settings.used_datasets(config)]
-    return [*dict.fromkeys(files), in_results("claims.csv")]
+        files += [in_results(f"{paper}/{name}.csv") for name in ("claims", "errata")]
+    for name in settings.used_datasets(config):
+        files += [in_data(f"raw/{name}.json"), parsed(name)]
+    files += [in_results(name) for name in ("claims.csv", "report.html")]
+    return [*dict.fromkeys(files)]
+
+
+def searches(paper_config):
+    """Return the keys of the step searches, and of the partitions, before the runs that artefacts read."""
+    keys = []
+    for key in settings.claim_keys(paper_config):
+        kind, _, name = key.partition(":")
+        experiment = paper_config["experiments"][name.partition("/")[0]]
+        if kind == "run" and "tuning" in experiment:
+            keys.append(f"tuned:{name}")
+        if "partition" in experiment:
+            keys.append(f"partition:{name.partition('/')[0]}")
+    return keys
+
+
+def folders_of_papers():
+    return [
+        folder
+        for paper in config["papers"]
+        for folder in (in_results(paper), in_figures(paper))
+    ]
 
 
 def raw_folders():
@@ -570,7 +594,11 @@ def configfile_flags():
     )
 
 
-# --- Last lines ---
+# --- First and last lines ---
+
+
+def only_verifies():
+    return {job.rule.name for job in workflow.dag.jobs} == {"verify"}
 
 
 def closing_line():

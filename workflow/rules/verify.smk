@@ -2,7 +2,6 @@
 rule manifest:
     input:
         files=manifest_files(),
-        report=in_results("report.html"),
         source=sources_of("replifed.manifest"),
     output:
         in_results("manifest.csv"),
@@ -18,7 +17,7 @@ rule manifest:
     params:
         folders=raw_folders(),
     message:
-        "hash what was made"
+        "list what was made, by hash"
     shell:
         "python -m replifed manifest write {input.files:q} --folders {params.folders:q} --out {output:q} > {log:q} 2>&1"
 
@@ -34,7 +33,9 @@ rule verify:
         mem_mb=200,
     params:
         manifest=in_results("manifest.csv"),
+        folders=[*folders_of_papers(), *raw_folders(), in_data("parsed")],
     message:
         "compare every file with the manifest"
     shell:
-        "python -m replifed manifest verify {params.manifest:q} 2>&1 | tee {log:q}; rm {log:q}"
+        'trap "rm -f {log:q}" EXIT; python -m replifed manifest verify {params.manifest:q} --folders {params.folders:q}'
+        " 2>&1 | tee {log:q}"

@@ -10,8 +10,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from replifed import __version__
+from replifed import __version__, hashes
 from replifed.cli import claims, data, listing, outputs, runs
+from replifed.cli.arguments import files_of
 from replifed.errors import ReplifedError
 
 _EPILOG = """\
@@ -55,7 +56,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = _parser().parse_args(argv)
     try:
-        return arguments.handler(arguments) or 0
+        hashes.check(files_of(arguments, arguments.reads))
+        status = arguments.handler(arguments) or 0
+        hashes.record(files_of(arguments, arguments.writes))
+        return status
     except ReplifedError as error:
         first, *more = str(error).splitlines() or [""]
         print("\n".join([f"replifed: error: {first}", *(f"  {line}" for line in more)]), file=sys.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,27 @@ from replifed.errors import ConfigError, unknown_name
 
 
 def add_command(
-    commands: Any, name: str, handler: Callable[[argparse.Namespace], int | None], text: str, example: str
+    commands: Any,
+    name: str,
+    handler: Callable[[argparse.Namespace], int | None],
+    text: str,
+    example: str,
+    *,
+    reads: Sequence[str] = (),
+    writes: Sequence[str] = (),
 ) -> argparse.ArgumentParser:
-    """Add a command whose help ends with an example."""
+    """Add a command whose help ends with an example.
+
+    `reads` and `writes` name its arguments that are files of the workflow: what it reads must be as it was
+    made, and what it writes is recorded (see `replifed.hashes`).
+    """
     parser = commands.add_parser(
         name,
         description=text,
         epilog=f"example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(handler=handler)
+    parser.set_defaults(handler=handler, reads=reads, writes=writes)
     return parser
 
 
@@ -96,6 +107,15 @@ def key_and_file(text: str) -> tuple[str, Path]:
     if not (key and equals and file):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=FILE")
     return key, Path(file)
+
+
+def files_of(arguments: argparse.Namespace, names: Sequence[str]) -> Iterator[Path]:
+    """Yield the files that the named arguments hold: one, several, or several by key."""
+    for name in names:
+        value = getattr(arguments, name)
+        for item in value if isinstance(value, list) else [value]:
+            if item is not None:
+                yield Path(item[1] if isinstance(item, tuple) else item)
 
 
 def load_config(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -45,6 +45,7 @@ def _add_claims(commands: Any) -> None:
         _claims_check,
         "Compare what was measured with reference numbers; exits with status 1 if something moved.",
         "replifed claims check --golden tests/golden/small.csv --file results/small/claims.csv",
+        reads=("file",),
     )
     accept = add_command(
         parts,
@@ -74,6 +75,8 @@ def _add_claims(commands: Any) -> None:
         "Measure the claims of one paper.",
         "replifed claims measure fedht --settings JSON --scale paper "
         "--inputs run:simulation1/fedht=FILE --out results/fedht/claims.csv",
+        reads=("inputs",),
+        writes=("out",),
     )
     measure.add_argument("paper")
     add_settings(measure)
@@ -87,6 +90,8 @@ def _add_claims(commands: Any) -> None:
         "Measure the claims on seconds, on the figures that show them.",
         "replifed claims timing --scale paper "
         "--inputs fedgradmp/fig3_seconds=FILE --out results/claims_timing.csv",
+        reads=("inputs",),
+        writes=("out",),
     )
     add_inputs(timing)
     timing.add_argument("--out", type=Path, required=True, metavar="FILE")
@@ -97,6 +102,8 @@ def _add_claims(commands: Any) -> None:
         _claims_collect,
         "Join the claims of all papers.",
         "replifed claims collect results/fedht/claims.csv --out results/claims.csv",
+        reads=("files",),
+        writes=("out",),
     )
     collect.add_argument("files", nargs="+", type=Path, metavar="FILE")
     collect.add_argument("--out", type=Path, required=True, metavar="FILE")
@@ -109,6 +116,7 @@ def _add_errata(commands: Any) -> None:
         _errata,
         "Step of the workflow: check the errata of one paper.",
         "replifed errata fedht --out results/fedht/errata.csv",
+        writes=("out",),
     )
     parser.add_argument("paper")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")

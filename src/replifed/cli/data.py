@@ -47,6 +47,7 @@ def _add_data(commands: Any) -> None:
         _data_parse,
         "Parse a fetched data set and check it.",
         "replifed data parse mnist --out data/parsed/mnist.npz",
+        writes=("out",),
     )
     parse.add_argument("id", metavar="DATASET")
     _add_raw_dir(parse)
@@ -78,6 +79,8 @@ def _add_partition(commands: Any) -> None:
         "Step of the workflow: split a data set between clients.",
         "replifed partition fedht mnist --settings JSON --data data/parsed/mnist.npz "
         "--out partition.npz --table partition.csv",
+        reads=("data",),
+        writes=("out", "table"),
     )
     add_job(parser)
     parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="parsed data set")
@@ -155,8 +158,8 @@ def _data_parse(arguments: argparse.Namespace) -> None:
     from replifed.data.commands import parse_command
 
     raw_dir = _raw_dir(arguments)
-    out = arguments.out or raw_dir.parent / "parsed" / f"{arguments.id}.npz"
-    parse_command(arguments.id, raw_dir, out)
+    arguments.out = arguments.out or raw_dir.parent / "parsed" / f"{arguments.id}.npz"
+    parse_command(arguments.id, raw_dir, arguments.out)
 
 
 def _data_status(arguments: argparse.Namespace) -> None:

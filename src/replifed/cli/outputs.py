@@ -28,6 +28,8 @@ def _add_artefact(commands: Any) -> None:
         "Step of the workflow: make a figure or a table.",
         "replifed artefact fedht fig1 --settings JSON --scale paper "
         "--inputs run:simulation1/fedht=FILE --csv fig1.csv --pdf fig1.pdf --png fig1.png",
+        reads=("inputs",),
+        writes=_SUFFIXES,
     )
     parser.add_argument("paper")
     parser.add_argument("name", metavar="artefact")
@@ -45,6 +47,8 @@ def _add_artefacts(commands: Any) -> None:
         "Step of the workflow: make all figures and tables of a paper, one after the other.",
         "replifed artefacts fedht --settings JSON --scale small --inputs run:simulation1/fedht=FILE "
         "--outputs fig1.csv=fig1.csv fig1.pdf=fig1.pdf fig1.png=fig1.png",
+        reads=("inputs",),
+        writes=("outputs",),
     )
     parser.add_argument("paper")
     add_settings(parser)
@@ -59,6 +63,8 @@ def _add_report(commands: Any) -> None:
         _report,
         "Step of the workflow: write the report.",
         "replifed report --claims results/claims.csv --figures-dir figures --scale paper --out report.html",
+        reads=("claims", "errata"),
+        writes=("out",),
     )
     parser.add_argument("--claims", type=Path, required=True, metavar="FILE")
     parser.add_argument("--errata", type=Path, nargs="*", default=[], metavar="FILE")
@@ -75,8 +81,9 @@ def _add_manifest(commands: Any) -> None:
         parts,
         "write",
         _manifest_write,
-        "Step of the workflow: hash files, and all files in folders.",
+        "Step of the workflow: list files, and those in folders, by the hashes that their jobs recorded.",
         "replifed manifest write results/claims.csv --folders data/raw --out results/manifest.csv",
+        writes=("out",),
     )
     write.add_argument("files", nargs="+", metavar="FILE")
     write.add_argument(
@@ -87,10 +94,13 @@ def _add_manifest(commands: Any) -> None:
         parts,
         "verify",
         _manifest_verify,
-        "Hash every file again; exits with status 1 if one has changed or is missing.",
-        "replifed manifest verify results/manifest.csv",
+        "Hash every file again; exits with status 1 if one has changed, is missing or was made by no job.",
+        "replifed manifest verify results/manifest.csv --folders results/fedht figures/fedht",
     )
     verify.add_argument("manifest", type=Path, metavar="FILE")
+    verify.add_argument(
+        "--folders", nargs="*", default=[], metavar="FOLDER", help="with files of the workflow alone"
+    )
 
 
 def _artefact(arguments: argparse.Namespace) -> None:
@@ -145,6 +155,6 @@ def _manifest_write(arguments: argparse.Namespace) -> None:
 def _manifest_verify(arguments: argparse.Namespace) -> int:
     from replifed import manifest
 
-    checked, faults = manifest.verify(arguments.manifest)
+    checked, faults = manifest.verify(arguments.manifest, arguments.folders)
     print("\n".join([*faults, f"{checked} files of {arguments.manifest} checked, {len(faults)} faults"]))
     return 1 if faults else 0

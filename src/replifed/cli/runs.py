@@ -36,6 +36,8 @@ def _add_run(commands: Any) -> None:
         "the run needs (data, partition, tuned steps), runs it with the settings of the configuration, and "
         "prints the path of the history. With --settings and --out this is a step that the workflow calls.",
         "replifed run fedht simulation1 fediterht --cores 2 --configfile config/small.yaml",
+        reads=("data", "partition", "tuned"),
+        writes=("out",),
     )
     add_job(parser, method=True, needs_settings=False)
     _add_problem(parser, " (workflow)")
@@ -55,6 +57,8 @@ def _add_run_together(commands: Any) -> None:
         '\'{"tune": {"a9a": JSON}, "run": {"a9a": JSON}}\' '
         "--inputs data:a9a=a9a.npz partition:a9a=partition.npz "
         "--outputs tuned:a9a=fedavg.tuned.json run:a9a=fedavg.parquet",
+        reads=("inputs",),
+        writes=("outputs",),
     )
     parser.add_argument("paper")
     parser.add_argument("method")
@@ -70,6 +74,8 @@ def _add_tune(commands: Any) -> None:
         _tune,
         "Step of the workflow: choose a method's step size.",
         "replifed tune fedht simulation1 fedavg --settings JSON --out fedavg.tuned.json",
+        reads=("data", "partition"),
+        writes=("out",),
     )
     add_job(parser, method=True)
     _add_problem(parser)

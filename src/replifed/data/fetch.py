@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from replifed import hashes
 from replifed.atomic import explained, make_folder
 from replifed.data.catalogue import SURROGATE_STAMP, Dataset, Form, RawFile
 from replifed.data.pins import dataset_lock, read_pins, write_pins
@@ -320,6 +321,7 @@ class _Search:
             pins[file.name] = facts
             kept.append({"name": file.name, **facts})
         write_pins(self.folder, pins)
+        hashes.record(self.folder / file["name"] for file in kept)
         return kept
 
     def _sweep(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from replifed import hashes
 from replifed.atomic import explained, make_folder, write_json
 from replifed.errors import DataError
 
@@ -53,6 +54,8 @@ def read_pins(folder: Path) -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
     try:
+        if hashes.changed(path):
+            raise ValueError("not as it was written")
         return dict(json.loads(path.read_text(encoding="utf-8"))["files"])
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is damaged; delete it to have the files beside it checked anew") from error
@@ -62,3 +65,4 @@ def write_pins(folder: Path, pins: dict[str, dict[str, Any]]) -> None:
     """Write the pins of a data set's files."""
     if read_pins(folder) != pins:
         write_json(folder / _PINS, {"files": pins})
+    hashes.record([folder / _PINS])

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from replifed import hashes
 from replifed.atomic import write_json
 from replifed.errors import DataError
 
@@ -34,7 +35,8 @@ def find_record(raw_dir: Path, id_: str) -> dict[str, Any] | None:
 
 
 def read_record(raw_dir: Path, id_: str) -> dict[str, Any]:
-    """Return the record of a data set that must have been fetched."""
+    """Return the record of a data set that must have been fetched, and not changed since."""
+    hashes.check([record_path(raw_dir, id_)])
     record = find_record(raw_dir, id_)
     if record is None:
         raise DataError(f"{record_path(raw_dir, id_)} does not exist; run `replifed data fetch {id_}` first")
@@ -44,8 +46,9 @@ def read_record(raw_dir: Path, id_: str) -> dict[str, Any]:
 def write_record(raw_dir: Path, record: dict[str, Any]) -> None:
     """Write `record`, unless the same one is already there (so that nothing is rebuilt for it)."""
     try:
-        if find_record(raw_dir, record["id"]) == record:
-            return
+        unchanged = find_record(raw_dir, record["id"]) == record
     except DataError:
-        pass  # a damaged record is simply replaced
-    write_json(record_path(raw_dir, record["id"]), record)
+        unchanged = False  # a damaged record is simply replaced
+    if not unchanged:
+        write_json(record_path(raw_dir, record["id"]), record)
+    hashes.record([record_path(raw_dir, record["id"])])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -38,9 +39,10 @@ def provenance(modules: list[str], settings: dict[str, Any], data: dict[str, Any
 
 
 def write_history(path: str | os.PathLike[str], frame: pd.DataFrame, meta: dict[str, Any]) -> None:
-    """Write `frame` with `meta` to `path`, whole or not at all."""
+    """Write `frame` with `meta`, and a hash by which a later change shows, whole or not at all."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    table = table.replace_schema_metadata({_KEY: canonical_json(meta).encode()})
+    signed = {**meta, "content_hash": _content_hash(table, meta)}
+    table = table.replace_schema_metadata({_KEY: canonical_json(signed).encode()})
     with replacing(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
 
@@ -51,13 +53,32 @@ def read_history(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str, 
     Raises
     ------
     DataError
-        The file is no history: truncated, or written by something else.
+        The file cannot be read, is no history (truncated, or written by something else), or was altered.
     """
     try:
         table = pq.read_table(path)
         meta = json.loads(table.schema.metadata[_KEY])
-    except (pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
+        recorded = meta.pop("content_hash")
+        altered = recorded != _content_hash(table, meta)
+        frame = table.to_pandas()
+    except (pa.ArrowException, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise DataError(
             f"{os.fspath(path)}: not a run history; delete it and run the workflow again"
         ) from error
-    return table.to_pandas(), meta
+    if altered:
+        raise DataError(
+            f"{os.fspath(path)}: altered since it was written; delete it and run the workflow again"
+        )
+    return frame, meta
+
+
+def _content_hash(table: pa.Table, meta: dict[str, Any]) -> str:
+    """Return the sha256 of names, types and values of the columns, in order, and of `meta`."""
+    digest = hashlib.sha256(canonical_json(meta).encode())
+    for field, column in zip(table.schema, table.columns, strict=True):
+        digest.update(canonical_json([field.name, str(field.type)]).encode())
+        values = column.to_numpy()
+        # Arrays of objects (texts, and what has gaps) hold addresses.
+        listed = values.dtype == object
+        digest.update(canonical_json(column.to_pylist()).encode() if listed else values.tobytes())
+    return digest.hexdigest()

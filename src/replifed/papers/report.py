@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from replifed import hashes
 from replifed.atomic import write_text
 from replifed.errors import DataError
 from replifed.papers.errata import read as read_errata
@@ -134,6 +135,7 @@ def _captions(paper: str) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
 def _artefact(key: str, folder: Path, words: tuple[str, str], claims: list[dict[str, Any]]) -> dict[str, Any]:
     title, caption = words
     table, png = folder / f"{key}.csv", folder / f"{key}.png"
+    hashes.check([table, png, folder / f"{key}.md"])
     counts = Counter(claim["verdict"] for claim in claims if claim["artefact"] == key)
     artefact: dict[str, Any] = {
         "key": key,

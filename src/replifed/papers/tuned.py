@@ -16,8 +16,8 @@ _REMEDY = "delete it and run the workflow again"
 
 def write_tuned(path: str | os.PathLike[str], found: dict[str, Any], meta: dict[str, Any]) -> None:
     """Write the outcome `found` of a search, with `meta` and a hash by which a later change shows."""
-    as_read = json.loads(json.dumps(found, allow_nan=False))
-    write_json(path, {**found, "meta": {**meta, "content_hash": config_hash(as_read)}})
+    entries = json.loads(json.dumps({**found, "meta": meta}, allow_nan=False))
+    write_json(path, {**found, "meta": {**meta, "content_hash": config_hash(entries)}})
 
 
 def read_tuned(
@@ -47,11 +47,12 @@ def read_tuned(
     try:
         owner, searched = found["method"], found["meta"]["settings"].items()
         found["meta"]["data"]["kind"], found["meta"]["data"]["stamp"]
-        content_hash = config_hash({key: value for key, value in found.items() if key != "meta"})
+        recorded = found["meta"]["content_hash"]
+        del found["meta"]["content_hash"]
+        content_hash = config_hash(found)
     except (AttributeError, TypeError, ValueError) as error:
         raise DataError(f"{path}: not the outcome of a step-size search; {_REMEDY}") from error
-    # Files written before the hash was recorded have none.
-    if found["meta"].get("content_hash") not in (None, content_hash):
+    if recorded != content_hash:
         raise DataError(f"{path}: altered since it was written; {_REMEDY}")
     if owner != method:
         raise DataError(f"{path}: tuned for the method {owner!r}, not for {method!r}; {_REMEDY}")

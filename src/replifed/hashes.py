@@ -1,0 +1,88 @@
+"""The hash of each stored file, left beside it in ``.hashes/`` by the job that wrote it.
+
+Snakemake goes by times: whatever was written last, by whomever, counts as the result. So each job records
+what it wrote and refuses to read a file that differs from its record, and the manifest is compiled from these
+records.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from replifed.atomic import explained, make_folder
+from replifed.data.streams import file_sha256
+from replifed.errors import DataError
+
+FOLDER = ".hashes"
+# Set by the workflow: the user's ``--configfile ...``, which its targets need.
+CONFIGFILES_VARIABLE = "REPLIFED_CONFIGFILES"
+
+
+class Stored(NamedTuple):
+    """What tells one file from another."""
+
+    sha256: str
+    bytes: int
+
+
+def measure(path: Path) -> Stored:
+    """Return what the file is now."""
+    return Stored(file_sha256(path), path.stat().st_size)
+
+
+def record(paths: Iterable[Path]) -> None:
+    """Record what the files are, as their maker; those that do not exist are left out."""
+    for path in filter(Path.is_file, paths):
+        make_folder(path.parent / FOLDER)
+        with explained(path.parent / FOLDER / path.name):
+            (path.parent / FOLDER / path.name).write_text("{} {}\n".format(*measure(path)), encoding="utf-8")
+
+
+def recorded(path: Path) -> Stored | None:
+    """Return what the file was when it was made, or None if that was never recorded."""
+    try:
+        words = (path.parent / FOLDER / path.name).read_text(encoding="utf-8", errors="replace").split()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    # A damaged record is that of no file.
+    return Stored(words[0], int(words[1])) if len(words) == 2 and words[1].isdecimal() else Stored("", 0)
+
+
+def changed(path: Path) -> bool:
+    """Whether the file differs from its record; without one nobody knows, and the manifest refuses it."""
+    return path.is_file() and recorded(path) not in (None, measure(path))
+
+
+def check(paths: Iterable[Path]) -> None:
+    """Refuse files that have `changed`.
+
+    Raises
+    ------
+    DataError
+        One line for each such file, with the command that makes it anew.
+    """
+    faults = [
+        f"{path} has changed since it was made; make it anew: `{remake(path)}`"
+        for path in paths
+        if changed(path)
+    ]
+    if faults:
+        raise DataError("\n".join(faults))
+
+
+def remake(path: Path) -> str:
+    """Return the command that makes a file of the workflow anew."""
+    if path.parent.parent.name == "raw":  # fetching keeps what lies there, so it has to go first
+        dataset = path.parent.with_name(f"{path.parent.name}.json")
+        return f"rm {shlex.quote(str(path))} && {snakemake(dataset, '--force')}"
+    return snakemake(path, "--force")
+
+
+def snakemake(target: str | Path, option: str = "") -> str:
+    """Return the command that asks for a target under the configuration in use."""
+    words = ["snakemake", shlex.quote(str(target)), "--cores 2", option, os.environ.get(CONFIGFILES_VARIABLE)]
+    return " ".join(filter(None, words))
