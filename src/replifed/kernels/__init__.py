@@ -20,7 +20,10 @@ def _digest() -> str:
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
 
 
-_CACHE = Path(numba.config.CACHE_DIR or Path(__file__).parent / "__pycache__") / f"kernels-{_digest()}"
+# With bounds checks, which numba's own cache would not tell from the rest, kernels are compiled apart.
+_CACHE = Path(numba.config.CACHE_DIR or Path(__file__).parent / "__pycache__") / (
+    f"kernels-{_digest()}" + ("-checked" if numba.config.BOUNDSCHECK else "")
+)
 
 
 def _compiled(function: Callable, fastmath: set[str]) -> Callable:
