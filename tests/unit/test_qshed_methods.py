@@ -425,6 +425,22 @@ def test_line_search_takes_the_first_step_that_is_good_enough():
     assert uphill[1].tolist() == [1, 1, 1]
 
 
+def test_line_search_forgives_what_rounding_may_have_added():
+    """At the minimiser no step can lower the loss."""
+    rises = 4.0 * np.array([1e-15, 1e-9])
+
+    class Flat:
+        weights = np.ones((2, 1))
+
+        def along(self, x, p):
+            return lambda eta: (4.0 + rises * (eta > 0))[:, None]
+
+    direction = np.full((2, D), 1e-12)
+    eta, tried = Armijo(trials=5).step(Flat(), np.zeros((2, D)), -direction, direction)
+    assert eta.tolist() == [1.0, 0.5**4]
+    assert tried.tolist() == [1, 5]
+
+
 # -- what must hold ----------------------------------------------------------------------------------
 
 
