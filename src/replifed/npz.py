@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,3 +24,10 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray]) -> No
             entry.create_system = 3  # else the archive would tell Windows from the rest
             with archive.open(entry, "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, np.ascontiguousarray(arrays[name]), allow_pickle=False)
+
+
+def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray]:
+    """Read all arrays of an ``.npz``."""
+    # Opened here: given a name, numpy leaves the file of a damaged archive open.
+    with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}

@@ -15,7 +15,7 @@ import numpy as np
 
 from replifed.data.content import Table
 from replifed.errors import DataError
-from replifed.npz import write_npz
+from replifed.npz import read_npz, write_npz
 
 
 def save(path: str | os.PathLike[str], table: Table) -> None:
@@ -57,8 +57,7 @@ def load(path: str | os.PathLike[str]) -> Table:
     if not path.exists():
         raise DataError(f"{path} does not exist; make it with `replifed data parse`")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = read_npz(path)
         meta = json.loads(arrays["meta"].tobytes().decode("utf-8"))
         y = arrays["y"]
         if "X" in arrays:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import DataError
-from replifed.npz import write_npz
+from replifed.npz import read_npz, write_npz
 
 _CLIENT = "client_"
 
@@ -67,8 +67,7 @@ def load(path: str | os.PathLike[str], samples: int | None = None) -> Partition:
     if not path.exists():
         raise DataError(f"{path} does not exist; make it with `replifed partition`")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = read_npz(path)
         meta = json.loads(arrays["meta"].tobytes().decode("utf-8"))
         recorded = meta["content_sha256"]
         names = sorted(int(name.removeprefix(_CLIENT)) for name in arrays if name.startswith(_CLIENT))
