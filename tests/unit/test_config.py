@@ -53,6 +53,11 @@ FAULTS = {
     "unknown top key": (at("scal"), "small", ["scal: ", '"small"', "did you mean 'scale'?"]),
     "unknown top key, nothing near": (at("foo"), 1, ["foo: unknown key with value 1", "known: cross, data"]),
     "dotted key": (at("fedht.seed"), 3, ["--config 'fedht={seed: ...}'"]),
+    "a method that no figure shows": (
+        at("cross", "experiments", "w8a", "methods"),
+        [*config.load(root=ROOT)["cross"]["experiments"]["w8a"]["methods"], "sa_ssmm"],
+        ["cross.experiments.w8a.methods: ", "sa_ssmm", "not be seen", "the runs of w8a", "cross.artefacts"],
+    ),
     "scale": (
         at("scale"),
         "smal",

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from replifed.algorithms.registry import method_class
 from replifed.network.fading import Constant
-from replifed.papers.cross import experiments, table1
+from replifed.papers.cross import experiments, fig1, fig2, table1
 from replifed.papers.cross.claims import CLAIMS
 from replifed.papers.cross.experiments import _moduli, relative_gap, run, tune
 from replifed.papers.cross.families import FIRST_ORDER, SECOND_ORDER
@@ -150,6 +150,33 @@ def test_the_table_counts_to_the_first_round_at_the_target(tmp_path):
         "none",
         "none",
     ]
+
+
+def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
+    """Nothing that was run is left out: a stranger's method has no entry in `families`."""
+    rounds = np.arange(3)
+    run = pd.DataFrame({"round": rounds, "gap": [1.0, 1e-2, 1e-5], "replicate": 1, "diverged": False})
+    run = run.assign(bits_up=1.0 + rounds, bits_down=rounds, sample_gradients=1.0 + rounds)
+
+    class Inputs:
+        def experiments(self):
+            return ["a9a"]
+
+        def methods(self, experiment):
+            return ["mine", "fedavg"]
+
+        def run(self, experiment, method):
+            return run
+
+        def tuned(self, experiment, method):
+            return {}
+
+    for figure in (fig1, fig2):
+        drawn = figure.draw(figure.table(Inputs(), {}))
+        [legend] = drawn.legends
+        assert "mine" in [text.get_text() for text in legend.get_texts()]
+        assert all(len(ax.lines) == 2 for ax in drawn.axes)
+    assert table1.render(table1.table(Inputs(), {}))["method"].tolist() == ["FedAvg", "mine"]
 
 
 @pytest.fixture(scope="module")

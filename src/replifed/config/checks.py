@@ -67,7 +67,11 @@ def validate(
                 f"{paper}: missing; expected the experiments of this paper, from {PAPER_FOLDER}/{paper}.yaml"
             )
         elif isinstance(filled[paper], dict):
-            lines.extend(_paper_faults(paper, filled[paper], broken, methods, datasets))
+            lines.extend(
+                [*_paper_faults(paper, filled[paper], broken, methods, datasets)]
+                # Those of names that are mistaken would only be told twice.
+                or ([] if broken else [*_undrawn(paper, **filled[paper])])
+            )
     if lines:
         raise ConfigError("\n".join(dict.fromkeys(lines)))
     for paper in sections:
@@ -105,6 +109,21 @@ def _paper_faults(
         for name in section.get("only", ()):
             if name not in artefacts:
                 yield f"{paper}.only: {unknown_name('artefact', name, artefacts)}"
+
+
+def _undrawn(
+    paper: str, experiments: Mapping[str, Any], artefacts: Mapping[str, Any], **_: Any
+) -> Iterator[str]:
+    """Yield methods that no figure shows, of experiments of which some figure shows others."""
+    for name, experiment in experiments.items():
+        figures = [artefact for artefact in artefacts.values() if artefact["kind"] == "figure"]
+        shown = [set(figure["runs"][name]) for figure in figures if name in figure.get("runs", {})]
+        for method in experiment["methods"] if shown else ():
+            if method not in set.union(*shown):
+                yield (
+                    f"{paper}.experiments.{name}.methods: {method} would be run and not be seen; expected in "
+                    f"the runs of {name} of a figure in {paper}.artefacts"
+                )
 
 
 def _experiment_faults(

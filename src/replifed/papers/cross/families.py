@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import pandas as pd
+
 from replifed.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Line
 
 FIRST_ORDER = {
@@ -30,5 +34,14 @@ SECOND_ORDER = {
     "qshed": Line("Q-SHED", BLUE, "-", "o"),
     "fedlin": Line("FedLin, for reference", GREY, "-", "", 1.2),
 }
+
+
+def lines(frame: pd.DataFrame, known: Mapping[str, Line]) -> dict[str, Line]:
+    """The line of each method in a table: those known, in their order, then any others."""
+    present = list(dict.fromkeys(frame["method"]))
+    others = {method: Line(method, BLACK, "-", "") for method in present if method not in known}
+    return {method: line for method, line in known.items() if method in present} | others
+
+
 EXPERIMENTS = {"a9a": "a9a", "phishing": "phishing", "mushrooms": "mushrooms", "w8a": "w8a"}
 AXES = {"round": "communication rounds", "bits": "bits sent", "sample_gradients": "sample gradients"}

@@ -15,7 +15,7 @@ TITLE = "All methods on one problem: methods that send curvature"
 
 def table(inputs: Any, settings: dict) -> pd.DataFrame:
     """See `panels.table`."""
-    return panels.table(inputs, SECOND_ORDER)
+    return panels.table(inputs)
 
 
 def draw(frame: pd.DataFrame) -> Figure:

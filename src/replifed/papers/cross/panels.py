@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from replifed.papers.cross.families import AXES, EXPERIMENTS
+from replifed.papers.cross.families import AXES, EXPERIMENTS, lines
 from replifed.plotting.style import Line, figure, housed, legend
 
 # Curves end here; below, gaps are of no use to a statistician and soon of rounding.
@@ -17,14 +17,13 @@ _FLOOR = 1e-10
 _MARKERS = 6
 
 
-def table(inputs: Any, methods: Mapping[str, Line]) -> pd.DataFrame:
+def table(inputs: Any) -> pd.DataFrame:
     """Median, least and largest relative gap over the seeds at each round, with what was used so far."""
     frames = []
     for experiment in inputs.experiments():
         for method in inputs.methods(experiment):
-            if method in methods:
-                history = inputs.run(experiment, method)
-                frames.append(_summary(history).assign(experiment=experiment, method=method))
+            history = inputs.run(experiment, method)
+            frames.append(_summary(history).assign(experiment=experiment, method=method))
     frame = pd.concat(frames, ignore_index=True)
     first = ["experiment", "method"]
     return frame[[*first, *(column for column in frame.columns if column not in first)]]
@@ -44,8 +43,9 @@ def _summary(history: pd.DataFrame) -> pd.DataFrame:
 
 
 @housed
-def draw(frame: pd.DataFrame, methods: Mapping[str, Line], title: str) -> Figure:
+def draw(frame: pd.DataFrame, known: Mapping[str, Line], title: str) -> Figure:
     """Draw what `table` returns: a row for each data set, a column for each axis."""
+    methods = lines(frame, known)
     experiments = [name for name in EXPERIMENTS if (frame["experiment"] == name).any()]
     made, axes = figure(len(experiments), len(AXES), title=title, width=4.2, height=2.5, legend_lines=3)
     for i, experiment in enumerate(experiments):

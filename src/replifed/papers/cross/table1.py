@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from replifed.papers.cross.families import EXPERIMENTS, FIRST_ORDER, SECOND_ORDER
+from replifed.papers.cross.families import EXPERIMENTS, FIRST_ORDER, SECOND_ORDER, lines
 from replifed.papers.summaries import median_and_range
 from replifed.tune import Spent
 
@@ -68,16 +68,13 @@ def _row(values: pd.Series) -> dict[str, Any]:
 
 def render(frame: pd.DataFrame) -> pd.DataFrame:
     """A line a method; for each data set its uses, median [least, largest] (got there), and its search's."""
-    names = {**FIRST_ORDER, **SECOND_ORDER, "fedlin": FIRST_ORDER["fedlin"]}
-    lines = []
-    for method in names:
-        own = frame[frame["method"] == method]
-        if own.empty:
-            continue
-        line = {"method": names[method].label}
-        for row in own.itertuples():
+    rows = []
+    known = FIRST_ORDER | SECOND_ORDER | {"fedlin": FIRST_ORDER["fedlin"]}  # in both
+    for method, drawn in lines(frame, known).items():
+        line = {"method": drawn.label}
+        for row in frame[frame["method"] == method].itertuples():
             line[f"{EXPERIMENTS[row.experiment]}: {_USED[row.used]}"] = median_and_range(row, ".3g")
             cost = Spent(row.tuning_runs, row.tuning_rounds, row.tuning_bits)
             line[f"{EXPERIMENTS[row.experiment]}: tuning"] = str(cost)
-        lines.append(line)
-    return pd.DataFrame(lines).fillna("")
+        rows.append(line)
+    return pd.DataFrame(rows).fillna("")
