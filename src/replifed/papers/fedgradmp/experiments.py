@@ -226,25 +226,26 @@ class _DigitTrials:
         return digits_method(self.method, self.settings, [name for name, _ in grid], steps)
 
     def stable(self, wanted: list[list[tuple[str, float]]]) -> list[NDArray]:
-        """Which of several variants' steps agree with their twins, and descend, in every repetition."""
+        """Which of several variants' steps agree with their twins, and descend.
+
+        In the first repetition alone: all have the same data, and twins cost three times what a trial does.
+        """
+        points = list(itertools.chain.from_iterable(wanted))
+        if self.progress is not None:
+            self.progress(f"comparing {len(points)} runs with their twins", 0, 1)
         rounds = self.settings["tuning"]["rounds"]
-        left = list(itertools.chain.from_iterable(wanted))
-        for replicate in self._replicates:
-            if not left:
-                break
-            twinned = simulate_with_twins(
-                lambda rows, factors, left=tuple(left): self._make([left[row] for row in rows], factors),
-                self.data.problem,
-                Streams(self.settings["seed"], (replicate,) * len(left)),
-                rounds,
-                record_every=max(rounds // _TWIN_LOOKS, 1),
-                cohort=FixedSize(self.settings["cohort"]),
-            )
-            self.spent.add(twinned.everything)
-            for point, difference in zip(left, twinned.difference.tolist(), strict=True):
-                self.differences[point] = max(difference, self.differences.get(point, 0.0))
-            left = [point for point, good in zip(left, twinned.stable, strict=True) if good]
-        return [np.array([point in left for point in points]) for points in wanted]
+        twinned = simulate_with_twins(
+            lambda rows, factors: self._make([points[row] for row in rows], factors),
+            self.data.problem,
+            Streams(self.settings["seed"], (self._replicates[0],) * len(points)),
+            rounds,
+            record_every=max(rounds // _TWIN_LOOKS, 1),
+            cohort=FixedSize(self.settings["cohort"]),
+        )
+        self.spent.add(twinned.everything)
+        self.differences |= dict(zip(points, twinned.difference.tolist(), strict=True))
+        good = dict(zip(points, twinned.stable, strict=True))
+        return [np.array([good[point] for point in some]) for some in wanted]
 
     def rescored(self, name: str, steps: NDArray, errors: NDArray) -> NDArray:
         """Means of a variant's steps (G,) over further repetitions too; `errors` are those of the first."""
