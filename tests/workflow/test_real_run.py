@@ -55,10 +55,12 @@ def killed(tmp_path_factory):
         stderr=subprocess.DEVNULL,
     )
     end = time.monotonic() + 400  # kernels are compiled first
-    while not list(copy.folder.glob("results/tiny/fedht/*/[!.]*.parquet")):
-        assert process.poll() is None and time.monotonic() < end, "no run was ever written"
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGKILL)
+    try:
+        while not list(copy.folder.glob("results/tiny/fedht/*/[!.]*.parquet")):
+            assert process.poll() is None and time.monotonic() < end, "no run was ever written"
+            time.sleep(0.05)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     return copy
 

@@ -48,8 +48,8 @@ _ISOMETRY = {"exact": {}, "gd": {"solver": "gd", "inner_steps": 1}}
 READINGS = ("own", "printed")
 # A search on digits keeps so many of the step sizes after so many rounds.
 _STAGES = ((10, 3), (50, 2))
-# Twins on digits are looked at so often.
-_TWIN_LOOKS = 10
+# Twins on digits run for so many rounds at most, of 40 local steps each, and are looked at so often.
+_TWIN_ROUNDS, _TWIN_LOOKS = 50, 10
 
 
 def variants(method: str, settings: Mapping) -> list[str]:
@@ -233,7 +233,7 @@ class _DigitTrials:
         points = list(itertools.chain.from_iterable(wanted))
         if self.progress is not None:
             self.progress(f"comparing {len(points)} runs with their twins", 0, 1)
-        rounds = self.settings["tuning"]["rounds"]
+        rounds = min(self.settings["tuning"]["rounds"], _TWIN_ROUNDS)
         twinned = simulate_with_twins(
             lambda rows, factors: self._make([points[row] for row in rows], factors),
             self.data.problem,
