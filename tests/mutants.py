@@ -288,8 +288,11 @@ def run(asked: list[Part], rows: Rows, options: argparse.Namespace) -> Rows:
                 write(options.record, rows)
     finally:
         pool.shutdown(cancel_futures=True)
-    if options.record:
-        write(options.record, rows)  # where nothing was due, too
+        # What has ended may not have come up yet when another stops the program; nothing may have been due.
+        ended = [one for one in running if not one.cancelled() and not one.exception()]
+        rows |= {running[one]: one.result() for one in ended}
+        if options.record:
+            write(options.record, rows)
     return {key: rows[key] for key in keys}
 
 
