@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from replifed.data.catalogue import CATALOGUE, get
+from replifed.data.catalogue import CATALOGUE, _read, get
 from replifed.data.commands import fetch_command, not_original, parse_command, status_rows, status_table
 from replifed.data.listing import readme
 from replifed.data.parse import PARSERS
@@ -41,6 +41,11 @@ def test_unknown_names_are_explained():
         get("w8")
     with pytest.raises(DataError, match="unknown form of data set w8a 'zip'"):
         get("w8a").form("zip")
+
+
+def test_record_with_a_wrong_key_is_named():
+    with pytest.raises(DataError, match=r"catalogue\.yaml: toy: .*titel"):
+        _read("toy: {titel: Toy, counts: {}, surrogate: {generator: clip}}")
 
 
 def test_catalogue_import_stays_light():

@@ -101,12 +101,12 @@ def server():
 
 def toy(*files, substitute=False, **changes):
     files = files or (RawFile("toy", "libsvm/toy"),)
-    forms = (Form("plain", "original", "", files, "libsvm"),)
+    forms = (Form("plain", "original", files, "libsvm"),)
     if substitute:
         file = RawFile("sample", "other/sample")
-        forms += (Form("sample", "substitute", "toy sample", (file,), "libsvm", Counts(2, 4, 2)),)
-    stand_in = Surrogate("digits", {"class_sizes": (1, 1)})
-    record = Dataset("toy", "Toy", "binary", "", "none", "", Counts(3, 4, 2, 5), None, forms, stand_in)
+        forms += (Form("sample", "substitute", (file,), "libsvm", "toy sample", Counts(2, 4, 2)),)
+    stand_in = Surrogate("digits", class_sizes=(1, 1))
+    record = Dataset("toy", "Toy", "binary", "", "none", "", Counts(3, 4, 2, 5), forms, stand_in)
     return replace(record, **changes)
 
 
@@ -182,8 +182,8 @@ def test_url(tmp_path, server):
 
 def test_local_forms_go_before_urls(tmp_path, server):
     server.files["toy"] = TEXT
-    plain = Form("plain", "original", "", (RawFile("toy", "toy", (server.url("toy"),)),), "libsvm")
-    packed = Form("bz2", "original", "", (RawFile("toy.bz2", "toy.bz2"),), "libsvm")
+    plain = Form("plain", "original", (RawFile("toy", "toy", (server.url("toy"),)),), "libsvm")
+    packed = Form("bz2", "original", (RawFile("toy.bz2", "toy.bz2"),), "libsvm")
     put(tmp_path / "mirror", "toy.bz2", bz2.compress(TEXT))
     dataset = toy(forms=(plain, packed))
     assert fetch(dataset, tmp_path / "raw", mirror=tmp_path / "mirror")["form"] == "bz2"

@@ -18,9 +18,7 @@ from replifed.data.parse import load, parse
 from replifed.errors import DataError, ReplifedError
 
 TEXT = b"0 1:0.5 3:2\n1 2:1\n1 1:1 4:-1\n"
-SURROGATE = Surrogate(
-    "categorical", {"rows": 30, "features": 9, "attributes": 3, "positives": 12, "clusters": 2}
-)
+SURROGATE = Surrogate("categorical", rows=30, features=9, attributes=3, positives=12, clusters=2)
 
 
 @pytest.fixture(autouse=True)
@@ -29,14 +27,14 @@ def no_mirror(monkeypatch):
 
 
 def sparse(**changes):
-    form = Form("plain", "original", "", (RawFile("toy", "libsvm/toy"),), "libsvm")
-    record = Dataset("toy", "Toy", "binary", "", "none", "", Counts(3, 4, 2, 5), None, (form,), SURROGATE)
+    form = Form("plain", "original", (RawFile("toy", "libsvm/toy"),), "libsvm")
+    record = Dataset("toy", "Toy", "binary", "", "none", "", Counts(3, 4, 2, 5), (form,), SURROGATE)
     return replace(record, **changes)
 
 
 def images(**changes):
-    form = Form("idx", "original", "", (RawFile("img.gz", "img.gz"), RawFile("lab.gz", "lab.gz")), "idx")
-    record = Dataset("pics", "Pics", "multiclass", "", "none", "", Counts(3, 4), None, (form,), SURROGATE)
+    form = Form("idx", "original", (RawFile("img.gz", "img.gz"), RawFile("lab.gz", "lab.gz")), "idx")
+    record = Dataset("pics", "Pics", "multiclass", "", "none", "", Counts(3, 4), (form,), SURROGATE)
     return replace(record, **changes)
 
 

@@ -38,7 +38,7 @@ SMALL = {
 
 
 def small(generator):
-    return replace(get("w8a"), id=f"small_{generator}", surrogate=Surrogate(generator, SMALL[generator]))
+    return replace(get("w8a"), id=f"small_{generator}", surrogate=Surrogate(generator, **SMALL[generator]))
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
@@ -69,7 +69,7 @@ def test_text_classes_are_clusters():
 
 def test_counts_values():
     settings = {**SMALL["text_classes"], "values": "counts"}
-    X, _ = generate(replace(get("news20"), surrogate=Surrogate("text_classes", settings)))
+    X, _ = generate(replace(get("news20"), surrogate=Surrogate("text_classes", **settings)))
     assert X.data.min() == 1
     np.testing.assert_array_equal(X.data, np.round(X.data))
 

@@ -13,7 +13,7 @@ _HEAD = """\
 
 This folder holds what the workflow downloads and makes of it; nothing but this file is committed.
 Made from the catalogue by `python -m replifed.data.listing > data/README.md`: edit
-`src/replifed/data/catalogue.py` instead.
+`src/replifed/data/catalogue.yaml` instead.
 
 - `raw/<id>/`: the files as they come, and `raw/<id>.json`, which says which form was chosen.
 - Files are looked for in `raw/<id>/`, then in the mirror folder (`mirror:` in the configuration, or the
