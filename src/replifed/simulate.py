@@ -189,6 +189,8 @@ def simulate_together(
         raise ConfigError(f"rounds = {rounds}: must be {_ROUNDS}")
     if record_every not in COUNT:
         raise ConfigError(f"record_every = {record_every}: must be {COUNT}")
+    if resume is not None and resume[0] not in Range(0, rounds, whole=True):
+        raise ConfigError(f"resume from round {resume[0]}: must be {Range(0, rounds, whole=True)}")
     if resume is not None and any(len(field) != len(streams) for field in resume[1]):
         raise ReplifedError(f"resume: the state must have {len(streams)} rows, as many as streams")
     for algorithm in algorithms:

@@ -188,6 +188,7 @@ def test_cohorts_are_refused_where_all_must_take_part():
         ({"rounds": 2.5}, "^rounds = 2.5: must be a whole number in"),
         ({"record_every": 0}, "^record_every = 0: must be a whole number in"),
         ({"resume": (1, Scaled(np.ones((3, 1))))}, "^resume: the state must have 2 rows"),
+        ({"resume": (99, Scaled(np.ones((2, 1))))}, "^resume from round 99: must be a whole number in"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
