@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from numba.core.caching import _CacheLocator
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("Snakefile", "workflow", "config", "profiles", "src", "environment.yml")
@@ -162,6 +163,20 @@ def copy_repository(
         with (folder / "src/replifed" / name).open("a") as file:
             file.write(text)
     return Copy(folder)
+
+
+def share_kernels(source: Path, target: Path) -> None:
+    """Give the checkout `target` what numba has compiled in the checkout `source`, if anything.
+
+    Numba names the folder of what it has compiled after the path of its source, so that each copy of the
+    repository would compile all kernels anew.
+    """
+    kernels = Path("src/replifed/kernels")
+    names = [
+        _CacheLocator.get_suitable_cache_subpath(folder / kernels / "x.py") for folder in (source, target)
+    ]
+    for compiled in (source / kernels / "__pycache__").glob(f"kernels-*/{names[0]}"):
+        shutil.copytree(compiled, target / kernels / "__pycache__" / compiled.parent.name / names[1])
 
 
 @pytest.fixture(scope="session")
