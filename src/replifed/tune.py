@@ -49,6 +49,8 @@ _TIE = 1e-9
 # leap most, no step near the best begins so.
 _STAGES = (1, 4, 12)
 _HOPELESS = 2.0
+# A step is tried on further data sets if on the first it came down at least so many times as far as the best.
+_BEHIND = 0.5
 # Of the last rounds the objective is recorded about so often.
 _RECORDED = 5
 
@@ -526,25 +528,37 @@ class Trials:
         """What was run, for a JSON file: replicates, and the cost."""
         return {"trials": {"replicates": sorted(self.used)}, "cost": self.spent.record()}
 
-    def scores(self, make: Callable[[NDArray], Algorithm], count: int) -> NDArray:
-        """Objective at the end of `count` runs, mean over the data sets, infinite where one diverged."""
-        return self._total(make, count, self.problems) / len(self.problems)
+    def scores(
+        self, make: Callable[[NDArray], Algorithm], count: int, searches: NDArray | None = None
+    ) -> NDArray:
+        """Objective at the end of `count` runs, mean over the data sets, infinite where one diverged.
+
+        A run that on the first data set comes down less than `_BEHIND` times as far as the best of its search
+        is given up; its score is what it came to there. `searches` (count,) tells them apart.
+        """
+        (first, *others), searches = self.problems, np.zeros(count) if searches is None else searches
+        scores, start = self._objectives(make, first, np.arange(count))
+        kept = np.flatnonzero(np.isfinite(scores) & _keep_up(start - scores, searches))
+        for problem in others if kept.size else ():
+            scores[kept] += self._objectives(make, problem, kept)[0]
+        scores[kept] /= len(self.problems)
+        return scores
 
     def more_scores(self, make: Callable[[NDArray], Algorithm], known: NDArray) -> NDArray:
         """The scores `known` (G,) of the data sets, together with those of the further ones."""
-        count, total, many = len(known), known * len(self.problems), len(self.problems)
+        total, many = known * len(self.problems), len(self.problems)
         for further in self.further():
-            total, many = total + self._total(make, count, [further]), many + 1
+            total, many = total + self._objectives(make, further, np.arange(len(known)))[0], many + 1
         return total / many
 
-    def _total(
-        self, make: Callable[[NDArray], Algorithm], count: int, problems: Sequence[tuple[int, Any]]
-    ) -> NDArray:
-        total = np.zeros(count)
-        for replicate, problem in problems:
-            self.used.add(replicate)
-            total += self._final_objectives(make, problem, Streams(self.seed, (replicate,)), count)
-        return total
+    def _objectives(
+        self, make: Callable[[NDArray], Algorithm], problem: tuple[int, Any], numbers: NDArray
+    ) -> tuple[NDArray, float]:
+        """Objectives at the end of some of the runs on a data set, by their numbers, and at its start."""
+        replicate, data = problem
+        self.used.add(replicate)
+        streams = Streams(self.seed, (replicate,))
+        return self._final_objectives(lambda rows: make(numbers[rows]), data, streams, len(numbers))
 
     def stable(self, make: Callable[[NDArray, NDArray], Algorithm], count: int) -> NDArray:
         """Which of `count` settings are admissible: as their twins say, on each data set (`twins`)."""
@@ -568,8 +582,8 @@ class Trials:
 
     def _final_objectives(
         self, make: Callable[[NDArray], Algorithm], problem: Any, streams: Streams, count: int
-    ) -> NDArray:
-        """Objective of `count` rows over the last rounds, infinite for those that diverge.
+    ) -> tuple[NDArray, float]:
+        """Objective of `count` rows over the last rounds, infinite for those that diverge, and at the start.
 
         Most steps of a coarse grid diverge in their first rounds, or rise; those are dropped early.
         """
@@ -577,7 +591,7 @@ class Trials:
         final = np.full(count, np.inf)
         alive = np.arange(count)
         start, risen = None, np.zeros(count, bool)
-        resume = None
+        begun, resume = np.nan, None
         scored = rounds - last if last > 1 else rounds
         for stop in sorted({stage for stage in _STAGES if stage < scored} | {scored, rounds} - {0}):
             rows = replace(streams, replicates=streams.replicates * len(alive))
@@ -588,7 +602,8 @@ class Trials:
             )
             self.spent.add(history, started=resume is None)
             objective = history.metrics["objective"]
-            start = objective[0] if start is None else start
+            if start is None:
+                start, begun = objective[0], float(objective[0, 0])
             left, final[alive] = ~history.diverged[-1], objective[-1]  # infinite for those that have diverged
             if stop < scored:
                 high = objective[-1] > _HOPELESS * start
@@ -596,10 +611,16 @@ class Trials:
                 start, risen = start[left], high[left]
             alive = alive[left]
             if not alive.size:
-                return final
+                return final, begun
             resume = stop, history.take(left).state
         final[alive] = objective[history.rounds > rounds - last][:, left].mean(axis=0)
-        return final
+        return final, begun
+
+
+def _keep_up(descents: NDArray, searches: NDArray) -> NDArray:
+    """Which runs came down at least `_BEHIND` times as far as the best of their search, if that came down."""
+    best = np.array([descents[searches == search].max() for search in searches])
+    return descents >= np.where(best > 0, _BEHIND * best, -np.inf)
 
 
 def tune_step(
@@ -652,7 +673,9 @@ def tune_steps(
         order = np.argsort(-K, kind="stable")
         told = np.zeros(len(points))
         if asked[0][1][0] == "score":
-            told[order] = trials.scores(lambda rows: make(K[order[rows]], points[order[rows]]), len(points))
+            told[order] = trials.scores(
+                lambda rows: make(K[order[rows]], points[order[rows]]), len(points), asked_of[order]
+            )
         else:
             told[order] = trials.stable(
                 lambda rows, factors: make(K[order[rows]], points[order[rows]] * factors), len(points)
