@@ -54,7 +54,16 @@ class ServerModel(NamedTuple):
 
 
 class Algorithm(Protocol):
-    """A federated method. `State` is a NamedTuple of arrays whose first axis is the row."""
+    """A federated method. `State` is a NamedTuple of arrays whose first axis is the row.
+
+    A registered method is tested (tests/unit/test_contract.py). For that it has a class method `example()` that
+    returns an instance with small settings, and where it applies a class attribute:
+
+    equal_clients_differ : str
+        Why clients with the same data and random numbers do not act as one.
+    centralised : bool
+        Whether the data are where the server is, so that nothing is sent.
+    """
 
     needs: tuple[type, ...]
     stochastic: bool
