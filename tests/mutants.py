@@ -52,6 +52,8 @@ SHARED = {
     "newton_type": "shed",
     "splitting_theory": "fedplt",
 }
+# Functions that check settings, name what may be seen, or choose small settings.
+_NO_FORMULAS = ("__post_init__", "observe", "example")
 _SECONDS = 600  # for one file of tests, also beside other work
 # How a process may end whose kernels are handed the wrong arrays.
 _CRASHES = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGFPE)
@@ -128,13 +130,13 @@ def mutants(source: str) -> list[Mutant]:
 
 
 def _expressions(tree: ast.Module) -> list[ast.AST]:
-    """What may be changed: all that functions do, but for checks of settings, observations and messages."""
+    """What may be changed: all that functions do, but for `_NO_FORMULAS` and messages."""
     walked = list(ast.walk(tree))
     messages = {id(part) for node in walked if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
     inside = {
         id(node): node  # functions in functions are met twice
         for function in walked
-        if isinstance(function, ast.FunctionDef) and function.name not in ("__post_init__", "observe")
+        if isinstance(function, ast.FunctionDef) and function.name not in _NO_FORMULAS
         for statement in function.body
         for node in ast.walk(statement)
     }

@@ -56,8 +56,8 @@ class ServerModel(NamedTuple):
 class Algorithm(Protocol):
     """A federated method. `State` is a NamedTuple of arrays whose first axis is the row.
 
-    A registered method is tested (tests/unit/test_contract.py). For that it has a class method `example()` that
-    returns an instance with small settings, and where it applies a class attribute:
+    A registered method is tested (tests/unit/test_contract.py). For that it has a class method `example()`
+    that returns an instance with small settings, and where it applies a class attribute:
 
     equal_clients_differ : str
         Why clients with the same data and random numbers do not act as one.
