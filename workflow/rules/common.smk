@@ -347,7 +347,7 @@ def asked_of(paper):
     folders = in_figures(f"{paper}/"), in_results(f"{paper}/")
     known = {*runs, *partitions, *drawn.values()}
     for file in files - known:
-        if file.startswith(folders) or file.count("/") <= in_results("").count("/"):
+        if file.startswith(folders) or Path(file).parent == Path(in_results("")):
             return None
     artefacts = settings.artefacts(config[paper])
     keys = {key for name in found for key in settings.artefact_keys(artefacts[name])}
