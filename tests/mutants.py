@@ -38,7 +38,6 @@ from replifed.atomic import replacing
 
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "tests/unit"
-sys.path.append(str(UNIT))  # one of the tests says where each method's contract is tested
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.csv")
 # What methods share and what theory says of them, by its module, and a method that is made of it.
 SHARED = {
@@ -53,6 +52,8 @@ SHARED = {
     "newton_type": "shed",
     "splitting_theory": "fedplt",
 }
+# Functions that check settings, name what may be seen, or choose small settings.
+_NO_FORMULAS = ("__post_init__", "observe", "example")
 _SECONDS = 600  # for one file of tests, also beside other work
 # How a process may end whose kernels are handed the wrong arrays.
 _CRASHES = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGFPE)
@@ -129,13 +130,13 @@ def mutants(source: str) -> list[Mutant]:
 
 
 def _expressions(tree: ast.Module) -> list[ast.AST]:
-    """What may be changed: all that functions do, but for checks of settings, observations and messages."""
+    """What may be changed: all that functions do, but for `_NO_FORMULAS` and messages."""
     walked = list(ast.walk(tree))
     messages = {id(part) for node in walked if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
     inside = {
         id(node): node  # functions in functions are met twice
         for function in walked
-        if isinstance(function, ast.FunctionDef) and function.name not in ("__post_init__", "observe")
+        if isinstance(function, ast.FunctionDef) and function.name not in _NO_FORMULAS
         for statement in function.body
         for node in ast.walk(statement)
     }
@@ -183,7 +184,7 @@ def parts() -> list[Part]:
     found += [([name], f"replifed.algorithms.{name}", method) for name, method in SHARED.items()]
     sources = (Path(import_module(module).__file__).read_text(encoding="utf-8") for _, module, _ in found)
     return [
-        Part(" ".join(names), module, source, tests_of(method, {*names, home(method).rpartition(".")[2]}))
+        Part(" ".join(names), module, source, tests_of(module, {*names, home(method).rpartition(".")[2]}))
         for (names, module, method), source in zip(found, sources, strict=True)
     ]
 
@@ -202,13 +203,15 @@ def with_functions(method: str) -> str:
     raise ValueError(f"{method} has no functions")
 
 
-def tests_of(method: str, words: set[str]) -> list[str]:
-    """Unit tests that mention one of the words; where the method's contract is tested comes first."""
-    contract = import_module("test_algorithms").ELSEWHERE.get(method, "test_algorithms")
-    mention = re.compile(rf"\b({'|'.join(words)})\b")
-    files = [file for file in UNIT.glob("test_*.py") if mention.search(file.read_text(encoding="utf-8"))]
-    files.sort(key=lambda file: (file.stem != contract, "_methods" not in file.stem, file.name))
-    return [str(file) for file in files]
+def tests_of(module: str, words: set[str]) -> list[str]:
+    """Unit tests that mention one of the words, by how often; those that import the module come first."""
+    mention, imports = (re.compile(rf"\b({pattern})\b") for pattern in ("|".join(words), re.escape(module)))
+    order = {}
+    for file in UNIT.glob("test_*.py"):
+        text = file.read_text(encoding="utf-8")
+        if mentions := len(mention.findall(text)):
+            order[str(file)] = not imports.search(text), -mentions, file.name
+    return sorted(order, key=order.get)
 
 
 def caught_by(part: Part, mutant: Mutant) -> str:

@@ -1,16 +1,17 @@
-"""Every registered method honours the contract; hard-thresholding methods do what their paper says."""
+"""Minibatches are drawn as they should be; hard-thresholding methods do what their paper says."""
 
-import dataclasses
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from replifed.algorithms.base import Round, minibatches
+from replifed.algorithms.distributed_iht import DistributedIHT
+from replifed.algorithms.fedavg import FedAvg
+from replifed.algorithms.fedht import FedHT
+from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.hard_thresholding import alpha, fedht_rate, fediterht_rate
-from replifed.algorithms.registry import METHODS, method_class
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.participation import FixedSize
 from replifed.operators.hard_threshold import hard_threshold
@@ -21,64 +22,18 @@ from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 
-# A new method is tested by a line here: settings for `problem`, without the minibatch size.
+METHODS = {"distributed_iht": DistributedIHT, "fedavg": FedAvg, "fedht": FedHT, "fediterht": FedIterHT}
+# Settings for `problem`, without the minibatch size.
 SETTINGS = {
     "distributed_iht": {"step": 0.05, "sparsity": 4},
     "fedavg": {"step": 0.05, "local_steps": 3},
-    "feddualavg": {"step": 0.05, "local_steps": 3, "weight": 0.01},
-    "fedgradmp": {"step": 0.05, "local_steps": 3, "sparsity": 4, "solver": "sgd", "reuse": True},
     "fedht": {"step": 0.05, "local_steps": 3, "sparsity": 4},
     "fediterht": {"step": 0.05, "local_steps": 3, "sparsity": 4},
-    "fedmid": {"step": 0.05, "local_steps": 3, "weight": 0.01},
 }
-# Bits of one round by hand: 4 clients; a dense message is 10 x 32 bits, a sparse one 4 x 32 and a mask of 10.
-BITS = {
-    "distributed_iht": (4 * 320, 4 * 138),
-    "fedavg": (4 * 320, 4 * 320),
-    "feddualavg": (4 * 320, 4 * 320),
-    "fedgradmp": (4 * 138, 4 * 138),
-    "fedht": (4 * 320, 4 * 138),
-    "fediterht": (4 * 138, 4 * 138),
-    "fedmid": (4 * 320, 4 * 320),
-}
-# A value outside its range for every setting that a method may have, and how the range is written.
-REFUSED = {
-    "step": [
-        (None, "(0, inf]"),
-        (0.0, "(0, inf]"),
-        (-1.0, "(0, inf]"),
-        (math.nan, "(0, inf]"),
-        (np.array([0.1, -1]), "(0, inf]"),
-    ],
-    "sparsity": [(0, "a whole number in [1, inf]"), (2.5, "a whole number"), (None, "a whole number")],
-    "local_steps": [(0, "a whole number in [1, inf]"), (3.0, "a whole number")],
-    "batch": [(0, "a whole number in [1, inf]"), ("all", "a whole number")],
-    "batch_decay": [(0.0, "(0, 1]"), (1.1, "(0, 1]")],
-    "weight": [(-0.1, "[0, inf]"), (None, "a number")],
-    "server_step": [(0.0, "(0, inf]")],
-    "server_prox_steps": [],
-    "projection": [],
-    "solver": [("lbfgs", "exact, newton, gd, sgd")],
-    "inner_steps": [(0, "a whole number in [1, inf]")],
-    "inner_batch": [(0, "a whole number in [1, inf]")],
-    "reuse": [],
-    "radius": [(0.0, "(0, inf]")],
-}
-# Methods that do not fit the settings above; their contract is tested in files of their own.
-ELSEWHERE = {
-    **dict.fromkeys(("fedadam", "fedmm_ot"), "test_fedmm_transport"),
-    **dict.fromkeys(("fedmm", "parameter_aggregation", "sa_ssmm"), "test_fedmm_methods"),
-    **dict.fromkeys(("fedlin", "fedpd", "fedplt", "fivegcs", "led", "tamuna"), "test_fedplt_methods"),
-    **dict.fromkeys(("fednl", "giant", "gradient_descent", "newton"), "test_qshed_methods"),
-    **dict.fromkeys(("ideal_shed", "nqshed", "qshed", "shed"), "test_qshed_methods"),
-}
-# Methods whose local models are dense whatever the data.
-DENSE = ("feddualavg", "fedgradmp", "fedmid")
 SIZES = (6, 3, 5, 6)
 STREAMS = Streams(7, (1, 2))
 THRESHOLDING = ("distributed_iht", "fedht", "fediterht")
 
-method = pytest.mark.parametrize("name", SETTINGS)
 batch_size = pytest.mark.parametrize("batch", [None, 4], ids=["full", "minibatch"])
 layout = pytest.mark.parametrize("layout", ["dense", "csr"])
 
@@ -103,175 +58,15 @@ def problem(layout="dense", loss="logistic", order=(0, 1, 2, 3), d=10):
     return DenseLinearModel(stacked, targets, loss_named(loss), sizes=n[None])
 
 
-@pytest.fixture(autouse=True)
-def _dense_methods_have_one_layout(request):
-    asked = getattr(request.node, "callspec", None)
-    if asked and asked.params.get("layout") == "csr" and asked.params.get("name") in DENSE:
-        pytest.skip("its local models are dense")
-
-
 def build(name, **more):
-    return method_class(name)(**SETTINGS[name] | more)
+    return METHODS[name](**SETTINGS[name] | more)
 
 
 def same(a, b):
     return type(a) is type(b) and all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
-def copied(state):
-    return type(state)(*(field.copy() for field in state))
-
-
-# -- the contract ------------------------------------------------------------------------------------
-
-
-def test_every_method_is_in_the_tables():
-    assert set(SETTINGS) == set(BITS)
-    assert set(SETTINGS) | set(ELSEWHERE) == set(METHODS)
-    folder = Path(__file__).parent
-    for name, file in ELSEWHERE.items():
-        attribute = METHODS[name].split(":")[1]
-        assert attribute in (folder / f"{file}.py").read_text(encoding="utf-8")
-
-
-def test_unknown_methods_are_named_with_the_nearest():
-    with pytest.raises(ConfigError, match="unknown method 'fedth'; did you mean 'fedht'"):
-        method_class("fedth")
-
-
-@method
-@batch_size
-@layout
-def test_a_round_is_a_pure_function(name, batch, layout):
-    data, algorithm = problem(layout), build(name, batch=batch)
-    kept = [np.array(array.toarray() if sp.issparse(array) else array) for array in (data.X, data.y)]
-    state = simulate(algorithm, data, STREAMS, 2).state
-    before = copied(state)
-    context = Round(2, None, None, STREAMS.at(2))
-    first, first_cost = algorithm.round(state, data, context)
-    second, second_cost = algorithm.round(state, data, context)
-    assert same(first, second)
-    assert not same(first, before)
-    assert all(np.array_equal(a, b) for a, b in zip(first_cost, second_cost, strict=True))
-    assert same(state, before)
-    for array, old in zip((data.X, data.y), kept, strict=True):
-        assert np.array_equal(array.toarray() if sp.issparse(array) else array, old)
-
-
-class Relabelled(Streams):
-    """Streams whose clients are listed in another order."""
-
-    order = (2, 0, 3, 1)
-
-    def draw(self, purpose, sample):
-        assert purpose == "batch", f"say here how {purpose!r} is relabelled"
-        return super().draw(purpose, sample)[:, :, list(self.order)]
-
-
-@method
-@batch_size
-@layout
-def test_names_of_clients_do_not_matter(name, batch, layout):
-    algorithm = build(name, batch=batch)
-    plain = simulate(algorithm, problem(layout), STREAMS, 5)
-    turned = simulate(algorithm, problem(layout, order=Relabelled.order), Relabelled(7, (1, 2)), 5)
-    np.testing.assert_allclose(turned.state.x, plain.state.x, atol=1e-12)
-    if batch is not None:
-        # Without relabelled draws it is another run: the comparison above is not an empty one.
-        other = simulate(algorithm, problem(layout, order=Relabelled.order), STREAMS, 5)
-        assert not np.allclose(other.state.x, plain.state.x, atol=1e-3)
-
-
-@method
-@batch_size
-@layout
-def test_cost_is_counted(name, batch, layout):
-    history = simulate(build(name, batch=batch), problem(layout), STREAMS, 3)
-    K = SETTINGS[name].get("local_steps", 1)
-    per_round = {
-        "bits_up": BITS[name][0],
-        "bits_down": BITS[name][1],
-        "exchanges": 1,
-        "iterations": K,
-        "sample_gradients": K * (sum(SIZES) if batch is None else 4 * batch),
-        "hessians": 0,
-        "line_search_messages": 0,
-    }
-    assert set(history.ledger) == set(per_round)
-    for what, used in per_round.items():
-        np.testing.assert_array_equal(history.ledger[what], used * np.array([[t, t] for t in range(4)]), what)
-
-
-@method
-@batch_size
-@layout
-def test_a_run_goes_on_from_any_round(name, batch, layout, tmp_path):
-    data, algorithm, rounds = problem(layout), build(name, batch=batch), 5
-    whole = simulate(algorithm, data, STREAMS, rounds)
-    for t in range(1, rounds):
-        state = simulate(algorithm, data, STREAMS, t).state
-        np.savez(tmp_path / "state.npz", **state._asdict())
-        with np.load(tmp_path / "state.npz") as stored:
-            state = type(state)(**stored)
-        rest = simulate(algorithm, data, STREAMS, rounds, resume=(t, state))
-        assert same(rest.state, whole.state)
-        assert np.array_equal(rest.rounds, whole.rounds[t:])
-        assert np.array_equal(rest.metrics["objective"], whole.metrics["objective"][t:])
-
-
-@method
-@batch_size
-@layout
-def test_the_seed_decides_what_is_random(name, batch, layout):
-    data, algorithm = problem(layout), build(name, batch=batch)
-    first = simulate(algorithm, data, STREAMS, 3).state
-    assert same(simulate(algorithm, data, STREAMS, 3).state, first)
-    assert algorithm.stochastic == (batch is not None)
-    for other in (Streams(8, (1, 2)), Streams(7, (3, 4))):
-        assert same(simulate(algorithm, data, other, 3).state, first) != algorithm.stochastic
-    assert np.array_equal(first.x[0], first.x[1]) != algorithm.stochastic
-
-
-@method
-@batch_size
-@layout
-def test_a_grid_of_steps_is_its_single_runs(name, batch, layout):
-    data, steps = problem(layout), np.array([0.01, 0.2, 0.05, 0.1, 0.02, 0.3])
-    grid = simulate(build(name, batch=batch, step=steps), data, Streams(7, (1,) * 6), 4)
-    for row, step in enumerate(steps):
-        alone = simulate(build(name, batch=batch, step=step), data, Streams(7, (1,)), 4)
-        np.testing.assert_allclose(grid.state.x[row], alone.state.x[0], atol=1e-12)
-        objective = grid.metrics["objective"][:, row]
-        np.testing.assert_allclose(objective, alone.metrics["objective"][:, 0], rtol=1e-12)
-
-
-@method
-def test_settings_are_refused_by_name_and_range(name):
-    with pytest.raises(TypeError, match="stepsize"):
-        build(name, stepsize=0.1)
-    with pytest.raises(TypeError, match="positional"):
-        method_class(name)(0.1)
-    settable = [field.name for field in dataclasses.fields(method_class(name)) if field.init]
-    assert set(settable) <= set(REFUSED), "say here what is out of range"
-    for setting in settable:
-        for value, allowed in REFUSED[setting]:
-            with pytest.raises(ConfigError) as refusal:
-                build(name, **{setting: value})
-            message = str(refusal.value)
-            assert f"{method_class(name).__name__}.{setting} = " in message
-            assert allowed in message
-
-
-@method
-def test_what_a_problem_lacks_is_said_before_round_0(name):
-    class Nothing:
-        n_clients, dim, dtype = 1, 3, float
-
-    algorithm, called = build(name), []
-    missing = ", ".join(need.__name__ for need in algorithm.needs)
-    with pytest.raises(ReplifedError, match=f"{type(algorithm).__name__} needs {missing}, which Nothing"):
-        simulate(algorithm, Nothing(), STREAMS, 3, progress=lambda *done: called.append(done))
-    assert not called
+# -- minibatches -------------------------------------------------------------------------------------
 
 
 def test_minibatches_are_uniform_over_each_clients_samples():
@@ -394,7 +189,7 @@ def test_distributed_iht_is_fedht_with_one_local_step(batch, layout):
     assert same(one.state, other.state)
     assert all(np.array_equal(one.ledger[what], other.ledger[what]) for what in one.ledger)
     with pytest.raises(TypeError, match="local_steps"):
-        method_class("distributed_iht")(step=0.1, sparsity=4, local_steps=2)
+        DistributedIHT(step=0.1, sparsity=4, local_steps=2)
 
 
 @layout

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -250,86 +248,3 @@ def test_cost_of_a_quantised_round():
     assert (history.ledger["bits_up"][-1] == 2 * 2 * (8 * q + 32)).all()
     assert (history.ledger["bits_down"][-1] == 2 * 2 * 32 * (q + d)).all()
     assert (history.ledger["sample_gradients"][-1] == 2 * 2 * 4).all()
-
-
-# -- the contract of every algorithm -------------------------------------------------------------------
-
-BUILT = {
-    "sa_ssmm": lambda **more: SaSsmm(beta=0.6, **more),
-    "fedmm": lambda **more: FedMM(beta=0.6, alpha=0.2, bits=6, **more),
-    "parameter_aggregation": lambda **more: ParameterAggregation(beta=0.6, alpha=0.2, bits=6, **more),
-}
-built = pytest.mark.parametrize("name", BUILT)
-
-
-def same(a, b):
-    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
-
-
-@built
-def test_a_round_is_pure_and_a_run_goes_on_from_any_round(name):
-    problem, algorithm = dictionary(), BUILT[name](batch=4)
-    cohort = FixedSize(3) if algorithm.partial_participation else None
-    whole = simulate(algorithm, problem, STREAMS, 6, cohort=cohort)
-    part = simulate(algorithm, problem, STREAMS, 4, cohort=cohort)
-    kept = tuple(field.copy() for field in part.state)
-    on = simulate(algorithm, problem, STREAMS, 6, cohort=cohort, resume=(4, part.state))
-    assert same(on.state, whole.state)
-    assert same(part.state, kept)
-    assert not same(on.state, part.state)
-
-
-@built
-def test_the_seed_decides_what_is_random(name):
-    problem, algorithm = dictionary(), BUILT[name](batch=4)
-    first = simulate(algorithm, problem, Streams(1, (1, 2)), 3).state
-    assert same(first, simulate(algorithm, problem, Streams(1, (1, 2)), 3).state)
-    assert not same(first, simulate(algorithm, problem, Streams(2, (1, 2)), 3).state)
-
-
-class Relabelled(Streams):
-    order = (2, 0, 5, 3, 1, 4)
-
-    def draw(self, purpose, sample):
-        axis = {"batch": 2, "dither": 1}[purpose]
-        return np.take(super().draw(purpose, sample), self.order, axis=axis)
-
-
-@built
-def test_names_of_clients_do_not_matter(name):
-    problem, algorithm = dictionary(), BUILT[name](batch=4)
-    turned = FederatedSurrogate(FAMILY, problem.Z[:, list(Relabelled.order)], problem.theta0)
-    plain = simulate(algorithm, problem, STREAMS, 4)
-    other = simulate(algorithm, turned, Relabelled(3, (1, 2)), 4)
-    np.testing.assert_allclose(other.state.theta, plain.state.theta, atol=1e-10)
-    assert not np.allclose(simulate(algorithm, turned, STREAMS, 4).state.theta, plain.state.theta, atol=1e-4)
-
-
-@built
-def test_a_grid_of_steps_is_its_single_runs(name):
-    problem = dictionary(rows=1)
-    rows = Streams(3, (1, 1, 1))
-    steps = np.array([0.1, 0.5, 2.0])
-    grid = simulate(dataclasses.replace(BUILT[name](batch=4), beta=steps), problem, rows, 4)
-    for row, step in enumerate(steps):
-        alone = simulate(
-            dataclasses.replace(BUILT[name](batch=4), beta=float(step)), problem, Streams(3, (1,)), 4
-        )
-        np.testing.assert_allclose(grid.state.theta[row], alone.state.theta[0], atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("setting", "value", "said"),
-    [
-        ("beta", 0.0, "(0, inf]"),
-        ("decay", 1.5, "[0, 1]"),
-        ("alpha", -0.1, "[0, 1]"),
-        ("bits", 1, "a whole number in [2, 32]"),
-        ("batch", 0, "a whole number in [1, inf]"),
-        ("participation", 0.0, "(0, 1]"),
-    ],
-)
-def test_settings_are_refused_by_name_and_range(setting, value, said):
-    with pytest.raises(ConfigError) as caught:
-        FedMM(**{"beta": 1.0, setting: value})
-    assert f"FedMM.{setting}" in str(caught.value) and said in str(caught.value)

@@ -182,20 +182,6 @@ def same(a, b):
 
 
 @each
-def test_a_run_is_pure_goes_on_from_any_round_and_follows_its_seed(name, small):
-    algorithm, cohort, metrics = METHODS[name], FixedSize(2), {"uvp": lambda p, s: p.uvp(s["server"])}
-    whole = simulate(algorithm, small, STREAMS, 5, metrics=metrics, cohort=cohort)
-    part = simulate(algorithm, small, STREAMS, 3, metrics=metrics, cohort=cohort)
-    kept = [field.copy() for field in part.state]
-    on = simulate(algorithm, small, STREAMS, 5, metrics=metrics, cohort=cohort, resume=(3, part.state))
-    assert same(on.state, whole.state)
-    assert same(part.state, kept)
-    other = simulate(algorithm, small, Streams(5, (1, 2)), 5, metrics=metrics, cohort=cohort)
-    assert not same(other.state, whole.state)
-    assert (whole.ledger["sample_gradients"][-1] > 0).all()
-
-
-@each
 def test_a_batch_beyond_a_clients_samples_takes_all_of_them(name, small):
     metrics = {"uvp": lambda p, s: p.uvp(s["server"])}
     algorithm = dataclasses.replace(METHODS[name], batch=1000)

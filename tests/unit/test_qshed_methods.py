@@ -1,4 +1,4 @@
-"""SHED and its variants, FedNL, GIANT, Newton and gradient descent: the contract, loops, and theorems."""
+"""SHED and its variants, FedNL, GIANT, Newton and gradient descent: costs, loops, and theorems."""
 
 from itertools import pairwise
 
@@ -14,7 +14,6 @@ from replifed.algorithms.gradient_descent import GradientDescent
 from replifed.algorithms.line_search import Armijo
 from replifed.algorithms.newton import DistributedNewton
 from replifed.algorithms.newton_type import solve_rows
-from replifed.algorithms.registry import METHODS, method_class
 from replifed.algorithms.shed import IdealShed, NQShed, QShed, Shed, renews
 from replifed.errors import ConfigError
 from replifed.network.fading import Constant, Rayleigh
@@ -72,74 +71,7 @@ def same(a, b):
     return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
-# -- the contract ------------------------------------------------------------------------------------
-
-
-def test_the_family_is_registered():
-    for name, cls in FAMILY.items():
-        assert name in METHODS
-        assert method_class(name) is cls
-
-
-@variant
-@layout
-def test_rounds_are_pure_and_runs_go_on_from_any_round(name, layout, tmp_path):
-    data, algorithm, channel = problem(layout), VARIANTS[name], Rayleigh(20)
-    whole = simulate(algorithm, data, STREAMS, 6, channel=channel)
-    for t in (1, 3, 5):
-        state = simulate(algorithm, data, STREAMS, t, channel=channel).state
-        kept = [field.copy() for field in state]
-        context = Round(t, None, channel(STREAMS.at(t), N), STREAMS.at(t))
-        first, cost = algorithm.round(state, data, context)
-        second, again = algorithm.round(state, data, context)
-        assert same(first, second)
-        assert same(cost, again)
-        assert same(state, kept)
-        np.savez(tmp_path / "state.npz", **state._asdict())
-        with np.load(tmp_path / "state.npz") as stored:
-            state = type(state)(**stored)
-        rest = simulate(algorithm, data, STREAMS, 6, channel=channel, resume=(t, state))
-        assert same(rest.state, whole.state)
-        assert np.array_equal(rest.metrics["objective"], whole.metrics["objective"][t:])
-
-
-class Relabelled(Streams):
-    """Streams whose devices are listed in another order."""
-
-    order = (2, 0, 3, 1)
-
-    def draw(self, purpose, sample):
-        return super().draw(purpose, sample)[:, list(self.order)]
-
-
-@variant
-@layout
-def test_names_of_devices_do_not_matter(name, layout):
-    algorithm, channel = VARIANTS[name], Rayleigh(20)
-    plain = simulate(algorithm, problem(layout), STREAMS, 5, channel=channel)
-    turned = simulate(algorithm, problem(layout, Relabelled.order), Relabelled(7, (1, 2)), 5, channel=channel)
-    np.testing.assert_allclose(turned.state.x, plain.state.x, atol=1e-10)
-
-
-@variant
-def test_rows_are_runs_of_their_own(name):
-    algorithm, channel = VARIANTS[name], Rayleigh(20)
-    both = problem(sets=2, seed=3)
-    together = simulate(algorithm, both, STREAMS, 5, channel=channel)
-    for row, replicate in enumerate(STREAMS.replicates):
-        one = DenseLinearModel(both.X[[row]], both.y[[row]], both.loss_function, l2=both.l2)
-        alone = simulate(algorithm, one, Streams(7, (replicate,)), 5, channel=channel)
-        np.testing.assert_allclose(together.state.x[row], alone.state.x[0], atol=1e-10)
-        for what, total in together.ledger.items():
-            np.testing.assert_array_equal(total[:, row], alone.ledger[what][:, 0], what)
-
-
-@variant
-def test_randomness_is_declared(name):
-    data, algorithm = problem(), VARIANTS[name]
-    first = simulate(algorithm, data, Streams(7, (1,)), 4, channel=Constant(20)).state.x
-    other = simulate(algorithm, data, Streams(8, (1,)), 4, channel=Constant(20)).state.x
-    assert np.array_equal(first, other) != algorithm.stochastic
+# -- settings and costs -------------------------------------------------------------------------------
 
 
 def test_settings_are_refused_by_name_and_range():

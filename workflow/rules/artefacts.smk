@@ -60,7 +60,7 @@ rule table:
         " --csv {output.csv:q} --md {output.md:q} --tex {output.tex:q} > {log:q} 2>&1"
 
 
-# Where all that a paper computes takes seconds, one job makes its artefacts.
+# Where all that a paper computes takes seconds, one job makes its artefacts, if all are wanted.
 for name in drawn_together():
 
     rule:
@@ -87,8 +87,9 @@ for name in drawn_together():
             scale=config["scale"],
             inputs=keyed_flag(name, settings.artefacts_keys(config[name])),
             outputs=keyed_files(artefact_outputs(name)),
+            note=artefacts_note(name),
         message:
             "{wildcards.paper}: make all figures and tables"
         shell:
             "python -m replifed artefacts {wildcards.paper} --settings {params.settings:q} --scale {params.scale}"
-            " {params.inputs} --outputs {params.outputs} > {log:q} 2>&1"
+            " {params.inputs} --outputs {params.outputs} > {log:q} 2>&1; {params.note}"

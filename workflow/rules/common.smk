@@ -8,6 +8,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from snakemake.cli import parse_args
 from snakemake.exceptions import WorkflowError
 from snakemake.shell import shell
 
@@ -300,21 +301,138 @@ def flags(files):
 # --- Several experiments in one job ---
 
 
+@functools.cache
+def asked_files():
+    """Return the files that the command line asks for, or None where it names a rule, or nothing.
+
+    Snakemake knows its targets only once all rules are read. A job on another machine is asked for by its rule.
+    """
+    folders = in_figures(""), in_results("")
+    if "--target-jobs" not in sys.argv and not any(
+        word.startswith(folders) for word in sys.argv
+    ):
+        return None
+    asked = parse_args(sys.argv[1:])[1]
+    if asked.target_jobs:
+        single = {"run_method", "tune", "figure", "table"}
+        return (
+            frozenset()
+            if {job.rulename for job in asked.target_jobs} & single
+            else None
+        )
+    files = frozenset(asked.targets)
+    return files if all(word.startswith(folders) for word in files) else None
+
+
+@functools.cache
+def asked_of(paper):
+    """Return the artefacts and the keys of the runs that the files asked for need, or None for all."""
+    files = asked_files()
+    if files is None:
+        return None
+    experiments = config[paper]["experiments"]
+    runs = {
+        file: f"run:{name}/{method}"
+        for name, experiment in experiments.items()
+        for method in experiment["methods"]
+        for kind in ("run", "tuned")
+        for file in files_of(paper, f"{kind}:{name}/{method}")
+    }
+    partitions = {
+        file for name in experiments for file in files_of(paper, f"partition:{name}")
+    }
+    drawn = artefact_outputs(paper)
+    found = {name.partition(".")[0] for name, file in drawn.items() if file in files}
+    # What is asked for of other papers needs nothing here; claims and the report need everything.
+    folders = in_figures(f"{paper}/"), in_results(f"{paper}/")
+    known = {*runs, *partitions, *drawn.values()}
+    for file in files - known:
+        if file.startswith(folders) or Path(file).parent == Path(in_results("")):
+            return None
+    artefacts = settings.artefacts(config[paper])
+    keys = {key for name in found for key in settings.artefact_keys(artefacts[name])}
+    return found, keys | {runs[file] for file in files if file in runs}
+
+
+def made_by(rule):
+    """Return the file in which a job of several outputs notes what they were made from."""
+    return Path(".snakemake/made_together", config["scale"], rule)
+
+
+def digest_of(*made_from):
+    return hashlib.sha256("\n".join(made_from).encode()).hexdigest()
+
+
+def note(rule, digest):
+    """Return the command that notes it."""
+    file = made_by(rule)
+    return f"mkdir -p {file.parent} && echo {digest} > {file}"
+
+
+def still_stands(rule, digest, files):
+    """Whether all files are there, and such a job has last made them from the same settings and sources."""
+    if not made_by(rule).is_file() or not all(map(os.path.isfile, files)):
+        return False
+    return made_by(rule).read_text().strip() == digest()
+
+
+@functools.cache
 def grouped():
-    """Return (paper, number, group) of the jobs that run one method on several experiments."""
+    """Return (paper, number, group) of the jobs that run one method on several experiments.
+
+    They save time where all their files are wanted; a file that is asked for alone must not wait for others.
+    But where such a job has made it, the same job is asked whether it is up to date.
+    """
     return [
         (paper, number, group)
         for paper in config["papers"]
         for number, group in enumerate(settings.groups(config[paper]))
+        if group_is_wanted(paper, *group)
     ]
+
+
+def group_is_wanted(paper, method, names):
+    asked = asked_of(paper)
+    if asked is None or asked[1].issuperset(f"run:{name}/{method}" for name in names):
+        return True
+    files = [
+        file.format(method=method) for file in group_outputs(paper, names).values()
+    ]
+    return still_stands(
+        group_rule(paper, method, names),
+        lambda: group_digest(paper, method, names),
+        files,
+    )
+
+
+def group_rule(paper, method, names):
+    return f"run_{paper}_{group_name(names)}_{method}"
+
+
+def group_digest(paper, method, names):
+    return digest_of(
+        group_settings(paper, names), *job_sources("together", paper, method)
+    )
+
+
+def group_note(paper, names):
+    def of(wildcards):
+        method = wildcards.method
+        return note(
+            group_rule(paper, method, names), group_digest(paper, method, names)
+        )
+
+    return of
 
 
 def papers_but_groups():
-    """Return a pattern of papers that no experiment of a group may follow: its files have a rule already."""
+    """Return a pattern of papers that no run of a group may follow: its files have a rule already."""
     taken = [
-        f"{paper}/{name}" for paper, _, group in grouped() for name in group.experiments
+        f"{paper}/{name}/{group.method}"
+        for paper, _, group in grouped()
+        for name in group.experiments
     ]
-    return f"(?!(?:{one_of(taken) or '(?!)'})/)(?:{one_of(config['papers'])})"
+    return f"(?!(?:{one_of(taken) or '(?!)'})[.])(?:{one_of(config['papers'])})"
 
 
 def group_name(names):
@@ -436,9 +554,38 @@ def artefact_settings(wildcards):
     )
 
 
+@functools.cache
 def drawn_together():
-    """Return the papers of which one job makes all artefacts."""
-    return [name for name in config["papers"] if settings.drawn_together(config[name])]
+    """Return the papers of which one job makes all artefacts; see `grouped`."""
+    return [
+        name
+        for name in config["papers"]
+        if settings.drawn_together(config[name]) and artefacts_are_wanted(name)
+    ]
+
+
+def artefacts_are_wanted(paper):
+    asked = asked_of(paper)
+    if asked is None or asked[0].issuperset(settings.artefacts(config[paper])):
+        return True
+    inputs = [
+        file
+        for key in settings.artefacts_keys(config[paper])
+        for file in files_of(paper, key)
+    ]
+    return still_stands(
+        f"artefacts_{paper}",
+        lambda: artefacts_digest(paper),
+        [*inputs, *artefact_files(paper)],
+    )
+
+
+def artefacts_digest(paper):
+    return digest_of(artefacts_settings(paper), *artefacts_sources(paper))
+
+
+def artefacts_note(paper):
+    return lambda wildcards: note(f"artefacts_{paper}", artefacts_digest(paper))
 
 
 def drawn_singly():
@@ -449,16 +596,19 @@ def drawn_singly():
 def artefacts_inputs(paper):
     def of(wildcards):
         keys = settings.artefacts_keys(config[paper])
-        modules = [
-            f"replifed.papers.{paper}.{name}"
-            for name in settings.artefacts(config[paper])
-        ]
         return {
             "files": [file for key in keys for file in files_of(paper, key)],
-            "source": sources_of("replifed.papers.jobs:artefacts", *modules),
+            "source": artefacts_sources(paper),
         }
 
     return of
+
+
+def artefacts_sources(paper):
+    modules = [
+        f"replifed.papers.{paper}.{name}" for name in settings.artefacts(config[paper])
+    ]
+    return sources_of("replifed.papers.jobs:artefacts", *modules)
 
 
 def artefacts_settings(paper):

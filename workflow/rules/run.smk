@@ -27,12 +27,12 @@ rule run_method:
         " --out {output:q} 2>&1 | tee {log:q} >&2"
 
 
-# Where searches and runs take seconds, one job does those of one method on several experiments.
+# Where searches and runs take seconds, one job does those of one method on several experiments, if all are wanted.
 for name, number, (method, together) in grouped():
 
     rule:
         name:
-            f"run_{name}_{group_name(together)}_{method}"
+            group_rule(name, method, together)
         input:
             unpack(group_inputs(name, together)),
         # With a wildcard, although there is one method: a rule without would be listed as a target of its own.
@@ -57,8 +57,9 @@ for name, number, (method, together) in grouped():
             settings=group_settings(name, together),
             inputs=keyed_flag(name, group_keys(name, together)),
             outputs=group_files(name, together),
+            note=group_note(name, together),
         message:
             f"{name}: run {{wildcards.method}} on {', '.join(together)}"
         shell:
             "python -m replifed run-together {params.paper} {wildcards.method} --settings {params.settings:q}"
-            " {params.inputs} --outputs {params.outputs} 2>&1 | tee {log:q} >&2"
+            " {params.inputs} --outputs {params.outputs} 2>&1 | tee {log:q} >&2; {params.note}"

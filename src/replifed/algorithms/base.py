@@ -54,7 +54,16 @@ class ServerModel(NamedTuple):
 
 
 class Algorithm(Protocol):
-    """A federated method. `State` is a NamedTuple of arrays whose first axis is the row."""
+    """A federated method. `State` is a NamedTuple of arrays whose first axis is the row.
+
+    A registered method is tested (tests/unit/test_contract.py). For that it has a class method `example()`
+    that returns an instance with small settings, and where it applies a class attribute:
+
+    equal_clients_differ : str
+        Why clients with the same data and random numbers do not act as one.
+    centralised : bool
+        Whether the data are where the server is, so that nothing is sent.
+    """
 
     needs: tuple[type, ...]
     stochastic: bool
@@ -81,7 +90,8 @@ class Range:
     whole: bool = False
 
     def __contains__(self, value: float) -> bool:
-        if not isinstance(value, Integral if self.whole else Real) or not math.isfinite(value):
+        number = isinstance(value, Integral if self.whole else Real) and not isinstance(value, bool)
+        if not number or not math.isfinite(value):
             return False
         above = value > self.low if self.low_open else value >= self.low
         below = value < self.high if self.high_open else value <= self.high
@@ -107,7 +117,10 @@ def check_settings(algorithm: Any, ranges: dict[str, Range]) -> None:
         value, default = getattr(algorithm, name), defaults[name]
         if value is None and default is None:
             continue
-        for one in np.ravel(value):
+        values = np.ravel(value)
+        if not values.size:
+            raise ConfigError(f"{type(algorithm).__name__}.{name} = {value}: must be {allowed}")
+        for one in values:
             if one not in allowed:
                 raise ConfigError(f"{type(algorithm).__name__}.{name} = {one}: must be {allowed}")
 

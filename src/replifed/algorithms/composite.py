@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,3 +65,8 @@ class Composite:
     def _shrinkage(self) -> NDArray:
         """eta_c lambda, one or one a row."""
         return np.asarray(self.step) * np.asarray(self.weight)
+
+    @classmethod
+    def example(cls) -> Self:
+        """Small settings, for the contract tests."""
+        return cls(step=0.05, weight=0.01, local_steps=3)

@@ -12,3 +12,8 @@ class DistributedIHT(FedHT):
     """x+ = H_tau(x - gamma sum_i p_i g_i), which is FedHT with one local step."""
 
     local_steps: int = field(default=1, init=False)
+
+    @classmethod
+    def example(cls) -> DistributedIHT:
+        """Small settings, for the contract tests."""
+        return cls(step=0.05, sparsity=4)

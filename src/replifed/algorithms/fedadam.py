@@ -107,3 +107,8 @@ class FedAdam:
     def observe(self, state: Pair) -> dict[str, NDArray]:
         D = state.parameters.shape[1] // 2
         return {"server": state.parameters[:, :D], "conjugate": state.parameters[:, D:]}
+
+    @classmethod
+    def example(cls) -> FedAdam:
+        """Small settings, for the contract tests."""
+        return cls(step=1e-3, batch=6, server_batch=9, start_steps=8)

@@ -66,3 +66,8 @@ class FedAvg:
 
     def observe(self, state: ServerModel) -> dict[str, NDArray]:
         return {"server": state.x}
+
+    @classmethod
+    def example(cls) -> FedAvg:
+        """Small settings, for the contract tests."""
+        return cls(step=0.05, local_steps=3)

@@ -179,3 +179,8 @@ class FedGradMP:
 
     def observe(self, state: ServerModel) -> dict[str, NDArray]:
         return {"server": state.x}
+
+    @classmethod
+    def example(cls) -> FedGradMP:
+        """Small settings, for the contract tests."""
+        return cls(sparsity=4, local_steps=3)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.agents import Agents
 from replifed.algorithms.base import Round, ServerModel
-from replifed.algorithms.local_solvers import LocalObjective, LocalSolver
+from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver
 from replifed.network.ledger import Cost
 from replifed.problems.base import OwnModels, Smooth
 from replifed.randomness import Streams
@@ -56,6 +56,11 @@ class FedLin:
 
     def observe(self, state: ServerModel) -> dict[str, NDArray]:
         return {"server": state.x}
+
+    @classmethod
+    def example(cls) -> FedLin:
+        """Small settings, for the contract tests."""
+        return cls(solver=Gradient(steps=3, step=0.05))
 
 
 def theory_step(high: float | NDArray, steps: int) -> float | NDArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,6 +155,11 @@ class _ControlVariates:
         samples = problem.sizes.max() if self.batch is None else min(self.batch, problem.sizes.max())
         active = cohort.active
         return Cost(active * up, active * dense_bits(down), 1, 1, active * samples)
+
+    @classmethod
+    def example(cls) -> Self:
+        """Small settings, for the contract tests."""
+        return cls(beta=0.6, alpha=0.2)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -243,3 +243,8 @@ class FedMMOT:
             "clients": state.V_i,
             "variate": state.V,
         }
+
+    @classmethod
+    def example(cls) -> FedMMOT:
+        """Small settings, for the contract tests."""
+        return cls(step=0.02, alpha=0.4, server_steps=3, batch=6, server_batch=9, start_steps=8)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.agents import Agents
 from replifed.algorithms.base import POSITIVE, Round, check_settings, per_row
-from replifed.algorithms.local_solvers import LocalObjective, LocalSolver
+from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver
 from replifed.network.ledger import Cost
 from replifed.problems.base import OwnModels, Smooth
 from replifed.randomness import Streams
@@ -73,6 +73,11 @@ class FedPD:
 
     def observe(self, state: FedPDState) -> dict[str, NDArray]:
         return {"server": state.centre, "clients": state.x}
+
+    @classmethod
+    def example(cls) -> FedPD:
+        """Small settings, for the contract tests."""
+        return cls(eta=0.2, solver=Gradient(steps=3))
 
 
 def theory_eta(high: float | NDArray) -> float | NDArray:

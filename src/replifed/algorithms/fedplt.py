@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.agents import Agents
 from replifed.algorithms.base import POSITIVE, Range, Round, check_settings, per_row
-from replifed.algorithms.local_solvers import LocalSolver, proximal
+from replifed.algorithms.local_solvers import Gradient, LocalSolver, proximal
 from replifed.errors import ConfigError
 from replifed.network.ledger import Cost
 from replifed.operators.proximal import Penalty, Zero
@@ -107,6 +107,11 @@ class FedPLT:
 
     def observe(self, state: FedPLTState) -> dict[str, NDArray]:
         return {"server": state.y, "clients": state.x, "auxiliary": state.z}
+
+    @classmethod
+    def example(cls) -> FedPLT:
+        """Small settings, for the contract tests."""
+        return cls(rho=0.5, solver=Gradient(steps=3))
 
 
 def best_penalty(low: float | NDArray, high: float | NDArray) -> float | NDArray:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.agents import Agents
 from replifed.algorithms.base import POSITIVE, Round, check_settings, per_row
-from replifed.algorithms.local_solvers import LocalObjective, LocalSolver
+from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver
 from replifed.network.ledger import Cost
 from replifed.problems.base import OwnModels, Smooth
 from replifed.randomness import Streams
@@ -52,6 +52,7 @@ class FiveGCS:
 
     needs: ClassVar = (Smooth, OwnModels)
     partial_participation: ClassVar = True
+    equal_clients_differ: ClassVar = "tau weighs each of the M terms F_m = f_m / M: with M it has to fall"
 
     def __post_init__(self) -> None:
         check_settings(self, {"gamma": POSITIVE, "tau": POSITIVE})
@@ -86,6 +87,11 @@ class FiveGCS:
 
     def observe(self, state: FiveGCSState) -> dict[str, NDArray]:
         return {"server": state.x}
+
+    @classmethod
+    def example(cls) -> FiveGCS:
+        """Small settings, for the contract tests."""
+        return cls(gamma=0.5, tau=0.3, solver=Gradient(steps=3))
 
 
 def theory_parameters(

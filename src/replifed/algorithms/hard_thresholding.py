@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,11 @@ class HardThresholding:
 
     def observe(self, state: ServerModel) -> dict[str, NDArray]:
         return {"server": state.x}
+
+    @classmethod
+    def example(cls) -> Self:
+        """Small settings, for the contract tests."""
+        return cls(step=0.05, sparsity=4, local_steps=3)
 
 
 class Rate(NamedTuple):

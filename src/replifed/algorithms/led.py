@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.agents import Agents
 from replifed.algorithms.base import POSITIVE, Round, check_settings, per_row
-from replifed.algorithms.local_solvers import LocalObjective, LocalSolver, with_step
+from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver, with_step
 from replifed.network.ledger import Cost
 from replifed.problems.base import OwnModels, Smooth
 from replifed.randomness import Streams
@@ -75,6 +75,11 @@ class LED:
 
     def observe(self, state: LEDState) -> dict[str, NDArray]:
         return {"server": state.x}
+
+    @classmethod
+    def example(cls) -> LED:
+        """Small settings, for the contract tests."""
+        return cls(alpha=0.1, beta=0.3, solver=Gradient(steps=3))
 
 
 def natural_parameters(high: float | NDArray, steps: int) -> tuple[float | NDArray, float]:

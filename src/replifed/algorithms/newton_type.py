@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,6 +155,11 @@ class NewtonType(ABC):
             moved = np.where(found.going[:, None], moved, x)
             cost = Cost(*(np.where(found.going, used, 0) for used in cost))
         return towards.state._replace(x=moved), cost
+
+    @classmethod
+    def example(cls) -> Self:
+        """The defaults, for the contract tests."""
+        return cls()
 
 
 def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], problem, ctx: Round) -> list:

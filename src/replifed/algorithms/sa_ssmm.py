@@ -63,6 +63,7 @@ class SaSsmm:
 
     needs: ClassVar = (Surrogate,)
     partial_participation: ClassVar = False
+    centralised: ClassVar = True  # data and server are in one place
 
     def __post_init__(self) -> None:
         check_settings(self, {"beta": POSITIVE, "decay": Range(0, 1), "batch": COUNT})
@@ -92,3 +93,8 @@ class SaSsmm:
             "surrogate_before": state.before,
             "gamma": state.gamma,
         }
+
+    @classmethod
+    def example(cls) -> SaSsmm:
+        """Small settings, for the contract tests."""
+        return cls(beta=0.6)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.agents import Agents
 from replifed.algorithms.base import POSITIVE, Range, Round, check_settings, per_row
-from replifed.algorithms.local_solvers import LocalObjective, LocalSolver, with_step
+from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver, with_step
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, Cost
 from replifed.problems.base import OwnModels, Smooth
@@ -107,6 +107,11 @@ class TAMUNA:
 
     def observe(self, state: TAMUNAState) -> dict[str, NDArray]:
         return {"server": state.x}
+
+    @classmethod
+    def example(cls) -> TAMUNA:
+        """Small settings, for the contract tests."""
+        return cls(gamma=0.1, eta=0.1, solver=Gradient(steps=3))
 
 
 def theory_parameters(
