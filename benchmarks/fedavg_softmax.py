@@ -10,7 +10,8 @@ import resource
 import numpy as np
 from plain import keep_largest
 
-from replifed.algorithms.base import Round, minibatches
+from replifed.algorithms.base import Round
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.network.participation import FixedSize
@@ -68,7 +69,7 @@ def measure(name: str, tau: int | None, steps, asked: float, data, plain, repeat
     now = streams.at(3)
     active, chosen = cohort(now, N)
     context = Round(3, active, None, now, chosen)
-    batches = [batch[0] for batch in minibatches(context, data, K, B)]
+    batches = [batch[0] for batch in Cohort(data, context).minibatches(K, B)]
     clients = [(plain[0][0, i], plain[1][0, i]) for i in chosen[0]]
     x = state.x.astype(float)
 

@@ -9,7 +9,8 @@ import argparse
 import numpy as np
 from plain import keep_largest
 
-from replifed.algorithms.base import Round, minibatches
+from replifed.algorithms.base import Round
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedgradmp import FedGradMP
 from replifed.papers.fedgradmp.problems import regression
 from replifed.randomness import Streams
@@ -45,7 +46,7 @@ if __name__ == "__main__":
     data, solution = regression(SETTINGS, 1.0, 0.0, 1)
     streams = Streams(1, (1,))
     contexts = [Round(t, None, None, streams.at(t)) for t in range(ROUNDS)]
-    batches = [[batch[0] for batch in minibatches(ctx, data, K, B)] for ctx in contexts]
+    batches = [[batch[0] for batch in Cohort(data, ctx).minibatches(K, B)] for ctx in contexts]
     clients = list(zip(data.X[0], data.y[0], strict=True))
     method = FedGradMP(sparsity=TAU, local_steps=K, batch=B)
 

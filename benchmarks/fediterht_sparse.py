@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from plain import fediterht_round, keep_largest, keep_largest_of_nonzeros
 
-from replifed.algorithms.base import Round, minibatches
+from replifed.algorithms.base import Round
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.partition.build import build
 from replifed.problems.losses import Logistic
@@ -49,7 +50,7 @@ def measure(path: Path | None, repeats: int) -> list[timing.Row]:
     problem = SparseLinearModel(X, y, Logistic(), client)
     state = simulate(algorithm, problem, streams, 3).state
     context = Round(3, None, None, streams.at(3))
-    batches = [batch[0] for batch in minibatches(context, problem, K, B)]
+    batches = [batch[0] for batch in Cohort(problem, context).minibatches(K, B)]
     first, weights, x = problem.first[:-1], problem.weights[0], state.x[0]
 
     def gradient(begin, u, chosen):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import COUNT, Algorithm, Range, Round
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.ledger import Cost, Ledger
-from replifed.network.participation import Cohort
+from replifed.network.participation import Participation
 from replifed.problems.base import require
 from replifed.randomness import Streams
 
@@ -104,7 +104,7 @@ def simulate(
     *,
     metrics: Mapping[str, Metric] | None = None,
     record_every: int = 1,
-    cohort: Callable[[Streams, int], Cohort] | None = None,
+    cohort: Callable[[Streams, int], Participation] | None = None,
     channel: Callable[[Streams, int], NDArray] | None = None,
     until: Callable[[dict[str, NDArray]], NDArray] | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -161,7 +161,7 @@ def simulate_together(
     *,
     metrics: Mapping[str, Metric] | None = None,
     record_every: int = 1,
-    cohort: Callable[[Streams, int], Cohort] | None = None,
+    cohort: Callable[[Streams, int], Participation] | None = None,
     channel: Callable[[Streams, int], NDArray] | None = None,
     until: Callable[[dict[str, NDArray]], NDArray] | None = None,
     progress: Callable[[int, int], None] | None = None,

@@ -11,7 +11,7 @@ from replifed.kernels.sample_sums import add_up, room_for, take
 
 
 @compiled
-def minibatch_gradients(data, indices, indptr, y, begins, bounds, samples, loss, models, g):
+def minibatch_gradients(data, indices, indptr, y, bounds, samples, loss, models, g):
     """Fill `g` with the gradients on the minibatches, the mean over the samples drawn.
 
     Parameters
@@ -19,8 +19,6 @@ def minibatch_gradients(data, indices, indptr, y, begins, bounds, samples, loss,
     data, indices, indptr : arrays
         Features of all samples in CSR form.
     y : array, shape (n,)
-    begins : int array, shape (N,)
-        Number of each client's first column.
     bounds : int array, shape (N + 1,)
         Where each client's columns begin and end in `models`.
     samples : int array, shape (B, N, b)
@@ -34,7 +32,7 @@ def minibatch_gradients(data, indices, indptr, y, begins, bounds, samples, loss,
     r, targets = np.empty(b, data.dtype), np.empty(b, y.dtype)
     distinct, times = np.empty(b, np.intp), np.zeros(len(y), np.intp)
     for i in range(N):
-        first, here = begins[i], slice(bounds[i], bounds[i + 1])
+        here = slice(bounds[i], bounds[i + 1])
         for row in range(R):
             drawn, u, own = samples[row * B // R, i], models[row, here], g[row, here]
             n = count_drawn(drawn, times, distinct)
@@ -43,7 +41,7 @@ def minibatch_gradients(data, indices, indptr, y, begins, bounds, samples, loss,
                 a, columns, total = data[entries], indices[entries], data.dtype.type(0)
                 for k in range(len(a)):
                     # Unsigned, so that no place is taken for one counted from the end.
-                    total += a[k] * u[np.uintp(columns[k] - first)]
+                    total += a[k] * u[np.uintp(columns[k] - bounds[i])]
                 r[j], targets[j] = total, y[distinct[j]]
             derivatives(r[:n], targets[:n], loss)
             own[:] = 0
@@ -52,7 +50,7 @@ def minibatch_gradients(data, indices, indptr, y, begins, bounds, samples, loss,
                 a, columns = data[entries], indices[entries]
                 weight = data.dtype.type(times[distinct[j]] * r[j] / b)
                 for k in range(len(a)):
-                    own[np.uintp(columns[k] - first)] += weight * a[k]
+                    own[np.uintp(columns[k] - bounds[i])] += weight * a[k]
                 times[distinct[j]] = 0
 
 

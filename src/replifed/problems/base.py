@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 from numpy.typing import DTypeLike, NDArray
 
 from replifed.errors import ReplifedError
-from replifed.problems.local_steps import Steps
 
 if TYPE_CHECKING:  # scipy's sparse matrices take longer to load than many jobs to run
     from replifed.problems.hessian_pattern import HessianPattern
@@ -57,26 +56,11 @@ class LocalModels(Protocol):
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
         """Gradient of each client's loss at its own model `u`, on its minibatch or (None) all samples."""
 
-    def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
+    def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         """H_tau of each client's model; `u` itself may be overwritten."""
 
     def mean(self, u: NDArray) -> NDArray:
         """sum_i p_i u_i in the server's coordinates, shape (R, D)."""
-
-    def mean_after(self, steps: Steps, step: float | NDArray, tau: int | NDArray | None = None) -> NDArray:
-        """sum_i p_i u_i after the local steps u <- u - gamma g, or H_tau of it where `tau` is given.
-
-        Parameters
-        ----------
-        steps : list of (rows, minibatches)
-        step : float or array, shape (R,)
-            gamma.
-        tau : int or array, shape (R,), optional
-
-        Returns
-        -------
-        array, shape (R, D)
-        """
 
 
 @runtime_checkable

@@ -20,14 +20,11 @@ from replifed.operators.hard_threshold import as_whole, check_levels
 from replifed.problems.checks import check_clients, check_finite, check_ids, check_labels, floating
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.hessian_pattern import HessianPattern
-from replifed.problems.local_steps import Steps, few_at_a_time, mean_after
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue, ridge_along
 from replifed.problems.sample_sums import SampleSums, Terms
 
 _GRAM_BYTES = 1 << 30
-# The models of so many clients as fit stay in the outermost cache from one local step to the next.
-_RESIDENT_BYTES = 1 << 22
 
 
 class SparseLinearModel:
@@ -339,21 +336,11 @@ class _SideBySide:
     problem : SparseLinearModel
     tail : int
         Spare columns behind each client's own ones.
-    now : slice, optional
-        The clients, one after the other; all by default.
     """
 
-    def __init__(self, problem: SparseLinearModel, tail: int, now: slice = slice(None)) -> None:
-        self._problem, self._now = problem, now
-        self._blocks, own_columns, bounds = problem.blocks(tail)
-        self._begins, ends = bounds[:-1][now], bounds[1:][now]
-        # Where each client's columns begin and end among those that are here.
-        self._bounds = np.append(self._begins, ends[-1]) - self._begins[0]
-        self._own_columns = own_columns[self._begins[0] : ends[-1]]
-        self._lengths = ends - self._begins
-
-    def mean_after(self, steps: Steps, step: float | NDArray, tau: int | NDArray | None = None) -> NDArray:
-        return mean_after(self, steps, step, tau)
+    def __init__(self, problem: SparseLinearModel, tail: int) -> None:
+        self._problem = problem
+        self._blocks, self._own_columns, self._bounds = problem.blocks(tail)
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
         problem = self._problem
@@ -373,9 +360,9 @@ class _SideBySide:
         from replifed.kernels.sparse import minibatch_gradients
 
         problem, A, g = self._problem, self._blocks, np.empty(u.shape, self._problem.dtype)
-        u, samples = np.ascontiguousarray(u, problem.dtype), batch + problem.first[:-1][self._now, None]
+        u, samples = np.ascontiguousarray(u, problem.dtype), batch + problem.first[:-1, None]
         loss, y = COMPILED.index(problem.loss_function.name), problem.y
-        minibatch_gradients(A.data, A.indices, A.indptr, y, self._begins, self._bounds, samples, loss, u, g)
+        minibatch_gradients(A.data, A.indices, A.indptr, y, self._bounds, samples, loss, u, g)
         return g
 
 
@@ -386,17 +373,10 @@ class SparseLocalModels(_SideBySide):
     client's data never change those entries, but they compete in its hard thresholding.
     """
 
-    def __init__(
-        self,
-        problem: SparseLinearModel,
-        x: NDArray,
-        tau: int,
-        now: slice = slice(None),
-        supports: list[NDArray] | None = None,
-    ) -> None:
-        super().__init__(problem, tau, now)
+    def __init__(self, problem: SparseLinearModel, x: NDArray, tau: int) -> None:
+        super().__init__(problem, tau)
         self._x, self._tau = x, tau
-        self._supports = [np.flatnonzero(model) for model in x] if supports is None else supports
+        self._supports = [np.flatnonzero(model) for model in x]
         for support in self._supports:
             if len(support) > tau:
                 raise ReplifedError(f"the server's model has {len(support)} non-zeros, more than {tau}")
@@ -408,7 +388,7 @@ class SparseLocalModels(_SideBySide):
         named = np.empty((len(self._x), len(self._own_columns)), self._own_columns.dtype)
         for columns, support in zip(named, self._supports, strict=True):
             columns[:] = self._own_columns
-            inside = problem.touched[self._now, support]
+            inside = problem.touched[:, support]
             columns[spare + np.arange(len(support))] = np.where(inside, problem.dim, support)
         return named
 
@@ -417,28 +397,19 @@ class SparseLocalModels(_SideBySide):
         problem, spare = self._problem, self._bounds[1:, None] - self._tau
         start = np.zeros((len(self._x), len(self._own_columns)), problem.dtype)
         for model, support, own in zip(self._x, self._supports, start, strict=True):
-            inside, ranks = problem.touched[self._now, support], problem.ranks[self._now, support]
+            inside, ranks = problem.touched[:, support], problem.ranks[:, support]
             places = np.where(inside, self._bounds[:-1, None] + ranks, spare + np.arange(len(support)))
             own[places] = model[support]
         return start
 
-    def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
+    def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         from replifed.kernels.selection import keep_largest
 
         check_levels(tau, u.shape)
         bits, most = as_whole(u)
-        columns = self._columns[: len(u)]
-        keep_largest(bits, most, columns, self._bounds, np.broadcast_to(tau, len(u)).astype(np.int64), bits)
+        levels = np.broadcast_to(tau, len(u)).astype(np.int64)
+        keep_largest(bits, most, self._columns, self._bounds, levels, bits)
         return u
-
-    def parts(self, steps: Steps) -> Iterator[tuple[SparseLocalModels, Steps]]:
-        problem, N = self._problem, self._problem.n_clients
-        few = max(1, _RESIDENT_BYTES * N // (problem.dtype.itemsize * len(self._x) * len(self._own_columns)))
-        if few >= N or steps[0][1] is None:  # one product with all samples serves all clients
-            yield self, steps
-            return
-        for now, theirs in few_at_a_time(N, few, steps):
-            yield SparseLocalModels(problem, self._x, self._tau, now, self._supports), theirs
 
     def mean(self, u: NDArray) -> NDArray:
         problem = self._problem
@@ -450,7 +421,7 @@ class SparseLocalModels(_SideBySide):
             spare = np.flatnonzero(columns == problem.dim)
             ends = np.repeat(self._bounds[1:], of_each)[spare]
             columns[spare] = support[held[spare] - (ends - self._tau)]
-            values = np.repeat(problem.weights[0, self._now], of_each) * model[held]
+            values = np.repeat(problem.weights[0], of_each) * model[held]
             mean[:] = np.bincount(columns, values, minlength=problem.dim)
         return x
 
@@ -471,13 +442,10 @@ class SparseAdditiveModels(_SideBySide):
         self._x = x
         self.start = x[:, self._own_columns]
 
-    def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
+    def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         raise ReplifedError("models that change by gradients alone cannot be thresholded")
 
-    def parts(self, steps: Steps) -> Iterator[tuple[SparseAdditiveModels, Steps]]:
-        yield self, steps
-
     def mean(self, u: NDArray) -> NDArray:
-        change = (u - self.start) * np.repeat(self._problem.weights[0], self._lengths)
+        change = (u - self.start) * np.repeat(self._problem.weights[0], np.diff(self._bounds))
         total = [np.bincount(self._own_columns, row, self._problem.dim) for row in change]
         return self._x + np.array(total, self._x.dtype)
