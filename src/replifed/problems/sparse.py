@@ -19,12 +19,12 @@ from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import as_whole, check_levels
 from replifed.problems.checks import check_clients, check_finite, check_ids, check_labels, floating
 from replifed.problems.gram import GramLocalModels
-from replifed.problems.hessian_pattern import HessianPattern
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue, ridge_along
-from replifed.problems.sample_sums import SampleSums, Terms
 
 _GRAM_BYTES = 1 << 30
+# Of all clients' Hessians, for one model.
+_MOST_ENTRIES = 1 << 31
 
 
 class SparseLinearModel:
@@ -93,17 +93,8 @@ class SparseLinearModel:
         """X x for the server's models (R, d); shape (R, n), not to be written to."""
         # The objective that is recorded and the next round ask for the same.
         if self._predicted is None or not np.array_equal(self._predicted[0], x):
-            self._predicted = x.copy(), self._predictions(x)
+            self._predicted = x.copy(), _row_by_row(self.X, x)
         return self._predicted[1]
-
-    def _predictions(self, x: NDArray) -> NDArray:
-        if not self._plain or x.dtype != np.float64:
-            return _row_by_row(self.X, x)
-        from replifed.kernels.sample_sums import fill_named
-
-        z, of = np.empty((len(x), len(self.y))), self._columns_of_samples
-        fill_named(np.ascontiguousarray(x), of.layout, of.names, z)
-        return z
 
     def client_losses(self, x: NDArray) -> NDArray:
         return self._fit(self.predictions(x)) + 0.5 * self.l2 * np.sum(x * x, axis=-1, keepdims=True)
@@ -122,16 +113,8 @@ class SparseLinearModel:
         return (self.weights * self.client_losses(x)).sum(axis=-1)
 
     def gradient(self, x: NDArray) -> NDArray:
-        z = self.predictions(x)
-        if not self._plain or z.dtype != np.float64:
-            r = self.loss_function.derivative(z[..., None], self.y)[..., 0]
-            g = _row_by_row(self._transposed, r * self._shares)
-        else:
-            from replifed.kernels.sparse import full_gradients
-
-            g, loss, of = np.zeros(x.shape), COMPILED.index(self.loss_function.name), self._samples_of_columns
-            full_gradients(z, self.y, loss, self._scales, of.layout, of.names, g)
-        return g + self.l2 * x * self.weights.sum()
+        r = self.loss_function.derivative(self.predictions(x)[..., None], self.y)[..., 0]
+        return _row_by_row(self._transposed, r * self._shares) + self.l2 * x * self.weights.sum()
 
     def client_gradients(self, x: NDArray) -> NDArray:
         """Gradient of each f_i at the server's models, dense, shape (R, N, d)."""
@@ -141,35 +124,6 @@ class SparseLinearModel:
         for i, (begin, end) in enumerate(pairwise(self.first)):
             g[:, i] = _row_by_row(self.X[begin:end].T, r[:, begin:end])
         return g + self.l2 * x[:, None]
-
-    @cached_property
-    def hessian_pattern(self) -> HessianPattern:
-        """See `problems.base.SparseHessian`."""
-        return HessianPattern(self.X, self.first)
-
-    def sample_curvatures(self, x: NDArray) -> NDArray:
-        """See `problems.base.SparseHessian`."""
-        return self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
-
-    @cached_property
-    def _plain(self) -> bool:
-        """Whether the data are zeros and ones, so that products are sums over columns or samples."""
-        return bool((self.X.data == 1).all())
-
-    @cached_property
-    def _columns_of_samples(self) -> SampleSums:
-        """Of plain data: which columns are added up for each sample."""
-        X, samples = self.X, np.arange(len(self.y))
-        held = Terms(np.repeat(samples, np.diff(X.indptr)), X.indices.astype(np.int64), None)
-        return SampleSums(np.array([0, self.dim]), [held], samples, columns_of=[X.T.tocsr()])
-
-    @cached_property
-    def _samples_of_columns(self) -> SampleSums:
-        """Of plain data: which samples are added up for each column that a client touches."""
-        X, (_, samples) = self.X, self._padded
-        samples, bounds = np.repeat(samples, np.diff(X.indptr)), X.indptr[self.first]
-        held = [Terms(X.indices[a:b].astype(np.int64), samples[a:b], None) for a, b in pairwise(bounds)]
-        return SampleSums(self.first, held, columns_of=[X[a:b] for a, b in pairwise(self.first)])
 
     @cached_property
     def _transposed(self) -> sp.csr_array:
@@ -182,17 +136,21 @@ class SparseLinearModel:
         return self.sizes[0, self.client]
 
     @cached_property
-    def _scales(self) -> NDArray:
-        """p_i / m_i."""
-        return (self.weights / self.sizes)[0]
-
-    @cached_property
     def _shares(self) -> NDArray:
         """p_i / m_i of each sample's client."""
-        return self._scales[self.client]
+        return (self.weights / self.sizes)[0, self.client]
 
     def client_hessians(self, x: NDArray) -> NDArray:
-        return self.hessian_pattern.matrices(self.hessian_pattern.values(self.sample_curvatures(x), self.l2))
+        """See `problems.base.Hessian`."""
+        from replifed.kernels.sparse import add_squares
+
+        if self.n_clients * self.dim**2 > _MOST_ENTRIES:
+            raise ReplifedError(f"{self.n_clients} Hessians of {self.dim} columns are too large")
+        h = self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
+        H = np.zeros((len(x), self.n_clients, self.dim, self.dim))
+        add_squares(self.X.data, self.X.indices, self.X.indptr, self.first, h / self.counts, H)
+        np.einsum("rnii->rni", H)[:] += self.l2
+        return H
 
     # -- constants -------------------------------------------------------------------------------
 
