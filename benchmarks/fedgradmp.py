@@ -8,8 +8,10 @@ import argparse
 
 import numpy as np
 from plain import keep_largest
+from scipy.linalg import cho_factor, cho_solve
 
-from replifed.algorithms.base import Round, minibatches
+from replifed.algorithms.base import Round
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedgradmp import FedGradMP
 from replifed.papers.fedgradmp.problems import regression
 from replifed.randomness import Streams
@@ -19,7 +21,7 @@ ROUNDS, K, B, TAU = 4, 3, 40, 10
 
 
 def plain_run(clients, batches):
-    """Algorithm 1 client by client, with numpy's least squares on the merged support."""
+    """Algorithm 1 client by client, with the normal equations on the merged support, by Cholesky."""
     n = clients[0][0].shape[1]
     x = np.zeros(n)
     for t in range(ROUNDS):
@@ -31,7 +33,8 @@ def plain_run(clients, batches):
                 r = chosen.T @ (chosen @ u - y[batches[t][k][i]]) / B
                 merged = np.union1d(np.flatnonzero(keep_largest(r, 2 * TAU)), np.flatnonzero(u))
                 w = np.zeros(n)
-                w[merged] = np.linalg.lstsq(A[:, merged], y, rcond=None)[0]
+                G = A[:, merged]
+                w[merged] = cho_solve(cho_factor(G.T @ G), G.T @ y)
                 u = keep_largest(w, TAU)
             total += u / len(clients)
         x = keep_largest(total, TAU)
@@ -45,7 +48,7 @@ if __name__ == "__main__":
     data, solution = regression(SETTINGS, 1.0, 0.0, 1)
     streams = Streams(1, (1,))
     contexts = [Round(t, None, None, streams.at(t)) for t in range(ROUNDS)]
-    batches = [[batch[0] for batch in minibatches(ctx, data, K, B)] for ctx in contexts]
+    batches = [[batch[0] for batch in Cohort(data, ctx).minibatches(K, B)] for ctx in contexts]
     clients = list(zip(data.X[0], data.y[0], strict=True))
     method = FedGradMP(sparsity=TAU, local_steps=K, batch=B)
 
@@ -61,4 +64,4 @@ if __name__ == "__main__":
     np.testing.assert_allclose(ours(), loop(), atol=1e-12)
     np.testing.assert_allclose(ours(), solution, atol=1e-12)
     slow, fast = timing.medians(loop, ours, repeats=arguments.repeats)
-    timing.report([timing.Row("FedGradMP, Figure 9's run", slow, fast, 8.0)])
+    timing.report([timing.Row("FedGradMP, Figure 9's run", slow, fast, 3.5)])

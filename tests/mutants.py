@@ -41,12 +41,11 @@ UNIT = ROOT / "tests/unit"
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.csv")
 # What methods share and what theory says of them, by its module, and a method that is made of it.
 SHARED = {
-    "agents": "fedplt",
     "base": "fedavg",
+    "cohort": "fedplt",
     "composite": "fedmid",
     "fedgradmp_rates": "fedgradmp",
     "hard_thresholding": "fedht",
-    "learned_hessians": "fednl",
     "line_search": "newton",
     "local_solvers": "fedplt",
     "newton_type": "shed",

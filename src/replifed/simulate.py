@@ -5,10 +5,8 @@ Cohorts, recording, progress and divergence live here, once for all methods.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import COUNT, Algorithm, Range, Round
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.ledger import Cost, Ledger
-from replifed.network.participation import Cohort
+from replifed.network.participation import Participation
 from replifed.problems.base import require
 from replifed.randomness import Streams
 
@@ -30,9 +28,6 @@ Advance = Callable[[Sequence[Algorithm], Sequence[Any], Any, Round], Sequence[tu
 _ROUNDS = Range(0, whole=True)
 # A run whose objective has grown so much since round 0 has diverged; no method here comes back from that.
 BLOW_UP = 1e4
-# Of glibc's malloc.h: how many large blocks may come from pages of their own, which go as soon as they are
-# freed, and how much free memory at the end of the rest goes back.
-_M_MMAP_MAX, _M_TRIM_THRESHOLD = -4, -1
 
 
 def objective(problem: Any, seen: dict[str, NDArray]) -> NDArray:
@@ -104,7 +99,7 @@ def simulate(
     *,
     metrics: Mapping[str, Metric] | None = None,
     record_every: int = 1,
-    cohort: Callable[[Streams, int], Cohort] | None = None,
+    cohort: Callable[[Streams, int], Participation] | None = None,
     channel: Callable[[Streams, int], NDArray] | None = None,
     until: Callable[[dict[str, NDArray]], NDArray] | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -161,7 +156,7 @@ def simulate_together(
     *,
     metrics: Mapping[str, Metric] | None = None,
     record_every: int = 1,
-    cohort: Callable[[Streams, int], Cohort] | None = None,
+    cohort: Callable[[Streams, int], Participation] | None = None,
     channel: Callable[[Streams, int], NDArray] | None = None,
     until: Callable[[dict[str, NDArray]], NDArray] | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -198,7 +193,6 @@ def simulate_together(
         require(problem, algorithm.needs, type(algorithm).__name__)
         if cohort is not None and not algorithm.partial_participation:
             raise ReplifedError(f"{type(algorithm).__name__} is defined for full participation only")
-    _keep_freed_memory()
     metrics = {"objective": objective} if metrics is None else metrics
     begin, state = resume if resume is not None else (0, algorithms[0].init(problem, streams))
     runs = []
@@ -330,21 +324,6 @@ class _Recorder:
             np.stack(self._diverged),
             state,
         )
-
-
-@cache
-def _keep_freed_memory() -> None:
-    """Make the C allocator keep freed arrays at hand, instead of fetching new pages in every local step.
-
-    It saves a quarter of the time of local steps that are mostly memory traffic. What it costs is that a
-    process keeps the most memory that it ever had: of this project's jobs the largest grows by a tenth.
-    """
-    try:
-        keep = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # not glibc: this is about speed alone
-        return
-    keep(_M_MMAP_MAX, 0)
-    keep(_M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def _parked(state: Any, alive: NDArray) -> Any:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from replifed.algorithms.base import Round, minibatches
+from replifed.algorithms.base import Round
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.distributed_iht import DistributedIHT
 from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.hard_thresholding import alpha, fedht_rate, fediterht_rate
-from replifed.errors import ConfigError, ReplifedError
 from replifed.network.participation import FixedSize
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.simulations import planted
@@ -71,7 +71,9 @@ def same(a, b):
 
 def test_minibatches_are_uniform_over_each_clients_samples():
     data, rounds = problem(), 500
-    drawn = np.stack([minibatches(Round(t, None, None, STREAMS.at(t)), data, 2, 5) for t in range(rounds)])
+    drawn = np.stack(
+        [Cohort(data, Round(t, None, None, STREAMS.at(t))).minibatches(2, 5) for t in range(rounds)]
+    )
     assert drawn.shape == (rounds, 2, 2, 4, 5)
     for i, n in enumerate(SIZES):
         counts = np.bincount(drawn[..., i, :].ravel(), minlength=n)
@@ -81,8 +83,8 @@ def test_minibatches_are_uniform_over_each_clients_samples():
     # With replacement: pairs of draws agree once in n times.
     pairs = np.mean(drawn[..., 0, 0] == drawn[..., 0, 1])
     assert abs(pairs - 1 / 6) < 4 * math.sqrt(1 / 6 * 5 / 6 / (rounds * 4))
-    context = Round(0, None, None, STREAMS.at(0))
-    assert minibatches(context, data, 3, 6) == minibatches(context, data, 3, None) == [None] * 3
+    cohort = Cohort(data, Round(0, None, None, STREAMS.at(0)))
+    assert cohort.minibatches(3, 6) == cohort.minibatches(3, None) == [None] * 3
 
 
 # -- hard thresholding (Tong et al. 2022) ------------------------------------------------------------
@@ -122,7 +124,7 @@ def test_rounds_are_those_of_the_papers_boxes(name, batch, layout):
     assert not state.x.any()
     for t in range(6):
         context = Round(t, None, None, STREAMS.at(t))
-        batches = minibatches(context, data, 3, batch)
+        batches = Cohort(data, context).minibatches(3, batch)
         expected = [
             box(
                 state.x[row],
@@ -142,7 +144,7 @@ def test_rounds_are_those_of_the_papers_boxes(name, batch, layout):
 @pytest.mark.parametrize("batch", [None, 2, 4])
 @pytest.mark.parametrize("name", ["fedht", "fediterht"])
 def test_numbers_of_local_steps_side_by_side_are_their_single_runs(name, batch, layout):
-    data, K, step = problem(layout), np.array([7, 7, 3, 1]), np.array([0.1, 0.3, 0.2, 0.1])
+    data, K, step = problem(layout), np.array([7, 3, 7, 1]), np.array([0.1, 0.3, 0.2, 0.1])
     together = build(name, batch=batch, local_steps=K, step=step)
     history = simulate(together, data, Streams(7, (1,) * 4), 5)
     for row in range(4):
@@ -159,25 +161,21 @@ def test_numbers_of_local_steps_side_by_side_are_their_single_runs(name, batch, 
         np.testing.assert_allclose(history.state.x[row], alone.state.x[0], atol=1e-12)
 
 
-def test_rows_of_several_data_sets_take_as_many_local_steps():
-    alone = problem()
-    two = DenseLinearModel(
-        np.repeat(alone.X, 2, axis=0),
-        np.repeat(alone.y, 2, axis=0),
+@pytest.mark.parametrize("name", ["fedht", "fediterht"])
+def test_numbers_of_local_steps_may_differ_between_data_sets_and_cohorts(name):
+    X, y = problem().X, problem().y
+    sets = [DenseLinearModel(a * X, y, loss_named("logistic"), sizes=np.array([SIZES])) for a in (1.0, 0.5)]
+    both = DenseLinearModel(
+        np.concatenate([one.X for one in sets]),
+        np.concatenate([one.y for one in sets]),
         loss_named("logistic"),
-        sizes=np.repeat(alone.sizes, 2, axis=0),
+        sizes=np.array([SIZES, SIZES]),
     )
-    mixed = build("fedht", local_steps=np.array([3, 1]))
-    with pytest.raises(ReplifedError, match="share their data"):
-        simulate(mixed, two, STREAMS, 1)
-    # Cohorts of their own make the rows' data their own.
-    with pytest.raises(ReplifedError, match="share their data and cohorts"):
-        simulate(mixed, alone, STREAMS, 1, cohort=FixedSize(2))
-    history = simulate(mixed, alone, Streams(7, (1, 1)), 3, cohort=FixedSize(2))
-    single = simulate(build("fedht", local_steps=1), alone, Streams(7, (1,)), 3, cohort=FixedSize(2))
-    np.testing.assert_allclose(history.state.x[1], single.state.x[0], atol=1e-12)
-    with pytest.raises(ConfigError, match="from the largest"):
-        build("fedht", local_steps=np.array([1, 3]))
+    mixed = simulate(build(name, local_steps=np.array([1, 3])), both, STREAMS, 3, cohort=FixedSize(2))
+    for row, K in enumerate((1, 3)):
+        streams = Streams(7, STREAMS.replicates[row : row + 1])
+        alone = simulate(build(name, local_steps=K), sets[row], streams, 3, cohort=FixedSize(2))
+        np.testing.assert_allclose(mixed.state.x[row], alone.state.x[0], atol=1e-12)
 
 
 @layout
@@ -221,13 +219,14 @@ def test_messages_are_as_sparse_as_they_are_billed(name, layout, monkeypatch):
 
     def spied(*args, **kwargs):
         local = lend(*args, **kwargs)
-        mean_after = local.mean_after
+        mean = local.mean
 
-        def noted(steps, step, tau=None):
-            sent.append(tau)
-            return mean_after(steps, step, tau)
+        def noted(u):
+            if layout == "dense":
+                sent.append(np.count_nonzero(u, axis=-1))
+            return mean(u)
 
-        local.mean_after = noted
+        local.mean = noted
         return local
 
     monkeypatch.setattr(data, "local", spied)
@@ -240,9 +239,9 @@ def test_messages_are_as_sparse_as_they_are_billed(name, layout, monkeypatch):
     )
     assert np.all(history.metrics["nonzeros"] <= 4)
     assert np.all(history.metrics["nonzeros"][1:] > 0)
-    # How many entries of a client's model are kept before it is sent (tests/unit/test_problems.py).
-    if name == "fediterht":
-        np.testing.assert_array_equal(sent, np.full((6, len(STREAMS)), 4))
+    # How many entries of a client's model are kept before it is sent (for CSR: tests/unit/test_problems.py).
+    if name == "fediterht" and layout == "dense":
+        np.testing.assert_array_equal(sent, np.full((6, len(STREAMS), 4), 4))
 
 
 @pytest.mark.parametrize("name", THRESHOLDING)

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from replifed.algorithms.base import Round, minibatches
+from replifed.algorithms.base import Round
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.feddualavg import FedDualAvg
 from replifed.algorithms.fedgradmp import FedGradMP
@@ -47,7 +48,7 @@ def drawn(ctx, data, K, b, purpose="batch"):
     """Minibatches as lists: [step][row][client]."""
     return [
         np.broadcast_to(one, (len(ctx.streams), *one.shape[1:]))
-        for one in minibatches(ctx, data, K, b, purpose)
+        for one in Cohort(data, ctx).minibatches(K, b, purpose)
     ]
 
 

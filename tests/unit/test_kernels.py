@@ -14,7 +14,7 @@ from replifed.kernels import compiled, compiled_as_written
 from replifed.kernels.exponential import exponential
 from replifed.kernels.gram import add_drawn, minibatch_predictions
 from replifed.kernels.logistic import falling, softplus
-from replifed.kernels.selection import keep_largest, keep_of_stretch, places_of_largest
+from replifed.kernels.selection import keep_largest, keep_of_stretch
 from replifed.kernels.sparse import gram_matrices
 from replifed.kernels.tiles import padded, products, row_product, transposed_products
 from replifed.operators.hard_threshold import as_whole, hard_threshold, largest
@@ -283,52 +283,6 @@ def test_room_behind_the_numbers_is_not_looked_at(n):
     kept = np.empty_like(bits)
     keep_of_stretch(bits, most, names[:n], tau, numbers, halves, few, kept)
     np.testing.assert_array_equal(kept != 0, np.arange(n) < tau)
-
-
-def places(v, tau, names, bound=None):
-    """Where the largest are, by the kernel, told that they exceed `bound`; by default it knows nothing."""
-    n, (bits, most) = len(v), as_whole(v)
-    bound = int(most) if bound is None else int(np.float64(bound).view(np.int64))
-    # Each in an array that goes on behind it, with numbers that must stay.
-    sizes = {"marks": n // 8 + 2, "found": n + 16, "numbers": n + 1, "halves": n + 1, "few": n + 1}
-    kinds = np.uint8, np.int32, bits.dtype, np.int16, bits.dtype
-    wide = [np.full(size + 64, 77, kind) for size, kind in zip(sizes.values(), kinds, strict=True)]
-    marks, found, numbers, halves, few = (each[:-64] for each in wide)
-    packed = np.packbits((bits & most) > bound, bitorder="little")
-    marks[: len(packed)] = packed
-    count, likely = places_of_largest(bits, most, names, tau, bound, marks, found, numbers, halves, few)
-    assert 0 <= likely <= most
-    assert count < tau or count == n or ((bits & most) > likely).sum() >= tau
-    assert all((each[-64:] == 77).all() for each in wide)
-    return found[:count]
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    st.one_of(
-        arrays(np.float64, st.integers(1, 200), elements=st.sampled_from([0.0, -0.0, 1, -1, 2, -2, 1e-310])),
-        arrays(np.float64, st.integers(1, 200), elements=st.floats(-1e300, 1e300)),
-    ),
-    st.integers(1, 201),
-    st.randoms(use_true_random=False),
-    st.one_of(st.none(), st.sampled_from([0.0, 1e-310, 1.0, 1.5, 2.0]), st.floats(0, 1e300)),
-)
-def test_places_of_the_largest_are_those_of_the_lowest_names_among_equals(v, tau, random, bound):
-    before, names = v.copy(), np.array(random.sample(range(1000), len(v)), np.uint16)
-    order = np.lexsort([names, -np.abs(v)])[:tau]
-    expected = np.sort(order[v[order] != 0])
-    np.testing.assert_array_equal(places(v, tau, names, bound), expected)
-    np.testing.assert_array_equal(v, before)
-
-
-@pytest.mark.parametrize("tau", [1, 40, 300, 5000])
-def test_places_of_the_largest_where_a_sample_misleads(tau):
-    # Every sixteenth number, which is looked at first, is large, and none of the others.
-    v = np.random.default_rng(0).standard_normal(9_000) * 1e-3
-    v[::16] += 5.0
-    v[7] = v[11] = np.nan
-    order = np.argsort(-np.where(np.isnan(v), np.inf, np.abs(v)), kind="stable")[:tau]
-    np.testing.assert_array_equal(places(v, tau, np.arange(9_000)), np.sort(order))
 
 
 def test_a_nan_is_among_the_few_largest():

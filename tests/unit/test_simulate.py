@@ -11,7 +11,7 @@ from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Gradient
 from replifed.errors import ReplifedError
 from replifed.network.ledger import Cost
-from replifed.network.participation import Cohort, FixedSize, Independent
+from replifed.network.participation import FixedSize, Independent, Participation
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.problems.sparse import SparseLinearModel
@@ -162,7 +162,7 @@ def test_a_round_that_nobody_attends_costs_nothing():
         # Nobody in the first row's odd rounds.
         active = np.zeros((2, n_clients), dtype=bool)
         active[:, 0] = [streams.round_ % 2 == 0, True]
-        return Cohort(active, None)
+        return Participation(active, None)
 
     history, _ = run(1.0, 1.0, rounds=4, cohort=cohort)
     assert history.ledger["bits_up"].tolist() == [[0, 0], [1, 2], [1, 4], [2, 6], [2, 8]]

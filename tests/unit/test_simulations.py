@@ -123,7 +123,11 @@ def test_levels_side_by_side_are_the_levels_one_by_one(loss, monkeypatch):
                 g = together.own_gradients(u[:rows], drawn)
                 np.testing.assert_allclose(g[row], alone.own_gradients(u[one], drawn)[0], atol=1e-12)
     for drawn in (None, batch):
-        moved = together.local(x).mean_after([(5, drawn)] * 3, 0.1)
+        local = together.local(x)
+        moved = local.start
+        for _ in range(3):
+            moved = moved - 0.1 * local.gradient(moved, drawn)
+        moved = local.mean(moved)
         for row, number in enumerate(sets):
             alone = simulation(small, LEVELS[number], 2)
             w = np.repeat(x[row : row + 1, None], 4, axis=1)

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.errors import ConfigError, ReplifedError
+from replifed.errors import ConfigError
 from replifed.network.ledger import Cost
-from replifed.problems.local_steps import Steps
 from replifed.randomness import Streams
 
 
@@ -128,87 +127,3 @@ def check_settings(algorithm: Any, ranges: dict[str, Range]) -> None:
 def per_row(setting: float | NDArray, array: NDArray) -> NDArray:
     """Shape a setting, one value a row or one for all, so that it multiplies `array` (R, ...)."""
     return np.asarray(setting, dtype=array.dtype).reshape(-1, *(1,) * (array.ndim - 1))
-
-
-def participants(ctx: Round, problem: Any) -> int:
-    """Number of clients that take part in a round; refuses cohorts whose size changes."""
-    if ctx.chosen is not None:
-        return ctx.chosen.shape[-1]
-    if ctx.active is not None:
-        raise ReplifedError("this method takes cohorts of a fixed size only")
-    return problem.n_clients
-
-
-def cohort_sizes(ctx: Round, problem: Any) -> NDArray:
-    """Samples n_i of the clients that take part, shape (R or 1, c)."""
-    if ctx.chosen is None:
-        return problem.sizes
-    rows = max(len(problem.sizes), len(ctx.chosen))
-    sizes = np.broadcast_to(problem.sizes, (rows, problem.n_clients))
-    return np.take_along_axis(sizes, np.broadcast_to(ctx.chosen, (rows, ctx.chosen.shape[1])), axis=1)
-
-
-def minibatches(
-    ctx: Round, problem: Any, steps: int, size: int | None, purpose: str = "batch"
-) -> list[NDArray] | list[None]:
-    """Draw each participating client's minibatches of a round, uniformly with replacement, in one call.
-
-    Parameters
-    ----------
-    ctx : Round
-    problem : Problem
-    steps : int
-        Local steps K.
-    size : int or None
-        Batch size b; None, or b >= max n_i, stands for all samples.
-    purpose : str
-        Name of the random stream.
-
-    Returns
-    -------
-    list of K arrays of sample numbers, shape (R or 1, c, b), or of K None for full batches
-    """
-    if size is None or size >= problem.sizes.max():
-        return [None] * steps
-    clients = participants(ctx, problem)
-    uniform = ctx.streams.draw(purpose, lambda rng: rng.random((steps, clients, size)))
-    drawn = (uniform * cohort_sizes(ctx, problem)[:, None, :, None]).astype(np.int64)
-    return [drawn[:, k] for k in range(steps)]
-
-
-def local_steps(ctx: Round, problem: Any, counts: int | NDArray, size: int | None) -> Steps:
-    """List the local steps of a round: how many rows, from the first on, take each one, and its minibatches.
-
-    Rows that share their data also share what a step reads of them, so that it pays to run different
-    numbers of local steps side by side.
-
-    Parameters
-    ----------
-    ctx : Round
-    problem : Problem
-    counts : int or int array, shape (R,)
-        Local steps K of all rows, or of each one, the largest first.
-    size : int or None
-        Batch size, as in `minibatches`.
-
-    Returns
-    -------
-    list of (rows, batch)
-        `batch` is an array of sample numbers, shape (rows or 1, c, b), or None for full batches.
-    """
-    counts = np.broadcast_to(counts, len(ctx.streams))
-    if counts[0] != counts[-1] and len(cohort_sizes(ctx, problem)) > 1:
-        raise ReplifedError("rows with different numbers of local steps must share their data and cohorts")
-    steps = []
-    for k, batch in enumerate(minibatches(ctx, problem, int(counts[0]), size)):
-        rows = int(np.count_nonzero(counts > k))
-        steps.append((rows, batch if batch is None or len(batch) == 1 else batch[:rows]))
-    return steps
-
-
-def sample_count(problem: Any, size: int | None, ctx: Round | None = None) -> NDArray:
-    """Samples that the participating clients together look at in one local step, shape (S or R,)."""
-    sizes = problem.sizes if ctx is None else cohort_sizes(ctx, problem)
-    if size is None or size >= problem.sizes.max():
-        return sizes.sum(axis=1)
-    return np.full(len(sizes), sizes.shape[1] * size)

@@ -8,7 +8,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, minibatches, participants
+from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedmm_ot import (
     AdamState,
     adam,
@@ -82,13 +83,11 @@ class FedAdam:
         return Pair(parameters, *no_moments(*parameters.shape, problem.dtype))
 
     def round(self, state: Pair, problem, ctx: Round) -> tuple[Pair, Cost]:
-        net, N = problem.net, problem.n_clients
-        D = net.parameters
+        net, cohort = problem.net, Cohort(problem, ctx)
+        D, c = net.parameters, cohort.size
         omega, theta = state.parameters[:, :D], state.parameters[:, D:]
-        chosen = np.arange(N)[None] if ctx.chosen is None else ctx.chosen
-        c = participants(ctx, problem)
-        (batch,) = minibatches(ctx, problem, 1, self.batch)
-        x = problem.sources(chosen, batch)
+        (batch,) = cohort.minibatches(1, self.batch)
+        x = problem.sources(cohort.clients, batch)
         public = ctx.streams.draw(
             "targets", lambda rng: rng.integers(problem.targets_held, size=self.server_batch)
         )

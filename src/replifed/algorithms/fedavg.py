@@ -14,10 +14,9 @@ from replifed.algorithms.base import (
     Round,
     ServerModel,
     check_settings,
-    local_steps,
-    participants,
-    sample_count,
+    per_row,
 )
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.guarantees import Guarantee
 from replifed.network.ledger import Cost, dense_bits
 from replifed.problems.base import LocalSteps, Smooth
@@ -57,11 +56,15 @@ class FedAvg:
         return ServerModel(np.zeros((len(streams), problem.dim), dtype=problem.dtype))
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
-        K, b = self.local_steps, self.batch
-        local = problem.local(state.x, additive=True, clients=ctx.chosen)
-        x = local.mean_after(local_steps(ctx, problem, K, b), self.step)
-        message = participants(ctx, problem) * dense_bits(problem.dim)
-        cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))
+        K, b, cohort = self.local_steps, self.batch, Cohort(problem, ctx)
+        local = problem.local(state.x, additive=True, clients=cohort.index)
+        w = local.start  # ClientUpdate(k, w_t), for all clients k of the cohort at once
+        eta = per_row(self.step, w)
+        for batch in cohort.minibatches(K, b):
+            w = w - eta * local.gradient(w, batch)  # w <- w - eta grad l(w; b)
+        x = local.mean(w)  # w_{t+1} = sum_k n_k / n w_{t+1}^k
+        message = cohort.size * dense_bits(problem.dim)
+        cost = Cost(message, message, iterations=K, sample_gradients=K * cohort.samples(b))
         return ServerModel(x), cost
 
     def observe(self, state: ServerModel) -> dict[str, NDArray]:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import Round, minibatches, participants, per_row, sample_count
+from replifed.algorithms.base import Round, per_row
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.composite import Composite
 from replifed.network.ledger import Cost, dense_bits
 from replifed.operators.soft_threshold import soft_threshold
@@ -43,11 +44,12 @@ class FedDualAvg(Composite):
 
     def round(self, state: DualState, problem, ctx: Round) -> tuple[DualState, Cost]:
         K, b, eta_s = self.local_steps, self.batch, self.server_step
-        local = problem.local(state.z, clients=ctx.chosen)
+        cohort = Cohort(problem, ctx)
+        local = problem.local(state.z, clients=cohort.index)
         z = local.start
         eta_c, shrink = per_row(self.step, z), per_row(self._shrinkage, z)
         passed = per_row(state.passed, z)
-        for k, batch in enumerate(minibatches(ctx, problem, K, b)):
+        for k, batch in enumerate(cohort.minibatches(K, b)):
             w = soft_threshold(z, passed + k * shrink)  # prox of (eta_s eta_c r K + eta_c k) psi
             g = local.gradient(w, batch)
             g *= eta_c
@@ -55,8 +57,8 @@ class FedDualAvg(Composite):
         total = state.z + eta_s * (local.mean(z) - state.z)
         later = state.passed + np.asarray(eta_s * K * self._shrinkage, dtype=state.passed.dtype)
         x = soft_threshold(total, later[:, None])
-        message = participants(ctx, problem) * dense_bits(problem.dim)
-        cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))
+        message = cohort.size * dense_bits(problem.dim)
+        cost = Cost(message, message, iterations=K, sample_gradients=K * cohort.samples(b))
         return DualState(x, total, later), cost
 
     def observe(self, state: DualState) -> dict[str, NDArray]:

@@ -14,12 +14,9 @@ from replifed.algorithms.base import (
     Round,
     ServerModel,
     check_settings,
-    cohort_sizes,
-    minibatches,
-    participants,
     per_row,
-    sample_count,
 )
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.guarantees import Guarantee
 from replifed.errors import ConfigError
 from replifed.network.ledger import Cost, sparse_bits
@@ -107,11 +104,12 @@ class FedGradMP:
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, tau, approx = self.local_steps, np.asarray(self.sparsity), self.projection
-        local = problem.local(state.x, sparsity=int(np.max(tau)), clients=ctx.chosen)
-        inner = self._inner_batches(ctx, problem)
+        cohort = Cohort(problem, ctx)
+        local = problem.local(state.x, sparsity=int(np.max(tau)), clients=cohort.index)
+        inner = self._inner_batches(cohort)
         merged = np.zeros(len(state.x))
         u = local.start  # x_{t,1} = x_t, and Lambda its support
-        for k, batch in enumerate(minibatches(ctx, problem, K, self.batch)):
+        for k, batch in enumerate(cohort.minibatches(K, self.batch)):
             r = local.gradient(u, batch)  # r_{t,k} = grad g_{i,j_k}(x_{t,k})
             gamma = approx.support(r, 2 * tau)  # Gamma = approx_{2 tau}(r, eta_1)
             gamma |= u != 0  # with Lambda
@@ -122,11 +120,11 @@ class FedGradMP:
             if self.radius is not None:
                 u = onto_ball(u, self.radius, approx)
             if self.solver != "sgd":
-                merged = merged + self._work(problem, ctx, gamma.sum(axis=-1, dtype=np.int32))
+                merged = merged + self._work(problem, cohort, gamma.sum(axis=-1, dtype=np.int32))
         x = approx.prune(local.mean(u), tau)  # over the cohort, not over all N clients
         if self.radius is not None:
             x = onto_ball(x, self.radius, approx)
-        return ServerModel(x), self._cost(problem, ctx, merged)
+        return ServerModel(x), self._cost(problem, cohort, merged)
 
     def _solve(self, local, u: NDArray, r: NDArray, support: NDArray, batches: list) -> NDArray:
         """Minimiser of each client's loss on `support`, exactly or by a few steps from `u`."""
@@ -152,29 +150,28 @@ class FedGradMP:
         """Minibatches that the sub-problem takes beside the one that names the support."""
         return self.inner_steps - self.reuse if self.solver == "sgd" else 0
 
-    def _inner_batches(self, ctx: Round, problem) -> list:
+    def _inner_batches(self, cohort: Cohort) -> list:
         steps = self.local_steps * self._drawn
-        return minibatches(ctx, problem, steps, self._inner_size, "inner") if steps else []
+        return cohort.minibatches(steps, self._inner_size, "inner") if steps else []
 
     @property
     def _inner_size(self) -> int | None:
         return self.batch if self.inner_batch is None else self.inner_batch
 
-    def _work(self, problem, ctx: Round, size: NDArray) -> NDArray:
+    def _work(self, problem, cohort: Cohort, size: NDArray) -> NDArray:
         """Work of a sub-problem on `size` (R, c) coordinates, in gradients of single samples, all clients."""
         if self.solver == "gd":
-            samples = cohort_sizes(ctx, problem)
-            return (self.inner_steps * samples * size / problem.dim).sum(axis=-1)
+            return (self.inner_steps * cohort.sizes * size / problem.dim).sum(axis=-1)
         return problem.restricted_work(size).sum(axis=-1)
 
-    def _cost(self, problem, ctx: Round, merged: NDArray) -> Cost:
+    def _cost(self, problem, cohort: Cohort, merged: NDArray) -> Cost:
         """Cost of a round; sub-problems count as the sample gradients that take as many operations."""
         K = self.local_steps
-        named = K * sample_count(problem, self.batch, ctx)
+        named = K * cohort.samples(self.batch)
         solved = merged
         if self.solver == "sgd":
-            solved = K * self._drawn * sample_count(problem, self._inner_size, ctx)
-        message = participants(ctx, problem) * sparse_bits(self.sparsity, problem.dim)
+            solved = K * self._drawn * cohort.samples(self._inner_size)
+        message = cohort.size * sparse_bits(self.sparsity, problem.dim)
         return Cost(message, message, iterations=K, sample_gradients=named + solved)
 
     def observe(self, state: ServerModel) -> dict[str, NDArray]:

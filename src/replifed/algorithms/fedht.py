@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replifed.algorithms.base import (
-    Round,
-    ServerModel,
-    local_steps,
-    participants,
-    sample_count,
-)
+import numpy as np
+
+from replifed.algorithms.base import Round, ServerModel
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.network.ledger import Cost, dense_bits, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold
@@ -26,15 +23,16 @@ class FedHT(HardThresholding):
     """
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
-        K, b = self.local_steps, self.batch_size(ctx.t)
-        local = problem.local(state.x, additive=True, clients=ctx.chosen)
-        steps = local_steps(ctx, problem, K, b)  # lines 2-5: all clients, from x_{t,1} = x_t
-        mean = local.mean_after(steps, self.step)  # lines 6-7: x_{t,k+1} = x_{t,k} - gamma_t g
-        x = hard_threshold(mean, self.sparsity)  # line 10
+        K, b, cohort = self.local_steps, self.batch_size(ctx.t), Cohort(problem, ctx)
+        local = problem.local(state.x, additive=True, clients=cohort.index)  # line 2: all clients at once
+        u = local.start  # line 3: x_{t,1} = x_t
+        for gamma, batch in self.steps(u, cohort.minibatches(np.max(K), b)):  # lines 4-5
+            u = u - gamma * local.gradient(u, batch)  # lines 6-7
+        x = hard_threshold(local.mean(u), self.sparsity)  # line 10
         cost = Cost(
-            bits_up=participants(ctx, problem) * dense_bits(problem.dim),
-            bits_down=participants(ctx, problem) * sparse_bits(self.sparsity, problem.dim),
+            bits_up=cohort.size * dense_bits(problem.dim),
+            bits_down=cohort.size * sparse_bits(self.sparsity, problem.dim),
             iterations=K,
-            sample_gradients=K * sample_count(problem, b, ctx),
+            sample_gradients=K * cohort.samples(b),
         )
         return ServerModel(x), cost

@@ -6,13 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replifed.algorithms.base import (
-    Round,
-    ServerModel,
-    local_steps,
-    participants,
-    sample_count,
-)
+from replifed.algorithms.base import Round, ServerModel
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.network.ledger import Cost, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold
@@ -27,12 +22,13 @@ class FedIterHT(HardThresholding):
     """
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
-        K, b = self.local_steps, self.batch_size(ctx.t)
+        K, b, cohort = self.local_steps, self.batch_size(ctx.t), Cohort(problem, ctx)
         tau = np.broadcast_to(self.sparsity, len(state.x))
-        local = problem.local(state.x, sparsity=int(np.max(tau)), clients=ctx.chosen)
-        steps = local_steps(ctx, problem, K, b)  # lines 2-5: all clients, from x_{t,1} = x_t
-        mean = local.mean_after(steps, self.step, tau)  # lines 6-7: x_{t,k+1} = H_tau(x_{t,k} - gamma_t g)
-        x = hard_threshold(mean, tau)  # line 10
-        message = participants(ctx, problem) * sparse_bits(tau, problem.dim)
-        cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))
+        local = problem.local(state.x, sparsity=int(tau.max()), clients=cohort.index)  # line 2: all at once
+        u = local.start  # line 3: x_{t,1} = x_t
+        for gamma, batch in self.steps(u, cohort.minibatches(np.max(K), b)):  # lines 4-5
+            u = local.threshold(u - gamma * local.gradient(u, batch), tau)  # lines 6-7
+        x = hard_threshold(local.mean(u), tau)  # line 10
+        message = cohort.size * sparse_bits(tau, problem.dim)
+        cost = Cost(message, message, iterations=K, sample_gradients=K * cohort.samples(b))
         return ServerModel(x), cost

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.agents import Agents
 from replifed.algorithms.base import Round, ServerModel
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver
 from replifed.network.ledger import Cost
 from replifed.problems.base import OwnModels, Smooth
@@ -41,17 +41,17 @@ class FedLin:
         return ServerModel(np.zeros((len(streams), problem.dim), dtype=problem.dtype))
 
     def round(self, state: ServerModel, problem: Any, ctx: Round) -> tuple[ServerModel, Cost]:
-        agents = Agents(problem, ctx)
+        cohort = Cohort(problem, ctx)
         x = np.repeat(state.x[:, None], problem.n_clients, axis=1)
         g_i = problem.own_gradients(x)
         g = g_i.mean(axis=1, keepdims=True)  # first exchange
-        w = self.solver.solve(LocalObjective(problem, g - g_i), x, agents.draw(self.solver))
+        w = self.solver.solve(LocalObjective(problem, g - g_i), x, cohort.draw(self.solver))
         state = ServerModel(w.mean(axis=1))  # second exchange
         steps = self.solver.steps
-        used = steps * agents.samples(self.solver.samples(problem)) + agents.samples(problem.sizes)
+        used = steps * cohort.total(self.solver.samples(problem)) + cohort.total(problem.sizes)
         # Up: g_i and w_i; down: x and g.
         return state, Cost(
-            agents.message(2), agents.message(2), exchanges=2, iterations=steps, sample_gradients=used
+            cohort.message(2), cohort.message(2), exchanges=2, iterations=steps, sample_gradients=used
         )
 
     def observe(self, state: ServerModel) -> dict[str, NDArray]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import Round, ServerModel, minibatches, participants, per_row, sample_count
+from replifed.algorithms.base import Round, ServerModel, per_row
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.composite import Composite
 from replifed.network.ledger import Cost, dense_bits
 from replifed.operators.soft_threshold import soft_threshold
@@ -32,18 +33,19 @@ class FedMid(Composite):
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b, eta_s = self.local_steps, self.batch, self.server_step
-        local = problem.local(state.x, clients=ctx.chosen)
+        cohort = Cohort(problem, ctx)
+        local = problem.local(state.x, clients=cohort.index)
         w = local.start
         eta_c, shrink = per_row(self.step, w), per_row(self._shrinkage, w)
-        for batch in minibatches(ctx, problem, K, b):
+        for batch in cohort.minibatches(K, b):
             g = local.gradient(w, batch)
             g *= eta_c
             w = soft_threshold(w - g, shrink)  # prox of eta_c psi
         change = local.mean(w) - state.x
         steps = K if self.server_prox_steps else 1
         x = soft_threshold(state.x + eta_s * change, eta_s * steps * per_row(self._shrinkage, change))
-        message = participants(ctx, problem) * dense_bits(problem.dim)
-        cost = Cost(message, message, iterations=K, sample_gradients=K * sample_count(problem, b, ctx))
+        message = cohort.size * dense_bits(problem.dim)
+        cost = Cost(message, message, iterations=K, sample_gradients=K * cohort.samples(b))
         return ServerModel(x), cost
 
     def observe(self, state: ServerModel) -> dict[str, NDArray]:

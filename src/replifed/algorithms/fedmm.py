@@ -9,7 +9,8 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, minibatches, per_row
+from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, per_row
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.sa_ssmm import step_size
 from replifed.errors import ConfigError
 from replifed.network.ledger import Cost, dense_bits
@@ -43,15 +44,6 @@ class Variates(NamedTuple):
     V_i: NDArray
     before: NDArray
     gamma: NDArray
-
-
-class _Cohort(NamedTuple):
-    """The clients that answer: their numbers, which of these count (None: all), and how likely one is."""
-
-    chosen: NDArray | None
-    counts: NDArray | None
-    p: float
-    active: NDArray | int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,20 +94,15 @@ class _ControlVariates:
     def stochastic(self) -> bool:
         return self.batch is not None or self.bits is not None
 
-    def _cohort(self, ctx: Round, n_clients: int) -> _Cohort:
-        if ctx.active is None:
-            return _Cohort(None, None, 1.0, n_clients)
-        if ctx.chosen is not None:
-            size = ctx.chosen.shape[1]
-            return _Cohort(ctx.chosen, None, size / n_clients, size)
+    def _probability(self, cohort: Cohort, n_clients: int) -> float:
+        """p, how likely a client is to take part."""
+        if cohort.mask is None:
+            return cohort.size / n_clients
         if self.participation is None:
             raise ConfigError(
                 f"{type(self).__name__}.participation: needed where clients take part at random"
             )
-        # As many places as the fullest row has active clients; the others fill theirs with idle ones.
-        count = ctx.active.sum(axis=1)
-        chosen = np.argsort(~ctx.active, axis=1, kind="stable")[:, : max(count.max(), 1)]
-        return _Cohort(chosen, np.take_along_axis(ctx.active, chosen, axis=1), self.participation, count)
+        return self.participation
 
     def _aggregate(
         self,
@@ -123,24 +110,20 @@ class _ControlVariates:
         problem,
         ctx: Round,
         answer: Callable[[NDArray | None, NDArray | None], NDArray],
-    ) -> tuple[NDArray, NDArray, NDArray, NDArray, _Cohort]:
+    ) -> tuple[NDArray, NDArray, NDArray, NDArray, Cohort]:
         """Lines 3 to 13 of Algorithm 2: answers of the active clients -> (x + gamma H, V, V_i, gamma)."""
         x, V, V_i = state.x, state.V, state.V_i
         R, N, _ = V_i.shape
-        cohort = self._cohort(ctx, N)
-        (batch,) = minibatches(ctx._replace(chosen=cohort.chosen), problem, 1, self.batch)
-        clients = np.arange(N)[None] if cohort.chosen is None else cohort.chosen
-        rows, clients = np.arange(R)[:, None], np.broadcast_to(clients, (R, clients.shape[1]))
-
-        delta = answer(cohort.chosen, batch) - x[:, None] - V_i[rows, clients]
-        q = self._quantise(delta, ctx)
-        if cohort.counts is not None:
-            q = np.where(cohort.counts[..., None], q, 0.0)
-        moved = V_i.copy()
-        moved[rows, clients] += per_row(self.alpha, q) * q
-        mu = np.broadcast_to(problem.weights, (R, N))[rows, clients]
-        mean = (mu[..., None] * q).sum(axis=1)
-        H = V + mean / cohort.p
+        cohort = Cohort(problem, ctx).packed()
+        p = self._probability(cohort, N)
+        (batch,) = cohort.minibatches(1, self.batch)
+        own = cohort.take(V_i)
+        q = self._quantise(answer(cohort.index, batch) - x[:, None] - own, ctx)
+        if cohort.mask is not None:
+            q = np.where(cohort.mask[..., None], q, 0.0)
+        moved = cohort.put(V_i, own + per_row(self.alpha, q) * q)
+        mean = (cohort.take(problem.weights)[..., None] * q).sum(axis=1)
+        H = V + mean / p
         gamma = step_size(self.beta, self.decay, ctx.t, R)
         return x + gamma[:, None] * H, V + per_row(self.alpha, V) * mean, moved, gamma, cohort
 
@@ -150,11 +133,10 @@ class _ControlVariates:
         dither = ctx.streams.draw("dither", lambda rng: rng.random(delta.shape[1:]))
         return block_quantise(delta, dither, self.bits)
 
-    def _cost(self, problem, cohort: _Cohort, down: int, D: int) -> Cost:
+    def _cost(self, problem, cohort: Cohort, down: int, D: int) -> Cost:
         up = dense_bits(D) if self.bits is None else message_bits(dim=D, bits=self.bits)
         samples = problem.sizes.max() if self.batch is None else min(self.batch, problem.sizes.max())
-        active = cohort.active
-        return Cost(active * up, active * dense_bits(down), 1, 1, active * samples)
+        return Cost(cohort.count * up, cohort.count * dense_bits(down), 1, 1, cohort.count * samples)
 
     @classmethod
     def example(cls) -> Self:

@@ -21,10 +21,9 @@ from replifed.algorithms.base import (
     Range,
     Round,
     check_settings,
-    minibatches,
-    participants,
     per_row,
 )
+from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost, dense_bits
 from replifed.problems.icnn import ICNN
 from replifed.problems.transport import Transport
@@ -203,13 +202,10 @@ class FedMMOT:
         return Potentials(start, start, zeros, V_i, *moments)
 
     def round(self, state: Potentials, problem, ctx: Round) -> tuple[Potentials, Cost]:
-        net, N = problem.net, problem.n_clients
-        omega, theta = state.omega, state.theta
-        R = len(omega)
-        chosen = np.arange(N)[None] if ctx.chosen is None else ctx.chosen
-        c = participants(ctx, problem)
-        (batch,) = minibatches(ctx, problem, 1, self.batch)
-        x = problem.sources(chosen, batch)
+        net, N, cohort = problem.net, problem.n_clients, Cohort(problem, ctx)
+        omega, theta, c = state.omega, state.theta, cohort.size
+        (batch,) = cohort.minibatches(1, self.batch)
+        x = problem.sources(cohort.clients, batch)
         public = ctx.streams.draw(
             "targets",
             lambda rng: rng.integers(problem.targets_held, size=(self.server_steps + 1, self.server_batch)),
@@ -217,10 +213,9 @@ class FedMMOT:
 
         # Clients: omega_i = omega - step * gradient of L_i; answer with omega_i - omega - V_i.
         gradient = potential_gradient(net, omega, theta, x, problem.targets(public[:, 0]), self.cycle)
-        rows, clients = np.arange(R)[:, None], np.broadcast_to(chosen, (R, c))
-        delta = -per_row(self.step, gradient) * gradient - state.V_i[rows, clients]
-        V_i = state.V_i.copy()
-        V_i[rows, clients] += per_row(self.alpha, delta) * delta
+        own = cohort.take(state.V_i)
+        delta = -per_row(self.step, gradient) * gradient - own
+        V_i = cohort.put(state.V_i, own + per_row(self.alpha, delta) * delta)
 
         # Server: average, then Adam on the conjugate.
         mean = (np.float32(1 / N) * delta).sum(axis=1)

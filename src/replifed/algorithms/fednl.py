@@ -7,26 +7,35 @@ Learning, ICML 2022 (Algorithms 1 and 3).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
-from replifed.algorithms.learned_hessians import (
-    EigenpairMatrices,
-    Learned,
-    LearnedEntries,
-    Matrices,
-    NonZeros,
-)
-from replifed.algorithms.newton_type import Direction, NewtonType, solve_rows
+from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_rows
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, sparse_bits
 from replifed.operators.eigenpairs import apply_inverse, leading_eigenpair
-from replifed.operators.hard_threshold import hard_threshold
 from replifed.operators.quantise import draw_dither, quantise
-from replifed.operators.symmetric import pack, packed_size, unpack
-from replifed.problems.base import SparseHessian
+from replifed.operators.symmetric import keep_largest_entries, packed_size
+
+
+class Learned(NamedTuple):
+    """State: the server's model, and each device's Hessian as the server knows it.
+
+    Attributes
+    ----------
+    x : array, shape (R, n)
+    hessians : array, shape (R, N, n, n)
+        H_i^k.
+    mean : array, shape (R, n, n)
+        H^k, the server's mean of the H_i^k.
+    """
+
+    x: NDArray
+    hessians: NDArray
+    mean: NDArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,57 +110,47 @@ class FedNL(NewtonType):
         return self.value_bits if self.skip_below is None else self.skip_below
 
     def init(self, problem, streams) -> Learned:
-        listed = self.compressor == "topk" and isinstance(problem, SparseHessian)
-        x, learning = np.zeros((len(streams), problem.dim)), self._learning(problem, listed)
-        return learning.start_with_hessians(x) if self.start == "hessian" else learning.start(x)
+        R, N, n = len(streams), problem.n_clients, problem.dim
+        x = np.zeros((R, n))
+        H_i = problem.client_hessians(x) if self.start == "hessian" else np.zeros((R, N, n, n))
+        return Learned(x, H_i, averaged(problem.weights, H_i))
 
     def direction(self, state: Learned, g: NDArray, problem, ctx: Round) -> Direction:
-        mean, N, n, full = state.mean, problem.n_clients, problem.dim, self._full
-        budget = self.budget(ctx, problem, len(state.x))
-        heard = budget >= (1 if self.quantised else full)
-        learning = self._learning(problem, isinstance(state, LearnedEntries), budget, ctx)
-        rate = np.where(heard, self.alpha, 0.0)
-        learned, distances = learning.learn(state, rate, distances=self.option == 2)
+        x, H_i, H = state
+        N, n = problem.n_clients, problem.dim
+        budget = self.budget(ctx, problem, len(x))
+        heard = budget >= (1 if self.quantised else self._full)
+        difference = problem.client_hessians(x)  # line 4
+        difference -= H_i
+        l_i = np.sqrt(np.einsum("rnab,rnab->rn", difference, difference))  # |hess f_i(x^k) - H_i^k|_F
+        S_i = self._compress(difference, budget, ctx)  # line 5: S_i^k = C(hess f_i(x^k) - H_i^k)
+        learns = heard & np.isfinite(l_i)  # not in runs that have diverged
+        S_i *= np.where(learns, self.alpha, 0.0)[..., None, None]
+        S_i[~learns] = 0.0
+        later = Learned(x, H_i + S_i, H + averaged(problem.weights, S_i))  # lines 6 and 10
         if self.option == 1:
-            p = -projected_solve(mean, g, problem.strong_convexity().min(axis=1))
+            p = -projected_solve(H, g, problem.strong_convexity().min(axis=1))  # line 11
         else:
-            shift = (problem.weights * self.sent(distances)).sum(axis=1)
-            p = -solve_rows(mean, g, shift)
+            l = (problem.weights * self.sent(l_i)).sum(axis=1)  # noqa: E741
+            p = -solve_rows(H, g, l)  # line 12
         sent = np.where(heard, self._message_bits(n, budget), 0).sum(axis=1)
         sent = sent + N * BITS_PER_VALUE * (self.option == 2)
         if ctx.t == 0 and self.start == "hessian":
             sent = sent + N * packed_size(n) * self.value_bits
-        return Direction(learned, p, sent, hessians=N)
+        return Direction(later, p, sent, hessians=N)
 
-    def _learning(
-        self, problem, listed: bool, budget: NDArray | None = None, ctx: Round | None = None
-    ) -> Matrices | NonZeros:
-        """How Hessians are learned, as lists of entries or whole, in a round of a `budget` (R, N)."""
-        if listed:
-            return NonZeros(problem, self.entries or problem.dim)
-        if self.compressor == "topk":
-            return Matrices(problem, self._largest)
-        if not self.quantised or ctx is None:
-            return EigenpairMatrices(problem, self._eigenpair)
-        shape = problem.n_clients, problem.dim
-        dither, bits = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape)), self._bits(budget)
-
-        def received(difference: NDArray) -> tuple[NDArray, NDArray]:
-            value, vector = self._eigenpair(difference)
-            coarse = quantise(vector, bits, dither)
-            return value, np.where((bits < self.b_max)[..., None], coarse, vector)
-
-        return EigenpairMatrices(problem, received)
-
-    def _eigenpair(self, difference: NDArray) -> tuple[NDArray, NDArray]:
-        """The leading eigenpair, as it arrives."""
-        value, vector = leading_eigenpair(difference)
-        return self.sent(value), self.sent(vector)
-
-    def _largest(self, difference: NDArray) -> NDArray:
-        """Top-k of the packed triangles."""
+    def _compress(self, difference: NDArray, budget: NDArray, ctx: Round) -> NDArray:
+        """C of the symmetric matrices (R, N, n, n), as it arrives from devices with the `budget` (R, N)."""
         n = difference.shape[-1]
-        return unpack(hard_threshold(pack(difference), self.entries or n), n)
+        if self.compressor == "topk":
+            return keep_largest_entries(difference, self.entries or n)
+        value, v = leading_eigenpair(difference)
+        value, v = self.sent(value), self.sent(v)
+        if self.quantised:
+            shape, bits = v.shape[1:], self._bits(budget)
+            dither = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape))
+            v = np.where((bits < self.b_max)[..., None], quantise(v, bits, dither), v)
+        return (value[..., None] * v)[..., :, None] * v[..., None, :]
 
     def _bits(self, budget: NDArray) -> NDArray:
         """Bits per coordinate that a device with a budget spends on a vector, (R, N)."""

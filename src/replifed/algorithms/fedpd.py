@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.agents import Agents
 from replifed.algorithms.base import POSITIVE, Round, check_settings, per_row
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver
 from replifed.network.ledger import Cost
 from replifed.problems.base import OwnModels, Smooth
@@ -61,15 +61,15 @@ class FedPD:
         return FedPDState(x, np.zeros_like(x), x[:, 0].copy())
 
     def round(self, state: FedPDState, problem: Any, ctx: Round) -> tuple[FedPDState, Cost]:
-        agents, eta = Agents(problem, ctx), per_row(self.eta, state.x)
+        cohort, eta = Cohort(problem, ctx), per_row(self.eta, state.x)
         centre = state.centre[:, None]
         objective = LocalObjective(problem, state.dual - centre / eta, 1.0 / np.asarray(self.eta))
-        x = self.solver.solve(objective, state.x, agents.draw(self.solver))
+        x = self.solver.solve(objective, state.x, cohort.draw(self.solver))
         dual = state.dual + (x - centre) / eta
         state = FedPDState(x, dual, (x + eta * dual).mean(axis=1))
         steps = self.solver.steps
-        used = steps * agents.samples(self.solver.samples(problem))
-        return state, Cost(agents.message(), agents.message(), iterations=steps, sample_gradients=used)
+        used = steps * cohort.total(self.solver.samples(problem))
+        return state, Cost(cohort.message(), cohort.message(), iterations=steps, sample_gradients=used)
 
     def observe(self, state: FedPDState) -> dict[str, NDArray]:
         return {"server": state.centre, "clients": state.x}

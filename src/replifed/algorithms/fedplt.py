@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.agents import Agents
 from replifed.algorithms.base import POSITIVE, Range, Round, check_settings, per_row
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalSolver, proximal
 from replifed.errors import ConfigError
 from replifed.network.ledger import Cost
@@ -85,23 +85,23 @@ class FedPLT:
         return self.penalty.prox(np.matmul(np.full(N, 1 / N, z.dtype), z), np.divide(self.rho, N))
 
     def round(self, state: FedPLTState, problem: Any, ctx: Round) -> tuple[FedPLTState, Cost]:
-        agents = Agents(problem, ctx)  # line 8
-        x, z = agents.take(state.x), agents.take(state.z)
+        cohort = Cohort(problem, ctx)  # line 8
+        x, z = cohort.take(state.x), cohort.take(state.z)
         v = 2.0 * state.y[:, None] - z  # line 9
-        objective = proximal(agents.problem, v, self.rho)
+        objective = proximal(cohort.problem, v, self.rho)
         w = x if self.start == "warm" else v
-        x = self.solver.solve(objective, w, agents.draw(self.solver))  # lines 10 to 13
+        x = self.solver.solve(objective, w, cohort.draw(self.solver))  # lines 10 to 13
         z = 2.0 * x - v  # line 14, z + 2 (x - y), as v is 2 y - z
         # Lines 15 and 16: the others keep x_i and z_i.
-        x, z = agents.put(state.x, x), agents.put(state.z, z)
+        x, z = cohort.put(state.x, x), cohort.put(state.z, z)
         # Line 5 of the next round, at the end of this one: y is seen with the messages that made it.
         state = FedPLTState(x, z, self._coordinate(z))
-        steps, message = self.solver.steps, agents.message()
+        steps, message = self.solver.steps, cohort.message()
         cost = Cost(
             message,
             message,
             iterations=steps,
-            sample_gradients=steps * agents.samples(self.solver.samples(problem)),
+            sample_gradients=steps * cohort.total(self.solver.samples(problem)),
         )
         return state, cost
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.agents import Agents
 from replifed.algorithms.base import POSITIVE, Round, check_settings, per_row
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver
 from replifed.network.ledger import Cost
 from replifed.problems.base import OwnModels, Smooth
@@ -66,24 +66,24 @@ class FiveGCS:
         return FiveGCSState(u[:, 0].copy(), u, u[:, 0].copy())
 
     def round(self, state: FiveGCSState, problem: Any, ctx: Round) -> tuple[FiveGCSState, Cost]:
-        agents, M = Agents(problem, ctx), problem.n_clients
+        cohort, M = Cohort(problem, ctx), problem.n_clients
         low, _ = problem.common_moduli()
         mu = np.repeat(low, len(state.x) // len(low)).astype(state.x.dtype)
         gamma, tau = per_row(self.gamma, state.x), per_row(self.tau, state.u)
         x_hat = (state.x - gamma * state.v) / (1.0 + gamma * mu[:, None])
-        u = agents.take(state.u)
+        u = cohort.take(state.u)
         centre = np.repeat(x_hat[:, None], u.shape[1], axis=1)
         # Times M, the local problem is f_m(y) - <M (tau x_hat + u_m), y> + (M tau - mu) |y|^2 / 2.
-        objective = LocalObjective(agents.problem, -M * (tau * centre + u), M * np.asarray(self.tau) - mu)
-        y = self.solver.solve(objective, centre, agents.draw(self.solver))
-        u = (agents.problem.own_gradients(y) - mu[:, None, None] * y) / M  # grad F_m(y)
-        duals = agents.put(state.u, u)
+        objective = LocalObjective(cohort.problem, -M * (tau * centre + u), M * np.asarray(self.tau) - mu)
+        y = self.solver.solve(objective, centre, cohort.draw(self.solver))
+        u = (cohort.problem.own_gradients(y) - mu[:, None, None] * y) / M  # grad F_m(y)
+        duals = cohort.put(state.u, u)
         v = duals.sum(axis=1)
-        share = per_row(np.maximum(agents.count(), 1) / M, state.x)  # C / M
+        share = per_row(np.maximum(cohort.count, 1) / M, state.x)  # C / M
         state = FiveGCSState(x_hat - gamma / share * (v - state.v), duals, v)
         steps = self.solver.steps
-        used = steps * agents.samples(self.solver.samples(problem)) + agents.samples(problem.sizes)
-        return state, Cost(agents.message(), agents.message(), iterations=steps, sample_gradients=used)
+        used = steps * cohort.total(self.solver.samples(problem)) + cohort.total(problem.sizes)
+        return state, Cost(cohort.message(), cohort.message(), iterations=steps, sample_gradients=used)
 
     def observe(self, state: FiveGCSState) -> dict[str, NDArray]:
         return {"server": state.x}

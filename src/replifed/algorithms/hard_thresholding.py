@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, ServerModel, check_settings
+from replifed.algorithms.base import COUNT, POSITIVE, Range, ServerModel, check_settings, per_row
 from replifed.algorithms.guarantees import Guarantee
-from replifed.errors import ConfigError
 from replifed.problems.base import LocalSteps, Smooth
 from replifed.randomness import Streams
 
@@ -27,7 +27,7 @@ class HardThresholding:
     sparsity : int or array, shape (R,)
         tau, non-zeros that the server keeps.
     local_steps : int or array, shape (R,)
-        K; rows that differ in it share their data and cohorts, and the largest comes first.
+        K.
     batch : int or None
         Minibatch size b_0; None takes all of a client's samples.
     batch_decay : float
@@ -55,11 +55,6 @@ class HardThresholding:
                 "batch_decay": Range(0, 1, low_open=True),
             },
         )
-        if np.any(np.diff(np.ravel(self.local_steps)) > 0):
-            raise ConfigError(
-                f"{type(self).__name__}.local_steps = {self.local_steps}: rows must be given from the largest"
-                " number on"
-            )
 
     @property
     def stochastic(self) -> bool:
@@ -70,6 +65,16 @@ class HardThresholding:
         shrunk = self.batch_decay**t
         # No client has so many samples as a shrinkage beyond this asks for; further on it underflows.
         return None if self.batch is None or shrunk < 1e-12 else math.ceil(self.batch / shrunk)
+
+    def steps(
+        self, u: NDArray, batches: Sequence[NDArray | None]
+    ) -> Iterator[tuple[NDArray, NDArray | None]]:
+        """Step size, in a shape that multiplies models `u` (R, ...), and minibatches of each local step.
+
+        A run that has taken its K steps takes steps of length zero beside those that go on.
+        """
+        for k, batch in enumerate(batches):
+            yield per_row(self.step * (k < np.asarray(self.local_steps)), u), batch
 
     def init(self, problem, streams: Streams) -> ServerModel:
         return ServerModel(np.zeros((len(streams), problem.dim), dtype=problem.dtype))

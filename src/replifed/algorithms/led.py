@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.agents import Agents
 from replifed.algorithms.base import POSITIVE, Round, check_settings, per_row
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver, with_step
 from replifed.network.ledger import Cost
 from replifed.problems.base import OwnModels, Smooth
@@ -62,16 +62,16 @@ class LED:
         return LEDState(y[:, 0].copy(), y)
 
     def round(self, state: LEDState, problem: Any, ctx: Round) -> tuple[LEDState, Cost]:
-        agents = Agents(problem, ctx)
+        cohort = Cohort(problem, ctx)
         ratio = per_row(np.divide(self.beta, self.alpha), state.y)
         start = np.repeat(state.x[:, None], problem.n_clients, axis=1)
         solver = with_step(self.solver, self.alpha) if self.solver.step is None else self.solver
-        phi = solver.solve(LocalObjective(problem, ratio * state.y), start, agents.draw(solver))
+        phi = solver.solve(LocalObjective(problem, ratio * state.y), start, cohort.draw(solver))
         x = phi.mean(axis=1)
         state = LEDState(x, state.y + phi - x[:, None])
         steps = solver.steps
-        used = steps * agents.samples(solver.samples(problem))
-        return state, Cost(agents.message(), agents.message(), iterations=steps, sample_gradients=used)
+        used = steps * cohort.total(solver.samples(problem))
+        return state, Cost(cohort.message(), cohort.message(), iterations=steps, sample_gradients=used)
 
     def observe(self, state: LEDState) -> dict[str, NDArray]:
         return {"server": state.x}

@@ -8,7 +8,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, minibatches, sample_count
+from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
+from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost
 from replifed.problems.surrogates.base import Surrogate
 from replifed.randomness import Streams
@@ -77,13 +78,13 @@ class SaSsmm:
         return Centralised(s, problem.T(s), s, np.zeros(len(streams)))
 
     def round(self, state: Centralised, problem, ctx: Round) -> tuple[Centralised, Cost]:
-        s = state.s
-        (batch,) = minibatches(ctx, problem, 1, self.batch)
+        s, cohort = state.s, Cohort(problem, ctx)
+        (batch,) = cohort.minibatches(1, self.batch)
         drawn = problem.oracle(state.theta, None, batch)  # line 2
         oracle = (problem.weights[..., None] * drawn).sum(axis=1)
         gamma = step_size(self.beta, self.decay, ctx.t, len(s))
         moved = s + gamma[:, None] * (oracle - s)  # line 3
-        cost = Cost(0, 0, 0, 1, sample_count(problem, self.batch))
+        cost = Cost(0, 0, 0, 1, cohort.samples(self.batch))
         return Centralised(moved, problem.T(moved), s, gamma), cost
 
     def observe(self, state: Centralised) -> dict[str, NDArray]:

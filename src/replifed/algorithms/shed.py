@@ -6,9 +6,7 @@ Eigenvectors Quantization, arXiv 2305.10852, 2023 (Algorithm 1); SHED is arXiv 2
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from itertools import count
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -19,8 +17,8 @@ from replifed.algorithms.newton_type import Direction, NewtonType, solve_rows
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE
 from replifed.operators.bit_allocation import allocate, allocate_exactly, vectors_in_use
-from replifed.operators.eigenpairs import Spectra, eigenvectors, empty_spectra, spectra
-from replifed.operators.quantise import DITHERS, OVERLOADS, draw_first_dithers, quantise_grown, refine
+from replifed.operators.eigenpairs import eigenpairs
+from replifed.operators.quantise import DITHERS, OVERLOADS, draw_dither, quantise_grown, refine
 
 RENEWALS = ("fibonacci", "fibonacci_numbers", "once")
 
@@ -53,40 +51,20 @@ def renews(renewals: str | int, t: int) -> bool:
     return at == t
 
 
-def rounds_until_renewal(renewals: str | int, t: int) -> int | float:
-    """Number of rounds that the Hessians of round t, t among them, still serve.
-
-    >>> [rounds_until_renewal("fibonacci", t) for t in range(1, 9)]
-    [1, 2, 1, 3, 2, 1, 5, 4]
-    """
-    if renewals == "once":
-        return math.inf
-    return next(left for left in count(1) if renews(renewals, t + left))
-
-
-def last_renewal(renewals: str | int, t: int) -> int:
-    """The last round, `t` or before, with new Hessians.
-
-    >>> [last_renewal("fibonacci", t) for t in range(1, 9)]
-    [1, 2, 2, 4, 4, 4, 7, 7]
-    """
-    return next(at for at in range(t, 0, -1) if renews(renewals, at))
-
-
 class SharedEigenpairs(NamedTuple):
     """State: the server's model, and what devices and server know of each device's last Hessian.
 
     Attributes
     ----------
     x : array, shape (R, n)
-    values, tridiagonal, reflectors, order
-        Eigenvalues lambda_1 >= ... >= lambda_n, (R, N, n), and what eigenvectors are found from when they are
-        needed; see `operators.eigenpairs.Spectra`.
-    vectors : array, shape (R, N, k, n)
-        Row i is v_i; those found so far.
+    values : array, shape (R, N, n)
+        Eigenvalues lambda_1 >= ... >= lambda_n.
+    vectors : array, shape (R, N, n, n)
+        Row i is v_i.
     received : array, shape (R, N, k, n)
-        Row i is what the server has of v_i.
-    dither : array, shape (R, N, k, n)
+        Row i is what the server has of v_i, of the first k vectors, where they are quantised.
+    dither : array, shape (R, N, n, n)
+        What each vector is dithered with, if it is.
     bits : int array, shape (R, N, n)
         Bits per coordinate of each vector, sent so far.
     q : int array, shape (R, N)
@@ -95,9 +73,6 @@ class SharedEigenpairs(NamedTuple):
 
     x: NDArray
     values: NDArray
-    tridiagonal: NDArray
-    reflectors: NDArray
-    order: NDArray
     vectors: NDArray
     received: NDArray
     dither: NDArray
@@ -127,20 +102,20 @@ class Shed(NewtonType):
 
     def init(self, problem, streams) -> SharedEigenpairs:
         R, N, n = len(streams), problem.n_clients, problem.dim
-        none = np.zeros((R, N, 0, n))
-        x, bits, q = np.zeros((R, n)), np.zeros((R, N, n), dtype=np.int64), np.zeros((R, N), dtype=np.int64)
-        return SharedEigenpairs(x, *empty_spectra((R, N), n), none, none, none, bits, q)
+        # Round 1 renews them all.
+        x, values, none = np.zeros((R, n)), np.zeros((R, N, n)), np.zeros((R, N, 0, n))
+        bits, q = np.zeros((R, N, n), dtype=np.int64), np.zeros((R, N), dtype=np.int64)
+        return SharedEigenpairs(x, values, none, none, none, bits, q)
 
     def direction(self, state: SharedEigenpairs, g: NDArray, problem, ctx: Round) -> Direction:
         N, n, t = problem.n_clients, problem.dim, ctx.t + 1
         renewed = renews(self.renewals, t)  # line 7
         if renewed:
-            state = self._renew(state, problem)
+            state = self._renew(state, problem, ctx)  # lines 8-11
         B = self.budget(ctx, problem, len(g))
         bits = self.allocate(state, B)  # lines 13-15
         q = vectors_in_use(bits)  # line 16, eq. (23)
-        state = self._find_vectors(state, q, ctx)
-        received = self.send(state, bits, ctx)  # line 18
+        received = self.send(state, bits, int(q.max()), ctx)  # line 18
         values = self.sent(state.values)
         rho = np.take_along_axis(values, q[..., None], axis=-1)[..., 0]  # line 17
         H = aggregate(values, self.read(received), q, rho, problem.weights)  # lines 24-25, eq. (22)
@@ -153,33 +128,17 @@ class Shed(NewtonType):
         # Lines 26-28 are the line search's.
         return Direction(state._replace(received=kept, bits=bits, q=q), p, sent, hessians=N * renewed)
 
-    def _renew(self, state: SharedEigenpairs, problem) -> SharedEigenpairs:
-        """Lines 8-11: new Hessians; all that was sent before is dropped."""
-        none = state.vectors[:, :, :0]
+    def _renew(self, state: SharedEigenpairs, problem, ctx: Round) -> SharedEigenpairs:
+        """New Hessians; all that was sent before is dropped."""
+        values, vectors = eigenpairs(problem.client_hessians(state.x))
+        dither = none = vectors[:, :, :0]
+        if self.quantises:
+            # Of all vectors, so that it does not depend on how many are sent, here or in other runs.
+            shape = vectors.shape[1:]
+            dither = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape))
+        dither = np.broadcast_to(dither, (len(vectors), *dither.shape[1:]))
         nothing = np.zeros_like(state.bits), np.zeros_like(state.q)
-        found = spectra(problem.client_hessians(state.x))
-        return SharedEigenpairs(state.x, *found, none, none, none, *nothing)
-
-    def _find_vectors(self, state: SharedEigenpairs, q: NDArray, ctx: Round) -> SharedEigenpairs:
-        """Make sure that the first `q` (R, N) vectors are there."""
-        t, needed, (_, N, known, n) = ctx.t + 1, int(q.max()), state.vectors.shape
-        if needed <= known:
-            return state
-        # As many as will do until the next new Hessians, if each round wants as many more as this one.
-        before = int(state.q.max())
-        wanted = before + (needed - before) * rounds_until_renewal(self.renewals, t)
-        found = Spectra(state.values, state.tridiagonal, state.reflectors, state.order)
-        vectors = eigenvectors(found, min(wanted, n))
-        if not self.quantises:
-            return state._replace(vectors=vectors)
-        received, count = np.zeros_like(vectors), vectors.shape[2]
-        received[:, :, :known] = state.received
-        # The same for each vector, in whichever round and beside whichever other rows it is found.
-        streams = ctx.streams.at(last_renewal(self.renewals, t) - 1)
-        dither = streams.draw("dither", lambda rng: draw_first_dithers(rng, (N, n, n), count))
-        return state._replace(
-            vectors=vectors, received=received, dither=np.broadcast_to(dither, vectors.shape)
-        )
+        return SharedEigenpairs(state.x, values, vectors, none, dither, *nothing)
 
     # -- what the variants differ in -------------------------------------------------------------
 
@@ -191,9 +150,9 @@ class Shed(NewtonType):
         q = np.minimum(state.q + B // each, n - 1)
         return np.where(np.arange(n) < q[..., None], each, 0)
 
-    def send(self, state: SharedEigenpairs, bits: NDArray, ctx: Round) -> NDArray:
-        """What the server has of the vectors after this round, (R, N, k, n)."""
-        return self.sent(state.vectors)
+    def send(self, state: SharedEigenpairs, bits: NDArray, most: int, ctx: Round) -> NDArray:
+        """What the server has of the first `most` vectors, all that are in use, after this round."""
+        return self.sent(state.vectors[:, :, :most])
 
     def read(self, received: NDArray) -> NDArray:
         """The vectors that enter the server's Hessian."""
@@ -260,13 +219,14 @@ class NQShed(Shed):
     def stochastic(self) -> bool:
         return self.dither != "none"
 
-    def send(self, state: SharedEigenpairs, bits: NDArray, ctx: Round) -> NDArray:
-        v, received, before = state.vectors, state.received, state.bits
+    def send(self, state: SharedEigenpairs, bits: NDArray, most: int, ctx: Round) -> NDArray:
+        v, before = state.vectors, state.bits
+        new = max(most - state.received.shape[2], 0)
+        received = np.pad(state.received, ((0, 0), (0, 0), (0, new), (0, 0)))
         if self.dither != "fresh":
             return quantise_grown(v, received, before, bits, state.dither, self.dither, self.overload)
-        _, N, known, n = v.shape
-        dither = ctx.streams.draw("refinement", lambda rng: draw_first_dithers(rng, (N, n, n), known))
-        changed, received = np.nonzero(bits > before), received.copy()
+        dither = ctx.streams.draw("refinement", lambda rng: draw_dither(rng, v.shape[1:]))
+        changed = np.nonzero(bits > before)
         dither = np.broadcast_to(dither, v.shape)[changed]
         received[changed] = refine(v[changed], received[changed], before[changed], bits[changed], dither)
         return received

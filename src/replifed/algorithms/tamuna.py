@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.agents import Agents
 from replifed.algorithms.base import POSITIVE, Range, Round, check_settings, per_row
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver, with_step
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, Cost
@@ -63,33 +63,33 @@ class TAMUNA:
         return TAMUNAState(h[:, 0].copy(), h)
 
     def round(self, state: TAMUNAState, problem: Any, ctx: Round) -> tuple[TAMUNAState, Cost]:
-        agents, p = Agents(problem, ctx), 1.0 / self.solver.steps
+        cohort, p = Cohort(problem, ctx), 1.0 / self.solver.steps
         L = ctx.streams.draw("local_steps", lambda rng: rng.geometric(p, 1))[:, 0]
         counts = np.broadcast_to(L, (len(state.x),))
-        h = agents.take(state.h)
+        h = cohort.take(state.h)
         solver = with_step(self.solver, self.gamma) if self.solver.step is None else self.solver
         start = np.repeat(state.x[:, None], h.shape[1], axis=1)
-        drawn = agents.draw(solver, int(L.max()))
-        w = solver.solve(LocalObjective(agents.problem, -h), start, drawn, counts)
-        sent = self._senders(agents, ctx, problem.dim)
+        drawn = cohort.draw(solver, int(L.max()))
+        w = solver.solve(LocalObjective(cohort.problem, -h), start, drawn, counts)
+        sent = self._senders(cohort, ctx, problem.dim)
         if sent is None:
-            x = agents.mean(w)
-            if agents.names is None and ctx.active is not None:
-                x = np.where(agents.count()[:, None] > 0, x, state.x)  # nobody took part
-            bits = agents.message()
+            x = cohort.mean(w)
+            if cohort.mask is not None:
+                x = np.where(cohort.count[:, None] > 0, x, state.x)  # nobody took part
+            bits = cohort.message()
         else:
             x = (sent * w).sum(axis=1) / self.sparsity
             bits = self.sparsity * problem.dim * BITS_PER_VALUE
         ratio = per_row(np.divide(self.eta, self.gamma), h)
         change = x[:, None] - w if sent is None else sent * (x[:, None] - w)
-        state = TAMUNAState(x, agents.put(state.h, h + ratio * change))
+        state = TAMUNAState(x, cohort.put(state.h, h + ratio * change))
         # For its h_i an agent of a cohort is sent the new average where it took part in it; where all take
         # part, the next round's model says as much.
-        down = agents.message() if agents.everyone else agents.message() + bits
-        used = counts * agents.samples(solver.samples(problem))
+        down = cohort.message() if cohort.everyone else cohort.message() + bits
+        used = counts * cohort.total(solver.samples(problem))
         return state, Cost(bits, down, iterations=counts, sample_gradients=used)
 
-    def _senders(self, agents: Agents, ctx: Round, dim: int) -> NDArray | None:
+    def _senders(self, cohort: Cohort, ctx: Round, dim: int) -> NDArray | None:
         """Which agent sends which coordinate, boolean (R or 1, c, D); None if all send all.
 
         Coordinate j is sent by the s agents that come after number s j on a circle; the agents' places on
@@ -97,9 +97,9 @@ class TAMUNA:
         """
         if self.sparsity is None:
             return None
-        if ctx.active is not None and ctx.chosen is None:
+        if cohort.mask is not None:
             raise ConfigError("TAMUNA.sparsity: messages are made sparse only in cohorts of fixed size")
-        c, s = int(agents.count()[0]), self.sparsity
+        c, s = int(cohort.count[0]), self.sparsity
         if s > c:
             raise ConfigError(f"TAMUNA.sparsity = {s}: at most the {c} agents that take part")
         place = ctx.streams.draw("mask", lambda rng: rng.permutation(c))

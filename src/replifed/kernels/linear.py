@@ -47,7 +47,7 @@ def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models,
         for first in range(0, R, together):
             s, last = first * S // R, first + together
             drawn = batch[first * B // R, i]
-            on_minibatch(data, loss, s, i, drawn, first, last, models, g, i, room)
+            on_minibatch(data, loss, s, i, drawn, first, last, models, g, room)
 
 
 @compiled
@@ -67,8 +67,8 @@ def minibatch_room(X, y, rows, size):
 
 
 @compiled
-def on_minibatch(data, loss, s, i, drawn, first, last, models, g, at, room):
-    """Fill g[row, at] for rows from `first` to `last` with the gradients of client i at models[row, at].
+def on_minibatch(data, loss, s, i, drawn, first, last, models, g, room):
+    """Fill g[row, i] for rows from `first` to `last` with the gradients of client i at models[row, i].
 
     The rows have the data set `s` and the minibatch `drawn` (b,) in common; `data` are X, columns, y, shifts,
     sets, and scale, as in `minibatch_gradients`.
@@ -78,27 +78,27 @@ def on_minibatch(data, loss, s, i, drawn, first, last, models, g, at, room):
     n, d, dense = weigh_drawn(drawn, scale[s, i], times, distinct, share), X.shape[3], 0
     chosen = distinct[:n]
     for row in range(first, last):
-        few = _held(models[row, at], held)
+        few = _held(models[row, i], held)
         if _FEW * few > d:
             rows[dense] = row
             dense += 1
         elif len(columns) > 0:
-            _predict_by_columns(columns[s, i], chosen, models[row, at], r[row], held[:few], sums)
+            _predict_by_columns(columns[s, i], chosen, models[row, i], r[row], held[:few], sums)
         else:
-            _predict_sparse(X[s, i], chosen, models[row, at], r[row], held[:few])
-    _predict_rows(X[s, i], chosen, models, rows[:dense], at, r)
+            _predict_sparse(X[s, i], chosen, models[row, i], r[row], held[:few])
+    _predict_rows(X[s, i], chosen, models, rows[:dense], i, r)
     for row in range(first, last):
         mine = y[sets[row], i]
         for j in range(n):
             targets[j] = mine[chosen[j]]
-        offset = _offset(shifts, sets[row], i, models[row, at])
+        offset = _offset(shifts, sets[row], i, models[row, i])
         for j in range(n):
             r[row, j] += offset
         derivatives(r[row, :n], targets, loss)
         for j in range(n):
             r[row, j] *= share[j]
-        _begin_with_shift(shifts, sets[row], i, r[row, :n], g[row, at])
-    _accumulate_rows(X[s, i], chosen, r, first, last, at, g)
+        _begin_with_shift(shifts, sets[row], i, r[row, :n], g[row, i])
+    _accumulate_rows(X[s, i], chosen, r, first, last, i, g)
 
 
 @compiled
@@ -116,7 +116,7 @@ def gradients(X, y, shifts, sets, weights, loss, models, g):
     data, room = (X, y, shifts, sets, weights), sample_room(X, len(models))
     for s in range(S):
         for i in range(N):
-            on_all_samples(data, loss, s, i, s * R, (s + 1) * R, models, g, i, room)
+            on_all_samples(data, loss, s, i, s * R, (s + 1) * R, models, g, room)
 
 
 @compiled
@@ -132,20 +132,20 @@ def sample_room(X, rows):
 
 
 @compiled
-def on_all_samples(data, loss, s, i, first, last, models, g, at, room):
+def on_all_samples(data, loss, s, i, first, last, models, g, room):
     """As `on_minibatch` with all samples of the client; `data` are X, y, shifts, sets, and weights."""
     X, y, shifts, sets, weights = data
     r, everyone, numbers, offset, total = room
     rows = numbers[first:last]
     for row in rows:
-        offset[row], total[row] = _offset(shifts, sets[row], i, models[row, at]), 0
-        own = g[row, at]
+        offset[row], total[row] = _offset(shifts, sets[row], i, models[row, i]), 0
+        own = g[row, i]
         for k in range(len(own)):
             own[k] = 0
     for begin in range(0, len(everyone), _BLOCK):
         drawn = everyone[begin : begin + _BLOCK]
         n = len(drawn)
-        _predict_rows(X[s, i], drawn, models, rows, at, r)
+        _predict_rows(X[s, i], drawn, models, rows, i, r)
         for row in rows:
             for j in range(n):
                 r[row, j] += offset[row]
@@ -153,10 +153,10 @@ def on_all_samples(data, loss, s, i, first, last, models, g, at, room):
             for j in range(n):
                 r[row, j] *= weights[s, i, drawn[j]]
                 total[row] += r[row, j]
-        _accumulate_rows(X[s, i], drawn, r, first, last, at, g)
+        _accumulate_rows(X[s, i], drawn, r, first, last, i, g)
     if len(shifts) > 0:
         for row in rows:
-            shift, own = shifts[sets[row], i], g[row, at]
+            shift, own = shifts[sets[row], i], g[row, i]
             for k in range(len(own)):
                 own[k] += total[row] * shift[k]
 

@@ -13,10 +13,11 @@ def quantise_grown(v, received, before, after, dither, wraps, clips, scale, out)
 
     Parameters
     ----------
-    v, received, out : arrays, shape (R, N, k, n)
-    before, after : int arrays, shape (R, N, n)
-        Bits per coordinate of the first k and further vectors.
-    dither : array, shape (R or 1, N, k, n)
+    v : array, shape (R, N, at least k, n)
+    received, out : arrays, shape (R, N, k, n)
+    before, after : int arrays, shape (R, N, at least k)
+        Bits per coordinate.
+    dither : array, shape (R or 1, N, at least k, n)
     wraps : bool
         Whether dither is added modulo 2, and subtracted in the end.
     clips : bool
@@ -24,7 +25,7 @@ def quantise_grown(v, received, before, after, dither, wraps, clips, scale, out)
     scale : float
         Else so many widths of a cell, times the dither, are added.
     """
-    R, N, k, n = v.shape
+    R, N, k, n = received.shape
     for r in range(R):
         for i in range(N):
             for m in range(k):

@@ -6,16 +6,6 @@ import numpy as np
 
 from replifed.kernels import compiled
 from replifed.kernels.stretches import longest
-from replifed.kernels.vectors import (
-    AVX512,
-    VECTOR_BYTES,
-    append,
-    counted_from,
-    everywhere,
-    read,
-    read_marks,
-    write_marks,
-)
 
 # Where at most one number in so many is not zero, the others are left out at once.
 _FEW = 16
@@ -23,9 +13,6 @@ _FEW = 16
 _SAMPLED = 16
 # Fewer than so many numbers are all looked at at once.
 _LONG = 1 << 12
-# Taken from a double's bits, this makes it smaller by 19 to 27 per cent.
-# What is left of a cut lies, as a rule, below the cut of other entries like these.
-_MARGIN = 3 << 49
 
 
 @compiled
@@ -66,6 +53,40 @@ def keep_of_stretch(entries, most, name, tau, numbers, halves, few, filled):
         _keep_of_few(entries, most, name, tau, numbers[: len(entries)], halves, few, filled)
     else:
         _keep_of_many(entries, most, name, tau, numbers, halves, few, filled)
+
+
+@compiled
+def keep_largest_of_triangles(matrices, tau):
+    """Keep the `tau` entries of largest magnitude of each lower triangle, with their mirror images.
+
+    Of equal ones the first are kept, row by row.
+
+    Parameters
+    ----------
+    matrices : array, shape (m, n, n)
+        Symmetric; all other entries are set to zero.
+    tau : int
+        Less than n (n + 1) / 2.
+    """
+    n = matrices.shape[1]
+    size = n * (n + 1) // 2
+    packed, kept, names = np.empty(size), np.empty(size), np.arange(size)
+    entries, filled, most = packed.view(np.int64), kept.view(np.int64), np.int64((1 << 63) - 1)
+    numbers, halves, few = np.empty(size + 1, np.int64), np.empty(size, np.int16), np.empty(size, np.int64)
+    for A in matrices:
+        for j in range(n):
+            line = packed[j * (j + 1) // 2 :]
+            for k in range(j + 1):
+                line[k] = A[j, k]
+        for j in range(n):
+            for k in range(n):
+                A[j, k] = 0.0
+        keep_of_stretch(entries, most, names, tau, numbers, halves, few, filled)
+        for j in range(n):
+            line = kept[j * (j + 1) // 2 :]
+            for k in range(j + 1):
+                if line[k] != 0.0:
+                    A[j, k] = A[k, j] = line[k]
 
 
 @compiled
@@ -139,64 +160,6 @@ def _last_of_equals(numbers, cut, names, count):
 
 
 @compiled
-def places_of_largest(bits, most, names, tau, bound, marks, places, numbers, halves, few):
-    """Fill `places` with where the `tau` entries of largest magnitude stand, in increasing order.
-
-    Of equal entries those with the lowest names are taken, and no zeros.
-
-    Parameters
-    ----------
-    bits : int array, shape (n,)
-        Doubles as for `keep_largest`.
-    most : int
-        The largest such number.
-    names : int array, shape (n,)
-        Not negative, no two alike.
-    tau : int
-    bound : int
-        What is told of the cut: it costs least if a few more than `tau` magnitudes exceed it.
-    marks : byte array, shape (n / 8 + 2,)
-        With `AVX512` bit by bit which entries' magnitudes exceed `bound`; may be overwritten.
-    places : int array, shape (n + 16,)
-        Of 32 bits.
-    numbers, few : int arrays, shape (n + 1,)
-        Room for as many bits.
-    halves : int array, shape (n + 1,)
-        Room for as many numbers of 16 bits.
-
-    Returns
-    -------
-    count : int
-        How many: tau, or as many as are not zero.
-    bound : int
-        What to tell the next call, for entries of about the same size.
-    """
-    n = _marked(marks, len(bits), places) if AVX512 else _places_above(bits, most, bound, marks, places)
-    if n < tau and bound > 0:
-        bound = _likely_bound(bits, most, tau, numbers, halves, few)
-        n = _places_above(bits, most, bound, marks, places)
-    if n < tau and bound > 0:
-        bound = bits.dtype.type(0)
-        n = _places_above(bits, most, bound, marks, places)
-    if n <= tau:
-        return n, bound
-    for k in range(n):
-        numbers[k] = bits[np.uintp(places[k])] & most
-    cut, crowded = _cut_above(numbers[:n], halves[:n], few, tau)
-    if crowded:
-        for k in range(n):
-            if numbers[k] == cut:
-                few[k] = names[np.uintp(places[k])]
-        _lift_equals(numbers[:n], cut, few[:n], tau)
-    taken = 0
-    for k in range(n):
-        # Without a branch: what is not taken is written over by the next.
-        places[taken] = places[k]
-        taken += numbers[k] > cut
-    return taken, max(cut - _MARGIN, 0)
-
-
-@compiled
 def _likely_bound(bits, most, tau, numbers, halves, few):
     """A number that, if all goes well, the `tau` entries of largest magnitude exceed, with few others.
 
@@ -215,8 +178,6 @@ def _likely_bound(bits, most, tau, numbers, halves, few):
 @compiled
 def _numbers_above(bits, most, bound, numbers, halves):
     """Fill `numbers` with the magnitudes above `bound`; return how many."""
-    if AVX512:
-        return _between(bits, most, bound, most, numbers)
     for k in range(len(bits)):
         halves[k] = (bits[k] & most) > bound
     # Four marks at a time, which are none where few magnitudes exceed the bound.
@@ -236,66 +197,13 @@ def _numbers_above(bits, most, bound, numbers, halves):
 @compiled
 def _between(numbers, most, low, high, found):
     """Fill `found` with the magnitudes in (low, high], in their order; return how many."""
-    n, first, whole = 0, 0, numbers.dtype.type
-    if AVX512:
-        first = _in_vectors(numbers)
-        kept, least, top = everywhere(whole(most)), everywhere(whole(low)), everywhere(whole(high))
-        for k in range(0, first, VECTOR_BYTES // numbers.itemsize):
-            magnitudes = read(numbers, k) & kept
-            n = append(magnitudes, (magnitudes > least) & (magnitudes <= top), found, n)
-    for k in range(first, len(numbers)):
+    n = 0
+    for k in range(len(numbers)):
         number = numbers[k] & most
         # Without a branch: what is not to be kept is written over by the next.
         found[n] = number
         n += low < number <= high
     return n
-
-
-@compiled
-def _places_above(bits, most, bound, marks, places):
-    """Fill `places` with where the magnitudes above `bound` stand; return how many. `marks` is room."""
-    n = 0
-    if AVX512:
-        _mark_above(bits, most, bound, marks)
-        return _marked(marks, len(bits), places)
-    for k in range(len(bits)):
-        # Without a branch, as above.
-        places[n] = k
-        n += (bits[k] & most) > bound
-    return n
-
-
-@compiled
-def _mark_above(bits, most, bound, marks):
-    """Fill `marks` with a bit for each magnitude, set where it exceeds `bound`."""
-    whole, first = bits.dtype.type, _in_vectors(bits)
-    kept, least = everywhere(whole(most)), everywhere(whole(bound))
-    for k in range(0, first, VECTOR_BYTES // bits.itemsize):
-        write_marks((read(bits, k) & kept) > least, marks, k)
-    for k in range(first, len(bits)):
-        if k % 8 == 0:
-            marks[k // 8] = 0
-        marks[k // 8] |= ((bits[k] & most) > bound) << (k % 8)
-
-
-@compiled
-def _marked(marks, n, places):
-    """Fill `places` with which of the first n bits are set; return how many. Behind them there is room."""
-    count, lanes = 0, VECTOR_BYTES // 4
-    marks[n // 8] &= (1 << n % 8) - 1
-    marks[n // 8 + 1] = 0
-    here, step = counted_from(np.int32(0)), everywhere(np.int32(lanes))
-    for k in range(0, n, lanes):
-        count = append(here, read_marks(here, marks, k), places, count)
-        here = here + step
-    return count
-
-
-@compiled
-def _in_vectors(numbers):
-    """How many of an array's first numbers fill vectors."""
-    lanes = VECTOR_BYTES // numbers.itemsize
-    return len(numbers) // lanes * lanes
 
 
 @compiled

@@ -7,11 +7,13 @@ import numpy as np
 from replifed.kernels import compiled
 from replifed.kernels.draws import count_drawn
 from replifed.kernels.linear import derivatives
-from replifed.kernels.sample_sums import add_up, room_for, take
+
+# So many rows and columns of a matrix stay in the innermost cache.
+_BLOCK = 32
 
 
 @compiled
-def minibatch_gradients(data, indices, indptr, y, begins, bounds, samples, loss, models, g):
+def minibatch_gradients(data, indices, indptr, y, bounds, samples, loss, models, g):
     """Fill `g` with the gradients on the minibatches, the mean over the samples drawn.
 
     Parameters
@@ -19,8 +21,6 @@ def minibatch_gradients(data, indices, indptr, y, begins, bounds, samples, loss,
     data, indices, indptr : arrays
         Features of all samples in CSR form.
     y : array, shape (n,)
-    begins : int array, shape (N,)
-        Number of each client's first column.
     bounds : int array, shape (N + 1,)
         Where each client's columns begin and end in `models`.
     samples : int array, shape (B, N, b)
@@ -34,7 +34,7 @@ def minibatch_gradients(data, indices, indptr, y, begins, bounds, samples, loss,
     r, targets = np.empty(b, data.dtype), np.empty(b, y.dtype)
     distinct, times = np.empty(b, np.intp), np.zeros(len(y), np.intp)
     for i in range(N):
-        first, here = begins[i], slice(bounds[i], bounds[i + 1])
+        here = slice(bounds[i], bounds[i + 1])
         for row in range(R):
             drawn, u, own = samples[row * B // R, i], models[row, here], g[row, here]
             n = count_drawn(drawn, times, distinct)
@@ -43,7 +43,7 @@ def minibatch_gradients(data, indices, indptr, y, begins, bounds, samples, loss,
                 a, columns, total = data[entries], indices[entries], data.dtype.type(0)
                 for k in range(len(a)):
                     # Unsigned, so that no place is taken for one counted from the end.
-                    total += a[k] * u[np.uintp(columns[k] - first)]
+                    total += a[k] * u[np.uintp(columns[k] - bounds[i])]
                 r[j], targets[j] = total, y[distinct[j]]
             derivatives(r[:n], targets[:n], loss)
             own[:] = 0
@@ -52,35 +52,46 @@ def minibatch_gradients(data, indices, indptr, y, begins, bounds, samples, loss,
                 a, columns = data[entries], indices[entries]
                 weight = data.dtype.type(times[distinct[j]] * r[j] / b)
                 for k in range(len(a)):
-                    own[np.uintp(columns[k] - first)] += weight * a[k]
+                    own[np.uintp(columns[k] - bounds[i])] += weight * a[k]
                 times[distinct[j]] = 0
 
 
 @compiled
-def full_gradients(z, y, loss, scales, layout, names, g):
-    """Add to `g` (R, d) the gradients of all clients' losses, of data that are zeros and ones.
+def add_squares(data, indices, indptr, first, h, H):
+    """Add sum_s h_s x_s x_s' over each client's samples s to `H`, zeros before.
 
     Parameters
     ----------
-    z : array, shape (R, n)
-        Predictions.
-    y : array, shape (n,)
-    loss : int
-        As in `kernels.linear`.
-    scales : array, shape (N,)
-        What each sample of a client counts.
-    layout : kernels.sample_sums.Layout
-        Which samples have each column that a client touches.
-    names : int array, shape (E,)
-        These columns.
+    data, indices, indptr : arrays
+        Features of all samples in CSR form, columns in increasing order.
+    first : int array, shape (N + 1,)
+        Where each client's samples begin and end.
+    h : array, shape (R, m)
+    H : array, shape (R, N, n, n)
     """
-    (tables, sums), bounds = room_for(layout), layout.bounds
-    for row in range(len(z)):
-        for i in range(len(bounds) - 1):
-            derivatives(take(i, z[row], layout, tables), y[layout.first[i] : layout.first[i + 1]], loss)
-            add_up(i, scales[i], layout, tables, sums)
-            for k in range(bounds[i + 1] - bounds[i]):
-                g[row, np.uintp(names[bounds[i] + k])] += sums[k]
+    for row in range(len(h)):
+        for i in range(len(first) - 1):
+            own = H[row, i]
+            for s in range(first[i], first[i + 1]):
+                entries = slice(indptr[s], indptr[s + 1])
+                a, columns = data[entries], indices[entries]
+                for j in range(len(a)):
+                    # Unsigned, so that no place is taken for one counted from the end.
+                    weighted, line = h[row, s] * a[j], own[np.uintp(columns[j])]
+                    for k in range(j + 1):
+                        line[np.uintp(columns[k])] += weighted * a[k]
+            _mirror(own)
+
+
+@compiled
+def _mirror(A):
+    """Copy the lower triangle of a matrix to the upper one, block by block, which stay in the cache."""
+    n = len(A)
+    for top in range(0, n, _BLOCK):
+        for left in range(0, top + 1, _BLOCK):
+            for j in range(top, min(top + _BLOCK, n)):
+                for k in range(left, min(left + _BLOCK, j)):
+                    A[k, j] = A[j, k]
 
 
 @compiled

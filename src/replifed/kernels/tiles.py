@@ -1,8 +1,8 @@
 """Products of matrices too small or too narrow for BLAS to be at its best, with samples where they lie.
 
 A tile of the product, so many rows by 64 bytes of columns, is summed in registers from first to last.
-Compilers do not find this form by themselves, so that it is stated in LLVM's own terms, with vectors of 64 or
-32 bytes, which LLVM splits where a processor has shorter ones. The sums are the same with all of them.
+Compilers do not find this form by themselves, so that it is stated in LLVM's own terms, with vectors of 64
+bytes, which LLVM splits where a processor has shorter ones. The sums are the same with all of them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from replifed.kernels import compiled
-from replifed.kernels.vectors import AVX512, VECTOR_BYTES, spread
 
 # With six rows, a tile's twelve sums and the factors fill the 16 registers of AVX2.
 _TILE_BYTES = 64
-# Vectors of columns in a tile.
-_VECTORS = _TILE_BYTES // VECTOR_BYTES
 _FLAGS = ("contract",)
 
 
@@ -31,7 +28,6 @@ def _tile(rows: int, widths: int = 1) -> Callable:
 
     Of A[chosen] B, or where `across` is literally True of A[chosen]' B; so many tiles' widths at once.
     """
-    vectors = widths * _VECTORS
 
     @intrinsic(prefer_literal=True)
     def tile(typing: Any, A: Any, chosen: Any, j: Any, B: Any, c: Any, C: Any, across: Any) -> Any:
@@ -40,7 +36,7 @@ def _tile(rows: int, widths: int = 1) -> Callable:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             element = context.get_data_type(A.dtype)
             size = context.get_abi_sizeof(element)
-            vector = ir.VectorType(element, VECTOR_BYTES // size)
+            vector = ir.VectorType(element, _TILE_BYTES // size)
             first, names, j, second, c, product, _ = arguments
             a = _Matrix(context, builder, A, first)
             b = _Matrix(context, builder, B, second)
@@ -56,21 +52,21 @@ def _tile(rows: int, widths: int = 1) -> Callable:
                 starts, terms = [a.at(_whole(0), k) for k in places], b.length
             else:
                 starts, terms = [a.at(pick(k), _whole(0)) for k in places], a.width
-            sums = [[cgutils.alloca_once(builder, vector) for _ in range(vectors)] for _ in range(rows)]
+            sums = [[cgutils.alloca_once(builder, vector) for _ in range(widths)] for _ in range(rows)]
             for each in (total for row in sums for total in row):
                 builder.store(ir.Constant(vector, [0.0] * vector.count), each)
             with cgutils.for_range(builder, terms) as loop:
                 k = loop.index
                 step = builder.mul(pick(k), a.strides[0]) if transposed else builder.mul(k, a.strides[1])
-                columns = [builder.load(place, align=size) for place in b.vectors(vectors, vector, k, c)]
+                columns = [builder.load(place, align=size) for place in b.vectors(widths, vector, k, c)]
                 for r in range(rows):
                     place = builder.bitcast(builder.gep(starts[r], [step]), element.as_pointer())
-                    factor = spread(builder, builder.load(place), vector)
+                    factor = _spread(builder, builder.load(place), vector)
                     for total, column in zip(sums[r], columns, strict=True):
                         term = builder.fmul(factor, column, flags=_FLAGS)
                         builder.store(builder.fadd(builder.load(total), term, flags=_FLAGS), total)
             for r in range(rows):
-                for total, place in zip(sums[r], out.vectors(vectors, vector, places[r], c), strict=True):
+                for total, place in zip(sums[r], out.vectors(widths, vector, places[r], c), strict=True):
                     builder.store(builder.load(total), place, align=size)
             return context.get_dummy_value()
 
@@ -100,11 +96,19 @@ class _Matrix:
         return [self._builder.gep(first, [_whole(v)]) for v in range(count)]
 
 
+def _spread(builder: Any, scalar: Any, vector: Any) -> Any:
+    """The vector with `scalar` in every place."""
+    lane, nothing = ir.IntType(32), ir.Constant(vector, ir.Undefined)
+    one = builder.insert_element(nothing, scalar, ir.Constant(lane, 0))
+    everywhere = ir.Constant(ir.VectorType(lane, vector.count), [0] * vector.count)
+    return builder.shuffle_vector(one, nothing, everywhere)
+
+
 def _whole(number: int) -> Any:
     return ir.Constant(ir.IntType(64), number)
 
 
-_twelve, _six, _four, _two, _one = (_tile(rows) for rows in (12, 6, 4, 2, 1))
+_six, _four, _two, _one = (_tile(rows) for rows in (6, 4, 2, 1))
 _four_wide, _three_wide, _two_wide = (_tile(1, widths) for widths in (4, 3, 2))
 
 
@@ -165,10 +169,6 @@ def _fill(A, chosen, B, C, across):
         # The last tiles overlap those before them where the columns do not fill them.
         c = min(start, columns - width)
         j = 0
-        if AVX512:
-            while rows - j >= 12:
-                _twelve(A, chosen, j, B, c, C, across)
-                j += 12
         while rows - j >= 6:
             _six(A, chosen, j, B, c, C, across)
             j += 6

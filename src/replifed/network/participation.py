@@ -12,7 +12,7 @@ from replifed.errors import ConfigError
 from replifed.randomness import Streams
 
 
-class Cohort(NamedTuple):
+class Participation(NamedTuple):
     """The clients of one round, for R rows, or for one that all rows share.
 
     Attributes
@@ -32,7 +32,7 @@ class FixedSize:
 
     size: int
 
-    def __call__(self, streams: Streams, n_clients: int) -> Cohort:
+    def __call__(self, streams: Streams, n_clients: int) -> Participation:
         if not 1 <= self.size <= n_clients:
             raise ConfigError(f"a cohort of {self.size} clients: must be between 1 and {n_clients}")
         keys = streams.draw("cohort", lambda rng: rng.random(n_clients))
@@ -40,7 +40,7 @@ class FixedSize:
         chosen = np.sort(np.argsort(keys, axis=-1, kind="stable")[:, : self.size], axis=-1)
         active = np.zeros(keys.shape, dtype=bool)
         np.put_along_axis(active, chosen, True, axis=-1)
-        return Cohort(active, chosen)
+        return Participation(active, chosen)
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Independent:
 
     probability: float | NDArray
 
-    def __call__(self, streams: Streams, n_clients: int) -> Cohort:
+    def __call__(self, streams: Streams, n_clients: int) -> Participation:
         p = np.asarray(self.probability, dtype=float)
         if not ((p > 0) & (p <= 1)).all() or p.shape not in ((), (n_clients,)):
             raise ConfigError(f"probabilities of taking part must be in (0, 1], one or {n_clients}: {p}")
         keys = streams.draw("cohort", lambda rng: rng.random(n_clients))
-        return Cohort(keys < p, None)
+        return Participation(keys < p, None)

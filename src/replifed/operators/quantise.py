@@ -41,34 +41,6 @@ def draw_dither(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray:
     return rng.uniform(-1.0, 1.0, shape)
 
 
-def draw_first_dithers(rng: np.random.Generator, shape: tuple[int, int, int], count: int) -> NDArray:
-    """The first `count` rows of each of the matrices of `draw_dither(rng, shape)`, without drawing the rest.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Of Philox, at its beginning.
-    shape : (N, n, m)
-    count : int
-
-    Returns
-    -------
-    array, shape (N, count, m)
-    """
-    N, n, m = shape
-    start, found = rng.bit_generator.state, np.empty((N, count, m))
-    for device in range(N):
-        rng.bit_generator.state = start
-        passed = device * n * m
-        # Philox makes four numbers at a time.
-        rng.bit_generator.advance(passed // 4)
-        rng.random(passed % 4)
-        rng.random(out=found[device])
-    found *= 2.0
-    found -= 1.0
-    return found
-
-
 def quantise(
     v: NDArray,
     bits: NDArray,
@@ -128,10 +100,11 @@ def quantise_grown(
 
     Parameters
     ----------
-    v, received : arrays, shape (R, N, k, n)
+    v, dither : arrays, shape (R, N, n, n)
+        Of which the first k vectors count, as of `before` and `after`.
+    received : array, shape (R, N, k, n)
     before, after : int arrays, shape (R, N, n)
-        Bits per coordinate; those of the first k vectors count.
-    dither : array, shape (R, N, k, n)
+        Bits per coordinate.
     kind : {"nested", "none", "added"}
     overload : {"wrap", "clip"}
 
@@ -142,7 +115,7 @@ def quantise_grown(
     from replifed.kernels import quantisation
 
     _check(kind, overload)
-    out = np.empty_like(v)
+    out = np.empty_like(received)
     if dither.strides[0] == 0:  # rows that share it
         dither = dither[:1]
     scale, wraps = 0.5 if kind == "added" else 0.0, kind == "nested"

@@ -1,10 +1,7 @@
-"""The lower triangle of symmetric matrices as a vector."""
+"""Symmetric matrices, of which the lower triangle is sent."""
 
 from __future__ import annotations
 
-from functools import cache
-
-import numpy as np
 from numpy.typing import NDArray
 
 
@@ -13,21 +10,14 @@ def packed_size(n: int) -> int:
     return n * (n + 1) // 2
 
 
-@cache
-def _places(n: int) -> tuple[NDArray, NDArray]:
-    """Where the packed entries stand in the matrix, and where each entry of the matrix is packed."""
-    row, column = np.tril_indices(n)
-    places = np.empty((n, n), dtype=np.intp)
-    places[row, column] = places[column, row] = np.arange(len(row))
-    return row * n + column, places.ravel()
+def keep_largest_entries(matrices: NDArray, k: int) -> NDArray:
+    """Top-k of the lower triangles of symmetric matrices (..., n, n), in place.
 
+    Ties go to the first entry, row by row; what is kept is kept on both sides of the diagonal.
+    """
+    from replifed.kernels.selection import keep_largest_of_triangles
 
-def pack(matrices: NDArray) -> NDArray:
-    """Lower triangles, row by row: (..., n, n) to (..., n (n + 1)/2)."""
     n = matrices.shape[-1]
-    return matrices.reshape(*matrices.shape[:-2], n * n)[..., _places(n)[0]]
-
-
-def unpack(packed: NDArray, n: int) -> NDArray:
-    """The symmetric matrices that `pack` made vectors of."""
-    return packed[..., _places(n)[1]].reshape(*packed.shape[:-1], n, n)
+    if k < packed_size(n):
+        keep_largest_of_triangles(matrices.reshape(-1, n, n), k)
+    return matrices

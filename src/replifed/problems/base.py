@@ -8,15 +8,11 @@ coordinates, so the server holds (R, D) and the clients (R, N, D).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from numpy.typing import DTypeLike, NDArray
 
 from replifed.errors import ReplifedError
-from replifed.problems.local_steps import Steps
-
-if TYPE_CHECKING:  # scipy's sparse matrices take longer to load than many jobs to run
-    from replifed.problems.hessian_pattern import HessianPattern
 
 
 class Problem(Protocol):
@@ -57,26 +53,11 @@ class LocalModels(Protocol):
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
         """Gradient of each client's loss at its own model `u`, on its minibatch or (None) all samples."""
 
-    def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
+    def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         """H_tau of each client's model; `u` itself may be overwritten."""
 
     def mean(self, u: NDArray) -> NDArray:
         """sum_i p_i u_i in the server's coordinates, shape (R, D)."""
-
-    def mean_after(self, steps: Steps, step: float | NDArray, tau: int | NDArray | None = None) -> NDArray:
-        """sum_i p_i u_i after the local steps u <- u - gamma g, or H_tau of it where `tau` is given.
-
-        Parameters
-        ----------
-        steps : list of (rows, minibatches)
-        step : float or array, shape (R,)
-            gamma.
-        tau : int or array, shape (R,), optional
-
-        Returns
-        -------
-        array, shape (R, D)
-        """
 
 
 @runtime_checkable
@@ -156,40 +137,6 @@ class Hessian(Protocol):
 
     def client_hessians(self, x: NDArray) -> NDArray:
         """Hessian of each f_i at the server's models, shape (R, N, D, D)."""
-
-
-class Listed(NamedTuple):
-    """Entries of matrices of all clients, listed client by client; all others are zero.
-
-    Attributes
-    ----------
-    counts : int array, shape (R, N)
-        How many are listed.
-    places : int array, shape (R, N, C)
-        Which of the client's values in a `HessianPattern`, in no particular order. Behind the first `counts`
-        stand zeros, as in `values`.
-    values : array, shape (R, N, C)
-    """
-
-    counts: NDArray
-    places: NDArray
-    values: NDArray
-
-
-@runtime_checkable
-class SparseHessian(Protocol):
-    """Second derivatives by the entries that can be other than zero."""
-
-    @property
-    def hessian_pattern(self) -> HessianPattern:
-        """Where these entries are, E over all clients; what is done with their values."""
-
-    @property
-    def l2(self) -> float:
-        """mu: each client's Hessian is the mean over its samples, plus mu times the identity."""
-
-    def sample_curvatures(self, x: NDArray) -> NDArray:
-        """Second derivatives of the samples' losses at the server's models, l''(x_s' x), shape (R, m)."""
 
 
 @runtime_checkable

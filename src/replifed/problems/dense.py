@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
-from replifed.operators.hard_threshold import as_whole, check_levels, hard_threshold
+from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems import restricted
 from replifed.problems.aligned import aligned_empty
 from replifed.problems.checks import check_clients, check_finite, check_labels, check_rows, floating
 from replifed.problems.cohorts import cohort, picked
 from replifed.problems.gram import GramLocalModels
-from replifed.problems.local_steps import Steps, few_at_a_time, mean_after, stacked
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import (
     FEWEST_COLUMNS,
@@ -31,8 +30,6 @@ from replifed.problems.products import (
 
 # The gathered minibatches of so many clients as fit stay in the cache between the two products.
 _CACHE_BYTES = 2 << 20
-# The samples of so many clients as fit stay in the outermost cache from one local step to the next.
-_RESIDENT_BYTES = 8 << 20
 
 
 def in_span(samples: int, features: int) -> bool:
@@ -321,65 +318,6 @@ class DenseLinearModel:
         minibatch_gradients(self.X, self._columns_at_hand, y, shifts, sets, scale, batch, loss, u, g)
         return g
 
-    def mean_after(
-        self, x: NDArray, steps: Steps, step: float | NDArray, tau: int | NDArray | None
-    ) -> NDArray | None:
-        """See `problems.base.LocalModels`; None where this is quicker step by step."""
-        name, minibatches = self.loss_function.name, steps[0][1] is not None
-        if name == "softmax" and minibatches:
-            return self._softmax_mean_after(x, steps, step, tau)
-        if name not in COMPILED or not (minibatches or self._too_few_for_blas(len(x))):
-            return None
-        sets = np.arange(len(x)) * len(self.X) // len(x)
-        return self.shifted_mean_after(x, steps, step, tau, self.y, np.empty((0,) * 3, self.dtype), sets)
-
-    def shifted_mean_after(
-        self,
-        x: NDArray,
-        steps: Steps,
-        step: float | NDArray,
-        tau: int | NDArray | None,
-        y: NDArray,
-        shifts: NDArray,
-        sets: NDArray,
-    ) -> NDArray:
-        """As `mean_after`, with `y`, `shifts` and `sets` as in `shifted_gradients`."""
-        from replifed.kernels.local_steps import mean_after_full_steps, mean_after_minibatches
-
-        batches, more = self._for_kernels(x, steps, step, tau)
-        loss = COMPILED.index(self.loss_function.name)
-        if batches is None:
-            mean_after_full_steps(self.X, y, shifts, sets, self.sample_weights, loss, *more)
-        else:
-            scale, columns = self.batch_weights / batches.shape[-1], self._columns_at_hand
-            mean_after_minibatches(self.X, columns, y, shifts, sets, scale, loss, batches, *more)
-        return more[-1]
-
-    def _softmax_mean_after(
-        self, x: NDArray, steps: Steps, step: float | NDArray, tau: int | NDArray | None
-    ) -> NDArray:
-        from replifed.kernels.local_steps import mean_after_softmax_minibatches
-
-        batches, more = self._for_kernels(x, steps, step, tau)
-        scale = self.batch_weights / batches.shape[-1]
-        mean_after_softmax_minibatches(self.X, self.y, scale, batches, *more)
-        return more[-1]
-
-    def _for_kernels(
-        self, x: NDArray, steps: Steps, step: float | NDArray, tau: int | NDArray | None
-    ) -> tuple[NDArray | None, tuple]:
-        """Minibatches, and the parameters that `kernels.local_steps` have in common; the last is the mean."""
-        rows, x = len(x), np.ascontiguousarray(x, self.dtype)
-        if tau is not None:
-            check_levels(tau, x.shape)
-        counts, batches = stacked(steps)
-        room = [aligned_empty((rows, 1, self.dim), self.dtype) for _ in range(2)]
-        u, g = ((array, as_whole(array)[0]) for array in room)
-        gammas = np.full(rows, step, self.dtype)
-        levels = np.full(0 if tau is None else rows, tau, np.int64)
-        ridge, most, mean = self.dtype.type(self.l2), as_whole(x)[1], np.zeros_like(x)
-        return batches, (counts, gammas, levels, ridge, most, x, self.weights, u, g, mean)
-
     @property
     def _columns_at_hand(self) -> NDArray:
         """`_columns` if these have been asked for; with S = 0 otherwise."""
@@ -480,15 +418,6 @@ class DenseLinearModel:
         # The constants are whole arrays of a few numbers, wanted in every round.
         return picked(self, pick, keep=("_smoothness", "_strong_convexity"))
 
-    @property
-    def nbytes(self) -> int:
-        """Size of the features."""
-        return self.X.nbytes
-
-    def of_clients(self, now: slice) -> DenseLinearModel:
-        """Some of the clients, with the weights that they have among all."""
-        return picked(self, lambda array: array[:, now])
-
     # -- local models ----------------------------------------------------------------------------
 
     @property
@@ -579,22 +508,8 @@ class DenseLocalModels:
     def start(self) -> NDArray:
         return np.repeat(self._x[:, None], self._problem.n_clients, axis=1)
 
-    def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
+    def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         return hard_threshold(u, tau)
-
-    def parts(self, steps: Steps) -> Iterator[tuple[DenseLocalModels, Steps]]:
-        problem, N = self._problem, self._problem.n_clients
-        # Minibatches differ from step to step. Samples that all steps read come from memory once.
-        few = max(1, _RESIDENT_BYTES * N // problem.nbytes)
-        if len(problem.sizes) > 1 or few >= N or len(steps) == 1 or steps[0][1] is not None:
-            yield self, steps
-            return
-        for now, theirs in few_at_a_time(N, few, steps):
-            yield DenseLocalModels(problem.of_clients(now), self._x), theirs
-
-    def mean_after(self, steps: Steps, step: float | NDArray, tau: int | NDArray | None = None) -> NDArray:
-        mean = self._problem.mean_after(self._x, steps, step, tau)
-        return mean_after(self, steps, step, tau) if mean is None else mean
 
     def mean(self, u: NDArray) -> NDArray:
         p = np.broadcast_to(self._problem.weights, u.shape[:2])

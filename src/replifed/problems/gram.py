@@ -10,12 +10,11 @@ one piece: a softmax goes over outputs, and numpy is quick along what is contigu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.problems.local_steps import Steps, mean_after, stacked
 from replifed.problems.losses import Loss
 from replifed.problems.products import FEWEST_COLUMNS, narrow_products
 
@@ -84,7 +83,7 @@ class GramLocalModels:
 
     def _at_samples(self, u: NDArray) -> NDArray:
         """Predictions (R, N, m, C) of the models `u`, not to be written to."""
-        a, known = u[:, :, :-1], self._predictions[: len(u)]
+        a, known = u[:, :, :-1], self._predictions
         if _is_start(u):
             return known
         z = self._products(a)
@@ -99,7 +98,7 @@ class GramLocalModels:
         """Fill all of `g` but c's derivatives, without the ridge."""
         from replifed.kernels.gram import add_drawn, minibatch_predictions
 
-        predictions = self._predictions[: len(u)].swapaxes(-1, -2)
+        predictions = self._predictions.swapaxes(-1, -2)
         if _is_start(u):
             z = _drawn(predictions, batch[:, :, None])
         else:
@@ -119,25 +118,6 @@ class GramLocalModels:
             return narrow_products(a.swapaxes(-1, -2), gram).swapaxes(-1, -2)
         flat = a.transpose(1, 0, 3, 2).reshape(clients, rows * outputs, m)
         return narrow_products(flat, gram[0]).reshape(clients, rows, outputs, m).transpose(1, 0, 3, 2)
-
-    def parts(self, steps: Steps) -> Iterator[tuple[GramLocalModels, Steps]]:
-        yield self, steps
-
-    def mean_after(self, steps: Steps, step: float | NDArray, tau: int | NDArray | None = None) -> NDArray:
-        # A single step needs no Gram matrix.
-        if self._loss.name != "softmax" or tau is not None or len(steps) == 1:
-            return mean_after(self, steps, step, tau)
-        from replifed.kernels.gram import softmax_steps
-
-        counts, batches = stacked(steps)
-        known = self._predictions.swapaxes(-1, -2)
-        rows, clients, outputs, m = known.shape
-        models = np.empty((rows, clients, outputs, m + 1), known.dtype)
-        batches = np.empty((0, 1, 0, 1), np.int64) if batches is None else batches
-        scale, gammas = self._batch_weights / batches.shape[-1], np.full(rows, step, known.dtype)
-        ridge, y, weights = known.dtype.type(self._l2), self._targets, self._sample_weights
-        softmax_steps(self._gram(), known, y, weights, scale, batches, counts, gammas, ridge, models)
-        return self.mean(models.swapaxes(-1, -2))
 
     def mean(self, u: NDArray) -> NDArray:
         p = self._weights[..., None]

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from replifed.errors import ReplifedError
 from replifed.problems.checks import check_finite, check_labels
 from replifed.problems.dense import DenseLinearModel, DenseLocalModels
-from replifed.problems.local_steps import Steps
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue
 
@@ -92,12 +91,6 @@ class ShiftedLinearModel:
     def own_gradients(self, u: NDArray, batch: NDArray | None = None) -> NDArray:
         """What local steps need of `problems.base.OwnModels`, at models `u` (n, N, d) of the first n rows."""
         return self._shared.shifted_gradients(u, batch, self.y, self.shifts, self.sets)
-
-    def mean_after(
-        self, x: NDArray, steps: Steps, step: float | NDArray, tau: int | NDArray | None
-    ) -> NDArray:
-        """See `problems.base.LocalModels`."""
-        return self._shared.shifted_mean_after(x, steps, step, tau, self.y, self.shifts, self.sets)
 
     def local(
         self,

@@ -19,15 +19,12 @@ from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import as_whole, check_levels
 from replifed.problems.checks import check_clients, check_finite, check_ids, check_labels, floating
 from replifed.problems.gram import GramLocalModels
-from replifed.problems.hessian_pattern import HessianPattern
-from replifed.problems.local_steps import Steps, few_at_a_time, mean_after
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue, ridge_along
-from replifed.problems.sample_sums import SampleSums, Terms
 
 _GRAM_BYTES = 1 << 30
-# The models of so many clients as fit stay in the outermost cache from one local step to the next.
-_RESIDENT_BYTES = 1 << 22
+# Of all clients' Hessians, for one model.
+_MOST_ENTRIES = 1 << 31
 
 
 class SparseLinearModel:
@@ -96,17 +93,8 @@ class SparseLinearModel:
         """X x for the server's models (R, d); shape (R, n), not to be written to."""
         # The objective that is recorded and the next round ask for the same.
         if self._predicted is None or not np.array_equal(self._predicted[0], x):
-            self._predicted = x.copy(), self._predictions(x)
+            self._predicted = x.copy(), _row_by_row(self.X, x)
         return self._predicted[1]
-
-    def _predictions(self, x: NDArray) -> NDArray:
-        if not self._plain or x.dtype != np.float64:
-            return _row_by_row(self.X, x)
-        from replifed.kernels.sample_sums import fill_named
-
-        z, of = np.empty((len(x), len(self.y))), self._columns_of_samples
-        fill_named(np.ascontiguousarray(x), of.layout, of.names, z)
-        return z
 
     def client_losses(self, x: NDArray) -> NDArray:
         return self._fit(self.predictions(x)) + 0.5 * self.l2 * np.sum(x * x, axis=-1, keepdims=True)
@@ -125,16 +113,8 @@ class SparseLinearModel:
         return (self.weights * self.client_losses(x)).sum(axis=-1)
 
     def gradient(self, x: NDArray) -> NDArray:
-        z = self.predictions(x)
-        if not self._plain or z.dtype != np.float64:
-            r = self.loss_function.derivative(z[..., None], self.y)[..., 0]
-            g = _row_by_row(self._transposed, r * self._shares)
-        else:
-            from replifed.kernels.sparse import full_gradients
-
-            g, loss, of = np.zeros(x.shape), COMPILED.index(self.loss_function.name), self._samples_of_columns
-            full_gradients(z, self.y, loss, self._scales, of.layout, of.names, g)
-        return g + self.l2 * x * self.weights.sum()
+        r = self.loss_function.derivative(self.predictions(x)[..., None], self.y)[..., 0]
+        return _row_by_row(self._transposed, r * self._shares) + self.l2 * x * self.weights.sum()
 
     def client_gradients(self, x: NDArray) -> NDArray:
         """Gradient of each f_i at the server's models, dense, shape (R, N, d)."""
@@ -144,35 +124,6 @@ class SparseLinearModel:
         for i, (begin, end) in enumerate(pairwise(self.first)):
             g[:, i] = _row_by_row(self.X[begin:end].T, r[:, begin:end])
         return g + self.l2 * x[:, None]
-
-    @cached_property
-    def hessian_pattern(self) -> HessianPattern:
-        """See `problems.base.SparseHessian`."""
-        return HessianPattern(self.X, self.first)
-
-    def sample_curvatures(self, x: NDArray) -> NDArray:
-        """See `problems.base.SparseHessian`."""
-        return self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
-
-    @cached_property
-    def _plain(self) -> bool:
-        """Whether the data are zeros and ones, so that products are sums over columns or samples."""
-        return bool((self.X.data == 1).all())
-
-    @cached_property
-    def _columns_of_samples(self) -> SampleSums:
-        """Of plain data: which columns are added up for each sample."""
-        X, samples = self.X, np.arange(len(self.y))
-        held = Terms(np.repeat(samples, np.diff(X.indptr)), X.indices.astype(np.int64), None)
-        return SampleSums(np.array([0, self.dim]), [held], samples, columns_of=[X.T.tocsr()])
-
-    @cached_property
-    def _samples_of_columns(self) -> SampleSums:
-        """Of plain data: which samples are added up for each column that a client touches."""
-        X, (_, samples) = self.X, self._padded
-        samples, bounds = np.repeat(samples, np.diff(X.indptr)), X.indptr[self.first]
-        held = [Terms(X.indices[a:b].astype(np.int64), samples[a:b], None) for a, b in pairwise(bounds)]
-        return SampleSums(self.first, held, columns_of=[X[a:b] for a, b in pairwise(self.first)])
 
     @cached_property
     def _transposed(self) -> sp.csr_array:
@@ -185,17 +136,21 @@ class SparseLinearModel:
         return self.sizes[0, self.client]
 
     @cached_property
-    def _scales(self) -> NDArray:
-        """p_i / m_i."""
-        return (self.weights / self.sizes)[0]
-
-    @cached_property
     def _shares(self) -> NDArray:
         """p_i / m_i of each sample's client."""
-        return self._scales[self.client]
+        return (self.weights / self.sizes)[0, self.client]
 
     def client_hessians(self, x: NDArray) -> NDArray:
-        return self.hessian_pattern.matrices(self.hessian_pattern.values(self.sample_curvatures(x), self.l2))
+        """See `problems.base.Hessian`."""
+        from replifed.kernels.sparse import add_squares
+
+        if self.n_clients * self.dim**2 > _MOST_ENTRIES:
+            raise ReplifedError(f"{self.n_clients} Hessians of {self.dim} columns are too large")
+        h = self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
+        H = np.zeros((len(x), self.n_clients, self.dim, self.dim))
+        add_squares(self.X.data, self.X.indices, self.X.indptr, self.first, h / self.counts, H)
+        np.einsum("rnii->rni", H)[:] += self.l2
+        return H
 
     # -- constants -------------------------------------------------------------------------------
 
@@ -339,21 +294,11 @@ class _SideBySide:
     problem : SparseLinearModel
     tail : int
         Spare columns behind each client's own ones.
-    now : slice, optional
-        The clients, one after the other; all by default.
     """
 
-    def __init__(self, problem: SparseLinearModel, tail: int, now: slice = slice(None)) -> None:
-        self._problem, self._now = problem, now
-        self._blocks, own_columns, bounds = problem.blocks(tail)
-        self._begins, ends = bounds[:-1][now], bounds[1:][now]
-        # Where each client's columns begin and end among those that are here.
-        self._bounds = np.append(self._begins, ends[-1]) - self._begins[0]
-        self._own_columns = own_columns[self._begins[0] : ends[-1]]
-        self._lengths = ends - self._begins
-
-    def mean_after(self, steps: Steps, step: float | NDArray, tau: int | NDArray | None = None) -> NDArray:
-        return mean_after(self, steps, step, tau)
+    def __init__(self, problem: SparseLinearModel, tail: int) -> None:
+        self._problem = problem
+        self._blocks, self._own_columns, self._bounds = problem.blocks(tail)
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
         problem = self._problem
@@ -373,9 +318,9 @@ class _SideBySide:
         from replifed.kernels.sparse import minibatch_gradients
 
         problem, A, g = self._problem, self._blocks, np.empty(u.shape, self._problem.dtype)
-        u, samples = np.ascontiguousarray(u, problem.dtype), batch + problem.first[:-1][self._now, None]
+        u, samples = np.ascontiguousarray(u, problem.dtype), batch + problem.first[:-1, None]
         loss, y = COMPILED.index(problem.loss_function.name), problem.y
-        minibatch_gradients(A.data, A.indices, A.indptr, y, self._begins, self._bounds, samples, loss, u, g)
+        minibatch_gradients(A.data, A.indices, A.indptr, y, self._bounds, samples, loss, u, g)
         return g
 
 
@@ -386,17 +331,10 @@ class SparseLocalModels(_SideBySide):
     client's data never change those entries, but they compete in its hard thresholding.
     """
 
-    def __init__(
-        self,
-        problem: SparseLinearModel,
-        x: NDArray,
-        tau: int,
-        now: slice = slice(None),
-        supports: list[NDArray] | None = None,
-    ) -> None:
-        super().__init__(problem, tau, now)
+    def __init__(self, problem: SparseLinearModel, x: NDArray, tau: int) -> None:
+        super().__init__(problem, tau)
         self._x, self._tau = x, tau
-        self._supports = [np.flatnonzero(model) for model in x] if supports is None else supports
+        self._supports = [np.flatnonzero(model) for model in x]
         for support in self._supports:
             if len(support) > tau:
                 raise ReplifedError(f"the server's model has {len(support)} non-zeros, more than {tau}")
@@ -408,7 +346,7 @@ class SparseLocalModels(_SideBySide):
         named = np.empty((len(self._x), len(self._own_columns)), self._own_columns.dtype)
         for columns, support in zip(named, self._supports, strict=True):
             columns[:] = self._own_columns
-            inside = problem.touched[self._now, support]
+            inside = problem.touched[:, support]
             columns[spare + np.arange(len(support))] = np.where(inside, problem.dim, support)
         return named
 
@@ -417,28 +355,19 @@ class SparseLocalModels(_SideBySide):
         problem, spare = self._problem, self._bounds[1:, None] - self._tau
         start = np.zeros((len(self._x), len(self._own_columns)), problem.dtype)
         for model, support, own in zip(self._x, self._supports, start, strict=True):
-            inside, ranks = problem.touched[self._now, support], problem.ranks[self._now, support]
+            inside, ranks = problem.touched[:, support], problem.ranks[:, support]
             places = np.where(inside, self._bounds[:-1, None] + ranks, spare + np.arange(len(support)))
             own[places] = model[support]
         return start
 
-    def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
+    def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         from replifed.kernels.selection import keep_largest
 
         check_levels(tau, u.shape)
         bits, most = as_whole(u)
-        columns = self._columns[: len(u)]
-        keep_largest(bits, most, columns, self._bounds, np.broadcast_to(tau, len(u)).astype(np.int64), bits)
+        levels = np.broadcast_to(tau, len(u)).astype(np.int64)
+        keep_largest(bits, most, self._columns, self._bounds, levels, bits)
         return u
-
-    def parts(self, steps: Steps) -> Iterator[tuple[SparseLocalModels, Steps]]:
-        problem, N = self._problem, self._problem.n_clients
-        few = max(1, _RESIDENT_BYTES * N // (problem.dtype.itemsize * len(self._x) * len(self._own_columns)))
-        if few >= N or steps[0][1] is None:  # one product with all samples serves all clients
-            yield self, steps
-            return
-        for now, theirs in few_at_a_time(N, few, steps):
-            yield SparseLocalModels(problem, self._x, self._tau, now, self._supports), theirs
 
     def mean(self, u: NDArray) -> NDArray:
         problem = self._problem
@@ -450,7 +379,7 @@ class SparseLocalModels(_SideBySide):
             spare = np.flatnonzero(columns == problem.dim)
             ends = np.repeat(self._bounds[1:], of_each)[spare]
             columns[spare] = support[held[spare] - (ends - self._tau)]
-            values = np.repeat(problem.weights[0, self._now], of_each) * model[held]
+            values = np.repeat(problem.weights[0], of_each) * model[held]
             mean[:] = np.bincount(columns, values, minlength=problem.dim)
         return x
 
@@ -471,13 +400,10 @@ class SparseAdditiveModels(_SideBySide):
         self._x = x
         self.start = x[:, self._own_columns]
 
-    def hard_threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
+    def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         raise ReplifedError("models that change by gradients alone cannot be thresholded")
 
-    def parts(self, steps: Steps) -> Iterator[tuple[SparseAdditiveModels, Steps]]:
-        yield self, steps
-
     def mean(self, u: NDArray) -> NDArray:
-        change = (u - self.start) * np.repeat(self._problem.weights[0], self._lengths)
+        change = (u - self.start) * np.repeat(self._problem.weights[0], np.diff(self._bounds))
         total = [np.bincount(self._own_columns, row, self._problem.dim) for row in change]
         return self._x + np.array(total, self._x.dtype)

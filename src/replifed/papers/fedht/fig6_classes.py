@@ -21,7 +21,8 @@ VARIANTS = {"paper": "threshold over all weights (Algorithm 2)", "class": "thres
 
 def table(inputs: Any, settings: dict) -> pd.DataFrame:
     """Share of unseen classes in the supports, and the objective, round by round, for both variants."""
-    from replifed.algorithms.base import Round, minibatches
+    from replifed.algorithms.base import Round
+    from replifed.algorithms.cohort import Cohort
     from replifed.papers.fedht.experiments import problem
     from replifed.randomness import Streams
 
@@ -43,7 +44,8 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
             local = clients.local(x, sparsity=tau)
             u = local.start
             before = _share(u, unseen)
-            for batch in minibatches(Round(t, None, None, streams.at(t)), clients, K, experiment["batch"]):
+            cohort = Cohort(clients, Round(t, None, None, streams.at(t)))
+            for batch in cohort.minibatches(K, experiment["batch"]):
                 u = _threshold(u - gamma * local.gradient(u, batch), tau, variant, unseen.shape[1])
             rows.append(
                 {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.network.participation import Cohort
+from replifed.network.participation import Participation
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 from replifed.simulate import Metric, simulate
@@ -74,7 +74,7 @@ def traces(
     rounds: int,
     *,
     target: float = WINDOW[1],
-    cohort: Callable[[Streams, int], Cohort] | None = None,
+    cohort: Callable[[Streams, int], Participation] | None = None,
     wanted: NDArray | None = None,
     solution: NDArray | None = None,
     costs: Costs | None = None,

@@ -1,0 +1,153 @@
+"""The clients of one round: all of them, a cohort of fixed size, or those of a mask."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import Round
+from replifed.algorithms.local_solvers import Draws, LocalSolver
+from replifed.errors import ReplifedError
+from replifed.network.ledger import dense_bits
+
+
+class Cohort:
+    """Who takes part in a round; arrays of those who compute are (R, c, ...).
+
+    A cohort of fixed size is cut out, so that nothing is computed for the others. With a mask every client
+    computes, and those who are out keep what they had.
+
+    Parameters
+    ----------
+    problem : the problem of all N clients.
+    ctx : Round
+
+    Attributes
+    ----------
+    index : int array, shape (R or 1, c), which clients compute; None for all.
+    mask : boolean array, shape (R or 1, c), which of these take part; None for all.
+    """
+
+    def __init__(self, problem: Any, ctx: Round) -> None:
+        self._all, self._ctx = problem, ctx
+        self.index = ctx.chosen
+        self.mask = ctx.active if ctx.chosen is None else None
+
+    def packed(self) -> Cohort:
+        """The same cohort where only as many clients compute as the fullest row has in its mask.
+
+        The other rows fill their c places with clients that are out.
+        """
+        if self.mask is None:
+            return self
+        packed, c = Cohort(self._all, self._ctx), max(self.count.max(), 1)
+        packed.index = np.argsort(~self.mask, axis=1, kind="stable")[:, :c]
+        packed.mask = np.take_along_axis(self.mask, packed.index, axis=1)
+        return packed
+
+    # -- who they are ----------------------------------------------------------------------------
+
+    @property
+    def clients(self) -> NDArray:
+        """Numbers of the clients that compute, shape (R or 1, c)."""
+        return np.arange(self._all.n_clients)[None] if self.index is None else self.index
+
+    @cached_property
+    def problem(self) -> Any:
+        """The problem of those who compute."""
+        return self._all if self.index is None else self._all.with_clients(self.index)
+
+    @property
+    def count(self) -> NDArray:
+        """Number of clients that take part, shape (R or 1,)."""
+        return np.array([self.clients.shape[1]]) if self.mask is None else self.mask.sum(axis=1)
+
+    @property
+    def size(self) -> int:
+        """Number of clients that take part, for methods where it must not change; refuses masks."""
+        if self.mask is not None:
+            raise ReplifedError("this method takes cohorts of a fixed size only")
+        return self.clients.shape[1]
+
+    @property
+    def everyone(self) -> bool:
+        """Whether all clients take part."""
+        return self.mask is None and self.size == self._all.n_clients
+
+    @property
+    def sizes(self) -> NDArray:
+        """Samples n_i of those who compute, shape (R or 1, c)."""
+        return self.take(self._all.sizes)
+
+    # -- their part of arrays --------------------------------------------------------------------
+
+    def take(self, a: NDArray) -> NDArray:
+        """Of an array (R or 1, N, ...), the part of those who compute."""
+        if self.index is None:
+            return a
+        return a[np.arange(len(a))[:, None] if len(a) > 1 else 0, self.index]
+
+    def put(self, old: NDArray, new: NDArray) -> NDArray:
+        """`old` (R, N, D) with what those who take part have made of it, `new` (R, c, D)."""
+        if self.mask is not None:
+            new = np.where(self.mask[..., None], new, self.take(old))
+        if self.index is None:
+            return new
+        out = old.copy()
+        out[np.arange(len(old))[:, None], self.index] = new
+        return out
+
+    def mean(self, a: NDArray) -> NDArray:
+        """Mean over those who take part, (R, c, D) -> (R, D); 0 where nobody does."""
+        if self.mask is None:
+            return a.mean(axis=1)
+        return np.where(self.mask[..., None], a, 0.0).sum(axis=1) / np.maximum(self.count, 1)[:, None]
+
+    def total(self, a: NDArray) -> NDArray:
+        """Sum over those who take part of one number a client, `a` (S, N); shape (R,)."""
+        a = self.take(np.repeat(a, len(self._ctx.streams) // len(a), axis=0))
+        return (a if self.mask is None else a * self.mask).sum(axis=1)
+
+    # -- what they draw, look at and send --------------------------------------------------------
+
+    def minibatches(self, steps: int, size: int | None, purpose: str = "batch") -> list[NDArray] | list[None]:
+        """Draw each client's minibatches of a round, uniformly with replacement, in one call.
+
+        Parameters
+        ----------
+        steps : int
+            Local steps K.
+        size : int or None
+            Batch size b; None, or b >= max n_i, stands for all samples.
+        purpose : str
+            Name of the random stream.
+
+        Returns
+        -------
+        list of K arrays of sample numbers, shape (R or 1, c, b), or of K None for full batches
+        """
+        if size is None or size >= self._all.sizes.max():
+            return [None] * steps
+        shape = steps, self.clients.shape[1], size
+        uniform = self._ctx.streams.draw(purpose, lambda rng: rng.random(shape))
+        drawn = (uniform * self.sizes[:, None, :, None]).astype(np.int64)
+        return [drawn[:, k] for k in range(steps)]
+
+    def samples(self, size: int | None) -> NDArray:
+        """Samples that they together look at in one local step with minibatches of that size, (R or 1,)."""
+        sizes = self.sizes
+        if size is None or size >= self._all.sizes.max():
+            return sizes.sum(axis=1)
+        return np.full(len(sizes), sizes.shape[1] * size)
+
+    def draw(self, solver: LocalSolver, steps: int | None = None) -> Draws:
+        """Random numbers of a solver's steps; those of a client do not depend on who else takes part."""
+        drawn = solver.draw(self._ctx, self._all, solver.steps if steps is None else steps)
+        return drawn if self.index is None else drawn.of_agents(self.index)
+
+    def message(self, vectors: int = 1) -> NDArray:
+        """Bits of `vectors` dense models to or from each of them, (R or 1,)."""
+        return self.count * vectors * dense_bits(self._all.dim)
