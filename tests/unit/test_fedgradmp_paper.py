@@ -8,16 +8,16 @@ import pandas as pd
 import pytest
 
 from replifed.algorithms.fedgradmp_rates import Constants, geometric_sum, theorem5, theorem8_factors
+from replifed.claims.errata import measure as measure_errata
+from replifed.claims.verdicts import NotMeasurableError, judge
 from replifed.data.surrogates import clip
 from replifed.network.participation import FixedSize
 from replifed.operators.restricted_isometry import isometry_constant, restricted_eigenvalues, stable_rank
-from replifed.papers.errata import measure as measure_errata
 from replifed.papers.fedgradmp import comparisons, experiments, problems, table1, theory
 from replifed.papers.fedgradmp.captions import CAPTIONS
 from replifed.papers.fedgradmp.claims import CLAIMS, TIMING
 from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.panels import collect
-from replifed.papers.verdicts import NotMeasurableError, judge
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 
@@ -524,7 +524,7 @@ def test_claims_and_captions_fit_together():
     for name in ("fig6.fedavg.test.tau-500", "fig6-bits.fedavg.training.tau-4000", "fig7.tau-1000"):
         assert {f"fedgradmp.{name}", f"fedgradmp.{name}.printed"} <= set(ids)
     value = next(claim for claim in CLAIMS if claim.id == "fedgradmp.fig9.rounds")
-    from replifed.papers.verdicts import Measured
+    from replifed.claims.verdicts import Measured
 
     assert judge(value, Measured(np.array([3.0, 4.0, 4.0, 3.0]))).verdict == "reproduced"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from replifed import cli
+from replifed.claims.reference import RULES, accept, compare, tolerance
+from replifed.claims.verdicts import COLUMNS, UNITS
 from replifed.errors import DataError
-from replifed.papers.golden import RULES, accept, compare, tolerance
-from replifed.papers.tolerances import every_claim
-from replifed.papers.verdicts import COLUMNS, UNITS
+from replifed.papers.jobs import every_claim
 
 REFERENCES = Path(__file__).parents[1] / "golden"
 CLAIMS = {claim.id: claim for claim in every_claim()}

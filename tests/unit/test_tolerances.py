@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from replifed.claims.tolerances import differences, record
+from replifed.claims.verdicts import Claim
 from replifed.errors import ConfigError, DataError
-from replifed.papers.tolerances import all_claims, differences, record
-from replifed.papers.verdicts import Claim
+from replifed.papers.jobs import logged_claims
 
 LOG = Path(__file__).parents[1] / "golden/tolerances.csv"
 VALUE = Claim(
@@ -24,7 +25,7 @@ VALUE = Claim(
 
 
 def test_every_tolerance_is_the_one_in_the_log():
-    changed = differences(all_claims(), LOG)
+    changed = differences(logged_claims(), LOG)
     said = "\n".join(
         f"{name}: log says {was or 'nothing'}, claim says {now or 'nothing'}"
         for name, (was, now) in changed.items()

@@ -10,12 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from replifed.errors import ConfigError, DataError
-from replifed.papers.fedht.claims import CLAIMS
-from replifed.papers.fedht.comparisons import fewer
-from replifed.papers.intervals import mean_interval
-from replifed.papers.measures import Curves, level, log_linear_fit, roughness, rounds_to, slowness
-from replifed.papers.verdicts import (
+from replifed.claims.intervals import mean_interval
+from replifed.claims.verdicts import (
     COLUMNS,
     VERDICTS,
     Claim,
@@ -27,6 +23,10 @@ from replifed.papers.verdicts import (
     read,
     show,
 )
+from replifed.errors import ConfigError, DataError
+from replifed.papers.fedht.claims import CLAIMS
+from replifed.papers.fedht.comparisons import fewer
+from replifed.papers.measures import Curves, level, log_linear_fit, roughness, rounds_to, slowness
 
 
 def claim(kind, measured=None, **more):

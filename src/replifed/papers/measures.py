@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from replifed.papers.verdicts import NotMeasurableError
+from replifed.claims.verdicts import NotMeasurableError
 
 
 class Curves(NamedTuple):

@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from replifed.claims.verdicts import Claim
 from replifed.papers.fedgradmp import comparisons as runs
 from replifed.papers.fedgradmp import theory
 from replifed.papers.fedgradmp.titles import EXPERIMENTS, LINES, METHODS, READINGS
-from replifed.papers.verdicts import Claim
 
 BASELINES = (("fediterht", ""), ("fedmid", "0.03125"), ("feddualavg", "0.03125"), ("fedavg", ""))
 ALPHAS = (0.0, 0.5, 1.0, 2.5)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.papers.measures import (
     Curves,
     any_chaotic,
@@ -17,7 +18,6 @@ from replifed.papers.measures import (
     paired,
     rounds_to,
 )
-from replifed.papers.verdicts import Measured, NotMeasurableError
 
 Measure = Callable[[Any], Measured]
 

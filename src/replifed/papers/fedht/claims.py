@@ -14,10 +14,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from replifed.claims.verdicts import Claim
 from replifed.papers.fedht import comparisons as runs
 from replifed.papers.fedht import theory
 from replifed.papers.fedht.titles import EXPERIMENTS, LEVEL_READINGS, METHODS, READINGS, REAL_READINGS
-from replifed.papers.verdicts import Claim
 
 SIMULATIONS = ("simulation1", "simulation2")
 REAL = ("e2006", "rcv1", "mnist")

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from replifed.claims.intervals import mean_interval
+from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.papers.fedht.titles import METHODS, ordered_levels
-from replifed.papers.intervals import mean_interval
 from replifed.papers.measures import (
     Curves,
     any_chaotic,
@@ -27,7 +28,6 @@ from replifed.papers.measures import (
     rounds_to,
     slowness,
 )
-from replifed.papers.verdicts import Measured, NotMeasurableError
 
 Measure = Callable[[Any], Measured]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from replifed.algorithms.hard_thresholding import RATES, alpha, fedht_rate, fediterht_rate
+from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.comparisons import Measure, planted_curves
-from replifed.papers.verdicts import Measured, NotMeasurableError
 from replifed.randomness import generator
 
 LOCAL_STEPS = (3, 5, 8, 10)

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from replifed.claims.verdicts import Claim
 from replifed.papers.fedmm import comparisons as runs
 from replifed.papers.fedmm.titles import EXPERIMENTS
-from replifed.papers.verdicts import Claim
 
 SYNTHETIC = ("synthetic_homogeneous", "synthetic_heterogeneous")
 FIGURE1 = (*SYNTHETIC, "movielens")

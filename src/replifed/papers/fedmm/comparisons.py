@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.papers.fedmm.experiments import tuned_betas
 from replifed.papers.measures import Curves, any_chaotic, curves, paired
-from replifed.papers.verdicts import Measured, NotMeasurableError
 
 Measure = Callable[[Any], Measured]
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
 from replifed.algorithms.splitting_theory import zeta
+from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.papers.fedplt.footprint import footprint
 from replifed.papers.fedplt.theory import bounded, norms
-from replifed.papers.verdicts import Measured, NotMeasurableError
 from replifed.privacy.renyi import proposition4
 
 Measure = Callable[[Any], Measured | NDArray]

@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from replifed.claims.verdicts import Claim
 from replifed.papers.fedplt import checks
 from replifed.papers.fedplt.published import COLUMNS, STORED, TABLE2, TABLE3, TABLE4
 from replifed.papers.fedplt.titles import COLUMNS as COLUMN_NAMES
 from replifed.papers.fedplt.titles import METHODS
-from replifed.papers.verdicts import Claim
 
 COMPARED = ("fedplt", "fedpd", "fedlin", "tamuna", "led", "fivegcs")
 PARTIAL = ("fedplt", "tamuna", "fivegcs")

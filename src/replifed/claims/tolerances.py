@@ -10,28 +10,13 @@ import csv
 import io
 import os
 from collections.abc import Iterable
-from importlib import import_module
 from pathlib import Path
 
-import replifed.papers
 from replifed.atomic import write_text
+from replifed.claims.verdicts import Claim
 from replifed.errors import ConfigError, DataError
-from replifed.papers.verdicts import Claim
 
 COLUMNS = ("id", "published", "tolerance", "reason")
-
-
-def every_claim() -> list[Claim]:
-    """Claims of every paper, those on seconds too, in order of the papers' names."""
-    folder = Path(replifed.papers.__path__[0])
-    papers = sorted(file.parent.name for file in folder.glob("*/claims.py"))
-    modules = [import_module(f"replifed.papers.{paper}.claims") for paper in papers]
-    return [claim for module in modules for claim in (*module.CLAIMS, *getattr(module, "TIMING", ()))]
-
-
-def all_claims() -> list[Claim]:
-    """Claims of every paper that hold something against a number, in order of the papers' names."""
-    return [claim for claim in every_claim() if (claim.published, claim.tolerance) != (None, None)]
 
 
 def differences(claims: Iterable[Claim], log: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:

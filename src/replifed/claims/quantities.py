@@ -1,0 +1,208 @@
+"""Quantities: expressions that know which runs they read, and are computed once the runs are at hand.
+
+`run("mnist", "fedht")` stands for a history. A function decorated with `quantity` takes the real thing, as in
+a test with a history made by hand, and gives a number; or takes a quantity and gives one. So a claim is
+arithmetic: `rounds(fednl, "rayleigh") / rounds(fednl) - 1`.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from replifed.claims import samples
+from replifed.claims.samples import Sample
+from replifed.claims.verdicts import Measured, NotMeasurableError
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A function of other quantities, or, if it has keys of its own, of the inputs.
+
+    Equal expressions are equal, and computed once for the same inputs.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+    named: tuple[tuple[str, Any], ...] = ()
+    keys: tuple[str, ...] | None = None
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Keys of the inputs that it reads, in order of first mention."""
+        parts = (*self.arguments, *(value for _, value in self.named))
+        found = [key for part in parts if isinstance(part, Quantity) for key in part.needs]
+        return tuple(dict.fromkeys([*(self.keys or ()), *found]))
+
+    def __call__(self, inputs: Any) -> Any:
+        """Compute it."""
+        try:
+            known = _COMPUTED.setdefault(inputs, {})
+        except TypeError:  # inputs of which no reference can be kept
+            known = {}
+        return self._compute(inputs, known)
+
+    def _compute(self, inputs: Any, known: dict[Quantity, Any]) -> Any:
+        if self not in known:
+            values = [_value(part, inputs, known) for part in self.arguments]
+            named = {name: _value(part, inputs, known) for name, part in self.named}
+            first = () if self.keys is None else (inputs,)
+            known[self] = self.function(*first, *values, **named)
+        return known[self]
+
+    def note(self, template: str | Callable[..., str], *about: Any) -> Quantity:
+        """Add a note: `template`, formatted with the quantities `about`, or itself, or called on them."""
+        return Quantity(_noted, (self, template, *(about or (self,))))
+
+    def beside(self, *others: Quantity) -> Quantity:
+        """The same, as a statement on other runs, too, which it does not look at."""
+        return Quantity(_first, (self, *others))
+
+    def __neg__(self) -> Quantity:
+        return Quantity(operator.neg, (self,))
+
+    def __add__(self, other: Any) -> Quantity:
+        return Quantity(operator.add, (self, other))
+
+    def __sub__(self, other: Any) -> Quantity:
+        return Quantity(operator.sub, (self, other))
+
+    def __mul__(self, other: Any) -> Quantity:
+        return Quantity(operator.mul, (self, other))
+
+    def __truediv__(self, other: Any) -> Quantity:
+        return Quantity(operator.truediv, (self, other))
+
+    def __rsub__(self, other: float) -> Quantity:
+        return Quantity(operator.sub, (other, self))
+
+    def __rmul__(self, other: float) -> Quantity:
+        return Quantity(operator.mul, (other, self))
+
+    def __lt__(self, other: Any) -> Quantity:
+        return Quantity(operator.lt, (self, other))
+
+    def __le__(self, other: Any) -> Quantity:
+        return Quantity(operator.le, (self, other))
+
+    def __gt__(self, other: Any) -> Quantity:
+        return Quantity(operator.gt, (self, other))
+
+    def __ge__(self, other: Any) -> Quantity:
+        return Quantity(operator.ge, (self, other))
+
+    def __and__(self, other: Any) -> Quantity:
+        return Quantity(operator.and_, (self, other))
+
+    def __invert__(self) -> Quantity:
+        return Quantity(operator.invert, (self,))
+
+
+_COMPUTED: WeakKeyDictionary[Any, dict[Quantity, Any]] = WeakKeyDictionary()
+
+
+def _value(part: Any, inputs: Any, known: dict[Quantity, Any]) -> Any:
+    return part._compute(inputs, known) if isinstance(part, Quantity) else part
+
+
+def _first(value: Any, *others: Any) -> Any:
+    return value
+
+
+def _noted(value: Any, template: str | Callable[..., str], *about: Any) -> Measured:
+    text = template.format(*about) if isinstance(template, str) else template(*about)
+    return as_measured(value, note=text)
+
+
+def as_measured(value: Any, **more: Any) -> Measured:
+    """What an expression came to, as the rules of verdicts take it."""
+    if isinstance(value, Measured):
+        return value
+    return value.measured(**more) if isinstance(value, Sample) else Measured(value, **more)
+
+
+def quantity(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let `function` take quantities too, and then give one."""
+
+    @functools.wraps(function)
+    def lifted(*arguments: Any, **named: Any) -> Any:
+        if any(isinstance(part, Quantity) for part in (*arguments, *named.values())):
+            return Quantity(function, arguments, tuple(named.items()))
+        return function(*arguments, **named)
+
+    return lifted
+
+
+def formula(function: Callable[..., Any], *arguments: Any, **named: Any) -> Quantity:
+    """A quantity that reads no run."""
+    return Quantity(function, arguments, tuple(named.items()))
+
+
+# --- What is read --------------------------------------------------------------------------------
+
+
+def run(experiment: str, method: str) -> Quantity:
+    """The history of a method."""
+    return Quantity(_read, ("run", experiment, method), keys=(f"run:{experiment}/{method}",))
+
+
+def tuned(experiment: str, method: str) -> Quantity:
+    """The outcome of a method's search."""
+    return Quantity(_read, ("tuned", experiment, method), keys=(f"tuned:{experiment}/{method}",))
+
+
+def partition(experiment: str) -> Quantity:
+    """How the samples are split between the clients."""
+    return Quantity(_read, ("partition", experiment), keys=(f"partition:{experiment}",))
+
+
+def data_kind(experiment: str) -> Quantity:
+    """Kind and stamp of an experiment's data, as its partition has them."""
+    return Quantity(_read, ("data_kind", experiment), keys=(f"partition:{experiment}",))
+
+
+def drawn(artefact: str) -> Quantity:
+    """The numbers of a figure."""
+    return Quantity(_read, ("artefact", artefact), keys=())
+
+
+def settings(experiment: str) -> Quantity:
+    """The settings of an experiment, with the seed of its paper."""
+    return Quantity(_settings, (experiment,), keys=())
+
+
+def optional(measured: Quantity) -> Quantity:
+    """The same, or None where it cannot be measured."""
+    # Kept from being computed like other arguments, before the error could be caught.
+    return Quantity(_optional, ((measured,),), keys=measured.needs)
+
+
+def _read(inputs: Any, kind: str, *names: str) -> Any:
+    return getattr(inputs, kind)(*names)
+
+
+def _settings(inputs: Any, experiment: str) -> dict[str, Any]:
+    return {"seed": inputs.settings.get("seed"), **inputs.settings["experiments"][experiment]}
+
+
+def _optional(inputs: Any, kept: tuple[Quantity]) -> Any:
+    try:
+        return kept[0](inputs)
+    except NotMeasurableError:
+        return None
+
+
+# --- On samples ----------------------------------------------------------------------------------
+
+exact = quantity(samples.exact)
+as_it_stands = quantity(samples.as_it_stands)
+decided = quantity(Sample.decided)
+least = quantity(samples.least)
+log = quantity(samples.log)
+log10 = quantity(samples.log10)
+joined = quantity(samples.joined)
+percent = quantity(lambda sample: sample.percent)
