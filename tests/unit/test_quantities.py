@@ -18,10 +18,9 @@ from replifed.claims.verdicts import NotMeasurableError, judge
 class Runs:
     """Histories by experiment and method."""
 
-    settings = {"seed": 7, "experiments": {"sim": {"clients": 3}}}
-
     def __init__(self, **histories):
         self.histories, self.read = histories, []
+        self.settings = {"seed": 7, "experiments": {"sim": {"clients": 3}}}
 
     def run(self, experiment, method):
         self.read.append(method)
