@@ -191,13 +191,13 @@ def slowness(one: Curves) -> Sample:
 
 
 @quantity
-def log_linear_fit(one: Curves, relative_floor: float | NDArray = 1e-20) -> tuple[Sample, Sample]:
+def log_linear_fit(one: Curves, relative_floor: float | Sample = 1e-20) -> tuple[Sample, Sample]:
     """Fit a straight line to the logarithm of each curve, above `relative_floor` of its start.
 
     Parameters
     ----------
     one : Curves
-    relative_floor : float or array, shape (R,)
+    relative_floor : float or Sample
 
     Returns
     -------
@@ -207,7 +207,8 @@ def log_linear_fit(one: Curves, relative_floor: float | NDArray = 1e-20) -> tupl
         Share of the logarithm's variance that the line explains.
     """
     factor, r2 = np.empty(len(one.seeds)), np.empty(len(one.seeds))
-    floors = np.broadcast_to(relative_floor, len(one.seeds))
+    floor = relative_floor.values if isinstance(relative_floor, Sample) else relative_floor
+    floors = np.broadcast_to(floor, len(one.seeds))
     for row, (curve, floor) in enumerate(zip(one.values, floors, strict=True)):
         # Below this, rounding and not the method decides.
         used = np.isfinite(curve) & (curve > floor * curve[0])

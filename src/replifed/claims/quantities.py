@@ -62,6 +62,10 @@ class Quantity:
         """The same, as a statement on other runs, too, which it does not look at."""
         return Quantity(_first, (self, *others))
 
+    def __getitem__(self, index: int) -> Quantity:
+        """One of several results."""
+        return Quantity(operator.getitem, (self, index))
+
     def __neg__(self) -> Quantity:
         return Quantity(operator.neg, (self,))
 
@@ -204,5 +208,6 @@ decided = quantity(Sample.decided)
 least = quantity(samples.least)
 log = quantity(samples.log)
 log10 = quantity(samples.log10)
+power10 = quantity(samples.power10)
 joined = quantity(samples.joined)
 percent = quantity(lambda sample: sample.percent)

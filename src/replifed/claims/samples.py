@@ -91,6 +91,11 @@ class Sample:
         return float(np.median(np.where(self.bounds > 0, np.inf, self.values)))
 
     @property
+    def antilog(self) -> float:
+        """Ten to the mean: of decimal logarithms, the geometric mean."""
+        return float(10**self.values.mean())
+
+    @property
     def percent(self) -> Sample:
         """The same in per cent."""
         return self.map(lambda values: 100 * values)
@@ -157,6 +162,7 @@ class Sample:
             combined(mine.bounds, second),
             mine.seeds,
             mine.chaotic or theirs.chaotic,
+            self.repetitions,
         )
 
     def decided(self, message: str = "no seed of either method reached the threshold") -> Sample:
@@ -225,6 +231,11 @@ def log(sample: Sample) -> Sample:
 def log10(sample: Sample) -> Sample:
     """Decimal logarithm."""
     return sample.map(np.log10)
+
+
+def power10(sample: Sample) -> Sample:
+    """Ten to the value."""
+    return sample.map(lambda values: 10**values)
 
 
 def joined(*several: Sample, apart: bool = False) -> Sample:
