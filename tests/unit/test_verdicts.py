@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from replifed.claims.curves import Curves, level, log_linear_fit, roughness, rounds_to, slowness
 from replifed.claims.intervals import mean_interval
 from replifed.claims.samples import Sample
 from replifed.claims.verdicts import (
@@ -27,7 +28,6 @@ from replifed.claims.verdicts import (
 from replifed.errors import ConfigError, DataError
 from replifed.papers.fedht.claims import CLAIMS
 from replifed.papers.fedht.measures import fewer
-from replifed.claims.curves import Curves, level, log_linear_fit, roughness, rounds_to, slowness
 
 
 def claim(kind, measured=None, **more):

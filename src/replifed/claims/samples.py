@@ -93,7 +93,7 @@ class Sample:
     @property
     def antilog(self) -> float:
         """Ten to the mean: of decimal logarithms, the geometric mean."""
-        return float(10**self.values.mean())
+        return float(10 ** self.values.mean())
 
     @property
     def percent(self) -> Sample:

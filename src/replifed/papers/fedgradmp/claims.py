@@ -24,7 +24,6 @@ from replifed.claims.quantities import (
     run,
     settings,
 )
-from replifed.claims.samples import Sample
 from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Claim
 from replifed.papers.fedgradmp import measures, theory

@@ -100,8 +100,10 @@ def _figure2() -> Iterator[Claim]:
             f"{mild} "
             "(Section 5.1, Figure 2).",
             (left[1] - left[0]).note(
-                lambda one, two, *both: "mean share of the initial objective that is left over the run: "
-                f"{one.mean:.3g} and {two.mean:.3g}{measures.lost(*both)}",
+                lambda one, two, *both: (
+                    "mean share of the initial objective that is left over the run: "
+                    f"{one.mean:.3g} and {two.mean:.3g}{measures.lost(*both)}"
+                ),
                 *left,
                 milder,
                 harder,

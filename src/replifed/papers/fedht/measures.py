@@ -16,8 +16,8 @@ from replifed.claims.curves import (
     first,
     level,
     log_linear_fit,
-    round_at,
     roughness,
+    round_at,
     rounds_to,
 )
 from replifed.claims.intervals import mean_interval
@@ -224,9 +224,7 @@ def speedup(by_k: dict[int, Curves]) -> Sample:
     """Logarithm of the speed-up from the smallest to the largest K."""
     few, many = by_k[min(by_k)], by_k[max(by_k)]
     target = easier_target(few, many)
-    a, b = (
-        rounds_to(one, target).map(lambda rounds: np.log(np.maximum(rounds, 1.0))) for one in (few, many)
-    )
+    a, b = (rounds_to(one, target).map(lambda rounds: np.log(np.maximum(rounds, 1.0))) for one in (few, many))
     return _tied_where_all_failed(as_it_stands(a - b), target)
 
 

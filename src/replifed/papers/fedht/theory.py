@@ -118,9 +118,7 @@ def conditions_met(method: str) -> Measured:
     """Whether any data could meet the theorem's condition on tau at the experiments' tau."""
     least = RATES[method](1.0, 2, 1, 1).least_sparsity
     holds = np.array([tau >= least for tau, _, _ in EXPERIMENTS.values()])
-    return Measured(
-        holds, seeds=0, note=f"conditions not met: tau of at least {math.ceil(least)} is needed"
-    )
+    return Measured(holds, seeds=0, note=f"conditions not met: tau of at least {math.ceil(least)} is needed")
 
 
 def support_is_small() -> Measured:

@@ -57,7 +57,7 @@ def _compared(method: str) -> Quantity:
     return run("comparison", method)
 
 
-def Rate(method: str, solver: str, who: str, reading: str) -> Quantity:  # noqa: N802
+def Rate(method: str, solver: str, who: str, reading: str) -> Quantity:
     """The rate of a cell of Table II on each data set."""
     return rates(_compared(method), method, solver, who, reading)
 
@@ -143,9 +143,7 @@ def _solvers(method: str, who: str, readings: tuple[str, ...]) -> Iterator[Claim
             'gradient descent, as "often" (Section VII-A).'
         )
     else:
-        statement = (
-            f"{METHODS[method]}{some}: accelerated gradient descent gives the lower rate (Table II)."
-        )
+        statement = f"{METHODS[method]}{some}: accelerated gradient descent gives the lower rate (Table II)."
     for reading in readings:
         higher = _clipped(method, "accelerated", who, reading) - _clipped(method, "gradient", who, reading)
         note = "" if method == "fedplt" else _TUNING
