@@ -19,6 +19,10 @@ from replifed.claims.samples import Sample
 from replifed.claims.verdicts import Measured, NotMeasurableError
 
 
+def _operator(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *arguments: Quantity(function, arguments)
+
+
 @dataclass(frozen=True)
 class Quantity:
     """A function of other quantities, or, if it has keys of its own, of the inputs.
@@ -62,48 +66,24 @@ class Quantity:
         """The same, as a statement on other runs, too, which it does not look at."""
         return Quantity(_first, (self, *others))
 
-    def __getitem__(self, index: int) -> Quantity:
-        """One of several results."""
-        return Quantity(operator.getitem, (self, index))
-
-    def __neg__(self) -> Quantity:
-        return Quantity(operator.neg, (self,))
-
-    def __add__(self, other: Any) -> Quantity:
-        return Quantity(operator.add, (self, other))
-
-    def __sub__(self, other: Any) -> Quantity:
-        return Quantity(operator.sub, (self, other))
-
-    def __mul__(self, other: Any) -> Quantity:
-        return Quantity(operator.mul, (self, other))
-
-    def __truediv__(self, other: Any) -> Quantity:
-        return Quantity(operator.truediv, (self, other))
+    __getitem__ = _operator(operator.getitem)
+    __neg__ = _operator(operator.neg)
+    __invert__ = _operator(operator.invert)
+    __add__ = _operator(operator.add)
+    __sub__ = _operator(operator.sub)
+    __mul__ = _operator(operator.mul)
+    __truediv__ = _operator(operator.truediv)
+    __lt__ = _operator(operator.lt)
+    __le__ = _operator(operator.le)
+    __gt__ = _operator(operator.gt)
+    __ge__ = _operator(operator.ge)
+    __and__ = _operator(operator.and_)
 
     def __rsub__(self, other: float) -> Quantity:
         return Quantity(operator.sub, (other, self))
 
     def __rmul__(self, other: float) -> Quantity:
         return Quantity(operator.mul, (other, self))
-
-    def __lt__(self, other: Any) -> Quantity:
-        return Quantity(operator.lt, (self, other))
-
-    def __le__(self, other: Any) -> Quantity:
-        return Quantity(operator.le, (self, other))
-
-    def __gt__(self, other: Any) -> Quantity:
-        return Quantity(operator.gt, (self, other))
-
-    def __ge__(self, other: Any) -> Quantity:
-        return Quantity(operator.ge, (self, other))
-
-    def __and__(self, other: Any) -> Quantity:
-        return Quantity(operator.and_, (self, other))
-
-    def __invert__(self) -> Quantity:
-        return Quantity(operator.invert, (self,))
 
 
 _COMPUTED: WeakKeyDictionary[Any, dict[Quantity, Any]] = WeakKeyDictionary()

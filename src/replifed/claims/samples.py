@@ -16,6 +16,10 @@ from replifed.claims.verdicts import Measured, NotMeasurableError
 UNDECIDED = 2
 
 
+def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda one, other: replace(one._with(other, function), bounds=None)
+
+
 @dataclass(frozen=True, eq=False)
 class Sample:
     """One number a seed.
@@ -129,27 +133,14 @@ class Sample:
     def __rtruediv__(self, other: float) -> Sample:
         return replace(self, values=other / self.values, bounds=_turned(self.bounds))
 
-    def __lt__(self, other: Any) -> Sample:
-        return self._compared(other, operator.lt)
-
-    def __le__(self, other: Any) -> Sample:
-        return self._compared(other, operator.le)
-
-    def __gt__(self, other: Any) -> Sample:
-        return self._compared(other, operator.gt)
-
-    def __ge__(self, other: Any) -> Sample:
-        return self._compared(other, operator.ge)
-
-    def __and__(self, other: Sample) -> Sample:
-        return self._compared(other, operator.and_)
+    __lt__ = _comparison(operator.lt)
+    __le__ = _comparison(operator.le)
+    __gt__ = _comparison(operator.gt)
+    __ge__ = _comparison(operator.ge)
+    __and__ = _comparison(operator.and_)
 
     def __invert__(self) -> Sample:
         return replace(self, values=~self.values)
-
-    def _compared(self, other: Any, function: Callable[[Any, Any], NDArray]) -> Sample:
-        both = self._with(other, function)
-        return replace(both, bounds=np.zeros(len(both.values), dtype=int))
 
     def _with(self, other: Any, function: Callable[..., Any], turned: bool = False) -> Sample:
         if not isinstance(other, Sample):

@@ -28,42 +28,33 @@ class Statements:
     paper : str
     suffix : callable
         What the reading adds to an id.
+    **common
+        What all of them have in common, such as a reading, a unit or an artefact. By default the artefact is
+        the first part of the name.
     """
 
-    def __init__(self, paper: str, suffix: Callable[[str], str] = slug) -> None:
-        self.paper, self.suffix = paper, suffix
+    def __init__(self, paper: str, suffix: Callable[[str], str] = slug, **common: Any) -> None:
+        self.paper, self.suffix, self.common = paper, suffix, common
+
+    def given(self, **common: Any) -> Statements:
+        """The same, with more in common."""
+        return Statements(self.paper, self.suffix, **{**self.common, **common})
 
     def value(
-        self,
-        name: str,
-        statement: str,
-        published: float,
-        measured: Quantity,
-        *,
-        within: float,
-        because: str,
-        **more: Any,
+        self, name: str, statement: str, published: float, measured: Quantity, *, within: float, **more: Any
     ) -> Claim:
         """`measured` is the published number, `within` a tolerance that is there `because` of something."""
-        numbers = {"published": published, "tolerance": within, "tolerance_reason": because}
-        return self._claim("value", name, statement, measured, **numbers, **more)
+        return self._claim("value", name, statement, measured, published=published, tolerance=within, **more)
 
     def order(self, name: str, statement: str, difference: Quantity, **more: Any) -> Claim:
         """`difference` is positive."""
         return self._claim("order", name, statement, difference, **more)
 
     def shape(
-        self,
-        name: str,
-        statement: str,
-        holds: Quantity,
-        *,
-        share: float | None = None,
-        because: str = "",
-        **more: Any,
+        self, name: str, statement: str, holds: Quantity, *, share: float | None = None, **more: Any
     ) -> Claim:
-        """`holds` is true in all cases, or in a share of them."""
-        return self._claim("shape", name, statement, holds, tolerance=share, tolerance_reason=because, **more)
+        """`holds` is true in all cases, or in a share of them, `because` of something."""
+        return self._claim("shape", name, statement, holds, tolerance=share, **more)
 
     def identity(self, name: str, statement: str, holds: Quantity, **more: Any) -> Claim:
         """`holds` is true without exception."""
@@ -79,19 +70,16 @@ class Statements:
         name: str,
         statement: str,
         measured: Quantity | None,
-        *,
-        artefact: str = "",
-        reading: str = "",
         **more: Any,
     ) -> Claim:
+        more = {"artefact": name.partition(".")[0], **self.common, **more}
+        more["tolerance_reason"] = more.pop("because", "")
         if measured is not None:
             more |= {"needs": measured.needs, "measure": lambda inputs: as_measured(measured(inputs))}
         return Claim(
-            id=f"{self.paper}.{name}{self.suffix(reading)}",
+            id=f"{self.paper}.{name}{self.suffix(more.get('reading', ''))}",
             paper=self.paper,
-            artefact=artefact or name.partition(".")[0],
             statement=statement,
             kind=kind,
-            reading=reading,
             **more,
         )

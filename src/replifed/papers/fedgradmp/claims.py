@@ -49,6 +49,8 @@ def _suffix(reading: str) -> str:
 
 
 CLAIM = Statements("fedgradmp", _suffix)
+DECADES, SHARE = CLAIM.given(unit="decades"), CLAIM.given(unit="share")
+RATES = CLAIM.given(artefact="rates")
 
 
 def error(experiment: str, method: str = "fedgradmp", **where: Any) -> Quantity:
@@ -137,27 +139,24 @@ def _comparison(artefact: str, experiment: str, variant: str) -> Iterator[Claim]
 
     for method, variant_of in BASELINES:
         name, other = METHODS[method], {"variant": variant_of}
-        yield CLAIM.order(
+        yield DECADES.order(
             f"{artefact}.{method}.rounds",
             f"{where}: FedGradMP converges faster than {name} in rounds; its error after 5 is smaller "
             "(Section V-B).",
             decades(early(5, experiment, method, **other), early(5, experiment, **best)),
-            unit="decades",
         )
         ours, theirs = error(experiment, **best), error(experiment, method, **other)
-        yield CLAIM.order(
+        yield DECADES.order(
             f"{artefact}.{method}.work",
             f"{where}: FedGradMP converges faster than {name} in computation; its error after 5 rounds "
             "is smaller than the other's at equal work (Section V-B).",
             measures.at_work_of(ours, work("fedgradmp", variant), theirs, work(method, variant_of), 5),
-            unit="decades",
             reading="counted work",
         )
-        yield CLAIM.order(
+        yield DECADES.order(
             f"{artefact}.{method}.residual",
             f"{where}: FedGradMP has a smaller residual error than {name} at the end (Section V-B).",
             decades(end(experiment, method, **other), end(experiment, **best)),
-            unit="decades",
         )
     tau = 400 if experiment == "dense" else 15
     yield CLAIM.identity(
@@ -172,12 +171,11 @@ def _comparisons() -> Iterator[Claim]:
     for figure in FIGURES:
         yield from _comparison(*figure)
     for method, variant in BASELINES[:3]:
-        yield CLAIM.order(
+        yield DECADES.order(
             f"fig3.slowest.{method}",
             f"FedAvg is the slowest of all: its final error is larger than {METHODS[method]}'s "
             "(Section V-B).",
             decades(end("mild", "fedavg", variant=""), end("mild", method, variant=variant)),
-            unit="decades",
         )
     curve = error("mild", "fediterht", variant="")
     fit, ends = log_linear_fit(curve, measures.end_floor(curve)), power10(tail(curve))
@@ -191,11 +189,10 @@ def _comparisons() -> Iterator[Claim]:
     )
     for method, variant in BASELINES[1:3]:
         ends = end("mild", method, variant=variant)
-        yield CLAIM.order(
+        yield DECADES.order(
             f"fig3.{method}.converges",
             f"{METHODS[method]} converges too: its final error is below that of the start (Section V-B).",
             (early(0, "mild", method, variant=variant) - ends).note("ends at {0.antilog:.3g}", ends),
-            unit="decades",
         )
     yield CLAIM.identity(
         "fig3.fedavg.dense",
@@ -203,12 +200,11 @@ def _comparisons() -> Iterator[Claim]:
         measures.dense_at_end(curves(run("mild", "fedavg"), "nonzeros"), 15),
     )
     mild, strong = (end(experiment, variant="exact") for experiment in ("mild", "strong"))
-    yield CLAIM.order(
+    yield DECADES.order(
         "fig3.bias",
         "FedGradMP's residual is the optimal statistical bias (Remark 4): exact sub-problems leave no more "
         "than inexact ones.",
         decades(end("mild", variant="gd"), mild),
-        unit="decades",
     )
     grown = power10(strong - mild)
     yield CLAIM.shape(
@@ -220,13 +216,12 @@ def _comparisons() -> Iterator[Claim]:
     )
     for method, variant in BASELINES:
         lost = end("strong", method, variant=variant) - end("mild", method, variant=variant)
-        yield CLAIM.order(
+        yield DECADES.order(
             f"fig4.{method}.degrades",
             f"{METHODS[method]} degrades more than FedGradMP from Figure 3 to Figure 4 (Section V-B).",
             (lost - (strong - mild)).note(
                 "final error times {0.antilog:.3g} against {1.antilog:.3g}", lost, strong - mild
             ),
-            unit="decades",
         )
 
 
@@ -247,37 +242,34 @@ def _digits() -> Iterator[Claim]:
     panels = {"train_accuracy": "training", "test_accuracy": "test"}
     for tau, (value, name), (step, text) in itertools.product(TAUS, panels.items(), STEPS.items()):
         best = ("digits", "fedgradmp", str(tau), step)
-        common = {"unit": "share", "reading": _reading(tau, step)}
+        claim = SHARE.given(reading=_reading(tau, step))
         mine = level(accuracy(value, *best))
         for other in ("fediterht", "fedmid", "feddualavg", "fedavg"):
             variant = {"fediterht": str(tau), "fedavg": ""}.get(other, "0.0001")
-            yield CLAIM.order(
+            yield claim.order(
                 f"fig6.{other}.{name}",
                 f"FedGradMP is more accurate than {METHODS[other]} on the {name} digits after all rounds "
                 f"{text}(Section V-B, Figure 6).",
                 _more_accurate(mine, level(accuracy(value, "digits", other, variant, step))),
-                **common,
             )
         fedavg = ("digits", "fedavg", "", step)
-        yield CLAIM.order(
+        yield claim.order(
             f"fig6-bits.fedavg.{name}",
             f"Sparse models save communication: FedGradMP is more accurate on the {name} digits than FedAvg "
             f"at equal bits {text}(Section I).",
             _more_accurate(mine, measures.at_bits_of(_bits(*best), accuracy(value, *fedavg), _bits(*fedavg))),
             artefact="fig6_bits",
-            **common,
         )
     for tau, (step, text) in itertools.product(GAUSSIAN_TAUS, STEPS.items()):
         gaussian, standard = (
             level(accuracy("train_accuracy", experiment, "fedgradmp", str(tau), step))
             for experiment in ("digits_gaussian", "digits")
         )
-        yield CLAIM.order(
+        yield SHARE.order(
             "fig7",
             "FedGradMP with a random Gaussian dictionary is more accurate on the training digits than with "
             f"the standard basis {text}(Section V-B, Figure 7).",
             _more_accurate(gaussian, standard),
-            unit="share",
             reading=_reading(tau, step),
         )
 
@@ -331,12 +323,11 @@ def _figures10_11() -> Iterator[Claim]:
     Ks, cohorts, noisy = (3, 6, 9, 12, 15), (10, 15, 20, 25, 30), 4e-6
     for noise, name in NOISES.items():
         after_one = {K: early(1, "local_iterations", local_steps=K, noise=noise) for K in Ks}
-        yield CLAIM.order(
+        yield DECADES.order(
             f"fig10.rate.{name}",
             f"More local iterations, faster convergence, {name}: the error after the first round is smaller "
             "at K = 15 than at K = 3 (Section V-D).",
             decades(after_one[3], after_one[15]),
-            unit="decades",
         )
         yield CLAIM.shape(
             f"fig10.monotone.{name}",
@@ -344,12 +335,11 @@ def _figures10_11() -> Iterator[Claim]:
             (steps(*after_one.values()) < 0).note(_means("errors", ".2g"), *after_one.values()),
         )
     ends = {K: end("local_iterations", local_steps=K, noise=noisy) for K in Ks}
-    yield CLAIM.order(
+    yield DECADES.order(
         "fig10.residual",
         "Increasing the local iterations decreases the residual: it is smaller at K = 15 than at K = 3 "
         "(Section V-D).",
         decades(ends[3], ends[15]),
-        unit="decades",
     )
     yield CLAIM.shape(
         "fig10.residual.small",
@@ -362,12 +352,11 @@ def _figures10_11() -> Iterator[Claim]:
         reading = EXPERIMENTS[experiment]
         for noise, name in NOISES.items():
             ten, thirty = (early(after, experiment, cohort=size, noise=noise) for size in (10, 30))
-            yield CLAIM.order(
+            yield DECADES.order(
                 f"fig11.rate.{name}",
                 f"Larger cohorts, faster convergence, {name}: the error after {after} rounds is smaller with "
                 "30 clients than with 10 (Section V-E).",
                 decades(ten, thirty),
-                unit="decades",
                 reading=reading,
             )
         left = joined(*(last(error(experiment, cohort=size, noise=0.0)) for size in cohorts))
@@ -378,34 +367,30 @@ def _figures10_11() -> Iterator[Claim]:
             reading=reading,
         )
         ten, thirty = (end(experiment, cohort=size, noise=noisy) for size in (10, 30))
-        yield CLAIM.order(
+        yield DECADES.order(
             "fig11.residual",
             "The noisy residual slightly increases with the cohort: it is larger with 30 clients than with "
             "10 (Section V-E).",
             decades(thirty, ten),
-            unit="decades",
             reading=reading,
         )
 
 
 def _theory() -> Iterator[Claim]:
-    rates: dict[str, Any] = {"artefact": "rates"}
     isometry = (run("isometry", "fedgradmp"), settings("isometry"))
-    yield CLAIM.shape(
+    yield RATES.shape(
         "theorem5.bound",
         "The mean squared error stays below kappa^t |x_0 - x*|^2 + residual where Theorem 5 holds.",
         theory.below_bound(*isometry),
-        **rates,
     )
-    yield CLAIM.shape(
+    yield RATES.shape(
         "corollary6.bound",
         "The mean objective stays below f(x*) + |grad f(x*)|^2 / (2 rho) + rho (kappa^t |x_0 - x*|^2 + "
         "residual) where Theorem 5 holds (Corollary 6).",
         theory.objective_below_bound(*isometry),
-        **rates,
     )
     experiments = ("exact", "heterogeneity")
-    yield CLAIM.identity(
+    yield RATES.identity(
         "theorem5.conditions",
         "The clients' losses in the experiments have restricted constants with 2 rho^- > rho^+, as Theorem 5 "
         "needs (Figures 1 and 9).",
@@ -413,15 +398,13 @@ def _theory() -> Iterator[Claim]:
             *(run(name, "fedgradmp") for name in experiments)
         ),
         note="so the theorem promises nothing of the experiments that are said to validate it",
-        **rates,
     )
-    yield CLAIM.shape(
+    yield RATES.shape(
         "theorem5.k",
         "kappa falls as the number of local iterations grows (Remark 3).",
         formula(theory.kappa_falls_with_k),
-        **rates,
     )
-    yield CLAIM.shape(
+    yield RATES.shape(
         "theorem7.bound",
         "With inexact sub-problems the mean squared error stays below kappa^t |x_0 - x*|^2 + residual where "
         "Theorem 7 holds.",
@@ -430,7 +413,6 @@ def _theory() -> Iterator[Claim]:
             "one gradient step a sub-problem; delta is the largest distance from an exact solution. The "
             "bound is the printed one; the paper's proof ends with 2 (1 + eta_2)^2 times its nu and delta^2"
         ),
-        **rates,
     )
     for name, statement, holds in (
         ("theorem8.cohort", "kappa falls as the cohort grows (Remark 6).", theory.kappa_falls_with_cohort),
@@ -447,7 +429,7 @@ def _theory() -> Iterator[Claim]:
             theory.gaussian_atoms_help,
         ),
     ):
-        yield CLAIM.shape(name, statement, formula(holds), **rates)
+        yield RATES.shape(name, statement, formula(holds))
 
 
 CLAIMS = (
@@ -467,9 +449,8 @@ def _timing() -> Iterator[Claim]:
         best = f"fedgradmp/{variant}"
         yield CLAIM.shape(
             f"{figure}.{other[0]}.seconds",
-            f"{EXPERIMENTS[experiment]}: FedGradMP converges faster than {METHODS[other[0]]} in "
-            "wall-clock time: its error after 5 rounds is smaller than the other's at equal seconds "
-            "(Section V-B).",
+            f"{EXPERIMENTS[experiment]}: FedGradMP converges faster than {METHODS[other[0]]} in wall-clock "
+            "time: its error after 5 rounds is smaller than the other's at equal seconds (Section V-B).",
             measures.at_seconds_of(drawn(f"{figure}_seconds"), best, "/".join(other), 5),
             artefact=f"{figure}_seconds",
             reading="processor seconds",

@@ -41,7 +41,7 @@ def decades(other: Quantity, best: Quantity) -> Quantity:
 
 @quantity
 def end_floor(one: Curves) -> Sample:
-    """Twice what a curve ends at, relative to its start; half of it where the curve has not fallen by half."""
+    """Twice what a curve ends at, relative to its start; a half where the curve has not fallen by half."""
     return (2 * tail(one).map(lambda ends: 10**ends) / one.sample(one.values[:, 0])).map(
         lambda share: np.minimum(share, 0.5)
     )

@@ -27,13 +27,14 @@ COMPARED = ("fedht", "fediterht", "distributed_iht")
 BASELINE = "distributed_iht"
 
 _STEPS_NOTE = (
-    "local Hessians are nearly rank one with |z|^2 about 1000, so several local steps need a step size "
-    "many times "
-    "smaller than one averaged step does; only at a common, small step does a round with K steps go K "
+    "local Hessians are nearly rank one with |z|^2 about 1000, so several local steps need a step size many "
+    "times smaller than one averaged step does; only at a common, small step does a round with K steps go K "
     "times as far"
 )
 
 CLAIM = Statements("fedht")
+RATES = CLAIM.given(artefact="rates")
+PLANTED = RATES.given(reading="theory")
 
 
 def drawn(experiment: str, method: str, reading: str, place: int = 0, full_batch: bool = False) -> Quantity:
@@ -53,35 +54,33 @@ def _bits(experiment: str, method: str, *columns: str) -> Quantity:
 
 def _figure1() -> Iterator[Claim]:
     for experiment, reading in itertools.product(SIMULATIONS, READINGS):
+        claim = CLAIM.given(reading=reading)
         by_k = {
             method: measures.by_local_steps(_small_batches(experiment, method), reading)
             for method in FEDERATED
         }
         for method in FEDERATED:
             where = f"{METHODS[method]} on {EXPERIMENTS[experiment]}"
-            yield CLAIM.order(
+            yield claim.order(
                 f"fig1.{experiment}.{method}.k",
                 f"{where}: the largest K needs fewer rounds to a target than the smallest (Remarks 2 "
                 f"and 3, Figure 1).",
                 measures.larger_k_helps(by_k[method]),
                 unit="rounds",
-                reading=reading,
             )
-            yield CLAIM.shape(
+            yield claim.shape(
                 f"fig1.{experiment}.{method}.monotone",
                 f"{where}: the rounds to a target fall as K grows through its values (Remarks 2 and 3, "
                 f"Figure 1).",
                 measures.rounds_fall_with_k(by_k[method]),
-                reading=reading,
             )
         hard, soft = (measures.speedup(by_k[method]) for method in ("fediterht", "fedht"))
         more = decided(hard - soft, "both methods diverge at one of the two K on every seed")
-        yield CLAIM.order(
+        yield claim.order(
             f"fig1.{experiment}.benefit",
             f"{EXPERIMENTS[experiment]}: FedIterHT benefits more from a larger K than FedHT does (Remark 3).",
             more.note(measures.speedups, hard, soft),
             unit="e-folds",
-            reading=reading,
         )
 
 
@@ -97,8 +96,7 @@ def _figure2() -> Iterator[Claim]:
         yield CLAIM.order(
             f"fig2.{experiment}.{method}.{name}",
             f"{METHODS[method]} on {EXPERIMENTS[experiment]} converges more slowly at {strong} than at "
-            f"{mild} "
-            "(Section 5.1, Figure 2).",
+            f"{mild} (Section 5.1, Figure 2).",
             (left[1] - left[0]).note(
                 lambda one, two, *both: (
                     "mean share of the initial objective that is left over the run: "
@@ -122,14 +120,14 @@ def _figure3() -> Iterator[Claim]:
             both = [
                 drawn(experiment, method, reading, place, full_batch) for method in ("fediterht", BASELINE)
             ]
-            common = {
-                "because": "30 % of a round number that the text gives with a tilde, for one run without a "
+            claim = CLAIM.given(
+                because="30 % of a round number that the text gives with a tilde, for one run without a "
                 "stated seed",
-                "reading": f"{reading}{form}",
-                "artefact": "fig3_full_batch" if full_batch else "fig3",
-                "note": _STEPS_NOTE if reading == "own" else "",
-            }
-            yield CLAIM.value(
+                reading=f"{reading}{form}",
+                artefact="fig3_full_batch" if full_batch else "fig3",
+                note=_STEPS_NOTE if reading == "own" else "",
+            )
+            yield claim.value(
                 f"fig3.{experiment}.speedup",
                 f"{name}: FedIterHT reaches the objective that Distributed-IHT has after {slow} rounds in "
                 f"{ratio:g} times fewer (Section 5.1, Figure 3).",
@@ -137,44 +135,38 @@ def _figure3() -> Iterator[Claim]:
                 measures.against_baseline(*both, slow, ratio=True),
                 within=0.3 * ratio,
                 unit="ratio",
-                **common,
             )
-            yield CLAIM.value(
+            yield claim.value(
                 f"fig3.{experiment}.rounds",
                 f"{name}: FedIterHT needs {fast} rounds to the objective that Distributed-IHT has after "
-                f"{slow} "
-                "(Section 5.1, Figure 3).",
+                f"{slow} (Section 5.1, Figure 3).",
                 float(fast),
                 measures.against_baseline(*both, slow, ratio=False),
                 within=0.3 * fast,
                 unit="rounds",
-                **common,
             )
         for reading in READINGS:
-            base = drawn(experiment, BASELINE, reading)
+            base, claim = drawn(experiment, BASELINE, reading), CLAIM.given(reading=reading)
             note = _STEPS_NOTE if reading == "own" else ""
-            yield CLAIM.order(
+            yield claim.order(
                 f"fig3.{experiment}.lower",
-                f"{name}: FedIterHT after {fast} rounds is below Distributed-IHT after {slow}, which "
-                f"needs still more "
-                "(Section 5.1, Figure 3).",
+                f"{name}: FedIterHT after {fast} rounds is below Distributed-IHT after {slow}, which needs "
+                "still more (Section 5.1, Figure 3).",
                 measures.lower_at(drawn(experiment, "fediterht", reading), base, fast, slow),
                 unit="share",
-                reading=reading,
                 note=note,
             )
             for method in FEDERATED:
-                yield CLAIM.order(
+                yield claim.order(
                     f"fig3.{experiment}.{method}.fewer",
                     f"{name}: {METHODS[method]} needs fewer rounds than Distributed-IHT (contribution "
                     f"(d), Figure 3).",
                     fewer(drawn(experiment, method, reading), base),
                     unit="rounds",
-                    reading=reading,
                     note=note,
                 )
             methods = ("fediterht", "fedht")
-            yield CLAIM.order(
+            yield claim.order(
                 f"fig3.{experiment}.bits",
                 f"{name}: FedIterHT needs fewer bits than FedHT to a target, both directions counted "
                 f"(Section 4).",
@@ -183,7 +175,6 @@ def _figure3() -> Iterator[Claim]:
                     *(_bits(experiment, method, "bits_up", "bits_down") for method in methods),
                 ),
                 unit="decades",
-                reading=reading,
             )
 
 
@@ -230,42 +221,38 @@ def _messages() -> Iterator[Claim]:
 
 
 def _figure6(reading: str) -> Iterator[Claim]:
+    claim = CLAIM.given(reading=reading)
     for experiment, method in itertools.product(REAL, FEDERATED):
-        yield CLAIM.order(
+        yield claim.order(
             f"fig6.{experiment}.{method}.fewer",
             f"{EXPERIMENTS[experiment]}: {METHODS[method]} needs fewer rounds to a target than "
-            f"Distributed-IHT "
-            "(Section 5.2, Figure 6).",
+            "Distributed-IHT (Section 5.2, Figure 6).",
             fewer(drawn(experiment, method, reading), drawn(experiment, BASELINE, reading)),
             unit="rounds",
-            reading=reading,
         )
     for (experiment, panel), method in itertools.product({"e2006": "6a", "mnist": "6c"}.items(), FEDERATED):
-        yield CLAIM.order(
+        yield claim.order(
             f"fig6.{experiment}.{method}.rougher",
             f"{EXPERIMENTS[experiment]}: {METHODS[method]} is more random near the end than Distributed-IHT "
             f"(Section 5.2, Figure {panel}).",
             measures.rougher(drawn(experiment, method, reading), drawn(experiment, BASELINE, reading)),
             unit="share",
-            reading=reading,
         )
     every = {method: drawn("mnist", method, reading) for method in COMPARED}
     ends = {method: measures.capped(level(one), first(one)) for method, one in every.items()}
-    yield CLAIM.order(
+    yield claim.order(
         "fig6.mnist.apart",
         "MNIST: the three methods end near different solutions, any two apart (Section 5.2, Figure 6c).",
         measures.end_apart(COMPARED, *ends.values()),
         unit="share",
-        reading=reading,
         note="told by their objectives",
     )
     order = ("fediterht", "fedht", BASELINE)
-    yield CLAIM.order(
+    yield claim.order(
         "fig6.mnist.lowest",
         "MNIST: FedIterHT ends at the lowest objective of the three (Section 5.2, Figure 6c).",
         measures.ends_lowest(order, *(ends[method] for method in order)),
         unit="share",
-        reading=reading,
     )
 
 
@@ -296,9 +283,8 @@ def _data() -> Iterator[Claim]:
         )
         yield CLAIM.identity(
             f"partitions.{experiment}.dealt",
-            f"{EXPERIMENTS[experiment]}: each cluster is cut evenly into 20 parts, and each client "
-            f"holds parts of two "
-            "clusters (Section 5.2).",
+            f"{EXPERIMENTS[experiment]}: each cluster is cut evenly into 20 parts, and each client holds "
+            "parts of two clusters (Section 5.2).",
             measures.dealt_evenly(partition(experiment)),
         )
     yield CLAIM.identity(
@@ -318,17 +304,14 @@ def _data() -> Iterator[Claim]:
     for experiment in (*SIMULATIONS, *REAL):
         yield CLAIM.shape(
             f"tuning.{experiment}.grid",
-            f"{EXPERIMENTS[experiment]}: the best step size of each method lies within the searched "
-            f"grid, 0.001 to 10 "
-            "(Section 5).",
+            f"{EXPERIMENTS[experiment]}: the best step size of each method lies within the searched grid, "
+            "0.001 to 10 (Section 5).",
             measures.steps_within(0.001, 10.0, *(tuned(experiment, method) for method in COMPARED)),
             note="the search here goes on beyond the grid while the best step is at its edge",
         )
 
 
 def _theory() -> Iterator[Claim]:
-    rates = {"artefact": "rates"}
-    planted = {**rates, "reading": "theory"}
     numbers = {
         "fedht": ("Theorem 1", "theta_1", "Corollary 1", "Corollary 2", "Delta_1 = l_d"),
         "fediterht": ("Theorem 2", "theta_2", "Corollary 3", "Corollary 4", "Delta_2 = l_s"),
@@ -337,54 +320,47 @@ def _theory() -> Iterator[Claim]:
         name, history, chosen = METHODS[method], run("planted", method), settings("planted")
         errors = measures.planted(history)
         r2 = measures.straightness(errors)
-        yield CLAIM.shape(
+        yield PLANTED.shape(
             f"rates.{method}.linear",
             f"{name} converges linearly where {theorem} holds: log |x_t - x*|^2 is a straight line in t "
             f"(R^2 >= 0.95).",
             (r2 >= 0.95).note("smallest R² {0.min:.5f}", r2),
-            **planted,
         )
-        yield CLAIM.shape(
+        yield PLANTED.shape(
             f"rates.{method}.bound",
             f"{name}: |x_t - x*|^2 stays below {theta}^t |x_0 - x*|^2 where {theorem} holds and its "
             f"bias vanishes.",
             theory.below_bound(errors, chosen, method),
-            **planted,
         )
-        yield CLAIM.shape(
+        yield PLANTED.shape(
             f"rates.{method}.corollary",
             f"{name} reaches a precision within the number of rounds that {corollary} allows.",
             theory.rounds_within_corollary(errors, chosen, method),
-            **planted,
         )
-        yield CLAIM.shape(
+        yield PLANTED.shape(
             f"rates.{method}.objective",
             f"{name}: f(x_t) - f(x*) stays below {theta}^t {delta} |x_0 - x*|^2 where {theorem} holds and "
             f"its bias vanishes ({of_objective}).",
             theory.objective_below_bound(measures.planted(history, "objective"), errors, chosen, method),
             note="the text at hand has lost the inequality; this is what the terms that it defines make",
-            **planted,
         )
-        yield CLAIM.shape(
+        yield PLANTED.shape(
             f"rates.{method}.k",
             f"{name} with a larger K shrinks the error more each round where {theorem} holds (Remarks 2 "
             f"and 3).",
             measures.faster_with_k(errors),
-            **planted,
         )
-        yield CLAIM.identity(
+        yield RATES.identity(
             f"theory.{method}.below_one",
             f"{theta} lies in (0, 1) wherever tau is as large as {theorem} asks.",
             formula(theory.rates_below_one, method),
-            **rates,
         )
-        yield CLAIM.identity(
+        yield RATES.identity(
             f"theory.{method}.k",
             f"{theta} falls as K grows (Remarks 2 and 3).",
             formula(theory.rates_fall_with_k, method),
-            **rates,
         )
-        yield CLAIM.shape(
+        yield RATES.shape(
             f"theory.{method}.conditions",
             f"The condition of {theorem} on tau can be met by the experiments, whose tau is 200 or 500.",
             formula(theory.conditions_met, method),
@@ -392,28 +368,24 @@ def _theory() -> Iterator[Claim]:
                 "the paper does not say so, but tests its methods there; the least tau is for kappa = 1 and "
                 "tau* = 1, the kindest case there is"
             ),
-            **rates,
         )
-    yield CLAIM.identity(
+    yield RATES.identity(
         "theory.lemma1",
         "Lemma 1: |H_tau(x) - x*|^2 <= (1 + alpha) |x - x*|^2.",
         formula(theory.lemma1),
-        **rates,
     )
-    yield CLAIM.identity(
+    yield RATES.identity(
         "theory.remark3.condition",
         "theta_2 is at most theta_1 if 2 alpha <= ((1 - 1/(12 kappa_d)) / (1 - 1/(12 kappa_s)))^K - 1 "
         "(Remark 3).",
         formula(theory.remark3_condition),
-        **rates,
     )
-    yield CLAIM.identity(
+    yield RATES.identity(
         "theory.remark3.faster",
         "theta_2 falls faster than theta_1 as K grows, since kappa_s < kappa_d (Remark 3).",
         formula(theory.iterative_falls_faster),
-        **rates,
     )
-    yield CLAIM.identity(
+    yield RATES.identity(
         "theory.remark2.bias",
         "The bias term g_1 grows with K (Remark 2).",
         formula(theory.bias_grows_with_k),
@@ -421,14 +393,12 @@ def _theory() -> Iterator[Claim]:
             "with q = (1 - 1/(12 kappa_d))^K the printed g_1 goes as (1 - q) / (1 - (1 + alpha) q), "
             "which grows with q and so falls with K; only its numerator xi_1 grows"
         ),
-        **rates,
     )
-    yield CLAIM.shape(
+    yield RATES.shape(
         "theory.remark3.support",
         "2 N tau + tau* is much smaller than d, which makes FedIterHT's bias the smaller one (Corollary 3).",
         formula(theory.support_is_small),
         note="much smaller: at most a tenth; 100 clients everywhere, as stated for the simulations",
-        **rates,
     )
 
 

@@ -29,6 +29,7 @@ SHARES = (0.5, 0.1)
 _TENTHS = "last over first tenth {0.mean:.3g} on average"
 
 CLAIM = Statements("fedmm")
+E_FOLDS = CLAIM.given(unit="e-folds")
 
 
 def step(experiment: str, method: str, reading: str) -> Quantity:
@@ -115,42 +116,36 @@ def _naive(reading: str) -> Iterator[Claim]:
 
 def _naive_updates(reading: str) -> Iterator[Claim]:
     """What the paper says of the naive method's updates; ids without a reading are those of `own`."""
-    common = {"artefact": "fig1_common", "reading": reading} if reading != "own" else {}
+    claim = CLAIM if reading == "own" else CLAIM.given(artefact="fig1_common", reading=reading)
     for experiment in SYNTHETIC:
         where = EXPERIMENTS[experiment]
         ours, naive = (decay(curve(experiment, one, reading, "parameter_update")) for one in BOTH)
-        yield CLAIM.order(
+        yield claim.given(unit="e-folds").order(
             f"fig1.{experiment}.naive_faster",
             f"{where}: the naive method's parameter update decays faster than FedMM's (Section 6, Figure 1).",
             log(ours) - log(naive),
-            unit="e-folds",
-            **common,
         )
         update = curve(experiment, NAIVE, reading, "surrogate_update")
-        yield CLAIM.shape(
+        yield claim.shape(
             f"fig1.{experiment}.naive_surrogate",
             f"{where}: the naive method's surrogate update diverges (Section 6, Figure 1).",
             (level(update) >= early_level(update)).note(_TENTHS, decay(update)),
             because="diverging is ending no lower than it began, by tenths of the run",
-            **common,
         )
-    yield CLAIM.shape(
+    yield claim.shape(
         "fig1.movielens.overtaken",
         "MovieLens: FedMM's parameter update is lower at first and is overtaken by the naive method's "
         "(Section 6, Figure 1).",
         measures.overtaken(*(curve("movielens", one, reading, "parameter_update") for one in BOTH)),
-        **common,
     )
     ours, naive = (
         measures.unsteadiness(curve("movielens", one, reading, "surrogate_update")) for one in BOTH
     )
-    yield CLAIM.order(
+    yield claim.given(unit="e-folds").order(
         "fig1.movielens.unstable",
         "MovieLens: late in the run the naive method's surrogate update is less steady than FedMM's (Section "
         "6, Figure 1).",
         naive - ours,
-        unit="e-folds",
-        **common,
     )
 
 
@@ -187,13 +182,12 @@ def _figure2() -> Iterator[Claim]:
             continue
         for value, words in (("surrogate_update", "surrogate"), ("parameter_update", "parameter")):
             with_, without = (log(level(one)) for one in pair(value))
-            yield CLAIM.order(
+            yield E_FOLDS.order(
                 f"{name}.{words}",
                 f"{where}: control variates bring the {words} update to lower values (Section 6, Figure 2).",
                 (without - with_).note(
                     lambda lower: f"with over without {np.exp(-lower.mean):.2g}", without - with_
                 ),
-                unit="e-folds",
                 note="with few active clients control variates first enlarge the parameter's updates"
                 if value == "parameter_update" and share < 0.5
                 else "",
@@ -220,17 +214,15 @@ def _identities() -> Iterator[Claim]:
         gap = measures.largest_gap(ours, em)
         yield CLAIM.identity(
             f"em.{experiment}.exact",
-            f"{EXPERIMENTS[experiment]}: with all clients and no compression FedMM is "
-            "centralised MM, whatever "
-            "α is (Sections 3.1 and 5).",
+            f"{EXPERIMENTS[experiment]}: with all clients and no compression FedMM is centralised MM, "
+            "whatever α is (Sections 3.1 and 5).",
             (gap < 1e-10).note("largest relative difference {0.max:.2g}", gap),
         )
         left = (last(federated) - last(em)) / (first(em) - last(em))
         yield CLAIM.shape(
             f"em.{experiment}.federated",
-            f"{EXPERIMENTS[experiment]}: with half of the clients, minibatches and quantisation "
-            "FedMM reaches "
-            "EM's solution up to noise (Theorem 1).",
+            f"{EXPERIMENTS[experiment]}: with half of the clients, minibatches and quantisation FedMM "
+            "reaches EM's solution up to noise (Theorem 1).",
             (left < 0.01).note("largest share {0.max:.2g}", left),
             because="1 % of EM's descent may be left",
         )
@@ -250,12 +242,11 @@ def _figure3() -> Iterator[Claim]:
             ("round", "rounds", log(adam / ours)),
             ("gradient", "gradients of a sample", measures.at_equal_gradients(*histories)),
         ):
-            yield CLAIM.order(
+            yield E_FOLDS.order(
                 f"fig3.d{dim}.better",
                 f"D = {dim}: FedMM-OT ends at a lower L2-UVP than FedAdam (Section 7.3, Figure "
                 f"3), after equally many {words}.",
                 lower,
-                unit="e-folds",
                 reading=f"per {reading}",
             )
         yield CLAIM.shape(

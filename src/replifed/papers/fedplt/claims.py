@@ -51,6 +51,7 @@ _OTHERS = {
 }
 
 CLAIM = Statements("fedplt")
+RATE = CLAIM.given(unit="rate")
 
 
 def _compared(method: str) -> Quantity:
@@ -116,7 +117,7 @@ def _cells() -> Iterator[Claim]:
             if reading == "own" and who == "all":
                 note = f"{note}; {_COINCIDE}".removeprefix("; ")
             tolerance = {"fedplt": _FEDPLT[who], "tamuna": _TAMUNA}.get(method, _OTHERS)
-            yield CLAIM.value(
+            yield RATE.value(
                 f"table2.{method}.{solver}.{who}",
                 f"{METHODS[method]} converges at the rate {published} ({COLUMN_NAMES[solver, who]}, "
                 f"Table II).",
@@ -124,7 +125,6 @@ def _cells() -> Iterator[Claim]:
                 checks.noting_lost(Rate(method, solver, who, reading)),
                 **tolerance,
                 artefact=_artefact(reading),
-                unit="rate",
                 reading=reading,
                 note=note,
             )
@@ -147,11 +147,10 @@ def _solvers(method: str, who: str, readings: tuple[str, ...]) -> Iterator[Claim
     for reading in readings:
         higher = _clipped(method, "accelerated", who, reading) - _clipped(method, "gradient", who, reading)
         note = "" if method == "fedplt" else _TUNING
-        yield CLAIM.order(
+        yield RATE.order(
             f"table2.accelerated.{method}.slower" + ("" if who == "all" else ".half"),
             statement,
             higher if plain < fast else -higher,
-            unit="rate",
             reading=reading,
             note=_ORDER_NOTES[reading] if reading == "equal budget" else note,
         )
@@ -164,35 +163,32 @@ def _orders() -> Iterator[Claim]:
                 continue
             if reading == "equal budget" and (who == "half" or rival == "tamuna"):
                 continue  # the best of several random runs would be chosen
-            yield CLAIM.order(
+            yield RATE.order(
                 f"table2.best.{solver}.{who}.{rival}",
                 f"Fed-PLT converges faster per round than {METHODS[rival]} ({COLUMN_NAMES[solver, who]}; "
                 "Section VII-A).",
                 Rate(rival, solver, who, reading) - _clipped("fedplt", solver, who, reading),
                 artefact=_artefact(reading),
-                unit="rate",
                 reading=reading,
                 note=_ORDER_NOTES[reading],
             )
         for reading in EXPECTED[:2] if who == "all" else ():
             cell = (_compared("fedlin"), "fedlin", solver, who, reading)
-            yield CLAIM.order(
+            yield RATE.order(
                 f"table2.exchange.{solver}",
                 f"Fed-PLT converges faster per exchange than FedLin, which takes two a round "
                 f"({COLUMN_NAMES[solver, who]}).",
                 checks.rates_per_exchange(*cell) - _clipped("fedplt", solver, who, reading),
-                unit="rate",
                 reading=reading,
                 note=f"not in the paper, which compares rounds; {_ORDER_NOTES[reading]}",
             )
     for method, solver in itertools.product(PARTIAL, ("gradient", "accelerated")):
         half, all_ = (_clipped(method, solver, who, "common") for who in ("half", "all"))
-        yield CLAIM.order(
+        yield RATE.order(
             f"table2.partial.{method}.{solver}",
             f"{METHODS[method]}: the rate increases when half of the agents take part "
             f"({solver} solver; Section VII-A).",
             half - all_,
-            unit="rate",
             reading="common",
         )
     for method in COMPARED:
@@ -226,7 +222,7 @@ def _orders() -> Iterator[Claim]:
 def _table3() -> Iterator[Claim]:
     by_active = by_setting(run("participation", "fedplt"), "active")
     for active, published in enumerate(TABLE3, start=1):
-        yield CLAIM.value(
+        yield RATE.value(
             f"table3.{active}",
             f"With {active} active agent{'s' * (active > 1)} Fed-PLT converges at the rate {published} "
             f"(Table III).",
@@ -234,7 +230,6 @@ def _table3() -> Iterator[Claim]:
             at(by_active, active, f"{active} agents"),
             within=0.015,
             because=_DRAWS,
-            unit="rate",
         )
     yield CLAIM.shape(
         "table3.monotone",
@@ -356,30 +351,27 @@ def _figures() -> Iterator[Claim]:
         "For N_e above 20 the mean rate is constant within 0.01 (Figure 3, Section VII-B).",
         checks.constant(by_steps, 21, 0.01),
     )
-    yield CLAIM.value(
+    yield RATE.value(
         "fig3.exact",
         "The plateau is the rate of exact Peaceman-Rachford splitting.",
         0.0,
         plateau - exact,
         within=0.005,
         because="difference of rates that are fitted to three digits",
-        unit="rate",
     )
-    yield CLAIM.value(
+    yield RATE.value(
         "fig3.zeta",
         "The plateau is very close to zeta (Section VII-B): within 0.03.",
         0.0,
         plateau - checks.zeta_of(epochs, chosen),
         within=0.03,
         because="very close",
-        unit="rate",
         note="zeta is a bound, and lies above the measured rate of exact splitting",
     )
-    yield CLAIM.order(
+    yield RATE.order(
         "fig3.faster",
         "Ten inexact local steps converge faster than exact proximal maps (Section VII-B).",
         exact - at(by_steps, 10, "10 local steps"),
-        unit="rate",
     )
 
 

@@ -68,7 +68,8 @@ _SKIPS = (
 )
 
 CLAIM = Statements("qshed", suffix=lambda reading: "")
-READ = {"reading": "backtracking"}
+BACKTRACKING = CLAIM.given(reading="backtracking")
+EXAMPLE = CLAIM.given(artefact="bit_allocation")
 
 
 # --- Quantities ----------------------------------------------------------------------------------
@@ -250,14 +251,13 @@ def _savings(experiment: str, figure: str, data: str) -> Iterator[Claim]:
     groups = {name: ((name,), label) for name, label in COMPETITORS.items()}
     groups["better"] = (tuple(COMPETITORS), "the better of NQ-SHED and FedNL")
     for (key, (others, label)), threshold in itertools.product(groups.items(), THRESHOLDS):
-        yield CLAIM.order(
+        yield BACKTRACKING.order(
             f"{figure}.saving.{key}.{threshold:.0e}",
             f"{data}: without fading Q-SHED needs at least 30 % fewer rounds to "
             f"{threshold:.0e} than {label} (Section I).",
             _saves_30_percent(saving(experiment, others, threshold=threshold)),
             unit="share",
             note=_NOTES["w8a"] if experiment == "w8a" and "fednl" in others else "",
-            **READ,
         )
     for (reading, case), channel in itertools.product(CHOICES.items(), CHANNELS):
         yield CLAIM.order(
@@ -271,7 +271,7 @@ def _savings(experiment: str, figure: str, data: str) -> Iterator[Claim]:
             note=_WRAPPED if reading == "clip" else "",
         )
     each = itertools.product(COMPETITORS, THRESHOLDS)
-    yield CLAIM.value(
+    yield BACKTRACKING.value(
         f"{figure}.saving.largest",
         f"{data}: with fading Q-SHED saves up to 60 % of the rounds (Section I).",
         0.6,
@@ -279,18 +279,16 @@ def _savings(experiment: str, figure: str, data: str) -> Iterator[Claim]:
         within=0.1,
         because="a tenth, for an 'up to' over an unstated number of runs and an unstated threshold",
         unit="share",
-        **READ,
     )
     for (name, label), channel in itertools.product(COMPETITORS.items(), CHANNELS):
         saved = (saving(experiment, (name,), channel, threshold=one) for one in THRESHOLDS)
-        yield CLAIM.shape(
+        yield BACKTRACKING.shape(
             f"{figure}.between.{name}.{channel}",
             f"{data}, {CHANNELS[channel]}: Q-SHED saves between 30 % and 60 % of "
             f"the rounds of {label} (Section V).",
             medians_between(0.25, 0.65, *saved),
             note="each threshold is a case; medians from 25 % to 65 % count"
             + (f"; {_NOTES[experiment]}" if name == "fednl" else ""),
-            **READ,
         )
 
 
@@ -298,15 +296,14 @@ def _fading(experiment: str, figure: str, data: str) -> Iterator[Claim]:
     for name, label in COMPETITORS.items():
         theirs, ours = slowdown(experiment, name), slowdown(experiment, "qshed")
         note = _SKIPS if (experiment, name) == ("fmnist", "fednl") else ""
-        yield CLAIM.order(
+        yield BACKTRACKING.order(
             f"{figure}.fading.{name}",
             f"{data}: fading degrades {label} (Section V): it needs more rounds to 1e-6.",
             (theirs - 1).note("median factor {0.median:.2f}", theirs),
             unit="ratio",
             note=note,
-            **READ,
         )
-        yield CLAIM.order(
+        yield BACKTRACKING.order(
             f"{figure}.robust.{name}",
             f"{data}: Q-SHED is more robust to fading than {label} (Section V): it is slowed down less.",
             # Computed first: without its own slow-down there is nothing to compare.
@@ -315,44 +312,40 @@ def _fading(experiment: str, figure: str, data: str) -> Iterator[Claim]:
             ),
             unit="ratio",
             note=note,
-            **READ,
         )
 
 
 def _others(experiment: str, figure: str, data: str) -> Iterator[Claim]:
     for channel, words in CHANNELS.items():
-        yield CLAIM.order(
+        yield BACKTRACKING.order(
             f"{figure}.ideal.{channel}",
             f"{data}, {words}: ideal-SHED, which sends the same vectors exactly, needs fewer "
             "rounds to 1e-6 than Q-SHED (Section V).",
             _later(T(experiment, "qshed", channel), T(experiment, "ideal_shed", channel)),
             unit="rounds",
-            **READ,
         )
     counts = (T(experiment, name, count="hessians") for name in ("fednl", "qshed"))
-    yield CLAIM.order(
+    yield BACKTRACKING.order(
         f"{figure}.hessians",
         f"{data}: Q-SHED needs few Hessians (abstract): fewer than FedNL until 1e-6.",
         _later(*counts, "medians {0.median_reached:g}, {1.median_reached:g}"),
         unit="count",
-        **READ,
     )
     quantised, left_out = (
         T(f"{experiment}_choices", "fednl", "rayleigh", case) for case in ("fednl_quantised", "default")
     )
     more = decided(quantised - left_out, "fednl does not reach 1e-06 either way")
-    yield CLAIM.order(
+    yield BACKTRACKING.order(
         f"{figure}.quantised",
         f"{data}, {CHANNELS['rayleigh']}: quantising FedNL's second-order information where budgets are "
         "small, instead of leaving it out, degrades it (Section V): it needs more rounds to 1e-6.",
         more.note("medians {0.median_reached:g} and {1.median_reached:g}", quantised, left_out),
         artefact="choices",
         unit="rounds",
-        **READ,
     )
     for name, label in COMPETITORS.items():
         sent, ours = (bits_a_round(curve_of(experiment, method)) for method in (name, "qshed"))
-        yield CLAIM.value(
+        yield BACKTRACKING.value(
             f"{figure}_bits.same.{name}",
             f"{data}: Q-SHED and {label} use the same number of bits in each round (caption).",
             1.0,
@@ -363,7 +356,6 @@ def _others(experiment: str, figure: str, data: str) -> Iterator[Claim]:
             note="one vector of rank 1 at 16 bits fills half of the budget; the paper sends no second one"
             if name == "fednl"
             else "",
-            **READ,
         )
 
 
@@ -381,8 +373,7 @@ def _identities() -> Iterator[Claim]:
         artefact="fig1_bits",
     )
     history, chosen = run("example", "qshed"), settings("example")
-    example = {"artefact": "bit_allocation"}
-    yield CLAIM.value(
+    yield EXAMPLE.value(
         "example.bits",
         "A device allocates [3, 3, 2, 2, 2, 1, 1, 1, 1, 1, 1] bits to its first 11 eigenvectors "
         "(Section IV-A): sum of the differences, for the nearest spectrum found.",
@@ -391,9 +382,8 @@ def _identities() -> Iterator[Claim]:
         within=3.0,
         because="the spectrum is printed to two decimals, and not beyond the eleventh eigenvalue",
         unit="bits",
-        **example,
     )
-    yield CLAIM.value(
+    yield EXAMPLE.value(
         "example.spectrum",
         "On FMNIST a device's eigenvalues are [0.21, 0.11, 0.06, 0.03, 0.03, 0.02, 0.02, 0.01, 0.01, 0.01, "
         "0.01] at some time (Section IV-A): sum of the differences to the nearest spectrum found.",
@@ -402,19 +392,16 @@ def _identities() -> Iterator[Claim]:
         within=0.055,
         because="eleven numbers rounded to two decimals",
         unit="eigenvalue",
-        **example,
     )
-    yield CLAIM.identity(
+    yield EXAMPLE.identity(
         "example.ordered",
         "With eigenvalues in decreasing order, bits decrease monotonically (Section IV-A).",
         bits_decrease(history),
-        **example,
     )
-    yield CLAIM.identity(
+    yield EXAMPLE.identity(
         "example.sums",
         "The bits allocated in a round sum to the budget, as far as b_max leaves room (eqs. 7 and 21).",
         bits_sum_to_budget(history, chosen),
-        **example,
     )
 
 
