@@ -1,10 +1,12 @@
 """What claims are held against changes only with an entry in the log."""
 
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from replifed import config
 from replifed.claims.tolerances import differences, record
 from replifed.claims.verdicts import Claim
 from replifed.errors import ConfigError, DataError
@@ -22,6 +24,15 @@ VALUE = Claim(
     tolerance_reason="a tenth",
     measure=lambda inputs: [3.0],
 )
+
+
+@pytest.mark.parametrize("paper", ["fedht", "fedmm", "fedgradmp", "fedplt", "qshed", "cross"])
+def test_claims_read_what_is_configured(paper):
+    """A claim on a misspelled experiment or method would stay unchecked for ever."""
+    keys = set(config.claim_keys(config.load(["config/small.yaml"])[paper]))
+    claims = import_module(f"replifed.papers.{paper}.claims").CLAIMS
+    unknown = {claim.id: set(claim.needs) - keys for claim in claims}
+    assert not {name: missing for name, missing in unknown.items() if missing}
 
 
 def test_every_tolerance_is_the_one_in_the_log():

@@ -138,12 +138,6 @@ def lowest(one: Curves) -> Sample:
 
 
 @quantity
-def largest(one: Curves) -> Sample:
-    """Largest value of each curve."""
-    return one.sample(one.values.max(axis=1))
-
-
-@quantity
 def rounds_to(one: Curves, target: float | Sample) -> Sample:
     """First round at which each curve is at or below its target; the last, as a bound, where it never is."""
     if isinstance(target, Sample):

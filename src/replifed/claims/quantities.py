@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from replifed.claims import samples
-from replifed.claims.samples import Sample
+import numpy as np
+
+from replifed.claims.samples import UNDECIDED, Sample, paired
 from replifed.claims.verdicts import Measured, NotMeasurableError
 
 
@@ -39,8 +40,8 @@ class Quantity:
     def needs(self) -> tuple[str, ...]:
         """Keys of the inputs that it reads, in order of first mention."""
         parts = (*self.arguments, *(value for _, value in self.named))
-        found = [key for part in parts if isinstance(part, Quantity) for key in part.needs]
-        return tuple(dict.fromkeys([*(self.keys or ()), *found]))
+        read = [key for part in parts if isinstance(part, Quantity) for key in part.needs]
+        return tuple(dict.fromkeys([*(self.keys or ()), *read]))
 
     def __call__(self, inputs: Any) -> Any:
         """Compute it."""
@@ -182,12 +183,53 @@ def _optional(inputs: Any, kept: tuple[Quantity]) -> Any:
 
 # --- On samples ----------------------------------------------------------------------------------
 
-exact = quantity(samples.exact)
-as_it_stands = quantity(samples.as_it_stands)
 decided = quantity(Sample.decided)
-least = quantity(samples.least)
-log = quantity(samples.log)
-log10 = quantity(samples.log10)
-power10 = quantity(samples.power10)
-joined = quantity(samples.joined)
 percent = quantity(lambda sample: sample.percent)
+
+
+@quantity
+def exact(sample: Sample, message: str) -> Sample:
+    """Refuse a sample in which a number is only a bound."""
+    if sample.bounds.any():
+        raise NotMeasurableError(message)
+    return sample
+
+
+@quantity
+def as_it_stands(sample: Sample) -> Sample:
+    """Take an undecided number as it stands, as where both methods were cut off by the end of the run."""
+    return replace(sample, bounds=np.where(sample.bounds == UNDECIDED, 0, sample.bounds))
+
+
+@quantity
+def least(*several: Sample) -> Sample:
+    """The least of several numbers, seed by seed: a bound where no exact number is that small."""
+    several = tuple(paired(*several))
+    values = np.stack([one.values for one in several])
+    lowest = values.min(axis=0)
+    known = np.stack([one.bounds == 0 for one in several])
+    bounds = np.where(((values == lowest) & known).any(axis=0), 0, 1)
+    return Sample(lowest, bounds, several[0].seeds, any(one.chaotic for one in several))
+
+
+@quantity
+def log(sample: Sample) -> Sample:
+    """Natural logarithm."""
+    return sample.map(np.log)
+
+
+@quantity
+def power10(sample: Sample) -> Sample:
+    """Ten to the value."""
+    return sample.map(lambda values: 10**values)
+
+
+@quantity
+def joined(*several: Sample, apart: bool = False) -> Sample:
+    """Put the cases of several samples, of the same seeds or of seeds `apart`, one behind the other."""
+    return Sample(
+        np.concatenate([one.values for one in several]),
+        np.concatenate([one.bounds for one in several]),
+        chaotic=any(one.chaotic for one in several),
+        repetitions=None if apart else len(several[0].values),
+    )

@@ -6,14 +6,12 @@ and how far a later run may be off. Verdicts against the papers are another matt
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
 from pathlib import Path
 from typing import NamedTuple
 
-from replifed.atomic import write_text
+from replifed.claims import tables
 from replifed.claims.verdicts import read
 from replifed.errors import DataError
 
@@ -153,11 +151,7 @@ def accept(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> li
         if key[0].split(".")[0] in papers and key[0] not in ids:
             moved.append(f"{key[0]} ({key[1]}): gone, no claim is called so")
             del references[key]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(references[key] for key in sorted(references))
-    write_text(golden, text.getvalue())
+    tables.write(golden, COLUMNS, (references[key] for key in sorted(references)))
     return moved
 
 
@@ -177,11 +171,5 @@ def tolerance(measured: float, unit: str) -> float:
 
 
 def _read(path: str | os.PathLike[str]) -> dict[tuple[str, str], dict[str, str]]:
-    try:
-        with Path(path).open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-    except OSError as error:
-        raise DataError(f"{os.fspath(path)}: {error.strerror}") from error
-    if rows and set(rows[0]) != set(COLUMNS):
-        raise DataError(f"{os.fspath(path)}: columns {', '.join(rows[0])}; expected {', '.join(COLUMNS)}")
+    rows = tables.read(path, COLUMNS, "is no list of references")
     return {(row["id"], row["data"]): row for row in rows}

@@ -14,21 +14,18 @@ The rules are fixed, and so are tolerances and readings before anything is run:
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from replifed.atomic import write_text
+from replifed.claims import tables
 from replifed.claims.intervals import mean_interval
 from replifed.errors import ConfigError, DataError, ReplifedError, unknown_name
 
@@ -355,17 +352,7 @@ def _row(claim: Claim, inputs: Any, scale: str) -> dict[str, Any]:
 
 def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Read a file of claims, every field as text; a file of another kind is an error."""
-    try:
-        with Path(path).open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            if tuple(reader.fieldnames or ()) != COLUMNS:
-                raise DataError(f"{os.fspath(path)} holds no claims: its columns are {reader.fieldnames}")
-            rows = list(reader)
-    except OSError as error:
-        raise DataError(f"{os.fspath(path)}: {error.strerror}") from error
-    if any(None in row or None in row.values() for row in rows):
-        raise DataError(f"{os.fspath(path)} is damaged: a line has too few or too many fields")
-    return rows
+    return tables.read(path, COLUMNS, "holds no claims")
 
 
 def collect(files: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> None:
@@ -376,11 +363,7 @@ def collect(files: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
         if row["id"] in seen:
             raise DataError(f"two claims are called {row['id']}")
         seen.add(row["id"])
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(out, text.getvalue())
+    tables.write(out, COLUMNS, rows)
 
 
 _COLOURS = {"reproduced": "32", "deviates": "31", "inconclusive": "33", "unchecked": "90"}

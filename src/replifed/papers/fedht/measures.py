@@ -21,8 +21,8 @@ from replifed.claims.curves import (
     rounds_to,
 )
 from replifed.claims.intervals import mean_interval
-from replifed.claims.quantities import quantity
-from replifed.claims.samples import Sample, as_it_stands, joined, least, paired
+from replifed.claims.quantities import as_it_stands, joined, least, quantity
+from replifed.claims.samples import Sample, paired
 from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.papers.fedht.titles import METHODS, ordered_levels
 
@@ -135,8 +135,8 @@ def against_baseline(fast: Curves, base: Curves, baseline_rounds: int, *, ratio:
         notes.append(f"FedIterHT does not get there in {end} rounds on {count} of {known.sum()} seeds")
     if not known.all():
         notes.append(f"{int((~known).sum())} seeds left out, on which Distributed-IHT diverged")
-    found = t / reached if ratio else reached
-    return Measured(found.values, found.bounds, note="; ".join(notes), chaotic=chaotic)
+    result = t / reached if ratio else reached
+    return Measured(result.values, result.bounds, note="; ".join(notes), chaotic=chaotic)
 
 
 @quantity

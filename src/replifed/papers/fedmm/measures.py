@@ -11,13 +11,17 @@ from replifed.claims.curves import Curves, curves, level, roughness
 from replifed.claims.quantities import quantity
 from replifed.claims.samples import Sample, paired
 from replifed.claims.verdicts import Measured, NotMeasurableError
+from replifed.errors import ConfigError, unknown_name
 from replifed.papers.fedmm.experiments import tuned_betas
 
 
 @quantity
 def step(search: dict[str, Any], reading: str) -> float:
     """The step at which a method is read: its own, or FedMM's."""
-    return tuned_betas(search)[reading]
+    betas = tuned_betas(search)
+    if reading not in betas:
+        raise ConfigError(unknown_name("reading", reading, betas))
+    return betas[reading]
 
 
 @quantity
