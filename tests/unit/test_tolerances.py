@@ -1,6 +1,7 @@
 """What claims are held against changes only with an entry in the log."""
 
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -26,10 +27,15 @@ VALUE = Claim(
 )
 
 
+@cache
+def configured():
+    return config.load(["config/small.yaml"])
+
+
 @pytest.mark.parametrize("paper", ["fedht", "fedmm", "fedgradmp", "fedplt", "qshed", "cross"])
 def test_claims_read_what_is_configured(paper):
     """A claim on a misspelled experiment or method would stay unchecked for ever."""
-    keys = set(config.claim_keys(config.load(["config/small.yaml"])[paper]))
+    keys = set(config.claim_keys(configured()[paper]))
     claims = import_module(f"replifed.papers.{paper}.claims").CLAIMS
     unknown = {claim.id: set(claim.needs) - keys for claim in claims}
     assert not {name: missing for name, missing in unknown.items() if missing}

@@ -68,15 +68,6 @@ def end(experiment: str, method: str = "fedgradmp", **where: Any) -> Quantity:
     return tail(error(experiment, method, **where))
 
 
-def _means(name: str, form: str) -> Any:
-    """A note of several means."""
-    return lambda *samples: f"{name} " + ", ".join(f"{one:{form}}" for one in map(_mean_of(name), samples))
-
-
-def _mean_of(name: str) -> Any:
-    return lambda sample: sample.antilog if name == "errors" else sample.mean
-
-
 def _table1() -> Iterator[Claim]:
     for method in ("fedavg", "feddualavg", "fediterht", "fedgradmp"):
         yield CLAIM.identity(
@@ -116,7 +107,9 @@ def _figure1() -> Iterator[Claim]:
             f"fig1.monotone.{name}",
             f"The rounds to an error of 0.01 do not fall as alpha grows through 0, 0.5, 1, 2.5, {name} "
             "(Figure 1).",
-            (steps(*T.values()) >= 0).note(_means("rounds:", ".3g"), *T.values()),
+            (steps(*T.values()) >= 0).note(
+                lambda *several: "rounds: " + ", ".join(f"{one.mean:.3g}" for one in several), *T.values()
+            ),
         )
 
 
@@ -332,7 +325,10 @@ def _figures10_11() -> Iterator[Claim]:
         yield CLAIM.shape(
             f"fig10.monotone.{name}",
             f"The error after the first round falls from each K to the next, {name} (Section V-D).",
-            (steps(*after_one.values()) < 0).note(_means("errors", ".2g"), *after_one.values()),
+            (steps(*after_one.values()) < 0).note(
+                lambda *several: "errors " + ", ".join(f"{one.antilog:.2g}" for one in several),
+                *after_one.values(),
+            ),
         )
     ends = {K: end("local_iterations", local_steps=K, noise=noisy) for K in Ks}
     yield DECADES.order(
