@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 
 from replifed import cli, config
+from replifed.claims.verdicts import COLUMNS
 from replifed.data import commands as data_commands
 from replifed.errors import DataError
 from replifed.papers import jobs
 from replifed.papers.inputs import Inputs
-from replifed.papers.verdicts import COLUMNS
 from replifed.partition import commands as partition_commands
 from replifed.provenance import config_hash
 

@@ -10,9 +10,9 @@ import pytest
 
 from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.fediterht import FedIterHT
+from replifed.claims.intervals import mean_interval
 from replifed.papers.fedht import fig1, fig2, fig3, fig3_full_batch, fig6, rates, tuning
 from replifed.papers.fedht.simulations import simulation
-from replifed.papers.intervals import mean_interval
 from replifed.papers.summaries import summarise
 from replifed.plotting.curves import plot_curves, visible_range
 from replifed.plotting.style import METHODS, figure, local_steps_lines, save, stamp

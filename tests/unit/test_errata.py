@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import replifed.papers
+from replifed.claims.errata import COLUMNS, Erratum, Outcome, measure, read, write
 from replifed.errors import DataError
-from replifed.papers.errata import COLUMNS, Erratum, Outcome, measure, read, write
 
 PAPERS = sorted(file.parent.name for file in Path(replifed.papers.__path__[0]).glob("*/errata.py"))
 ERRATA = [erratum for paper in PAPERS for erratum in import_module(f"replifed.papers.{paper}.errata").ERRATA]

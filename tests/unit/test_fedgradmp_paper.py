@@ -8,16 +8,17 @@ import pandas as pd
 import pytest
 
 from replifed.algorithms.fedgradmp_rates import Constants, geometric_sum, theorem5, theorem8_factors
+from replifed.claims.curves import Curves, at, curves, level, log_linear_fit, rounds_to
+from replifed.claims.errata import measure as measure_errata
+from replifed.claims.verdicts import NotMeasurableError, judge
 from replifed.data.surrogates import clip
 from replifed.network.participation import FixedSize
 from replifed.operators.restricted_isometry import isometry_constant, restricted_eigenvalues, stable_rank
-from replifed.papers.errata import measure as measure_errata
-from replifed.papers.fedgradmp import comparisons, experiments, problems, table1, theory
+from replifed.papers.fedgradmp import claims, experiments, measures, problems, table1, theory
 from replifed.papers.fedgradmp.captions import CAPTIONS
 from replifed.papers.fedgradmp.claims import CLAIMS, TIMING
 from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.panels import collect
-from replifed.papers.verdicts import NotMeasurableError, judge
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 
@@ -171,12 +172,12 @@ def test_restricted_eigenvalues_are_within_the_true_ones():
         theory.kappa_falls_with_cohort,
         theory.isometry_improves,
         theory.gaussian_atoms_help,
-        theory.table_row("fedgradmp"),
-        theory.table_row("fediterht"),
+        lambda: theory.table_row("fedgradmp"),
+        lambda: theory.table_row("fediterht"),
     ],
 )
 def test_formulas_hold_as_the_paper_says(check):
-    assert check(None).values.all()
+    assert check().values.all()
 
 
 def test_bounds_on_runs_hold_and_notice_what_is_above():
@@ -188,24 +189,18 @@ def test_bounds_on_runs_hold_and_notice_what_is_above():
     # A gradient step on Hessians between 1 and 1.01 is off by less than a hundredth of the way of length 1.
     assert accuracy["exact"] < 1e-12 < 1e-6 < accuracy["gd"] < 0.02
 
-    class Given:
-        def __init__(self, share):
-            self.settings = {"experiments": {"isometry": settings}}
-            scaled = {name: history[name] * share for name in ("objective", "error")}
-            self.history = history.assign(**scaled)
-
-        def run(self, experiment, method):
-            return self.history
-
-    for measure in (theory.below_bound, theory.inexact_below_bound, theory.objective_below_bound):
-        measured = measure(Given(1.0))
+    large = history.assign(**{name: history[name] * 1e3 for name in ("objective", "error")})
+    for measure, solver in (
+        (theory.below_bound, ["exact"]),
+        (theory.below_bound, ["gd"]),
+        (theory.objective_below_bound, []),
+    ):
+        measured = measure(history, settings, *solver)
         assert measured.values.all() and measured.seeds == 2
         # From round 0 on, or where noise keeps the errors from vanishing.
-        assert not measure(Given(1e3)).values.all()
-        nothing = Given(1.0)
-        nothing.history = nothing.history.assign(condition=3.0)
+        assert not measure(large, settings, *solver).values.all()
         with pytest.raises(NotMeasurableError, match="promises nothing"):
-            measure(nothing)
+            measure(history.assign(condition=3.0), settings, *solver)
 
 
 def test_errata_are_shown():
@@ -426,9 +421,12 @@ def test_both_readings_of_the_step_are_run_on_digits(searched, digits):
             shift = 0.1 if method == "better" else 0.0
             return frame.assign(train_accuracy=frame["train_accuracy"] + shift)
 
-    curves = ("digits", "better", "30"), ("digits", "fediterht", "30")
     for reading in ("own", "printed"):
-        found = comparisons.more_accurate("train_accuracy", *curves, reading)(Ran())
+        levels = (
+            level(claims.accuracy("train_accuracy", "digits", method, "30", reading))
+            for method in ("better", "fediterht")
+        )
+        found = claims._more_accurate(*levels)(Ran())
         np.testing.assert_allclose(found.values, 0.1)
         last = frame[(frame["reading"] == reading) & (frame["variant"] == "30") & (frame["round"] == 6)]
         assert found.note.endswith(f"against {last['train_accuracy'].mean():.4f}")
@@ -453,16 +451,13 @@ def test_one_run_serves_both_readings_where_they_agree(searched, digits, monkeyp
 
 
 def test_claims_on_curves(runs):
-    best, other = ("fedgradmp", "exact"), ("fedavg", "")
-    for found in (
-        comparisons.lower_after("mild", best, other, 3)(runs),
-        comparisons.lower_after("mild", best, other, None)(runs),
-        comparisons.lower_at_work("mild", best, other, 2)(runs),
-    ):
+    by_id = {claim.id: claim for claim in CLAIMS}
+    for name in ("rounds", "work", "residual"):
+        found = by_id[f"fedgradmp.fig3.fedavg.{name}" + (".counted-work" * (name == "work"))].measure(runs)
         assert found.values.shape == (3,)
         assert (found.values > 0).all()
-    assert comparisons.sparse("mild", "fedgradmp", 3)(runs).values.all()
-    assert comparisons.not_sparse("mild", "fedavg", 3)(runs).values.all()
+    assert measures.at_most_nonzeros(runs.run("mild", "fedgradmp"), 3).values.all()
+    assert measures.dense_at_end(curves(runs.run("mild", "fedavg"), "nonzeros"), 3).values.all()
 
 
 def test_lines_of_figures_are_geometric_means_with_ranges(runs):
@@ -476,14 +471,13 @@ def test_lines_of_figures_are_geometric_means_with_ranges(runs):
     assert drawn["work"] == history[history["round"] == 3].groupby("variant")["sample_gradients"].mean()["gd"]
 
 
-def test_linear_descents_and_precision_are_told():
+def test_linear_descents_and_precision_are_measured():
     rounds = np.arange(6)
     good = pd.DataFrame({"replicate": 1, "round": rounds, "error": 10.0 ** -(3 * rounds), "noise": 0.0})
-    runs = Runs({("exact", "fedgradmp"): good})
-    assert comparisons.linear("exact", 0.9, 1e-13, noise=0.0)(runs).values.all()
-    assert comparisons.machine_precision("exact", 5)(runs).values.all()
-    assert not comparisons.machine_precision("exact", 4)(runs).values.any()
-    assert comparisons.rounds_to_precision("exact")(runs).values.tolist() == [5]
+    one = curves(good, "error", noise=0.0)
+    assert log_linear_fit(one, 1e-13)[1].min >= 0.9
+    assert rounds_to(one, measures.MACHINE).values.tolist() == [5]
+    assert at(one, 5).max <= measures.MACHINE < at(one, 4).max
 
 
 def test_errors_below_machine_precision_are_equal():
@@ -494,25 +488,34 @@ def test_errors_below_machine_precision_are_equal():
         for cohort, seed, gaps in rows
     ]
     runs = Runs({("cohorts", "fedgradmp"): pd.concat(frames, ignore_index=True)})
-    fall = comparisons.early_error_falls("cohort", "cohorts", 10, 30, 0.0, 1)(runs)
-    np.testing.assert_allclose(fall.values, [1.0, 0.0], atol=1e-12)
-    np.testing.assert_allclose(
-        comparisons.early_error_falls("cohort", "cohorts", 10, 30, 0.0, 2)(runs).values, 0
-    )
+    for after, expected in ((1, [1.0, 0.0]), (2, [0.0, 0.0])):
+        ten, thirty = (claims.early(after, "cohorts", cohort=size, noise=0.0) for size in (10, 30))
+        np.testing.assert_allclose(measures.decades(ten, thirty)(runs).values, expected, atol=1e-12)
 
 
 def test_claims_on_seconds_look_at_equal_times():
-    class Timed:
-        def artefact(self, name):
-            mine = pd.DataFrame(
-                {"series": "a/", "round": [0, 1, 2], "seconds": [0.0, 2.0, 4.0], "mean": [1, 0.1, 0.01]}
-            )
-            theirs = mine.assign(series="b/", seconds=[0.0, 1.0, 5.0], mean=[1, 0.005, 0.001])
-            return pd.concat([mine, theirs])
-
-    found = comparisons.lower_at_seconds("fig", "a/", "b/", 2)(Timed())
+    mine = pd.DataFrame(
+        {"series": "a/", "round": [0, 1, 2], "seconds": [0.0, 2.0, 4.0], "mean": [1, 0.1, 0.01]}
+    )
+    theirs = mine.assign(series="b/", seconds=[0.0, 1.0, 5.0], mean=[1, 0.005, 0.001])
+    found = measures.at_seconds_of(pd.concat([mine, theirs]), "a/", "b/", 2)
     assert not found.values.any()
     assert found.shown == pytest.approx(0.5)
+
+
+def test_values_at_equal_bits_and_work_by_hand():
+    def made(*values):
+        return Curves(np.arange(len(values)), np.array([1]), np.array([values], dtype=float))
+
+    bits, theirs = made(0, 10, 20), made(0.0, 0.5, 1.0)
+    assert measures.at_bits_of(made(0, 6, 12), theirs, bits).values == pytest.approx([0.6])
+    with pytest.raises(NotMeasurableError, match="ends with fewer bits"):
+        measures.at_bits_of(made(0, 6, 21), theirs, bits)
+    # 12 of work in two rounds are three of their rounds with 4 each.
+    work, spent = made(0, 6, 12, 18), made(0, 4, 8, 12)
+    found = measures.at_work_of(made(1, 1e-1, 1e-3, 1e-4), work, made(1, 1, 1, 1e-2), spent, 2)
+    assert found.values == pytest.approx([1.0])
+    assert found.note == "their round 3; 0.01 against 0.001"
 
 
 def test_claims_and_captions_fit_together():
@@ -524,31 +527,28 @@ def test_claims_and_captions_fit_together():
     for name in ("fig6.fedavg.test.tau-500", "fig6-bits.fedavg.training.tau-4000", "fig7.tau-1000"):
         assert {f"fedgradmp.{name}", f"fedgradmp.{name}.printed"} <= set(ids)
     value = next(claim for claim in CLAIMS if claim.id == "fedgradmp.fig9.rounds")
-    from replifed.papers.verdicts import Measured
+    from replifed.claims.verdicts import Measured
 
     assert judge(value, Measured(np.array([3.0, 4.0, 4.0, 3.0]))).verdict == "reproduced"
 
 
-def test_straight_descents_are_told_from_bent_ones_and_from_none():
+def test_straight_descents_differ_from_bent_ones_and_from_none():
     rounds = np.arange(30)
-    level = np.full(30, 0.5)
+    flat = np.full(30, 0.5)
     bent = (1.0 + rounds) ** -2
     falling = np.maximum(np.exp(-0.2 * rounds), 0.01)
 
-    class Ran:
-        def __init__(self, *errors):
-            self.errors = errors
+    def ran(*errors):
+        frames = [
+            pd.DataFrame({"replicate": seed, "round": rounds, "error": values, "variant": ""})
+            for seed, values in enumerate(errors)
+        ]
+        return Runs({("mild", "fediterht"): pd.concat(frames)})
 
-        def run(self, experiment, method):
-            return pd.concat(
-                [
-                    pd.DataFrame({"replicate": seed, "round": rounds, "error": values, "variant": ""})
-                    for seed, values in enumerate(self.errors)
-                ]
-            )
-
-    measure = comparisons.linear_to_its_end("mild", "fediterht", 0.9, variant="")
-    assert measure(Ran(falling, falling)).values.all()
-    assert not measure(Ran(bent, np.exp(-0.01 * rounds))).values.any()
-    fell = comparisons.falls("mild", "fedmid", variant="")(Ran(falling, level)).values
+    by_id = {claim.id: claim for claim in CLAIMS}
+    straight = by_id["fedgradmp.fig3.fediterht.linear"].measure
+    assert straight(ran(falling, falling)).values.all()
+    assert not straight(ran(bent, np.exp(-0.01 * rounds))).values.any()
+    runs, where = ran(falling, flat), {"method": "fediterht", "variant": ""}
+    fell = (claims.early(0, "mild", **where) - claims.end("mild", **where))(runs).values
     assert fell[0] == pytest.approx(2.0, abs=0.02) and fell[1] == 0

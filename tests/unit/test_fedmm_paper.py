@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 from replifed import config
+from replifed.claims.errata import measure as measure_errata
+from replifed.claims.verdicts import measure
 from replifed.data.archive import Table
 from replifed.data.catalogue import get
 from replifed.data.surrogates import generate
 from replifed.network.ledger import Cost
-from replifed.papers.errata import measure as measure_errata
 from replifed.papers.fedmm import experiments, transport
 from replifed.papers.fedmm.captions import CAPTIONS
 from replifed.papers.fedmm.claims import CLAIMS
 from replifed.papers.fedmm.errata import ERRATA
 from replifed.papers.fedmm.simulations import dictionary_problem, sparse_signals
 from replifed.papers.inputs import Inputs
-from replifed.papers.verdicts import measure
 from replifed.plotting.style import save
 from replifed.randomness import Streams
 from replifed.tune import Grid

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from replifed import config
+from replifed.claims.errata import measure
 from replifed.papers import jobs
-from replifed.papers.errata import measure
 from replifed.papers.fedplt import experiments, trials
 from replifed.papers.fedplt.captions import CAPTIONS
 from replifed.papers.fedplt.claims import CLAIMS

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from replifed import cli
+from replifed.claims.reference import RULES, accept, compare, tolerance
+from replifed.claims.verdicts import COLUMNS, UNITS
 from replifed.errors import DataError
-from replifed.papers.golden import RULES, accept, compare, tolerance
-from replifed.papers.tolerances import every_claim
-from replifed.papers.verdicts import COLUMNS, UNITS
+from replifed.papers.jobs import every_claim
 
 REFERENCES = Path(__file__).parents[1] / "golden"
 CLAIMS = {claim.id: claim for claim in every_claim()}
@@ -188,5 +188,5 @@ def test_references_of_claims_that_are_no_longer_made_go(tmp_path, golden):
 
 def test_a_file_that_is_no_reference_is_named(tmp_path):
     (tmp_path / "wrong.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(DataError, match=r"wrong\.csv: columns a, b; expected id"):
+    with pytest.raises(DataError, match=r"wrong\.csv is no list of references \(columns a, b; expected id"):
         compare(write(tmp_path / "claims.csv"), tmp_path / "wrong.csv")

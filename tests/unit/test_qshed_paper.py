@@ -6,14 +6,14 @@ import pytest
 import scipy.sparse as sp
 
 from replifed.algorithms.registry import method_class
+from replifed.claims.verdicts import judge
 from replifed.config import load
 from replifed.data.parse import Table
-from replifed.papers.qshed import bit_allocation, choices, claims, comparisons, experiments, fig1, rounds
+from replifed.papers.qshed import bit_allocation, choices, claims, experiments, fig1, rounds
 from replifed.papers.qshed.captions import CAPTIONS
-from replifed.papers.qshed.curves import medians, reached
+from replifed.papers.qshed.curves import medians
 from replifed.papers.qshed.data import problems
 from replifed.papers.qshed.panels import BY
-from replifed.papers.verdicts import judge
 
 IMAGES = {
     "seed": 1,
@@ -178,15 +178,7 @@ def curve(gaps, **labels):
     return pd.concat(frames, ignore_index=True).assign(**labels)
 
 
-def test_rounds_to_a_threshold_by_hand():
-    frame = curve([[1, 1e-2, 1e-5, 1e-7], [1, 1e-1, 1e-3], [1, 1e-5, 1e-9]])
-    found = reached(frame, 1e-4)
-    assert found.rounds.tolist() == [2, 2, 1]
-    assert found.censored.tolist() == [False, True, False]
-    assert found.median() == 2
-    assert reached(frame, 1e-6).median() == 3
-    assert reached(frame, 1e-8).median() == np.inf
-    assert reached(frame, 1e-4, "bits_up").rounds.tolist() == [20, 20, 10]
+def test_medians_of_runs_of_different_lengths_by_hand():
     labels = {
         "experiment": "fmnist",
         "method": "qshed",
@@ -205,11 +197,13 @@ def test_savings_and_their_bounds_by_hand():
     fast = curve([[1, 1e-5], [1, 1e-5]], **labels)
     slow = curve([[1, 1, 1, 1, 1e-5], [1, 1, 1]], **labels)
     made = Made({("w8a", "qshed"): fast, ("w8a", "nqshed"): slow}, {})
-    measured = comparisons.saves_at_least("w8a", ["nqshed"], "constant", 1e-4, 0.3)(made)
-    np.testing.assert_allclose(measured.values, [0.75 - 0.3, 0.5 - 0.3])
+    saving = claims.saving("w8a", ("nqshed",), threshold=1e-4)
+    assert saving.needs == ("run:w8a/qshed", "run:w8a/nqshed")
+    measured = saving(made)
+    np.testing.assert_allclose(measured.values, [0.75, 0.5])
     assert measured.bounds.tolist() == [0, 1]
     turned = Made({("w8a", "qshed"): slow, ("w8a", "nqshed"): fast}, {})
-    measured = comparisons.saves_at_least("w8a", ["nqshed"], "constant", 1e-4, 0.0)(turned)
+    measured = saving(turned)
     np.testing.assert_allclose(measured.values, [-3.0, -1.0])
     assert measured.bounds.tolist() == [0, -1]
 
@@ -235,12 +229,12 @@ def test_artefacts_are_drawn_from_their_tables(made, tmp_path):
 
 
 def test_claims_on_the_example(made):
-    assert comparisons.example_ordered(made).values.all()
-    assert comparisons.example_sums(made).values.all()
-    assert comparisons.example_distance(made).values[0] >= 0
-    measured = comparisons.example_spectrum(made)
-    claim = next(claim for claim in claims.CLAIMS if claim.id == "qshed.example.spectrum")
-    assert judge(claim, measured).verdict == "deviates"
+    example = {claim.id: claim for claim in claims.CLAIMS if ".example." in claim.id}
+    assert example["qshed.example.ordered"].measure(made).values.all()
+    assert example["qshed.example.sums"].measure(made).values.all()
+    assert example["qshed.example.bits"].measure(made).values[0] >= 0
+    spectrum = example["qshed.example.spectrum"]
+    assert judge(spectrum, spectrum.measure(made)).verdict == "deviates"
 
 
 def test_claims_and_captions_are_of_the_configured_artefacts():

@@ -9,10 +9,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from replifed.claims.errata import COLUMNS, write
+from replifed.claims.verdicts import Claim, measure
 from replifed.errors import DataError
-from replifed.papers.errata import COLUMNS, write
 from replifed.papers.report import build
-from replifed.papers.verdicts import Claim, measure
 from replifed.plotting.style import figure, save
 
 CONFIG = {

@@ -1,13 +1,17 @@
 """What claims are held against changes only with an entry in the log."""
 
 from dataclasses import replace
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from replifed import config
+from replifed.claims.tolerances import differences, record
+from replifed.claims.verdicts import Claim
 from replifed.errors import ConfigError, DataError
-from replifed.papers.tolerances import all_claims, differences, record
-from replifed.papers.verdicts import Claim
+from replifed.papers.jobs import logged_claims
 
 LOG = Path(__file__).parents[1] / "golden/tolerances.csv"
 VALUE = Claim(
@@ -23,8 +27,22 @@ VALUE = Claim(
 )
 
 
+@cache
+def configured():
+    return config.load(["config/small.yaml"])
+
+
+@pytest.mark.parametrize("paper", ["fedht", "fedmm", "fedgradmp", "fedplt", "qshed", "cross"])
+def test_claims_read_what_is_configured(paper):
+    """A claim on a misspelled experiment or method would stay unchecked for ever."""
+    keys = set(config.claim_keys(configured()[paper]))
+    claims = import_module(f"replifed.papers.{paper}.claims").CLAIMS
+    unknown = {claim.id: set(claim.needs) - keys for claim in claims}
+    assert not {name: missing for name, missing in unknown.items() if missing}
+
+
 def test_every_tolerance_is_the_one_in_the_log():
-    changed = differences(all_claims(), LOG)
+    changed = differences(logged_claims(), LOG)
     said = "\n".join(
         f"{name}: log says {was or 'nothing'}, claim says {now or 'nothing'}"
         for name, (was, now) in changed.items()

@@ -123,14 +123,15 @@ def _add_errata(commands: Any) -> None:
 
 
 def _claims_show(arguments: argparse.Namespace) -> int:
-    from replifed.papers import golden, verdicts
+    from replifed.claims import reference
+    from replifed.papers import verdicts
 
     file = arguments.file or Path(load_config(arguments)["paths"]["results"], "claims.csv")
     if not file.is_file():
         raise ConfigError(f"{file} does not exist; make it with `snakemake --cores 2 {file}`")
     verdicts.show(file, paper=arguments.paper, verdict=arguments.verdict)
-    reference = arguments.golden or golden.reference_of(file)
-    lost = golden.lost(file, reference) if reference else []
+    golden = arguments.golden or reference.reference_of(file)
+    lost = reference.lost(file, golden) if golden else []
     if lost:
         print("\n".join(["", "no longer holds:", *lost]))
     return 1 if lost else 0
@@ -145,9 +146,9 @@ def _claims_measure(arguments: argparse.Namespace) -> None:
 
 
 def _claims_check(arguments: argparse.Namespace) -> int:
-    from replifed.papers import golden
+    from replifed.claims import reference
 
-    compared, faults = golden.compare(arguments.file, arguments.golden)
+    compared, faults = reference.compare(arguments.file, arguments.golden)
     if not compared:
         raise ReplifedError(f"{arguments.golden} has no reference for any claim in {arguments.file}")
     print("\n".join([*faults, f"{compared} claims compared with {arguments.golden}, {len(faults)} moved"]))
@@ -155,16 +156,17 @@ def _claims_check(arguments: argparse.Namespace) -> int:
 
 
 def _claims_accept(arguments: argparse.Namespace) -> None:
-    from replifed.papers import golden
+    from replifed.claims import reference
 
-    moved = golden.accept(arguments.file, arguments.golden)
+    moved = reference.accept(arguments.file, arguments.golden)
     print("\n".join([*moved, f"{len(moved)} references moved in {arguments.golden}"]))
 
 
 def _claims_log(arguments: argparse.Namespace) -> None:
-    from replifed.papers import tolerances
+    from replifed.claims import tolerances
+    from replifed.papers import jobs
 
-    changed = tolerances.record(tolerances.all_claims(), arguments.log, arguments.reason)
+    changed = tolerances.record(jobs.logged_claims(), arguments.log, arguments.reason)
     for name, (before, now) in changed.items():
         print(f"{name}: {before or 'new'} -> {now or 'gone'}")
     print(f"{len(changed)} entries changed in {arguments.log}")

@@ -141,8 +141,8 @@ def draw(module: Any, frame: Any, paths: list[Path]) -> None:
 
 def measure_claims(paper: str, settings: dict, scale: str, inputs: dict[str, list[Path]], out: Path) -> None:
     """Hold every claim of a paper against what was measured; writes a CSV."""
+    from replifed.claims.verdicts import measure
     from replifed.papers.inputs import Inputs
-    from replifed.papers.verdicts import measure
 
     claims = import_module(f"replifed.papers.{paper}.claims").CLAIMS
     frame = measure(claims, Inputs(inputs, settings), scale)
@@ -159,8 +159,8 @@ def measure_timing(scale: str, files: dict[str, list[Path]], out: Path) -> None:
     """
     import pandas as pd
 
+    from replifed.claims.verdicts import measure
     from replifed.papers.inputs import Inputs
-    from replifed.papers.verdicts import measure
 
     parts = []
     for paper in dict.fromkeys(key.split("/")[0] for key in files):
@@ -175,9 +175,21 @@ def measure_timing(scale: str, files: dict[str, list[Path]], out: Path) -> None:
     write_text(out, pd.concat(parts).to_csv(index=False, float_format="%.12g"))
 
 
+def every_claim() -> list[Any]:
+    """Claims of every paper, those on seconds too, in order of the papers' names."""
+    papers = sorted(file.parent.name for file in Path(__file__).parent.glob("*/claims.py"))
+    modules = [import_module(f"replifed.papers.{paper}.claims") for paper in papers]
+    return [claim for module in modules for claim in (*module.CLAIMS, *getattr(module, "TIMING", ()))]
+
+
+def logged_claims() -> list[Any]:
+    """Claims of every paper that hold something against a number, in order of the papers' names."""
+    return [claim for claim in every_claim() if (claim.published, claim.tolerance) != (None, None)]
+
+
 def measure_errata(paper: str, out: Path) -> None:
     """Check every erratum of a paper; writes a CSV."""
-    from replifed.papers.errata import measure, write
+    from replifed.claims.errata import measure, write
 
     write(out, measure(import_module(f"replifed.papers.{paper}.errata").ERRATA))
 

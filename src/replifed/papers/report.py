@@ -14,9 +14,9 @@ from typing import Any
 
 from replifed import hashes
 from replifed.atomic import write_text
+from replifed.claims.errata import read as read_errata
+from replifed.claims.verdicts import DATA_KINDS, MARKS, VERDICTS, number_text, read
 from replifed.errors import DataError
-from replifed.papers.errata import read as read_errata
-from replifed.papers.verdicts import DATA_KINDS, MARKS, VERDICTS, number_text, read
 
 
 def build(

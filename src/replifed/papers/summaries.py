@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from replifed.papers.intervals import mean_interval
+from replifed.claims.intervals import mean_interval
 
 BITS = ("bits_up", "bits_down")
 

@@ -8,11 +8,11 @@ from replifed.algorithms.base import Round
 from replifed.algorithms.fedgradmp import FedGradMP
 from replifed.algorithms.fedgradmp_rates import geometric_sum
 from replifed.algorithms.fediterht import FedIterHT
+from replifed.claims.errata import Erratum, Outcome
 from replifed.metrics import relative_error
 from replifed.network.participation import FixedSize
 from replifed.operators import dictionaries
 from replifed.operators.restricted_isometry import isometry_constant, stable_rank
-from replifed.papers.errata import Erratum, Outcome
 from replifed.papers.fedgradmp.problems import heterogeneous, regression
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams

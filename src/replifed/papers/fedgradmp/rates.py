@@ -38,9 +38,8 @@ def promise(
     return theorem5(constants, local_steps, slope, accuracy=accuracy)
 
 
-def isometry_runs(inputs: Any, solver: str = "exact") -> pd.DataFrame:
+def solved(history: pd.DataFrame, solver: str = "exact") -> pd.DataFrame:
     """The isometry experiment with sub-problems solved to the end, or by one gradient step ("gd")."""
-    history = inputs.run("isometry", "fedgradmp")
     return history[history["solver"] == solver]
 
 
@@ -62,7 +61,7 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
     Column series is "error", "bound" or "condition".
     """
     isometry = settings["experiments"]["isometry"]
-    history = isometry_runs(inputs)
+    history = solved(inputs.run("isometry", "fedgradmp"))
     history = history.assign(squared=np.maximum(history["error"], 1e-17) ** 2)
     frames = []
     for (condition, noise, K), curve in history.groupby(["condition", "noise", "local_steps"]):

@@ -9,35 +9,42 @@ import numpy as np
 import pandas as pd
 
 from replifed.algorithms.fedgradmp_rates import Constants, Promise, theorem5, theorem8_factors
+from replifed.claims.quantities import quantity
+from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.operators import dictionaries
 from replifed.operators.restricted_isometry import isometry_constant, stable_rank
-from replifed.papers.fedgradmp.rates import client_constants, isometry_runs, promise
+from replifed.papers.fedgradmp.rates import client_constants, promise, solved
 from replifed.papers.fedgradmp.table1 import COLUMNS, PRINTED, declared
-from replifed.papers.verdicts import Measured, NotMeasurableError
 from replifed.randomness import generator
 
 # Squares of rounding errors are no error of the method.
 _ROUNDING = 1e-28
 
 
-def _promised(inputs: Any, solver: str) -> list[tuple[pd.DataFrame, float, Promise]]:
+def _promised(
+    history: pd.DataFrame, settings: dict[str, Any], solver: str
+) -> list[tuple[pd.DataFrame, float, Promise]]:
     """The cases of which the theorems promise something: runs, condition number, and what is promised."""
-    settings, found = inputs.settings["experiments"]["isometry"], []
-    cases = isometry_runs(inputs, solver).groupby(["condition", "noise", "local_steps"])
-    for (condition, _, K), runs in cases:
+    cases = []
+    runs_of = solved(history, solver).groupby(["condition", "noise", "local_steps"])
+    for (condition, _, K), runs in runs_of:
         accuracy = None if solver == "exact" else float(runs["accuracy"].max())
         promised = promise(settings, condition, int(K), float(runs["peak"].mean()), accuracy)
         if promised.holds:
-            found.append((runs, condition, promised))
-    if not found:
+            cases.append((runs, condition, promised))
+    if not cases:
         raise NotMeasurableError("the theorem promises nothing of any of the problems")
-    return found
+    return cases
 
 
-def below_bound(inputs: Any, solver: str = "exact") -> Measured:
-    """Mean squared error at most kappa^t + residual, in every round of every case."""
+@quantity
+def below_bound(history: pd.DataFrame, settings: dict[str, Any], solver: str = "exact") -> Measured:
+    """Mean squared error at most kappa^t + residual, in every round of every case.
+
+    With the solver "gd", sub-problems are solved by one gradient step, and the largest error made is delta.
+    """
     holds, kappas = [], []
-    for runs, _, promised in _promised(inputs, solver):
+    for runs, _, promised in _promised(history, settings, solver):
         mean = (runs["error"] ** 2).groupby(runs["round"]).mean()
         bound = promised.kappa ** mean.index.to_numpy() + promised.residual + _ROUNDING
         holds.append(mean.to_numpy() <= bound)
@@ -46,16 +53,12 @@ def below_bound(inputs: Any, solver: str = "exact") -> Measured:
     return Measured(np.concatenate(holds), seeds=runs["replicate"].nunique(), note=note)
 
 
-def inexact_below_bound(inputs: Any) -> Measured:
-    """The same for sub-problems solved by one gradient step, with the largest error made as delta."""
-    return below_bound(inputs, "gd")
-
-
-def objective_below_bound(inputs: Any) -> Measured:
+@quantity
+def objective_below_bound(history: pd.DataFrame, settings: dict[str, Any]) -> Measured:
     """Mean objective at most what Corollary 6 makes of Theorem 5, in every round of every case."""
     holds, worst = [], 0.0
     # The clients' restricted smoothness, whose mean is rho, is the condition number by construction.
-    for runs, rho, promised in _promised(inputs, "exact"):
+    for runs, rho, promised in _promised(history, settings, "exact"):
         mean = runs["objective"].groupby(runs["round"]).mean()
         error = promised.kappa ** mean.index.to_numpy() + promised.residual
         bound = runs["least"].mean() + runs["slope"].mean() / (2 * rho) + rho * error + _ROUNDING
@@ -65,16 +68,12 @@ def objective_below_bound(inputs: Any) -> Measured:
     return Measured(np.concatenate(holds), seeds=runs["replicate"].nunique(), note=note)
 
 
-def conditions_met(inputs: Any) -> Measured:
-    """Whether any client of Figures 1 and 9 has 2 rho^- > rho^+, as the theorems need of all."""
-    holds, ratios = [], []
-    for name in ("exact", "heterogeneity"):
-        settings = {"seed": inputs.settings["seed"], **inputs.settings["experiments"][name]}
-        found = client_constants(settings, settings["alphas"][0], settings["replicates"][0])
-        holds.append((2 * found["low"] > found["high"]).to_numpy())
-        ratios.append(found["condition"].min())
-    note = f"the smallest ratio of any client is {min(ratios):.3g}, by an estimate from below"
-    return Measured(np.concatenate(holds), seeds=1, note=note)
+@quantity
+def conditions_met(*experiments: dict[str, Any]) -> Measured:
+    """Whether any client of the experiments with these settings has 2 rho^- > rho^+, as the theorems need."""
+    clients = pd.concat(client_constants(one, one["alphas"][0], one["replicates"][0]) for one in experiments)
+    note = f"the smallest ratio of any client is {clients['condition'].min():.3g}, by an estimate from below"
+    return Measured((2 * clients["low"] > clients["high"]).to_numpy(), seeds=1, note=note)
 
 
 def _cases():
@@ -84,7 +83,7 @@ def _cases():
         )
 
 
-def kappa_falls_with_k(_: Any) -> Measured:
+def kappa_falls_with_k() -> Measured:
     """Remark 3: kappa falls as K grows, where it promises convergence."""
     holds = []
     for constants in _cases():
@@ -94,7 +93,7 @@ def kappa_falls_with_k(_: Any) -> Measured:
     return Measured(np.array(holds), seeds=0)
 
 
-def kappa_falls_with_cohort(_: Any) -> Measured:
+def kappa_falls_with_cohort() -> Measured:
     """Remark 6: kappa of Theorem 8 falls, or stays, as the cohort grows."""
     holds = []
     for constants in _cases():
@@ -104,7 +103,7 @@ def kappa_falls_with_cohort(_: Any) -> Measured:
     return Measured(np.array(holds), seeds=0)
 
 
-def isometry_improves(_: Any) -> Measured:
+def isometry_improves() -> Measured:
     """Corollary 10: the isometry constant of BA / |B|_F falls as the stable rank of B grows."""
     rng = generator(0, 0, None, "corollary 10")
     n, tau, rows = 200, 4, 100
@@ -118,7 +117,7 @@ def isometry_improves(_: Any) -> Measured:
     return Measured(np.diff(constants) < 0, seeds=1, note=note)
 
 
-def gaussian_atoms_help(_: Any) -> Measured:
+def gaussian_atoms_help() -> Measured:
     """Section IV-D: a matrix that annihilates a sparse vector does not, with Gaussian atoms."""
     rng = generator(0, 0, None, "gaussian atoms")
     holds = []
@@ -131,14 +130,8 @@ def gaussian_atoms_help(_: Any) -> Measured:
     return Measured(np.array(holds), seeds=20)
 
 
-def table_row(method: str):
+def table_row(method: str) -> Measured:
     """Whether what the method declares is the printed line, cell by cell."""
-
-    def measure(_: Any) -> Measured:
-        found = declared(method)
-        return Measured(
-            np.array([found[name] == cell for name, cell in zip(COLUMNS, PRINTED[method], strict=True)]),
-            seeds=0,
-        )
-
-    return measure
+    cells = declared(method)
+    same = [cells[name] == cell for name, cell in zip(COLUMNS, PRINTED[method], strict=True)]
+    return Measured(np.array(same), seeds=0)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import Round
 from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.hard_thresholding import fedht_rate
+from replifed.claims.errata import Erratum, Outcome
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.papers.errata import Erratum, Outcome
 from replifed.papers.fedht.simulations import planted, simulation
 from replifed.papers.fedht.theory import KAPPAS, LOCAL_STEPS, bias_factor
 from replifed.problems.dense import DenseLinearModel

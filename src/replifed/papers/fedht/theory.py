@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from replifed.algorithms.hard_thresholding import RATES, alpha, fedht_rate, fediterht_rate
+from replifed.claims.curves import Curves
+from replifed.claims.quantities import quantity
+from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.papers.fedht.comparisons import Measure, planted_curves
-from replifed.papers.verdicts import Measured, NotMeasurableError
 from replifed.randomness import generator
 
 LOCAL_STEPS = (3, 5, 8, 10)
@@ -27,11 +27,8 @@ EXPERIMENTS = {
     "MNIST": (500, 100, 7840),
 }
 
-# The planted problem's settings in the paper-scale configuration, for inputs that do not carry their own.
-_PLANTED = {"condition": 1.05, "sparsity": 9600, "planted": 1}
 
-
-def lemma1(_: Any) -> Measured:
+def lemma1() -> Measured:
     """|H_tau(x) - x*|^2 <= (1 + alpha) |x - x*|^2 on random vectors, near the worst ones among them."""
     rng = generator(0, 0, None, "lemma 1")
     holds = []
@@ -54,34 +51,26 @@ def lemma1(_: Any) -> Measured:
     return Measured(holds, seeds=0, note=f"{np.count_nonzero(~holds)} violations in {len(holds)} cases")
 
 
-def rates_below_one(method: str) -> Measure:
+def rates_below_one(method: str) -> Measured:
     """0 < theta < 1 wherever tau is as large as the theorem asks."""
-
-    def measure(_: Any) -> Measured:
-        holds = []
-        for kappa, tau_star, K in itertools.product(KAPPAS, (1, 10, 100), LOCAL_STEPS):
-            least = RATES[method](kappa, 2, 1, K).least_sparsity * tau_star
-            for tau in (math.ceil(least), 4 * math.ceil(least)):
-                holds.append(0 < RATES[method](kappa, tau, tau_star, K).theta < 1)
-        return Measured(np.array(holds), seeds=0)
-
-    return measure
+    holds = []
+    for kappa, tau_star, K in itertools.product(KAPPAS, (1, 10, 100), LOCAL_STEPS):
+        least = RATES[method](kappa, 2, 1, K).least_sparsity * tau_star
+        for tau in (math.ceil(least), 4 * math.ceil(least)):
+            holds.append(0 < RATES[method](kappa, tau, tau_star, K).theta < 1)
+    return Measured(np.array(holds), seeds=0)
 
 
-def rates_fall_with_k(method: str) -> Measure:
+def rates_fall_with_k(method: str) -> Measured:
     """theta falls as K grows."""
-
-    def measure(_: Any) -> Measured:
-        holds = []
-        for kappa, tau in itertools.product(KAPPAS, (200, 10_000)):
-            thetas = [RATES[method](kappa, tau, 1, K).theta for K in LOCAL_STEPS]
-            holds.extend(later < sooner for sooner, later in itertools.pairwise(thetas))
-        return Measured(np.array(holds), seeds=0)
-
-    return measure
+    holds = []
+    for kappa, tau in itertools.product(KAPPAS, (200, 10_000)):
+        thetas = [RATES[method](kappa, tau, 1, K).theta for K in LOCAL_STEPS]
+        holds.extend(later < sooner for sooner, later in itertools.pairwise(thetas))
+    return Measured(np.array(holds), seeds=0)
 
 
-def iterative_falls_faster(_: Any) -> Measured:
+def iterative_falls_faster() -> Measured:
     """theta_2 falls faster in K than theta_1 where kappa_s < kappa_d."""
     holds = []
     for low, high in itertools.combinations(KAPPAS, 2):
@@ -92,7 +81,7 @@ def iterative_falls_faster(_: Any) -> Measured:
     return Measured(np.array(holds), seeds=0)
 
 
-def remark3_condition(_: Any) -> Measured:
+def remark3_condition() -> Measured:
     """theta_2 <= theta_1 exactly where 2 alpha <= ((1 - 1/(12 kappa_d)) / (1 - 1/(12 kappa_s)))^K - 1."""
     holds, sides = [], set()
     for low, high in itertools.combinations_with_replacement(KAPPAS, 2):
@@ -112,7 +101,7 @@ def bias_factor(kappa: float, tau: int, tau_star: int, local_steps: int) -> floa
     return (1 + a) * (1 - q) * kappa / (1 - (1 + a) * q)
 
 
-def bias_grows_with_k(_: Any) -> Measured:
+def bias_grows_with_k() -> Measured:
     """g_1 grows with K, by its printed formula, wherever Theorem 1 holds."""
     holds, changes = [], []
     for kappa in KAPPAS:
@@ -125,36 +114,23 @@ def bias_grows_with_k(_: Any) -> Measured:
     return Measured(np.array(holds), seeds=0, note=note)
 
 
-def conditions_met(method: str) -> Measure:
+def conditions_met(method: str) -> Measured:
     """Whether any data could meet the theorem's condition on tau at the experiments' tau."""
-
-    def measure(_: Any) -> Measured:
-        least = RATES[method](1.0, 2, 1, 1).least_sparsity
-        holds = np.array([tau >= least for tau, _, _ in EXPERIMENTS.values()])
-        return Measured(
-            holds, seeds=0, note=f"conditions not met: tau of at least {math.ceil(least)} is needed"
-        )
-
-    return measure
+    least = RATES[method](1.0, 2, 1, 1).least_sparsity
+    holds = np.array([tau >= least for tau, _, _ in EXPERIMENTS.values()])
+    return Measured(holds, seeds=0, note=f"conditions not met: tau of at least {math.ceil(least)} is needed")
 
 
-def support_is_small(_: Any) -> Measured:
+def support_is_small() -> Measured:
     """Whether 2 N tau is at most a tenth of d, in each experiment."""
     shares = {name: 2 * N * tau / d for name, (tau, N, d) in EXPERIMENTS.items()}
     note = "2 N tau / d: " + ", ".join(f"{name} {share:.3g}" for name, share in shares.items())
     return Measured(np.array([share <= 0.1 for share in shares.values()]), seeds=0, note=note)
 
 
-def planted_settings(inputs: Any) -> dict:
-    """Settings of the planted problem; the inputs' own ones win over the paper-scale ones."""
-    settings = getattr(inputs, "settings", None) or {}
-    return settings.get("experiments", {}).get("planted", _PLANTED)
-
-
-def planted_theta(inputs: Any, method: str, local_steps: int) -> float:
+def planted_theta(settings: dict[str, Any], method: str, local_steps: int) -> float:
     """Theta of the planted problem."""
-    chosen = planted_settings(inputs)
-    rate = RATES[method](chosen["condition"], chosen["sparsity"], chosen["planted"], local_steps)
+    rate = RATES[method](settings["condition"], settings["sparsity"], settings["planted"], local_steps)
     if not rate.holds:
         raise NotMeasurableError(
             f"the cut-down problem does not meet the theorem's conditions (theta = {rate.theta:.3g})"
@@ -162,56 +138,55 @@ def planted_theta(inputs: Any, method: str, local_steps: int) -> float:
     return rate.theta
 
 
-def below_bound(method: str) -> Measure:
+@quantity
+def below_bound(errors: dict[int, Curves], settings: dict[str, Any], method: str) -> Measured:
     """For each K and round, whether the mean error is below theta^t times the first."""
-    return _below(method, "error", "error", lambda _: 1.0)
+    return _below(errors, errors, 1.0, settings, method, "error")
 
 
-def objective_below_bound(method: str) -> Measure:
+@quantity
+def objective_below_bound(
+    objectives: dict[int, Curves], errors: dict[int, Curves], settings: dict[str, Any], method: str
+) -> Measured:
     """For each K and round, whether the mean of f - f(x*) is below theta^t l |x_0 - x*|^2."""
     # f(x*) is zero, for there is no noise, and l is the condition number by construction.
-    return _below(method, "objective", "f - f(x*)", lambda inputs: planted_settings(inputs)["condition"])
+    return _below(objectives, errors, settings["condition"], settings, method, "f - f(x*)")
 
 
-def _below(method: str, value: str, name: str, factor: Callable[[Any], float]) -> Measure:
+def _below(
+    values: dict[int, Curves],
+    errors: dict[int, Curves],
+    factor: float,
+    settings: dict[str, Any],
+    method: str,
+    name: str,
+) -> Measured:
     """For each K and round, whether the mean of a column is below theta^t times `factor` first errors."""
-
-    def measure(inputs: Any) -> Measured:
-        holds, worst = [], 0.0
-        errors = planted_curves(inputs, method)
-        for K, one in planted_curves(inputs, method, value).items():
-            mean = one.values.mean(axis=0)
-            start = factor(inputs) * errors[K].values.mean(axis=0)[0]
-            bound = start * planted_theta(inputs, method, K) ** one.rounds
-            holds.append(mean <= bound * (1 + 1e-9))
-            worst = max(worst, float((mean[1:] / bound[1:]).max()))
-            seeds = len(one.seeds)
-        return Measured(np.concatenate(holds), seeds=seeds, note=f"{name} at most {worst:.3g} of the bound")
-
-    return measure
+    holds, worst = [], 0.0
+    for K, one in values.items():
+        mean = one.values.mean(axis=0)
+        start = factor * errors[K].values.mean(axis=0)[0]
+        bound = start * planted_theta(settings, method, K) ** one.rounds
+        holds.append(mean <= bound * (1 + 1e-9))
+        worst = max(worst, float((mean[1:] / bound[1:]).max()))
+    note = f"{name} at most {worst:.3g} of the bound"
+    return Measured(np.concatenate(holds), seeds=len(one.seeds), note=note)
 
 
-def rounds_within_corollary(method: str) -> Measure:
+@quantity
+def rounds_within_corollary(errors: dict[int, Curves], settings: dict[str, Any], method: str) -> Measured:
     """For each K and precision, whether the rounds needed are at most the corollary's."""
-
-    def measure(inputs: Any) -> Measured:
-        holds = []
-        for K, one in planted_curves(inputs, method).items():
-            mean = one.values.mean(axis=0)
-            for share in (1e-1, 1e-2, 1e-3, 1e-4):
-                allowed = math.log(1 / share) / math.log(1 / planted_theta(inputs, method, K))
-                if allowed > one.rounds[-1]:
-                    continue
-                # The count of rounds is whole; the bound rounds up.
-                needed = (
-                    one.rounds[int(np.argmax(mean <= share * mean[0]))]
-                    if (mean <= share * mean[0]).any()
-                    else math.inf
-                )
-                holds.append(needed <= math.ceil(allowed))
-            seeds = len(one.seeds)
-        if not holds:
-            raise NotMeasurableError("the runs are shorter than the corollary's number of rounds")
-        return Measured(np.array(holds), seeds=seeds)
-
-    return measure
+    holds = []
+    for K, one in errors.items():
+        mean = one.values.mean(axis=0)
+        for share in (1e-1, 1e-2, 1e-3, 1e-4):
+            allowed = math.log(1 / share) / math.log(1 / planted_theta(settings, method, K))
+            if allowed > one.rounds[-1]:
+                continue
+            below = mean <= share * mean[0]
+            needed = one.rounds[int(np.argmax(below))] if below.any() else math.inf
+            # The count of rounds is whole; the bound rounds up.
+            holds.append(needed <= math.ceil(allowed))
+    if not holds:
+        raise NotMeasurableError("the runs are shorter than the corollary's number of rounds")
+    return Measured(np.array(holds), seeds=len(one.seeds))

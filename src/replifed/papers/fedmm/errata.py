@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.algorithms.fedmm import FedMM
+from replifed.claims.errata import Erratum, Outcome
 from replifed.network.participation import FixedSize
-from replifed.papers.errata import Erratum, Outcome
 from replifed.problems.surrogates.base import FederatedSurrogate
 from replifed.problems.surrogates.variational import DictionaryLearning
 from replifed.randomness import Streams

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from replifed.papers.fedmm.comparisons import beta_of
+from replifed.papers.fedmm.experiments import tuned_betas
 from replifed.papers.fedmm.panels import collect, draw_metrics
 from replifed.papers.fedmm.titles import METHODS
 
@@ -16,11 +16,11 @@ TITLE = "FedMM Figure 1: space of aggregation, each method at its own step"
 
 def table(inputs: Any, settings: dict) -> pd.DataFrame:
     """The three metrics of both methods on the three data sets."""
-    return collect(
-        inputs,
-        settings,
-        lambda experiment, method, history: history["beta"] == beta_of(inputs, experiment, method, "own"),
-    )
+
+    def at_step(experiment: str, method: str, history: pd.DataFrame) -> pd.Series:
+        return history["beta"] == tuned_betas(inputs.tuned(experiment, method))["own"]
+
+    return collect(inputs, settings, at_step)
 
 
 def draw(frame: pd.DataFrame) -> Figure:

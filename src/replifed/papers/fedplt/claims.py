@@ -9,18 +9,21 @@ the data set that they report, see `experiments`. Tolerances were fixed before a
 
 from __future__ import annotations
 
-import re
+import itertools
 from collections.abc import Iterator
-from typing import Any
 
+from replifed.claims.quantities import Quantity, formula, run, settings
+from replifed.claims.statements import Statements
+from replifed.claims.verdicts import Claim
 from replifed.papers.fedplt import checks
+from replifed.papers.fedplt.checks import at, by_setting, mean_change, rates
 from replifed.papers.fedplt.published import COLUMNS, STORED, TABLE2, TABLE3, TABLE4
 from replifed.papers.fedplt.titles import COLUMNS as COLUMN_NAMES
 from replifed.papers.fedplt.titles import METHODS
-from replifed.papers.verdicts import Claim
 
 COMPARED = ("fedplt", "fedpd", "fedlin", "tamuna", "led", "fivegcs")
 PARTIAL = ("fedplt", "tamuna", "fivegcs")
+EXPECTED = ("equal budget", "common", "theory")
 
 _TUNING = (
     "the paper does not print the baselines' parameters; an honest search of two parameters finds faster ones"
@@ -29,26 +32,44 @@ _COINCIDE = "chosen on each data set itself: the run draws nothing at random, so
 _EQUAL = "every method searches its local step and its own parameters, from one grid and by one rule"
 _UNEQUAL = "Fed-PLT searches rho alone here, its rivals two parameters (FedLin one)"
 _THEORY = "the theory's constants are for the worst case, and slow"
+_MOMENTUM = "the natural parameters are for gradient steps: momentum takes longer ones"
+_AGAINST_TEXT = "the published row is that of theory's parameters, against the text"
+_ORDER_NOTES = {"equal budget": f"{_EQUAL}; {_COINCIDE}", "common": f"{_UNEQUAL}; {_TUNING}", "theory": ""}
+_DRAWS = "spread between draws of data sets"
 # (method, participation): tolerance and its reason, for the readings that are expected to reproduce.
 _FEDPLT = {
-    "all": (0.03, "spread between draws of data sets, whose generator the paper does not print"),
-    "half": (0.015, "partial participation hides most of the spread between data sets"),
+    "all": {"within": 0.03, "because": f"{_DRAWS}, whose generator the paper does not print"},
+    "half": {
+        "within": 0.015,
+        "because": "partial participation hides most of the spread between data sets",
+    },
 }
-_TAMUNA = (0.015, "ten percent of the distance between its columns' rates and one")
-_OTHERS = (0.06, "parameters of the baselines are not printed; a tenth of the rates' range")
+_TAMUNA = {"within": 0.015, "because": "ten percent of the distance between its columns' rates and one"}
+_OTHERS = {
+    "within": 0.06,
+    "because": "parameters of the baselines are not printed; a tenth of the rates' range",
+}
+
+CLAIM = Statements("fedplt")
+RATE = CLAIM.given(unit="rate")
 
 
-def claim(name: str, artefact: str, statement: str, kind: str, **more: Any) -> Claim:
-    """A claim of this paper; its id is `name` with the reading."""
-    suffix = re.sub(r"[^a-z0-9.]+", "-", more.get("reading", "")).strip("-")
-    suffix = f".{suffix}" if suffix else ""
-    return Claim(
-        id=f"fedplt.{name}{suffix}", paper="fedplt", artefact=artefact, statement=statement, kind=kind, **more
-    )
+def _compared(method: str) -> Quantity:
+    return run("comparison", method)
 
 
-def _ran(*methods: str, experiment: str = "comparison") -> tuple[str, ...]:
-    return tuple(f"run:{experiment}/{method}" for method in methods)
+def Rate(method: str, solver: str, who: str, reading: str) -> Quantity:
+    """The rate of a cell of Table II on each data set."""
+    return rates(_compared(method), method, solver, who, reading)
+
+
+def _clipped(method: str, solver: str, who: str, reading: str) -> Quantity:
+    """The same; one of a run that diverged is as bad as one, and not only a bound."""
+    return checks.clipped(Rate(method, solver, who, reading))
+
+
+def _artefact(reading: str) -> str:
+    return "table2_theory" if reading == "theory" else "table2"
 
 
 def _table1() -> Iterator[Claim]:
@@ -59,70 +80,54 @@ def _table1() -> Iterator[Claim]:
         "fivegcs": "x, v and u_i suffice; the count takes in x_hat",
     }
     for method, (each, shared) in STORED.items():
-        yield claim(
+        yield CLAIM.identity(
             f"table1.{method}.stored",
-            "table1",
             f"{METHODS[method]} stores {each if each > 1 else ''}N+{shared} variables (Table I).",
-            "identity",
-            needs=_ran(method),
-            measure=checks.stores(method, each, shared),
+            formula(checks.stores, method, each, shared).beside(_compared(method)),
             note=notes.get(method, ""),
         )
-        yield claim(
+        yield CLAIM.identity(
             f"table1.{method}.partial",
-            "table1",
             f"{METHODS[method]} {'allows' if method in PARTIAL else 'does not allow'} partial participation "
             "(Table I).",
-            "identity",
-            needs=_ran(method),
-            measure=checks.allows_partial(method, method in PARTIAL),
+            formula(checks.allows_partial, method, method in PARTIAL).beside(_compared(method)),
         )
-    yield claim(
+    yield CLAIM.identity(
         "table1.tamuna.random",
-        "table1",
         "Only TAMUNA's number of local epochs is random (Table I).",
-        "identity",
-        needs=_ran(*COMPARED),
-        measure=checks.random_steps(COMPARED, "tamuna"),
+        formula(checks.random_steps, COMPARED, "tamuna").beside(*map(_compared, COMPARED)),
     )
 
 
 def _cells() -> Iterator[Claim]:
     for method, printed in TABLE2.items():
-        for (solver, who), published in zip(COLUMNS, printed, strict=True):
+        cells = zip(COLUMNS, printed, strict=True)
+        for ((solver, who), published), reading in itertools.product(cells, ("own", "common", "theory")):
             if published is None:
                 continue
-            for reading in ("own", "common", "theory"):
-                if reading == "own" and method != "fedplt" and (who == "half" or method == "tamuna"):
-                    continue  # not run: the best of several random runs would be chosen
-                if method == "fedplt":
-                    tolerance, reason = _FEDPLT[who]
-                else:
-                    tolerance, reason = _TAMUNA if method == "tamuna" else _OTHERS
-                note = ""
-                if method not in ("fedplt", "tamuna"):
-                    note = _THEORY if reading == "theory" else _TUNING
-                    if method == "led" and reading == "theory" and solver == "accelerated":
-                        note = "the natural parameters are for gradient steps: momentum takes longer ones"
-                elif method == "tamuna" and reading == "common":
-                    note = "the published row is that of theory's parameters, against the text"
-                if reading == "own" and who == "all":
-                    note = f"{note}; {_COINCIDE}".removeprefix("; ")
-                yield claim(
-                    f"table2.{method}.{solver}.{who}",
-                    "table2_theory" if reading == "theory" else "table2",
-                    f"{METHODS[method]} converges at the rate {published} ({COLUMN_NAMES[solver, who]}, "
-                    f"Table II).",
-                    "value",
-                    unit="rate",
-                    reading=reading,
-                    published=published,
-                    tolerance=tolerance,
-                    tolerance_reason=reason,
-                    needs=_ran(method),
-                    measure=checks.rate_of(method, solver, who, reading),
-                    note=note,
-                )
+            if reading == "own" and method != "fedplt" and (who == "half" or method == "tamuna"):
+                continue  # not run: the best of several random runs would be chosen
+            note = ""
+            if method == "tamuna":
+                note = _AGAINST_TEXT if reading == "common" else ""
+            elif method == "led" and reading == "theory" and solver == "accelerated":
+                note = _MOMENTUM
+            elif method != "fedplt":
+                note = _THEORY if reading == "theory" else _TUNING
+            if reading == "own" and who == "all":
+                note = f"{note}; {_COINCIDE}".removeprefix("; ")
+            tolerance = {"fedplt": _FEDPLT[who], "tamuna": _TAMUNA}.get(method, _OTHERS)
+            yield RATE.value(
+                f"table2.{method}.{solver}.{who}",
+                f"{METHODS[method]} converges at the rate {published} ({COLUMN_NAMES[solver, who]}, "
+                f"Table II).",
+                published,
+                checks.noting_lost(Rate(method, solver, who, reading)),
+                **tolerance,
+                artefact=_artefact(reading),
+                reading=reading,
+                note=note,
+            )
 
 
 def _solvers(method: str, who: str, readings: tuple[str, ...]) -> Iterator[Claim]:
@@ -133,395 +138,298 @@ def _solvers(method: str, who: str, readings: tuple[str, ...]) -> Iterator[Claim
         return
     some = "" if who == "all" else ", with half of the agents"
     if plain < fast:
-        said = (
+        statement = (
             f"{METHODS[method]}{some}: gradient descent as local solver gives a lower rate than accelerated "
             'gradient descent, as "often" (Section VII-A).'
         )
     else:
-        said = f"{METHODS[method]}{some}: accelerated gradient descent gives the lower rate (Table II)."
+        statement = f"{METHODS[method]}{some}: accelerated gradient descent gives the lower rate (Table II)."
     for reading in readings:
-        yield claim(
+        higher = _clipped(method, "accelerated", who, reading) - _clipped(method, "gradient", who, reading)
+        note = "" if method == "fedplt" else _TUNING
+        yield RATE.order(
             f"table2.accelerated.{method}.slower" + ("" if who == "all" else ".half"),
-            "table2",
-            said,
-            "order",
-            unit="rate",
+            statement,
+            higher if plain < fast else -higher,
             reading=reading,
-            needs=_ran(method),
-            measure=checks.solver_order(method, reading, plain < fast, who),
-            note=_note_of_solvers(method, reading),
+            note=_ORDER_NOTES[reading] if reading == "equal budget" else note,
         )
-
-
-def _note_of_solvers(method: str, reading: str) -> str:
-    if reading == "equal budget":
-        return f"{_EQUAL}; {_COINCIDE}"
-    return "" if method == "fedplt" else _TUNING
-
-
-_ORDER_NOTES = {"equal budget": f"{_EQUAL}; {_COINCIDE}", "common": f"{_UNEQUAL}; {_TUNING}", "theory": ""}
 
 
 def _orders() -> Iterator[Claim]:
     for solver, who in COLUMNS:
-        for rival in COMPARED[1:]:
+        for rival, reading in itertools.product(COMPARED[1:], EXPECTED):
             if who == "half" and rival not in PARTIAL:
                 continue
-            for reading in ("equal budget", "common", "theory"):
-                if reading == "equal budget" and (who == "half" or rival == "tamuna"):
-                    continue  # the best of several random runs would be chosen
-                yield claim(
-                    f"table2.best.{solver}.{who}.{rival}",
-                    "table2_theory" if reading == "theory" else "table2",
-                    f"Fed-PLT converges faster per round than {METHODS[rival]} ({COLUMN_NAMES[solver, who]}; "
-                    "Section VII-A).",
-                    "order",
-                    unit="rate",
-                    reading=reading,
-                    needs=_ran("fedplt", rival),
-                    measure=checks.faster(rival, solver, who, reading),
-                    note=_ORDER_NOTES[reading],
-                )
-        if who == "all":
-            for reading in ("equal budget", "common"):
-                yield claim(
-                    f"table2.exchange.{solver}",
-                    "table2",
-                    f"Fed-PLT converges faster per exchange than FedLin, which takes two a round "
-                    f"({COLUMN_NAMES[solver, who]}).",
-                    "order",
-                    unit="rate",
-                    reading=reading,
-                    needs=_ran("fedplt", "fedlin"),
-                    measure=checks.faster("fedlin", solver, who, reading, per_exchange=True),
-                    note=f"not in the paper, which compares rounds; {_ORDER_NOTES[reading]}",
-                )
-    for method in PARTIAL:
-        for solver in ("gradient", "accelerated"):
-            yield claim(
-                f"table2.partial.{method}.{solver}",
-                "table2",
-                f"{METHODS[method]}: the rate increases when half of the agents take part "
-                f"({solver} solver; Section VII-A).",
-                "order",
-                unit="rate",
-                reading="common",
-                needs=_ran(method),
-                measure=checks.slower_with_half(method, solver, "common"),
+            if reading == "equal budget" and (who == "half" or rival == "tamuna"):
+                continue  # the best of several random runs would be chosen
+            yield RATE.order(
+                f"table2.best.{solver}.{who}.{rival}",
+                f"Fed-PLT converges faster per round than {METHODS[rival]} ({COLUMN_NAMES[solver, who]}; "
+                "Section VII-A).",
+                Rate(rival, solver, who, reading) - _clipped("fedplt", solver, who, reading),
+                artefact=_artefact(reading),
+                reading=reading,
+                note=_ORDER_NOTES[reading],
             )
+        for reading in EXPECTED[:2] if who == "all" else ():
+            cell = (_compared("fedlin"), "fedlin", solver, who, reading)
+            yield RATE.order(
+                f"table2.exchange.{solver}",
+                f"Fed-PLT converges faster per exchange than FedLin, which takes two a round "
+                f"({COLUMN_NAMES[solver, who]}).",
+                checks.rates_per_exchange(*cell) - _clipped("fedplt", solver, who, reading),
+                reading=reading,
+                note=f"not in the paper, which compares rounds; {_ORDER_NOTES[reading]}",
+            )
+    for method, solver in itertools.product(PARTIAL, ("gradient", "accelerated")):
+        half, all_ = (_clipped(method, solver, who, "common") for who in ("half", "all"))
+        yield RATE.order(
+            f"table2.partial.{method}.{solver}",
+            f"{METHODS[method]}: the rate increases when half of the agents take part "
+            f"({solver} solver; Section VII-A).",
+            half - all_,
+            reading="common",
+        )
     for method in COMPARED:
         for reading in ("own", "common", "theory") if method != "tamuna" else ("common", "theory"):
-            yield claim(
+            yield CLAIM.shape(
                 f"table2.accelerated.{method}.converges",
-                "table2_theory" if reading == "theory" else "table2",
                 f"{METHODS[method]} converges with the accelerated local solver, too (Section VII-A).",
-                "shape",
+                Rate(method, "accelerated", "all", reading) < 1.0,
+                artefact=_artefact(reading),
                 reading=reading,
-                needs=_ran(method),
-                measure=checks.accelerated_converges(method, reading),
             )
         everywhere = ("own", "equal budget", "common") if method != "tamuna" else ("common",)
         yield from _solvers(method, "all", everywhere)
         if method in PARTIAL:
             yield from _solvers(method, "half", ("own", "common") if method == "fedplt" else ("common",))
-    yield claim(
+    yield CLAIM.shape(
         "table2.accelerated.fedplt.every",
-        "table2",
         "Fed-PLT: the accelerated local solver is slower than gradient descent on every data set.",
-        "shape",
+        _clipped("fedplt", "accelerated", "all", "own") > _clipped("fedplt", "gradient", "all", "own"),
         reading="own",
-        needs=_ran("fedplt"),
-        measure=checks.slower_on_every_set("fedplt", "own"),
         note="not in the paper, which shows means",
     )
-    yield claim(
+    yield CLAIM.shape(
         "fedavg.biased",
-        "table2",
         "FedAvg does not reach the minimiser: client drift (Section I).",
-        "shape",
-        needs=_ran("fedavg"),
-        measure=checks.stays_away("fedavg", 1e-3),
+        checks.lines(_compared("fedavg"), "error") > 1e-3,
+        artefact="table2",
     )
 
 
 def _table3() -> Iterator[Claim]:
-    needs = _ran("fedplt", experiment="participation")
+    by_active = by_setting(run("participation", "fedplt"), "active")
     for active, published in enumerate(TABLE3, start=1):
-        yield claim(
+        yield RATE.value(
             f"table3.{active}",
-            "table3",
             f"With {active} active agent{'s' * (active > 1)} Fed-PLT converges at the rate {published} "
             f"(Table III).",
-            "value",
-            unit="rate",
-            published=published,
-            tolerance=0.015,
-            tolerance_reason="spread between draws of data sets",
-            needs=needs,
-            measure=checks.rate_with(active),
+            published,
+            at(by_active, active, f"{active} agents"),
+            within=0.015,
+            because=_DRAWS,
         )
-    yield claim(
+    yield CLAIM.shape(
         "table3.monotone",
-        "table3",
         "The fewer agents take part, the higher the rate (Section VII-A).",
-        "shape",
-        needs=needs,
-        measure=checks.rises_with_fewer,
+        mean_change(by_active) < 0,
     )
-    yield claim(
+    yield CLAIM.identity(
         "table3.linear",
-        "table3",
         "Rates follow 1 - p (1 - r) within 0.03, with r the rate of all agents and p their share.",
-        "identity",
-        needs=needs,
-        measure=checks.linear_in_share(0.03),
+        checks.linear_in_share(by_active, 0.03),
         note="not in the paper: what its ten numbers have in common",
     )
 
 
 def _table4() -> Iterator[Claim]:
-    needs = _ran("fedplt", experiment="noise")
-    for tau, published in TABLE4.items():
-        for reading in ("variance", "deviation"):
-            yield claim(
-                f"table4.{tau:g}",
-                "table4",
-                f"With noise level {tau:g} the asymptotic error is {published} (Table IV).",
-                "value",
-                unit="distance",
-                reading=reading,
-                published=published,
-                tolerance=0.1 * published,
-                tolerance_reason="a tenth of the published number, whose way of measuring is not stated",
-                needs=needs,
-                measure=checks.error_at(tau, reading),
-                note="the published floor of 0.1357 is none of the algorithm's, which is exact without noise;"
-                " "
-                "measured as the mean distance of the agents' models",
-            )
-    for reading in ("variance", "deviation"):
-        yield claim(
-            "table4.increasing",
-            "table4",
-            "The larger the variance, the larger the asymptotic error (Section VII-A, Corollary 1).",
-            "identity",
+    errors = {
+        reading: by_setting(run("noise", "fedplt"), "tau", "agents", reading=reading)
+        for reading in ("variance", "deviation")
+    }
+
+    def error(tau: float, reading: str) -> Quantity:
+        return at(errors[reading], tau, f"noise level {tau:g}")
+
+    for (tau, published), reading in itertools.product(TABLE4.items(), errors):
+        yield CLAIM.value(
+            f"table4.{tau:g}",
+            f"With noise level {tau:g} the asymptotic error is {published} (Table IV).",
+            published,
+            error(tau, reading),
+            within=0.1 * published,
+            because="a tenth of the published number, whose way of measuring is not stated",
+            unit="distance",
             reading=reading,
-            needs=needs,
-            measure=checks.error_rises(reading),
+            note="the published floor of 0.1357 is none of the algorithm's, which is exact without noise; "
+            "measured as the mean distance of the agents' models",
+        )
+    for reading, table in errors.items():
+        yield CLAIM.identity(
+            "table4.increasing",
+            "The larger the variance, the larger the asymptotic error (Section VII-A, Corollary 1).",
+            mean_change(table) > 0,
+            reading=reading,
         )
         for low, high in ((1e-2, 1e-1), (1e-1, 1.0), (1.0, 10.0)):
             ratio = TABLE4[high] / TABLE4[low]
-            yield claim(
+            yield CLAIM.value(
                 f"table4.growth.{low:g}",
-                "table4",
                 f"From noise level {low:g} to {high:g} the error grows {ratio:.2f} times (Table IV).",
-                "value",
+                ratio,
+                error(high, reading) / error(low, reading),
+                within=0.15 * ratio,
+                because="15 %: the published floor still weighs at the lower level",
                 unit="ratio",
                 reading=reading,
-                published=ratio,
-                tolerance=0.15 * ratio,
-                tolerance_reason="15 %: the published floor still weighs at the lower level",
-                needs=needs,
-                measure=checks.error_growth(low, high, reading),
                 note="" if reading == "variance" else "published errors grow as the root of the level",
             )
-    yield claim(
+    yield CLAIM.value(
         "table4.slope",
-        "table4",
         "Errors grow as the square root of the noise level from 0.01 to 1: the level is a variance.",
-        "value",
+        0.5,
+        checks.log_log_slope(errors["variance"], 1e-2, 1.0),
+        within=0.05,
+        because="published errors give slopes of 0.46 and 0.51 to 0.55",
         unit="exponent",
         reading="variance",
-        published=0.5,
-        tolerance=0.05,
-        tolerance_reason="published errors give slopes of 0.46 and 0.51 to 0.55",
-        needs=needs,
-        measure=checks.error_slope(1e-2, 1.0, "variance"),
         note="against eq. (13), where it is a standard deviation",
     )
 
 
 def _figures() -> Iterator[Claim]:
-    needs = _ran("fedplt", experiment="penalty")
-    yield claim(
+    by_rho = checks.clipped_table(by_setting(run("penalty", "fedplt"), "rho"))
+    yield CLAIM.value(
         "fig2.best",
-        "fig2",
         "The rate is lowest at rho about 0.3 (Figure 2).",
-        "value",
+        0.3,
+        checks.best_setting(by_rho, ".2g"),
+        within=0.1,
+        because="one point of the grid of 25 over six decades",
         unit="grid",
-        published=0.3,
-        tolerance=0.1,
-        tolerance_reason="one point of the grid of 25 over six decades",
-        needs=needs,
-        measure=checks.best_rho,
     )
     for name, end in (("small", 0), ("large", -1)):
-        yield claim(
+        yield CLAIM.shape(
             f"fig2.end.{name}",
-            "fig2",
             f"The rate grows towards one at {name} rho: above 0.98 (Figure 2).",
-            "shape",
-            needs=needs,
-            measure=checks.slow_at_end(end, 0.98),
+            checks.column(by_rho, end) > 0.98,
         )
-    yield claim(
+    yield CLAIM.identity(
         "fig2.valley",
-        "fig2",
         "The mean rate falls up to its minimum and grows after it (Figure 2).",
-        "identity",
-        needs=needs,
-        measure=checks.one_valley,
+        checks.one_valley(by_rho),
     )
-    needs = _ran("fedplt", experiment="epochs")
-    yield claim(
+    epochs, chosen = run("epochs", "fedplt"), settings("epochs")
+    by_steps = checks.clipped_table(by_setting(epochs, "steps", solver="gradient"))
+    exact = checks.column(checks.clipped_table(by_setting(epochs, "steps", solver="exact")), 0)
+    plateau = checks.plateau(by_steps)
+    yield CLAIM.value(
         "fig3.best",
-        "fig3",
         "The rate is lowest at N_e about 10 (Figure 3).",
-        "value",
+        10.0,
+        checks.best_setting(by_steps, ".0f"),
+        within=2.0,
+        because="about ten",
         unit="grid",
-        published=10.0,
-        tolerance=2.0,
-        tolerance_reason="about ten",
-        needs=needs,
-        measure=checks.best_epochs,
         note="the valley is flat, and its lowest point differs between data sets",
     )
-    yield claim(
+    yield CLAIM.shape(
         "fig3.dip",
-        "fig3",
         "The rate is not monotone: at its minimum it is lower than with 50 epochs by at least 0.1 "
         "(Figure 3).",
-        "shape",
-        needs=needs,
-        measure=checks.dips(0.1),
+        plateau - checks.lowest(by_steps) >= 0.1,
     )
-    yield claim(
+    yield CLAIM.identity(
         "fig3.plateau",
-        "fig3",
         "For N_e above 25 the mean rate is constant within 0.01 (Figure 3 has it from 20 on).",
-        "identity",
-        needs=needs,
-        measure=checks.plateau(25, 0.01),
+        checks.constant(by_steps, 25, 0.01),
     )
-    yield claim(
+    yield CLAIM.identity(
         "fig3.constant20",
-        "fig3",
         "For N_e above 20 the mean rate is constant within 0.01 (Figure 3, Section VII-B).",
-        "identity",
-        needs=needs,
-        measure=checks.plateau(21, 0.01),
+        checks.constant(by_steps, 21, 0.01),
     )
-    yield claim(
+    yield RATE.value(
         "fig3.exact",
-        "fig3",
         "The plateau is the rate of exact Peaceman-Rachford splitting.",
-        "value",
-        unit="rate",
-        published=0.0,
-        tolerance=0.005,
-        tolerance_reason="difference of rates that are fitted to three digits",
-        needs=needs,
-        measure=checks.plateau_minus_exact,
+        0.0,
+        plateau - exact,
+        within=0.005,
+        because="difference of rates that are fitted to three digits",
     )
-    yield claim(
+    yield RATE.value(
         "fig3.zeta",
-        "fig3",
         "The plateau is very close to zeta (Section VII-B): within 0.03.",
-        "value",
-        unit="rate",
-        published=0.0,
-        tolerance=0.03,
-        tolerance_reason="very close",
-        needs=needs,
-        measure=checks.plateau_minus_zeta,
+        0.0,
+        plateau - checks.zeta_of(epochs, chosen),
+        within=0.03,
+        because="very close",
         note="zeta is a bound, and lies above the measured rate of exact splitting",
     )
-    yield claim(
+    yield RATE.order(
         "fig3.faster",
-        "fig3",
         "Ten inexact local steps converge faster than exact proximal maps (Section VII-B).",
-        "order",
-        unit="rate",
-        needs=needs,
-        measure=checks.inexact_is_faster(10),
+        exact - at(by_steps, 10, "10 local steps"),
     )
 
 
 def _theory() -> Iterator[Claim]:
-    needs = _ran("fedplt", experiment="exactness")
-    yield claim(
-        "exact.full",
-        "exactness",
-        "No client drift: exact convergence for every number of local epochs (Remark 3).",
-        "shape",
-        needs=needs,
-        measure=checks.exact("all", 1e-12),
-    )
-    yield claim(
-        "exact.partial",
-        "exactness",
-        "Exact convergence also under partial participation (Remark 3).",
-        "shape",
-        needs=needs,
-        measure=checks.exact("half", 1e-12),
-    )
-    yield claim(
+    runs = run("exactness", "fedplt")
+    for name, who, statement in (
+        ("full", "all", "No client drift: exact convergence for every number of local epochs (Remark 3)."),
+        ("partial", "half", "Exact convergence also under partial participation (Remark 3)."),
+    ):
+        left = checks.lines(runs, "error", participation=who, start="warm")
+        yield CLAIM.shape(
+            f"exact.{name}",
+            statement,
+            (left <= 1e-12).note("largest error left {0.max:.2g}", left),
+            artefact="exactness",
+        )
+    yield CLAIM.shape(
         "warm.needed",
-        "exactness",
         "Local steps must begin at x_{i,k}: from v_{i,k}, few of them do not converge to the minimiser "
         "(Remark 2).",
-        "shape",
-        needs=needs,
-        measure=checks.cold_start_fails(1e-6),
+        checks.cold_errors_of_few_steps(runs) > 1e-6,
+        artefact="exactness",
     )
-    yield claim(
+    epochs, chosen = run("epochs", "fedplt"), settings("epochs")
+    yield CLAIM.shape(
         "bounds.rate",
-        "bounds",
         "Where |S| < 1 the measured rate is at most |S| (Proposition 1).",
-        "shape",
-        needs=_ran("fedplt", experiment="epochs"),
-        measure=checks.rate_below_norm,
+        checks.rate_below_norm(epochs, chosen),
     )
-    yield claim(
+    yield CLAIM.identity(
         "bounds.rounds",
-        "bounds",
         "Mean errors stay below the bound of Proposition 2, with and without partial participation and "
         "noise.",
-        "identity",
-        needs=_ran("fedplt", experiment="bounds"),
-        measure=checks.errors_below_bound,
+        checks.errors_below_bound(run("bounds", "fedplt"), settings("bounds")),
     )
-    for reading in ("as printed", "corrected"):
-        yield claim(
+    for reading, note in (
+        ("as printed", "chi(N_e) is far above one there with the moduli of f"),
+        ("corrected", "with the moduli of d, and the root that is in Lemma 7's proof but not in the lemma"),
+    ):
+        yield CLAIM.shape(
             "bounds.accelerated",
-            "bounds",
             "Proposition 3 covers the paper's own setting, N_e = 10 and rho = 0.3: |S'| < 1.",
-            "shape",
+            checks.accelerated_norm(epochs, chosen, 10, reading == "as printed") < 1,
             reading=reading,
-            needs=_ran("fedplt", experiment="epochs"),
-            measure=checks.accelerated_condition(10, reading == "as printed"),
-            note="chi(N_e) is far above one there with the moduli of f"
-            if reading == "as printed"
-            else "with the moduli of d, and the root that is in Lemma 7's proof but not in the lemma",
+            note=note,
         )
-    needs = _ran("fedplt", experiment="privacy")
-    yield claim(
+    private = run("privacy", "fedplt")
+    yield CLAIM.identity(
         "privacy.bounded",
-        "privacy",
         "The Renyi bound grows with K N_e and stays below its limit (Proposition 4, Section VI).",
-        "identity",
-        needs=needs,
-        measure=checks.epsilon_saturates,
+        checks.epsilon_saturates(private, settings("privacy")),
         note="a property of the formula, at this experiment's settings",
     )
-    yield claim(
+    yield CLAIM.shape(
         "privacy.tradeoff",
-        "privacy",
         "The larger the noise, the larger the error (Corollary 1, Section VI).",
-        "shape",
-        needs=needs,
-        measure=checks.error_rises_with_noise,
-        tolerance=0.95,
+        checks.error_rises_with_noise(private),
+        share=0.95,
         note="two levels whose noise is below the error that the rounds leave may be equal",
     )
 

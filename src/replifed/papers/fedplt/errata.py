@@ -18,7 +18,7 @@ from replifed.algorithms.splitting_theory import (
     printed_accelerated_contraction,
     spectral_radius,
 )
-from replifed.papers.errata import Erratum, Outcome
+from replifed.claims.errata import Erratum, Outcome
 from replifed.papers.fedplt.convergence import rate, traces
 from replifed.papers.fedplt.data import regression
 from replifed.papers.fedplt.published import TABLE2, TABLE4

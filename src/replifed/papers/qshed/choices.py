@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from replifed.papers.qshed.curves import reached
+from replifed.claims.curves import reached
 from replifed.papers.qshed.titles import CHANNELS, EXPERIMENTS, LINES, curve_name
 from replifed.plotting.style import figure, housed, legend
 
@@ -56,16 +56,16 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
             keys = ["case", "variant", "channel"]
             for (case, variant, channel), curve in history.groupby(keys, sort=False):
                 found = reached(curve, THRESHOLD)
-                there = ~found.censored
+                there = found.bounds == 0
                 rows.append(
                     {
                         "experiment": experiment.removesuffix("_choices"),
                         "channel": channel,
                         "case": case,
                         "curve": curve_name(method, variant),
-                        "median": found.median(),
-                        "low": found.rounds[there].min() if there.any() else np.inf,
-                        "high": found.rounds[there].max() if there.all() else np.inf,
+                        "median": found.median_reached,
+                        "low": found.values[there].min() if there.any() else np.inf,
+                        "high": found.values[there].max() if there.all() else np.inf,
                         "last": last,
                         "reached": int(there.sum()),
                         "seeds": len(there),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.claims.errata import Erratum, Outcome
 from replifed.operators.bit_allocation import (
     a1,
     a2,
@@ -17,7 +18,6 @@ from replifed.operators.bit_allocation import (
     vectors_in_use,
 )
 from replifed.operators.quantise import draw_dither, interval, quantise
-from replifed.papers.errata import Erratum, Outcome
 
 # A device of six parameters, of whose Hessian three vectors are sent with 3, 2 and 2 bits.
 _VALUES = np.array([1.0, 0.6, 0.3, 0.1, 0.05, 0.01])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from replifed.papers.qshed.curves import reached
+from replifed.claims.curves import reached
 from replifed.papers.qshed.titles import CHANNELS, EXPERIMENTS, LINES, curve_name
 from replifed.papers.summaries import median_and_range
 
@@ -41,22 +41,22 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
                             "channel": channel,
                             "curve": curve_name(method, variant),
                             "threshold": threshold,
-                            **_row(curve, threshold, mine.median()),
+                            **_row(curve, threshold, mine.median_reached),
                         }
                     )
     return pd.DataFrame(rows)
 
 
 def _row(curve: pd.DataFrame, threshold: float, mine: float) -> dict[str, Any]:
-    found, bits = reached(curve, threshold), reached(curve, threshold, "bits_up")
-    there = ~found.censored
-    median = found.median()
+    found, bits = reached(curve, threshold), reached(curve, threshold, count="bits_up")
+    there = found.bounds == 0
+    median = found.median_reached
     last = curve["round"].max()
     return {
         "median": median,
-        "low": found.rounds[there].min() if there.any() else np.inf,
-        "high": found.rounds[there].max() if there.all() else np.inf,
-        "megabits": bits.median() / 1e6,
+        "low": found.values[there].min() if there.any() else np.inf,
+        "high": found.values[there].max() if there.all() else np.inf,
+        "megabits": bits.median_reached / 1e6,
         "reached": int(there.sum()),
         "seeds": len(there),
         "saving": 1.0 - mine / min(median, last),

@@ -6,32 +6,15 @@ needs a new line, with the reason.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Iterable
-from importlib import import_module
 from pathlib import Path
 
-import replifed.papers
-from replifed.atomic import write_text
-from replifed.errors import ConfigError, DataError
-from replifed.papers.verdicts import Claim
+from replifed.claims import tables
+from replifed.claims.verdicts import Claim
+from replifed.errors import ConfigError
 
 COLUMNS = ("id", "published", "tolerance", "reason")
-
-
-def every_claim() -> list[Claim]:
-    """Claims of every paper, those on seconds too, in order of the papers' names."""
-    folder = Path(replifed.papers.__path__[0])
-    papers = sorted(file.parent.name for file in folder.glob("*/claims.py"))
-    modules = [import_module(f"replifed.papers.{paper}.claims") for paper in papers]
-    return [claim for module in modules for claim in (*module.CLAIMS, *getattr(module, "TIMING", ()))]
-
-
-def all_claims() -> list[Claim]:
-    """Claims of every paper that hold something against a number, in order of the papers' names."""
-    return [claim for claim in every_claim() if (claim.published, claim.tolerance) != (None, None)]
 
 
 def differences(claims: Iterable[Claim], log: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
@@ -82,22 +65,14 @@ def record(claims: Iterable[Claim], log: str | os.PathLike[str], reason: str) ->
                     "reason": reason if before else claim.tolerance_reason or "as first set",
                 }
             )
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(sorted(rows, key=lambda row: row["id"]))
-    write_text(log, text.getvalue())
+    tables.write(log, COLUMNS, sorted(rows, key=lambda row: row["id"]))
     return changed
 
 
 def _read(log: str | os.PathLike[str]) -> list[dict[str, str]]:
     if not Path(log).is_file():
         return []
-    with Path(log).open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        if tuple(reader.fieldnames or ()) != COLUMNS:
-            raise DataError(f"{os.fspath(log)} is no log of tolerances: its columns are {reader.fieldnames}")
-        return list(reader)
+    return tables.read(log, COLUMNS, "is no log of tolerances")
 
 
 def _text(number: float | None) -> str:

@@ -6,16 +6,12 @@ face: it must fail for the one and pass for the other, or the erratum is not sho
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from replifed.atomic import write_text
-from replifed.errors import DataError
+from replifed.claims import tables
 
 COLUMNS = ("id", "paper", "place", "printed", "corrected", "shown", "evidence")
 
@@ -82,17 +78,9 @@ def measure(errata: Sequence[Erratum]) -> list[dict[str, str]]:
 
 def write(out: str | os.PathLike[str], rows: Iterable[dict[str, str]]) -> None:
     """Write rows of `measure` as CSV."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(out, text.getvalue())
+    tables.write(out, COLUMNS, rows)
 
 
 def read(file: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Read what `write` wrote."""
-    with Path(file).open(encoding="utf-8", newline="") as stream:
-        reader = csv.DictReader(stream)
-        if tuple(reader.fieldnames or ()) != COLUMNS:
-            raise DataError(f"{file} is no list of errata; delete it and run the workflow again")
-        return list(reader)
+    return tables.read(file, COLUMNS, "is no list of errata; delete it and run the workflow again")

@@ -1,0 +1,235 @@
+"""Quantities: expressions that know which runs they read, and are computed once the runs are at hand.
+
+`run("mnist", "fedht")` stands for a history. A function decorated with `quantity` takes the real thing, as in
+a test with a history made by hand, and gives a number; or takes a quantity and gives one. So a claim is
+arithmetic: `rounds(fednl, "rayleigh") / rounds(fednl) - 1`.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from replifed.claims.samples import UNDECIDED, Sample, paired
+from replifed.claims.verdicts import Measured, NotMeasurableError
+
+
+def _operator(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *arguments: Quantity(function, arguments)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A function of other quantities, or, if it has keys of its own, of the inputs.
+
+    Equal expressions are equal, and computed once for the same inputs.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+    named: tuple[tuple[str, Any], ...] = ()
+    keys: tuple[str, ...] | None = None
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Keys of the inputs that it reads, in order of first mention."""
+        parts = (*self.arguments, *(value for _, value in self.named))
+        read = [key for part in parts if isinstance(part, Quantity) for key in part.needs]
+        return tuple(dict.fromkeys([*(self.keys or ()), *read]))
+
+    def __call__(self, inputs: Any) -> Any:
+        """Compute it."""
+        try:
+            known = _COMPUTED.setdefault(inputs, {})
+        except TypeError:  # inputs of which no reference can be kept
+            known = {}
+        return self._compute(inputs, known)
+
+    def _compute(self, inputs: Any, known: dict[Quantity, Any]) -> Any:
+        if self not in known:
+            values = [_value(part, inputs, known) for part in self.arguments]
+            named = {name: _value(part, inputs, known) for name, part in self.named}
+            first = () if self.keys is None else (inputs,)
+            known[self] = self.function(*first, *values, **named)
+        return known[self]
+
+    def note(self, template: str | Callable[..., str], *about: Any) -> Quantity:
+        """Add a note: `template`, formatted with the quantities `about`, or itself, or called on them."""
+        return Quantity(_noted, (self, template, *(about or (self,))))
+
+    def beside(self, *others: Quantity) -> Quantity:
+        """The same, as a statement on other runs, too, which it does not look at."""
+        return Quantity(_first, (self, *others))
+
+    __getitem__ = _operator(operator.getitem)
+    __neg__ = _operator(operator.neg)
+    __invert__ = _operator(operator.invert)
+    __add__ = _operator(operator.add)
+    __sub__ = _operator(operator.sub)
+    __mul__ = _operator(operator.mul)
+    __truediv__ = _operator(operator.truediv)
+    __lt__ = _operator(operator.lt)
+    __le__ = _operator(operator.le)
+    __gt__ = _operator(operator.gt)
+    __ge__ = _operator(operator.ge)
+    __and__ = _operator(operator.and_)
+
+    def __rsub__(self, other: float) -> Quantity:
+        return Quantity(operator.sub, (other, self))
+
+    def __rmul__(self, other: float) -> Quantity:
+        return Quantity(operator.mul, (other, self))
+
+
+_COMPUTED: WeakKeyDictionary[Any, dict[Quantity, Any]] = WeakKeyDictionary()
+
+
+def _value(part: Any, inputs: Any, known: dict[Quantity, Any]) -> Any:
+    return part._compute(inputs, known) if isinstance(part, Quantity) else part
+
+
+def _first(value: Any, *others: Any) -> Any:
+    return value
+
+
+def _noted(value: Any, template: str | Callable[..., str], *about: Any) -> Measured:
+    text = template.format(*about) if isinstance(template, str) else template(*about)
+    return as_measured(value, note=text)
+
+
+def as_measured(value: Any, **more: Any) -> Measured:
+    """What an expression came to, as the rules of verdicts take it."""
+    if isinstance(value, Measured):
+        return value
+    return value.measured(**more) if isinstance(value, Sample) else Measured(value, **more)
+
+
+def quantity(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let `function` take quantities too, and then give one."""
+
+    @functools.wraps(function)
+    def lifted(*arguments: Any, **named: Any) -> Any:
+        if any(isinstance(part, Quantity) for part in (*arguments, *named.values())):
+            return Quantity(function, arguments, tuple(named.items()))
+        return function(*arguments, **named)
+
+    return lifted
+
+
+def formula(function: Callable[..., Any], *arguments: Any, **named: Any) -> Quantity:
+    """A quantity that reads no run."""
+    return Quantity(function, arguments, tuple(named.items()))
+
+
+# --- What is read --------------------------------------------------------------------------------
+
+
+def run(experiment: str, method: str) -> Quantity:
+    """The history of a method."""
+    return Quantity(_read, ("run", experiment, method), keys=(f"run:{experiment}/{method}",))
+
+
+def tuned(experiment: str, method: str) -> Quantity:
+    """The outcome of a method's search."""
+    return Quantity(_read, ("tuned", experiment, method), keys=(f"tuned:{experiment}/{method}",))
+
+
+def partition(experiment: str) -> Quantity:
+    """How the samples are split between the clients."""
+    return Quantity(_read, ("partition", experiment), keys=(f"partition:{experiment}",))
+
+
+def data_kind(experiment: str) -> Quantity:
+    """Kind and stamp of an experiment's data, as its partition has them."""
+    return Quantity(_read, ("data_kind", experiment), keys=(f"partition:{experiment}",))
+
+
+def drawn(artefact: str) -> Quantity:
+    """The numbers of a figure."""
+    return Quantity(_read, ("artefact", artefact), keys=())
+
+
+def settings(experiment: str) -> Quantity:
+    """The settings of an experiment, with the seed of its paper."""
+    return Quantity(_settings, (experiment,), keys=())
+
+
+def optional(measured: Quantity) -> Quantity:
+    """The same, or None where it cannot be measured."""
+    # Kept from being computed like other arguments, before the error could be caught.
+    return Quantity(_optional, ((measured,),), keys=measured.needs)
+
+
+def _read(inputs: Any, kind: str, *names: str) -> Any:
+    return getattr(inputs, kind)(*names)
+
+
+def _settings(inputs: Any, experiment: str) -> dict[str, Any]:
+    return {"seed": inputs.settings.get("seed"), **inputs.settings["experiments"][experiment]}
+
+
+def _optional(inputs: Any, kept: tuple[Quantity]) -> Any:
+    try:
+        return kept[0](inputs)
+    except NotMeasurableError:
+        return None
+
+
+# --- On samples ----------------------------------------------------------------------------------
+
+decided = quantity(Sample.decided)
+percent = quantity(lambda sample: sample.percent)
+
+
+@quantity
+def exact(sample: Sample, message: str) -> Sample:
+    """Refuse a sample in which a number is only a bound."""
+    if sample.bounds.any():
+        raise NotMeasurableError(message)
+    return sample
+
+
+@quantity
+def as_it_stands(sample: Sample) -> Sample:
+    """Take an undecided number as it stands, as where both methods were cut off by the end of the run."""
+    return replace(sample, bounds=np.where(sample.bounds == UNDECIDED, 0, sample.bounds))
+
+
+@quantity
+def least(*several: Sample) -> Sample:
+    """The least of several numbers, seed by seed: a bound where no exact number is that small."""
+    several = tuple(paired(*several))
+    values = np.stack([one.values for one in several])
+    lowest = values.min(axis=0)
+    known = np.stack([one.bounds == 0 for one in several])
+    bounds = np.where(((values == lowest) & known).any(axis=0), 0, 1)
+    return Sample(lowest, bounds, several[0].seeds, any(one.chaotic for one in several))
+
+
+@quantity
+def log(sample: Sample) -> Sample:
+    """Natural logarithm."""
+    return sample.map(np.log)
+
+
+@quantity
+def power10(sample: Sample) -> Sample:
+    """Ten to the value."""
+    return sample.map(lambda values: 10**values)
+
+
+@quantity
+def joined(*several: Sample, apart: bool = False) -> Sample:
+    """Put the cases of several samples, of the same seeds or of seeds `apart`, one behind the other."""
+    return Sample(
+        np.concatenate([one.values for one in several]),
+        np.concatenate([one.bounds for one in several]),
+        chaotic=any(one.chaotic for one in several),
+        repetitions=None if apart else len(several[0].values),
+    )

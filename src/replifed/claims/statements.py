@@ -1,0 +1,85 @@
+"""How a paper states its claims: a value, an order, a shape or an identity, of a quantity."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from replifed.claims.quantities import Quantity, as_measured
+from replifed.claims.verdicts import Claim
+
+
+def slug(reading: str) -> str:
+    """A reading as the end of a claim's id.
+
+    >>> slug("own (1, 1)"), slug("")
+    ('.own-1-1', '')
+    """
+    suffix = re.sub(r"[^a-z0-9.]+", "-", reading).strip("-")
+    return f".{suffix}" if suffix else ""
+
+
+class Statements:
+    """Makes the claims of one paper, which find the runs that they need in what they measure.
+
+    Parameters
+    ----------
+    paper : str
+    suffix : callable
+        What the reading adds to an id.
+    **common
+        What all of them have in common, such as a reading, a unit or an artefact. By default the artefact is
+        the first part of the name.
+    """
+
+    def __init__(self, paper: str, suffix: Callable[[str], str] = slug, **common: Any) -> None:
+        self.paper, self.suffix, self.common = paper, suffix, common
+
+    def given(self, **common: Any) -> Statements:
+        """The same, with more in common."""
+        return Statements(self.paper, self.suffix, **{**self.common, **common})
+
+    def value(
+        self, name: str, statement: str, published: float, measured: Quantity, *, within: float, **more: Any
+    ) -> Claim:
+        """`measured` is the published number, `within` a tolerance that is there `because` of something."""
+        return self._claim("value", name, statement, measured, published=published, tolerance=within, **more)
+
+    def order(self, name: str, statement: str, difference: Quantity, **more: Any) -> Claim:
+        """`difference` is positive."""
+        return self._claim("order", name, statement, difference, **more)
+
+    def shape(
+        self, name: str, statement: str, holds: Quantity, *, share: float | None = None, **more: Any
+    ) -> Claim:
+        """`holds` is true in all cases, or in a share of them, `because` of something."""
+        return self._claim("shape", name, statement, holds, tolerance=share, **more)
+
+    def identity(self, name: str, statement: str, holds: Quantity, **more: Any) -> Claim:
+        """`holds` is true without exception."""
+        return self._claim("identity", name, statement, holds, **more)
+
+    def unmeasured(self, name: str, statement: str, beside: Quantity, **more: Any) -> Claim:
+        """A shape without a measure, beside what it is a statement on."""
+        return self._claim("shape", name, statement, None, needs=beside.needs, **more)
+
+    def _claim(
+        self,
+        kind: Any,
+        name: str,
+        statement: str,
+        measured: Quantity | None,
+        **more: Any,
+    ) -> Claim:
+        more = {"artefact": name.partition(".")[0], **self.common, **more}
+        more["tolerance_reason"] = more.pop("because", "")
+        if measured is not None:
+            more |= {"needs": measured.needs, "measure": lambda inputs: as_measured(measured(inputs))}
+        return Claim(
+            id=f"{self.paper}.{name}{self.suffix(more.get('reading', ''))}",
+            paper=self.paper,
+            statement=statement,
+            kind=kind,
+            **more,
+        )

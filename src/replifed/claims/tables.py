@@ -1,0 +1,38 @@
+"""CSV files with a fixed list of columns, every field as text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from replifed.atomic import write_text
+from replifed.errors import DataError
+
+
+def read(path: str | os.PathLike[str], columns: Sequence[str], refusal: str) -> list[dict[str, str]]:
+    """Read the rows of a file; one with other columns is refused with the words `refusal`."""
+    try:
+        with Path(path).open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            rows = list(reader)
+    except OSError as error:
+        raise DataError(f"{os.fspath(path)}: {error.strerror}") from error
+    names = tuple(reader.fieldnames or ())
+    if names != tuple(columns):
+        shown = f"columns {', '.join(names)}; expected {', '.join(columns)}"
+        raise DataError(f"{os.fspath(path)} {refusal} ({shown})")
+    if any(None in row or None in row.values() for row in rows):
+        raise DataError(f"{os.fspath(path)} is damaged: a line has too few or too many fields")
+    return rows
+
+
+def write(path: str | os.PathLike[str], columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
+    """Write rows as a file, whole or not at all."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())

@@ -1,0 +1,357 @@
+"""What this paper's claims measure on curves: who needs fewer rounds, ends lower, is rougher, sends less."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from replifed.claims.curves import (
+    Curves,
+    at,
+    curves,
+    first,
+    level,
+    log_linear_fit,
+    roughness,
+    round_at,
+    rounds_to,
+)
+from replifed.claims.intervals import mean_interval
+from replifed.claims.quantities import as_it_stands, joined, least, quantity
+from replifed.claims.samples import Sample, paired
+from replifed.claims.verdicts import Measured, NotMeasurableError
+from replifed.papers.fedht.titles import METHODS, ordered_levels
+
+
+@quantity
+def batches(history: pd.DataFrame, full: bool = False) -> pd.DataFrame:
+    """The lines of a history with full batches, or with small ones."""
+    return history[(history["batch"] == "full") == full]
+
+
+@quantity
+def at_level(history: pd.DataFrame, experiment: str, place: int) -> pd.DataFrame:
+    """The lines at the level of heterogeneity number `place`, mildest first."""
+    levels = ordered_levels(history["level"])
+    if not -len(levels) <= place < len(levels):
+        raise NotMeasurableError(f"{experiment} ran at {len(levels)} level(s) of heterogeneity")
+    return history[history["level"] == levels[place]]
+
+
+# --- Pairs of curves -----------------------------------------------------------------------------
+
+
+# How far down to the level that all curves end at they are followed.
+_DESCENT = 0.9
+_TARGET = "nine tenths of the descent that all make"
+
+
+def easier_target(*several: Curves) -> Sample:
+    """For each seed, nine tenths of the way down from the start to the highest of the levels they end at.
+
+    A curve comes to rest at its own last level only at the very end of the run, however early it is near it.
+    Curves that diverged, or end no lower than they began, are left out. The others all reach the target, so
+    that the rounds they take can be compared without guessing. Infinite where no curve is left.
+    """
+    ends = np.stack([level(one).values for one in several])
+    starts = np.stack([one.values[:, 0] for one in several])
+    falling = ends < starts
+    left = np.where(falling, ends + (1.0 - _DESCENT) * (starts - np.where(falling, ends, 0.0)), -np.inf)
+    highest = left.max(axis=0)
+    return several[0].sample(np.where(np.isfinite(highest), highest, np.inf))
+
+
+def _tied_where_all_failed(difference: Sample, target: Sample) -> Sample:
+    failed = ~np.isfinite(target.values)
+    values, bounds = (np.where(failed, 0, array) for array in (difference.values, difference.bounds))
+    return Sample(values, bounds, difference.seeds, difference.chaotic)
+
+
+@quantity
+def fewer(
+    fast: Curves, slow: Curves, fast_cost: float | None = None, slow_cost: float | None = None
+) -> Measured:
+    """Rounds that `slow` needs more than `fast` to the target of `easier_target`.
+
+    With costs, bits a round, the difference is one of decimal logarithms of bits.
+    """
+    fast, slow = paired(fast, slow)
+    target = easier_target(fast, slow)
+    a, b = rounds_to(fast, target), rounds_to(slow, target)
+    if fast_cost is None or slow_cost is None:
+        difference = b - a
+    else:
+        bits = (
+            (one.map(lambda rounds: np.maximum(rounds, 1)) * cost).map(np.log10)
+            for one, cost in ((b, slow_cost), (a, fast_cost))
+        )
+        difference = next(bits) - next(bits)
+    note = f"mean rounds to {_TARGET}: {a.mean:.4g} against {b.mean:.4g}{lost(fast, slow)}"
+    return _tied_where_all_failed(as_it_stands(difference), target).measured(note=note)
+
+
+@quantity
+def capped(values: Sample, start: Sample) -> Sample:
+    """Objective as a share of its start, at most 1; a bound where it has diverged."""
+    share = values / start
+    infinite = ~np.isfinite(share.values)
+    capped_values = np.where(infinite, 1.0, np.minimum(share.values, 1.0))
+    return Sample(capped_values, infinite.astype(int), share.seeds, share.chaotic)
+
+
+def lost(*several: Curves) -> str:
+    """How many seeds diverged, if any, for a note."""
+    counts = [int((~one.survived).sum()) for one in several]
+    if not any(counts):
+        return ""
+    return f"; diverged seeds: {' and '.join(map(str, counts))} of {len(several[0].seeds)}"
+
+
+# --- Figure 3 ------------------------------------------------------------------------------------
+
+
+@quantity
+def against_baseline(fast: Curves, base: Curves, baseline_rounds: int, *, ratio: bool) -> Measured:
+    """Rounds that FedIterHT needs to what Distributed-IHT has after `baseline_rounds`, or the ratio."""
+    fast, base = paired(fast, base)
+    target, t = at(base, baseline_rounds), round_at(base, baseline_rounds)
+    if t < baseline_rounds and not ratio:
+        raise NotMeasurableError(f"Distributed-IHT ran for {t} rounds alone, not for {baseline_rounds}")
+    known = np.isfinite(target.values)
+    if not known.any():
+        raise NotMeasurableError("Distributed-IHT diverged on all seeds, so there is no objective to reach")
+    reached = rounds_to(fast, target.take(known)).map(lambda rounds: np.maximum(rounds, 1.0))
+    # Of the seeds left out, too, whether they hang on rounding.
+    chaotic = fast.sample(fast.seeds).chaotic or target.chaotic
+    notes = []
+    if t < baseline_rounds:
+        notes.append(f"against round {t}, the last that was run, instead of {baseline_rounds}")
+    if reached.bounds.any():
+        count, end = int(reached.bounds.sum()), int(fast.rounds[-1])
+        notes.append(f"FedIterHT does not get there in {end} rounds on {count} of {known.sum()} seeds")
+    if not known.all():
+        notes.append(f"{int((~known).sum())} seeds left out, on which Distributed-IHT diverged")
+    result = t / reached if ratio else reached
+    return Measured(result.values, result.bounds, note="; ".join(notes), chaotic=chaotic)
+
+
+@quantity
+def lower_at(fast: Curves, base: Curves, fast_rounds: int, baseline_rounds: int) -> Measured:
+    """Objective of Distributed-IHT after `baseline_rounds` less that of FedIterHT after `fast_rounds`."""
+    fast, base = paired(fast, base)
+    t = round_at(base, baseline_rounds)
+    s = max(fast_rounds * t // baseline_rounds, 1)
+    a, b = capped(at(fast, s), first(fast)), capped(at(base, t), first(base))
+    note = f"objectives as shares of f(0), rounds {round_at(fast, s)} and {t}{lost(fast, base)}"
+    return as_it_stands(b - a).measured(note=note)
+
+
+@quantity
+def bits_a_round(history: pd.DataFrame, *columns: str) -> float:
+    """Bits that are sent each round."""
+    one = history[history["round"] > 0].sort_values("round").iloc[0]
+    return float(sum(one[column] for column in columns)) / int(one["round"])
+
+
+@quantity
+def below_one(names: Sequence[str], *ratios: float) -> Measured:
+    """Whether each experiment's ratio of bits is below one."""
+    note = ", ".join(
+        f"{ratio:.3g} times the bits in {name}" for name, ratio in zip(names, ratios, strict=True)
+    )
+    return Measured(np.array(ratios) < 1, note=note)
+
+
+@quantity
+def every_update_sent(*histories: pd.DataFrame) -> Sample:
+    """Whether each history has one local step a round."""
+    kept = (history[~history["diverged"].astype(bool)] for history in histories)
+    return Sample(np.array([(frame["iterations"] == frame["round"]).all() for frame in kept]))
+
+
+@quantity
+def sparse(tau: int, *histories: pd.DataFrame) -> Measured:
+    """Whether every server's model of every run has at most `tau` non-zeros."""
+    counts = (history["nonzeros"].to_numpy(dtype=float) for history in histories)
+    most = np.array([one[np.isfinite(one)].max() for one in counts])
+    return Measured(most <= tau, shown=most.max())
+
+
+# --- Figure 1 ------------------------------------------------------------------------------------
+
+
+@quantity
+def by_local_steps(history: pd.DataFrame, reading: str) -> dict[int, Curves]:
+    """Curves of each K, of the seeds that all of them have."""
+    frame = history[history["reading"] == reading]
+    several = {int(K): curves(frame, local_steps=K) for K in sorted(frame["local_steps"].unique())}
+    if len(several) < 2:
+        raise NotMeasurableError("only one number of local steps was run")
+    return dict(zip(several, paired(*several.values()), strict=True))
+
+
+@quantity
+def larger_k_helps(by_k: dict[int, Curves]) -> Measured:
+    """Rounds that the smallest K needs more than the largest."""
+    return fewer(by_k[max(by_k)], by_k[min(by_k)])
+
+
+@quantity
+def rounds_fall_with_k(by_k: dict[int, Curves]) -> Measured:
+    """For each two neighbouring K, whether the larger needs no more rounds on average."""
+    target = easier_target(*by_k.values())
+    nowhere = bool((~np.isfinite(target.values)).all())
+    means, never = [], []
+    for one in by_k.values():
+        reached = rounds_to(one, target)
+        # A seed that never gets there counts as taking twice the run.
+        means.append(np.where(reached.bounds > 0, 2.0 * one.rounds[-1], reached.values).mean())
+        never.append(nowhere or bool(reached.bounds.all()))
+    pairs = itertools.pairwise(zip(means, never, strict=True))
+    holds = np.array([later <= sooner and not lost for (sooner, _), (later, lost) in pairs])
+    listed = ", ".join(f"K = {K}: {mean:.4g}" for K, mean in zip(by_k, means, strict=True))
+    chaotic = any(one.sample(one.seeds).chaotic for one in by_k.values())
+    seeds = len(target.values)
+    return Measured(holds, seeds=seeds, note=f"mean rounds to {_TARGET}: {listed}", chaotic=chaotic)
+
+
+@quantity
+def speedup(by_k: dict[int, Curves]) -> Sample:
+    """Logarithm of the speed-up from the smallest to the largest K."""
+    few, many = by_k[min(by_k)], by_k[max(by_k)]
+    target = easier_target(few, many)
+    a, b = (rounds_to(one, target).map(lambda rounds: np.log(np.maximum(rounds, 1.0))) for one in (few, many))
+    return _tied_where_all_failed(as_it_stands(a - b), target)
+
+
+def speedups(one: Sample, two: Sample) -> str:
+    """A note on the speed-ups of FedIterHT and FedHT."""
+    one, two = paired(one, two)
+    alike = (one.bounds == two.bounds) & (one.bounds != 0)
+    note = f"mean speed-ups {np.exp(one.mean):.3g} (FedIterHT) and {np.exp(two.mean):.3g} (FedHT)"
+    if not alike.any():
+        return note
+    return f"{note}; {int(alike.sum())} of {len(alike)} seeds left out, where both only gave bounds"
+
+
+# --- Figure 6 ------------------------------------------------------------------------------------
+
+
+@quantity
+def rougher(one: Curves, base: Curves) -> Measured:
+    """Roughness of the last fifth of the run, as a share of f(0), less that of Distributed-IHT."""
+    one, base = paired(one, base)
+    survived = one.survived & base.survived
+    if not survived.any():
+        raise NotMeasurableError("no seed on which neither method diverged")
+    a, b = (
+        roughness(kept, max(round(0.2 * len(kept.rounds)), 4)) / first(kept)
+        for kept in (one.take(survived), base.take(survived))
+    )
+    left = "" if survived.all() else f"; {int((~survived).sum())} seeds left out that diverged"
+    return (a - b).measured(note=f"standard deviations {a.mean:.3g} and {b.mean:.3g} of f(0){left}")
+
+
+@quantity
+def ends_lowest(names: Sequence[str], mine: Sample, *others: Sample) -> Measured:
+    """Final objective of the best of the others, less that of the first."""
+    listed = ", ".join(f"{name} {end.mean:.4g}" for name, end in zip(names, (mine, *others), strict=True))
+    return as_it_stands(least(*others) - mine).measured(note=f"final shares of f(0): {listed}")
+
+
+@quantity
+def end_apart(names: Sequence[str], *ends: Sample) -> Measured:
+    """Final objective of one method less that of another, of the two that are hardest to tell apart."""
+    pairs = []
+    for (name, one), (other, two) in itertools.combinations(zip(names, paired(*ends), strict=True), 2):
+        apart = one.values - two.values
+        mean, low, high = mean_interval(apart)
+        clarity = abs(mean) / (high - low) if high > low else np.inf
+        pairs.append((clarity, f"{METHODS[name]} and {METHODS[other]}", apart if mean > 0 else -apart))
+    _, nearest, values = min(pairs, key=lambda pair: pair[0])
+    chaotic = any(end.chaotic for end in ends)
+    return Measured(values, note=f"{nearest} are nearest, as shares of f(0)", chaotic=chaotic)
+
+
+@quantity
+def calm(methods: Sequence[str], reading: str, *histories: pd.DataFrame) -> Measured:
+    """For each run of the curves that are drawn, whether its twins agree with it (`replifed.twins`)."""
+    frames = [frame.assign(method=method) for method, frame in zip(methods, histories, strict=True)]
+    runs = pd.concat([f[(f["reading"] == reading) & (f["batch"] != "full")] for f in frames])
+    runs = runs.drop_duplicates(["method", "level", "local_steps", "replicate"])
+    chaotic = runs.loc[runs["chaotic"], "method"].value_counts()
+    listed = ", ".join(f"{METHODS[method]} {count}" for method, count in chaotic.items()) or "none"
+    note = f"chaotic of {len(runs)} runs: {listed}"
+    return Measured(~runs["chaotic"].to_numpy(), seeds=runs["replicate"].nunique(), note=note)
+
+
+# --- Partitions and searches ---------------------------------------------------------------------
+
+
+@quantity
+def steps_within(lowest: float, largest: float, *searches: dict[str, Any]) -> Measured:
+    """Whether each best step, of every method, level and K, lies between `lowest` and `largest`."""
+    steps = [
+        one["step"]
+        for search in searches
+        for at_level in search["levels"].values()
+        for one in at_level["by_local_steps"].values()
+    ]
+    holds = np.array([lowest <= step <= largest for step in steps])
+    return Measured(holds, seeds=1, note=f"best steps from {min(steps):.3g} to {max(steps):.3g}")
+
+
+@quantity
+def even_clusters(split: Any, ratio: float, balanced: bool) -> Measured:
+    """Whether the largest cluster is at most (or, not balanced, more than) `ratio` times the smallest."""
+    sizes = np.bincount(split.cluster)
+    holds = np.array([(sizes.max() / sizes.min() <= ratio) == balanced])
+    return Measured(holds, note=f"clusters of {sizes.min()} to {sizes.max()} samples")
+
+
+@quantity
+def dealt_evenly(split: Any, parts: int = 20, hand: int = 2) -> Sample:
+    """Whether each cluster is cut evenly into `parts`, and each client holds parts of `hand` clusters."""
+    holds = []
+    for client in split.clients.values():
+        counts = np.zeros((client.max() + 1, split.cluster.max() + 1), dtype=int)
+        np.add.at(counts, (client, split.cluster), 1)
+        size = counts.sum(axis=0) / parts
+        even = ((counts == 0) | (np.abs(counts - size) < 1)).all()
+        holds.append(bool(even and ((counts > 0).sum(axis=1) == hand).all()))
+    return Sample(np.array(holds))
+
+
+@quantity
+def original(*kinds: tuple[str, str]) -> Measured:
+    """Whether the data are the paper's own."""
+    return Measured(np.array([kind == "original" for kind, _ in kinds]), seeds=1)
+
+
+# --- The planted problem -------------------------------------------------------------------------
+
+
+@quantity
+def planted(history: pd.DataFrame, value: str = "error") -> dict[int, Curves]:
+    """|x_t - x*|^2 of each K, or another column, with batches as large as the theorem asks."""
+    frame = history[history["batch"] == "theorem"]
+    return {int(K): curves(frame, value, local_steps=K) for K in sorted(frame["local_steps"].unique())}
+
+
+@quantity
+def straightness(by_k: dict[int, Curves]) -> Sample:
+    """How well a straight line explains the logarithm of the error, for each K and seed."""
+    return joined(*(log_linear_fit(one)[1] for one in by_k.values()))
+
+
+@quantity
+def faster_with_k(by_k: dict[int, Curves]) -> Sample:
+    """For each seed and two neighbouring K, whether the larger shrinks the error more each round."""
+    factors = [log_linear_fit(one)[0] for one in paired(*by_k.values())]
+    if len(factors) < 2:
+        raise NotMeasurableError("only one number of local steps was run")
+    return joined(*(later < sooner for sooner, later in itertools.pairwise(factors)))
