@@ -10,12 +10,11 @@ import pytest
 
 from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.fediterht import FedIterHT
+from replifed.figures.curves import plot_curves, visible_range
+from replifed.figures.style import METHODS, figure, local_steps_lines, save, stamp
+from replifed.figures.summaries import mean_interval, on_log_scale, summarise
 from replifed.papers.fedht import fig1, fig2, fig3, fig3_full_batch, fig6, rates, tuning
 from replifed.papers.fedht.simulations import simulation
-from replifed.papers.intervals import mean_interval
-from replifed.papers.summaries import summarise
-from replifed.plotting.curves import plot_curves, visible_range
-from replifed.plotting.style import METHODS, figure, local_steps_lines, save, stamp
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
 
@@ -97,6 +96,41 @@ def test_lost_seeds_stay_out_of_the_mean(histories):
     assert found["diverged"].eq(1).all()
     assert found["alive"].iloc[0] == 3
     assert found["alive"].iloc[-1] == 2
+
+
+def test_a_run_that_ends_early_stays_where_it_ended():
+    """Gaps of three seeds: one goes on, one has converged, one diverges."""
+    runs = [[1, 1e-2, 1e-4], [1, 1e-6], [1, np.inf, np.inf]]
+    history = pd.concat(
+        pd.DataFrame({"replicate": seed, "round": range(len(gaps)), "gap": gaps})
+        for seed, gaps in enumerate(runs)
+    ).assign(method="qshed", diverged=False, bits_up=1.0, bits_down=0.0)
+    found = summarise(history, ["method"], "gap", centre="median", band="range", axes=("bits",))
+    assert found["median"].tolist() == pytest.approx([1, (1e-2 + 1e-6) / 2, (1e-4 + 1e-6) / 2])
+    assert found["low"].tolist() == [1, 1e-6, 1e-6]
+    assert set(found["diverged"]) == {1}
+
+
+def test_geometric_means_and_bands_of_logarithms():
+    errors = [1e-2, 1e-4, 0.0]
+    history = pd.DataFrame({"replicate": [1, 2, 3], "round": 0, "error": errors, "method": "a"})
+    history = history.assign(diverged=False)
+
+    def ends(band, values):
+        kept = history[history["error"].isin(values)]
+        found = summarise(kept, ["method"], "error", centre="geometric", band=band, axes=())
+        return found.loc[0, ["mean", "low", "high"]].tolist()
+
+    assert ends("range", errors) == pytest.approx([10 ** (-23 / 3), 1e-17, 1e-2])
+    half = np.sqrt(2)  # the deviation of -2 and -4
+    assert ends("sd", errors[:2]) == pytest.approx([1e-3, 10 ** (-3 - half), 10 ** (-3 + half)])
+
+
+def test_bands_on_a_logarithmic_axis_are_above_zero():
+    frame = pd.DataFrame({"mean": [1.0, 1.0, 0.0], "low": [0.9, -4.0, 0.0], "high": [1.1, 6.0, 0.0]})
+    found = on_log_scale(frame)
+    np.testing.assert_allclose(found["high"], [np.exp(0.1), np.exp(5), 0.0])
+    np.testing.assert_allclose(found["low"], [np.exp(-0.1), np.exp(-5), 0.0])
 
 
 # --- Pictures ------------------------------------------------------------------------------------

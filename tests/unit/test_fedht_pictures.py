@@ -133,7 +133,7 @@ def test_partitions_are_drawn_from_the_table_alone(inputs):
 
 
 def test_pictures_have_the_same_bytes_twice(tmp_path):
-    from replifed.plotting.style import save
+    from replifed.figures.style import save
 
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"experiment": "rcv1", "x": rng.random(50), "y": rng.random(50)})

@@ -14,6 +14,7 @@ from replifed import config
 from replifed.data.archive import Table
 from replifed.data.catalogue import get
 from replifed.data.surrogates import generate
+from replifed.figures.style import save
 from replifed.network.ledger import Cost
 from replifed.papers.errata import measure as measure_errata
 from replifed.papers.fedmm import experiments, transport
@@ -23,7 +24,6 @@ from replifed.papers.fedmm.errata import ERRATA
 from replifed.papers.fedmm.simulations import dictionary_problem, sparse_signals
 from replifed.papers.inputs import Inputs
 from replifed.papers.verdicts import measure
-from replifed.plotting.style import save
 from replifed.randomness import Streams
 from replifed.tune import Grid
 

@@ -8,11 +8,11 @@ import scipy.sparse as sp
 from replifed.algorithms.registry import method_class
 from replifed.config import load
 from replifed.data.parse import Table
-from replifed.papers.qshed import bit_allocation, choices, claims, comparisons, experiments, fig1, rounds
-from replifed.papers.qshed.captions import CAPTIONS
-from replifed.papers.qshed.curves import medians, reached
+from replifed.papers.qshed import claims, comparisons, experiments
+from replifed.papers.qshed.curves import reached
 from replifed.papers.qshed.data import problems
-from replifed.papers.qshed.panels import BY
+from replifed.papers.qshed.figures import CASES, FIGURES
+from replifed.papers.qshed.tables import TABLES
 from replifed.papers.verdicts import judge
 
 IMAGES = {
@@ -187,17 +187,6 @@ def test_rounds_to_a_threshold_by_hand():
     assert reached(frame, 1e-6).median() == 3
     assert reached(frame, 1e-8).median() == np.inf
     assert reached(frame, 1e-4, "bits_up").rounds.tolist() == [20, 20, 10]
-    labels = {
-        "experiment": "fmnist",
-        "method": "qshed",
-        "variant": "",
-        "case": "default",
-        "channel": "constant",
-    }
-    drawn = medians(curve([[1, 1e-2, 1e-4], [1, 1e-6], [1, np.inf, np.inf]], **labels), BY)
-    assert drawn["median"].tolist() == pytest.approx([1, (1e-2 + 1e-6) / 2, (1e-4 + 1e-6) / 2])
-    assert drawn["low"].tolist() == [1, 1e-6, 1e-6]
-    assert set(drawn["diverged"]) == {1}
 
 
 def test_savings_and_their_bounds_by_hand():
@@ -216,19 +205,19 @@ def test_savings_and_their_bounds_by_hand():
 
 def test_artefacts_are_drawn_from_their_tables(made, tmp_path):
     runs = {"fmnist": list(METHODS)}
-    for module, wanted in (
-        (fig1, {"fmnist": ["ideal_shed", "qshed", "nqshed", "fednl"]}),
-        (choices, {"fmnist_choices": ["qshed", "nqshed", "fednl"]}),
-        (bit_allocation, {"example": ["qshed"]}),
+    for name, wanted in (
+        ("fig1", {"fmnist": ["ideal_shed", "qshed", "nqshed", "fednl"]}),
+        ("choices", {"fmnist_choices": ["qshed", "nqshed", "fednl"]}),
+        ("bit_allocation", {"example": ["qshed"]}),
     ):
-        frame = module.table(made, artefact(made, wanted))
+        frame = FIGURES[name].table(made, artefact(made, wanted))
         path = tmp_path / "numbers.csv"
         frame.to_csv(path, index=False, float_format="%.12g")
-        drawn = module.draw(pd.read_csv(path, keep_default_na=False, na_values=["nan"]))
+        drawn = FIGURES[name].show(pd.read_csv(path, keep_default_na=False, na_values=["nan"]))
         assert all(ax.get_xlabel() and (ax.lines or ax.collections or ax.patches) for ax in drawn.axes[:2])
-    cells = rounds.table(made, artefact(made, runs))
+    cells = TABLES["rounds"].table(made, artefact(made, runs))
     assert len(cells) == 3 * (2 * 4 + 2 * 2 + 1)
-    text = rounds.render(cells)
+    text = TABLES["rounds"].show(cells)
     assert {"Data", "Channel", "Method", "Rounds to 1e-06", "Saved at 1e-08"} <= set(text.columns)
     own = text[text["Method"] == "Q-SHED"]
     assert (own["Saved at 1e-06"] == "").all()
@@ -245,14 +234,14 @@ def test_claims_on_the_example(made):
 
 def test_claims_and_captions_are_of_the_configured_artefacts():
     configured = load(["config/small.yaml"])["qshed"]
-    assert set(CAPTIONS) == set(configured["artefacts"])
+    assert {*FIGURES, *TABLES} == set(configured["artefacts"])
     keys = {
         f"run:{name}/{method}" for name, one in configured["experiments"].items() for method in one["methods"]
     }
     for claim in claims.CLAIMS:
         assert claim.artefact in configured["artefacts"]
         assert set(claim.needs) <= keys
-    shown = set(choices.CASES)
+    shown = set(CASES)
     for name in ("fmnist_choices", "w8a_choices"):
         assert set(configured["experiments"][name]["cases"]) == shown
     assert set(configured["experiments"]["w8a"]["replicates"]) <= set(range(1, 11))

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from replifed.errors import DataError
+from replifed.figures.style import figure, save
 from replifed.papers.errata import COLUMNS, write
 from replifed.papers.report import build
 from replifed.papers.verdicts import Claim, measure
-from replifed.plotting.style import figure, save
 
 CONFIG = {
     "papers": ["fedht"],

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from replifed.errors import ConfigError, DataError
+from replifed.figures.summaries import mean_interval
 from replifed.papers.fedht.claims import CLAIMS
 from replifed.papers.fedht.comparisons import fewer
-from replifed.papers.intervals import mean_interval
 from replifed.papers.measures import Curves, level, log_linear_fit, roughness, rounds_to, slowness
 from replifed.papers.verdicts import (
     COLUMNS,

@@ -418,13 +418,22 @@ def artefact_of(wildcards):
     return artefact
 
 
+def artefact_module(paper, name, kind):
+    """Return the module that holds an artefact."""
+    if not Path(SOURCE_ROOT, f"replifed/papers/{paper}/figures.py").is_file():
+        return f"replifed.papers.{paper}.{name}"
+    return f"replifed.papers.{paper}.{kind}s"
+
+
 def artefact_inputs(wildcards):
     keys = settings.artefact_keys(artefact_of(wildcards))
     return {
         "files": [file for key in keys for file in files_of(wildcards.paper, key)],
         "source": sources_of(
             "replifed.papers.jobs:artefact",
-            f"replifed.papers.{wildcards.paper}.{wildcards.artefact}",
+            artefact_module(
+                wildcards.paper, wildcards.artefact, artefact_of(wildcards)["kind"]
+            ),
         ),
     }
 
@@ -450,8 +459,8 @@ def artefacts_inputs(paper):
     def of(wildcards):
         keys = settings.artefacts_keys(config[paper])
         modules = [
-            f"replifed.papers.{paper}.{name}"
-            for name in settings.artefacts(config[paper])
+            artefact_module(paper, name, artefact["kind"])
+            for name, artefact in settings.artefacts(config[paper]).items()
         ]
         return {
             "files": [file for key in keys for file in files_of(paper, key)],

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from replifed.atomic import write_text
 from replifed.errors import ConfigError, DataError, ReplifedError, unknown_name
-from replifed.papers.intervals import mean_interval
+from replifed.figures.summaries import mean_interval
 
 COLUMNS = (
     "id",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from replifed.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Line
+from replifed.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Line
 
 FIRST_ORDER = {
     "fedavg": Line("FedAvg", GREY, (0, (1, 1.2)), "", 1.2),

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.papers.cross.families import AXES, EXPERIMENTS, lines
-from replifed.plotting.style import Line, figure, housed, legend
+from replifed.figures.style import Line, figure, housed, legend
 
 # Curves end here; below, gaps are of no use to a statistician and soon of rounding.
 _FLOOR = 1e-10

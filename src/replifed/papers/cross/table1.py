@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from replifed.papers.cross.families import EXPERIMENTS, FIRST_ORDER, SECOND_ORDER, lines
-from replifed.papers.summaries import median_and_range
+from replifed.figures.summaries import median_and_range
 from replifed.tune import Spent
 
 TARGET = 1e-4

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.papers.fedgradmp.panels import ERROR, collect, draw_grid
-from replifed.plotting.style import sequence_lines
+from replifed.figures.style import sequence_lines
 
 TITLE = "FedGradMP Figure 1: relative error at several levels of heterogeneity"
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from replifed.papers.fedgradmp.fig1 import noise_name
 from replifed.papers.fedgradmp.panels import ERROR, collect, draw_grid
 from replifed.papers.fedgradmp.titles import EXPERIMENTS
-from replifed.plotting.style import sequence_lines
+from replifed.figures.style import sequence_lines
 
 TITLE = "FedGradMP Figure 11: cohort size"
 

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.papers.fedgradmp.titles import EXPERIMENTS
-from replifed.plotting.style import figure, housed
+from replifed.figures.style import figure, housed
 
 TITLE = "FedGradMP Figure 2: recovery of a video frame"
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from replifed.papers.fedgradmp.panels import ERROR, collect, draw_grid
 from replifed.papers.fedgradmp.titles import READINGS
-from replifed.plotting.style import sequence_lines
+from replifed.figures.style import sequence_lines
 
 TITLE = "FedGradMP Figure 8: FedIterHT with each learning rate"
 # The text's left panel has these and larger ones, its right panel the smaller ones.

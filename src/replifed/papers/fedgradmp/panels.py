@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from replifed.papers.summaries import summarise
-from replifed.plotting.curves import plot_curves
-from replifed.plotting.style import Line, figure, housed, legend
+from replifed.figures.summaries import summarise
+from replifed.figures.curves import plot_curves
+from replifed.figures.style import Line, figure, housed, legend
 
 # Errors below are rounding; an error of exactly zero has no logarithm.
 LEAST = 1e-17

@@ -13,8 +13,8 @@ from replifed.algorithms.fedgradmp_rates import Constants, Promise, theorem5
 from replifed.operators.restricted_isometry import restricted_eigenvalues
 from replifed.papers.fedgradmp import problems
 from replifed.papers.fedgradmp.panels import ERROR
-from replifed.papers.summaries import summarise
-from replifed.plotting.style import (
+from replifed.figures.summaries import summarise
+from replifed.figures.style import (
     GREY,
     SEQUENCE,
     VERMILLION,

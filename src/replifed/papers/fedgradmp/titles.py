@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replifed.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Line
+from replifed.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Line
 
 METHODS = {
     "fedgradmp": "FedGradMP",

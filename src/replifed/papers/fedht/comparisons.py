@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.papers.fedht.titles import METHODS, ordered_levels
-from replifed.papers.intervals import mean_interval
+from replifed.figures.summaries import mean_interval
 from replifed.papers.measures import (
     Curves,
     any_chaotic,

@@ -13,7 +13,7 @@ import numpy as np
 
 from replifed.papers.fedht.looks import group_look
 from replifed.papers.fedht.titles import EXPERIMENTS
-from replifed.plotting.style import figure, housed
+from replifed.figures.style import figure, housed
 from replifed.randomness import generator
 
 if TYPE_CHECKING:

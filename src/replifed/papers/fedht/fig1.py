@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from replifed.papers.fedht.panels import collect, draw_grid, first_level, minibatched, panel_name
 from replifed.papers.fedht.titles import EXPERIMENTS, METHODS, READINGS
-from replifed.plotting.style import local_steps_lines
+from replifed.figures.style import local_steps_lines
 
 TITLE = "FedHT Figure 1: effect of the number of local steps K"
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from replifed.papers.fedht.panels import collect, draw_grid, minibatched, panel_name
 from replifed.papers.fedht.titles import EXPERIMENTS, LEVEL_READINGS, METHODS, level_name, ordered_levels
-from replifed.plotting.style import sequence_lines
+from replifed.figures.style import sequence_lines
 
 TITLE = "FedHT Figure 2: effect of the degree of heterogeneity (α, β)"
 

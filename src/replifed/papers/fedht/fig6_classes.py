@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.plotting.style import figure, housed
+from replifed.figures.style import figure, housed
 
 TITLE = "FedIterHT on MNIST: classes that a client does not see"
 VARIANTS = {"paper": "threshold over all weights (Algorithm 2)", "class": "threshold in each class"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from replifed.plotting import style
+from replifed.figures import style
 
 # Okabe and Ito's eight colours, and two more of other lightness: a wine red and a light grey.
 _COLOURS = (

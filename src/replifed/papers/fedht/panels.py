@@ -18,9 +18,9 @@ from replifed.papers.fedht.titles import (
     level_name,
     ordered_levels,
 )
-from replifed.papers.summaries import summarise
-from replifed.plotting.curves import plot_curves
-from replifed.plotting.style import METHODS, Line, figure, housed, legend
+from replifed.figures.summaries import summarise
+from replifed.figures.curves import plot_curves
+from replifed.figures.style import METHODS, Line, figure, housed, legend
 
 X_LABELS = {"round": "communication rounds", "iterations": "local iterations", "bits": "bits sent"}
 

@@ -10,7 +10,7 @@ import numpy as np
 from replifed.papers.fedht.looks import group_look
 from replifed.papers.fedht.titles import EXPERIMENTS
 from replifed.partition.heterogeneity import group_counts, label_groups, summary
-from replifed.plotting.style import BLUE, GREY, ORANGE, VERMILLION, figure, housed
+from replifed.figures.style import BLUE, GREY, ORANGE, VERMILLION, figure, housed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 
 from replifed.algorithms.hard_thresholding import RATES
 from replifed.papers.fedht.titles import EXPERIMENTS, METHODS
-from replifed.papers.summaries import summarise
-from replifed.plotting.curves import readable_log_axis
-from replifed.plotting.style import GREY, VERMILLION, Line, figure, housed, legend, local_steps_lines
+from replifed.figures.summaries import summarise
+from replifed.figures.curves import readable_log_axis
+from replifed.figures.style import GREY, VERMILLION, Line, figure, housed, legend, local_steps_lines
 
 TITLE = "FedHT: the linear rates of Theorems 1 and 2"
 

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from replifed.papers.fedht.titles import EXPERIMENTS, METHODS, level_name
-from replifed.plotting.curves import readable_log_axis
-from replifed.plotting.style import GREEN, GREY, Line, figure, housed, legend, local_steps_lines
+from replifed.figures.curves import readable_log_axis
+from replifed.figures.style import GREEN, GREY, Line, figure, housed, legend, local_steps_lines
 
 TITLE = "FedHT: step-size searches"
 

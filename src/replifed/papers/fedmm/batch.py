@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from replifed.papers.fedmm.experiments import FULL
 from replifed.papers.fedmm.titles import EXPERIMENTS, METHODS
-from replifed.plotting.curves import readable_log_axis
-from replifed.plotting.style import Line, figure, housed, legend
+from replifed.figures.curves import readable_log_axis
+from replifed.figures.style import Line, figure, housed, legend
 
 TITLE = "FedMM: the local batch against the number of atoms (not in the paper)"
 _SHAPES = {"final": ("last round", "-"), "lowest": ("lowest on the way", (0, (1, 1.2)))}

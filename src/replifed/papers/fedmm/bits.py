@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from replifed.papers.fedmm.experiments import FULL
 from replifed.papers.fedmm.panels import collect
 from replifed.papers.fedmm.titles import METHODS, lines
-from replifed.plotting.curves import plot_curves
-from replifed.plotting.style import figure, housed, legend
+from replifed.figures.curves import plot_curves
+from replifed.figures.style import figure, housed, legend
 
 TITLE = "FedMM: bits of a coordinate (not in the paper)"
 _X = {"round": "communication rounds", "bits": "bits sent by the clients"}

@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.papers.fedmm.titles import EXPERIMENTS
-from replifed.papers.summaries import summarise
-from replifed.plotting.curves import plot_curves
-from replifed.plotting.style import BLUE, GREY, ORANGE, Line, figure, housed, legend
+from replifed.figures.summaries import summarise
+from replifed.figures.curves import plot_curves
+from replifed.figures.style import BLUE, GREY, ORANGE, Line, figure, housed, legend
 
 TITLE = "FedMM: EM examples of Appendix C (not in the paper)"
 CURVES = {
@@ -36,7 +36,7 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
                 curve=method + "/" + history["reading"],
                 log_gap=np.log(gap.clip(lower=floor)),
             )
-            frame = summarise(history, ("experiment", "curve"), "log_gap", deviation=True)
+            frame = summarise(history, ("experiment", "curve"), "log_gap", band="sd")
             # Seeds differ by orders of magnitude: means and deviations are those of the logarithm.
             frames.append(frame.assign(**np.exp(frame[["mean", "low", "high"]])))
     return pd.concat(frames, ignore_index=True)

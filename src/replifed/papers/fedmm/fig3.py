@@ -8,9 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.papers.fedmm.titles import METHODS
-from replifed.papers.summaries import summarise
-from replifed.plotting.curves import plot_curves
-from replifed.plotting.style import GREY, Line, figure, housed, legend
+from replifed.figures.summaries import summarise
+from replifed.figures.curves import plot_curves
+from replifed.figures.style import GREY, Line, figure, housed, legend
 
 TITLE = "FedMM Figure 3: federated optimal transport"
 _X = {"round": "communication rounds", "gradients": "gradients of a sample, clients and server"}
@@ -23,7 +23,7 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
         for method in methods:
             history = inputs.run(experiment, method)
             by = ("dim", "method", "step", "linear_uvp")
-            frame = summarise(history, by, "uvp", deviation=True)
+            frame = summarise(history, by, "uvp", band="sd")
             work = history.groupby("round")["sample_gradients"].mean()
             frames.append(frame.assign(gradients=frame["round"].map(work)))
     return pd.concat(frames, ignore_index=True)

@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.papers.fedmm.titles import EXPERIMENTS, METRICS
-from replifed.papers.summaries import summarise
-from replifed.plotting.curves import plot_curves
-from replifed.plotting.style import Line, figure, housed, legend
+from replifed.figures.summaries import summarise
+from replifed.figures.curves import plot_curves
+from replifed.figures.style import Line, figure, housed, legend
 
 CURVE = ("experiment", "method", "beta", "alpha", "participation", "batch", "message_bits")
 """Columns that tell a curve apart, beside its metric."""
@@ -52,7 +52,7 @@ def collect(
             for metric in metrics:
                 # An update is of the round behind it; round 0 has none.
                 lines = chosen if metric == "objective" else chosen[chosen["round"] > 0]
-                frame = summarise(lines, CURVE, metric, deviation=True)
+                frame = summarise(lines, CURVE, metric, band="sd")
                 frame.insert(0, "metric", metric)
                 frames.append(frame)
     return pd.concat(frames, ignore_index=True)

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.papers.fedmm.titles import EXPERIMENTS
-from replifed.plotting.style import BLUE, ORANGE, figure, housed
+from replifed.figures.style import BLUE, ORANGE, figure, housed
 
 TITLE = "FedMM: clients of MovieLens 1M (not in the paper)"
 

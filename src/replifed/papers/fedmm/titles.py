@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replifed.plotting.style import BLUE, GREY, SEQUENCE, VERMILLION, Line
+from replifed.figures.style import BLUE, GREY, SEQUENCE, VERMILLION, Line
 
 EXPERIMENTS = {
     "synthetic_homogeneous": "Synthetic, homogeneous",

@@ -13,7 +13,7 @@ from replifed.papers.fedplt.panels import band
 from replifed.papers.fedplt.summaries import over_data_sets
 from replifed.papers.fedplt.theory import bounded, norms, zetas
 from replifed.papers.fedplt.titles import BOUND, EMPIRICAL, SECOND, SEQUENCE
-from replifed.plotting.style import GREEN, PURPLE, SKY, Line, figure, housed, legend
+from replifed.figures.style import GREEN, PURPLE, SKY, Line, figure, housed, legend
 
 LINES = {
     "gradient": Line("empirical, gradient", EMPIRICAL, "-", "o"),

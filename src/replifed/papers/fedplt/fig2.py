@@ -13,7 +13,7 @@ from replifed.papers.fedplt.panels import band, note_published
 from replifed.papers.fedplt.published import BEST_RHO
 from replifed.papers.fedplt.summaries import over_data_sets
 from replifed.papers.fedplt.titles import BOUND, EMPIRICAL
-from replifed.plotting.style import Line, figure, housed, legend
+from replifed.figures.style import Line, figure, housed, legend
 
 EMPIRICAL_LINE = Line("Fed-PLT, empirical", EMPIRICAL, "-", "o")
 ZETA_LINE = Line("ζ, bound for exact Peaceman–Rachford", BOUND, (0, (5, 1.5)))

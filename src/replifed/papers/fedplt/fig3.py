@@ -12,7 +12,7 @@ from replifed.papers.fedplt.panels import band, note_published
 from replifed.papers.fedplt.published import BEST_EPOCHS
 from replifed.papers.fedplt.summaries import over_data_sets
 from replifed.papers.fedplt.titles import BOUND, EMPIRICAL, EXACT
-from replifed.plotting.style import Line, figure, housed, legend
+from replifed.figures.style import Line, figure, housed, legend
 
 EMPIRICAL_LINE = Line("Fed-PLT, empirical", EMPIRICAL, "-", "o")
 EXACT_LINE = Line("exact Peaceman–Rachford, empirical", EXACT, (0, (5, 1.5)))

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from replifed.papers.fedplt.titles import PRINTED
-from replifed.plotting.style import Line
+from replifed.figures.style import Line
 
 
 def band(ax: Axes, curve: pd.DataFrame, x: str, line: Line, every: int = 1) -> None:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from replifed.papers.fedplt.panels import band
 from replifed.papers.fedplt.summaries import over_data_sets
 from replifed.papers.fedplt.titles import SEQUENCE
-from replifed.plotting.style import Line, figure, housed
+from replifed.figures.style import Line, figure, housed
 from replifed.privacy.renyi import best_epsilon, composed_gaussian, proposition4
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")

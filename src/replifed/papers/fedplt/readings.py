@@ -11,7 +11,7 @@ from replifed.papers.fedplt.panels import band, note_published
 from replifed.papers.fedplt.published import BEST_RHO, TABLE2
 from replifed.papers.fedplt.summaries import over_data_sets
 from replifed.papers.fedplt.titles import PRINTED, SEQUENCE
-from replifed.plotting.style import Line, figure, housed, legend
+from replifed.figures.style import Line, figure, housed, legend
 
 NAMES = {
     ("sum", "planted"): "sum of the losses, planted model (used here)",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from replifed.papers.intervals import mean_interval
+from replifed.figures.summaries import mean_interval
 
 
 def over_data_sets(history: pd.DataFrame, by: Sequence[str], value: str = "rate") -> pd.DataFrame:

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from replifed.papers.qshed import comparisons as runs
-from replifed.papers.qshed.titles import CHANNELS, EXPERIMENTS
+from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS
 from replifed.papers.verdicts import Claim
 
 FIGURES = {"fmnist": "fig1", "w8a": "fig2"}

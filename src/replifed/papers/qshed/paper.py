@@ -1,8 +1,18 @@
-"""What this paper's figures call experiments, channels and methods, and how their curves look."""
+"""The paper, and what its figures call experiments, channels and methods, and how their curves look."""
 
 from __future__ import annotations
 
-from replifed.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Line
+from replifed.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Line
+
+PAPER = {
+    "name": "Q-SHED",
+    "citation": (
+        "N. Dal Fabbro, M. Rossi, L. Schenato, S. Dey: Q-SHED: Distributed Optimization at the Edge via "
+        "Hessian Eigenvectors Quantization. IEEE International Conference on Communications (ICC), 2023; "
+        "arXiv 2305.10852."
+    ),
+    "doi": "10.48550/arXiv.2305.10852",
+}
 
 EXPERIMENTS = {"fmnist": "FMNIST", "w8a": "w8a"}
 CHANNELS = {"constant": "no fading", "rayleigh": "Rayleigh fading"}

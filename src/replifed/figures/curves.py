@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
 
-from replifed.plotting.style import Line
+from replifed.figures.style import Line
 
 # Beyond this ratio of largest to smallest value a linear axis hides the small ones.
 _LOG_FROM = 20.0
@@ -26,41 +26,41 @@ def plot_curves(
     x: str = "round",
     log_x: bool = False,
     log_y: bool | None = None,
+    limits: tuple[float, float] | None = None,
     notes: bool = True,
 ) -> None:
-    """Draw a curve for each value of column `series`: mean, 95 % band, and a cross where seeds diverged.
+    """Draw a curve for each value of column `series`: its centre, its band, and a cross where seeds diverged.
 
     Parameters
     ----------
     axes : Axes
     frame : DataFrame
-        From `papers.summaries.summarise`, one panel.
+        From `summaries.summarise`, one panel; or without column round, and then without divergence.
     series : str
         Column that tells the curves apart.
     lines : mapping
         Line of each value of `series`; this is also the order of drawing.
-    x : {"round", "iterations", "bits"}
+    x : str
+        Column of the horizontal axis.
     log_x : bool
         Leaves out what comes at x = 0.
     log_y : bool, optional
-        By the range of the values if not given.
+        By the range of the values if not given, see `is_logarithmic`.
+    limits : (float, float), optional
+        Of the vertical axis; by the range of the values if not given.
     notes : bool
         Whether to say which curves diverged.
     """
-    low, high = visible_range(frame, series)
-    log_y = low > 0 and high / low > _LOG_FROM if log_y is None else log_y
-    top = high * (high / low) ** 0.06 if log_y else high + 0.06 * (high - low)
-    bottom = low / (high / low) ** 0.06 if log_y else low - 0.06 * (high - low)
-    if not top > bottom:
-        bottom, top = (low * 0.9, low * 1.1) if log_y and low > 0 else (low - 0.5, low + 0.5)
-    said = []
-    for place, (key, line) in enumerate(lines.items()):
-        curve = frame[frame[series] == key].sort_values("round")
+    log_y = is_logarithmic(frame, series) if log_y is None else log_y
+    bottom, top = _with_margin(*visible_range(frame, series), log_y) if limits is None else limits
+    remarks = []
+    for position, (key, line) in enumerate(lines.items()):
+        curve = frame[frame[series] == key].sort_values("round" if "round" in frame else x)
         if log_x:
             curve = curve[curve[x] > 0]
         if len(curve):
-            _plot_curve(axes, curve, line, x, place, bottom, top)
-            said.extend(_divergence(axes, curve, line, x, bottom, top))
+            _plot_curve(axes, curve, line, x, position, bottom, top)
+            remarks.extend(_divergence(axes, curve, line, x, bottom, top))
     if log_y:
         axes.set_yscale("log")
         axes.set_ylim(bottom, top)
@@ -71,12 +71,13 @@ def plot_curves(
         axes.set_xscale("log")
         readable_log_axis(axes.xaxis, *axes.get_xlim())
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    if notes and said:
+        whole = bool((frame[x] % 1 == 0).all())
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=whole))
+    if notes and remarks:
         axes.text(
             0.98,
             0.97,
-            "\n".join(said),
+            "\n".join(remarks),
             transform=axes.transAxes,
             ha="right",
             va="top",
@@ -88,6 +89,17 @@ def plot_curves(
         )
 
 
+def centre_of(frame: pd.DataFrame) -> str:
+    """Return the column of a summary that holds the centres of its bands."""
+    return "median" if "median" in frame else "mean"
+
+
+def is_logarithmic(frame: pd.DataFrame, series: str) -> bool:
+    """Whether the values of a panel range so widely that a linear axis would hide the small ones."""
+    low, high = visible_range(frame, series)
+    return low > 0 and high / low > _LOG_FROM
+
+
 def visible_range(frame: pd.DataFrame, series: str) -> tuple[float, float]:
     """Smallest and largest value to show: curves that hold, and the start of those that diverge on all seeds.
 
@@ -95,13 +107,26 @@ def visible_range(frame: pd.DataFrame, series: str) -> tuple[float, float]:
     """
     lowest, highest = np.inf, -np.inf
     for _, curve in frame.groupby(series, sort=False):
-        values = curve.sort_values("round")["mean"].to_numpy()
-        lost_altogether = curve["diverged"].iloc[0] == curve["seeds"].iloc[0]
-        lowest, highest = (
-            min(lowest, values.min()),
-            max(highest, (values[:1] if lost_altogether else values).max()),
-        )
+        if "round" in curve:
+            curve = curve.sort_values("round")
+        values = curve[centre_of(frame)].dropna().to_numpy()
+        if not len(values):
+            continue
+        lost_altogether = "seeds" in curve and curve["diverged"].iloc[0] == curve["seeds"].iloc[0]
+        lowest = min(lowest, values.min())
+        highest = max(highest, (values[:1] if lost_altogether else values).max())
     return float(lowest), float(highest)
+
+
+def _with_margin(low: float, high: float, log_y: bool) -> tuple[float, float]:
+    """Ends of an axis on which values from `low` to `high` keep off the edges."""
+    if log_y:
+        bottom, top = low / (high / low) ** 0.06, high * (high / low) ** 0.06
+    else:
+        bottom, top = low - 0.06 * (high - low), high + 0.06 * (high - low)
+    if top > bottom:
+        return bottom, top
+    return (low * 0.9, low * 1.1) if log_y and low > 0 else (low - 0.5, low + 0.5)
 
 
 def readable_log_axis(axis: Any, low: float, high: float) -> None:
@@ -118,19 +143,20 @@ def readable_log_axis(axis: Any, low: float, high: float) -> None:
 
 
 def _plot_curve(
-    axes: Axes, curve: pd.DataFrame, line: Line, x: str, place: int, bottom: float, top: float
+    axes: Axes, curve: pd.DataFrame, line: Line, x: str, position: int, bottom: float, top: float
 ) -> None:
-    at, mean = curve[x].to_numpy(), curve["mean"].to_numpy()
-    # Marks of different curves sit at different places, or one would hide the other.
-    every = max(len(at) // _MARKERS, 1)
+    at, centre = curve[x].to_numpy(), curve[centre_of(curve)].to_numpy()
+    # Markers divide what can be seen, and those of different curves are apart, or one would hide the other.
+    visible = max(np.count_nonzero(centre >= bottom), 1)
+    every = max(visible // _MARKERS, 1)
     axes.plot(
         at,
-        mean,
+        centre,
         color=line.color,
         linestyle=line.dashes,
         linewidth=line.width,
         marker=line.marker,
-        markevery=(min(place * every // 4, len(at) - 1), every),
+        markevery=(position * every // 4 % every, every),
         zorder=3,
     )
     floor = bottom if bottom > 0 else -np.inf
@@ -139,7 +165,9 @@ def _plot_curve(
 
 
 def _divergence(axes: Axes, curve: pd.DataFrame, line: Line, x: str, bottom: float, top: float) -> list[str]:
-    """Cross the places where seeds were lost; return what is to be said of it."""
+    """Cross the rounds at which seeds were lost; return a remark on them."""
+    if "alive" not in curve:
+        return []
     lost, seeds = int(curve["diverged"].iloc[0]), int(curve["seeds"].iloc[0])
     if not lost:
         return []
@@ -148,7 +176,7 @@ def _divergence(axes: Axes, curve: pd.DataFrame, line: Line, x: str, bottom: flo
     before = np.flatnonzero(np.diff(alive) < 0).tolist()
     if lost == seeds:
         before.append(len(alive) - 1)
-    height = np.clip(curve["mean"].to_numpy()[before], bottom, top)
+    height = np.clip(curve[centre_of(curve)].to_numpy()[before], bottom, top)
     axes.plot(
         curve[x].to_numpy()[before],
         height,

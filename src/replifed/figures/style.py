@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -82,12 +82,14 @@ SEQUENCE = (
     Line("", SKY, (0, (3, 1)), "P"),
     Line("", VERMILLION, (0, (2, 1)), "X"),
 )
-_LOCAL_STEPS = (3, 5, 8, 10)
 
 
 def housed(draw):
     """Decorate a function that draws, so that it draws in this style whatever else is configured."""
     return matplotlib.rc_context(RC)(draw)
+
+
+_LOCAL_STEPS = (3, 5, 8, 10)
 
 
 def local_steps_lines(values: Sequence[int]) -> dict[int, Line]:
@@ -98,16 +100,16 @@ def local_steps_lines(values: Sequence[int]) -> dict[int, Line]:
     return {K: known[K]._replace(label=f"K = {K}") for K in sorted(values)}
 
 
-def sequence_lines(labels: dict[str, str]) -> dict[str, Line]:
+def sequence_lines(labels: Mapping[Any, str]) -> dict[Any, Line]:
     """Return one line per key of `labels`, in order, with the labels given."""
     return {
-        key: SEQUENCE[place % len(SEQUENCE)]._replace(label=label)
-        for place, (key, label) in enumerate(labels.items())
+        key: SEQUENCE[number % len(SEQUENCE)]._replace(label=label)
+        for number, (key, label) in enumerate(labels.items())
     }
 
 
 @housed
-def figure(
+def canvas(
     rows: int, cols: int, *, title: str = "", width: float = 3.0, height: float = 2.2, legend_lines: int = 1
 ) -> tuple[Figure, list[list[Axes]]]:
     """Make a figure with a grid of axes, and room for title, stamp and legend.
@@ -136,11 +138,16 @@ def figure(
         )
     )
     if title:
+        # About 10 bold characters of 11.5 points to an inch; longer titles shrink.
+        size = min(11.5, 115 * (total[0] - 0.16) / len(title))
         heading = made.text(
-            0.08 / total[0], 1 - 0.1 / total[1], title, va="top", ha="left", fontsize=11.5, fontweight="bold"
+            0.08 / total[0], 1 - 0.1 / total[1], title, va="top", ha="left", fontsize=size, fontweight="bold"
         )
         heading.set_in_layout(False)
     return made, made.subplots(rows, cols, squeeze=False).tolist()
+
+
+figure = canvas
 
 
 @housed
@@ -169,21 +176,21 @@ def stamp(made: Figure, data: str, scale: str) -> None:
     Parameters
     ----------
     made : Figure
-        From `figure`.
+        From `canvas`.
     data : str
-        What is to be said of the data; empty if they are the paper's own.
+        A remark on the data; empty if they are the paper's own.
     scale : str
         "paper", or the name of the cut-down settings.
     """
-    said = []
+    remarks = []
     if data:
-        said.append(f"NOT THE PAPER'S DATA — {data}")
+        remarks.append(f"NOT THE PAPER'S DATA — {data}")
     if scale != "paper":
-        said.append(f"SCALE: {scale.upper()}, not the paper's settings")
-    if not said:
+        remarks.append(f"SCALE: {scale.upper()}, not the paper's settings")
+    if not remarks:
         return
     width, height = made.get_size_inches()
-    text, size = " · ".join(said), 8.5
+    text, size = " · ".join(remarks), 8.5
     # About 13 characters of 8.5 points to an inch; more than two lines shrink.
     lines = textwrap.wrap(text, int(13 * (width - 0.3)))
     if len(lines) > 2:
