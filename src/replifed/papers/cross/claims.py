@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from replifed.papers.cross.families import EXPERIMENTS
+from replifed.papers.cross.paper import EXPERIMENTS
 from replifed.papers.verdicts import Claim, Measured, NotMeasurableError
 
 _EXACT = ("fedplt", "fedpd", "fedlin", "tamuna", "led", "fivegcs", "newton")
