@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from replifed.papers.fedmm import comparisons as runs
-from replifed.papers.fedmm.titles import EXPERIMENTS
+from replifed.papers.fedmm.paper import EXPERIMENTS
 from replifed.papers.verdicts import Claim
 
 SYNTHETIC = ("synthetic_homogeneous", "synthetic_heterogeneous")

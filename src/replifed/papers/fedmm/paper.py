@@ -1,8 +1,17 @@
-"""What the paper's figures call experiments, methods, metrics and settings."""
+"""The paper, and what its figures call experiments, methods and metrics."""
 
 from __future__ import annotations
 
-from replifed.figures.style import BLUE, GREY, SEQUENCE, VERMILLION, Line
+from replifed.figures.style import BLUE, GREY, VERMILLION, Line
+
+PAPER = {
+    "name": "FedMM",
+    "citation": (
+        "A. Dieuleveut, G. Fort, M. Hegazy, H.-T. Wai: Federated Majorize-Minimization: Beyond Parameter "
+        "Aggregation. arXiv:2507.17534, 2025."
+    ),
+    "doi": "10.48550/arXiv.2507.17534",
+}
 
 EXPERIMENTS = {
     "synthetic_homogeneous": "Synthetic, homogeneous",
@@ -32,11 +41,3 @@ METRICS = {
     "parameter_update": "parameter update $E^p$",
     "surrogate_update": "surrogate update $E^s$",
 }
-
-
-def lines(labels: dict) -> dict:
-    """A line for each key of `labels`, in the order of a sequence."""
-    return {
-        key: SEQUENCE[place % len(SEQUENCE)]._replace(label=label)
-        for place, (key, label) in enumerate(labels.items())
-    }
