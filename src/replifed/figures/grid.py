@@ -81,8 +81,8 @@ def _as_it_is(history: pd.DataFrame, inputs: Any) -> pd.DataFrame:
 class Grid:
     """Curves over repetitions, a grid of panels; see `figures.artefact.Artefact`.
 
-    Every run of the artefact's settings goes through `prepare`, and `summarise` makes a curve of each combination
-    of the columns `by`. On a logarithmic axis a band is computed on the scale of logarithms.
+    Every run of the artefact's settings goes through `prepare`, and `summarise` makes a curve of each
+    combination of the columns `by`. On a logarithmic axis a band is computed on the scale of logarithms.
 
     Parameters
     ----------
@@ -109,6 +109,8 @@ class Grid:
         Maps a history, with a column experiment, and the inputs to the lines and columns that are averaged.
     first : mapping
         First round that has a number, by value.
+    source : callable
+        Maps inputs and settings to the summary, where it is no average of histories round by round.
     finish : callable
         Maps the summary to the table.
     centre, band, axes
@@ -147,6 +149,7 @@ class Grid:
     metric: str | None = None
     prepare: Callable[[pd.DataFrame, Any], pd.DataFrame] = _as_it_is
     first: Mapping[str, int] = field(default_factory=dict)
+    source: Callable[[Any, dict], pd.DataFrame] | None = None
     finish: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     centre: Centre = "mean"
     band: Band = "ci"
@@ -164,15 +167,18 @@ class Grid:
 
     def table(self, inputs: Any, settings: dict) -> pd.DataFrame:
         """Return a line for each curve and round."""
+        frame = (self.source or self._summaries)(inputs, settings)
+        if self.finish is not None:
+            frame = self.finish(frame)
+        return self._scaled(frame) if self.centre == "mean" and self.band != "range" else frame
+
+    def _summaries(self, inputs: Any, settings: dict) -> pd.DataFrame:
         frames = []
         for experiment, methods in settings["artefact"]["runs"].items():
             for method in methods:
                 history = self.prepare(inputs.run(experiment, method).assign(experiment=experiment), inputs)
                 frames += [self._summary(history, value) for value in self.values if len(history)]
-        frame = pd.concat(frames, ignore_index=True)
-        if self.finish is not None:
-            frame = self.finish(frame)
-        return self._scaled(frame) if self.centre == "mean" and self.band != "range" else frame
+        return pd.concat(frames, ignore_index=True)
 
     def _summary(self, history: pd.DataFrame, value: str) -> pd.DataFrame:
         history = history[history["round"] >= self.first.get(value, 0)]

@@ -15,7 +15,7 @@ from typing import Any
 
 from replifed.papers.fedgradmp import comparisons as runs
 from replifed.papers.fedgradmp import theory
-from replifed.papers.fedgradmp.titles import EXPERIMENTS, LINES, METHODS, READINGS
+from replifed.papers.fedgradmp.paper import EXPERIMENTS, LINES, METHODS, READINGS
 from replifed.papers.verdicts import Claim
 
 BASELINES = (("fediterht", ""), ("fedmid", "0.03125"), ("feddualavg", "0.03125"), ("fedavg", ""))

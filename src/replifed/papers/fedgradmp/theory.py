@@ -11,8 +11,8 @@ import pandas as pd
 from replifed.algorithms.fedgradmp_rates import Constants, Promise, theorem5, theorem8_factors
 from replifed.operators import dictionaries
 from replifed.operators.restricted_isometry import isometry_constant, stable_rank
+from replifed.papers.fedgradmp.paper import COLUMNS, PRINTED, declared
 from replifed.papers.fedgradmp.rates import client_constants, isometry_runs, promise
-from replifed.papers.fedgradmp.table1 import COLUMNS, PRINTED, declared
 from replifed.papers.verdicts import Measured, NotMeasurableError
 from replifed.randomness import generator
 

@@ -1,8 +1,17 @@
-"""What the paper's figures call methods and their variants, and how these look."""
+"""The paper, its Table I, and what its figures call methods and their variants, and how these look."""
 
 from __future__ import annotations
 
+from dataclasses import fields
+
+from replifed.algorithms.registry import method_class
 from replifed.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Line
+
+PAPER = {
+    "name": "FedGradMP",
+    "citation": "H. Jeong, D. Needell, J. Qin: Federated Gradient Matching Pursuit. arXiv:2302.10755, 2023.",
+    "doi": "10.48550/arXiv.2302.10755",
+}
 
 METHODS = {
     "fedgradmp": "FedGradMP",
@@ -51,3 +60,29 @@ READINGS = {
     "summed": "summed gradients, τ = 10",
     "split": "gradients times 20, τ = 10",
 }
+
+# Columns of Table I.
+COLUMNS = ("dictionary", "linear_to_bias", "no_client_step", "unbounded_dissimilarity")
+# As printed; FedMid is not in the paper's table.
+PRINTED = {
+    "fedavg": (False, False, False, False),
+    "feddualavg": (False, False, False, False),
+    "fediterht": (False, True, False, False),
+    "fedgradmp": (True, True, False, True),  # the third with a footnote: none for least squares
+}
+
+
+def declared(method: str) -> dict[str, bool]:
+    """The table's four columns, from a method's settings and its guarantee."""
+    settings = {field.name: field for field in fields(method_class(method))}
+    guarantee = method_class(method).guarantee
+    step = settings.get("step")
+    return {
+        "dictionary": "projection" in settings,
+        "linear_to_bias": guarantee.linear_to_bias,
+        "growing_batches": guarantee.growing_batches,
+        "no_client_step": step is None,
+        # A method that runs without a step size has a default for it.
+        "no_step_for_least_squares": step is not None and step.default is None,
+        "unbounded_dissimilarity": guarantee.unbounded_dissimilarity,
+    }

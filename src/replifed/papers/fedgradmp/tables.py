@@ -5,45 +5,20 @@ The steps are those on Figure 4's data; the cost is that of each experiment's se
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from replifed.algorithms.registry import method_class
-from replifed.papers.fedgradmp.titles import EXPERIMENTS, METHODS
+from replifed.figures.artefact import Made, by_name
+from replifed.papers.fedgradmp.paper import EXPERIMENTS, METHODS, declared
 from replifed.tune import Spent
 
 # Names in the table: FedHT and FedIterHT share a line.
 NAMES = {**METHODS, "fediterht": "FedHT / FedIterHT"}
-COLUMNS = ("dictionary", "linear_to_bias", "no_client_step", "unbounded_dissimilarity")
-# As printed; FedMid is not in the paper's table.
-PRINTED = {
-    "fedavg": (False, False, False, False),
-    "feddualavg": (False, False, False, False),
-    "fediterht": (False, True, False, False),
-    "fedgradmp": (True, True, False, True),  # the third with a footnote: none for least squares
-}
 
 
-def declared(method: str) -> dict[str, bool]:
-    """The table's four columns, from a method's settings and its guarantee."""
-    settings = {field.name: field for field in fields(method_class(method))}
-    guarantee = method_class(method).guarantee
-    step = settings.get("step")
-    return {
-        "dictionary": "projection" in settings,
-        "linear_to_bias": guarantee.linear_to_bias,
-        "growing_batches": guarantee.growing_batches,
-        "no_client_step": step is None,
-        # A method that runs without a step size has a default for it.
-        "no_step_for_least_squares": step is not None and step.default is None,
-        "unbounded_dissimilarity": guarantee.unbounded_dissimilarity,
-    }
-
-
-def table(inputs: Any, settings: dict) -> pd.DataFrame:
+def _table1(inputs: Any, settings: dict) -> pd.DataFrame:
     """One line a method; columns such as tuning_mild_bits say what its search used."""
     rows = []
     searched = settings["artefact"].get("tuned", {})
@@ -70,11 +45,11 @@ def table(inputs: Any, settings: dict) -> pd.DataFrame:
 
 def _cost(inputs: Any, searched: dict[str, list[str]], experiment: str, method: str) -> dict[str, float]:
     """What a method's search used; zeros where there was none."""
-    found = inputs.tuned(experiment, method) if method in searched[experiment] else {}
-    return found.get("cost", Spent().record())
+    tuned = inputs.tuned(experiment, method) if method in searched[experiment] else {}
+    return tuned.get("cost", Spent().record())
 
 
-def render(frame: pd.DataFrame) -> pd.DataFrame:
+def _render_table1(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table for people."""
 
     def true(value: Any) -> bool:
@@ -107,3 +82,19 @@ def render(frame: pd.DataFrame) -> pd.DataFrame:
             for row in frame.itertuples()
         ]
     )
+
+
+TABLES = by_name(
+    Made(
+        "table1",
+        "Table I: comparison of methods",
+        (
+            "What each method declares of itself, and the client step sizes it ran with on Figure 4's data. "
+            "* needs minibatches that grow exponentially. ** needs none for least squares. Tuning: what the "
+            "searches for these steps and for those of the other comparisons used, over all of a method's "
+            "variants."
+        ),
+        _table1,
+        _render_table1,
+    ),
+)
