@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from replifed.errors import DataError
-from replifed.figures.style import figure, save
+from replifed.figures.style import canvas, save
 from replifed.papers.errata import COLUMNS, write
 from replifed.papers.report import build
 from replifed.papers.verdicts import Claim, measure
@@ -76,7 +76,7 @@ def made(tmp_path):
     ]
     measure(claims, Inputs(), "small").to_csv(tmp_path / "claims.csv", index=False, lineterminator="\n")
     folder = tmp_path / "figures" / "fedht"
-    picture, _ = figure(1, 1)
+    picture, _ = canvas(1, 1)
     folder.mkdir(parents=True)
     save(picture, folder / "fig1.png")
     (folder / "fig1.csv").write_text("panel,data,scale\na,,small\n")

@@ -418,22 +418,13 @@ def artefact_of(wildcards):
     return artefact
 
 
-def artefact_module(paper, name, kind):
-    """Return the module that holds an artefact."""
-    if not Path(SOURCE_ROOT, f"replifed/papers/{paper}/figures.py").is_file():
-        return f"replifed.papers.{paper}.{name}"
-    return f"replifed.papers.{paper}.{kind}s"
-
-
 def artefact_inputs(wildcards):
     keys = settings.artefact_keys(artefact_of(wildcards))
     return {
         "files": [file for key in keys for file in files_of(wildcards.paper, key)],
         "source": sources_of(
             "replifed.papers.jobs:artefact",
-            artefact_module(
-                wildcards.paper, wildcards.artefact, artefact_of(wildcards)["kind"]
-            ),
+            f"replifed.papers.{wildcards.paper}.{artefact_of(wildcards)['kind']}s",
         ),
     }
 
@@ -459,8 +450,8 @@ def artefacts_inputs(paper):
     def of(wildcards):
         keys = settings.artefacts_keys(config[paper])
         modules = [
-            artefact_module(paper, name, artefact["kind"])
-            for name, artefact in settings.artefacts(config[paper]).items()
+            f"replifed.papers.{paper}.{artefact['kind']}s"
+            for artefact in settings.artefacts(config[paper]).values()
         ]
         return {
             "files": [file for key in keys for file in files_of(paper, key)],

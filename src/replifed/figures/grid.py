@@ -142,7 +142,7 @@ class Grid:
     lines: Mapping[Any, Line] | Callable[[pd.DataFrame], Mapping[Any, Line]]
     y: str | Mapping[str, str]
     x: Mapping[str, str]
-    by: Sequence[str]
+    by: Sequence[str] = ()
     rows: Sequence[str | By | X] = ()
     columns: Sequence[str | By | X] = ()
     values: Sequence[str] = ("objective",)

@@ -65,13 +65,6 @@ class Line(NamedTuple):
     width: float = 1.6
 
 
-METHODS = {
-    "fediterht": Line("FedIterHT", BLUE, "-", "o"),
-    "fedht": Line("FedHT", VERMILLION, (0, (5, 1.5)), "s"),
-    "distributed_iht": Line("Distributed-IHT", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
-    "fedavg": Line("FedAvg (dense, for reference)", GREY, (0, (1, 1.2)), "", 1.0),
-}
-
 # A sequence (three levels of heterogeneity, four numbers of local steps) keeps its order of entries.
 SEQUENCE = (
     Line("", BLUE, "-", "o"),
@@ -87,17 +80,6 @@ SEQUENCE = (
 def housed(draw):
     """Decorate a function that draws, so that it draws in this style whatever else is configured."""
     return matplotlib.rc_context(RC)(draw)
-
-
-_LOCAL_STEPS = (3, 5, 8, 10)
-
-
-def local_steps_lines(values: Sequence[int]) -> dict[int, Line]:
-    """Return the line of each number of local steps K; those of {3, 5, 8, 10} are always the same."""
-    others = [K for K in sorted(values) if K not in _LOCAL_STEPS]
-    known = {K: SEQUENCE[place] for place, K in enumerate(_LOCAL_STEPS)}
-    known.update({K: SEQUENCE[(4 + place) % len(SEQUENCE)] for place, K in enumerate(others)})
-    return {K: known[K]._replace(label=f"K = {K}") for K in sorted(values)}
 
 
 def sequence_lines(labels: Mapping[Any, str]) -> dict[Any, Line]:
@@ -145,9 +127,6 @@ def canvas(
         )
         heading.set_in_layout(False)
     return made, made.subplots(rows, cols, squeeze=False).tolist()
-
-
-figure = canvas
 
 
 @housed

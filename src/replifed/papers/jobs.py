@@ -132,18 +132,10 @@ def artefacts(
         artefact(paper, name, own, scale, files, made)
 
 
-def artefact_named(paper: str, name: str, kind: str) -> Any:
+def artefact_named(paper: str, name: str, kind: str) -> Artefact:
     """Return the figure or the table of a paper that is called `name`."""
-    from importlib.util import find_spec
-
-    package = f"replifed.papers.{paper}"
-    if not find_spec(f"{package}.figures"):
-        from replifed.figures.artefact import Made
-
-        module = import_module(f"{package}.{name}")
-        return Made(name, "", "", module.table, module.draw if kind == "figure" else module.render)
-    module, known = ("figures", "FIGURES") if kind == "figure" else ("tables", "TABLES")
-    return getattr(import_module(f"{package}.{module}"), known)[name]
+    module = import_module(f"replifed.papers.{paper}.{kind}s")
+    return getattr(module, f"{kind}s".upper())[name]
 
 
 def draw(made: Artefact, frame: Any, paths: list[Path]) -> None:

@@ -129,9 +129,6 @@ def _captions(paper: str) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
     package = f"replifed.papers.{paper}"
     if not find_spec(package):
         return {}, {}
-    if find_spec(f"{package}.captions"):
-        module = import_module(f"{package}.captions")
-        return module.PAPER, module.CAPTIONS
     artefacts = {
         **import_module(f"{package}.figures").FIGURES,
         **import_module(f"{package}.tables").TABLES,

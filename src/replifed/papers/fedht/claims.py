@@ -16,7 +16,7 @@ from typing import Any
 
 from replifed.papers.fedht import comparisons as runs
 from replifed.papers.fedht import theory
-from replifed.papers.fedht.titles import EXPERIMENTS, LEVEL_READINGS, METHODS, READINGS, REAL_READINGS
+from replifed.papers.fedht.paper import EXPERIMENTS, LEVEL_READINGS, METHODS, READINGS, REAL_READINGS
 from replifed.papers.verdicts import Claim
 
 SIMULATIONS = ("simulation1", "simulation2")

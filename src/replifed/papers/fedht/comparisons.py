@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from replifed.papers.fedht.titles import METHODS, ordered_levels
 from replifed.figures.summaries import mean_interval
+from replifed.papers.fedht.paper import METHODS, ordered_levels
 from replifed.papers.measures import (
     Curves,
     any_chaotic,

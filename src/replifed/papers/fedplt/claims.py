@@ -14,9 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from replifed.papers.fedplt import checks
-from replifed.papers.fedplt.published import COLUMNS, STORED, TABLE2, TABLE3, TABLE4
-from replifed.papers.fedplt.titles import COLUMNS as COLUMN_NAMES
-from replifed.papers.fedplt.titles import METHODS
+from replifed.papers.fedplt.paper import COLUMN_NAMES, COLUMNS, METHODS, STORED, TABLE2, TABLE3, TABLE4
 from replifed.papers.verdicts import Claim
 
 COMPARED = ("fedplt", "fedpd", "fedlin", "tamuna", "led", "fivegcs")

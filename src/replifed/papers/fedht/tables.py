@@ -6,18 +6,17 @@ The paper's own table could not be had; these are the numbers of the files used 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from replifed.papers.fedht.titles import EXPERIMENTS
+from replifed.figures.artefact import Made, by_name
+from replifed.papers.fedht.paper import EXPERIMENTS
 from replifed.partition.heterogeneity import is_regression, summary
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
-
-def table(inputs: Any, settings: Mapping[str, Any]) -> DataFrame:
+def _table2(inputs: Any, settings: Mapping[str, Any]) -> pd.DataFrame:
     """Describe each experiment's data set and clients.
 
     Parameters
@@ -28,14 +27,12 @@ def table(inputs: Any, settings: Mapping[str, Any]) -> DataFrame:
 
     Returns
     -------
-    DataFrame, one row an experiment
+    pd.DataFrame, one row an experiment
         experiment, dataset; samples, features, classes (0 for regression), nonzeros, density;
         clusters, clients, replicates; size_min and size_max (over clients and replicates), size_median,
         size_variation, effective_clients, label_distance, label_distance_random (means over replicates
         of `replifed.partition.heterogeneity.summary`); kind and stamp of the data's source.
     """
-    import pandas as pd
-
     rows = []
     for experiment in inputs.experiments():
         data, partition = inputs.data(experiment), inputs.partition(experiment)
@@ -70,9 +67,8 @@ def table(inputs: Any, settings: Mapping[str, Any]) -> DataFrame:
     return pd.DataFrame(rows)
 
 
-def render(frame: DataFrame) -> DataFrame:
+def _render_table2(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table for people: texts, rounded, with readable headers."""
-    import pandas as pd
 
     def text(row: Any) -> dict[str, str]:
         sizes = f"{row.size_min:,} / {row.size_median:,.0f} / {row.size_max:,}"
@@ -94,3 +90,14 @@ def render(frame: DataFrame) -> DataFrame:
         }
 
     return pd.DataFrame([text(row) for row in frame.itertuples()])
+
+
+TABLES = by_name(
+    Made(
+        "table2",
+        "Table 2: data sets",
+        "The real data sets, as found and as split between the clients.",
+        _table2,
+        _render_table2,
+    ),
+)
