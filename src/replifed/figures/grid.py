@@ -119,7 +119,7 @@ class Grid:
         Maps the table to what is drawn of it.
     log_y : bool or mapping, optional
         Whether the vertical axes are logarithmic, or by the values of `metric`; by the range of the curves
-        where it is not said.
+        if not given.
     log_x : bool, optional
         As `log_y`, for the horizontal axes; all but rounds if not given.
     limits : (float, float), optional

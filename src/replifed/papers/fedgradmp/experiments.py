@@ -74,7 +74,7 @@ def regression_method(
 
 
 def watched(method: type, distances: list[float]) -> type:
-    """Return FedGradMP, given as `method`, with its sub-problems' solutions held against exact ones.
+    """Return FedGradMP, given as `method`, with its sub-problems' solutions compared with exact ones.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The paper, its Table I, and what its figures call methods and their variants, and how these look."""
+"""The paper, its Table I, and names and lines of methods and their variants."""
 
 from __future__ import annotations
 

@@ -212,8 +212,8 @@ figure = partial(
 )
 _ROWS = By("experiment", EXPERIMENTS)
 _LEVELS_IN_ORDER = By("level", level_name, level_key)
-_SHORT = {key: text.replace("each method's ", "") for key, text in READINGS.items()}
-_SHORT_REAL = {key: text.replace("each method's ", "") for key, text in REAL_READINGS.items()}
+_SHORT = {"own": "own best step", "common": "common step"}
+_SHORT_REAL = {"own": "own best step", "printed": REAL_READINGS["printed"]}
 
 
 # -- Figures 4 and 5 -----------------------------------------------------------------------------------

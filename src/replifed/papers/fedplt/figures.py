@@ -42,7 +42,7 @@ figure = partial(
 
 
 def _note_published(ax: Axes, at: float, text: str, *, left: bool = False) -> None:
-    """Mark a place on the horizontal axis that the paper names, above on its right or below on its left."""
+    """Mark a value of the horizontal axis that the paper names, above on its right or below on its left."""
     ax.axvline(at, color=PRINTED, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     ax.annotate(
         text,

@@ -1,4 +1,4 @@
-"""The paper, and what its figures call experiments, channels and methods, and how their curves look."""
+"""The paper, and names of experiments, channels and methods, with the lines of these."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from replifed.papers.qshed.curves import reached
 from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, LINES, curve_name
 
 THRESHOLDS = (1e-4, 1e-6, 1e-8)
-# Q-SHED is not held against itself, nor against those that no budget limits.
+# Q-SHED is not compared with itself, nor with those that no budget limits.
 _NO_RIVALS = ("qshed", "ideal_shed", "giant", "newton", "gradient_descent")
 
 
