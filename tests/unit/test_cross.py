@@ -11,11 +11,13 @@ from scipy import sparse
 
 from replifed.algorithms.registry import method_class
 from replifed.network.fading import Constant
-from replifed.papers.cross import experiments, fig1, fig2, table1
+from replifed.papers.cross import experiments
 from replifed.papers.cross.claims import CLAIMS
 from replifed.papers.cross.experiments import _moduli, relative_gap, run, tune
-from replifed.papers.cross.families import FIRST_ORDER, SECOND_ORDER
+from replifed.papers.cross.figures import FIGURES
 from replifed.papers.cross.methods import algorithm, width
+from replifed.papers.cross.paper import FIRST_ORDER, SECOND_ORDER
+from replifed.papers.cross.tables import TABLES, reached
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
@@ -111,7 +113,7 @@ def test_the_table_counts_to_the_first_round_at_the_target(tmp_path):
     later = one.assign(replicate=3, gap=[1, 1, 1, 1e-4])
     never = one.assign(replicate=2, gap=1.0)
     history = pd.concat([one.assign(replicate=1), never])
-    used = table1.reached(history)
+    used = reached(history)
     assert used.loc[1].tolist() == [2, 22, 10]
     assert used.loc[2].isna().all()
 
@@ -136,8 +138,8 @@ def test_the_table_counts_to_the_first_round_at_the_target(tmp_path):
             cost = {"runs": 40, "rounds": 2000, "bits": 1.5e8}
             return {"cost": cost} if method == "fedlin" else {"search": None}
 
-    table1.table(Inputs(), {}).to_csv(tmp_path / "t.csv", index=False)
-    shown = table1.render(pd.read_csv(tmp_path / "t.csv", keep_default_na=False, na_values=["nan"]))
+    TABLES["table1"].table(Inputs(), {}).to_csv(tmp_path / "t.csv", index=False)
+    shown = TABLES["table1"].show(pd.read_csv(tmp_path / "t.csv", keep_default_na=False, na_values=["nan"]))
     assert shown.set_index("method")["a9a: bits"].to_dict() == {
         "FedLin": "22 [22, 22]",
         "distributed Newton": "– [22, …] (1 of 2)",
@@ -153,7 +155,7 @@ def test_the_table_counts_to_the_first_round_at_the_target(tmp_path):
 
 
 def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
-    """Nothing that was run is left out: a stranger's method has no entry in `families`."""
+    """Nothing that was run is left out: a stranger's method has no entry in `paper`."""
     rounds = np.arange(3)
     run = pd.DataFrame({"round": rounds, "gap": [1.0, 1e-2, 1e-5], "replicate": 1, "diverged": False})
     run = run.assign(bits_up=1.0 + rounds, bits_down=rounds, sample_gradients=1.0 + rounds)
@@ -171,12 +173,16 @@ def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
         def tuned(self, experiment, method):
             return {}
 
-    for figure in (fig1, fig2):
-        drawn = figure.draw(figure.table(Inputs(), {}))
+    settings = {"artefact": {"runs": {"a9a": ["mine", "fedavg"]}}}
+    for figure in FIGURES.values():
+        drawn = figure.show(figure.table(Inputs(), settings))
         [legend] = drawn.legends
         assert "mine" in [text.get_text() for text in legend.get_texts()]
         assert all(len(ax.lines) == 2 for ax in drawn.axes)
-    assert table1.render(table1.table(Inputs(), {}))["method"].tolist() == ["FedAvg", "mine"]
+    assert TABLES["table1"].show(TABLES["table1"].table(Inputs(), {}))["method"].tolist() == [
+        "FedAvg",
+        "mine",
+    ]
 
 
 @pytest.fixture(scope="module")

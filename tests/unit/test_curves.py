@@ -10,12 +10,13 @@ import pytest
 
 from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.fediterht import FedIterHT
-from replifed.claims.intervals import mean_interval
-from replifed.papers.fedht import fig1, fig2, fig3, fig3_full_batch, fig6, rates, tuning
+from replifed.figures.curves import plot_curves, visible_range
+from replifed.figures.style import canvas, save, stamp
+from replifed.figures.summaries import on_log_scale, summarise
+from replifed.intervals import mean_interval
+from replifed.papers.fedht.figures import FIGURES, local_steps_lines
+from replifed.papers.fedht.paper import LINES
 from replifed.papers.fedht.simulations import simulation
-from replifed.papers.summaries import summarise
-from replifed.plotting.curves import plot_curves, visible_range
-from replifed.plotting.style import METHODS, figure, local_steps_lines, save, stamp
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
 
@@ -99,12 +100,47 @@ def test_lost_seeds_stay_out_of_the_mean(histories):
     assert found["alive"].iloc[-1] == 2
 
 
+def test_a_run_that_ends_early_stays_where_it_ended():
+    """Gaps of three seeds: one goes on, one has converged, one diverges."""
+    runs = [[1, 1e-2, 1e-4], [1, 1e-6], [1, np.inf, np.inf]]
+    history = pd.concat(
+        pd.DataFrame({"replicate": seed, "round": range(len(gaps)), "gap": gaps})
+        for seed, gaps in enumerate(runs)
+    ).assign(method="qshed", diverged=False, bits_up=1.0, bits_down=0.0)
+    found = summarise(history, ["method"], "gap", centre="median", band="range", axes=("bits",))
+    assert found["median"].tolist() == pytest.approx([1, (1e-2 + 1e-6) / 2, (1e-4 + 1e-6) / 2])
+    assert found["low"].tolist() == [1, 1e-6, 1e-6]
+    assert set(found["diverged"]) == {1}
+
+
+def test_geometric_means_and_bands_of_logarithms():
+    errors = [1e-2, 1e-4, 0.0]
+    history = pd.DataFrame({"replicate": [1, 2, 3], "round": 0, "error": errors, "method": "a"})
+    history = history.assign(diverged=False)
+
+    def ends(band, values):
+        kept = history[history["error"].isin(values)]
+        found = summarise(kept, ["method"], "error", centre="geometric", band=band, axes=())
+        return found.loc[0, ["mean", "low", "high"]].tolist()
+
+    assert ends("range", errors) == pytest.approx([10 ** (-23 / 3), 1e-17, 1e-2])
+    half = np.sqrt(2)  # the deviation of -2 and -4
+    assert ends("sd", errors[:2]) == pytest.approx([1e-3, 10 ** (-3 - half), 10 ** (-3 + half)])
+
+
+def test_bands_on_a_logarithmic_axis_are_above_zero():
+    frame = pd.DataFrame({"mean": [1.0, 1.0, 0.0], "low": [0.9, -4.0, 0.0], "high": [1.1, 6.0, 0.0]})
+    found = on_log_scale(frame)
+    np.testing.assert_allclose(found["high"], [np.exp(0.1), np.exp(5), 0.0])
+    np.testing.assert_allclose(found["low"], [np.exp(-0.1), np.exp(-5), 0.0])
+
+
 # --- Pictures ------------------------------------------------------------------------------------
 
 
 def drawn(frame, lines=None, **more):
-    made, axes = figure(1, 1)
-    plot_curves(axes[0][0], frame, "method", lines or METHODS, **more)
+    made, axes = canvas(1, 1)
+    plot_curves(axes[0][0], frame, "method", lines or LINES, **more)
     return made, axes[0][0]
 
 
@@ -154,14 +190,14 @@ def test_iterations_on_a_logarithmic_axis_leave_out_zero(histories):
 
 def test_lines_are_fixed_and_told_apart():
     assert local_steps_lines([10, 3])[10] == local_steps_lines([3, 5, 8, 10])[10]
-    for lines in (METHODS, local_steps_lines([2, 3, 5, 8, 10, 20])):
+    for lines in (LINES, local_steps_lines([2, 3, 5, 8, 10, 20])):
         assert len({line.color for line in lines.values()}) == len(lines)
         assert len({str(line.dashes) for line in lines.values()}) == len(lines)
 
 
 def test_stamp_only_where_there_is_something_to_say():
     def texts(data, scale):
-        made, _ = figure(1, 2)
+        made, _ = canvas(1, 2)
         stamp(made, data, scale)
         return [text.get_text() for text in made.texts]
 
@@ -169,7 +205,7 @@ def test_stamp_only_where_there_is_something_to_say():
     assert "SMALL" in texts("", "small")[0]
     assert "NOT THE PAPER'S DATA" in texts("mnist: surrogate", "paper")[0]
     # However long, it stays inside the figure.
-    made, _ = figure(1, 1)
+    made, _ = canvas(1, 1)
     stamp(made, "; ".join(["e2006: surrogate with the same sizes"] * 4), "tiny")
     box = made.texts[0].get_window_extent(made.canvas.get_renderer())
     assert box.x1 <= made.bbox.x1
@@ -201,11 +237,11 @@ def test_a_users_own_settings_change_nothing(histories, tmp_path):
         kind="synthetic",
         chaotic=0,
     )
-    save(fig1.draw(frame), tmp_path / "a.png")
+    save(FIGURES["fig1"].show(frame), tmp_path / "a.png")
     with matplotlib.rc_context(
         {"font.size": 30, "axes.grid": False, "lines.linewidth": 9, "axes.titlesize": 40}
     ):
-        save(fig1.draw(frame), tmp_path / "b.png")
+        save(FIGURES["fig1"].show(frame), tmp_path / "b.png")
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 
@@ -268,27 +304,27 @@ class Inputs:
 
 ALL = ["fedht", "fediterht", "distributed_iht", "fedavg"]
 ARTEFACTS = {
-    fig1: {"runs": {"simulation1": ALL[:2]}},
-    fig2: {"runs": {"simulation2": ALL[:2]}},
-    fig3: {"runs": {"simulation1": ALL}},
-    fig3_full_batch: {"runs": {"simulation1": ALL}},
-    fig6: {"runs": {"e2006": ALL, "mnist": ALL}},
-    rates: {"runs": {"planted": ALL[:2]}},
-    tuning: {"tuned": {"mnist": ALL}},
+    "fig1": {"runs": {"simulation1": ALL[:2]}},
+    "fig2": {"runs": {"simulation2": ALL[:2]}},
+    "fig3": {"runs": {"simulation1": ALL}},
+    "fig3_full_batch": {"runs": {"simulation1": ALL}},
+    "fig6": {"runs": {"e2006": ALL, "mnist": ALL}},
+    "rates": {"runs": {"planted": ALL[:2]}},
+    "tuning": {"tuned": {"mnist": ALL}},
 }
 
 
-@pytest.mark.parametrize("module", ARTEFACTS, ids=lambda module: module.__name__.rpartition(".")[2])
-def test_figure_is_drawn_from_its_csv_alone(module, histories, tmp_path):
+@pytest.mark.parametrize("name", ARTEFACTS)
+def test_figure_is_drawn_from_its_csv_alone(name, histories, tmp_path):
     planted = {"condition": 1.05, "sparsity": 9600, "planted": 1}
-    settings = {"artefact": ARTEFACTS[module], "experiments": {"planted": planted}, "seed": 1}
-    frame = module.table(Inputs(histories), settings)
+    settings = {"artefact": ARTEFACTS[name], "experiments": {"planted": planted}, "seed": 1}
+    frame = FIGURES[name].table(Inputs(histories), settings)
     assert frame["panel"].astype(bool).all()
     text = frame.to_csv(index=False, float_format="%.12g")
     again = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=["nan"])
     assert not again.isna().any().any()
     assert again.to_csv(index=False, float_format="%.12g") == text
-    made = module.draw(again)
+    made = FIGURES[name].show(again)
     stamp(made, "", "small")
     save(made, tmp_path / "a.png")
     assert (tmp_path / "a.png").stat().st_size > 10_000
@@ -301,7 +337,7 @@ def test_figure_is_drawn_from_its_csv_alone(module, histories, tmp_path):
 
 
 def test_panels_of_figure_3(histories):
-    frame = fig3.table(Inputs(histories), {"artefact": ARTEFACTS[fig3]})
+    frame = FIGURES["fig3"].table(Inputs(histories), {"artefact": ARTEFACTS["fig3"]})
     assert set(frame["level"]) == {"0.1,0.1", "1.0,1.0"}
     assert set(frame["local_steps"]) == {10}
     assert frame["panel"].nunique() == 4
@@ -309,14 +345,14 @@ def test_panels_of_figure_3(histories):
 
 
 def test_figure_1_takes_the_mildest_level_only(histories):
-    frame = fig1.table(Inputs(histories), {"artefact": ARTEFACTS[fig1]})
+    frame = FIGURES["fig1"].table(Inputs(histories), {"artefact": ARTEFACTS["fig1"]})
     assert set(frame["level"]) == {"0.1,0.1"}
     assert set(frame["local_steps"]) == {3, 10}
 
 
 def test_surrogate_panels_say_so(histories):
-    frame = fig6.table(Inputs(histories), {"artefact": ARTEFACTS[fig6]})
-    made = fig6.draw(frame)
+    frame = FIGURES["fig6"].table(Inputs(histories), {"artefact": ARTEFACTS["fig6"]})
+    made = FIGURES["fig6"].show(frame)
     said = {
         ax.get_title(loc="left").split(",")[0]: any("surrogate" in text.get_text() for text in ax.texts)
         for ax in made.axes

@@ -14,11 +14,11 @@ from replifed.claims.verdicts import NotMeasurableError, judge
 from replifed.data.surrogates import clip
 from replifed.network.participation import FixedSize
 from replifed.operators.restricted_isometry import isometry_constant, restricted_eigenvalues, stable_rank
-from replifed.papers.fedgradmp import claims, experiments, measures, problems, table1, theory
-from replifed.papers.fedgradmp.captions import CAPTIONS
+from replifed.papers.fedgradmp import claims, experiments, measures, problems, theory
 from replifed.papers.fedgradmp.claims import CLAIMS, TIMING
 from replifed.papers.fedgradmp.errata import ERRATA
-from replifed.papers.fedgradmp.panels import collect
+from replifed.papers.fedgradmp.figures import FIGURES
+from replifed.papers.fedgradmp.tables import TABLES
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 
@@ -267,7 +267,7 @@ def test_table_1_shows_the_cost_of_tuning(runs):
 
     methods = ["fedgradmp", "fedavg"]
     artefact = {"runs": {"mild": methods}, "tuned": {"mild": methods, "digits_gaussian": ["fedavg"]}}
-    shown = table1.render(table1.table(Inputs(runs.frames), {"artefact": artefact}))
+    shown = TABLES["table1"].show(TABLES["table1"].table(Inputs(runs.frames), {"artefact": artefact}))
     columns = [column for column in shown if column.startswith("Tuning")]
     assert columns == ["Tuning, Figure 3's data (α = 0.2)", "Tuning, digits, Gaussian atoms"]
     for column in columns:
@@ -462,7 +462,7 @@ def test_claims_on_curves(runs):
 
 def test_lines_of_figures_are_geometric_means_with_ranges(runs):
     settings = {"artefact": {"runs": {"mild": ["fedgradmp"]}}}
-    frame = collect(runs, settings, ["experiment", "series"], "error")
+    frame = FIGURES["fig3"].table(runs, settings)
     history = runs.run("mild", "fedgradmp")
     one = history[(history["variant"] == "gd") & (history["round"] == 3)]["error"]
     drawn = frame[(frame["series"] == "fedgradmp/gd") & (frame["round"] == 3)].iloc[0]
@@ -520,8 +520,8 @@ def test_values_at_equal_bits_and_work_by_hand():
 
 def test_claims_and_captions_fit_together():
     names = {claim.artefact for claim in (*CLAIMS, *TIMING)}
-    assert names <= set(CAPTIONS)
-    assert set(CAPTIONS) - names == {"supports", "fig7_bits"}
+    assert names <= {*FIGURES, *TABLES}
+    assert {*FIGURES, *TABLES} - names == {"supports", "fig7_bits"}
     ids = [claim.id for claim in (*CLAIMS, *TIMING)]
     assert len(ids) == len(set(ids))
     for name in ("fig6.fedavg.test.tau-500", "fig6-bits.fedavg.training.tau-4000", "fig7.tau-1000"):

@@ -1,7 +1,7 @@
 """Figures 4 and 5, the partitions' figure and Table 2 of the fedht paper, on small stand-ins."""
 
 import io
-from importlib import import_module
+import types
 
 import numpy as np
 import pandas as pd
@@ -9,9 +9,14 @@ import pytest
 import scipy.sparse as sp
 
 from replifed.data.content import Table
-from replifed.papers.fedht import embedding, partitions, table2
-from replifed.papers.fedht.looks import group_look
+from replifed.papers.fedht import experiments
+from replifed.papers.fedht.by_class import share_unseen, threshold, unseen_classes
+from replifed.papers.fedht.embedding import embedding
+from replifed.papers.fedht.figures import FIGURES, group_style
+from replifed.papers.fedht.tables import TABLES
 from replifed.partition.build import build
+from replifed.randomness import Streams
+from replifed.simulate import objective, simulate
 
 SETTINGS = {"seed": 1, "rows": 90, "components": 5, "perplexity": 8}
 PLAN = {"clusters": "kmeans", "count": 10, "parts": 4, "shards_per_client": 2}
@@ -61,9 +66,9 @@ def texts(legend):
     return [text.get_text() for text in legend.get_texts()]
 
 
-@pytest.mark.parametrize("module, experiment", [("fig4", "e2006"), ("fig5", "rcv1")])
-def test_embedding(module, experiment):
-    artefact = import_module(f"replifed.papers.fedht.{module}")
+@pytest.mark.parametrize("name, experiment", [("fig4", "e2006"), ("fig5", "rcv1")])
+def test_embedding(name, experiment):
+    artefact = FIGURES[name]
     fake = FakeInputs(experiment)
     frame = artefact.table(fake, SETTINGS)
     assert list(frame.columns) == ["experiment", "x", "y", "cluster", "silhouette", "samples"]
@@ -72,7 +77,7 @@ def test_embedding(module, experiment):
     assert len(set(frame["silhouette"])) == 1 and frame["silhouette"][0] > 0.3
     assert frame.equals(artefact.table(fake, {"seed": 1, "artefact": {"settings": SETTINGS}}))
 
-    (axes,) = artefact.draw(through_csv(frame)).axes
+    (axes,) = artefact.show(through_csv(frame)).axes
     assert axes.get_xlabel() and axes.get_ylabel()
     assert "90 of 200 samples" in axes.get_title()
     assert axes.get_legend().get_title().get_text() == "cluster (share)"
@@ -82,7 +87,7 @@ def test_embedding(module, experiment):
 
 
 def test_embedding_keeps_neighbours_of_a_group_together():
-    frame = embedding.table(FakeInputs("mnist"), {**SETTINGS, "rows": 200})
+    frame = embedding(FakeInputs("mnist"), {**SETTINGS, "rows": 200})
     points = frame[["x", "y"]].to_numpy()
     distance = np.hypot(*(points[:, None] - points).transpose(2, 0, 1))
     np.fill_diagonal(distance, np.inf)
@@ -91,13 +96,13 @@ def test_embedding_keeps_neighbours_of_a_group_together():
 
 
 def test_embedding_asks_no_more_than_there_is():
-    frame = embedding.table(FakeInputs("rcv1"), {"rows": 5000, "components": 500, "perplexity": 400})
+    frame = embedding(FakeInputs("rcv1"), {"rows": 5000, "components": 500, "perplexity": 400})
     assert len(frame) == 200
     assert np.isfinite(frame[["x", "y"]].to_numpy()).all()
 
 
 def test_partitions_table(inputs):
-    frame = partitions.table(inputs, {})
+    frame = FIGURES["partitions"].table(inputs, {})
     assert not frame.isna().any().any()
     sizes = frame[frame["panel"] == "sizes"]
     assert set(sizes["replicate"]) == {1, 2, 101}
@@ -119,7 +124,7 @@ def test_partitions_table(inputs):
 
 
 def test_partitions_are_drawn_from_the_table_alone(inputs):
-    made = partitions.draw(through_csv(partitions.table(inputs, {})))
+    made = FIGURES["partitions"].show(through_csv(FIGURES["partitions"].table(inputs, {})))
     assert len(made.axes) == 12
     for axes in made.axes:
         assert axes.get_xlabel() and axes.get_title() and texts(axes.get_legend())
@@ -133,18 +138,18 @@ def test_partitions_are_drawn_from_the_table_alone(inputs):
 
 
 def test_pictures_have_the_same_bytes_twice(tmp_path):
-    from replifed.plotting.style import save
+    from replifed.figures.style import save
 
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"experiment": "rcv1", "x": rng.random(50), "y": rng.random(50)})
     frame = frame.assign(cluster=np.arange(50) % 10, silhouette=0.1, samples=70)
     for name in ("a.png", "b.png"):
-        save(embedding.draw(frame), tmp_path / name)
+        save(FIGURES["fig5"].show(frame), tmp_path / name)
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 
 def test_table2(inputs):
-    frame = through_csv(table2.table(inputs, {})).set_index("experiment", drop=False)
+    frame = through_csv(TABLES["table2"].table(inputs, {})).set_index("experiment", drop=False)
     assert frame["samples"].tolist() == [200] * 3 and frame["features"].tolist() == [30] * 3
     assert frame["classes"].tolist() == [0, 2, 10]
     assert frame["clients"].tolist() == [20] * 3 and frame["replicates"].tolist() == [3] * 3
@@ -153,7 +158,7 @@ def test_table2(inputs):
     assert frame.loc["mnist", ["size_min", "size_median", "size_max"]].tolist() == [10, 10, 10]
     assert frame.loc["rcv1", "label_distance"] > frame.loc["rcv1", "label_distance_random"]
 
-    readable = table2.render(frame)
+    readable = TABLES["table2"].show(frame)
     assert readable["Data set"].tolist() == ["E2006-tfidf", "RCV1", "MNIST"]
     assert readable["Task"].tolist() == ["regression", "2 classes", "10 classes"]
     assert readable["Source"].tolist() == ["substitute (other documents)"] * 2 + ["original"]
@@ -161,26 +166,22 @@ def test_table2(inputs):
 
 
 def test_ten_groups_are_told_apart_by_colour_and_marker():
-    looks = [group_look(k) for k in range(10)]
-    assert len({look.color for look in looks}) == len({look.marker for look in looks}) == 10
-    assert group_look(10).hatch and not looks[9].hatch
+    styles = [group_style(k) for k in range(10)]
+    assert len({one.color for one in styles}) == len({one.marker for one in styles}) == 10
+    assert group_style(10).hatch and not styles[9].hatch
 
 
 def test_shares_of_unseen_classes_by_hand():
-    from replifed.papers.fedht.fig6_classes import _share, _threshold, _unseen
-
-    unseen = _unseen(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1]))
+    unseen = unseen_classes(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1]))
     assert unseen.tolist() == [[False, False, True], [True, True, False]]
     # Two features, three classes. Client 0: 3 non-zeros, 1 of them in class 2; client 1: 2, both unseen.
     u = np.array([[[5.0, 0, 1], [0, 2, 0]], [[1.0, 0, 0], [0, -4, 0]]]).reshape(1, 2, 6)
-    assert _share(u, unseen) == pytest.approx((1 / 3 + 1) / 2)
-    assert _threshold(u, 3, "class", 3).reshape(2, 2, 3)[0].tolist() == [[5, 0, 1], [0, 2, 0]]
-    assert np.count_nonzero(_threshold(u, 1, "paper", 3), axis=-1).tolist() == [[1, 1]]
+    assert share_unseen(u, unseen) == pytest.approx((1 / 3 + 1) / 2)
+    assert threshold(u, 3, "class", 3).reshape(2, 2, 3)[0].tolist() == [[5, 0, 1], [0, 2, 0]]
+    assert np.count_nonzero(threshold(u, 1, "paper", 3), axis=-1).tolist() == [[1, 1]]
 
 
 def test_the_picture_of_unseen_classes_says_what_it_shows(tmp_path):
-    from replifed.papers.fedht import fig6_classes
-
     frame = pd.DataFrame(
         {
             "variant": ["paper"] * 3 + ["class"] * 3,
@@ -192,7 +193,35 @@ def test_the_picture_of_unseen_classes_says_what_it_shows(tmp_path):
             "step": 0.6,
         }
     )
-    left, right = fig6_classes.draw(frame).axes
+    left, right = FIGURES["fig6_classes"].show(frame).axes
     assert left.get_ylabel() == "share, mean over clients" and right.get_ylabel() == "objective"
     assert len(left.lines) == 3 and len(right.lines) == 2
     assert left.get_legend() and right.get_xlabel() == "communication rounds"
+
+
+def test_the_variant_with_the_papers_threshold_is_fediterht():
+    """Two variants of one digit set; that of Algorithm 2 runs as the method itself does."""
+    rng = np.random.default_rng(2)
+    y = np.arange(120) % 4
+    table = Table(rng.integers(0, 256, (120, 6)).astype(np.uint8), y, {})
+    client = np.arange(120) // 30 * 2 + (y > 1)  # two classes each
+    partition = types.SimpleNamespace(clients={1: client})
+    settings = {"seed": 3, "problem": "classes", "loss": "softmax", "dtype": "float64", "sparsity": 12}
+    settings |= {"batch": 5, "local_steps": [3], "step": 0.1, "rounds": 4, "replicates": [1]}
+    history = experiments.run("fediterht", settings, None, table, partition)
+    own = history[history["variant"] == "paper"]
+    method = experiments.algorithm("fediterht", settings, 3, np.array([0.1]), 5)
+    problem = experiments.problem(settings, "", 1, table, partition)
+    whole = simulate(method, problem, Streams(3, (1,)), 4, metrics={"objective": objective})
+    np.testing.assert_allclose(own["objective"], whole.metrics["objective"][:, 0], rtol=1e-12)
+    np.testing.assert_array_equal(own["bits_up"], whole.ledger["bits_up"][:, 0])
+    shares = history.groupby("variant")["local"].last()
+    assert 0 <= shares["paper"] < shares["class"] <= 1
+
+    class Inputs:
+        def run(self, experiment, method):
+            return history
+
+    frame = FIGURES["fig6_classes"].table(Inputs(), {})
+    assert frame["round"].tolist() == [0, 1, 2, 3] * 2
+    assert frame["local"].iloc[0] == own["local"].iloc[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,14 +15,15 @@ from replifed.claims.verdicts import measure
 from replifed.data.archive import Table
 from replifed.data.catalogue import get
 from replifed.data.surrogates import generate
+from replifed.figures.style import save
 from replifed.network.ledger import Cost
 from replifed.papers.fedmm import experiments, transport
-from replifed.papers.fedmm.captions import CAPTIONS
 from replifed.papers.fedmm.claims import CLAIMS
 from replifed.papers.fedmm.errata import ERRATA
+from replifed.papers.fedmm.figures import FIGURES
 from replifed.papers.fedmm.simulations import dictionary_problem, sparse_signals
+from replifed.papers.fedmm.tables import TABLES
 from replifed.papers.inputs import Inputs
-from replifed.plotting.style import save
 from replifed.randomness import Streams
 from replifed.tune import Grid
 
@@ -107,12 +107,11 @@ def made(section):
 def test_figures_are_drawn_from_their_tables(name, section, made, tmp_path):
     artefact = copy.deepcopy(section["artefacts"][name])
     artefact["runs"] = {key: value for key, value in artefact["runs"].items() if key not in LEFT_OUT}
-    module = import_module(f"replifed.papers.fedmm.{name}")
     settings = {"artefact": artefact, "experiments": section["experiments"]}
-    frame = module.table(made, settings)
+    frame = FIGURES[name].table(made, settings)
     numbers = frame.select_dtypes("number")
     assert np.isfinite(numbers.to_numpy()).all()
-    save(module.draw(frame), tmp_path / "x.png")
+    save(FIGURES[name].show(frame), tmp_path / "x.png")
     assert (tmp_path / "x.png").stat().st_size > 5000
 
 
@@ -122,9 +121,8 @@ def test_tables_are_written(name, section, made):
     for kind in ("runs", "tuned"):
         if kind in artefact:
             artefact[kind] = {key: value for key, value in artefact[kind].items() if key not in LEFT_OUT}
-    module = import_module(f"replifed.papers.fedmm.{name}")
-    frame = module.table(made, {"artefact": artefact, "experiments": section["experiments"]})
-    assert len(module.render(frame)) >= 4
+    frame = TABLES[name].table(made, {"artefact": artefact, "experiments": section["experiments"]})
+    assert len(TABLES[name].show(frame)) >= 4
 
 
 class Where(NamedTuple):
@@ -246,14 +244,14 @@ def test_experiments_without_tuning_run_all_their_steps(made):
 
 
 def test_the_table_of_searches_shows_what_they_cost(section, made):
-    module = import_module("replifed.papers.fedmm.steps")
+    steps = TABLES["steps"]
     tuned = {"synthetic_heterogeneous": ["fedmm", "parameter_aggregation"]}
-    frame = module.table(made, {"artefact": {"tuned": tuned}})
+    frame = steps.table(made, {"artefact": {"tuned": tuned}})
     for method, lines in frame.groupby("method"):
         cost = made.tuned("synthetic_heterogeneous", method)["cost"]
         for key in ("runs", "rounds", "bits"):
             assert set(lines[key]) == {cost[key]}
-    shown = module.render(frame)
+    shown = steps.show(frame)
     assert {"runs", "rounds", "bits", "best", "stable"} <= set(shown.columns)
     assert shown["β: mean objective"].str.count(r"\*").tolist() == [1, 1]
 
@@ -297,7 +295,7 @@ def test_claims_are_measured(made):
 
 
 def test_every_artefact_has_its_caption_and_every_claim_its_artefact(section):
-    assert set(CAPTIONS) == set(section["artefacts"])
+    assert {*FIGURES, *TABLES} == set(section["artefacts"])
     assert {claim.artefact for claim in CLAIMS} <= set(section["artefacts"])
 
 

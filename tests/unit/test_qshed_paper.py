@@ -9,11 +9,10 @@ from replifed.algorithms.registry import method_class
 from replifed.claims.verdicts import judge
 from replifed.config import load
 from replifed.data.parse import Table
-from replifed.papers.qshed import bit_allocation, choices, claims, experiments, fig1, rounds
-from replifed.papers.qshed.captions import CAPTIONS
-from replifed.papers.qshed.curves import medians
+from replifed.papers.qshed import claims, experiments
 from replifed.papers.qshed.data import problems
-from replifed.papers.qshed.panels import BY
+from replifed.papers.qshed.figures import CASES, FIGURES
+from replifed.papers.qshed.tables import TABLES
 
 IMAGES = {
     "seed": 1,
@@ -178,20 +177,6 @@ def curve(gaps, **labels):
     return pd.concat(frames, ignore_index=True).assign(**labels)
 
 
-def test_medians_of_runs_of_different_lengths_by_hand():
-    labels = {
-        "experiment": "fmnist",
-        "method": "qshed",
-        "variant": "",
-        "case": "default",
-        "channel": "constant",
-    }
-    drawn = medians(curve([[1, 1e-2, 1e-4], [1, 1e-6], [1, np.inf, np.inf]], **labels), BY)
-    assert drawn["median"].tolist() == pytest.approx([1, (1e-2 + 1e-6) / 2, (1e-4 + 1e-6) / 2])
-    assert drawn["low"].tolist() == [1, 1e-6, 1e-6]
-    assert set(drawn["diverged"]) == {1}
-
-
 def test_savings_and_their_bounds_by_hand():
     labels = {"variant": "", "case": "default", "channel": "constant"}
     fast = curve([[1, 1e-5], [1, 1e-5]], **labels)
@@ -210,19 +195,19 @@ def test_savings_and_their_bounds_by_hand():
 
 def test_artefacts_are_drawn_from_their_tables(made, tmp_path):
     runs = {"fmnist": list(METHODS)}
-    for module, wanted in (
-        (fig1, {"fmnist": ["ideal_shed", "qshed", "nqshed", "fednl"]}),
-        (choices, {"fmnist_choices": ["qshed", "nqshed", "fednl"]}),
-        (bit_allocation, {"example": ["qshed"]}),
+    for name, wanted in (
+        ("fig1", {"fmnist": ["ideal_shed", "qshed", "nqshed", "fednl"]}),
+        ("choices", {"fmnist_choices": ["qshed", "nqshed", "fednl"]}),
+        ("bit_allocation", {"example": ["qshed"]}),
     ):
-        frame = module.table(made, artefact(made, wanted))
+        frame = FIGURES[name].table(made, artefact(made, wanted))
         path = tmp_path / "numbers.csv"
         frame.to_csv(path, index=False, float_format="%.12g")
-        drawn = module.draw(pd.read_csv(path, keep_default_na=False, na_values=["nan"]))
+        drawn = FIGURES[name].show(pd.read_csv(path, keep_default_na=False, na_values=["nan"]))
         assert all(ax.get_xlabel() and (ax.lines or ax.collections or ax.patches) for ax in drawn.axes[:2])
-    cells = rounds.table(made, artefact(made, runs))
+    cells = TABLES["rounds"].table(made, artefact(made, runs))
     assert len(cells) == 3 * (2 * 4 + 2 * 2 + 1)
-    text = rounds.render(cells)
+    text = TABLES["rounds"].show(cells)
     assert {"Data", "Channel", "Method", "Rounds to 1e-06", "Saved at 1e-08"} <= set(text.columns)
     own = text[text["Method"] == "Q-SHED"]
     assert (own["Saved at 1e-06"] == "").all()
@@ -239,14 +224,14 @@ def test_claims_on_the_example(made):
 
 def test_claims_and_captions_are_of_the_configured_artefacts():
     configured = load(["config/small.yaml"])["qshed"]
-    assert set(CAPTIONS) == set(configured["artefacts"])
+    assert {*FIGURES, *TABLES} == set(configured["artefacts"])
     keys = {
         f"run:{name}/{method}" for name, one in configured["experiments"].items() for method in one["methods"]
     }
     for claim in claims.CLAIMS:
         assert claim.artefact in configured["artefacts"]
         assert set(claim.needs) <= keys
-    shown = set(choices.CASES)
+    shown = set(CASES)
     for name in ("fmnist_choices", "w8a_choices"):
         assert set(configured["experiments"][name]["cases"]) == shown
     assert set(configured["experiments"]["w8a"]["replicates"]) <= set(range(1, 11))

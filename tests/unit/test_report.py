@@ -12,8 +12,8 @@ import pytest
 from replifed.claims.errata import COLUMNS, write
 from replifed.claims.verdicts import Claim, measure
 from replifed.errors import DataError
+from replifed.figures.style import canvas, save
 from replifed.papers.report import build
-from replifed.plotting.style import figure, save
 
 CONFIG = {
     "papers": ["fedht"],
@@ -76,7 +76,7 @@ def made(tmp_path):
     ]
     measure(claims, Inputs(), "small").to_csv(tmp_path / "claims.csv", index=False, lineterminator="\n")
     folder = tmp_path / "figures" / "fedht"
-    picture, _ = figure(1, 1)
+    picture, _ = canvas(1, 1)
     folder.mkdir(parents=True)
     save(picture, folder / "fig1.png")
     (folder / "fig1.csv").write_text("panel,data,scale\na,,small\n")

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from replifed.claims.curves import Curves, level, log_linear_fit, roughness, rounds_to, slowness
-from replifed.claims.intervals import mean_interval
 from replifed.claims.samples import Sample
 from replifed.claims.verdicts import (
     COLUMNS,
@@ -26,6 +25,7 @@ from replifed.claims.verdicts import (
     show,
 )
 from replifed.errors import ConfigError, DataError
+from replifed.intervals import mean_interval
 from replifed.papers.fedht.claims import CLAIMS
 from replifed.papers.fedht.measures import fewer
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
@@ -167,7 +167,7 @@ def test_what_one_job_has_made_is_not_made_anew_for_a_single_target(tmp_path):
     assert made.jobs == {"fedplt: run fedplt on participation, epochs", "fedplt: make all figures and tables"}
     single = ("figures/small/fedplt/fig3.pdf", "--dry-run", *small)
     assert not copy.snakemake(*single).jobs
-    with copy.edited("src/replifed/papers/fedplt/fig3.py"):
+    with copy.edited("src/replifed/papers/fedplt/figures.py"):
         assert copy.snakemake(*single).jobs == {"fedplt: draw fig3"}
 
 
@@ -376,6 +376,10 @@ def test_another_scale_runs_everything_but_the_data(built):
     assert not {job for job in jobs if job.endswith((": fetch", ": parse and check"))}
 
 
+FIGURES = (
+    *("fig1", "fig2", "fig3", "fig3_full_batch", "fig4", "fig5", "fig6", "fig6_classes"),
+    *("rates", "tuning", "partitions"),
+)
 READERS_OF_ALL_METHODS = drawn("fig3", "fig3_full_batch", "fig6")
 
 # source files, and the jobs that an edit of them reruns
@@ -394,7 +398,10 @@ EDITS = {
         | {"fedht: check the errata"}
         | CLOSING,
     ),
-    "figure and claims": (["papers/fedht/fig1.py", "papers/fedht/claims.py"], drawn("fig1") | CLOSING),
+    "figures and claims": (
+        ["papers/fedht/figures.py", "papers/fedht/claims.py"],
+        drawn(*FIGURES) | CLOSING,
+    ),
     "report": (["papers/report.py"], ENDING),
     "command line and registry": (["cli/__init__.py", "cli/claims.py", "algorithms/registry.py"], set()),
 }
@@ -415,7 +422,7 @@ def test_an_edit_of_shared_mathematics_reruns_the_methods_but_no_data(built, fil
         jobs = built.planned()
     assert runs(*METHODS[:3]) | tunings(*METHODS[:3]) <= jobs
     assert not {job for job in jobs if job.endswith((": fetch", ": parse and check")) or "split" in job}
-    assert not drawn("fig4", "fig5", "partitions") & jobs
+    assert "fedht: write table2" not in jobs
 
 
 # settings on the command line, and the jobs that they rerun
@@ -427,10 +434,7 @@ SETTINGS = {
     ),
     "step grid": (
         "fedht={experiments: {mnist: {tuning: {steps: [1, 2]}}}}",
-        runs(*METHODS, on=["mnist"])
-        | tunings(*METHODS, on=["mnist"])
-        | drawn("fig6", "fig6_classes", "tuning")
-        | CLOSING,
+        runs(*METHODS, on=["mnist"]) | tunings(*METHODS, on=["mnist"]) | drawn("fig6", "tuning") | CLOSING,
     ),
 }
 
@@ -475,14 +479,13 @@ def test_no_job_depends_on_methods_that_it_does_not_run(step, paper):
 def test_a_partition_depends_on_no_method_problem_or_drawing():
     folders = {file.parent.name for file in provenance.sources("replifed.partition.commands", ROOT / "src")}
     assert "partition" in folders
-    assert not folders & {"algorithms", "problems", "operators", "papers", "plotting"}
+    assert not folders & {"algorithms", "problems", "operators", "papers", "figures"}
 
 
-def test_every_artefact_has_its_module():
-    section = config.load(root=ROOT)["fedht"]
-    missing = [
-        name
-        for name in section["artefacts"]
-        if not Path(ROOT, f"src/replifed/papers/fedht/{name}.py").is_file()
-    ]
-    assert missing == []
+@pytest.mark.parametrize("paper", config.load(root=ROOT)["papers"])
+def test_figures_and_tables_are_those_of_the_configuration(paper):
+    artefacts = config.load(root=ROOT)[paper]["artefacts"]
+    for kind in ("figure", "table"):
+        module = importlib.import_module(f"replifed.papers.{paper}.{kind}s")
+        names = {name for name, artefact in artefacts.items() if artefact["kind"] == kind}
+        assert set(getattr(module, f"{kind}s".upper())) == names

@@ -542,7 +542,7 @@ def artefact_inputs(wildcards):
         "files": [file for key in keys for file in files_of(wildcards.paper, key)],
         "source": sources_of(
             "replifed.papers.jobs:artefact",
-            f"replifed.papers.{wildcards.paper}.{wildcards.artefact}",
+            f"replifed.papers.{wildcards.paper}.{artefact_of(wildcards)['kind']}s",
         ),
     }
 
@@ -606,7 +606,8 @@ def artefacts_inputs(paper):
 
 def artefacts_sources(paper):
     modules = [
-        f"replifed.papers.{paper}.{name}" for name in settings.artefacts(config[paper])
+        f"replifed.papers.{paper}.{artefact['kind']}s"
+        for artefact in settings.artefacts(config[paper]).values()
     ]
     return sources_of("replifed.papers.jobs:artefacts", *modules)
 

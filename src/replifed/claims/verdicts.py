@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from replifed.claims import tables
-from replifed.claims.intervals import mean_interval
 from replifed.errors import ConfigError, DataError, ReplifedError, unknown_name
+from replifed.intervals import mean_interval
 
 COLUMNS = (
     "id",

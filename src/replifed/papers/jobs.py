@@ -5,12 +5,15 @@ from __future__ import annotations
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replifed.algorithms.registry import METHODS
 from replifed.atomic import write_text
 from replifed.errors import ReplifedError
 from replifed.papers.progress import Lines
+
+if TYPE_CHECKING:
+    from replifed.figures.artefact import Artefact
 
 SYNTHETIC = {"kind": "synthetic", "stamp": ""}
 
@@ -89,18 +92,18 @@ def artefact(
 
     from replifed.papers.inputs import Inputs
 
-    module = import_module(f"replifed.papers.{paper}.{name}")
+    made = artefact_named(paper, name, settings["artefact"]["kind"])
     available = Inputs(inputs, settings)
-    frame = module.table(available, settings)
+    frame = made.table(available, settings)
     frame["data"] = _stamps(available)
     frame["scale"] = scale
     write_text(outputs["csv"], frame.to_csv(index=False, float_format="%.12g"))
     # What is drawn is what the CSV says, to the last digit.
     frame = pd.read_csv(outputs["csv"], keep_default_na=False, na_values=["nan"])
     if "png" in outputs:
-        draw(module, frame, [outputs["pdf"], outputs["png"]])
+        draw(made, frame, [outputs["pdf"], outputs["png"]])
     else:
-        _print_table(module, frame, outputs)
+        _print_table(made, frame, outputs)
 
 
 def artefacts(
@@ -129,11 +132,17 @@ def artefacts(
         artefact(paper, name, own, scale, files, made)
 
 
-def draw(module: Any, frame: Any, paths: list[Path]) -> None:
-    """Draw an artefact's CSV with the artefact's module, stamped with its data and scale."""
-    from replifed.plotting.style import save, stamp
+def artefact_named(paper: str, name: str, kind: str) -> Artefact:
+    """Return the figure or the table of a paper that is called `name`."""
+    module = import_module(f"replifed.papers.{paper}.{kind}s")
+    return getattr(module, f"{kind}s".upper())[name]
 
-    figure = module.draw(frame)
+
+def draw(made: Artefact, frame: Any, paths: list[Path]) -> None:
+    """Draw an artefact's CSV, stamped with its data and scale."""
+    from replifed.figures.style import save, stamp
+
+    figure = made.show(frame)
     stamp(figure, frame["data"].iloc[0], frame["scale"].iloc[0])
     for path in paths:
         save(figure, path)
@@ -224,16 +233,16 @@ def _modules(paper: str, method: str) -> list[str]:
 
 def _stamps(inputs: Any) -> str:
     """What a picture says of its data: nothing for original and synthetic data."""
-    found = []
-    for experiment in inputs.experiments():
-        kind, text = inputs.data_kind(experiment)
-        if kind not in ("original", "synthetic"):
-            found.append(f"{experiment}: {text}")
-    return "; ".join(found)
+    kinds = {experiment: inputs.data_kind(experiment) for experiment in inputs.experiments()}
+    return "; ".join(
+        f"{experiment}: {text}"
+        for experiment, (kind, text) in kinds.items()
+        if kind not in ("original", "synthetic")
+    )
 
 
-def _print_table(module: Any, frame: Any, outputs: dict[str, Path]) -> None:
-    readable = module.render(frame)
+def _print_table(made: Artefact, frame: Any, outputs: dict[str, Path]) -> None:
+    readable = made.show(frame)
     note = "; ".join(
         text
         for text in (frame["data"].iloc[0], f"scale: {frame['scale'].iloc[0]}")

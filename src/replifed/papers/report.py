@@ -9,6 +9,7 @@ import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -125,11 +126,15 @@ def _paper(
 
 def _captions(paper: str) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
     """The paper's own words for its artefacts; a paper without any does with their names."""
-    try:
-        module = import_module(f"replifed.papers.{paper}.captions")
-    except ModuleNotFoundError:
+    package = f"replifed.papers.{paper}"
+    if not find_spec(package):
         return {}, {}
-    return module.PAPER, module.CAPTIONS
+    artefacts = {
+        **import_module(f"{package}.figures").FIGURES,
+        **import_module(f"{package}.tables").TABLES,
+    }
+    captions = {name: (one.title, one.caption) for name, one in artefacts.items()}
+    return import_module(f"{package}.paper").PAPER, captions
 
 
 def _artefact(key: str, folder: Path, words: tuple[str, str], claims: list[dict[str, Any]]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from replifed.claims.quantities import quantity, run
 from replifed.claims.samples import Sample
 from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Measured, NotMeasurableError
-from replifed.papers.cross.families import EXPERIMENTS
+from replifed.papers.cross.paper import EXPERIMENTS
 
 CLAIM = Statements("cross")
 _EXACT = ("fedplt", "fedpd", "fedlin", "tamuna", "led", "fivegcs", "newton")

@@ -28,7 +28,7 @@ from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Claim
 from replifed.papers.fedgradmp import measures, theory
 from replifed.papers.fedgradmp.measures import MACHINE, decades, logs, tail
-from replifed.papers.fedgradmp.titles import EXPERIMENTS, LINES, METHODS, READINGS
+from replifed.papers.fedgradmp.paper import EXPERIMENTS, LINES, METHODS, READINGS
 
 BASELINES = (("fediterht", ""), ("fedmid", "0.03125"), ("feddualavg", "0.03125"), ("fedavg", ""))
 FIGURES = (("fig3", "mild", "exact"), ("fig4", "strong", "exact"), ("fig5", "dense", "gd"))

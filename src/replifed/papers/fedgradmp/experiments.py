@@ -24,7 +24,6 @@ from replifed.algorithms.registry import method_class
 from replifed.metrics import accuracy, relative_error, support_precision, support_recall
 from replifed.network.participation import FixedSize
 from replifed.papers.fedgradmp import problems
-from replifed.papers.fedgradmp.inexact import watched
 from replifed.papers.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import History, nonzeros, objective, simulate
@@ -72,6 +71,26 @@ def regression_method(
     if method == "fediterht":
         common["sparsity"] = more.get("sparsity", settings["planted"])
     return method_class(method)(step=step, **common)
+
+
+def watched(method: type, distances: list[float]) -> type:
+    """Return FedGradMP, given as `method`, with its sub-problems' solutions compared with exact ones.
+
+    Parameters
+    ----------
+    method : type
+    distances : list of float
+        Where the largest |b - b_opt| of all clients is appended in each local iteration.
+    """
+
+    class Watched(method):
+        def _solve(self, local, u: NDArray, r: NDArray, support: NDArray, batches: list) -> NDArray:
+            exact = local.restricted_minima(u.copy(), support)
+            b = super()._solve(local, u, r, support, batches)
+            distances.append(float(np.linalg.norm(b - exact, axis=-1).max()))
+            return b
+
+    return Watched
 
 
 # -- step sizes ----------------------------------------------------------------------------------------

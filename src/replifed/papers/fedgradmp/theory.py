@@ -13,8 +13,8 @@ from replifed.claims.quantities import quantity
 from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.operators import dictionaries
 from replifed.operators.restricted_isometry import isometry_constant, stable_rank
+from replifed.papers.fedgradmp.paper import COLUMNS, PRINTED, declared
 from replifed.papers.fedgradmp.rates import client_constants, promise, solved
-from replifed.papers.fedgradmp.table1 import COLUMNS, PRINTED, declared
 from replifed.randomness import generator
 
 # Squares of rounding errors are no error of the method.

@@ -18,7 +18,7 @@ from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Claim
 from replifed.papers.fedht import measures, theory
 from replifed.papers.fedht.measures import fewer
-from replifed.papers.fedht.titles import EXPERIMENTS, LEVEL_READINGS, METHODS, READINGS, REAL_READINGS
+from replifed.papers.fedht.paper import EXPERIMENTS, LEVEL_READINGS, METHODS, READINGS, REAL_READINGS
 
 SIMULATIONS = ("simulation1", "simulation2")
 REAL = ("e2006", "rcv1", "mnist")

@@ -7,34 +7,19 @@ principal directions (not centred, so that sparse rows stay sparse), and embedde
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-from replifed.papers.fedht.looks import group_look
-from replifed.papers.fedht.titles import EXPERIMENTS
-from replifed.plotting.style import figure, housed
 from replifed.randomness import generator
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from numpy.typing import NDArray
-    from pandas import DataFrame
 
 # scikit-learn asks for fewer neighbours than samples; its default looks at 3 * perplexity of them.
 _NEIGHBOURS = 3
 
-# The small plate behind a cluster's number.
-_TAG = {
-    "boxstyle": "round,pad=0.15",
-    "facecolor": "white",
-    "edgecolor": "#333333",
-    "linewidth": 0.5,
-    "alpha": 0.85,
-}
 
-
-def table(inputs: Any, settings: Mapping[str, Any]) -> DataFrame:
+def embedding(inputs: Any, settings: Mapping[str, Any]) -> pd.DataFrame:
     """Embed the samples of each experiment.
 
     Parameters
@@ -51,8 +36,6 @@ def table(inputs: Any, settings: Mapping[str, Any]) -> DataFrame:
         silhouette of the clusters before the embedding, among the principal directions (from -1 to 1,
         near 0 where clusters run into each other); samples: size of the data set.
     """
-    import pandas as pd
-
     chosen = settings["artefact"]["settings"] if "artefact" in settings else settings
     frames = []
     for experiment in inputs.experiments():
@@ -67,55 +50,6 @@ def table(inputs: Any, settings: Mapping[str, Any]) -> DataFrame:
         frame["samples"] = X.shape[0]
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
-
-
-@housed
-def draw(frame: DataFrame) -> Figure:
-    """Draw the embedding from the table alone, one panel an experiment."""
-    experiments = list(dict.fromkeys(frame["experiment"]))
-    names = ", ".join(EXPERIMENTS.get(name, name) for name in experiments)
-    made, grid = figure(
-        1, len(experiments), title=f"t-SNE of the clusters of {names}", width=5.6, height=4.2, legend_lines=0
-    )
-    for axes, experiment in zip(grid[0], experiments, strict=True):
-        shown = frame[frame["experiment"] == experiment]
-        for cluster, part in shown.groupby("cluster", sort=True):
-            look = group_look(int(cluster))
-            axes.scatter(
-                part["x"],
-                part["y"],
-                s=7,
-                marker=look.marker,
-                facecolors=look.color,
-                edgecolors="#333333",  # else yellow would be lost on white
-                linewidths=0.15,
-                alpha=0.85,
-                label=f"{cluster} ({len(part) / len(shown):.1%})",
-            )
-        for cluster, part in shown.groupby("cluster", sort=True):
-            axes.annotate(str(cluster), _middle(part), ha="center", va="center", fontweight="bold", bbox=_TAG)
-        axes.set(
-            xlabel="t-SNE coordinate 1", ylabel="t-SNE coordinate 2", aspect="equal", adjustable="datalim"
-        )
-        axes.set_title(
-            f"{EXPERIMENTS.get(experiment, experiment)}: {len(shown):,} of {shown['samples'].iloc[0]:,} "
-            f"samples, silhouette {shown['silhouette'].iloc[0]:.3f}"
-        )
-        axes.legend(
-            title="cluster (share)",
-            loc="center left",
-            bbox_to_anchor=(1.0, 0.5),
-            markerscale=2.2,
-            alignment="left",
-        )
-    return made
-
-
-def _middle(part: DataFrame) -> tuple[float, float]:
-    """Return the sample with the least total distance to the others: the mean may lie far from all."""
-    points = part[["x", "y"]].to_numpy()
-    total = [np.hypot(*(points - point).T).sum() for point in points]
-    return tuple(points[int(np.argmin(total))])
 
 
 def _reduce(X: Any, components: int, seed: int) -> NDArray[np.float64]:

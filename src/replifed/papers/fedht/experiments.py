@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.hard_thresholding import RATES
 from replifed.algorithms.registry import method_class
+from replifed.papers.fedht import by_class
 from replifed.papers.fedht.simulations import planted, simulation, simulations
 from replifed.papers.progress import Progress
 from replifed.problems.dense import DenseLinearModel, in_span
@@ -254,6 +255,8 @@ def run(
     """Run all curves and seeds of `method`; curves of equal batch size run side by side."""
     if settings["problem"] == "planted":
         return _run_planted(method, settings, progress)
+    if settings["problem"] == "classes":
+        return by_class.run(method, settings, problem, table, partition, progress)
     curves = list(plan(method, settings, tuned))
     frames = []
     named = drawn_levels(method, settings)

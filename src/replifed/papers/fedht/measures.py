@@ -20,11 +20,11 @@ from replifed.claims.curves import (
     round_at,
     rounds_to,
 )
-from replifed.claims.intervals import mean_interval
 from replifed.claims.quantities import as_it_stands, joined, least, quantity
 from replifed.claims.samples import Sample, paired
 from replifed.claims.verdicts import Measured, NotMeasurableError
-from replifed.papers.fedht.titles import METHODS, ordered_levels
+from replifed.intervals import mean_interval
+from replifed.papers.fedht.paper import METHODS, ordered_levels
 
 
 @quantity

@@ -18,7 +18,7 @@ from replifed.claims.quantities import Quantity, formula, log, percent, run, set
 from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Claim
 from replifed.papers.fedmm import measures
-from replifed.papers.fedmm.titles import EXPERIMENTS
+from replifed.papers.fedmm.paper import EXPERIMENTS
 
 SYNTHETIC = ("synthetic_homogeneous", "synthetic_heterogeneous")
 FIGURE1 = (*SYNTHETIC, "movielens")

@@ -17,9 +17,7 @@ from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Claim
 from replifed.papers.fedplt import checks
 from replifed.papers.fedplt.checks import at, by_setting, mean_change, rates
-from replifed.papers.fedplt.published import COLUMNS, STORED, TABLE2, TABLE3, TABLE4
-from replifed.papers.fedplt.titles import COLUMNS as COLUMN_NAMES
-from replifed.papers.fedplt.titles import METHODS
+from replifed.papers.fedplt.paper import COLUMN_NAMES, COLUMNS, METHODS, STORED, TABLE2, TABLE3, TABLE4
 
 COMPARED = ("fedplt", "fedpd", "fedlin", "tamuna", "led", "fivegcs")
 PARTIAL = ("fedplt", "tamuna", "fivegcs")

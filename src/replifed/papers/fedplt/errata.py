@@ -21,7 +21,7 @@ from replifed.algorithms.splitting_theory import (
 from replifed.claims.errata import Erratum, Outcome
 from replifed.papers.fedplt.convergence import rate, traces
 from replifed.papers.fedplt.data import regression
-from replifed.papers.fedplt.published import TABLE2, TABLE4
+from replifed.papers.fedplt.paper import TABLE2, TABLE4
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 from replifed.simulate import simulate

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Exact, Gradient, Noisy
 from replifed.network.participation import FixedSize, Independent
+from replifed.papers.fedplt import footprint
 from replifed.papers.fedplt.convergence import consensus_error, rate, traces
 from replifed.papers.fedplt.data import regression
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, PARTIAL, SOLVERS, Cell, reference, theory
@@ -102,6 +103,7 @@ def run(
         "bounds": _bounds,
         "privacy": _privacy,
         "readings": _readings,
+        "footprint": footprint.run,
     }[settings["problem"]]
     return runner(method, settings, tuned, progress or (lambda *_: None)).assign(method=method)
 

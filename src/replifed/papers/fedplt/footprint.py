@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from replifed.algorithms.registry import method_class
 from replifed.network.ledger import dense_bits
@@ -70,13 +71,6 @@ def footprint(method: str) -> Footprint:
     )
 
 
-def formula(each: int, shared: int) -> str:
-    """a N + b in words of the paper.
-
-    >>> formula(2, 1), formula(1, 3), formula(0, 1)
-    ('2N+1', 'N+3', '1')
-    """
-    if not each:
-        return str(shared)
-    head = "N" if each == 1 else f"{each}N"
-    return f"{head}+{shared}" if shared else head
+def run(method: str, settings: dict, tuned: dict | None, progress: Any) -> pd.DataFrame:
+    """Return one line: what a method keeps and sends."""
+    return pd.DataFrame([{**footprint(method)._asdict(), "replicate": settings["replicates"][0]}])

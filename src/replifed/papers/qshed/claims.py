@@ -40,7 +40,7 @@ from replifed.claims.samples import Sample
 from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Claim, Measured, NotMeasurableError
 from replifed.papers.qshed.bit_allocation import PRINTED_BITS, example_bits, nearest_spectrum
-from replifed.papers.qshed.titles import CHANNELS, EXPERIMENTS
+from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS
 
 THRESHOLDS = (1e-4, 1e-6, 1e-8)
 FIGURES = {"fmnist": "fig1", "w8a": "fig2"}

@@ -1,0 +1,190 @@
+"""Curves with bands over repetitions, diverged ones included, drawn from a tidy table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter, LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
+
+from replifed.figures.style import Line
+
+# Beyond this ratio of largest to smallest value a linear axis hides the small ones.
+_LOG_FROM = 20.0
+_MARKERS = 6
+
+
+def plot_curves(
+    axes: Axes,
+    frame: pd.DataFrame,
+    series: str,
+    lines: Mapping[Any, Line],
+    *,
+    x: str = "round",
+    log_x: bool = False,
+    log_y: bool | None = None,
+    limits: tuple[float, float] | None = None,
+    notes: bool = True,
+) -> None:
+    """Draw a curve for each value of column `series`: its centre, its band, and a cross where seeds diverged.
+
+    Parameters
+    ----------
+    axes : Axes
+    frame : DataFrame
+        From `summaries.summarise`, one panel; or without column round, and then without divergence.
+    series : str
+        Column that tells the curves apart.
+    lines : mapping
+        Line of each value of `series`; this is also the order of drawing.
+    x : str
+        Column of the horizontal axis.
+    log_x : bool
+        Leaves out what comes at x = 0.
+    log_y : bool, optional
+        By the range of the values if not given, see `is_logarithmic`.
+    limits : (float, float), optional
+        Of the vertical axis; by the range of the values if not given.
+    notes : bool
+        Whether to say which curves diverged.
+    """
+    log_y = is_logarithmic(frame, series) if log_y is None else log_y
+    bottom, top = _with_margin(*visible_range(frame, series), log_y) if limits is None else limits
+    remarks = []
+    for position, (key, line) in enumerate(lines.items()):
+        curve = frame[frame[series] == key].sort_values("round" if "round" in frame else x)
+        if log_x:
+            curve = curve[curve[x] > 0]
+        if len(curve):
+            _plot_curve(axes, curve, line, x, position, bottom, top)
+            remarks.extend(_divergence(axes, curve, line, x, bottom, top))
+    if log_y:
+        axes.set_yscale("log")
+        axes.set_ylim(bottom, top)
+        readable_log_axis(axes.yaxis, bottom, top)
+    else:
+        axes.set_ylim(bottom, top)
+    if log_x:
+        axes.set_xscale("log")
+        readable_log_axis(axes.xaxis, *axes.get_xlim())
+    else:
+        whole = bool((frame[x] % 1 == 0).all())
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=whole))
+    if notes and remarks:
+        axes.text(
+            0.98,
+            0.97,
+            "\n".join(remarks),
+            transform=axes.transAxes,
+            ha="right",
+            va="top",
+            fontsize=7,
+            color="#444444",
+            linespacing=1.3,
+            bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5},
+            zorder=6,
+        )
+
+
+def centre_of(frame: pd.DataFrame) -> str:
+    """Return the column of a summary that holds the centres of its bands."""
+    return "median" if "median" in frame else "mean"
+
+
+def is_logarithmic(frame: pd.DataFrame, series: str) -> bool:
+    """Whether the values of a panel range so widely that a linear axis would hide the small ones."""
+    low, high = visible_range(frame, series)
+    return low > 0 and high / low > _LOG_FROM
+
+
+def visible_range(frame: pd.DataFrame, series: str) -> tuple[float, float]:
+    """Smallest and largest value to show: curves that hold, and the start of those that diverge on all seeds.
+
+    What a curve goes through while it blows up would squeeze the others into one line.
+    """
+    lowest, highest = np.inf, -np.inf
+    for _, curve in frame.groupby(series, sort=False):
+        if "round" in curve:
+            curve = curve.sort_values("round")
+        values = curve[centre_of(frame)].dropna().to_numpy()
+        if not len(values):
+            continue
+        lost_altogether = "seeds" in curve and curve["diverged"].iloc[0] == curve["seeds"].iloc[0]
+        lowest = min(lowest, values.min())
+        highest = max(highest, (values[:1] if lost_altogether else values).max())
+    return float(lowest), float(highest)
+
+
+def _with_margin(low: float, high: float, log_y: bool) -> tuple[float, float]:
+    """Ends of an axis on which values from `low` to `high` keep off the edges."""
+    if log_y:
+        bottom, top = low / (high / low) ** 0.06, high * (high / low) ** 0.06
+    else:
+        bottom, top = low - 0.06 * (high - low), high + 0.06 * (high - low)
+    if top > bottom:
+        return bottom, top
+    return (low * 0.9, low * 1.1) if log_y and low > 0 else (low - 0.5, low + 0.5)
+
+
+def readable_log_axis(axis: Any, low: float, high: float) -> None:
+    """Label a logarithmic axis so that at least two numbers stand on it, whatever its range."""
+    decades = np.log10(high / low)
+    if decades >= 3:
+        axis.set_major_locator(LogLocator(numticks=7))
+        axis.set_major_formatter(LogFormatterSciNotation())
+    else:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades >= 0.7 else range(1, 10), numticks=12))
+        # 200k and 1M, not 2e+05 and 1e+06.
+        axis.set_major_formatter(EngFormatter(sep="") if high >= 1e4 else lambda value, _: f"{value:g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _plot_curve(
+    axes: Axes, curve: pd.DataFrame, line: Line, x: str, position: int, bottom: float, top: float
+) -> None:
+    at, centre = curve[x].to_numpy(), curve[centre_of(curve)].to_numpy()
+    # Markers divide what can be seen, and those of different curves are apart, or one would hide the other.
+    visible = max(np.count_nonzero(centre >= bottom), 1)
+    every = max(visible // _MARKERS, 1)
+    axes.plot(
+        at,
+        centre,
+        color=line.color,
+        linestyle=line.dashes,
+        linewidth=line.width,
+        marker=line.marker,
+        markevery=(position * every // 4 % every, every),
+        zorder=3,
+    )
+    floor = bottom if bottom > 0 else -np.inf
+    low, high = curve["low"].to_numpy().clip(min=floor), curve["high"].to_numpy()
+    axes.fill_between(at, low, high, color=line.color, alpha=0.16, linewidth=0, zorder=2)
+
+
+def _divergence(axes: Axes, curve: pd.DataFrame, line: Line, x: str, bottom: float, top: float) -> list[str]:
+    """Cross the rounds at which seeds were lost; return a remark on them."""
+    if "alive" not in curve:
+        return []
+    lost, seeds = int(curve["diverged"].iloc[0]), int(curve["seeds"].iloc[0])
+    if not lost:
+        return []
+    alive = curve["alive"].to_numpy()
+    # The last round before a loss; a curve that was lost altogether ends with one.
+    before = np.flatnonzero(np.diff(alive) < 0).tolist()
+    if lost == seeds:
+        before.append(len(alive) - 1)
+    height = np.clip(curve[centre_of(curve)].to_numpy()[before], bottom, top)
+    axes.plot(
+        curve[x].to_numpy()[before],
+        height,
+        "X",
+        color=line.color,
+        markersize=8,
+        markeredgecolor="white",
+        clip_on=False,
+        zorder=5,
+    )
+    return [f"✕ {line.label}: diverged ({lost} of {seeds} seeds)"]

@@ -1,0 +1,293 @@
+"""A grid of panels of curves, declared once: its table and its picture follow."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from replifed.figures.curves import is_logarithmic, plot_curves
+from replifed.figures.style import BLACK, Line, canvas, housed, legend
+from replifed.figures.summaries import Band, Centre, on_log_scale, summarise
+
+Labels = Mapping[Any, str] | Callable[[Any], str]
+
+
+@dataclass(frozen=True)
+class By:
+    """Panels by the values of a column.
+
+    Parameters
+    ----------
+    column : str
+    labels : mapping or callable, optional
+        From a value to its part of the panels' titles. A mapping gives the order, too.
+    key : callable, optional
+        From a value to what it is sorted by; numbers are sorted as such, and other values stay in order of
+        appearance.
+    """
+
+    column: str
+    labels: Labels | None = None
+    key: Callable[[Any], Any] | None = None
+
+    def order(self, values: Sequence[Any]) -> list[Any]:
+        """Return the distinct values in the order of their panels."""
+        distinct = list(dict.fromkeys(values))
+        if isinstance(self.labels, Mapping):
+            known = [value for value in self.labels if value in distinct]
+            return known + [value for value in distinct if value not in known]
+        if self.key is not None:
+            return sorted(distinct, key=self.key)
+        numbers = all(isinstance(value, int | float | np.number) for value in distinct)
+        return sorted(distinct) if numbers else distinct
+
+    def label(self, value: Any) -> str:
+        """Return what a panel's title says of a value."""
+        if isinstance(self.labels, Mapping):
+            return self.labels.get(value, str(value))
+        return self.labels(value) if self.labels is not None else ""
+
+
+@dataclass(frozen=True, init=False)
+class X:
+    """A panel for each horizontal axis, which is a column of the table."""
+
+    columns: tuple[str, ...]
+
+    def __init__(self, *columns: str) -> None:
+        object.__setattr__(self, "columns", columns)
+
+
+class _Strip(NamedTuple):
+    """What one row, or one column, of panels shows."""
+
+    where: dict[str, Any]
+    x: str | None
+    label: str
+
+
+def _as_it_is(history: pd.DataFrame, inputs: Any) -> pd.DataFrame:
+    return history
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Curves over repetitions, a grid of panels; see `figures.artefact.Artefact`.
+
+    Every run of the artefact's settings goes through `prepare`, and `summarise` makes a curve of each
+    combination of the columns `by`. On a logarithmic axis a band is computed on the scale of logarithms.
+
+    Parameters
+    ----------
+    name, title, caption : str
+    prefix : str
+        What the picture says before its title.
+    rows, columns : sequence of str, By or X
+        What tells rows and columns of panels apart; a str is a column of the table without labels.
+    series : str
+        Column that tells the curves of a panel apart.
+    lines : mapping or callable
+        Line of each value of `series`, or from the table to such a mapping; a value that it lacks is drawn in
+        black.
+    values : sequence of str
+        Columns of the histories that are averaged.
+    metric : str, optional
+        Column of the table that says which of `values` a curve shows.
+    y : str or mapping
+        Label of the vertical axes, or one for each value of `metric`.
+    x : mapping
+        Labels of the horizontal axes by column.
+    by : sequence of str
+    prepare : callable
+        Maps a history, with a column experiment, and the inputs to the lines and columns that are averaged.
+    first : mapping
+        First round that has a number, by value.
+    source : callable
+        Maps inputs and settings to the summary, where it is no average of histories round by round.
+    finish : callable
+        Maps the summary to the table.
+    centre, band, axes
+        See `summarise`.
+    shown : callable
+        Maps the table to what is drawn of it.
+    log_y : bool or mapping, optional
+        Whether the vertical axes are logarithmic, or by the values of `metric`; by the range of the curves
+        if not given.
+    log_x : bool, optional
+        As `log_y`, for the horizontal axes; all but rounds if not given.
+    limits : (float, float), optional
+        Of the vertical axes.
+    marks : callable, optional
+        Called with the axes of a panel, its curves, the lines and the column of the horizontal axis.
+    others : sequence of Line
+        What else the legend explains.
+    width, height, pad : float
+        Of a panel, in inches, and above it, in points.
+    legend_columns : int
+    """
+
+    name: str
+    _: KW_ONLY
+    title: str
+    caption: str
+    prefix: str
+    series: str
+    lines: Mapping[Any, Line] | Callable[[pd.DataFrame], Mapping[Any, Line]]
+    y: str | Mapping[str, str]
+    x: Mapping[str, str]
+    by: Sequence[str] = ()
+    rows: Sequence[str | By | X] = ()
+    columns: Sequence[str | By | X] = ()
+    values: Sequence[str] = ("objective",)
+    metric: str | None = None
+    prepare: Callable[[pd.DataFrame, Any], pd.DataFrame] = _as_it_is
+    first: Mapping[str, int] = field(default_factory=dict)
+    source: Callable[[Any, dict], pd.DataFrame] | None = None
+    finish: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    centre: Centre = "mean"
+    band: Band = "ci"
+    axes: Sequence[str] = ("iterations", "bits")
+    shown: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    log_y: bool | Mapping[str, bool] | None = None
+    log_x: bool | None = None
+    limits: tuple[float, float] | None = None
+    marks: Callable[[Axes, pd.DataFrame, Mapping[Any, Line], str], None] | None = None
+    others: Sequence[Line] = ()
+    width: float = 4.6
+    height: float = 2.6
+    pad: float | None = None
+    legend_columns: int = 4
+
+    def table(self, inputs: Any, settings: dict) -> pd.DataFrame:
+        """Return a line for each curve and round."""
+        frame = (self.source or self._summaries)(inputs, settings)
+        if self.finish is not None:
+            frame = self.finish(frame)
+        return self._scaled(frame) if self.centre == "mean" and self.band != "range" else frame
+
+    def _summaries(self, inputs: Any, settings: dict) -> pd.DataFrame:
+        frames = []
+        for experiment, methods in settings["artefact"]["runs"].items():
+            for method in methods:
+                history = self.prepare(inputs.run(experiment, method).assign(experiment=experiment), inputs)
+                frames += [self._summary(history, value) for value in self.values if len(history)]
+        return pd.concat(frames, ignore_index=True)
+
+    def _summary(self, history: pd.DataFrame, value: str) -> pd.DataFrame:
+        history = history[history["round"] >= self.first.get(value, 0)]
+        frame = summarise(history, self.by, value, centre=self.centre, band=self.band, axes=self.axes)
+        if self.metric is not None:
+            frame.insert(0, self.metric, value)
+        return frame
+
+    def _scaled(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Compute the bands of logarithmic panels on the scale of logarithms."""
+        by = [part.column for part in self._dimensions() if isinstance(part, By)]
+        panels = [panel for _, panel in frame.groupby(by, sort=False)] if by else [frame]
+        scaled = [on_log_scale(panel) if self._is_logarithmic(panel) else panel for panel in panels]
+        return pd.concat(scaled).sort_index()
+
+    def _is_logarithmic(self, panel: pd.DataFrame) -> bool:
+        given = self._of_metric(self.log_y, panel)
+        return is_logarithmic(panel, self.series) if given is None else bool(given)
+
+    def _of_metric(self, given: Any, panel: pd.DataFrame) -> Any:
+        """Return what is given for the metric of a panel, or for all."""
+        if isinstance(given, Mapping):
+            return given.get(panel[self.metric].iloc[0])
+        return given
+
+    def _dimensions(self) -> list[By | X]:
+        return [_dimension(part) for part in (*self.rows, *self.columns)]
+
+    @housed
+    def show(self, frame: pd.DataFrame) -> Figure:
+        """Draw the table."""
+        frame = frame if self.shown is None else self.shown(frame)
+        lines = self._lines(frame)
+        rows, columns = _strips(self.rows, frame), _strips(self.columns, frame)
+        entries = [*lines.values(), *self.others]
+        made, axes = canvas(
+            len(rows),
+            len(columns),
+            title=f"{self.prefix} · {self.title}",
+            width=self.width,
+            height=self.height,
+            legend_lines=-(-len(entries) // self.legend_columns),
+        )
+        for (i, row), (j, column) in itertools.product(enumerate(rows), enumerate(columns)):
+            ax, x = axes[i][j], row.x or column.x or "round"
+            panel = _where(frame, {**row.where, **column.where})
+            title = ", ".join(filter(None, (row.label, column.label)))
+            ax.set_title(title, loc="left", fontsize=9, pad=self.pad)
+            if i == len(rows) - 1 or row.x is not None:
+                ax.set_xlabel(self.x[x])
+            if panel.empty:
+                ax.text(0.5, 0.5, "not run", transform=ax.transAxes, ha="center", color="#767676")
+                continue
+            if j == 0 or not isinstance(self.y, str):
+                ax.set_ylabel(self._of_metric(self.y, panel))
+            plot_curves(
+                ax,
+                panel,
+                self.series,
+                lines,
+                x=x,
+                log_x=x != "round" if self.log_x is None else self.log_x,
+                log_y=self._of_metric(self.log_y, panel),
+                limits=self.limits,
+                notes=x == self._first_axis(),
+            )
+            if self.marks is not None:
+                self.marks(ax, panel, lines, x)
+        legend(made, entries, columns=self.legend_columns)
+        return made
+
+    def _first_axis(self) -> str:
+        axes = (part.columns[0] for part in self._dimensions() if isinstance(part, X))
+        return next(axes, "round")
+
+    def _lines(self, frame: pd.DataFrame) -> dict[Any, Line]:
+        """Return the lines of the curves drawn: those declared, in their order, then any others."""
+        known = self.lines(frame) if callable(self.lines) else self.lines
+        present = dict.fromkeys(frame[self.series])
+        others = {key: Line(str(key), BLACK) for key in present if key not in known}
+        return {key: line for key, line in known.items() if key in present} | others
+
+
+def _dimension(part: str | By | X) -> By | X:
+    return By(part) if isinstance(part, str) else part
+
+
+def _strips(parts: Sequence[str | By | X], frame: pd.DataFrame) -> list[_Strip]:
+    """Return the rows, or the columns, of panels: combinations of values that occur, and axes."""
+    dimensions = [_dimension(part) for part in parts]
+    by = [part for part in dimensions if isinstance(part, By)]
+    occurring = set(frame[[part.column for part in by]].itertuples(index=False, name=None))
+    choices = [
+        part.columns if isinstance(part, X) else part.order(frame[part.column].tolist())
+        for part in dimensions
+    ]
+    strips = []
+    for chosen in itertools.product(*choices):
+        pairs = list(zip(dimensions, chosen, strict=True))
+        values = [(part, value) for part, value in pairs if isinstance(part, By)]
+        if by and tuple(value for _, value in values) not in occurring:
+            continue
+        x = next((value for part, value in pairs if isinstance(part, X)), None)
+        label = ", ".join(filter(None, (part.label(value) for part, value in values)))
+        strips.append(_Strip({part.column: value for part, value in values}, x, label))
+    return strips
+
+
+def _where(frame: pd.DataFrame, conditions: Mapping[str, Any]) -> pd.DataFrame:
+    for column, value in conditions.items():
+        frame = frame[frame[column] == value]
+    return frame

@@ -1,0 +1,205 @@
+"""House style of all figures: sizes, colours, stamps, and files with the same bytes every time.
+
+Nothing here touches pyplot or any other global state. Drawing functions are decorated with `housed`,
+so that a user's own matplotlib settings change no figure.
+"""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+
+from replifed.atomic import replacing
+
+DPI = 150
+
+# Okabe and Ito's palette, told apart with any kind of colour vision.
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+GREY = "#767676"
+
+RC = {
+    **{key: value for key, value in matplotlib.rcParamsDefault.items() if key != "backend"},
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 9.0,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4.5,
+    # Type 42 keeps text in PDF files searchable.
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "replifed",
+}
+
+# Inches kept free above and below the panels, for the title, the stamp and a legend of one line.
+_TITLE, _STAMP, _LEGEND = 0.36, 0.34, 0.34
+
+
+class Line(NamedTuple):
+    """How a curve looks: colour, dashes and marker each tell it apart."""
+
+    label: str
+    color: str
+    dashes: str | tuple = "-"
+    marker: str = ""
+    width: float = 1.6
+
+
+# A sequence (three levels of heterogeneity, four numbers of local steps) keeps its order of entries.
+SEQUENCE = (
+    Line("", BLUE, "-", "o"),
+    Line("", ORANGE, (0, (5, 1.5)), "s"),
+    Line("", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
+    Line("", PURPLE, (0, (1, 1)), "D"),
+    Line("", BLACK, (0, (6, 2, 2, 2)), "v"),
+    Line("", SKY, (0, (3, 1)), "P"),
+    Line("", VERMILLION, (0, (2, 1)), "X"),
+)
+
+
+def housed(draw):
+    """Decorate a function that draws, so that it draws in this style whatever else is configured."""
+    return matplotlib.rc_context(RC)(draw)
+
+
+def sequence_lines(labels: Mapping[Any, str]) -> dict[Any, Line]:
+    """Return one line per key of `labels`, in order, with the labels given."""
+    return {
+        key: SEQUENCE[number % len(SEQUENCE)]._replace(label=label)
+        for number, (key, label) in enumerate(labels.items())
+    }
+
+
+@housed
+def canvas(
+    rows: int, cols: int, *, title: str = "", width: float = 3.0, height: float = 2.2, legend_lines: int = 1
+) -> tuple[Figure, list[list[Axes]]]:
+    """Make a figure with a grid of axes, and room for title, stamp and legend.
+
+    Parameters
+    ----------
+    rows, cols : int
+    title : str
+    width, height : float
+        Inches of each panel, labels included.
+    legend_lines : int
+        Lines of the legend below the panels; 0 for none.
+
+    Returns
+    -------
+    Figure
+    list of lists of Axes
+    """
+    total = (cols * width, rows * height + _TITLE + _STAMP + legend_lines * _LEGEND)
+    made = Figure(figsize=total, dpi=DPI)
+    FigureCanvasAgg(made)
+    bottom, inside = legend_lines * _LEGEND / total[1], rows * height / total[1]
+    made.set_layout_engine(
+        ConstrainedLayoutEngine(
+            rect=(0.0, bottom, 1.0, inside), w_pad=0.06, h_pad=0.05, wspace=0.03, hspace=0.04
+        )
+    )
+    if title:
+        # About 10 bold characters of 11.5 points to an inch; longer titles shrink.
+        size = min(11.5, 115 * (total[0] - 0.16) / len(title))
+        heading = made.text(
+            0.08 / total[0], 1 - 0.1 / total[1], title, va="top", ha="left", fontsize=size, fontweight="bold"
+        )
+        heading.set_in_layout(False)
+    return made, made.subplots(rows, cols, squeeze=False).tolist()
+
+
+@housed
+def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
+    """Draw one legend for all panels, below them."""
+    handles = [
+        Line2D([], [], color=line.color, linestyle=line.dashes, marker=line.marker, linewidth=line.width)
+        for line in lines
+    ]
+    drawn = made.legend(
+        handles,
+        [line.label for line in lines],
+        loc="lower center",
+        bbox_to_anchor=(0.5, 0.0),
+        ncols=min(columns, max(len(lines), 1)),
+        handlelength=3.4,
+        columnspacing=1.8,
+    )
+    drawn.set_in_layout(False)
+
+
+@housed
+def stamp(made: Figure, data: str, scale: str) -> None:
+    """Say, in a strip of its own, that a figure is not what the paper's settings and data give.
+
+    Parameters
+    ----------
+    made : Figure
+        From `canvas`.
+    data : str
+        A remark on the data; empty if they are the paper's own.
+    scale : str
+        "paper", or the name of the cut-down settings.
+    """
+    remarks = []
+    if data:
+        remarks.append(f"NOT THE PAPER'S DATA — {data}")
+    if scale != "paper":
+        remarks.append(f"SCALE: {scale.upper()}, not the paper's settings")
+    if not remarks:
+        return
+    width, height = made.get_size_inches()
+    text, size = " · ".join(remarks), 8.5
+    # About 13 characters of 8.5 points to an inch; more than two lines shrink.
+    lines = textwrap.wrap(text, int(13 * (width - 0.3)))
+    if len(lines) > 2:
+        size = 6.0
+        lines = textwrap.wrap(text, int(18 * (width - 0.3)))
+    drawn = made.text(
+        0.12 / width,
+        1 - (_TITLE + _STAMP / 2) / height,
+        "\n".join(lines),
+        va="center",
+        ha="left",
+        fontsize=size,
+        fontweight="bold",
+        color="white",
+        linespacing=1.05,
+        bbox={"facecolor": "#B03A00", "edgecolor": "none", "boxstyle": "round,pad=0.25"},
+    )
+    drawn.set_in_layout(False)
+
+
+@housed
+def save(made: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure as PDF or PNG, by the suffix of `path`; equal figures give equal bytes."""
+    suffix = Path(path).suffix
+    metadata = {".pdf": {"CreationDate": None}, ".png": {"Software": None}}[suffix]
+    layout = made.get_layout_engine()
+    if layout is not None:
+        # Half of the drawing time; done once, all formats share it.
+        layout.execute(made)
+        # None, not "none": with a placeholder in its place every format would be drawn twice.
+        made.set_layout_engine(None)
+    with replacing(path) as temporary:
+        made.savefig(temporary, dpi=DPI, metadata=metadata)

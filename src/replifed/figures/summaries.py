@@ -1,0 +1,185 @@
+"""Histories -> the few numbers of each curve that a figure draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from replifed.intervals import mean_interval
+
+Centre = Literal["mean", "geometric", "median"]
+Band = Literal["ci", "sd", "range"]
+
+# Errors below are rounding; an error of exactly zero has no logarithm.
+LEAST = 1e-17
+
+
+def summarise(
+    history: pd.DataFrame,
+    by: Sequence[str],
+    value: str = "objective",
+    *,
+    centre: Centre = "mean",
+    band: Band = "ci",
+    axes: Sequence[str] = ("iterations", "bits"),
+) -> pd.DataFrame:
+    """Average each curve over its repetitions, round by round.
+
+    Repetitions that diverge at some time stay out of the average altogether, or it would blow up with
+    them and then fall to what the others show; where all of them diverge, the average is over those
+    still alive, and the curve ends with the last. So every number in the summary is finite. A repetition
+    that ends early has converged, and stays where it ended.
+
+    Parameters
+    ----------
+    history : DataFrame
+        With columns `by`, replicate, round, `value`, diverged, and `axes`, for which bits may be
+        left to be the sum of bits_up and bits_down.
+    by : sequence of str
+        Columns that tell the curves apart.
+    value : str
+        The column to average.
+    centre : {"mean", "geometric", "median"}
+        The geometric mean fits curves that fall over many decades.
+    band : {"ci", "sd", "range"}
+        A 95 % t interval of the mean, one standard deviation to either side, or from the least to the
+        largest repetition alive, those included that diverge later. Of a geometric mean all three are those
+        of the logarithms.
+    axes : sequence of str
+        Columns that a horizontal axis may show: averaged as `value`, but never geometrically.
+
+    Returns
+    -------
+    DataFrame
+        Columns `by`, then round, `axes`, mean (or median), low, high (the mean itself where it is over one
+        repetition), alive (repetitions at that round), seeds (repetitions in all) and diverged (repetitions
+        lost by the end of the run).
+    """
+    if "bits" in axes and "bits" not in history:
+        history = history.assign(bits=history["bits_up"] + history["bits_down"])
+    name = "median" if centre == "median" else "mean"
+    average = np.median if centre == "median" else np.mean
+    curves = []
+    for key, curve in history.groupby(list(by), sort=False):
+        # Not pivot_table: that would average doubled lines away instead of refusing them.
+        table = curve.set_index(["round", "replicate"])[[value, *axes, "diverged"]]
+        table = table.sort_index().unstack()  # noqa: PD010
+        ended = table["diverged"].isna().to_numpy()
+        numbers = {
+            column: np.where(ended, table[column].ffill(), table[column]).astype(float)
+            for column in (value, *axes, "diverged")
+        }
+        values = numbers[value]
+        lost = np.maximum.accumulate((numbers["diverged"] > 0) | ~np.isfinite(values), axis=0)
+        survived = ~lost[-1]
+        for t, number in enumerate(table.index):
+            alive = ~lost[t]
+            if not alive.any():
+                break
+            used = survived if survived.any() else alive
+            mid, low, high = _centre_and_band(values[t, used], values[t, alive], centre, band)
+            curves.append(
+                {
+                    **dict(zip(by, key, strict=True)),
+                    "round": int(number),
+                    **{axis: float(average(numbers[axis][t, used])) for axis in axes},
+                    name: mid,
+                    "low": low,
+                    "high": high,
+                    "alive": int(alive.sum()),
+                    "seeds": lost.shape[1],
+                    "diverged": int(lost[-1].sum()),
+                }
+            )
+    return pd.DataFrame(curves)
+
+
+def _centre_and_band(used: NDArray, alive: NDArray, centre: Centre, band: Band) -> tuple[float, float, float]:
+    """Centre of the values `used`, and the ends of its band; a range is that of the values `alive`."""
+    if centre == "geometric":
+        logarithms = (np.log10(np.maximum(values, LEAST)) for values in (used, alive))
+        mid, low, high = _centre_and_band(*logarithms, "mean", band)
+        return 10.0**mid, 10.0**low, 10.0**high
+    mid = float(np.median(used) if centre == "median" else used.mean())
+    if band == "range":
+        return mid, min(float(alive.min()), mid), max(float(alive.max()), mid)
+    if len(used) == 1:
+        return mid, mid, mid
+    if band == "sd":
+        spread = float(np.std(used, ddof=1))
+        return mid, mid - spread, mid + spread
+    _, low, high = mean_interval(used)
+    return mid, low, high
+
+
+def on_log_scale(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return `frame` with the bands of its means computed on the scale of logarithms.
+
+    To first order, what lies h above a mean m lies h / m above its logarithm: the band goes from m exp(-h/m)
+    to m exp(h/m). A band m - h to m + h reaches below zero where h > m, which no logarithmic axis can show.
+    """
+    mean = frame["mean"].to_numpy(float)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        share = np.where(mean > 0, (frame["high"].to_numpy(float) - mean) / mean, 0.0)
+        # What is wider than any axis need be no number of 300 digits.
+        factor = np.exp(np.minimum(share, 200.0))
+    return frame.assign(low=mean / factor, high=mean * factor)
+
+
+def over_repetitions(history: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
+    """Average one number a repetition, such as a rate, for each combination of the columns `by`.
+
+    Returns
+    -------
+    DataFrame
+        Columns `by`, then mean, low, high (95 % t interval, the mean itself over one repetition), sets, and
+        diverged: repetitions without a finite value, which stay out of the mean (it is 1 where none is left).
+    """
+    rows = []
+    for key, group in history.groupby(list(by), sort=False):
+        values = group[value].to_numpy(dtype=float)
+        finite = values[np.isfinite(values)]
+        mean, low, high = mean_interval(finite) if len(finite) else (1.0, 1.0, 1.0)
+        one = len(finite) < 2
+        rows.append(
+            {
+                **dict(zip(by, key, strict=True)),
+                "mean": mean,
+                "low": mean if one else low,
+                "high": mean if one else high,
+                "sets": len(values),
+                "diverged": len(values) - len(finite),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def with_interval(row: pd.Series, digits: int = 3) -> str:
+    """ "0.531 ± 0.004" and, where some did, how many runs diverged; where most did, that alone."""
+    if 2 * row["diverged"] > row["sets"]:
+        return f"diverges ({row['diverged']} of {row['sets']})"
+    text = f"{row['mean']:.{digits}f} ± {(row['high'] - row['low']) / 2:.{digits}f}"
+    return f"{text} ({row['diverged']} of {row['sets']} diverge)" if row["diverged"] else text
+
+
+def median_and_range(row: Any, form: str, seeds: str = "") -> str:
+    """What it took to get somewhere: "120 [80, …] (2 of 3)", or "not reached" where no seed got there.
+
+    Parameters
+    ----------
+    row : with median, low and high, infinite where so few seeds got there, and the numbers reached and seeds
+    form : str
+        Format of the numbers.
+    seeds : str
+        What to say behind the number of seeds.
+    """
+    if not row.reached:
+        return "not reached"
+    median = f"{row.median:{form}}" if np.isfinite(row.median) else "–"
+    high = f"{row.high:{form}}" if np.isfinite(row.high) else "…"
+    some = "" if row.reached == row.seeds else f" ({row.reached} of {row.seeds}{seeds})"
+    return f"{median} [{row.low:{form}}, {high}]{some}"

@@ -1,7 +1,0 @@
-"""Figure 4 by processor time, as measured where it was made: not the same twice."""
-
-from __future__ import annotations
-
-from replifed.papers.fedgradmp.comparison import seconds
-
-table, draw = seconds("FedGradMP Figure 4: by processor time")

@@ -1,0 +1,524 @@
+"""Errors, accuracies and supports of FedGradMP and its rivals; a video frame; and Theorem 5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from replifed.figures.artefact import Made, by_name
+from replifed.figures.grid import By, Grid, X
+from replifed.figures.style import GREY, SEQUENCE, VERMILLION, Line, canvas, housed, legend, sequence_lines
+from replifed.figures.summaries import summarise
+from replifed.papers.fedgradmp.paper import DICTIONARIES, DIGIT_LINES, EXPERIMENTS, LINES, READINGS
+from replifed.papers.fedgradmp.rates import client_constants, promise, solved
+
+_BANDS = (
+    "Lines are geometric means over seeds, bands go from the best to the worst seed; a cross marks the round "
+    "at which a seed diverged, and seeds that diverge are not in the mean."
+)
+_WORK = (
+    "On the right the work that was counted instead of the paper's wall-clock time: gradients of single "
+    "samples over all clients; a least-squares solution counts as the gradients that cost as much."
+)
+_SECONDS = (
+    "Relative error against processor seconds, of one repetition, as measured on the machine that made the "
+    "figure; unlike all else, it differs from run to run."
+)
+_DIGITS = (
+    "Means over seeds with 95 % intervals, each method at its best step, be it beyond the printed grid; "
+    "FedAvg, FedMid and FedDualAvg have no tau and stand in every row."
+)
+
+ERROR = "relative error |xₜ − x#| / |x#|"
+
+
+def _prepared(history: pd.DataFrame, inputs: Any) -> pd.DataFrame:
+    return history.assign(
+        series=history["method"] + "/" + history["variant"], work=history["sample_gradients"]
+    )
+
+
+def _noise(variance: float) -> str:
+    return "noiseless" if variance == 0 else f"noise of variance {variance:.3g}"
+
+
+def _in_order(column: str, label: str) -> Callable[[pd.DataFrame], Mapping[Any, Line]]:
+    """Return what gives the values of a column, in order, the lines of a sequence."""
+    return lambda frame: sequence_lines({one: label.format(one) for one in sorted(frame[column].unique())})
+
+
+def _after_start(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[frame["round"] > 0]
+
+
+figure = partial(
+    Grid,
+    prefix="FedGradMP",
+    prepare=_prepared,
+    by=("experiment", "series"),
+    series="series",
+    lines=LINES,
+    values=("error",),
+    # While some seeds are at rounding errors and others not, an interval says nothing.
+    centre="geometric",
+    band="range",
+    axes=("work", "bits"),
+    y=ERROR,
+    x={
+        "round": "communication rounds",
+        "work": "work, in gradients of single samples, all clients",
+        "bits": "bits sent, both ways",
+        "seconds": "processor seconds",
+    },
+    legend_columns=5,
+)
+# Figures 3 to 5: rounds on the left, counted work on the right.
+comparison = partial(figure, columns=[X("round", "work")], legend_columns=3)
+
+
+# -- Processor seconds ---------------------------------------------------------------------------------
+
+
+def _seconds(inputs: Any, settings: dict) -> pd.DataFrame:
+    from replifed.papers.fedgradmp import timing
+
+    return timing.seconds(inputs, settings)
+
+
+timed = partial(figure, source=_seconds, columns=[X("seconds")], width=6.4, legend_columns=2)
+
+
+# -- Digits --------------------------------------------------------------------------------------------
+
+WRITERS = {"train_accuracy": "training writers", "test_accuracy": "test writers"}
+
+
+def _at_best_step(history: pd.DataFrame, inputs: Any) -> pd.DataFrame:
+    return _prepared(history[history["reading"] == "own"], inputs)
+
+
+def _with_tau(frame: pd.DataFrame) -> pd.DataFrame:
+    """Name the sparsity level; methods without one have tau = 0."""
+    sparse = frame["method"].isin(["fedgradmp", "fediterht"])
+    tau = pd.to_numeric(frame["variant"].where(sparse, "0")).astype(int)
+    return frame.assign(tau=tau).drop(columns="variant")
+
+
+def _dense_in_every_row(frame: pd.DataFrame) -> pd.DataFrame:
+    dense, sparse = frame[frame["tau"] == 0], frame[frame["tau"] > 0]
+    copies = (dense.assign(tau=tau) for tau in sorted(sparse["tau"].unique()))
+    return _after_start(pd.concat([sparse, *copies], ignore_index=True))
+
+
+def _at_common_tau(frame: pd.DataFrame) -> pd.DataFrame:
+    """Keep each tau that both dictionaries have."""
+    frame = _with_tau(frame)
+    common = set.intersection(*(set(one["tau"]) for _, one in frame.groupby("experiment")))
+    return frame[frame["tau"].isin(common)]
+
+
+def _training_writers(frame: pd.DataFrame) -> pd.DataFrame:
+    return _after_start(frame[frame["panel"] == "train_accuracy"])
+
+
+digits = partial(
+    figure,
+    prepare=_at_best_step,
+    by=("experiment", "method", "variant"),
+    metric="panel",
+    values=tuple(WRITERS),
+    centre="mean",
+    band="ci",
+    log_y=False,
+)
+by_writer = partial(
+    digits,
+    finish=_with_tau,
+    shown=_dense_in_every_row,
+    rows=[By("tau", "τ = {}".format)],
+    series="method",
+    lines=DIGIT_LINES,
+    y="accuracy",
+    height=2.3,
+)
+dictionaries = partial(
+    digits,
+    finish=_at_common_tau,
+    shown=_training_writers,
+    series="experiment",
+    lines=DICTIONARIES,
+    y="training accuracy",
+    width=3.6,
+)
+
+
+# -- Figure 8 ------------------------------------------------------------------------------------------
+
+# The text's left panel has these steps and larger ones, its right panel the smaller ones.
+LARGE = 0.004
+RATES = {"large": "large steps", "small": "small steps", "loss": "small steps"}
+
+
+def _by_rates(frame: pd.DataFrame) -> pd.DataFrame:
+    error, large = frame["panel"] == "error", frame["step"] >= LARGE
+    panel = np.select([error & large, error, ~large], list(RATES), "")
+    return frame.assign(panel=panel)[panel != ""].reset_index(drop=True)
+
+
+def _ranged_by_all(frame: pd.DataFrame) -> pd.DataFrame:
+    # The left column shows how errors grow: there, runs that diverge set the range as well.
+    return frame.assign(diverged=frame["diverged"].where(frame["panel"] != "large", 0))
+
+
+# -- Figure 2 ------------------------------------------------------------------------------------------
+
+
+def _frames(inputs: Any, settings: dict) -> pd.DataFrame:
+    """The pictures, at half the resolution, and the signal-to-noise ratios of all repetitions."""
+    frames = []
+    for experiment, methods in settings["artefact"]["runs"].items():
+        for method in methods:
+            history = inputs.run(experiment, method)
+            curve = history[history["part"] == "curve"]
+            last = curve[curve["round"] == curve["round"].max()]
+            pixels = history[history["part"] == "pixels"]
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "experiment": experiment,
+                        "down": pixels["down"].astype(int),
+                        "right": pixels["right"].astype(int),
+                        "original": pixels["original"].round(4),
+                        "recovered": pixels["recovered"].round(4),
+                        "psnr": round(float(last["psnr"].mean()), 3),
+                        "best_psnr": round(float(last["best_psnr"].mean()), 3),
+                        "seeds": len(last),
+                    }
+                )
+            )
+    return pd.concat(frames, ignore_index=True)
+
+
+@housed
+def _draw_frames(frame: pd.DataFrame) -> Figure:
+    """Draw what `_frames` returns: original, recovered and difference side by side."""
+    names = list(dict.fromkeys(frame["experiment"]))
+    made, axes = canvas(
+        len(names),
+        3,
+        title="FedGradMP · Figure 2: sparse video recovery",
+        width=3.2,
+        height=2.65,
+        legend_lines=0,
+    )
+    for row, name in zip(axes, names, strict=True):
+        one = frame[frame["experiment"] == name]
+        shape = int(one["down"].max()) + 1, int(one["right"].max()) + 1
+        original, recovered = np.zeros(shape), np.zeros(shape)
+        original[one["down"], one["right"]] = one["original"]
+        recovered[one["down"], one["right"]] = one["recovered"]
+        ratio, best = one["psnr"].iloc[0], one["best_psnr"].iloc[0]
+        texts = (
+            f"{EXPERIMENTS[name]}: original",
+            f"recovered, PSNR {ratio:.1f} dB (best {best:.1f})",
+            "difference",
+        )
+        span = max(np.abs(recovered - original).max(), 1e-6)
+        row[0].imshow(original, cmap="gray", vmin=0, vmax=1)
+        row[1].imshow(recovered, cmap="gray", vmin=0, vmax=1)
+        shown = row[2].imshow(recovered - original, cmap="RdBu", vmin=-span, vmax=span)
+        made.colorbar(shown, ax=row[2], shrink=0.8)
+        for ax, text in zip(row, texts, strict=True):
+            ax.set_title(text, loc="left", fontsize=9)
+            ax.set_xlabel("column")
+            ax.set_ylabel("line")
+            ax.grid(False)
+    return made
+
+
+# -- Theorem 5 -----------------------------------------------------------------------------------------
+
+
+def _rates(inputs: Any, settings: dict) -> pd.DataFrame:
+    """Measured |x_t - x*|^2 / |x*|^2 and its bound by round; and each client's restricted condition number.
+
+    Column series is "error", "bound" or "condition".
+    """
+    isometry = settings["experiments"]["isometry"]
+    history = solved(inputs.run("isometry", "fedgradmp"))
+    history = history.assign(squared=np.maximum(history["error"], 1e-17) ** 2)
+    frames = []
+    for (condition, noise, K), curve in history.groupby(["condition", "noise", "local_steps"]):
+        measured = summarise(curve, ["condition"], "squared")
+        # x* has length one, so squared errors are relative ones.
+        promised = promise(isometry, condition, int(K), float(curve["peak"].mean()))
+        bound = promised.kappa ** measured["round"] + promised.residual
+        labels = {
+            "noise": noise,
+            "local_steps": K,
+            "kappa": promised.kappa,
+            "residual": promised.residual,
+        }
+        kept = measured[["condition", "round", "mean", "low", "high", "seeds"]].assign(**labels)
+        frames.append(kept.assign(series="error"))
+        frames.append(kept.assign(series="bound", mean=bound, low=bound, high=bound))
+    for name in ("exact", "heterogeneity"):
+        chosen = {"seed": settings["seed"], **settings["experiments"][name]}
+        for alpha in chosen["alphas"]:
+            constants = client_constants(chosen, alpha, chosen["replicates"][0])
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "series": "condition",
+                        "experiment": name,
+                        "alpha": alpha,
+                        "client": constants["client"],
+                        "mean": constants["condition"],
+                        "low": constants["low"],
+                        "high": constants["high"],
+                        "seeds": 1,
+                    }
+                )
+            )
+    frame = pd.concat(frames, ignore_index=True)
+    # A column of numbers with gaps would come back from the CSV as text.
+    frame["experiment"] = frame["experiment"].fillna("isometry")
+    return frame.fillna(0.0)
+
+
+@housed
+def _draw_rates(frame: pd.DataFrame) -> Figure:
+    """Draw what `_rates` returns: without noise, with noise, and the conditions on the paper's data."""
+    made, axes = canvas(
+        1, 3, title="FedGradMP · Theorem 5 (not in the paper)", width=4.4, height=3.0, legend_lines=2
+    )
+    theory = frame[frame["series"].isin(["error", "bound"])]
+    conditions = sorted(theory["condition"].unique())
+    K = theory["local_steps"].min()
+    lines = {c: SEQUENCE[i]._replace(label=f"ρ⁺/ρ⁻ = {c:g}") for i, c in enumerate(conditions)}
+    for ax, noise in zip(axes[0], sorted(theory["noise"].unique()), strict=False):
+        _draw_bound(ax, theory[(theory["noise"] == noise) & (theory["local_steps"] == K)], lines)
+        what = "noiseless" if noise == 0 else f"noise of variance {noise:g}"
+        ax.set_title(f"near-isometric clients, K = {K:g}, {what}", loc="left", fontsize=9)
+    ax = axes[0][2]
+    ratios = frame[frame["series"] == "condition"]
+    marks = {}
+    for number, ((name, alpha), one) in enumerate(ratios.groupby(["experiment", "alpha"], sort=False)):
+        style = SEQUENCE[number % len(SEQUENCE)]
+        label = f"α = {alpha:g}" + (" (Figure 9)" if name == "exact" else "")
+        ax.plot(one["client"], one["mean"], linestyle="", marker=style.marker, color=style.color, ms=3)
+        marks[label] = Line(label, style.color, "", style.marker)
+    ax.axhline(2.0, color=VERMILLION, linestyle="--", linewidth=1.2)
+    ax.set_yscale("log")
+    ax.set_xlabel("client i")
+    ax.set_ylabel("restricted ρ⁺/ρ⁻ over 4τ coordinates")
+    ax.set_title("the paper's data, estimated", loc="left", fontsize=9)
+    extra = [
+        Line("bound of Theorem 5", GREY, ":", "", 1.2),
+        Line("2: the theorem needs less", VERMILLION, "--", "", 1.2),
+    ]
+    legend(made, [*lines.values(), *extra, *marks.values()], columns=5)
+    return made
+
+
+def _draw_bound(ax: Axes, frame: pd.DataFrame, lines: dict) -> None:
+    for number, (condition, line) in enumerate(lines.items()):
+        one = frame[frame["condition"] == condition]
+        error, bound = one[one["series"] == "error"], one[one["series"] == "bound"]
+        ax.plot(
+            error["round"],
+            error["mean"],
+            color=line.color,
+            linestyle=line.dashes,
+            marker=line.marker,
+            markevery=(number, 4),
+        )
+        ax.plot(bound["round"], bound["mean"], color=line.color, linestyle=":", linewidth=1.2)
+    ax.set_yscale("log")
+    ax.set_xlabel("communication rounds")
+    ax.set_ylabel(ERROR.replace("|xₜ − x#| / |x#|", "squared"))
+
+
+FIGURES = by_name(
+    figure(
+        "fig1",
+        title="Figure 1: linear convergence",
+        caption=(
+            f"Relative error of FedGradMP with K = 1 against rounds for four variances alpha of the clients' "
+            f"means; noiseless on the left, noisy on the right. {_BANDS}"
+        ),
+        by=("experiment", "noise", "alpha"),
+        columns=[By("noise", _noise)],
+        series="alpha",
+        lines=_in_order("alpha", "α = {:g}"),
+    ),
+    Made(
+        "fig2",
+        "Figure 2: sparse video recovery",
+        (
+            "A frame, what FedGradMP recovers of it with up to 50 K-SVD atoms and 30 measurements at each of "
+            "50 clients, and the difference: of the xylophone clip, and of a drawn clip with as many frames "
+            "as the paper's. Best: the approximation by as many atoms that matching pursuit finds with the "
+            "frame at hand."
+        ),
+        _frames,
+        _draw_frames,
+    ),
+    comparison(
+        "fig3",
+        title="Figure 3: low heterogeneity",
+        caption=(f"Relative error of all methods against rounds, each at its best step. {_WORK} {_BANDS}"),
+    ),
+    comparison(
+        "fig4",
+        title="Figure 4: high heterogeneity",
+        caption=(f"As Figure 3, with clients' means of variance 0.5. {_WORK} {_BANDS}"),
+    ),
+    comparison(
+        "fig5",
+        title="Figure 5: many non-zeros",
+        caption=(f"As Figure 4 with 400 non-zeros, FedGradMP with gradient descent inside. {_WORK} {_BANDS}"),
+    ),
+    timed(
+        "fig3_seconds",
+        title="Figure 3 in seconds",
+        caption=_SECONDS,
+    ),
+    timed(
+        "fig4_seconds",
+        title="Figure 4 in seconds",
+        caption=_SECONDS,
+    ),
+    timed(
+        "fig5_seconds",
+        title="Figure 5 in seconds",
+        caption=_SECONDS,
+    ),
+    by_writer(
+        "fig6",
+        title="Figure 6: digits by writer",
+        caption=(
+            f"Accuracy on the training writers (left) and on others (right) against rounds, a row for each "
+            f"sparsity level tau, which the paper does not state. {_DIGITS}"
+        ),
+        columns=[By("panel", WRITERS)],
+    ),
+    by_writer(
+        "fig6_bits",
+        title="Figure 6 against bits (not in the paper)",
+        caption=(f"The accuracies of Figure 6 against the bits sent both ways. {_DIGITS}"),
+        columns=[By("panel", WRITERS), X("bits")],
+    ),
+    dictionaries(
+        "fig7",
+        title="Figure 7: random Gaussian dictionary",
+        caption=(
+            "Training accuracy of FedGradMP with the standard basis of 784 pixels and with 200 random "
+            f"Gaussian atoms, at equal tau; 2000 is all of their coefficients. {_DIGITS.split(';')[0]}."
+        ),
+        columns=[By("tau", "τ = {}".format)],
+    ),
+    dictionaries(
+        "fig7_bits",
+        title="Figure 7 against bits (not in the paper)",
+        caption=(f"The accuracies of Figure 7 against the bits sent both ways. {_DIGITS.split(';')[0]}."),
+        columns=[By("tau", "τ = {}".format), X("bits")],
+    ),
+    figure(
+        "fig8",
+        title="Figure 8: FedIterHT's learning rates",
+        caption=(
+            "Relative error of FedIterHT at the larger steps, at the smaller ones, and the latter's loss; a "
+            "row for each way to read what the paper leaves open. On the left, curves end where all seeds "
+            f"have diverged. {_BANDS}"
+        ),
+        by=("experiment", "variant", "step"),
+        metric="panel",
+        values=("error", "objective"),
+        finish=_by_rates,
+        shown=_ranged_by_all,
+        rows=[By("variant", READINGS)],
+        columns=[By("panel", RATES)],
+        series="step",
+        lines=_in_order("step", "{:g}"),
+        y={"large": ERROR, "small": ERROR, "loss": "loss"},
+        width=4.0,
+        legend_columns=7,
+    ),
+    figure(
+        "fig9",
+        title="Figure 9: exact recovery",
+        caption=(f"Relative error and loss of FedGradMP with K = 3 on the data of Figure 8. {_BANDS}"),
+        metric="panel",
+        values=("error", "objective"),
+        columns=["panel"],
+        y={"error": ERROR, "objective": "loss"},
+        width=3.8,
+    ),
+    figure(
+        "fig10",
+        title="Figure 10: number of local iterations",
+        caption=(
+            "Relative error of FedGradMP for each number of local iterations K; noiseless on the left, "
+            f"noisy on the right. {_BANDS}"
+        ),
+        by=("experiment", "noise", "local_steps"),
+        columns=[By("noise", _noise)],
+        series="local_steps",
+        lines=_in_order("local_steps", "K = {}"),
+    ),
+    figure(
+        "fig11",
+        title="Figure 11: cohort size",
+        caption=(
+            "Relative error of FedGradMP for each number of clients that take part in a round; noiseless on "
+            "the left, noisy on the right; at the dimension of all other figures and at the printed one. "
+            f"{_BANDS}"
+        ),
+        by=("experiment", "noise", "cohort"),
+        rows=[By("experiment", EXPERIMENTS)],
+        columns=[By("noise", _noise)],
+        series="cohort",
+        lines=_in_order("cohort", "{} clients"),
+    ),
+    figure(
+        "supports",
+        title="Support recovery (not in the paper)",
+        caption=("Precision and recall of the support of the server's model on the data of Figures 3 and 4."),
+        metric="panel",
+        values=("precision", "recall"),
+        centre="mean",
+        band="ci",
+        shown=_after_start,
+        rows=[By("experiment", EXPERIMENTS)],
+        columns=[
+            By(
+                "panel",
+                {
+                    "precision": "precision: share of the model's non-zeros",
+                    "recall": "recall: share of the true ones",
+                },
+            )
+        ],
+        y="share",
+        log_y=False,
+        legend_columns=3,
+    ),
+    Made(
+        "rates",
+        "Theorem 5 (not in the paper)",
+        (
+            "Squared error and the theorem's bound where its conditions hold, on near-isometric clients; on "
+            "the right each client's restricted condition number on the paper's own data, which exceeds what "
+            "the theorem allows on every client."
+        ),
+        _rates,
+        _draw_rates,
+    ),
+)

@@ -1,0 +1,64 @@
+"""The paper, and what its figures call experiments, methods, readings and levels of heterogeneity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from replifed.figures.style import BLUE, GREEN, GREY, VERMILLION, Line
+
+PAPER = {
+    "name": "FedHT and FedIterHT",
+    "citation": (
+        "Q. Tong, G. Liang, J. Ding, T. Zhu, M. Pan, J. Bi: Federated Optimization of ℓ0-norm Regularized "
+        "Sparse Learning. Algorithms 15(9), 319, 2022."
+    ),
+    "doi": "10.3390/a15090319",
+}
+
+EXPERIMENTS = {
+    "simulation1": "Simulation I",
+    "simulation2": "Simulation II",
+    "e2006": "E2006-tfidf",
+    "rcv1": "RCV1",
+    "mnist": "MNIST",
+    "planted": "Planted problem",
+}
+
+METHODS = {
+    "fedht": "FedHT",
+    "fediterht": "FedIterHT",
+    "distributed_iht": "Distributed-IHT",
+    "fedavg": "FedAvg",
+}
+
+LINES = {
+    "fediterht": Line("FedIterHT", BLUE, "-", "o"),
+    "fedht": Line("FedHT", VERMILLION, (0, (5, 1.5)), "s"),
+    "distributed_iht": Line("Distributed-IHT", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
+    "fedavg": Line("FedAvg (dense, for reference)", GREY, (0, (1, 1.2)), "", 1.0),
+}
+
+READINGS = {"own": "each method's own best step", "common": "one common step"}
+# Figure 6: the paper prints one grid of steps for all data sets, whose best step may lie at its edge.
+REAL_READINGS = {"own": READINGS["own"], "printed": "best step of the printed grid"}
+# Figure 2 compares levels of heterogeneity, so there "common" means common to the levels.
+LEVEL_READINGS = {"own": READINGS["own"], "equal": "one step at all levels"}
+
+
+def level_name(level: str) -> str:
+    """Heterogeneity level for people.
+
+    >>> level_name("0.1,0.1"), level_name("1.0,1.0"), level_name("")
+    ('(0.1, 0.1)', '(1, 1)', '')
+    """
+    return f"({', '.join(f'{float(number):g}' for number in level.split(','))})" if level else ""
+
+
+def level_key(level: str) -> list[float]:
+    """Sort levels from the mildest to the most heterogeneous."""
+    return [float(number) for number in level.split(",") if number]
+
+
+def ordered_levels(levels: Iterable[str]) -> list[str]:
+    """Distinct levels from the mildest to the most heterogeneous."""
+    return sorted(set(levels), key=level_key)

@@ -1,0 +1,43 @@
+"""The paper, and what its figures call experiments, methods and metrics."""
+
+from __future__ import annotations
+
+from replifed.figures.style import BLUE, GREY, VERMILLION, Line
+
+PAPER = {
+    "name": "FedMM",
+    "citation": (
+        "A. Dieuleveut, G. Fort, M. Hegazy, H.-T. Wai: Federated Majorize-Minimization: Beyond Parameter "
+        "Aggregation. arXiv:2507.17534, 2025."
+    ),
+    "doi": "10.48550/arXiv.2507.17534",
+}
+
+EXPERIMENTS = {
+    "synthetic_homogeneous": "Synthetic, homogeneous",
+    "synthetic_heterogeneous": "Synthetic, heterogeneous",
+    "movielens": "MovieLens 1M",
+    "variates_homogeneous": "Synthetic, homogeneous",
+    "variates_heterogeneous": "Synthetic, heterogeneous",
+    "variates_movielens": "MovieLens 1M",
+    "batch": "p = 30, λ = 0.5, η = 0.05",
+    "batch_digest": "p = 20, λ = 0.1, η = 0.01",
+    "bits": "Synthetic, heterogeneous",
+    "em_poisson": "Poisson with random effect",
+    "em_poisson_known_mean": "The same, E[Z] known",
+    "em_mixture": "Gaussian mixture",
+}
+
+METHODS = {
+    "fedmm": Line("FedMM", BLUE, "-", "o"),
+    "parameter_aggregation": Line("parameter aggregation (naive)", VERMILLION, (0, (5, 1.5)), "s"),
+    "fedmm_ot": Line("FedMM-OT", BLUE, "-", "o"),
+    "fedadam": Line("FedAdam", VERMILLION, (0, (5, 1.5)), "s"),
+    "sa_ssmm": Line("centralised EM", GREY, "-", "", 3.0),
+}
+
+METRICS = {
+    "objective": "objective (28)",
+    "parameter_update": "parameter update $E^p$",
+    "surrogate_update": "surrogate update $E^s$",
+}

@@ -1,0 +1,141 @@
+"""The searches behind the steps, and Remark 1's toy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from replifed.figures.artefact import Made, by_name
+from replifed.papers.fedmm.paper import EXPERIMENTS, METHODS
+from replifed.papers.fedmm.simulations import TOYS
+
+# Readings of Remark 1's example.
+TOY_NAMES = {
+    "interval": "(θ − z)² / 2 on [−1, 1], T(s) = clip(s)",
+    "rate": "θ z − log θ, T(s) = 1 / s",
+}
+
+
+def _steps(inputs: Any, settings: dict) -> pd.DataFrame:
+    """Every step of every search; the score of a step that diverged is infinite.
+
+    `edge`, `chaotic` and the cost (`runs`, `rounds`, `bits`) are the whole search's.
+    """
+    rows = []
+    for experiment, methods in settings["artefact"]["tuned"].items():
+        for method in methods:
+            search = inputs.tuned(experiment, method)
+            for beta, score in zip(search["betas"], search["scores"], strict=True):
+                rows.append(
+                    {
+                        "experiment": experiment,
+                        "method": method,
+                        "beta": beta,
+                        "score": math.inf if score is None else score,
+                        "chosen": beta == search["beta"],
+                        "rejected": beta in search["rejected"],
+                        "edge": search["edge"],
+                        "chaotic": search["chaotic"],
+                        **search["cost"],
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def _render_steps(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table for people: a line for each search, its steps in increasing order."""
+    rows = []
+    for (experiment, method), lines in frame.groupby(["experiment", "method"], sort=False):
+        one = lines.iloc[0]
+        rows.append(
+            {
+                "Data": EXPERIMENTS[experiment],
+                "Method": METHODS[method].label,
+                "β: mean objective": ", ".join(map(_step, lines.sort_values("beta").itertuples())),
+                "best": "at the bound" if one["edge"] else "inside",
+                "stable": "none" if one["chaotic"] else "yes",
+                "runs": f"{one['runs']:,}",
+                "rounds": f"{one['rounds']:,}",
+                "bits": f"{one['bits']:.2g}",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _step(line: Any) -> str:
+    score = "diverged" if math.isinf(line.score) else f"{line.score:.4g}"
+    return f"{line.beta:g}: {score}" + (" *" if line.chosen else " †" if line.rejected else "")
+
+
+def _remark1(inputs: Any, settings: dict) -> pd.DataFrame:
+    """Model after each round, its distance to the solution, and the solution T(mean of z)."""
+    rows = []
+    for experiment, methods in settings["artefact"]["runs"].items():
+        for reading, z in settings["experiments"][experiment]["values"].items():
+            solution = float(TOYS[reading].T(np.array([np.mean(z)]))[0])
+            for method in methods:
+                history = inputs.run(experiment, method)
+                for line in history[history["reading"] == reading].itertuples():
+                    if line.round > 0:
+                        rows.append(
+                            {
+                                "reading": reading,
+                                "z": " ".join(f"{value:g}" for value in z),
+                                "method": method,
+                                "round": line.round,
+                                "theta": line.theta,
+                                "solution": solution,
+                                "error": line.theta - solution,
+                            }
+                        )
+    return pd.DataFrame(rows)
+
+
+def _render_remark1(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table for people: the first and the last round."""
+    rows = []
+    for (reading, method), lines in frame.groupby(["reading", "method"], sort=False):
+        first, last = lines.iloc[0], lines.iloc[-1]
+        rows.append(
+            {
+                "Loss": TOY_NAMES[reading],
+                "Clients' z": first["z"],
+                "Aggregation of": "surrogates (FedMM)" if method == "fedmm" else "parameters",
+                "θ after round 1": f"{first['theta']:.6g}",
+                f"θ after round {last['round']}": f"{last['theta']:.6g}",
+                "Solution": f"{first['solution']:.6g}",
+                "Error": f"{last['error']:.3g}",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+TABLES = by_name(
+    Made(
+        "steps",
+        "Searches of the step (not in the paper)",
+        (
+            "Mean objective over the last fifth of the search's rounds for each step that was tried, "
+            "γ_t = min(1, β / √t). The range grows until the best step lies inside, at most to the β from "
+            "which on γ_t is 1 in every round. * marks the chosen step, † one that was checked and is not "
+            "stable: moved by its last bits a run goes elsewhere, or it ends no lower than it began. Runs, "
+            "rounds and bits, both ways, are what each search cost, its checks for stability included. The "
+            "repetitions are others than those reported; on MovieLens they share users and clients with them."
+        ),
+        _steps,
+        _render_steps,
+    ),
+    Made(
+        "remark1",
+        "Remark 1: the toy",
+        (
+            "Two readings of the example, whose formulas are lost. Aggregating surrogates gives the solution "
+            "in the first round, aggregating parameters a constant that is not the solution."
+        ),
+        _remark1,
+        _render_remark1,
+    ),
+)

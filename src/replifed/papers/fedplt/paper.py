@@ -1,0 +1,86 @@
+"""The paper, the numbers that it prints, and names and colours of methods, solvers and readings."""
+
+from __future__ import annotations
+
+from replifed.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
+
+PAPER = {
+    "name": "Fed-PLT",
+    "citation": (
+        "N. Bastianello, C. Liu, K. H. Johansson: Enhancing Privacy in Federated Learning through Local "
+        "Training. arXiv:2403.17572, 2024."
+    ),
+    "doi": "10.48550/arXiv.2403.17572",
+}
+
+METHODS = {
+    "fedplt": "Fed-PLT",
+    "fedpd": "Fed-PD",
+    "fedlin": "FedLin",
+    "tamuna": "TAMUNA",
+    "led": "LED",
+    "fivegcs": "5GCS",
+    "fedavg": "FedAvg (biased, for reference)",
+}
+SOLVERS = {"gradient": "gradient", "accelerated": "acc. gradient"}
+READINGS = {
+    "theory": "parameters of each method's theory",
+    "common": "tuned on other data sets",
+    "own": "tuned for each data set",
+    "equal budget": "equal budget: local step and own parameters tuned for each data set",
+}
+COLUMN_NAMES = {
+    ("gradient", "all"): "Grad.",
+    ("gradient", "half"): "Grad., partial p.",
+    ("accelerated", "all"): "Acc. grad.",
+    ("accelerated", "half"): "Acc. grad., partial p.",
+}
+EMPIRICAL, EXACT, BOUND, SECOND, PRINTED = BLUE, GREEN, VERMILLION, ORANGE, BLACK
+SEQUENCE = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, BLACK, GREY)
+
+
+COLUMNS = (("gradient", "all"), ("gradient", "half"), ("accelerated", "all"), ("accelerated", "half"))
+"""Columns of Table II: local solver, and whether all agents or half of them take part."""
+
+TABLE2: dict[str, tuple[float | None, ...]] = {
+    "fedplt": (0.531, 0.761, 0.560, 0.778),
+    "fedpd": (0.756, None, 0.740, None),
+    "fedlin": (0.546, None, 0.774, None),
+    "tamuna": (0.905, 0.960, 0.901, 0.958),
+    "led": (0.762, None, 0.777, None),
+    "fivegcs": (0.789, 0.897, 0.789, 0.894),
+}
+
+TABLE3 = (0.955, 0.907, 0.862, 0.815, 0.764, 0.719, 0.666, 0.617, 0.569, 0.531)
+"""Rates with 1 to 10 active agents."""
+
+TABLE4 = {
+    1e-6: 0.1357,
+    1e-5: 0.1359,
+    1e-4: 0.1380,
+    1e-3: 0.1569,
+    1e-2: 0.2957,
+    1e-1: 0.8478,
+    1.0: 2.7529,
+    10.0: 9.8387,
+}
+"""Asymptotic error for each level of noise."""
+
+STORED = {
+    "fedplt": (2, 1),
+    "fedpd": (2, 1),
+    "fedlin": (2, 1),
+    "tamuna": (2, 1),
+    "led": (2, 1),
+    "fivegcs": (1, 3),
+}
+"""Variables that Table I has agents and coordinator store: (a, b) for a N + b."""
+
+BEST_RHO = 0.3
+BEST_EPOCHS = 10
+"""Where Figures 2 and 3 have their minima."""
+
+
+def participation(cohort: int, agents: int) -> str:
+    """Name of a cohort's size: "all" or "half"."""
+    return "all" if cohort == agents else "half"
