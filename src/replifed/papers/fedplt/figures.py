@@ -61,7 +61,7 @@ def _note_published(ax: Axes, at: float, text: str, *, left: bool = False) -> No
 LINES = {
     "empirical": Line("Fed-PLT, empirical", EMPIRICAL, "-", "o"),
     "exact": Line("exact Peaceman–Rachford, empirical", EXACT, (0, (5, 1.5))),
-    "zeta": Line("ζ, bound for exact Peaceman–Rachford", BOUND, (0, (4, 1.5, 1, 1.5))),
+    "zeta": Line("ζ, bound for exact splitting", BOUND, (0, (4, 1.5, 1, 1.5))),
 }
 
 
