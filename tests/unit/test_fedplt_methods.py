@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from replifed.algorithms import fivegcs, tamuna
 from replifed.algorithms.base import Round
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.fedlin import FedLin, theory_step
 from replifed.algorithms.fedpd import FedPD, theory_eta
@@ -457,9 +458,8 @@ def test_each_coordinate_is_sent_by_s_agents_and_control_variates_add_up_to_zero
         for what, total in plain.items():
             np.testing.assert_array_equal(everyone[what], total, what)
 
-    agents = SimpleNamespace(count=lambda: np.array([5]))
     context = Round(0, None, None, streams.at(0), np.arange(5)[None])
-    sent = algorithm._senders(agents, context, 11)
+    sent = algorithm._senders(Cohort(data, context), context, 11)
     assert sent.shape == (3, 5, 11)
     assert (sent.sum(axis=1) == 2).all()
     # Everybody's share is the same up to one coordinate.

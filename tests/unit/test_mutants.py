@@ -57,7 +57,7 @@ def test_no_module_with_formulas_is_left_out(program):
     assert formulas - {"registry"} == {part.key()[1] for part in every}
     assert {name for part in every for name in part.names.split()} == {*program.METHODS, *program.SHARED}
     first = {part.names: Path(part.tests[0]).stem for part in every}
-    assert first["fedplt"] == first["local_solvers"] == "test_fedplt_methods"
+    assert first["fedplt"] == "test_fedplt_methods"
     assert first["fednl"] == "test_qshed_methods"
     assert first["fedht"] == first["hard_thresholding"] == "test_algorithms"
 
