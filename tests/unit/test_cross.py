@@ -168,7 +168,7 @@ def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
             return ["mine", "fedavg"]
 
         def run(self, experiment, method):
-            return run
+            return run.assign(method=method)
 
         def tuned(self, experiment, method):
             return {}
