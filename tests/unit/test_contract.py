@@ -28,16 +28,15 @@ from replifed.algorithms.base import (
     Round,
     ServerModel,
     check_settings,
-    participants,
     per_row,
-    sample_count,
 )
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Accelerated, Noisy, Stochastic
 from replifed.algorithms.registry import METHODS, method_class
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.fading import Constant, Rayleigh
 from replifed.network.ledger import Cost, dense_bits
-from replifed.network.participation import Cohort, FixedSize
+from replifed.network.participation import FixedSize, Participation
 from replifed.npz import read_npz, write_npz
 from replifed.problems.base import LocalSteps, Smooth
 from replifed.randomness import Streams
@@ -302,7 +301,7 @@ def spoilt(state: Any, row: int) -> Any:
     fields = [array.copy() for array in state]
     for array in fields:
         if array.dtype.kind == "f":
-            array[row][array[row] != 0] = np.nan
+            array[row] = np.where(array[row] == 0, 0, np.nan)
     return type(state)(*fields)
 
 
@@ -387,12 +386,12 @@ def check_refusals(case: Case) -> None:
                 raise AssertionError(f"{said} = {value!r} is taken")
 
 
-def members(*chosen: int, masked: bool = False) -> Callable[[Streams, int], Cohort]:
+def members(*chosen: int, masked: bool = False) -> Callable[[Streams, int], Participation]:
     """The same cohort in every round."""
 
-    def cohort(streams: Streams, n_clients: int) -> Cohort:
+    def cohort(streams: Streams, n_clients: int) -> Participation:
         active = np.isin(np.arange(n_clients), chosen)[None]
-        return Cohort(active, None if masked else np.array([chosen]))
+        return Participation(active, None if masked else np.array([chosen]))
 
     return cohort
 
@@ -697,8 +696,8 @@ class Sound:
         return ServerModel(mean(models)), self.cost(problem, ctx)
 
     def cost(self, problem, ctx):
-        message = participants(ctx, problem) * dense_bits(problem.dim)
-        return Cost(message, message, 1, 1, sample_count(problem, None, ctx))
+        cohort = Cohort(problem, ctx)
+        return Cost(cohort.message(), cohort.message(), 1, 1, cohort.total(problem.sizes))
 
     def observe(self, state):
         return {"server": state.x}

@@ -255,7 +255,10 @@ def test_a_regression_search_says_what_it_ran(monkeypatch, stable):
     assert (one["chaotic"], one["edge"]) == (not stable, False)
     assert one["steps"][0] < one["step"] < one["steps"][-1]
     leaders = 0 if stable else 2 * min(len(one["steps"]), 5)
-    assert found["cost"]["runs"] == 3 * len(one["steps"]) + leaders
+    # A step that falls far behind on the first data set is not tried on the others.
+    tried = found["cost"]["runs"] - leaders
+    assert len(one["steps"]) + 2 <= tried <= 3 * len(one["steps"])
+    assert (tried - len(one["steps"])) % 2 == 0
     assert found["cost"]["bits"] > 0 and found["cost"]["rounds"] <= 5 * found["cost"]["runs"]
 
 

@@ -368,7 +368,7 @@ def test_another_scale_runs_everything_but_the_data(built):
     paper = config.load([ROOT / "config/small.yaml"], root=ROOT)["fedht"]
     together = config.groups(paper)
     assert {group.method for group in together} == set(METHODS)
-    assert {name for group in together for name in group.experiments} == {*TUNED, "planted"}
+    assert {name for group in together for name in group.experiments} == {*TUNED, "mnist_classes", "planted"}
     for group in together:
         assert runs(group.method, on=[", ".join(group.experiments)]) <= jobs
     assert "fedht: make all figures and tables" in jobs
