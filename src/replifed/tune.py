@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -528,17 +529,17 @@ class Trials:
         """What was run, for a JSON file: replicates, and the cost."""
         return {"trials": {"replicates": sorted(self.used)}, "cost": self.spent.record()}
 
-    def scores(
-        self, make: Callable[[NDArray], Algorithm], count: int, searches: NDArray | None = None
-    ) -> NDArray:
+    def scores(self, make: Callable[[NDArray], Algorithm], count: int) -> NDArray:
         """Objective at the end of `count` runs, mean over the data sets, infinite where one diverged.
 
-        A run that on the first data set comes down less than `_BEHIND` times as far as the best of its search
-        is given up; its score is what it came to there. `searches` (count,) tells them apart.
+        A run that on the first data set comes down less than `_BEHIND` times as far as the best is given up;
+        its score is what it came to there.
         """
-        (first, *others), searches = self.problems, np.zeros(count) if searches is None else searches
+        first, *others = self.problems
         scores, start = self._objectives(make, first, np.arange(count))
-        kept = np.flatnonzero(np.isfinite(scores) & _keep_up(start - scores, searches))
+        farthest = (start - scores).max()
+        least = _BEHIND * farthest if farthest > 0 else -np.inf
+        kept = np.flatnonzero(np.isfinite(scores) & (start - scores >= least))
         for problem in others if kept.size else ():
             scores[kept] += self._objectives(make, problem, kept)[0]
         scores[kept] /= len(self.problems)
@@ -617,12 +618,6 @@ class Trials:
         return final, begun
 
 
-def _keep_up(descents: NDArray, searches: NDArray) -> NDArray:
-    """Which runs came down at least `_BEHIND` times as far as the best of their search, if that came down."""
-    best = np.array([descents[searches == search].max() for search in searches])
-    return descents >= np.where(best > 0, _BEHIND * best, -np.inf)
-
-
 def tune_step(
     make: Callable[[NDArray], Algorithm], trials: Trials, grid: Grid, *, check: bool = False
 ) -> Search:
@@ -638,24 +633,33 @@ def tune_step(
     check : bool
         Whether a step must be stable, see `twins`.
     """
-    [found] = tune_steps(lambda _, step: make(step), [1], trials, grid, check=check)
-    return found
+
+    def score(steps: NDArray) -> NDArray:
+        return trials.scores(lambda rows: make(steps[rows]), len(steps))
+
+    def stable(steps: NDArray) -> NDArray:
+        return trials.stable(lambda rows, factors: make(steps[rows] * factors), len(steps))
+
+    def rescored(steps: NDArray, known: NDArray) -> NDArray:
+        return trials.more_scores(lambda rows: make(steps[rows]), known)
+
+    return best_of_chaotic(search(score, grid, admissible=stable if check else None), rescored)
 
 
 def tune_steps(
-    make: Callable[[NDArray, NDArray], Algorithm],
+    make: Callable[[int, NDArray], Algorithm],
     local_steps: Sequence[int],
     trials: Trials,
     grid: Grid,
     *,
     check: bool = False,
 ) -> list[Search]:
-    """Search the step size for each number of local steps K, all of them side by side.
+    """Search the step size for each number of local steps K.
 
     Parameters
     ----------
     make : callable
-        Builds the algorithm for arrays of K and steps (G,), the largest K first.
+        Builds the algorithm for a K and an array of steps (G,).
     local_steps : sequence of int
         Numbers of local steps.
     trials, grid, check
@@ -665,32 +669,7 @@ def tune_steps(
     -------
     list of Search, in the order of `local_steps`
     """
-
-    def answer(asked: list[tuple[int, Ask]]) -> list[NDArray]:
-        asked_of = np.repeat([number for number, _ in asked], [len(ask[1]) for _, ask in asked])
-        points = np.concatenate([as_array(ask[1]) for _, ask in asked])
-        K = np.asarray(local_steps)[asked_of]
-        order = np.argsort(-K, kind="stable")
-        told = np.zeros(len(points))
-        if asked[0][1][0] == "score":
-            told[order] = trials.scores(
-                lambda rows: make(K[order[rows]], points[order[rows]]), len(points), asked_of[order]
-            )
-        else:
-            told[order] = trials.stable(
-                lambda rows, factors: make(K[order[rows]], points[order[rows]] * factors), len(points)
-            )
-        return [told[asked_of == number] for number, _ in asked]
-
-    found = side_by_side([searching(grid, check) for _ in local_steps], answer)
-    return [
-        best_of_chaotic(one, lambda steps, known, K=K: trials.more_scores(_with(make, K, steps), known))
-        for K, one in zip(local_steps, found, strict=True)
-    ]
-
-
-def _with(make: Callable[[NDArray, NDArray], Algorithm], K: int, steps: NDArray) -> Callable:
-    return lambda rows: make(np.full(len(rows), K), steps[rows])
+    return [tune_step(partial(make, K), trials, grid, check=check) for K in local_steps]
 
 
 def best_of_chaotic(found: Search, rescored: Callable[[NDArray, NDArray], NDArray]) -> Search:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,11 +78,8 @@ def sweep(method: str, settings: dict) -> list[int]:
     return [max(settings["local_steps"])] if method == "fedavg" else list(settings["local_steps"])
 
 
-def algorithm(
-    method: str, settings: dict, local_steps: int | NDArray, step: NDArray, batch: int | None, **more: Any
-):
+def algorithm(method: str, settings: dict, K: int, step: NDArray, batch: int | None, **more: Any):
     """Build `method` with those of the experiment's settings that it has."""
-    K = int(np.max(local_steps)) if np.ptp(local_steps) == 0 else local_steps  # not all take several
     offered = {"sparsity": settings["sparsity"], "local_steps": K, "step": step, "batch": batch}
     kept = {name: value for name, value in offered.items() if name in _settable(method)}
     return method_class(method)(**kept, **more)
@@ -165,7 +163,7 @@ def tune(
             spent=spent,
             used=used,
         )
-        make = _maker(method, settings)
+        make = partial(algorithm, method, settings, batch=settings["batch"])
         outcomes = tune_steps(make, counts, trials, grid, check=True)
         by_k = {str(K): one.record() for K, one in zip(counts, outcomes, strict=True)}
         found[level] = {
@@ -183,27 +181,22 @@ def tune(
     return {"method": method, "levels": found, **record}
 
 
-def _maker(method: str, settings: dict) -> Callable[[NDArray, NDArray], Any]:
-    return lambda K, step: algorithm(method, settings, K, step, settings["batch"])
-
-
 def _rank(found: dict[str, Any], K: str) -> tuple[bool, float, int]:
     return found["chaotic"], np.inf if found["score"] is None else found["score"], int(K)
 
 
 def _printed(
-    outcome: Search, steps: Sequence[float], make: Callable[[NDArray, NDArray], Any], K: int, trials: Trials
+    outcome: Search, steps: Sequence[float], make: Callable[[int, NDArray], Any], K: int, trials: Trials
 ) -> dict[str, Any]:
     """The best step of the printed grid, even at its edge, among what the search has found."""
     known = dict(zip(outcome.steps, outcome.scores, strict=True))
     if not np.isfinite([known[step] for step in steps]).any():
         return {}
-    counts = np.array([K])
     best = search(
         lambda points: np.array([known[step] for step in points]),
         Grid.of_steps(steps, 0, grow=False),
         admissible=lambda points: trials.stable(
-            lambda rows, factors: make(np.repeat(counts, len(rows)), points[rows] * factors), len(points)
+            lambda rows, factors: make(K, points[rows] * factors), len(points)
         ),
     )
     return {"printed_step": best.step, "printed_score": best.score, "printed_chaotic": best.chaotic}
@@ -252,7 +245,7 @@ def run(
     partition: Any,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
-    """Run all curves and seeds of `method`; curves of equal batch size run side by side."""
+    """Run all curves and seeds of `method`; those of equal K and batch size run side by side."""
     if settings["problem"] == "planted":
         return _run_planted(method, settings, progress)
     if settings["problem"] == "classes":
@@ -275,8 +268,8 @@ def run(
         ]
         if here:
             data = _data_of(settings, together, replicate, table, partition)
-            for batch in dict.fromkeys(curve.batch for curve in here):
-                group = [curve for curve in here if curve.batch == batch]
+            for kind in dict.fromkeys((curve.batch, curve.local_steps) for curve in here):
+                group = [curve for curve in here if (curve.batch, curve.local_steps) == kind]
                 frames.append(_histories(method, settings, group, replicate, data))
             del data  # it may be large: it goes before the next one comes
     frame = pd.concat(frames, ignore_index=True)
@@ -316,14 +309,14 @@ def _histories(
     replicate: int,
     data: Callable[[Sequence[str]], Any],
 ) -> pd.DataFrame:
-    """Curves of equal batch size on one replicate's data, side by side."""
-    # Two readings may come to the same run. The methods take the largest K first.
-    keys = [(-curve.local_steps, curve.level, curve.step) for curve in group]
+    """Curves of equal K and batch size on one replicate's data, side by side."""
+    # Two readings may come to the same run.
+    keys = [(curve.level, curve.step) for curve in group]
     distinct = sorted(set(keys))
-    negative, at, step = zip(*distinct, strict=True)
-    K, steps = -np.array(negative), np.array(step)
+    at, step = zip(*distinct, strict=True)
+    K, steps = group[0].local_steps, np.array(step)
     twinned = simulate_with_twins(
-        lambda rows, factors: algorithm(method, settings, K[rows], steps[rows] * factors, group[0].batch),
+        lambda rows, factors: algorithm(method, settings, K, steps[rows] * factors, group[0].batch),
         data([level for level in at for _ in range(3)]),
         Streams(settings["seed"], (replicate,) * len(distinct)),
         _rounds(method, settings, group[0]),
