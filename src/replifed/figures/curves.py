@@ -152,10 +152,8 @@ def _plot_curve(
     axes.plot(
         at,
         centre,
-        color=line.color,
-        linestyle=line.dashes,
+        **line.look,
         linewidth=line.width,
-        marker=line.marker,
         markevery=(position * every // 4 % every, every),
         zorder=3,
     )

@@ -64,6 +64,11 @@ class Line(NamedTuple):
     marker: str = ""
     width: float = 1.6
 
+    @property
+    def look(self) -> dict[str, Any]:
+        """Colour, dashes and marker, for whoever plots."""
+        return {"color": self.color, "linestyle": self.dashes, "marker": self.marker}
+
 
 # A sequence (three levels of heterogeneity, four numbers of local steps) keeps its order of entries.
 SEQUENCE = (
@@ -132,10 +137,7 @@ def canvas(
 @housed
 def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
     """Draw one legend for all panels, below them."""
-    handles = [
-        Line2D([], [], color=line.color, linestyle=line.dashes, marker=line.marker, linewidth=line.width)
-        for line in lines
-    ]
+    handles = [Line2D([], [], **line.look, linewidth=line.width) for line in lines]
     drawn = made.legend(
         handles,
         [line.label for line in lines],

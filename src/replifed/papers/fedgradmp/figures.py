@@ -334,9 +334,7 @@ def _draw_bound(ax: Axes, frame: pd.DataFrame, lines: dict) -> None:
         ax.plot(
             error["round"],
             error["mean"],
-            color=line.color,
-            linestyle=line.dashes,
-            marker=line.marker,
+            **line.look,
             markevery=(number, 4),
         )
         ax.plot(bound["round"], bound["mean"], color=line.color, linestyle=":", linewidth=1.2)

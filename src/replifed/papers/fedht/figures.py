@@ -459,9 +459,7 @@ def _draw_rates_of(ax: Axes, frame: pd.DataFrame, lines: dict[int, Line]) -> Non
         ax.plot(
             error["round"],
             error["mean"],
-            color=line.color,
-            linestyle=line.dashes,
-            marker=line.marker,
+            **line.look,
             markevery=(number, 6),
             zorder=3,
         )
@@ -611,9 +609,7 @@ def _draw_search(ax: Axes, frame: pd.DataFrame, lines: dict[int, Line], limits: 
         ax.plot(
             finite["step"],
             finite["score"],
-            color=line.color,
-            linestyle=line.dashes,
-            marker=line.marker,
+            **line.look,
             markersize=2.5,
             linewidth=1.2,
             zorder=3,

@@ -284,9 +284,7 @@ def _band(ax: Axes, curve: pd.DataFrame, x: str, line: Line, every: int = 1) -> 
     ax.plot(
         curve[x],
         curve["mean"],
-        color=line.color,
-        linestyle=line.dashes,
-        marker=line.marker,
+        **line.look,
         markevery=every,
         linewidth=line.width,
         label=line.label,

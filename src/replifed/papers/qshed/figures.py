@@ -256,45 +256,43 @@ def _draw_bit_allocation(frame: pd.DataFrame) -> Figure:
     return made
 
 
+compared = partial(figure, prepare=_runs(COMPARED, CHANNELS))
+
 FIGURES = by_name(
-    figure(
+    compared(
         "fig1",
         title="Figure 1: FMNIST",
         caption=(
             "Relative cost f − f* against communication rounds on Fashion-MNIST, class 1 against the rest, "
             f"without and with Rayleigh fading. {_BANDS} {_READINGS} {_FEDNL}"
         ),
-        prepare=_runs(COMPARED, CHANNELS),
         columns=[*PANELS, X("round")],
     ),
-    figure(
+    compared(
         "fig2",
         title="Figure 2: w8a",
         caption=(
             "Relative cost f − f* against communication rounds on w8a, without and with Rayleigh fading. "
             f"{_BANDS} {_READINGS} {_FEDNL}"
         ),
-        prepare=_runs(COMPARED, CHANNELS),
         columns=[*PANELS, X("round")],
     ),
-    figure(
+    compared(
         "fig1_bits",
         title="Figure 1 against bits",
         caption=(
             "The same runs on FMNIST against the bits that all devices have sent, the line search's "
             f"included. FedNL's message of rank 1 takes half of the budget without fading. {_BANDS}"
         ),
-        prepare=_runs(COMPARED, CHANNELS),
         columns=[*PANELS, X("megabits")],
     ),
-    figure(
+    compared(
         "fig2_bits",
         title="Figure 2 against bits",
         caption=(
             "The same runs on w8a against the bits that all devices have sent, the line search's included. "
             f"FedNL's message of rank 1 takes half of the budget without fading. {_BANDS}"
         ),
-        prepare=_runs(COMPARED, CHANNELS),
         columns=[*PANELS, X("megabits")],
     ),
     figure(
