@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import types
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -40,15 +41,15 @@ def calls(monkeypatch):
 
     fakes = {
         "replifed.papers.jobs": ["tune", "run", "artefact", "measure_claims"],
-        "replifed.papers.verdicts": ["collect", "show"],
+        "replifed.claims.verdicts": ["collect", "show"],
         "replifed.papers.report": ["build"],
     }
-    import replifed.papers.golden  # with the real modules below it
-
+    import_module("replifed.claims.reference")  # with the real modules below it
     for module, names in fakes.items():
         fake = types.SimpleNamespace(**{name: recorder(name) for name in names})
         monkeypatch.setitem(sys.modules, module, fake)
-        monkeypatch.setattr(replifed.papers, module.rpartition(".")[2], fake, raising=False)
+        package, _, name = module.rpartition(".")
+        monkeypatch.setattr(import_module(package), name, fake, raising=False)
     monkeypatch.setattr(partition_commands, "partition", recorder("partition"))
     for name in ("fetch_command", "parse_command"):
         monkeypatch.setattr(data_commands, name, recorder(name))

@@ -53,7 +53,7 @@ def measure_claims(paper, settings, scale, inputs, out):
 def measure_errata(paper, out):
     _stub(out)
 """,
-    "papers/verdicts.py": """
+    "claims/verdicts.py": """
 
 def collect(files, out):
     out.write_text("stub")

@@ -16,9 +16,9 @@ import pandas as pd
 import pytest
 from conftest import ROOT, copy_repository, share_kernels, without_mirror
 
+from replifed.claims.reference import accept, compare
 from replifed.data.pins import write_pins
 from replifed.hashes import record
-from replifed.papers.golden import accept, compare
 from replifed.papers.histories import read_history
 from replifed.partition import store
 

@@ -49,7 +49,7 @@ rule errata:
 rule claims:
     input:
         files=[in_results(f"{paper}/claims.csv") for paper in config["papers"]],
-        source=sources_of("replifed.papers.verdicts"),
+        source=sources_of("replifed.claims.verdicts"),
     output:
         in_results("claims.csv"),
     log:

@@ -123,8 +123,7 @@ def _add_errata(commands: Any) -> None:
 
 
 def _claims_show(arguments: argparse.Namespace) -> int:
-    from replifed.claims import reference
-    from replifed.papers import verdicts
+    from replifed.claims import reference, verdicts
 
     file = arguments.file or Path(load_config(arguments)["paths"]["results"], "claims.csv")
     if not file.is_file():
@@ -179,7 +178,7 @@ def _claims_timing(arguments: argparse.Namespace) -> None:
 
 
 def _claims_collect(arguments: argparse.Namespace) -> None:
-    from replifed.papers import verdicts
+    from replifed.claims import verdicts
 
     verdicts.collect(arguments.files, arguments.out)
 
