@@ -124,7 +124,7 @@ class Grid:
         As `log_y`, for the horizontal axes; all but rounds if not given.
     limits : (float, float), optional
         Of the vertical axes.
-    marks : callable, optional
+    annotate : callable, optional
         Called with the axes of a panel, its curves, the lines and the column of the horizontal axis.
     others : sequence of Line
         What else the legend explains.
@@ -158,7 +158,7 @@ class Grid:
     log_y: bool | Mapping[str, bool] | None = None
     log_x: bool | None = None
     limits: tuple[float, float] | None = None
-    marks: Callable[[Axes, pd.DataFrame, Mapping[Any, Line], str], None] | None = None
+    annotate: Callable[[Axes, pd.DataFrame, Mapping[Any, Line], str], None] | None = None
     others: Sequence[Line] = ()
     width: float = 4.6
     height: float = 2.6
@@ -245,8 +245,8 @@ class Grid:
                 limits=self.limits,
                 notes=x == self._first_axis(),
             )
-            if self.marks is not None:
-                self.marks(ax, panel, lines, x)
+            if self.annotate is not None:
+                self.annotate(ax, panel, lines, x)
         legend(made, entries, columns=self.legend_columns)
         return made
 

@@ -298,7 +298,7 @@ FIGURES = by_name(
         axes=("iterations", "bits", "gradients"),
         y="L2-UVP, %",
         log_y=True,
-        marks=_mark_best_linear_map,
+        annotate=_mark_best_linear_map,
         others=[Line("best linear map", GREY, ":")],
         height=2.5,
     ),

@@ -372,7 +372,7 @@ FIGURES = by_name(
         columns=[X("rho")],
         series="curve",
         lines=LINES,
-        marks=_mark_best_rho,
+        annotate=_mark_best_rho,
         width=5.4,
     ),
     figure(
@@ -388,7 +388,7 @@ FIGURES = by_name(
         log_x=False,
         series="curve",
         lines=LINES,
-        marks=_mark_best_epochs,
+        annotate=_mark_best_epochs,
         width=5.8,
     ),
     Made(
@@ -426,7 +426,7 @@ FIGURES = by_name(
         columns=[X("rho")],
         series="set_up",
         lines=SET_UPS,
-        marks=_mark_published_rate,
+        annotate=_mark_published_rate,
         y="convergence rate, N_e = 10",
         width=6.4,
     ),
