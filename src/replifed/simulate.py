@@ -99,6 +99,7 @@ def simulate(
     *,
     metrics: Mapping[str, Metric] | None = None,
     record_every: int = 1,
+    record_from: int = 0,
     cohort: Callable[[Streams, int], Participation] | None = None,
     channel: Callable[[Streams, int], NDArray] | None = None,
     until: Callable[[dict[str, NDArray]], NDArray] | None = None,
@@ -118,7 +119,9 @@ def simulate(
     metrics : mapping of name to Metric
         `{"objective": objective}` by default. A metric called "objective" decides on divergence.
     record_every : int
-        Rounds between records; the first and the last round are always recorded.
+        Rounds between records; the start and the last round are always recorded.
+    record_from : int
+        First round that is recorded after the start.
     cohort : callable, optional
         Draws the clients that take part in a round (`network.participation`); all do by default. A round
         without clients costs a row nothing.
@@ -142,8 +145,8 @@ def simulate(
         If the problem lacks a capability, or a setting is out of its range or has neither one value nor one
         a row.
     """
-    more = {"metrics": metrics, "record_every": record_every, "cohort": cohort, "channel": channel}
-    more |= {"until": until, "progress": progress, "resume": resume}
+    more = {"metrics": metrics, "record_every": record_every, "record_from": record_from, "cohort": cohort}
+    more |= {"channel": channel, "until": until, "progress": progress, "resume": resume}
     return simulate_together([algorithm], _each_alone, problem, streams, rounds, **more)[0]
 
 
@@ -156,6 +159,7 @@ def simulate_together(
     *,
     metrics: Mapping[str, Metric] | None = None,
     record_every: int = 1,
+    record_from: int = 0,
     cohort: Callable[[Streams, int], Participation] | None = None,
     channel: Callable[[Streams, int], NDArray] | None = None,
     until: Callable[[dict[str, NDArray]], NDArray] | None = None,
@@ -172,7 +176,7 @@ def simulate_together(
     advance : callable
         Takes algorithms, their states, the problem and the `Round`, and returns the next state and the cost
         of each, as their own `round` would. Runs that have gone the same way can be in the same state object.
-    problem, streams, rounds, metrics, record_every, cohort, channel, until, progress, resume
+    problem, streams, rounds, metrics, record_every, record_from, cohort, channel, until, progress, resume
         As for `simulate`, of each algorithm.
 
     Returns
@@ -195,11 +199,12 @@ def simulate_together(
             raise ReplifedError(f"{type(algorithm).__name__} is defined for full participation only")
     metrics = {"objective": objective} if metrics is None else metrics
     begin, state = resume if resume is not None else (0, algorithms[0].init(problem, streams))
+    due = {t for t in range(begin + 1, rounds + 1) if t >= record_from and t % record_every == 0} | {rounds}
     runs = []
     for algorithm in algorithms:
         recorder = _Recorder(problem, metrics, Ledger(len(streams)))
         alive = np.ones(len(streams), dtype=bool)
-        runs.append(_Run(algorithm, state, recorder, alive, rounds, record_every, until))
+        runs.append(_Run(algorithm, state, recorder, alive, due, until))
     # Rows that diverge overflow on the way; they are told apart below, not by warnings.
     with np.errstate(over="ignore", invalid="ignore"):
         for run in runs:
@@ -239,14 +244,13 @@ def _each_alone(algorithms: Sequence[Algorithm], states: Sequence[Any], problem:
 
 @dataclass
 class _Run:
-    """An algorithm on its way through `rounds` rounds."""
+    """An algorithm on its way; `due` are the rounds to record."""
 
     algorithm: Algorithm
     state: Any
     recorder: _Recorder
     alive: NDArray
-    rounds: int
-    record_every: int
+    due: set[int]
     until: Callable[[dict[str, NDArray]], NDArray] | None
     over: bool = False
 
@@ -259,11 +263,11 @@ class _Run:
         recorder.ledger.add(cost, alive & attended)
         seen = self.algorithm.observe(state)
         alive &= np.isfinite(seen["server"]).all(axis=-1)
-        if t % self.record_every == 0 or t == self.rounds:
+        if t in self.due:
             recorder.record(t, seen, alive)
         if not alive.all():
             if not alive.any():
-                recorder.fill(t, self.rounds, self.record_every, alive)
+                recorder.fill(sorted(self.due), alive)
                 self.over = True
                 return
             self.state = _parked(state, alive)
@@ -301,11 +305,11 @@ class _Recorder:
         """The metrics recorded last."""
         return {name: values[-1] for name, values in self._values.items()}
 
-    def fill(self, t: int, rounds: int, record_every: int, alive: NDArray) -> None:
-        """Record the rounds after `t` that a run stopped for divergence of all rows will not see."""
+    def fill(self, due: Sequence[int], alive: NDArray) -> None:
+        """Record the rounds that a run stopped for divergence of all rows will not see."""
         lost = {name: np.full(len(alive), np.inf) for name in self._metrics}
-        for later in range(t + (self._rounds[-1] == t), rounds + 1):
-            if later % record_every == 0 or later == rounds:
+        for later in due:
+            if later > self._rounds[-1]:
                 self._append(later, lost, alive)
 
     def _append(self, t: int, values: dict[str, NDArray], alive: NDArray) -> None:

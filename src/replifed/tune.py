@@ -575,6 +575,7 @@ class Trials:
                 self.rounds,
                 tail=self.tail,
                 record_every=max(round(self.tail * self.rounds) // _RECORDED, 1),
+                whole=False,
                 **self.options,
             )
             self.spent.add(twinned.everything)

@@ -68,6 +68,7 @@ def simulate_with_twins(
     rounds: int,
     *,
     tail: float = 0.2,
+    whole: bool = True,
     **options: Any,
 ) -> Twinned:
     """Run R settings of a method, each beside its two twins.
@@ -84,6 +85,8 @@ def simulate_with_twins(
     rounds : int
     tail : float
         Share of the rounds, at the end, over which objectives are compared.
+    whole : bool
+        Whether the rounds before the tail are recorded too.
     **options
         Of `simulate`. A metric "objective" is needed; it is the default.
 
@@ -98,9 +101,13 @@ def simulate_with_twins(
     require(problem, plain.needs, type(plain).__name__)
     size = relative_move(plain.observe(plain.init(problem, everyone))["server"].dtype)
     longer = make(numbers, np.where(role == 2, 1.0 + size, 1.0))
-    history = simulate(_Moved(longer, role == 1, size), problem, everyone, rounds, **options)
+    last = rounds - max(round(tail * rounds), 1) + 1
+    begin = 0 if whole else last
+    history = simulate(
+        _Moved(longer, role == 1, size), problem, everyone, rounds, record_from=begin, **options
+    )
     objective = history.metrics["objective"]
-    late = objective[history.rounds > rounds - max(round(tail * rounds), 1)].reshape(-1, R, 3)
+    late = objective[history.rounds >= last].reshape(-1, R, 3)
     start = np.abs(objective[0].reshape(R, 3)[:, 0])
     runs = history.take(role == 0)
     with np.errstate(invalid="ignore"):

@@ -126,3 +126,22 @@ def test_runs_that_all_diverge_agree_and_are_not_admissible():
     )
     assert not twinned.chaotic.any()
     assert not twinned.stable.any()
+
+
+def test_what_twins_say_hangs_on_the_tail_alone():
+    values = np.array([0.5, 2.5, 4.0])
+
+    def run(whole):
+        return simulate_with_twins(
+            lambda numbers, factors: Logistic4(values[numbers] * np.minimum(factors, 2)),
+            Bare(),
+            Streams(1, (1, 1, 1)),
+            80,
+            whole=whole,
+            record_every=4,
+        )
+
+    every, late = run(True), run(False)
+    assert late.history.rounds.tolist() == [0, 68, 72, 76, 80]
+    np.testing.assert_array_equal(late.difference, every.difference)
+    np.testing.assert_array_equal(late.descends, every.descends)

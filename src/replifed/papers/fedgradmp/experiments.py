@@ -258,6 +258,7 @@ class _DigitTrials:
             self.data.problem,
             Streams(self.settings["seed"], (self._replicates[0],) * len(points)),
             rounds,
+            whole=False,
             record_every=max(rounds // _TWIN_LOOKS, 1),
             cohort=FixedSize(self.settings["cohort"]),
         )
