@@ -131,6 +131,7 @@ def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:
 _REPORTED_ONLY = (
     "replicates",
     "full_batch_replicates",
+    "twin_replicates",
     "rounds",
     "baseline_rounds",
     "full_batch_rounds",

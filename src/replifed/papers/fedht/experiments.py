@@ -314,27 +314,36 @@ def _histories(
     keys = [(curve.level, curve.step) for curve in group]
     distinct = sorted(set(keys))
     at, step = zip(*distinct, strict=True)
-    K, steps = group[0].local_steps, np.array(step)
-    twinned = simulate_with_twins(
-        lambda rows, factors: algorithm(method, settings, K, steps[rows] * factors, group[0].batch),
-        data([level for level in at for _ in range(3)]),
-        Streams(settings["seed"], (replicate,) * len(distinct)),
-        _rounds(method, settings, group[0]),
-        metrics=METRICS,
-        record_every=settings["record_every"],
-    )
+    K, batch, steps = group[0].local_steps, group[0].batch, np.array(step)
     place = np.array([distinct.index(key) for key in keys])
-    return twinned.history.take(place).frame(
+    streams = Streams(settings["seed"], (replicate,) * len(distinct))
+    rounds = _rounds(method, settings, group[0])
+    recorded = {"metrics": METRICS, "record_every": settings["record_every"]}
+    if replicate in settings.get("twin_replicates", [replicate]):
+        twinned = simulate_with_twins(
+            lambda rows, factors: algorithm(method, settings, K, steps[rows] * factors, batch),
+            data([level for level in at for _ in range(3)]),
+            streams,
+            rounds,
+            **recorded,
+        )
+        history, chaotic, difference = twinned.history, twinned.chaotic[place], twinned.difference[place]
+    else:
+        history = simulate(
+            algorithm(method, settings, K, steps, batch), data(at), streams, rounds, **recorded
+        )
+        chaotic, difference = np.zeros(len(place), bool), np.full(len(place), np.nan)
+    return history.take(place).frame(
         method=method,
         level=[curve.level for curve in group],
         reading=[curve.reading for curve in group],
         local_steps=[curve.local_steps for curve in group],
-        batch="full" if group[0].batch is None else str(group[0].batch),
+        batch="full" if batch is None else str(batch),
         step=[curve.step for curve in group],
         tuned=[curve.tuned for curve in group],
         replicate=replicate,
-        chaotic=twinned.chaotic[place],
-        twin_difference=twinned.difference[place],
+        chaotic=chaotic,
+        twin_difference=difference,
     )
 
 
