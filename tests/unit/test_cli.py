@@ -397,7 +397,7 @@ def searched(monkeypatch, tmp_path):
         def run(method, settings, choice, *_):
             return pd.DataFrame({"step": [choice["levels"][""]["step"]], "replicate": 1})
 
-    monkeypatch.setattr(jobs, "_experiments", lambda _: Experiments)
+    monkeypatch.setattr(jobs, "_part", lambda paper, name: Experiments)
     file = tmp_path / "fedavg.tuned.json"
     jobs.tune("fedht", "mnist", "fedavg", {"seed": 1, "sizes": (3, 4), "tuning": {}}, None, None, file)
     words = ["run", "fedht", "mnist", "fedavg", "--settings", '{"seed": 1, "sizes": [3, 4], "rounds": 9}']

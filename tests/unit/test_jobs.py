@@ -25,7 +25,7 @@ class Experiments:
 
 @pytest.fixture
 def paper(monkeypatch):
-    monkeypatch.setattr(jobs, "_experiments", lambda paper: Experiments)
+    monkeypatch.setattr(jobs, "_part", lambda paper, name: Experiments)
 
 
 def run(folder, replicates):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from replifed.algorithms.registry import METHODS
 from replifed.atomic import write_text
 from replifed.errors import ReplifedError
+from replifed.papers import names, part
 from replifed.papers.progress import Lines
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def tune(
     from replifed.papers.tuned import write_tuned
 
     table, split = _data(data, partition)
-    found = _experiments(paper).tune(method, settings, table, split, Lines(paper, experiment, method))
+    found = _part(paper, "experiments").tune(method, settings, table, split, Lines(paper, experiment, method))
     write_tuned(out, found, provenance(_modules(paper, method), settings, _kind(table)))
 
 
@@ -53,7 +54,7 @@ def run(
     table, split = _data(data, partition)
     choice = read_tuned(tuned, method, settings) if tuned else None
     progress = Lines(paper, experiment, method)
-    frame = _experiments(paper).run(method, settings, choice, table, split, progress)
+    frame = _part(paper, "experiments").run(method, settings, choice, table, split, progress)
     if tuned:
         check_apart(tuned, choice, frame)
     write_history(out, frame, provenance(_modules(paper, method), settings, _kind(table)))
@@ -134,8 +135,7 @@ def artefacts(
 
 def artefact_named(paper: str, name: str, kind: str) -> Artefact:
     """Return the figure or the table of a paper that is called `name`."""
-    module = import_module(f"replifed.papers.{paper}.{kind}s")
-    return getattr(module, f"{kind}s".upper())[name]
+    return getattr(_part(paper, f"{kind}s"), f"{kind}s".upper())[name]
 
 
 def draw(made: Artefact, frame: Any, paths: list[Path]) -> None:
@@ -153,7 +153,7 @@ def measure_claims(paper: str, settings: dict, scale: str, inputs: dict[str, lis
     from replifed.claims.verdicts import measure
     from replifed.papers.inputs import Inputs
 
-    claims = import_module(f"replifed.papers.{paper}.claims").CLAIMS
+    claims = _part(paper, "claims").CLAIMS
     frame = measure(claims, Inputs(inputs, settings), scale)
     write_text(out, frame.to_csv(index=False, float_format="%.12g"))
 
@@ -178,7 +178,7 @@ def measure_timing(scale: str, files: dict[str, list[Path]], out: Path) -> None:
             for key, paths in files.items()
             if key.split("/")[0] == paper
         }
-        claims = import_module(f"replifed.papers.{paper}.claims").TIMING
+        claims = _part(paper, "claims").TIMING
         drawn = [claim for claim in claims if f"artefact:{claim.artefact}" in timed]
         parts.append(measure(drawn, Inputs(timed), scale))
     write_text(out, pd.concat(parts).to_csv(index=False, float_format="%.12g"))
@@ -186,8 +186,7 @@ def measure_timing(scale: str, files: dict[str, list[Path]], out: Path) -> None:
 
 def every_claim() -> list[Any]:
     """Claims of every paper, those on seconds too, in order of the papers' names."""
-    papers = sorted(file.parent.name for file in Path(__file__).parent.glob("*/claims.py"))
-    modules = [import_module(f"replifed.papers.{paper}.claims") for paper in papers]
+    modules = [_part(paper, "claims") for paper in names()]
     return [claim for module in modules for claim in (*module.CLAIMS, *getattr(module, "TIMING", ()))]
 
 
@@ -200,11 +199,11 @@ def measure_errata(paper: str, out: Path) -> None:
     """Check every erratum of a paper; writes a CSV."""
     from replifed.claims.errata import measure, write
 
-    write(out, measure(import_module(f"replifed.papers.{paper}.errata").ERRATA))
+    write(out, measure(getattr(_part(paper, "errata"), "ERRATA", ())))
 
 
-def _experiments(paper: str) -> Any:
-    return import_module(f"replifed.papers.{paper}.experiments")
+def _part(paper: str, name: str) -> Any:
+    return import_module(part(paper, name))
 
 
 @lru_cache(maxsize=1)  # a search and the run after it, in one process, have the same
@@ -228,7 +227,7 @@ def _kind(table: Any) -> dict[str, str]:
 
 
 def _modules(paper: str, method: str) -> list[str]:
-    return [METHODS[method].split(":")[0], f"replifed.papers.{paper}.experiments"]
+    return [METHODS[method].split(":")[0], part(paper, "experiments")]
 
 
 def _stamps(inputs: Any) -> str:

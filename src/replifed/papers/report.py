@@ -9,7 +9,6 @@ import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,8 @@ from replifed.atomic import write_text
 from replifed.claims.errata import read as read_errata
 from replifed.claims.verdicts import DATA_KINDS, MARKS, VERDICTS, number_text, read
 from replifed.errors import DataError
+from replifed.papers import names as paper_names
+from replifed.papers import part
 
 
 def build(
@@ -126,15 +127,15 @@ def _paper(
 
 def _captions(paper: str) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
     """The paper's own words for its artefacts; a paper without any does with their names."""
-    package = f"replifed.papers.{paper}"
-    if not find_spec(package):
+    if paper not in paper_names():
         return {}, {}
     artefacts = {
-        **import_module(f"{package}.figures").FIGURES,
-        **import_module(f"{package}.tables").TABLES,
+        name: artefact
+        for kind in ("figures", "tables")
+        for name, artefact in getattr(import_module(part(paper, kind)), kind.upper(), {}).items()
     }
     captions = {name: (one.title, one.caption) for name, one in artefacts.items()}
-    return import_module(f"{package}.paper").PAPER, captions
+    return getattr(import_module(part(paper, "paper")), "PAPER", {}), captions
 
 
 def _artefact(key: str, folder: Path, words: tuple[str, str], claims: list[dict[str, Any]]) -> dict[str, Any]:
