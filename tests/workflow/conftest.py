@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from numba.core.caching import _CacheLocator
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("Snakefile", "workflow", "config", "profiles", "src", "environment.yml")
@@ -104,9 +103,13 @@ class Result:
         return self.text.strip().splitlines()[-1]
 
 
-def without_mirror() -> dict[str, str]:
-    """The environment, but for a mirror that whoever runs the tests has set."""
-    return {key: value for key, value in os.environ.items() if key != "REPLIFED_MIRROR"}
+def surroundings() -> dict[str, str]:
+    """The environment without the mirror of whoever runs the tests; copies share compiled kernels."""
+    kernels = os.environ.get("NUMBA_CACHE_DIR") or str(ROOT / "src/replifed/kernels/__pycache__")
+    return {
+        **{key: value for key, value in os.environ.items() if key != "REPLIFED_MIRROR"},
+        "NUMBA_CACHE_DIR": kernels,
+    }
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ class Copy:
         done = subprocess.run(
             [sys.executable, "-m", "snakemake", *words],
             cwd=self.folder,
-            env={**without_mirror(), **(env or {})},
+            env={**surroundings(), **(env or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -163,20 +166,6 @@ def copy_repository(
         with (folder / "src/replifed" / name).open("a") as file:
             file.write(text)
     return Copy(folder)
-
-
-def share_kernels(source: Path, target: Path) -> None:
-    """Give the checkout `target` what numba has compiled in the checkout `source`, if anything.
-
-    Numba names the folder of what it has compiled after the path of its source, so that each copy of the
-    repository would compile all kernels anew.
-    """
-    kernels = Path("src/replifed/kernels")
-    names = [
-        _CacheLocator.get_suitable_cache_subpath(folder / kernels / "x.py") for folder in (source, target)
-    ]
-    for compiled in (source / kernels / "__pycache__").glob(f"kernels-*/{names[0]}"):
-        shutil.copytree(compiled, target / kernels / "__pycache__" / compiled.parent.name / names[1])
 
 
 @pytest.fixture(scope="session")

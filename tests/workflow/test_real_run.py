@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT, copy_repository, share_kernels, without_mirror
+from conftest import copy_repository, surroundings
 
 from replifed.claims.reference import accept, compare
 from replifed.data.pins import write_pins
@@ -44,13 +44,12 @@ def plant(folder: Path) -> None:
 def killed(tmp_path_factory):
     """A copy in which `all` was killed as soon as the first run was on disk, with every job it had."""
     copy = copy_repository(tmp_path_factory.mktemp("killed"), stubs={})
-    share_kernels(ROOT, copy.folder)
     plant(copy.folder)
     command = [sys.executable, "-m", "snakemake", *TINY]
     process = subprocess.Popen(
         command,
         cwd=copy.folder,
-        env=without_mirror(),
+        env=surroundings(),
         start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -216,7 +215,6 @@ def hashes(folder: Path) -> dict[str, str]:
 
 def test_other_folders_numbers_of_cores_and_jobs_change_no_byte(killed, tmp_path):
     again = copy_repository(tmp_path, stubs={})
-    share_kernels(killed.folder, again.folder)
     plant(again.folder)
     fewer = ("--config", "fedht={together: all}", "qshed={together: data}")
     done = again.snakemake("all", "--cores", "1", *TINY[3:], *fewer)

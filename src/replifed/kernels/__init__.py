@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import numba
 
@@ -26,8 +27,41 @@ _CACHE = Path(numba.config.CACHE_DIR or Path(__file__).parent / "__pycache__") /
 )
 
 
+class Locator:
+    """Where numba keeps what it has compiled: by what the kernels say, not by where their files lie.
+
+    With NUMBA_CACHE_DIR set, checkouts with the same kernels thus share what one of them has compiled.
+    """
+
+    def __init__(self, line: int) -> None:
+        self._line = line
+
+    @classmethod
+    def from_function(cls, function: Callable, file: str) -> Locator | None:
+        """Return None where there is no folder that may be written to."""
+        found = cls(function.__code__.co_firstlineno)
+        try:
+            found.ensure_cache_path()
+        except OSError:
+            return None
+        return found
+
+    def ensure_cache_path(self) -> None:
+        _CACHE.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=_CACHE).close()
+
+    def get_cache_path(self) -> str:
+        return str(_CACHE)
+
+    def get_source_stamp(self) -> str:
+        return _CACHE.name
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
 def _compiled(function: Callable, fastmath: set[str]) -> Callable:
-    numba.config.CACHE_DIR = str(_CACHE)
+    numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.Locator"
     settings = {"error_model": "numpy", "fastmath": fastmath}
     try:
         return numba.njit(cache=True, **settings)(function)
