@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,9 @@ from replifed.randomness import Streams
 Metric = Callable[[Any, dict[str, NDArray]], NDArray]
 """Maps a problem and an algorithm's observations to one number a row."""
 
-Advance = Callable[[Sequence[Algorithm], Sequence[Any], Any, Round], Sequence[tuple[Any, Cost]]]
+A = TypeVar("A", bound=Algorithm)
+
+Advance = Callable[[Sequence[A], Sequence[Any], Any, Round], Sequence[tuple[Any, Cost]]]
 """One round of several algorithms; see `simulate_together`."""
 
 _ROUNDS = Range(0, whole=True)
@@ -85,8 +87,8 @@ class History:
             values = list(value) if isinstance(value, list | tuple | np.ndarray) else [value] * rows
             columns[name] = np.repeat(np.array(values, dtype=object), times)
         columns["round"] = np.tile(self.rounds, rows)
-        for name, values in {**self.metrics, **self.ledger}.items():
-            columns[name] = values.T.ravel()
+        for name, recorded in {**self.metrics, **self.ledger}.items():
+            columns[name] = recorded.T.ravel()
         columns["diverged"] = self.diverged.T.ravel()
         return pd.DataFrame(columns).infer_objects()
 
@@ -145,14 +147,27 @@ def simulate(
         If the problem lacks a capability, or a setting is out of its range or has neither one value nor one
         a row.
     """
-    more = {"metrics": metrics, "record_every": record_every, "record_from": record_from, "cohort": cohort}
-    more |= {"channel": channel, "until": until, "progress": progress, "resume": resume}
-    return simulate_together([algorithm], _each_alone, problem, streams, rounds, **more)[0]
+    (history,) = simulate_together(
+        [algorithm],
+        _each_alone,
+        problem,
+        streams,
+        rounds,
+        metrics=metrics,
+        record_every=record_every,
+        record_from=record_from,
+        cohort=cohort,
+        channel=channel,
+        until=until,
+        progress=progress,
+        resume=resume,
+    )
+    return history
 
 
 def simulate_together(
-    algorithms: Sequence[Algorithm],
-    advance: Advance,
+    algorithms: Sequence[A],
+    advance: Advance[A],
     problem: Any,
     streams: Streams,
     rounds: int,
@@ -200,7 +215,7 @@ def simulate_together(
     metrics = {"objective": objective} if metrics is None else metrics
     begin, state = resume if resume is not None else (0, algorithms[0].init(problem, streams))
     due = {t for t in range(begin + 1, rounds + 1) if t >= record_from and t % record_every == 0} | {rounds}
-    runs = []
+    runs: list[_Run[A]] = []
     for algorithm in algorithms:
         recorder = _Recorder(problem, metrics, Ledger(len(streams)))
         alive = np.ones(len(streams), dtype=bool)
@@ -243,10 +258,10 @@ def _each_alone(algorithms: Sequence[Algorithm], states: Sequence[Any], problem:
 
 
 @dataclass
-class _Run:
+class _Run(Generic[A]):
     """An algorithm on its way; `due` are the rounds to record."""
 
-    algorithm: Algorithm
+    algorithm: A
     state: Any
     recorder: _Recorder
     alive: NDArray
@@ -257,7 +272,7 @@ class _Run:
     def begin(self, t: int) -> None:
         self.recorder.record(t, self.algorithm.observe(self.state), self.alive)
 
-    def follow(self, t: int, state: Any, cost: Cost, attended: NDArray | bool) -> None:
+    def follow(self, t: int, state: Any, cost: Cost, attended: NDArray | np.bool | bool) -> None:
         """Take the state after round `t`, and what it cost the rows that clients attended (R or 1,)."""
         self.state, alive, recorder = state, self.alive, self.recorder
         recorder.ledger.add(cost, alive & attended)

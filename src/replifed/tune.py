@@ -419,7 +419,8 @@ class _Tried:
         Where that is near, one further off too, twice as far each time, at most the coarse spacing.
         """
         opposite = self.neighbour(point, axis, -side)
-        ratio, leaps = self.grid.ratios[axis], (1, 2, 3)
+        ratio = self.grid.ratios[axis]
+        leaps: tuple[int, ...] = 1, 2, 3
         if opposite is not None:
             near = max(opposite / point[axis], point[axis] / opposite)
             if near < ratio**0.99 and len(point) > 1:
@@ -510,7 +511,15 @@ class Trials:
     used: set[int] = field(default_factory=set)
 
     @classmethod
-    def on(cls, names: Sequence[int], problem: Callable[[int], Any], *settings: Any, **more: Any) -> Trials:
+    def on(
+        cls,
+        names: Sequence[int],
+        problem: Callable[[int], Any],
+        seed: int,
+        rounds: int,
+        tail: float = 0.0,
+        **more: Any,
+    ) -> Trials:
         """Trials on data sets: three of them for every step, the others only where none is stable.
 
         Parameters
@@ -518,12 +527,12 @@ class Trials:
         names : sequence of int
         problem : callable
             Makes the problem of a name.
-        *settings, **more
-            The fields of `Trials` from `seed` on.
+        seed, rounds, tail, **more
+            Fields of `Trials`.
         """
         scored, further = names[:SCORED], names[SCORED:]
         few = [(name, problem(name)) for name in scored]
-        return cls(few, *settings, further=lambda: ((name, problem(name)) for name in further), **more)
+        return cls(few, seed, rounds, tail, lambda: ((name, problem(name)) for name in further), **more)
 
     def record(self) -> dict[str, Any]:
         """What was run, for a JSON file: replicates, and the cost."""
@@ -564,12 +573,16 @@ class Trials:
     def stable(self, make: Callable[[NDArray, NDArray], Algorithm], count: int) -> NDArray:
         """Which of `count` settings are admissible: as their twins say, on each data set (`twins`)."""
         good = np.ones(count, bool)
+
+        def make_of(left: NDArray) -> Callable[[NDArray, NDArray], Algorithm]:
+            return lambda numbers, factors: make(left[numbers], factors)
+
         for replicate, problem in self.problems:
             left = np.flatnonzero(good)
             if not left.size:
                 break
             twinned = simulate_with_twins(
-                lambda numbers, factors, left=left: make(left[numbers], factors),
+                make_of(left),
                 problem,
                 Streams(self.seed, (replicate,) * len(left)),
                 self.rounds,

@@ -159,9 +159,13 @@ class _Moved:
         models = {name: a for name, a in numeric.items() if a.shape == server.shape and (a == server).all()}
         for name, array in (models or numeric).items():
             here = array[self.rows]
-            direction = streams.draw(f"twin/{name}", lambda rng, a=array: rng.standard_normal(a.shape[1:]))
+            direction = streams.draw(f"twin/{name}", _normal(array.shape[1:]))
             if len(direction) > 1:
                 direction = direction[self.rows]
             fields[name] = array.copy()
             fields[name][self.rows] = move(here, self.size, direction)
         return type(state)(**fields)
+
+
+def _normal(shape: tuple[int, ...]) -> Callable[[np.random.Generator], NDArray]:
+    return lambda rng: rng.standard_normal(shape)

@@ -64,9 +64,14 @@ class Algorithm(Protocol):
         Whether the data are where the server is, so that nothing is sent.
     """
 
-    needs: tuple[type, ...]
-    stochastic: bool
-    partial_participation: bool
+    @property
+    def needs(self) -> tuple[type, ...]: ...
+
+    @property
+    def stochastic(self) -> bool: ...
+
+    @property
+    def partial_participation(self) -> bool: ...
 
     def init(self, problem: Any, streams: Streams) -> Any:
         """State before round 0."""

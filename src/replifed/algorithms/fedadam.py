@@ -80,7 +80,7 @@ class FedAdam:
     def init(self, problem, streams: Streams) -> Pair:
         start = identity_networks(problem.net, streams, problem.dtype, self.start_steps)
         parameters = np.concatenate([start, start], axis=1)
-        return Pair(parameters, *no_moments(*parameters.shape, problem.dtype))
+        return Pair(parameters, *no_moments(len(parameters), parameters.shape[1], problem.dtype))
 
     def round(self, state: Pair, problem, ctx: Round) -> tuple[Pair, Cost]:
         net, cohort = problem.net, Cohort(problem, ctx)

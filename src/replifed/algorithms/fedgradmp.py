@@ -134,6 +134,7 @@ class FedGradMP:
             return local.restricted_minima(u, support, newton_steps=self.inner_steps)
         if self.solver == "gd":
             return local.restricted_descent(u, support, self.inner_steps)
+        assert self.step is not None  # as `__post_init__` checks
         step = per_row(self.step, u) * support
         w = u
         if self.reuse:

@@ -50,6 +50,8 @@ class Constants:
         low = self.convexity
         beta = 2 * (self.smoothness + theta**-2 - eta1**2 * low) / (eta1**2 * low)
         if eta1 > 1:
+            if self.squared_smoothness is None:
+                raise ValueError("eta1 > 1 needs squared_smoothness")
             root = math.sqrt(eta1**2 - 1) / eta1
             beta = beta + 2 * root / low * (3 * self.squared_smoothness + 1)
         return beta
@@ -124,7 +126,7 @@ def theorem5(
 
 def geometric_sum(mu: NDArray | float, K: int) -> NDArray:
     """(1 - mu^K) / (1 - mu), that is 1 + mu + ... + mu^(K-1)."""
-    return sum(np.asarray(mu, float) ** k for k in range(K))
+    return np.asarray(sum(np.asarray(mu, float) ** k for k in range(K)))
 
 
 def theorem8_factors(constants: Constants, local_steps: int, cohort: int, theta: float = math.inf):

@@ -112,7 +112,9 @@ def conjugate_gradient(net: ICNN, omega: NDArray, theta: NDArray, y: NDArray, cy
     z = net.push(theta, y)
     slope = net.push(omega, z) - y
     if cycle:
-        slope = slope + 2 * cycle * net.derivative(omega, z, v=slope, at_points=True)[1]
+        by_z = net.derivative(omega, z, v=slope, at_points=True)[1]
+        assert by_z is not None  # at_points asks for it
+        slope = slope + 2 * cycle * by_z
     return net.derivative(theta, y, v=slope / y.shape[-2])[0]
 
 

@@ -25,7 +25,7 @@ class GradientDescent(NewtonType):
 
     step: float = 1.0
 
-    needs: ClassVar = (Smooth, Ray)
+    needs: ClassVar[tuple[type, ...]] = (Smooth, Ray)
 
     def __post_init__(self) -> None:
         super().__post_init__()

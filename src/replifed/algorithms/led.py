@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import POSITIVE, Round, check_settings, per_row
 from replifed.algorithms.cohort import Cohort
-from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver, with_step
+from replifed.algorithms.local_solvers import Gradient, LocalObjective, SteppedSolver, with_step
 from replifed.network.ledger import Cost
 from replifed.problems.base import OwnModels, Smooth
 from replifed.randomness import Streams
@@ -39,13 +39,13 @@ class LED:
         Step size; that of the local steps, too, unless the solver has its own.
     beta : float or array, shape (R,)
         Weight of the dual variable.
-    solver : LocalSolver
+    solver : SteppedSolver
         N_e steps on f_i(phi) + (beta / alpha) <y_i, phi>.
     """
 
     alpha: float | NDArray
     beta: float | NDArray
-    solver: LocalSolver
+    solver: SteppedSolver
 
     needs: ClassVar = (Smooth, OwnModels)
     partial_participation: ClassVar = False

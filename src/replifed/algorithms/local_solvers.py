@@ -73,8 +73,9 @@ class LocalObjective:
 
     def kept(self, rows: NDArray) -> LocalObjective:
         """The same for the rows where `rows` (R,) is true."""
-
-        ridge = self.ridge if np.ndim(self.ridge) == 0 or len(self.ridge) == 1 else self.ridge[rows]
+        ridge = self.ridge
+        if isinstance(ridge, np.ndarray) and ridge.size > 1:
+            ridge = ridge[rows]
         return LocalObjective(self.problem.with_rows(rows), self.linear[rows], ridge)
 
     def of_agents(self, agents: NDArray) -> LocalObjective:
@@ -128,8 +129,11 @@ class LocalSolver(Protocol):
     stochastic : whether it needs random numbers.
     """
 
-    steps: int
-    stochastic: bool
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def stochastic(self) -> bool: ...
 
     def draw(self, ctx: Round, problem: Any, steps: int) -> Draws:
         """Random numbers of a round, for all of the problem's clients."""
@@ -143,7 +147,14 @@ class LocalSolver(Protocol):
         """Agents' models (R, N, D) after `steps` steps from `start`; or after counts[r] steps in row r."""
 
 
-def with_step(solver: LocalSolver, step: float | NDArray) -> LocalSolver:
+class SteppedSolver(LocalSolver, Protocol):
+    """A local solver with a step size; None where it chooses one itself."""
+
+    @property
+    def step(self) -> float | NDArray | None: ...
+
+
+def with_step(solver: SteppedSolver, step: float | NDArray) -> SteppedSolver:
     """`solver` with the step size `step`, for methods that prescribe it."""
     return replace(solver, step=step)  # type: ignore[type-var]
 

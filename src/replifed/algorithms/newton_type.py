@@ -79,12 +79,15 @@ class NewtonType(ABC):
     b_max: int = 16
     single_precision: bool = False
 
-    needs: ClassVar = (Smooth, Hessian, Ray)
-    stochastic: ClassVar = False
+    needs: ClassVar[tuple[type, ...]] = (Smooth, Hessian, Ray)
     partial_participation: ClassVar = False
 
     def __post_init__(self) -> None:
         check_settings(self, {"epsilon": Range(0), "b_max": Range(1, _MOST_BITS, whole=True)})
+
+    @property
+    def stochastic(self) -> bool:
+        return False
 
     @property
     def enough(self) -> int | None:
@@ -135,9 +138,10 @@ class NewtonType(ABC):
         if towards is None:
             return found.before, IDLE
         x, p = found.before.x, self.sent(towards.p)
-        if self.line_search is None:
-            eta, up, down = np.ones(len(x)), 0, 0
-        else:
+        eta = np.ones(len(x))
+        up: NDArray | int = 0
+        down: NDArray | int = 0
+        if self.line_search is not None:
             eta, tried = self.line_search.step(problem, x, found.g, p, self.sent)
             up, down = self.line_search.messages(tried)
         N, n = problem.n_clients, problem.dim

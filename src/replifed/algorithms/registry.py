@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 from replifed.errors import ConfigError, unknown_name
 
@@ -36,7 +37,7 @@ METHODS: dict[str, str] = {
 }
 
 
-def method_class(name: str) -> type:
+def method_class(name: str) -> type[Any]:
     """Return the class of the method called `name`."""
     if name not in METHODS:
         raise ConfigError(unknown_name("method", name, METHODS))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import POSITIVE, Range, Round, check_settings, per_row
 from replifed.algorithms.cohort import Cohort
-from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver, with_step
+from replifed.algorithms.local_solvers import Gradient, LocalObjective, SteppedSolver, with_step
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, Cost
 from replifed.problems.base import OwnModels, Smooth
@@ -40,7 +40,7 @@ class TAMUNA:
         Step size; that of the local steps, too, unless the solver has its own.
     eta : float or array, shape (R,)
         Step of the control variates.
-    solver : LocalSolver
+    solver : SteppedSolver
         Local steps on f_i(w) - <h_i, w>; their mean number is its `steps`, 1 / p. All agents draw one L.
     sparsity : int, optional
         s: each coordinate is sent by s of the agents that take part, at least 2; all by default.
@@ -48,7 +48,7 @@ class TAMUNA:
 
     gamma: float | NDArray
     eta: float | NDArray
-    solver: LocalSolver
+    solver: SteppedSolver
     sparsity: int | None = None
 
     needs: ClassVar = (Smooth, OwnModels)

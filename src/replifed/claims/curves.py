@@ -44,7 +44,8 @@ class Curves(NamedTuple):
     def sample(self, values: NDArray, bounds: NDArray | None = None) -> Sample:
         """What was measured on each curve."""
         chaotic = self.chaotic is not None and bool(self.chaotic.any())
-        return Sample(values, None if bounds is None else bounds.astype(int), self.seeds, chaotic)
+        signs = np.zeros(len(values), dtype=int) if bounds is None else bounds.astype(int)
+        return Sample(values, signs, self.seeds, chaotic)
 
 
 @quantity
@@ -141,10 +142,12 @@ def lowest(one: Curves) -> Sample:
 def rounds_to(one: Curves, target: float | Sample) -> Sample:
     """First round at which each curve is at or below its target; the last, as a bound, where it never is."""
     if isinstance(target, Sample):
-        one, target = paired(one, target)
-        target = target.values[:, None]
-    below = one.values <= target
-    there = below.any(axis=1)
+        one, targets = paired(one, target)
+        level = targets.values[:, None]
+    else:
+        level = target
+    below = one.values <= level
+    there = np.asarray(below.any(axis=1))
     index = np.where(there, below.argmax(axis=1), len(one.rounds) - 1)
     return one.sample(one.rounds[index].astype(float), ~there)
 

@@ -65,7 +65,7 @@ def record(claims: Iterable[Claim], log: str | os.PathLike[str], reason: str) ->
                     "reason": reason if before else claim.tolerance_reason or "as first set",
                 }
             )
-    tables.write(log, COLUMNS, sorted(rows, key=lambda row: row["id"]))
+    tables.write(log, COLUMNS, sorted(rows, key=lambda row: str(row["id"])))
     return changed
 
 

@@ -99,7 +99,7 @@ class Measured:
     """
 
     values: NDArray
-    bounds: NDArray = field(default=None)  # type: ignore[assignment]
+    bounds: NDArray = field(default=None)  # type: ignore[arg-type]
     shown: float | None = None
     seeds: int | None = None
     note: str = ""
@@ -229,6 +229,7 @@ def _judge(claim: Claim, found: Measured) -> Judged:
     if claim.kind == "order":
         verdict = _judge_order(low, high, found.bounds)
     else:
+        assert claim.published is not None and claim.tolerance is not None  # as every claim of a value has
         verdict = _judge_value(claim.published, claim.tolerance, mean, low, high, found.bounds)
     known = math.isfinite(low)
     return Judged(

@@ -44,9 +44,13 @@ def validate(
         Its message has one line for each fault.
     """
     if methods is None:
-        from replifed.algorithms.registry import METHODS as methods  # noqa: N811
+        from replifed.algorithms.registry import METHODS
+
+        methods = METHODS
     if datasets is None:
-        from replifed.data.catalogue import CATALOGUE as datasets  # noqa: N811
+        from replifed.data.catalogue import CATALOGUE
+
+        datasets = CATALOGUE
 
     schema = schema_in(Path(schema_dir))
     sections = schema.sections()

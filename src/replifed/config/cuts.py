@@ -22,7 +22,7 @@ def artefact_keys(artefact: Mapping[str, Any]) -> list[str]:
     >>> artefact_keys({"kind": "figure", "runs": {"mnist": ["fedht"]}, "partitions": ["mnist"]})
     ['run:mnist/fedht', 'partition:mnist', 'data:mnist']
     """
-    keys = []
+    keys: list[str] = []
     for kind, key in (("run", "runs"), ("tuned", "tuned")):
         for experiment, methods in artefact.get(key, {}).items():
             keys.extend(f"{kind}:{experiment}/{method}" for method in methods)

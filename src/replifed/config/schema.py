@@ -59,7 +59,7 @@ class Schema:
 
     def faults(self, config: Mapping[str, Any]) -> list[tuple[tuple, str]]:
         """Return the path and the line of every fault, in the order of the paths."""
-        found = []
+        found: list[tuple[tuple, str]] = []
         for error in self._validator.iter_errors(config):
             found.extend(self._explain(error, config))
         return sorted(found, key=lambda fault: [str(part) for part in fault[0]])

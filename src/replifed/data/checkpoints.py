@@ -92,7 +92,7 @@ def read_potentials(paths: list[Path], shown: list[str]) -> NDArray:
 
 def _interpret(program: bytes, storage: Any) -> dict[str, NDArray]:
     stack: list[Any] = []
-    memo: dict[int, Any] = {}
+    memo: dict[Any, Any] = {}
 
     def above_mark() -> list[Any]:
         place = max(i for i, entry in enumerate(stack) if entry is _MARK)
@@ -143,8 +143,8 @@ def _interpret(program: bytes, storage: Any) -> dict[str, NDArray]:
                 entry, key = stack.pop(), stack.pop()
                 stack[-1][key] = entry
             case "SETITEMS":
-                taken = above_mark()
-                stack[-1].update(zip(taken[::2], taken[1::2], strict=True))
+                entries = above_mark()
+                stack[-1].update(zip(entries[::2], entries[1::2], strict=True))
             case "BUILD":
                 stack.pop()  # attributes such as _metadata: of no use here, and never set
             case other:

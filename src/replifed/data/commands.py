@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replifed.data.catalogue import CATALOGUE, get
 from replifed.data.records import find_record
+
+if TYPE_CHECKING:
+    from replifed.data.fetch import Policy
 
 
 def fetch_command(
     ids: Iterable[str],
     raw_dir: str | os.PathLike[str],
     *,
-    policy: str = "auto",
+    policy: Policy = "auto",
     mirror: str | os.PathLike[str] | None = None,
     substitutes: bool = False,
     refresh: bool = False,

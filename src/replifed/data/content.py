@@ -66,10 +66,10 @@ def content_sha256(X: csr_matrix | NDArray, y: NDArray) -> str:
     if isinstance(X, np.ndarray):
         little = X.astype(X.dtype.newbyteorder("<"), order="C", copy=False)
         digest.update(little.dtype.str.encode())
-        digest.update(little.reshape(-1))
+        digest.update(little.reshape(-1).data)
     else:
         for array, dtype in ((X.indptr, "<i8"), (X.indices, "<i4"), (X.data, "<f8")):
-            digest.update(np.ascontiguousarray(array, dtype=dtype))
+            digest.update(np.ascontiguousarray(array, dtype=dtype).data)
     digest.update(np.asarray(y, dtype="<f8").tobytes())
     return digest.hexdigest()
 

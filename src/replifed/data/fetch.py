@@ -303,7 +303,7 @@ class _Search:
     ) -> list[dict[str, Any]]:
         """Move checked files to their final names, pin them, and return what the record says of them."""
         pins = dict(pins)
-        kept = []
+        kept: list[dict[str, Any]] = []
         for file in files:
             if file.name not in found:
                 continue

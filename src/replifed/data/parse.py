@@ -115,6 +115,7 @@ def _parse_ratings(
 ) -> Parsed:
     (file,) = form.files
     counts = dataset.expected(form)[0]
+    assert counts.rows is not None and counts.features is not None  # as the catalogue says of ratings
     return movielens.read(paths[file.name], counts.rows, counts.features, shown[file.name])
 
 

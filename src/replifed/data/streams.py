@@ -9,13 +9,13 @@ import hashlib
 import io
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from replifed.errors import DataError
 
-_PACKINGS = {
+_PACKINGS: dict[str, tuple[str, bytes, Callable[..., Any]]] = {
     ".gz": ("gzip", b"\x1f\x8b", gzip.open),
     ".bz2": ("bzip2", b"BZh", bz2.open),
     ".xz": ("xz", b"\xfd7zXZ\x00", lzma.open),

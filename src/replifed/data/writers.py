@@ -60,7 +60,8 @@ def read_hdf5(
 
 
 def _select(examples, shown: str, writers: int, digits: int) -> tuple[NDArray[np.uint8], NDArray]:
-    pixels, labels = [], []
+    pixels: list[NDArray] = []
+    labels: list[NDArray] = []
     for name in sorted(examples):
         if len(labels) == writers:
             break
@@ -88,7 +89,10 @@ def _unpacked(path: Path, shown: str) -> Iterator[Path]:
                 names = [name for name in archive.getnames() if Path(name).name == _MEMBER]
                 if not names:
                     raise DataError(f"{shown} holds no {_MEMBER}")
-                with archive.extractfile(names[0]) as packed, out.open("wb") as plain:
+                packed = archive.extractfile(names[0])
+                if packed is None:
+                    raise DataError(f"{shown}: {_MEMBER} is not a file")
+                with packed, out.open("wb") as plain:
                     shutil.copyfileobj(packed, plain)
         except (tarfile.TarError, EOFError) as error:
             raise DataError(f"{shown} is damaged ({error}); fetch it again") from error

@@ -147,7 +147,7 @@ def _plot_curve(
 ) -> None:
     at, centre = curve[x].to_numpy(), curve[centre_of(curve)].to_numpy()
     # Markers divide what can be seen, and those of different curves are apart, or one would hide the other.
-    visible = max(np.count_nonzero(centre >= bottom), 1)
+    visible = max(int(np.count_nonzero(centre >= bottom)), 1)
     every = max(visible // _MARKERS, 1)
     axes.plot(
         at,

@@ -28,7 +28,7 @@ BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 GREY = "#767676"
 
-RC = {
+RC: dict[Any, Any] = {
     **{key: value for key, value in matplotlib.rcParamsDefault.items() if key != "backend"},
     "font.family": "DejaVu Sans",
     "font.size": 9.0,

@@ -101,8 +101,8 @@ def summarise(
 def _centre_and_band(used: NDArray, alive: NDArray, centre: Centre, band: Band) -> tuple[float, float, float]:
     """Centre of the values `used`, and the ends of its band; a range is that of the values `alive`."""
     if centre == "geometric":
-        logarithms = (np.log10(np.maximum(values, LEAST)) for values in (used, alive))
-        mid, low, high = _centre_and_band(*logarithms, "mean", band)
+        log_used, log_alive = (np.log10(np.maximum(values, LEAST)) for values in (used, alive))
+        mid, low, high = _centre_and_band(log_used, log_alive, "mean", band)
         return 10.0**mid, 10.0**low, 10.0**high
     mid = float(np.median(used) if centre == "median" else used.mean())
     if band == "range":

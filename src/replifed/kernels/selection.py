@@ -291,8 +291,8 @@ def _halves_above(halves, cut):
     """The same for numbers of sixteen bits, counted in as many: sixteen of them in a vector."""
     total = 0
     for first in range(0, len(halves), 1 << 14):
-        part, count = halves[first : first + (1 << 14)], np.int16(0)
+        part, above = halves[first : first + (1 << 14)], np.int16(0)
         for k in range(len(part)):
-            count = np.int16(count + np.int16(part[k] > cut))
-        total += count
+            above = np.int16(above + np.int16(part[k] > cut))
+        total += int(above)
     return total

@@ -6,7 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Whole numbers of so many bytes, and the largest of them.
-_WHOLE = {4: (np.int32, np.int32(2**31 - 1)), 8: (np.int64, np.int64(2**63 - 1))}
+_WHOLE: dict[int, tuple[type[np.signedinteger], np.signedinteger]] = {
+    4: (np.int32, np.int32(2**31 - 1)),
+    8: (np.int64, np.int64(2**63 - 1)),
+}
 
 
 def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:

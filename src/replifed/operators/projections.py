@@ -78,7 +78,8 @@ class MatchingPursuit(_General):
     def pursue(self, correlations: NDArray, k: int | NDArray) -> NDArray:
         """Coefficients of P_L w, L = approx_k(w), for w with these correlations (..., d)."""
         if np.ndim(k):
-            return np.stack([self.pursue(row, int(n)) for row, n in zip(correlations, k, strict=True)])
+            counts = np.asarray(k).tolist()
+            return np.stack([self.pursue(row, n) for row, n in zip(correlations, counts, strict=True)])
         d = correlations.shape[-1]
         lengths = self.lengths
         unit = self.gram / np.outer(lengths, lengths)

@@ -73,15 +73,17 @@ def quantise(
     _check(kind, overload)
     sent = np.asarray(bits) > 0
     delta = interval(bits)[..., None]
-    if kind == "nested":
+    if kind == "none":
+        received = _midpoint(v, delta)
+    elif dither is None:
+        raise ValueError(f"quantise: kind {kind!r} needs a dither")
+    elif kind == "nested":
         received = _wrapped(_midpoint(_wrapped(v + dither), delta) - dither)
         if overload == "clip":
             wrapped = np.abs(received - v) > 1.0
             received = received + np.where(wrapped, np.copysign(2.0 - delta, v), 0.0)
-    elif kind == "added":
-        received = _midpoint(v + 0.5 * delta * dither, delta)
     else:
-        received = _midpoint(v, delta)
+        received = _midpoint(v + 0.5 * delta * dither, delta)
     return np.where(sent[..., None], received, 0.0)
 
 

@@ -21,13 +21,13 @@ def restricted_eigenvalues(
     low, high : float
         The true extremes over all supports lie outside: at most `low`, at least `high`.
     """
-    found = []
+    extremes = []
     for _ in range(trials):
         chosen = A[:, rng.choice(A.shape[1], size, replace=False)]
-        found.append(np.linalg.svd(chosen, compute_uv=False)[[0, -1]] ** 2)
-    found = np.array(found)
-    low = 0.0 if size > A.shape[0] else float(found[:, 1].min())
-    return low, float(found[:, 0].max())
+        extremes.append(np.linalg.svd(chosen, compute_uv=False)[[0, -1]] ** 2)
+    squared = np.array(extremes)
+    low = 0.0 if size > A.shape[0] else float(squared[:, 1].min())
+    return low, float(squared[:, 0].max())
 
 
 def isometry_constant(A: NDArray, size: int, rng: np.random.Generator, trials: int = 50) -> float:

@@ -15,6 +15,7 @@ from replifed.papers.progress import Lines
 
 if TYPE_CHECKING:
     from replifed.figures.artefact import Artefact
+    from replifed.papers.inputs import Inputs
 
 SYNTHETIC = {"kind": "synthetic", "stamp": ""}
 
@@ -55,7 +56,7 @@ def run(
     choice = read_tuned(tuned, method, settings) if tuned else None
     progress = Lines(paper, experiment, method)
     frame = _part(paper, "experiments").run(method, settings, choice, table, split, progress)
-    if tuned:
+    if tuned and choice is not None:
         check_apart(tuned, choice, frame)
     write_history(out, frame, provenance(_modules(paper, method), settings, _kind(table)))
 
@@ -230,7 +231,7 @@ def _modules(paper: str, method: str) -> list[str]:
     return [METHODS[method].split(":")[0], part(paper, "experiments")]
 
 
-def _stamps(inputs: Any) -> str:
+def _stamps(inputs: Inputs) -> str:
     """What a picture says of its data: nothing for original and synthetic data."""
     kinds = {experiment: inputs.data_kind(experiment) for experiment in inputs.experiments()}
     return "; ".join(

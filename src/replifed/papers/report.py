@@ -184,7 +184,7 @@ def _size(content: bytes, path: Path) -> tuple[int, int]:
 
 def _markdown_table(path: Path) -> list[list[str]]:
     """Cells of the first table of a Markdown file, head first."""
-    rows = []
+    rows: list[list[str]] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         if not line.startswith("|"):
             if rows:

@@ -109,8 +109,9 @@ def client_table(client: NDArray, cluster: NDArray, y: NDArray, hand: int = 2) -
         held = np.flatnonzero(row)
         own[i, : len(held)] = held
     for k in range(hand):
-        columns[f"cluster_{ascii_lowercase[k]}"] = pd.array(own[:, k], dtype="Int64")
-        columns[f"cluster_{ascii_lowercase[k]}"][own[:, k] < 0] = pd.NA
+        drawn = pd.array(own[:, k], dtype="Int64")
+        drawn[own[:, k] < 0] = pd.NA
+        columns[f"cluster_{ascii_lowercase[k]}"] = drawn
     if is_regression(y):
         mean = np.bincount(client, weights=y) / size
         columns["target_mean"] = mean

@@ -129,6 +129,6 @@ def _repair(hands: NDArray, cluster: NDArray, size: NDArray, rng: Generator) -> 
 
     # Every swap lowers the total of the faults, so this comes to an end.
     while left.any():
-        if not any(improved(i) for i in np.flatnonzero(left)):
+        if not any(improved(int(i)) for i in np.flatnonzero(left)):
             return False
     return True

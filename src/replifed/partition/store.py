@@ -45,7 +45,8 @@ class Partition:
 def save(path: str | os.PathLike[str], partition: Partition) -> None:
     """Write `partition` to `path`, whole or not at all."""
     packed = json.dumps(partition.meta, sort_keys=True, allow_nan=False).encode("utf-8")
-    arrays = {"cluster": partition.cluster, "meta": np.frombuffer(packed, dtype=np.uint8)}
+    arrays: dict[str, NDArray] = {"cluster": partition.cluster}
+    arrays["meta"] = np.frombuffer(packed, dtype=np.uint8)
     arrays |= {f"{_CLIENT}{replicate}": client for replicate, client in partition.clients.items()}
     write_npz(path, arrays)
 
@@ -90,8 +91,8 @@ def load(path: str | os.PathLike[str], samples: int | None = None) -> Partition:
 
 
 def _sha256(cluster: NDArray, clients: Mapping[int, NDArray]) -> str:
-    digest = hashlib.sha256(np.ascontiguousarray(cluster, dtype="<i4"))
+    digest = hashlib.sha256(np.ascontiguousarray(cluster, dtype="<i4").data)
     for replicate in sorted(clients):
         digest.update(f"/{replicate}/".encode())
-        digest.update(np.ascontiguousarray(clients[replicate], dtype="<i4"))
+        digest.update(np.ascontiguousarray(clients[replicate], dtype="<i4").data)
     return digest.hexdigest()

@@ -139,18 +139,19 @@ class ICNN:
         p, (u0, u1), (a1, s1), (a2, s2) = self._forward(weights, x)
         C0, C1, w = weights.C[0], weights.C[1], weights.w[..., None, :]
         lead = np.broadcast_shapes(x.shape[:-2], flat.shape[:-1])
-        # Reverse sweep of the values: `q` and `e` are derivatives by q_k.
-        if c is None:
-            e2 = e1 = e0 = None
-            grad_w = grad_C1 = grad_C0 = 0
-        else:
+        # Reverse sweep of the values: e_k is the derivative by q_k.
+        e: list[NDArray] = []
+        grad_w: NDArray | int = 0
+        grad_C1: NDArray | int = 0
+        grad_C0: NDArray | int = 0
+        if c is not None:
             seed = c[..., None]
             grad_w = (seed * (np.maximum(a2, 0) + s2 - 1)).sum(axis=-2)
             e2 = seed * w * s2
             e1 = (e2 @ C1) * s1
-            e0 = e1 @ C0
+            e = [e1 @ C0, e1, e2]
             grad_C1, grad_C0 = _outer(e2, u1), _outer(e1, u0)
-        t: list[NDArray | None] = [None] * 3
+        t: list[NDArray] = []
         if v is not None:
             # Forward tangents along v, then their reverse sweep.
             pd = [v @ Q for Q in weights.Q]
@@ -168,23 +169,25 @@ class ICNN:
             grad_w = grad_w + (s2 * a2d).sum(axis=-2)
             grad_C1 = grad_C1 + _outer(t2, u1d) + _outer(f2, u1)
             grad_C0 = grad_C0 + _outer(t1, qd[0]) + _outer(f1, u0)
-            e0, e1, e2 = (f if e is None else e + f for e, f in ((e0, f0), (e1, f1), (e2, f2)))
-        pieces, points = [], None
+            f = [f0, f1, f2]
+            e = [by_value + by_slope for by_value, by_slope in zip(e, f, strict=True)] if e else f
+        pieces: list[NDArray | int] = []
+        points = None
         if at_points:
             points = np.zeros((*lead, *x.shape[-2:]), dtype=x.dtype)
             points += 0 if c is None else c[..., None] * self.strong * x
             points += 0 if v is None else self.strong * v
-        for k, e in enumerate((e0, e1, e2)):
-            by_p = 2 * p[k] * e
-            grad_Q, grad_A = 0, _outer(e, x)
-            if t[k] is not None:
+        for k in range(3):
+            by_p, grad_A = 2 * p[k] * e[k], _outer(e[k], x)
+            grad_Q: NDArray | int = 0
+            if v is not None:
                 by_p = by_p + 2 * pd[k] * t[k]
                 grad_Q = _outer(v, 2 * p[k] * t[k])
                 grad_A = grad_A + _outer(t[k], v)
             grad_Q = grad_Q + _outer(x, by_p)
             if at_points:
-                points = points + by_p @ np.swapaxes(weights.Q[k], -1, -2) + e @ weights.A[k]
-            pieces += [grad_Q, grad_A, e.sum(axis=-2)]
+                points = points + by_p @ np.swapaxes(weights.Q[k], -1, -2) + e[k] @ weights.A[k]
+            pieces += [grad_Q, grad_A, e[k].sum(axis=-2)]
         pieces += [grad_C0, grad_C1, grad_w]
         flat_pieces = [
             np.broadcast_to(piece, (*lead, *shape)).reshape(*lead, -1)

@@ -28,10 +28,15 @@ COMPILED = ("least_squares", "logistic")
 class Loss(Protocol):
     """A convex, smooth loss of C linear predictions."""
 
-    name: str
-    n_outputs: int
-    curvature: float
-    """Upper bound on the largest eigenvalue of the second derivative in z."""
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def n_outputs(self) -> int: ...
+
+    @property
+    def curvature(self) -> float:
+        """Upper bound on the largest eigenvalue of the second derivative in z."""
 
     def value(self, z: NDArray, y: NDArray) -> NDArray:
         """Loss of predictions `z` (..., C) for targets `y` (...); shape (...)."""
@@ -140,4 +145,5 @@ def loss_named(name: str, n_outputs: int = 1) -> Loss:
     """Return the loss called `name`; `n_outputs` is the number of classes of a softmax."""
     if name == "softmax":
         return Softmax(n_outputs)
-    return {"least_squares": LeastSquares(), "logistic": Logistic()}[name]
+    losses: dict[str, Loss] = {"least_squares": LeastSquares(), "logistic": Logistic()}
+    return losses[name]

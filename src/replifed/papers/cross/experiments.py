@@ -61,8 +61,8 @@ def problem(method: str, settings: dict, replicate: int, table: Any, partition: 
     weights = np.full(sizes.shape, 1.0 / N)
 
     def at(dtype: type) -> DenseLinearModel:
-        data = X.astype(dtype), y.astype(dtype), loss_named("logistic")
-        return DenseLinearModel(*data, sizes=sizes, weights=weights, l2=settings["ridge"])
+        loss, l2 = loss_named("logistic"), settings["ridge"]
+        return DenseLinearModel(X.astype(dtype), y.astype(dtype), loss, sizes=sizes, weights=weights, l2=l2)
 
     return Problem(at(np.float64), at(width(method)))
 
@@ -146,7 +146,7 @@ def run(
     progress: Progress | None = None,
 ) -> pd.DataFrame:
     """Run the method on the reported repetitions, at the multiple that the search chose."""
-    multiple = tuned["search"]["step"] if tunes(method) else 1.0
+    multiple = tuned["search"]["step"] if tuned is not None and tunes(method) else 1.0
     frames = []
     for number, replicate in enumerate(settings["replicates"]):
         if progress is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,9 @@ from replifed.figures.artefact import Made, by_name
 from replifed.figures.summaries import median_and_range
 from replifed.papers.cross.paper import EXPERIMENTS, FIRST_ORDER, SECOND_ORDER, SETTING
 from replifed.tune import Spent
+
+if TYPE_CHECKING:
+    from replifed.papers.inputs import Inputs
 
 TARGET = 1e-4
 _USED = {"round": "rounds", "bits": "bits", "sample_gradients": "sample gradients"}
@@ -34,7 +37,7 @@ def reached(history: pd.DataFrame, target: float = TARGET) -> pd.DataFrame:
     return pd.DataFrame(rows).T
 
 
-def _used(inputs: Any, settings: dict) -> pd.DataFrame:
+def _used(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Use until the target, for each data set and method.
 
     Returns
@@ -45,7 +48,7 @@ def _used(inputs: Any, settings: dict) -> pd.DataFrame:
         where no seed, or not every seed, got there; reached, seeds: numbers of seeds; tuning_runs,
         tuning_rounds, tuning_bits: what the search used, zero where there was none.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for experiment in inputs.experiments():
         for method in inputs.methods(experiment):
             used = reached(inputs.run(experiment, method))

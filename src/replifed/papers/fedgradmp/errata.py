@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from replifed.algorithms.base import Round
@@ -18,7 +20,7 @@ from replifed.problems.losses import loss_named
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 
-_SMALL = {
+_SMALL: dict[str, Any] = {
     "seed": 10755,
     "clients": 12,
     "samples": 40,

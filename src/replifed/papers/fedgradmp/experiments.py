@@ -128,9 +128,7 @@ def tune(
         if progress is not None:
             progress(f"searching the step {variant}", number, len(variants(method, settings)))
         outcome = tune_step(
-            lambda step, variant=variant: regression_method(
-                method, settings, variant, step, settings["local_steps"][0]
-            ),
+            partial(regression_method, method, settings, variant, local_steps=settings["local_steps"][0]),
             trials,
             Grid.of_steps(search["steps"], search["refine"]),
             check=True,
@@ -217,7 +215,8 @@ class _DigitTrials:
     def _try(self, grid: list[tuple[str, float]]) -> None:
         end, replicates = self.settings["tuning"]["rounds"], self._replicates
         stages = [(stop, keep) for stop, keep in _STAGES if stop < end] + [(end, 1)]
-        begin, states = 0, [None] * len(replicates)
+        begin = 0
+        states: list[Any] = [None] * len(replicates)
         for number, (stop, keep) in enumerate(stages):
             if not grid:
                 return
@@ -319,11 +318,11 @@ def run(
         "drawn_video": _run_video,
         "digits": _run_digits,
     }
-    return kinds[settings["problem"]](method, settings, tuned, table, progress)
+    return kinds[settings["problem"]](method, settings, tuned or {}, table, progress)
 
 
 def _run_regression(
-    method: str, settings: dict, tuned: dict | None, table: Any, progress: Progress | None
+    method: str, settings: dict, tuned: dict, table: Any, progress: Progress | None
 ) -> pd.DataFrame:
     frames = []
     cases = list(itertools.product(settings["alphas"], settings["noises"], settings["replicates"]))
@@ -366,7 +365,7 @@ def _run_regression(
     return pd.concat(frames, ignore_index=True)
 
 
-def _curves(method: str, settings: dict, tuned: dict | None, local_steps: int):
+def _curves(method: str, settings: dict, tuned: dict, local_steps: int):
     """Yield the labels (lists, one entry a row) and the algorithm of rows that run side by side."""
     if "readings" in settings:
         steps = np.array(settings["steps"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,9 @@ from replifed.figures.style import GREY, SEQUENCE, VERMILLION, Line, canvas, hou
 from replifed.figures.summaries import summarise
 from replifed.papers.fedgradmp.paper import DICTIONARIES, DIGIT_LINES, EXPERIMENTS, LINES, READINGS
 from replifed.papers.fedgradmp.rates import client_constants, promise, solved
+
+if TYPE_CHECKING:
+    from replifed.papers.inputs import Inputs
 
 _BANDS = (
     "Lines are geometric means over seeds, bands go from the best to the worst seed; a cross marks the round "
@@ -38,7 +41,7 @@ _DIGITS = (
 ERROR = "relative error |xₜ − x#| / |x#|"
 
 
-def _prepared(history: pd.DataFrame, inputs: Any) -> pd.DataFrame:
+def _prepared(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     return history.assign(
         series=history["method"] + "/" + history["variant"], work=history["sample_gradients"]
     )
@@ -85,7 +88,7 @@ comparison = partial(figure, columns=[X("round", "work")], legend_columns=3)
 # -- Processor seconds ---------------------------------------------------------------------------------
 
 
-def _seconds(inputs: Any, settings: dict) -> pd.DataFrame:
+def _seconds(inputs: Inputs, settings: dict) -> pd.DataFrame:
     from replifed.papers.fedgradmp import timing
 
     return timing.seconds(inputs, settings)
@@ -99,7 +102,7 @@ timed = partial(figure, source=_seconds, columns=[X("seconds")], width=6.4, lege
 WRITERS = {"train_accuracy": "training writers", "test_accuracy": "test writers"}
 
 
-def _at_best_step(history: pd.DataFrame, inputs: Any) -> pd.DataFrame:
+def _at_best_step(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     return _prepared(history[history["reading"] == "own"], inputs)
 
 
@@ -179,7 +182,7 @@ def _ranged_by_all(frame: pd.DataFrame) -> pd.DataFrame:
 # -- Figure 2 ------------------------------------------------------------------------------------------
 
 
-def _frames(inputs: Any, settings: dict) -> pd.DataFrame:
+def _frames(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """The pictures, at half the resolution, and the signal-to-noise ratios of all repetitions."""
     frames = []
     for experiment, methods in settings["artefact"]["runs"].items():
@@ -245,7 +248,7 @@ def _draw_frames(frame: pd.DataFrame) -> Figure:
 # -- Theorem 5 -----------------------------------------------------------------------------------------
 
 
-def _rates(inputs: Any, settings: dict) -> pd.DataFrame:
+def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Measured |x_t - x*|^2 / |x*|^2 and its bound by round; and each client's restricted condition number.
 
     Column series is "error", "bound" or "condition".

@@ -5,7 +5,7 @@ The steps are those on Figure 4's data; the cost is that of each experiment's se
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,14 @@ from replifed.figures.artefact import Made, by_name
 from replifed.papers.fedgradmp.paper import EXPERIMENTS, METHODS, declared
 from replifed.tune import Spent
 
+if TYPE_CHECKING:
+    from replifed.papers.inputs import Inputs
+
 # Names in the table: FedHT and FedIterHT share a line.
 NAMES = {**METHODS, "fediterht": "FedHT / FedIterHT"}
 
 
-def _table1(inputs: Any, settings: dict) -> pd.DataFrame:
+def _table1(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """One line a method; columns such as tuning_mild_bits say what its search used."""
     rows = []
     searched = settings["artefact"].get("tuned", {})
@@ -43,7 +46,7 @@ def _table1(inputs: Any, settings: dict) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _cost(inputs: Any, searched: dict[str, list[str]], experiment: str, method: str) -> dict[str, float]:
+def _cost(inputs: Inputs, searched: dict[str, list[str]], experiment: str, method: str) -> dict[str, float]:
     """What a method's search used; zeros where there was none."""
     tuned = inputs.tuned(experiment, method) if method in searched[experiment] else {}
     return tuned.get("cost", Spent().record())

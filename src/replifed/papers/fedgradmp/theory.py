@@ -85,7 +85,7 @@ def _cases():
 
 def kappa_falls_with_k() -> Measured:
     """Remark 3: kappa falls as K grows, where it promises convergence."""
-    holds = []
+    holds: list[bool] = []
     for constants in _cases():
         kappas = [theorem5(constants, K, 1.0).kappa for K in (1, 3, 6, 9)]
         if kappas[0] < 1:
@@ -95,7 +95,7 @@ def kappa_falls_with_k() -> Measured:
 
 def kappa_falls_with_cohort() -> Measured:
     """Remark 6: kappa of Theorem 8 falls, or stays, as the cohort grows."""
-    holds = []
+    holds: list[bool] = []
     for constants in _cases():
         N = len(constants.weights)
         kappas = [theorem8_factors(constants, 3, L)[0] for L in range(1, N + 1)]
@@ -120,7 +120,7 @@ def isometry_improves() -> Measured:
 def gaussian_atoms_help() -> Measured:
     """Section IV-D: a matrix that annihilates a sparse vector does not, with Gaussian atoms."""
     rng = generator(0, 0, None, "gaussian atoms")
-    holds = []
+    holds: list[bool] = []
     for _trial in range(20):
         B = rng.standard_normal((60, 200))
         B[:, 1] = B[:, 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,11 @@ from replifed.papers.fedgradmp import experiments, problems
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 
+if TYPE_CHECKING:
+    from replifed.papers.inputs import Inputs
 
-def seconds(inputs: Any, settings: dict) -> pd.DataFrame:
+
+def seconds(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Error of the first repetition against the seconds that a few rounds of it take, run anew and timed.
 
     Processor seconds on one thread.

@@ -7,7 +7,7 @@ principal directions (not centred, so that sparse rows stay sparse), and embedde
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 
 from replifed.randomness import generator
 
+if TYPE_CHECKING:
+    from replifed.papers.inputs import Inputs
+
 # scikit-learn asks for fewer neighbours than samples; its default looks at 3 * perplexity of them.
 _NEIGHBOURS = 3
 
 
-def embedding(inputs: Any, settings: Mapping[str, Any]) -> pd.DataFrame:
+def embedding(inputs: Inputs, settings: Mapping[str, Any]) -> pd.DataFrame:
     """Embed the samples of each experiment.
 
     Parameters

@@ -150,13 +150,14 @@ def tune(
     found: dict[str, Any] = {}
     named, counts = drawn_levels(method, settings), sweep(method, settings)
     grid = Grid.of_steps(asked["steps"], asked["refine"])
-    spent, used = Spent(), set()  # of all levels
+    spent = Spent()  # of all levels
+    used: set[int] = set()
     for done, level in enumerate(named):
         if progress is not None:
             progress(f"searching the step {level}".strip(), done, len(named))
         trials = Trials.on(
             asked["replicates"],
-            lambda name, level=level: problem(settings, level, name, table, partition),
+            partial(problem, settings, level, table=table, partition=partition),
             settings["seed"],
             asked["rounds"],
             asked["tail"],

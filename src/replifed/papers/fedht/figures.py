@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,6 +44,9 @@ from replifed.papers.fedht.paper import (
     ordered_levels,
 )
 from replifed.partition.heterogeneity import group_counts, label_groups, summary
+
+if TYPE_CHECKING:
+    from replifed.papers.inputs import Inputs
 
 _READINGS = (
     "Two readings of the step size stand side by side: each method at its own best step (and best K), "
@@ -84,7 +87,7 @@ def _curves(
         Divide each run's objective by what it was at round 0.
     """
 
-    def prepare(history: pd.DataFrame, inputs: Any) -> pd.DataFrame:
+    def prepare(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
         history = history[keep(history) & history["reading"].isin(list(readings))]
         if history.empty:
             return history
@@ -318,7 +321,7 @@ def _middle(part: pd.DataFrame) -> tuple[float, float]:
 VARIANTS = {"paper": "threshold over all weights (Algorithm 2)", "class": "threshold in each class"}
 
 
-def _classes(inputs: Any, settings: dict) -> pd.DataFrame:
+def _classes(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Share of unseen classes in the supports, and the objective, round by round, for both variants."""
     history = inputs.run("mnist_classes", "fediterht")
     frames = []
@@ -368,7 +371,7 @@ SPARSITIES = {"simulation1": 200, "simulation2": 200, "e2006": 200, "rcv1": 200,
 _LARGEST_K = 10
 
 
-def _rates(inputs: Any, settings: dict) -> pd.DataFrame:
+def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Measured error and bound by round; and for each experiment of the paper the tau it uses and needs.
 
     Column series is "error" (|x_t - x*|^2, mean over seeds), "small batches" (the same, begun with fewer
@@ -489,7 +492,7 @@ def _draw_conditions(ax: Axes, frame: pd.DataFrame) -> None:
     ax.hlines(at, used, needed, color="#BBBBBB", linewidth=1.2, zorder=2)
     ax.plot(used, at, "o", color="black", zorder=3)
     ax.plot(needed, at, ">", color=VERMILLION, markersize=6, zorder=3)
-    above = {"textcoords": "offset points", "fontsize": 8}
+    above: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8}
     ax.annotate("τ used", (used[0], at[0]), (0, 7), ha="center", **above)
     ax.annotate("τ needed even at κ = 1, τ* = 1", (needed[0], at[0]), (-6, 7), color=VERMILLION, **above)
     for y, holds in zip(at, frame[frame["series"] == "tau used"]["holds"], strict=True):
@@ -509,7 +512,7 @@ def _draw_conditions(ax: Axes, frame: pd.DataFrame) -> None:
 PRINTED_STEPS = (0.001, 10.0)
 
 
-def _tuning(inputs: Any, settings: dict) -> pd.DataFrame:
+def _tuning(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Every point of every search; the score of a step that diverged is infinite.
 
     That of a step that was given up, since the objective rose, is what it had come to (`tune.Search`).
@@ -648,7 +651,7 @@ _NUMBERS = {
 }
 
 
-def _clients(inputs: Any, settings: Mapping[str, Any]) -> pd.DataFrame:
+def _clients(inputs: Inputs, settings: Mapping[str, Any]) -> pd.DataFrame:
     """Describe the clients of each experiment.
 
     Parameters

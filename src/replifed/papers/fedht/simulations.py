@@ -58,15 +58,15 @@ def _of_level(settings: dict, level: Level, normal: _StandardNormals) -> tuple[N
     B = np.sqrt(beta) * normal.B
     x = u + normal.x
     v = (B + normal.v).astype(dtype)
-    score = np.empty(normal.b.shape)
+    score: NDArray = np.empty(normal.b.shape)
     for i, z in enumerate(normal.z):
         score[i] = (z[:, :k] + v[i, :k]) @ x[i] + u[i] + normal.b[i]
     if settings["loss"] == "least_squares":
         return v, score.astype(dtype)
     # The sigmoid is monotone, so its largest values are those of the score.
-    place = score.shape[1] - settings["positives"]
-    cut = np.partition(score, place, axis=-1)[:, place, None]
-    return v, np.where(score >= cut, 1.0, -1.0).astype(dtype)
+    negatives = score.shape[-1] - settings["positives"]
+    threshold = np.partition(score, negatives, axis=-1)[:, negatives, None]
+    return v, np.where(score >= threshold, 1.0, -1.0).astype(dtype)
 
 
 class _StandardNormals(NamedTuple):

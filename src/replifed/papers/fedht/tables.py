@@ -6,7 +6,7 @@ The paper's own table could not be had; these are the numbers of the files used 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,11 @@ from replifed.figures.artefact import Made, by_name
 from replifed.papers.fedht.paper import EXPERIMENTS
 from replifed.partition.heterogeneity import is_regression, summary
 
+if TYPE_CHECKING:
+    from replifed.papers.inputs import Inputs
 
-def _table2(inputs: Any, settings: Mapping[str, Any]) -> pd.DataFrame:
+
+def _table2(inputs: Inputs, settings: Mapping[str, Any]) -> pd.DataFrame:
     """Describe each experiment's data set and clients.
 
     Parameters

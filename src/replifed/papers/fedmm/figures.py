@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,9 @@ from replifed.figures.grid import By, Grid, X
 from replifed.figures.style import BLUE, GREY, ORANGE, Line, canvas, housed, legend, sequence_lines
 from replifed.papers.fedmm.experiments import FULL, tuned_betas
 from replifed.papers.fedmm.paper import EXPERIMENTS, METHODS, METRICS
+
+if TYPE_CHECKING:
+    from replifed.papers.inputs import Inputs
 
 _MARKS = (
     "The text at hand has lost its formulas and numbers. Recovered: 10 independent runs, equal-size "
@@ -59,7 +62,7 @@ figure = partial(
 def _at_step(reading: str) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
     """Return what takes the runs of each method at its own step, or at FedMM's ("common")."""
 
-    def prepare(history: pd.DataFrame, inputs: Any) -> pd.DataFrame:
+    def prepare(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
         first = history.iloc[0]
         beta = tuned_betas(inputs.tuned(first["experiment"], first["method"]))[reading]
         return history[history["beta"] == beta]
@@ -89,7 +92,7 @@ def _lines_of_settings(frame: pd.DataFrame) -> Mapping[str, Line]:
 # -- Figure 3 ------------------------------------------------------------------------------------------
 
 
-def _with_gradients(history: pd.DataFrame, inputs: Any) -> pd.DataFrame:
+def _with_gradients(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     return history.assign(gradients=history["sample_gradients"])
 
 
@@ -106,7 +109,7 @@ EM_LINES = {
 }
 
 
-def _above_em(history: pd.DataFrame, inputs: Any) -> pd.DataFrame:
+def _above_em(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     """Objective above the lowest that EM reaches; equal seeds are compared."""
     em = inputs.run(history["experiment"].iloc[0], "sa_ssmm")
     best = history["replicate"].map(em.groupby("replicate")["objective"].min())
@@ -118,7 +121,7 @@ def _above_em(history: pd.DataFrame, inputs: Any) -> pd.DataFrame:
 # -- Bits ----------------------------------------------------------------------------------------------
 
 
-def _uplink(history: pd.DataFrame, inputs: Any) -> pd.DataFrame:
+def _uplink(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     """Count the clients' bits only: the server's broadcast is not quantised."""
     return history.assign(bits=history["bits_up"])
 
@@ -130,10 +133,11 @@ def _lines_of_bits(frame: pd.DataFrame) -> Mapping[str, Line]:
 
 # -- Batches -------------------------------------------------------------------------------------------
 
+_KINDS: dict[str, tuple[str, str | tuple]]
 _KINDS = {"final": ("last round", "-"), "lowest": ("lowest on the way", (0, (1, 1.2)))}
 
 
-def _batches(inputs: Any, settings: dict) -> pd.DataFrame:
+def _batches(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Final and lowest objective, mean and standard deviation over seeds, at each method's best step.
 
     The best step is that of the lowest mean final objective in the same runs, so both methods are shown at
@@ -210,7 +214,7 @@ def _draw_batches(frame: pd.DataFrame) -> Figure:
 # -- Clients -------------------------------------------------------------------------------------------
 
 
-def _clients(inputs: Any, settings: dict) -> pd.DataFrame:
+def _clients(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Each client's ratings a user, and squared distances within it and to the mean of all."""
     frames = []
     for experiment in settings["artefact"]["partitions"]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.partition.equal import equal_clusters
-from replifed.problems.surrogates.base import FederatedSurrogate
+from replifed.problems.surrogates.base import Family, FederatedSurrogate
 from replifed.problems.surrogates.jensen import GaussianMixture, Poisson, PoissonKnownMean
 from replifed.problems.surrogates.quadratic import Location, Rate
 from replifed.problems.surrogates.variational import DictionaryLearning
@@ -95,7 +95,7 @@ def em_problem(settings: dict, replicate: int) -> FederatedSurrogate:
     return FederatedSurrogate(family, Z[None], theta)
 
 
-TOYS = {"interval": Location(), "rate": Rate()}
+TOYS: dict[str, Family] = {"interval": Location(), "rate": Rate()}
 
 
 def toy_problem(reading: str, z: list[float]) -> FederatedSurrogate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,9 @@ from replifed.figures.artefact import Made, by_name
 from replifed.papers.fedmm.paper import EXPERIMENTS, METHODS
 from replifed.papers.fedmm.simulations import TOYS
 
+if TYPE_CHECKING:
+    from replifed.papers.inputs import Inputs
+
 # Readings of Remark 1's example.
 TOY_NAMES = {
     "interval": "(θ − z)² / 2 on [−1, 1], T(s) = clip(s)",
@@ -19,7 +22,7 @@ TOY_NAMES = {
 }
 
 
-def _steps(inputs: Any, settings: dict) -> pd.DataFrame:
+def _steps(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Every step of every search; the score of a step that diverged is infinite.
 
     `edge`, `chaotic` and the cost (`runs`, `rounds`, `bits`) are the whole search's.
@@ -70,7 +73,7 @@ def _step(line: Any) -> str:
     return f"{line.beta:g}: {score}" + (" *" if line.chosen else " †" if line.rejected else "")
 
 
-def _remark1(inputs: Any, settings: dict) -> pd.DataFrame:
+def _remark1(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Model after each round, its distance to the solution, and the solution T(mean of z)."""
     rows = []
     for experiment, methods in settings["artefact"]["runs"].items():

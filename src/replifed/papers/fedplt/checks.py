@@ -71,7 +71,7 @@ def rates_per_exchange(history: pd.DataFrame, method: str, solver: str, who: str
 @quantity
 def clipped(sample: Sample) -> Sample:
     """The values as they stand, bounds too."""
-    return replace(sample, bounds=None)
+    return replace(sample, bounds=np.zeros(len(sample.values), dtype=int))
 
 
 @quantity

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 from replifed.claims.quantities import Quantity, formula, run, settings
 from replifed.claims.statements import Statements
@@ -35,15 +36,18 @@ _AGAINST_TEXT = "the published row is that of theory's parameters, against the t
 _ORDER_NOTES = {"equal budget": f"{_EQUAL}; {_COINCIDE}", "common": f"{_UNEQUAL}; {_TUNING}", "theory": ""}
 _DRAWS = "spread between draws of data sets"
 # (method, participation): tolerance and its reason, for the readings that are expected to reproduce.
-_FEDPLT = {
+_FEDPLT: dict[str, dict[str, Any]] = {
     "all": {"within": 0.03, "because": f"{_DRAWS}, whose generator the paper does not print"},
     "half": {
         "within": 0.015,
         "because": "partial participation hides most of the spread between data sets",
     },
 }
-_TAMUNA = {"within": 0.015, "because": "ten percent of the distance between its columns' rates and one"}
-_OTHERS = {
+_TAMUNA: dict[str, Any] = {
+    "within": 0.015,
+    "because": "ten percent of the distance between its columns' rates and one",
+}
+_OTHERS: dict[str, Any] = {
     "within": 0.06,
     "because": "parameters of the baselines are not printed; a tenth of the rates' range",
 }
@@ -132,7 +136,7 @@ def _solvers(method: str, who: str, readings: tuple[str, ...]) -> Iterator[Claim
     """Which local solver gives the lower rate."""
     printed = dict(zip(COLUMNS, TABLE2[method], strict=True))
     plain, fast = printed["gradient", who], printed["accelerated", who]
-    if plain == fast:
+    if plain is None or fast is None or plain == fast:
         return
     some = "" if who == "all" else ", with half of the agents"
     if plain < fast:

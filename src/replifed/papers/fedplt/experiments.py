@@ -19,8 +19,8 @@ for all methods: there the luckiest of several random runs would be chosen, so t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -93,7 +93,7 @@ def run(
     progress: Progress | None = None,
 ) -> pd.DataFrame:
     """Run `method` on all data sets; one line a data set and setting, or, for curves, a round as well."""
-    runner = {
+    runner: Callable[..., pd.DataFrame] = {
         "comparison": _compare,
         "participation": _participation,
         "noise": _noise,
@@ -105,7 +105,7 @@ def run(
         "readings": _readings,
         "footprint": footprint.run,
     }[settings["problem"]]
-    return runner(method, settings, tuned, progress or (lambda *_: None)).assign(method=method)
+    return runner(method, settings, tuned or {}, progress or (lambda *_: None)).assign(method=method)
 
 
 # --- Cells of Table II ----------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class _Choice(NamedTuple):
     edge: NDArray | bool = False
 
 
-def _compare(method: str, settings: dict, tuned: dict | None, progress: Progress) -> pd.DataFrame:
+def _compare(method: str, settings: dict, tuned: dict, progress: Progress) -> pd.DataFrame:
     replicates = tuple(settings["replicates"])
     # FedAvg stays where it is after a few rounds.
     rounds = settings["baseline_rounds"] if method == "fedavg" else settings["rounds"]
@@ -224,7 +224,7 @@ def _cell_frames(
     frames = []
     for place, (reading, choice) in enumerate(readings.items()):
         n = choice.sets
-        parameters = [values[:n, place] for values in stacked.values()]
+        parameters: list[NDArray | float] = [values[:n, place] for values in stacked.values()]
         parameters += [np.nan] * (3 - len(parameters))
         frames.append(
             pd.DataFrame(
@@ -282,7 +282,7 @@ def _plt_errors(
     *,
     target: float = 1e-10,
     cohort: Any = None,
-    start: str = "warm",
+    start: Literal["warm", "cold"] = "warm",
     **data: str,
 ) -> tuple[Any, NDArray]:
     """The problem, and the relative errors (T, S, G) of Fed-PLT with rho (S or 1, G)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -22,13 +22,16 @@ from replifed.papers.fedplt.paper import (
     BOUND,
     EMPIRICAL,
     EXACT,
+    FEDPLT_RATES,
     PRINTED,
     SECOND,
     SEQUENCE,
-    TABLE2,
 )
 from replifed.papers.fedplt.theory import bounded, norms, zetas
 from replifed.privacy.renyi import best_epsilon, composed_gaussian, proposition4
+
+if TYPE_CHECKING:
+    from replifed.papers.inputs import Inputs
 
 figure = partial(
     Grid,
@@ -65,7 +68,7 @@ LINES = {
 }
 
 
-def _by_rho(inputs: Any, settings: dict) -> pd.DataFrame:
+def _by_rho(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Mean rate and mean zeta for each rho."""
     history = inputs.run("penalty", "fedplt")
     bounds = [zeta(*moduli) for moduli in zip(history["low"], history["high"], history["rho"], strict=True)]
@@ -89,7 +92,7 @@ def _mark_best_rho(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: 
     )
 
 
-def _by_epochs(inputs: Any, settings: dict) -> pd.DataFrame:
+def _by_epochs(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Mean rate for each N_e; rate and bound of exact splitting at the ends of the axis."""
     history = inputs.run("epochs", "fedplt")
     rho = settings["experiments"]["epochs"]["rho"]
@@ -125,7 +128,7 @@ SET_UPS = {
 }
 
 
-def _set_ups(inputs: Any, settings: dict) -> pd.DataFrame:
+def _set_ups(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Mean rates for each rho and reading."""
     return over_repetitions(inputs.run("readings", "fedplt"), ("loss", "labels", "rho"), "rate")
 
@@ -136,7 +139,7 @@ def _as_pairs(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _mark_published_rate(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
     _note_published(ax, BEST_RHO, "published minimum", left=True)
-    ax.axhline(TABLE2["fedplt"][0], color=PRINTED, linewidth=0.8, linestyle=(0, (1, 2)))
+    ax.axhline(FEDPLT_RATES[0], color=PRINTED, linewidth=0.8, linestyle=(0, (1, 2)))
 
 
 # -- Bounds --------------------------------------------------------------------------------------------
@@ -160,7 +163,7 @@ def _curve(history: pd.DataFrame, values: Any, x: str, panel: str, name: str) ->
     return curve.assign(panel=panel, curve=name)
 
 
-def _bounds(inputs: Any, settings: dict) -> pd.DataFrame:
+def _bounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Curves of all panels: x, mean, low, high; void bounds are empty."""
     penalty, epochs = inputs.run("penalty", "fedplt"), inputs.run("epochs", "fedplt")
     own = settings["experiments"]
@@ -192,7 +195,7 @@ def _bounds(inputs: Any, settings: dict) -> pd.DataFrame:
     return pd.concat([*frames, _over_rounds(inputs, own["bounds"])], ignore_index=True)
 
 
-def _over_rounds(inputs: Any, made: dict) -> pd.DataFrame:
+def _over_rounds(inputs: Inputs, made: dict) -> pd.DataFrame:
     history = inputs.run("bounds", "fedplt")
     keys = ["steps", "probability", "tau"]
     frames = []
@@ -297,7 +300,7 @@ def _band(ax: Axes, curve: pd.DataFrame, x: str, line: Line, every: int = 1) -> 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
-def _privacy(inputs: Any, settings: dict) -> pd.DataFrame:
+def _privacy(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Epsilon and error for each level of noise and number of epochs, after all rounds.
 
     Mean losses with clipped samples' gradients (sensitivity L / q), all agents active in K rounds, starts

@@ -17,7 +17,7 @@ from replifed.algorithms.fivegcs import FiveGCS
 from replifed.algorithms.fivegcs import theory_parameters as fivegcs_parameters
 from replifed.algorithms.led import LED
 from replifed.algorithms.led import natural_parameters as led_parameters
-from replifed.algorithms.local_solvers import Accelerated, Gradient, LocalSolver
+from replifed.algorithms.local_solvers import Accelerated, Gradient, SteppedSolver
 from replifed.algorithms.tamuna import TAMUNA
 from replifed.algorithms.tamuna import theory_parameters as tamuna_parameters
 
@@ -64,6 +64,11 @@ def local_step(solver: str, moduli: Moduli, ridge: NDArray | float = 0.0) -> NDA
 
 def theory(method: str, moduli: Moduli, cell: Cell) -> dict[str, NDArray]:
     """Each method's parameters as its own paper prescribes them; arrays (R,)."""
+    parameters = _theory(method, moduli, cell)
+    return {name: np.asarray(value) for name, value in parameters.items()}
+
+
+def _theory(method: str, moduli: Moduli, cell: Cell) -> dict[str, float | NDArray]:
     low, high = moduli
     ones = np.ones_like(high)
     if method == "fedplt":
@@ -98,9 +103,9 @@ def build(method: str, moduli: Moduli, cell: Cell, parameters: dict[str, NDArray
     FedLin, TAMUNA and LED, whose step is a parameter. Momentum follows the step.
     """
     make = SOLVERS[cell.solver]
-    solver: LocalSolver = make(steps=cell.steps)
+    solver: SteppedSolver = make(steps=cell.steps)
 
-    def scaled(ridge: NDArray) -> LocalSolver:
+    def scaled(ridge: NDArray) -> SteppedSolver:
         if "scale" not in parameters:
             return solver
         return make(steps=cell.steps, step=parameters["scale"] * local_step(cell.solver, moduli, ridge))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -23,6 +23,9 @@ from replifed.papers.fedplt.paper import (
 )
 from replifed.tune import Spent
 
+if TYPE_CHECKING:
+    from replifed.papers.inputs import Inputs
+
 # -- Table I -------------------------------------------------------------------------------------------
 
 # Without a count of their own: what the papers of the methods prove.
@@ -36,7 +39,7 @@ ALLOWED = {
 }
 
 
-def _table1(inputs: Any, settings: dict) -> pd.DataFrame:
+def _table1(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Models that each method keeps and sends."""
     rows = []
     for method in settings["artefact"]["runs"]["footprint"]:
@@ -98,14 +101,14 @@ COSTS = ["tuning_runs", "tuning_rounds", "tuning_bits"]
 def _table2(*readings: str) -> Callable[[Any, dict], pd.DataFrame]:
     """Return what tables the mean rates of some readings, and the bias of FedAvg."""
 
-    def table(inputs: Any, settings: dict) -> pd.DataFrame:
+    def table(inputs: Inputs, settings: dict) -> pd.DataFrame:
         rates = _rates(inputs, settings, readings)
         return pd.concat([rates, _biased(inputs).assign(reading="natural step")], ignore_index=True)
 
     return table
 
 
-def _rates(inputs: Any, settings: dict, readings: tuple[str, ...]) -> pd.DataFrame:
+def _rates(inputs: Inputs, settings: dict, readings: tuple[str, ...]) -> pd.DataFrame:
     """Mean rates of every cell, one line each, with the published ones and what its search cost."""
     agents = settings["experiments"]["comparison"]["agents"]
     frames = []
@@ -130,7 +133,7 @@ def _rates(inputs: Any, settings: dict, readings: tuple[str, ...]) -> pd.DataFra
     return pd.concat(frames, ignore_index=True)
 
 
-def _biased(inputs: Any) -> pd.DataFrame:
+def _biased(inputs: Inputs) -> pd.DataFrame:
     """FedAvg's line: it converges, but to another point; its last relative error."""
     history = inputs.run("comparison", "fedavg")
     bias = over_repetitions(history, ("reading", "solver", "cohort"), "error")
@@ -160,7 +163,7 @@ def _render_table2(frame: pd.DataFrame) -> pd.DataFrame:
 # -- Tables III and IV ---------------------------------------------------------------------------------
 
 
-def _table3(inputs: Any, settings: dict) -> pd.DataFrame:
+def _table3(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Mean rates; 1 - p (1 - r), with r the rate of all agents, beside them."""
     rates = over_repetitions(inputs.run("participation", "fedplt"), ("active",), "rate")
     rates["published"] = [TABLE3[active - 1] for active in rates["active"]]
@@ -195,7 +198,7 @@ MEASURES = {
 NOISES = {"variance": "variance τ", "deviation": "variance τ²"}
 
 
-def _table4(inputs: Any, settings: dict) -> pd.DataFrame:
+def _table4(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Mean errors by reading of the noise level, by the way of measuring, and by level."""
     history, frames = inputs.run("noise", "fedplt"), []
     for measure in MEASURES:
@@ -225,7 +228,7 @@ def _render_table4(frame: pd.DataFrame) -> pd.DataFrame:
 # -- Remarks 2 and 3 -----------------------------------------------------------------------------------
 
 
-def _exactness(inputs: Any, settings: dict) -> pd.DataFrame:
+def _exactness(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Largest relative error left over the data sets."""
     history = inputs.run("exactness", "fedplt")
     errors = history.groupby(["steps", "participation", "start"], sort=False)["error"].agg(["max", "count"])
@@ -251,7 +254,7 @@ def _render_exactness(frame: pd.DataFrame) -> pd.DataFrame:
 # -- Searches ------------------------------------------------------------------------------------------
 
 
-def _searches(inputs: Any, settings: dict) -> pd.DataFrame:
+def _searches(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """A line for each method, reading and cell.
 
     Returns

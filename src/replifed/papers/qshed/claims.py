@@ -248,6 +248,7 @@ def bits_sum_to_budget(history: pd.DataFrame, chosen: dict[str, Any]) -> Measure
 
 
 def _savings(experiment: str, figure: str, data: str) -> Iterator[Claim]:
+    groups: dict[str, tuple[tuple[str, ...], str]]
     groups = {name: ((name,), label) for name, label in COMPETITORS.items()}
     groups["better"] = (tuple(COMPETITORS), "the better of NQ-SHED and FedNL")
     for (key, (others, label)), threshold in itertools.product(groups.items(), THRESHOLDS):
@@ -324,11 +325,11 @@ def _others(experiment: str, figure: str, data: str) -> Iterator[Claim]:
             _later(T(experiment, "qshed", channel), T(experiment, "ideal_shed", channel)),
             unit="rounds",
         )
-    counts = (T(experiment, name, count="hessians") for name in ("fednl", "qshed"))
+    fednl, qshed = (T(experiment, name, count="hessians") for name in ("fednl", "qshed"))
     yield BACKTRACKING.order(
         f"{figure}.hessians",
         f"{data}: Q-SHED needs few Hessians (abstract): fewer than FedNL until 1e-6.",
-        _later(*counts, "medians {0.median_reached:g}, {1.median_reached:g}"),
+        _later(fednl, qshed, "medians {0.median_reached:g}, {1.median_reached:g}"),
         unit="count",
     )
     quantised, left_out = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,9 @@ from replifed.figures.grid import By, Grid, X
 from replifed.figures.style import BLUE, GREY, ORANGE, canvas, housed, legend
 from replifed.papers.qshed.bit_allocation import PRINTED_BITS, PRINTED_VALUES, example_bits, nearest_spectrum
 from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, LINES, curve_name
+
+if TYPE_CHECKING:
+    from replifed.papers.inputs import Inputs
 
 # Those that the paper compares.
 COMPARED = ("ideal_shed", "qshed", "nqshed", "fednl.rank1_ls", "fednl.projected")
@@ -41,7 +44,7 @@ _FEDNL = (
 def _runs(kept: Collection[str], channels: Collection[str]) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
     """Return what takes the runs of some curves over some channels."""
 
-    def prepare(history: pd.DataFrame, inputs: Any) -> pd.DataFrame:
+    def prepare(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
         pairs = zip(history["method"], history["variant"], strict=True)
         history = history.assign(
             curve=[curve_name(method, variant) for method, variant in pairs],
@@ -100,7 +103,7 @@ CASES = {
 }
 
 
-def _choices(inputs: Any, settings: dict) -> pd.DataFrame:
+def _choices(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """One row for each experiment, channel, case and method that the case changes.
 
     Returns
@@ -189,7 +192,7 @@ def _draw_choices_of(ax: Axes, frame: pd.DataFrame, lines: dict, shown: list[str
 _SHOWN = 40
 
 
-def _bit_allocation(inputs: Any, settings: dict) -> pd.DataFrame:
+def _bit_allocation(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Panel "example": printed and found bits; panel "growth": bits of the same device round by round.
 
     What the paper does not print is zero.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,15 @@ from replifed.figures.artefact import Made, by_name
 from replifed.figures.summaries import median_and_range
 from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, LINES, curve_name
 
+if TYPE_CHECKING:
+    from replifed.papers.inputs import Inputs
+
 THRESHOLDS = (1e-4, 1e-6, 1e-8)
 # Q-SHED is not compared with itself, nor with those that no budget limits.
 _NO_RIVALS = ("qshed", "ideal_shed", "giant", "newton", "gradient_descent")
 
 
-def _rounds(inputs: Any, settings: dict) -> pd.DataFrame:
+def _rounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """One row for each experiment, channel, method and threshold.
 
     Returns

@@ -31,8 +31,11 @@ class Family(Protocol):
         q, coordinates of s.
     """
 
-    parameters: int
-    statistics: int
+    @property
+    def parameters(self) -> int: ...
+
+    @property
+    def statistics(self) -> int: ...
 
     def expectations(self, Z: NDArray, theta: NDArray) -> tuple[NDArray, NDArray]:
         """Means over the samples of l(z, theta), shape (...), and of sbar(z, theta), shape (..., q).
