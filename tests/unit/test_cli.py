@@ -42,7 +42,7 @@ def calls(monkeypatch):
     fakes = {
         "replifed.papers.jobs": ["tune", "run", "artefact", "measure_claims"],
         "replifed.claims.verdicts": ["collect", "show"],
-        "replifed.papers.report": ["build"],
+        "replifed.report.page": ["build"],
     }
     import_module("replifed.claims.reference")  # with the real modules below it
     for module, names in fakes.items():

@@ -19,8 +19,8 @@ from replifed.papers.fedplt.figures import FIGURES
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, SOLVERS, Cell, Moduli, build, reference, theory
 from replifed.papers.fedplt.tables import TABLES
 from replifed.papers.inputs import Inputs
-from replifed.papers.tuned import read_tuned
 from replifed.problems.minimiser import minimiser
+from replifed.store.tuned import read_tuned
 from replifed.tune import Grid
 
 SETTINGS = {

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from replifed.errors import DataError
-from replifed.papers.histories import read_history, write_history
+from replifed.store.histories import read_history, write_history
 
 META = {"settings": {"seed": 1, "sizes": [3, 4]}, "data": {"kind": "surrogate", "stamp": "not the paper's"}}
 

@@ -5,8 +5,8 @@ import pytest
 
 from replifed.errors import DataError, ReplifedError
 from replifed.papers import jobs
-from replifed.papers.histories import read_history
-from replifed.papers.tuned import write_tuned
+from replifed.store.histories import read_history
+from replifed.store.tuned import write_tuned
 
 
 class Experiments:

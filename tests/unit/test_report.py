@@ -13,7 +13,7 @@ from replifed.claims.errata import COLUMNS, write
 from replifed.claims.verdicts import Claim, measure
 from replifed.errors import DataError
 from replifed.figures.style import canvas, save
-from replifed.papers.report import build
+from replifed.report.page import build
 
 CONFIG = {
     "papers": ["fedht"],

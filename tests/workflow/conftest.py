@@ -57,7 +57,7 @@ def measure_errata(paper, out):
 def collect(files, out):
     out.write_text("stub")
 """,
-    "papers/report.py": """
+    "report/page.py": """
 
 def build(claims, figures_dir, scale, out, config=None, errata=()):
     out.write_text("stub")

@@ -19,8 +19,8 @@ from conftest import copy_repository, surroundings
 from replifed.claims.reference import accept, compare
 from replifed.data.pins import write_pins
 from replifed.hashes import record
-from replifed.papers.histories import read_history
 from replifed.partition import store
+from replifed.store.histories import read_history
 
 TINY = ("all", "--cores", "2", "--configfile", "config/tiny.yaml")
 # The kernels that any x86-64 processor has, in place of those made for this one.

@@ -402,7 +402,7 @@ EDITS = {
         ["papers/fedht/figures.py", "papers/fedht/claims.py"],
         drawn(*FIGURES) | CLOSING,
     ),
-    "report": (["papers/report.py"], ENDING),
+    "report": (["report/page.py"], ENDING),
     "command line and registry": (["cli/__init__.py", "cli/claims.py", "algorithms/registry.py"], set()),
 }
 

@@ -3,7 +3,7 @@ rule report:
         claims=in_results("claims.csv"),
         errata=[in_results(f"{paper}/errata.csv") for paper in config["papers"]],
         artefacts=all_artefact_files(),
-        source=sources_of("replifed.papers.report"),
+        source=sources_of("replifed.report.page"),
     output:
         in_results("report.html"),
     log:

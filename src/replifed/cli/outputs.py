@@ -134,9 +134,9 @@ def _artefacts(arguments: argparse.Namespace) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> None:
-    from replifed.papers import report
+    from replifed.report import page
 
-    report.build(
+    page.build(
         arguments.claims,
         arguments.figures_dir,
         arguments.scale,

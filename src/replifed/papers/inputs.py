@@ -51,13 +51,13 @@ class Inputs:
         return key in self._files
 
     def _run(self, experiment: str, method: str):
-        from replifed.papers.histories import read_history
+        from replifed.store.histories import read_history
 
         return read_history(self._path(f"run:{experiment}/{method}", ".parquet"))[0]
 
     def tuned(self, experiment: str, method: str) -> dict[str, Any]:
         """Outcome of the step-size search."""
-        from replifed.papers.tuned import read_tuned
+        from replifed.store.tuned import read_tuned
 
         return read_tuned(self._path(f"tuned:{experiment}/{method}", ".json"), method)
 
@@ -91,7 +91,7 @@ class Inputs:
         kind : "original", "substitute", "surrogate" or "synthetic"
         stamp : str, empty for original and synthetic data
         """
-        from replifed.papers.histories import read_history
+        from replifed.store.histories import read_history
 
         for method in self.methods(experiment):
             data = read_history(self._path(f"run:{experiment}/{method}", ".parquet"))[1]["data"]

@@ -11,7 +11,7 @@ from replifed.algorithms.registry import METHODS
 from replifed.atomic import write_text
 from replifed.errors import ReplifedError
 from replifed.papers import names, part
-from replifed.papers.progress import Lines
+from replifed.progress import Lines
 
 if TYPE_CHECKING:
     from replifed.figures.artefact import Artefact
@@ -30,8 +30,8 @@ def tune(
     out: Path,
 ) -> None:
     """Search a method's step sizes; writes the choice and the whole curve as JSON."""
-    from replifed.papers.histories import provenance
-    from replifed.papers.tuned import write_tuned
+    from replifed.store.histories import provenance
+    from replifed.store.tuned import write_tuned
 
     table, split = _data(data, partition)
     found = _part(paper, "experiments").tune(method, settings, table, split, Lines(paper, experiment, method))
@@ -49,8 +49,8 @@ def run(
     out: Path,
 ) -> None:
     """Run one method with all its settings and seeds; writes its history."""
-    from replifed.papers.histories import provenance, write_history
-    from replifed.papers.tuned import read_tuned
+    from replifed.store.histories import provenance, write_history
+    from replifed.store.tuned import read_tuned
 
     table, split = _data(data, partition)
     choice = read_tuned(tuned, method, settings) if tuned else None

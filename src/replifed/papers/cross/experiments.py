@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from replifed.network.fading import Constant
 from replifed.papers.cross.methods import Moduli, algorithm, tunes, width
-from replifed.papers.progress import Progress
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
+from replifed.progress import Progress
 from replifed.randomness import Streams, generator
 from replifed.simulate import simulate
 from replifed.tune import SCORED, Grid, Trials, best_of_chaotic, search, with_margin

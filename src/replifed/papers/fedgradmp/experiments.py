@@ -24,7 +24,7 @@ from replifed.algorithms.registry import method_class
 from replifed.metrics import accuracy, relative_error, support_precision, support_recall
 from replifed.network.participation import FixedSize
 from replifed.papers.fedgradmp import problems
-from replifed.papers.progress import Progress
+from replifed.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import History, nonzeros, objective, simulate
 from replifed.tune import (

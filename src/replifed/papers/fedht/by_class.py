@@ -13,7 +13,7 @@ from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.registry import method_class
 from replifed.network.ledger import Cost, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.papers.progress import Progress
+from replifed.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import objective, simulate
 

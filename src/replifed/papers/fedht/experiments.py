@@ -24,10 +24,10 @@ from replifed.algorithms.hard_thresholding import RATES
 from replifed.algorithms.registry import method_class
 from replifed.papers.fedht import by_class
 from replifed.papers.fedht.simulations import planted, simulation, simulations
-from replifed.papers.progress import Progress
 from replifed.problems.dense import DenseLinearModel, in_span
 from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
+from replifed.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
 from replifed.tune import Grid, Search, Spent, Trials, search, tune_steps

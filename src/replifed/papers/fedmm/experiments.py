@@ -19,7 +19,7 @@ from replifed.algorithms.registry import method_class
 from replifed.network.participation import FixedSize
 from replifed.papers.fedmm import transport
 from replifed.papers.fedmm.simulations import dictionary_problem, em_problem, toy_problem
-from replifed.papers.progress import Progress
+from replifed.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import objective, simulate
 from replifed.tune import Grid, Trials, tune_step

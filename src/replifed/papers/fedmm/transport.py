@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from replifed import tune
 from replifed.algorithms.registry import method_class
 from replifed.network.participation import FixedSize
-from replifed.papers.progress import Progress
 from replifed.partition.equal import equal_clusters
 from replifed.problems.transport import FederatedTransport, Mixture, TrueMap
+from replifed.progress import Progress
 from replifed.randomness import Streams, generator
 from replifed.simulate import History, simulate
 

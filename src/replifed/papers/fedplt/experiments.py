@@ -34,8 +34,8 @@ from replifed.papers.fedplt.convergence import consensus_error, rate, traces
 from replifed.papers.fedplt.data import regression
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, PARTIAL, SOLVERS, Cell, reference, theory
 from replifed.papers.fedplt.trials import Trial, Values, around, common, each
-from replifed.papers.progress import Progress
 from replifed.problems.minimiser import minimiser
+from replifed.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 from replifed.tune import Grid, Search, Spent

@@ -18,8 +18,8 @@ from replifed.algorithms.line_search import Armijo
 from replifed.algorithms.newton_type import share_directions
 from replifed.algorithms.registry import method_class
 from replifed.network.fading import Constant, Rayleigh
-from replifed.papers.progress import Progress
 from replifed.papers.qshed.data import Drawn, problems
+from replifed.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import simulate, simulate_together
 

@@ -59,7 +59,7 @@ def build(
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    template = environment.from_string(Path(__file__).with_name("report.html.j2").read_text(encoding="utf-8"))
+    template = environment.from_string(Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8"))
     page = template.render(
         scale=scale,
         papers=papers,

@@ -1,0 +1,1 @@
+"""The page on which all figures, tables and verdicts stand."""
