@@ -6,9 +6,12 @@ import copy
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
-from replifed import provenance
+import replifed.papers
+from replifed import cli, provenance
 from replifed import settings as config
 from replifed.errors import ConfigError
 
@@ -361,6 +364,46 @@ def test_an_unknown_paper_is_named_before_its_file_is_looked_for(tmp_path):
 )
 def test_texts_of_the_command_line_become_numbers(text, value):
     assert config.retyped({"a": [{"b": text}]}) == {"a": [{"b": value}]}
+
+
+# --- Classes ---
+
+
+def test_a_paper_without_classes_may_have_any_key_in_its_experiments(tmp_path, monkeypatch):
+    (tmp_path / "sixth").mkdir()
+    (tmp_path / "sixth/__init__.py").touch()
+    monkeypatch.setattr(replifed.papers, "__path__", [*replifed.papers.__path__, str(tmp_path)])
+    experiment = {"methods": ["fedavg"], "step": {"any": [1, "x"]}, "rounds": 5.0}
+    artefacts = {"fig1": {"kind": "figure", "runs": {"first": ["fedavg"]}, "settings": {"any": 1}}}
+    section = {"seed": 1, "experiments": {"first": experiment}, "artefacts": artefacts}
+    filled = config.validate({"papers": ["sixth"], "sixth": section})["sixth"]
+    assert filled["experiments"]["first"] == {**experiment, "rounds": 5}
+    assert filled["artefacts"] == artefacts
+    assert filled["together"] is False
+    broken = {**section, "seed": -1, "experiments": {"first": {**experiment, "methods": ["fedavgg"]}}}
+    with pytest.raises(ConfigError) as caught:
+        config.validate({"papers": ["sixth"], "sixth": {**broken, "artefacts": {}}})
+    assert [line.partition(":")[0] for line in str(caught.value).splitlines()] == [
+        "sixth.artefacts",
+        "sixth.seed",
+        "sixth.experiments.first.methods",
+    ]
+
+
+def test_editors_get_a_schema_that_the_files_fit(tmp_path):
+    out = tmp_path / "schema.json"
+    assert cli.main(["schema", "--out", str(out)]) == 0
+    schema = jsonschema.Draft202012Validator(json.loads(out.read_text()))
+    files = [ROOT / config.MAIN_FILE, *(ROOT / config.PAPER_FOLDER).glob("*.yaml")]
+    for file in files:
+        first, text = file.read_text().splitlines()[0], yaml.safe_load(file.read_text())
+        assert first.startswith("# yaml-language-server: $schema=")
+        assert (file.parent / first.partition("=")[2]).resolve() == ROOT / config.SCHEMA_FILE
+        schema.validate(text)
+        text["sed"] = 1
+        assert not schema.is_valid(text)
+    described = json.loads(out.read_text())["$defs"]["DataSet"]["properties"]["batch"]
+    assert described == {"description": "samples of a mini-batch", "minimum": 1, "type": "integer"}
 
 
 # --- Settings of single jobs ---

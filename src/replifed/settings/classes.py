@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import Field, create_model
 
 import replifed.papers
+from replifed.atomic import write_text
 from replifed.settings import fields
 from replifed.settings.faults import schema_of
 
@@ -49,4 +50,4 @@ def write_schema(out: Path) -> None:
     schema = schema_of(configuration_of(known_papers()))
     # Every file holds a part: sections have files of their own.
     del schema["required"]
-    out.write_text(json.dumps(schema, indent=1) + "\n", encoding="utf-8")
+    write_text(out, json.dumps(schema, indent=1) + "\n")

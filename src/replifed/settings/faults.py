@@ -21,11 +21,13 @@ _TYPES = {
     "object": "a mapping",
     "null": "null",
 }
-_LIMITS = {
+_RANGE = {
     "minimum": " of at least {}",
     "exclusiveMinimum": " above {}",
     "maximum": " of at most {}",
     "exclusiveMaximum": " below {}",
+}
+_LENGTH = {
     "minItems": ", at least {} long",
     "maxItems": ", at most {} long",
     "minProperties": " with at least {} key",
@@ -39,11 +41,9 @@ class _Schema(GenerateJsonSchema):
         return False
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
-        return (
-            self.generate_inner(schema["schema"])
-            if schema.get("default", 0) is None
-            else super().default_schema(schema)
-        )
+        if "default" in schema and schema["default"] is None:
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
 
 
 def schema_of(configuration: type[BaseModel]) -> dict[str, Any]:
@@ -87,12 +87,10 @@ def _fault(error: Any, schema: _Places, papers: Iterable[str]) -> tuple[tuple, s
     if kind.startswith("union_tag"):
         # The key that says which class it is.
         key = place["discriminator"]["propertyName"]
-        names = list(place["discriminator"]["mapping"])
-        expected, path = f"one of {', '.join(names)}", (*path, key)
-        if kind == "union_tag_not_found":
-            return path, f"missing; expected {expected}"
-        return path, not_allowed(value[key], expected, names)
-    if kind == "missing":
+        names = place["discriminator"]["mapping"]
+        one = schema.at((*loc, next(iter(names)), key))[1]
+        path, place, value = (*path, key), {**one, "enum": list(names)}, value.get(key)
+    if kind in ("missing", "union_tag_not_found"):
         return path, f"missing; expected {schema.allowed(place)}"
     if kind == "refusal":
         return path, error["ctx"]["text"]
@@ -142,9 +140,10 @@ class _Places:
             text = _TYPES.get(place.get("type", "object"), "a value")
             if place.get("minLength", 1) > 1:
                 text += f" of at least {place['minLength']} letters"
-            text += "".join(words.format(f"{place[key]:g}") for key, words in _LIMITS.items() if key in place)
+            text += " and".join(words.format(place[key]) for key, words in _RANGE.items() if key in place)
+            text += "".join(words.format(place[key]) for key, words in _LENGTH.items() if key in place)
             text += ", without repeats" if place.get("uniqueItems") else ""
-        return f"{text} ({place['description']})" if "description" in place else text
+        return f"{text} ({place['description'].rstrip('.')})" if "description" in place else text
 
     def _named(self, reference: str) -> Mapping[str, Any]:
         return self._root["$defs"][reference.rpartition("/")[2]]

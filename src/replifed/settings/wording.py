@@ -37,9 +37,9 @@ def not_allowed(value: Any, expected: str, known: Iterable[Any] = ()) -> str:
     text = f"{shown(value)} is not allowed; expected {expected}"
     if not isinstance(value, str):
         return text
-    near = get_close_matches(value, [name for name in known if isinstance(name, str)], n=1)
-    if near:
-        return f"{text}; did you mean {near[0]!r}?"
+    if names := [name for name in known if isinstance(name, str)]:
+        near = get_close_matches(value, names, n=1)
+        return f"{text}; did you mean {near[0]!r}?" if near else text
     return (
         f"{text}; YAML reads this as text: drop the quotes, and write 1e-3 as 1.0e-3"
         if _number(value)
