@@ -13,7 +13,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from replifed import cli, config
+from replifed import cli
+from replifed import settings as config
 from replifed.claims.verdicts import COLUMNS
 from replifed.data import commands as data_commands
 from replifed.errors import DataError
@@ -269,6 +270,7 @@ COMMANDS = [
     ["tune"],
     ["artefact"],
     ["report"],
+    ["schema"],
 ]
 
 
@@ -297,7 +299,7 @@ def test_the_command_line_imports_nothing_heavy():
         "scipy",
         "pandas",
         "yaml",
-        "jsonschema",
+        "pydantic",
         "snakemake",
         "matplotlib",
         "sklearn",

@@ -1,4 +1,4 @@
-"""Every fault of a configuration is one line: key, value, what is allowed, nearest name."""
+"""Every fault of a configuration is one line: key, value, what is allowed, nearest name, file to edit."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import copy
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
-from replifed import config, provenance
+import replifed.papers
+from replifed import cli, provenance
+from replifed import settings as config
 from replifed.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
-SCHEMAS = ROOT / config.SCHEMA_FOLDER
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +28,7 @@ def faults(base, change):
     changed = copy.deepcopy(base)
     change(changed)
     with pytest.raises(ConfigError) as caught:
-        config.validate(changed, SCHEMAS)
+        config.validate(changed)
     return str(caught.value).splitlines()
 
 
@@ -215,6 +218,44 @@ def test_all_faults_are_reported_together(whole):
     ]
 
 
+def test_a_fault_names_the_last_file_that_sets_its_key(tmp_path):
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    first.write_text(
+        "scale: huge\nfedht: {experiments: {mnist: {sparsity: 0, local_steps: [0], roundz: 1}}}\n"
+    )
+    second.write_text("fedht: {experiments: {mnist: {sparsity: -1}, rcv1: {dataset: rcv2}}, only: [fig0]}\n")
+    with pytest.raises(ConfigError) as caught:
+        config.load([first, second], root=ROOT)
+    lines = str(caught.value).splitlines()
+    assert {line.partition(":")[0]: line.rpartition("; edit ")[2] for line in lines} == {
+        "scale": str(first),
+        "fedht.experiments.mnist.local_steps[0]": str(first),
+        "fedht.experiments.mnist.roundz": str(first),
+        "fedht.experiments.mnist.sparsity": str(second),
+        "fedht.experiments.rcv1.dataset": str(second),
+        "fedht.only": str(second),
+    }
+
+
+def test_a_fault_names_the_main_file_a_papers_file_or_the_command_line(whole):
+    main = ROOT / config.MAIN_FILE
+    papers = {paper: ROOT / config.PAPER_FOLDER / f"{paper}.yaml" for paper in whole["papers"]}
+    changed = copy.deepcopy(whole)
+    changed["data"]["policy"] = "reel"
+    changed["fedmm"]["seed"] = -1
+    del changed["fedplt"]["experiments"]["noise"]["rho"]
+    del changed["qshed"]
+    with pytest.raises(ConfigError) as caught:
+        config.validate(changed, [main, *papers.values(), {"fedmm": {"seed": -1}}])
+    lines = str(caught.value).splitlines()
+    assert {line.partition(":")[0]: line.rpartition("; edit ")[2] for line in lines} == {
+        "data.policy": str(main),
+        "fedmm.seed": "--config",
+        "fedplt.experiments.noise.rho": str(papers["fedplt"]),
+        "qshed": str(papers["qshed"]),
+    }
+
+
 @pytest.mark.parametrize("broken", [None, 5, [], "text"])
 @pytest.mark.parametrize(
     "path", [("papers",), ("paths",), ("fedht",), ("fedht", "experiments"), simulation, (*artefacts, "fig1")]
@@ -227,9 +268,9 @@ def test_defaults_are_filled_in():
     whole = config.load(root=ROOT)
     bare = {paper: whole[paper] for paper in whole["papers"]}
     del bare["fedht"]["experiments"]["mnist"]["record_every"]
-    filled = config.validate(bare, SCHEMAS)
+    filled = config.validate(bare)
     assert filled["scale"] == "paper"
-    assert filled["papers"] == whole["papers"]
+    assert filled["papers"] == sorted(whole["papers"])
     assert filled["paths"] == {"data": "data", "results": "results", "figures": "figures"}
     assert filled["data"] == {"policy": "auto", "mirror": None, "substitutes": False}
     assert filled["fedht"]["experiments"]["mnist"]["record_every"] == 1
@@ -238,14 +279,14 @@ def test_defaults_are_filled_in():
 def test_whole_floats_become_integers(whole):
     changed = copy.deepcopy(whole)
     changed["fedht"]["experiments"]["mnist"]["rounds"] = 20.0
-    rounds = config.validate(changed, SCHEMAS)["fedht"]["experiments"]["mnist"]["rounds"]
+    rounds = config.validate(changed)["fedht"]["experiments"]["mnist"]["rounds"]
     assert rounds == 20
     assert isinstance(rounds, int)
 
 
 def test_validation_leaves_its_argument_alone(whole):
     before = copy.deepcopy(whole)
-    config.validate(whole, SCHEMAS)
+    config.validate(whole)
     assert whole == before
 
 
@@ -323,6 +364,46 @@ def test_an_unknown_paper_is_named_before_its_file_is_looked_for(tmp_path):
 )
 def test_texts_of_the_command_line_become_numbers(text, value):
     assert config.retyped({"a": [{"b": text}]}) == {"a": [{"b": value}]}
+
+
+# --- Classes ---
+
+
+def test_a_paper_without_classes_may_have_any_key_in_its_experiments(tmp_path, monkeypatch):
+    (tmp_path / "sixth").mkdir()
+    (tmp_path / "sixth/__init__.py").touch()
+    monkeypatch.setattr(replifed.papers, "__path__", [*replifed.papers.__path__, str(tmp_path)])
+    experiment = {"methods": ["fedavg"], "step": {"any": [1, "x"]}, "rounds": 5.0}
+    artefacts = {"fig1": {"kind": "figure", "runs": {"first": ["fedavg"]}, "settings": {"any": 1}}}
+    section = {"seed": 1, "experiments": {"first": experiment}, "artefacts": artefacts}
+    filled = config.validate({"papers": ["sixth"], "sixth": section})["sixth"]
+    assert filled["experiments"]["first"] == {**experiment, "rounds": 5}
+    assert filled["artefacts"] == artefacts
+    assert filled["together"] is False
+    broken = {**section, "seed": -1, "experiments": {"first": {**experiment, "methods": ["fedavgg"]}}}
+    with pytest.raises(ConfigError) as caught:
+        config.validate({"papers": ["sixth"], "sixth": {**broken, "artefacts": {}}})
+    assert [line.partition(":")[0] for line in str(caught.value).splitlines()] == [
+        "sixth.artefacts",
+        "sixth.seed",
+        "sixth.experiments.first.methods",
+    ]
+
+
+def test_editors_get_a_schema_that_the_files_fit(tmp_path):
+    out = tmp_path / "schema.json"
+    assert cli.main(["schema", "--out", str(out)]) == 0
+    schema = jsonschema.Draft202012Validator(json.loads(out.read_text()))
+    files = [ROOT / config.MAIN_FILE, *(ROOT / config.PAPER_FOLDER).glob("*.yaml")]
+    for file in files:
+        first, text = file.read_text().splitlines()[0], yaml.safe_load(file.read_text())
+        assert first.startswith("# yaml-language-server: $schema=")
+        assert (file.parent / first.partition("=")[2]).resolve() == ROOT / config.SCHEMA_FILE
+        schema.validate(text)
+        text["sed"] = 1
+        assert not schema.is_valid(text)
+    described = json.loads(out.read_text())["$defs"]["DataSet"]["properties"]["batch"]
+    assert described == {"description": "samples of a mini-batch", "minimum": 1, "type": "integer"}
 
 
 # --- Settings of single jobs ---

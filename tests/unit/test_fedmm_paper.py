@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from replifed import config
+from replifed import settings as config
 from replifed.claims.errata import measure as measure_errata
 from replifed.claims.verdicts import measure
 from replifed.data.archive import Table

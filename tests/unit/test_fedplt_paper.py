@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from replifed import config
+from replifed import settings as config
 from replifed.claims.errata import measure
 from replifed.papers import jobs
 from replifed.papers.fedplt import experiments, trials

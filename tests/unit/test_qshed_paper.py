@@ -7,12 +7,12 @@ import scipy.sparse as sp
 
 from replifed.algorithms.registry import method_class
 from replifed.claims.verdicts import judge
-from replifed.config import load
 from replifed.data.parse import Table
 from replifed.papers.qshed import claims, experiments
 from replifed.papers.qshed.data import problems
 from replifed.papers.qshed.figures import CASES, FIGURES
 from replifed.papers.qshed.tables import TABLES
+from replifed.settings import load
 
 IMAGES = {
     "seed": 1,

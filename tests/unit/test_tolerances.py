@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replifed import config
+from replifed import settings as config
 from replifed.claims.tolerances import differences, record
 from replifed.claims.verdicts import Claim
 from replifed.errors import ConfigError, DataError

@@ -1,4 +1,4 @@
-"""Functions that the rules share. Which settings a job depends on is decided in `replifed.config`."""
+"""Functions that the rules share. Which settings a job depends on is decided in `replifed.settings`."""
 
 import atexit
 import functools
@@ -18,8 +18,7 @@ REPOSITORY = Path(
 ).parent.parent
 sys.path.insert(0, str(REPOSITORY.joinpath("src")))
 
-from replifed import config as settings
-from replifed import hashes, provenance
+from replifed import hashes, provenance, settings
 from replifed.algorithms.registry import METHODS
 from replifed.atomic import write_text
 from replifed.data.catalogue import CATALOGUE as DATASETS
@@ -57,10 +56,12 @@ def listed_papers():
 def check_config():
     """Replace the merged configuration by the checked one, with defaults."""
     given = settings.retyped(workflow.config_settings.config)
+    papers = [settings.PAPER_FOLDER / f"{name}.yaml" for name in config["papers"]]
+    overrides = [Path(os.path.relpath(file)) for file in workflow.overwrite_configfiles]
     try:
         checked = settings.validate(
             settings.deep_merge(config, given),
-            REPOSITORY.joinpath(settings.SCHEMA_FOLDER),
+            [settings.MAIN_FILE, *papers, *overrides, given],
         )
     except ReplifedError as error:
         stop(error)

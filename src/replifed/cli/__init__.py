@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from replifed import __version__, hashes
-from replifed.cli import claims, data, listing, outputs, runs
+from replifed.cli import claims, data, editors, listing, outputs, runs
 from replifed.cli.arguments import files_of
 from replifed.errors import ReplifedError
 
@@ -22,6 +22,7 @@ commands for people:
   data        fetch, parse and look at data sets
   claims      show the verdicts on the papers' claims
   manifest verify   see whether anything has changed since it was made
+  schema      write the schema from which editors complete and check the settings
 
 steps that the workflow calls (each writes the files it is told to, and nothing else):
   partition   split a data set between clients
@@ -85,6 +86,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, runs, data, claims, outputs):
+    for module in (listing, runs, data, claims, outputs, editors):
         module.add(commands)
     return parser

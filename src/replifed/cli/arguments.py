@@ -120,7 +120,7 @@ def files_of(arguments: argparse.Namespace, names: Sequence[str]) -> Iterator[Pa
 
 def load_config(arguments: argparse.Namespace) -> dict[str, Any]:
     """The checked configuration, with the files that the user named."""
-    from replifed.config import load
+    from replifed.settings import load
 
     return load(arguments.configfile)
 

@@ -176,7 +176,7 @@ def _raw_dir(arguments: argparse.Namespace) -> Path:
 
 def _configured_data() -> dict[str, Any]:
     """Return the configuration's section `data` and its folder; nothing outside a checkout."""
-    from replifed.config import MAIN_FILE, load
+    from replifed.settings import MAIN_FILE, load
 
     if not MAIN_FILE.is_file():
         return {}

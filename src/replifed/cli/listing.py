@@ -47,7 +47,7 @@ def _list(arguments: argparse.Namespace) -> None:
 
 
 def _list_artefacts(arguments: argparse.Namespace) -> None:
-    from replifed.config import artefacts, used_experiments
+    from replifed.settings import artefacts, used_experiments
 
     config = load_config(arguments)
     papers = config["papers"]

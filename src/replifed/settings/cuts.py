@@ -6,8 +6,8 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from replifed.config.reading import deep_merge
 from replifed.errors import ConfigError
+from replifed.settings.reading import deep_merge
 
 
 def artefacts(paper_config: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,33 +70,30 @@ class Group(NamedTuple):
 
 
 def groups(paper_config: Mapping[str, Any]) -> list[Group]:
-    """Return what runs in one job, as ``together`` has it; experiments that no target reads do not.
+    """Return what runs in one job if ``together`` is set; experiments that no target reads do not.
 
     >>> paper = {"artefacts": {"fig1": {"runs": {"a": ["fedht"], "b": ["fedht"], "c": ["fedht"]}}}}
     >>> paper["experiments"] = {name: {"methods": ["fedht"]} for name in "abcd"}
-    >>> paper["experiments"]["b"] = {"dataset": "mnist", "methods": ["fedht", "fedavg"]}
-    >>> for together in ("data", "all", "none"):
+    >>> paper["experiments"]["b"] = {"methods": ["fedht", "fedavg"]}
+    >>> for together in (True, False):
     ...     print([(group.method, *group.experiments) for group in groups(paper | {"together": together})])
-    [('fedht', 'a', 'c'), ('fedht', 'b'), ('fedavg', 'b')]
     [('fedht', 'a', 'b', 'c'), ('fedavg', 'b')]
     []
     """
-    together = paper_config.get("together", "none")
-    if together == "none":
+    if not paper_config.get("together"):
         return []
     used = {name for artefact in artefacts(paper_config).values() for name in used_experiments(artefact)}
-    found: dict[tuple, list[str]] = {}
+    found: dict[str, list[str]] = {}
     for name, experiment in paper_config["experiments"].items():
         if name in used:
-            data = experiment.get("dataset") if together == "data" else None
             for method in experiment["methods"]:
-                found.setdefault((data, method), []).append(name)
-    return [Group(method, tuple(names)) for (_, method), names in found.items()]
+                found.setdefault(method, []).append(name)
+    return [Group(method, tuple(names)) for method, names in found.items()]
 
 
 def drawn_together(paper_config: Mapping[str, Any]) -> bool:
     """Whether one job makes all artefacts of a paper."""
-    return paper_config.get("together") == "all"
+    return bool(paper_config.get("together"))
 
 
 def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""Configuration: reading, checking, and cutting out what one job needs.
+"""Settings: reading, checking, and cutting out what one job needs.
 
-The JSON Schema files in ``config/schemas`` are the single truth for keys, types, ranges and
-defaults. What a schema cannot say (names that must exist elsewhere, numbers that must fit
-together) is checked here. All faults are reported together, one line each, before any job starts.
+Typed classes are the single truth for keys, types, ranges, defaults and descriptions: `fields` holds those
+that papers share, ``replifed.papers.<paper>.settings`` each paper's own. `checks` adds what no key shows by
+itself: names that must exist elsewhere, numbers that must fit together. All faults are reported together, one
+line each, before any job starts. Jobs get plain JSON, cut out of the checked configuration.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from replifed.config.checks import validate
-from replifed.config.cuts import (
+from replifed.settings.checks import validate
+from replifed.settings.classes import write_schema
+from replifed.settings.cuts import (
     artefact_keys,
     artefacts,
     artefacts_keys,
@@ -25,10 +27,10 @@ from replifed.config.cuts import (
     used_datasets,
     used_experiments,
 )
-from replifed.config.reading import (
+from replifed.settings.reading import (
     MAIN_FILE,
     PAPER_FOLDER,
-    SCHEMA_FOLDER,
+    SCHEMA_FILE,
     deep_merge,
     paper_names,
     read_file,
@@ -38,7 +40,7 @@ from replifed.config.reading import (
 __all__ = [
     "MAIN_FILE",
     "PAPER_FOLDER",
-    "SCHEMA_FOLDER",
+    "SCHEMA_FILE",
     "artefact_keys",
     "artefacts",
     "artefacts_keys",
@@ -55,6 +57,7 @@ __all__ = [
     "used_datasets",
     "used_experiments",
     "validate",
+    "write_schema",
 ]
 
 
@@ -70,9 +73,11 @@ def load(
     root : path-like
         The folder that holds ``config/``.
     """
-    root = Path(root)
-    overrides = [read_file(Path(file)) for file in configfiles]
-    config = deep_merge(read_file(root / MAIN_FILE), *overrides)
-    for paper in paper_names(config, root / PAPER_FOLDER):
-        config = deep_merge(config, read_file(root / PAPER_FOLDER / f"{paper}.yaml"), *overrides)
-    return validate(config, root / SCHEMA_FOLDER)
+    root, main = Path(root), Path(root) / MAIN_FILE
+    files = [Path(file) for file in configfiles]
+    overrides = [read_file(file) for file in files]
+    config = deep_merge(read_file(main), *overrides)
+    papers = [root / PAPER_FOLDER / f"{paper}.yaml" for paper in paper_names(config, root / PAPER_FOLDER)]
+    for file in papers:
+        config = deep_merge(config, read_file(file), *overrides)
+    return validate(config, [main, *papers, *files])

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from replifed.config.wording import shown
 from replifed.errors import ConfigError, unknown_name
+from replifed.settings.wording import shown
 
 MAIN_FILE = Path("config/config.yaml")
 PAPER_FOLDER = Path("config/papers")
-SCHEMA_FOLDER = Path("config/schemas")
+SCHEMA_FILE = Path("config/config.schema.json")
 
 
 def deep_merge(base: Mapping[str, Any], *overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,5 +88,5 @@ def read_file(file: Path) -> dict[str, Any]:
 def _loader() -> Any:
     import yaml
 
-    # The C parser is ten times faster, and every workflow call parses the schemas.
+    # The C parser is ten times faster, and every workflow call parses them all.
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -32,17 +32,24 @@ def unknown_key(key: Any, value: Any, known: Iterable[str]) -> str:
     return f"unknown key with value {shown(value)}{hint} (known: {', '.join(sorted(known))})"
 
 
-def hint(error: Any, value: Any) -> str:
-    """The likely slip behind a fault that the schema found; empty if none comes to mind."""
-    if error.validator == "enum" and isinstance(value, str):
-        near = get_close_matches(
-            value, [name for name in error.validator_value if isinstance(name, str)], n=1
-        )
-        return f"; did you mean {near[0]!r}?" if near else ""
-    if error.validator == "type" and isinstance(value, str):
-        try:
-            float(value)
-        except ValueError:
-            return ""
-        return "; YAML reads this as text: drop the quotes, and write 1e-3 as 1.0e-3"
-    return ""
+def not_allowed(value: Any, expected: str, known: Iterable[Any] = ()) -> str:
+    """What is wrong with a value, what is expected, and the likely slip if one comes to mind."""
+    text = f"{shown(value)} is not allowed; expected {expected}"
+    if not isinstance(value, str):
+        return text
+    if names := [name for name in known if isinstance(name, str)]:
+        near = get_close_matches(value, names, n=1)
+        return f"{text}; did you mean {near[0]!r}?" if near else text
+    return (
+        f"{text}; YAML reads this as text: drop the quotes, and write 1e-3 as 1.0e-3"
+        if _number(value)
+        else text
+    )
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

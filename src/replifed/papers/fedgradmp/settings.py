@@ -1,0 +1,156 @@
+"""What config/papers/fedgradmp.yaml may hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from replifed.settings import fields
+from replifed.settings.fields import (
+    Count,
+    Counts,
+    Maybe,
+    Name,
+    NonNegative,
+    Positive,
+    Precision,
+    Several,
+    StepTuning,
+    Weight,
+)
+
+
+class Tuning(StepTuning):
+    """How the step size of each method is chosen."""
+
+    tail: Weight = Field(
+        0,
+        description="share of the rounds, at the end, whose mean objective is a step's score and in which it "
+        "must agree with its twins'; with 0 the last one alone",
+    )
+
+
+class Common(fields.Recorded):
+    """What every experiment has, whatever its data."""
+
+    clients: Count = Field(description="number of clients")
+    local_steps: Counts = Field(description="numbers of local iterations, K")
+
+
+class Reading(fields.Settings):
+    """A way to read what the paper leaves open."""
+
+    sparsity: Count = Field(description="sparsity level, tau")
+    scale: Positive = Field(description="what gradients are multiplied by")
+
+
+class Regression(Common):
+    """Sparse linear regression on drawn data."""
+
+    problem: Literal["regression"] = Field(description="kind of data")
+    samples: Count = Field(description="samples of each client")
+    features: Count = Field(description="dimension n of the model")
+    planted: Count = Field(description="non-zeros of the true model x#; tau as well")
+    decay: NonNegative = Field(description="c; entries of client i's data have variance 1/i^c")
+    alphas: Several[NonNegative] = Field(description="variances of the clients' mean entries")
+    noises: Several[NonNegative] = Field(description="variances of the noise")
+    batch: Count = Field(description="samples of a mini-batch")
+    cohorts: Maybe[Counts] = Field(
+        None, description="numbers of clients that take part in a round; all by default"
+    )
+    solvers: Several[Literal["exact", "newton", "gd"]] = Field(
+        default_factory=lambda: ["exact"], description="solvers of FedGradMP's sub-problem"
+    )
+    inner_steps: Maybe[Count] = Field(
+        None, description="steps of the inexact solver of FedGradMP's sub-problem"
+    )
+    weights: Maybe[Several[Positive]] = Field(
+        None, description="weights lambda of the 1-norm of FedMid and FedDualAvg"
+    )
+    steps: Maybe[Several[Positive]] = Field(
+        None, description="step sizes that are run instead of one that is searched"
+    )
+    readings: Maybe[Annotated[dict[str, Reading], Field(min_length=1)]] = Field(
+        None, description="ways to read what the paper leaves open, by name"
+    )
+    tuning: Maybe[Tuning] = Field(None, description="how the step size of each method is chosen")
+
+
+class Clip(Common):
+    """A frame of a clip, in a dictionary that is learned from those before it."""
+
+    target: Count = Field(description="number of the frame to recover; the last one of a shorter clip")
+    training: Count = Field(description="frames before it that the dictionary is learned from")
+    atoms: Count = Field(description="atoms of the dictionary; at most one a training frame")
+    atom_sparsity: Count = Field(description="atoms that K-SVD gives a training frame")
+    iterations: Count = Field(description="iterations of K-SVD")
+    samples: Count = Field(description="samples of each client")
+    decay: NonNegative = Field(description="c; entries of client i's data have variance 1/i^c")
+    alpha: NonNegative = Field(description="variance of the clients' mean entries")
+    sparsity: Count = Field(description="sparsity level, tau")
+
+
+class Video(Clip):
+    """The paper's clip."""
+
+    problem: Literal["video"] = Field(description="kind of data")
+    dataset: Name = Field(description="a data set of the catalogue")
+
+
+class DrawnVideo(Clip):
+    """A drawn clip."""
+
+    problem: Literal["drawn_video"] = Field(description="kind of data")
+    frames: Count = Field(description="frames of the drawn clip")
+
+
+class Digits(Common):
+    """Classification of handwritten digits."""
+
+    problem: Literal["digits"] = Field(description="kind of data")
+    dataset: Name = Field(description="a data set of the catalogue")
+    dictionary: Literal["standard", "gaussian"] = Field(description="atoms that models combine")
+    atoms: Maybe[Count] = Field(None, description="number of Gaussian atoms")
+    clients: Count = Field(description="writers for training; the others are the test set")
+    samples: Count = Field(description="samples of each client")
+    cohort: Count = Field(description="clients of a round")
+    batch: Count = Field(description="samples of a mini-batch")
+    sparsities: Counts = Field(description="sparsity levels, tau")
+    matched_steps: Count = Field(description="local iterations of FedGradMP")
+    inner_steps: Count = Field(description="steps of the inexact solver of FedGradMP's sub-problem")
+    radius: Maybe[Positive] = Field(None, description="largest norm of FedGradMP's models")
+    weights: Maybe[Several[Positive]] = Field(
+        None, description="weights lambda of the 1-norm of FedMid and FedDualAvg"
+    )
+    dtype: Precision = Field("float64", description="floating-point type of the arithmetic")
+    tuning: Tuning = Field(description="how the step size of each method is chosen")
+
+
+class Isometry(Common):
+    """Where Theorem 5 promises something."""
+
+    problem: Literal["isometry"] = Field(description="kind of data")
+    features: Count = Field(description="dimension n of the model")
+    planted: Count = Field(description="non-zeros of the true model x#; tau as well")
+    conditions: Several[Positive] = Field(description="condition numbers of the clients' losses")
+    noises: Several[NonNegative] = Field(description="variances of the noise")
+
+
+class Timing(fields.Settings):
+    """Numbers that an artefact needs."""
+
+    rounds: Maybe[Count] = Field(None, description="rounds that are timed")
+
+
+class Artefact(fields.Artefact):
+    """A figure or a table and what it is made from."""
+
+    settings: Maybe[Timing] = Field(None, description="numbers that the artefact needs")
+
+
+Experiment = Annotated[Regression | Video | DrawnVideo | Digits | Isometry, Field(discriminator="problem")]
+
+
+class Section(fields.Paper[Experiment, Artefact]):
+    """FedGradMP."""

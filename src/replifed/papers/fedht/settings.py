@@ -1,0 +1,134 @@
+"""What config/papers/fedht.yaml may hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from replifed.settings import fields
+from replifed.settings.fields import (
+    REAL,
+    Count,
+    Counts,
+    Distinct,
+    Maybe,
+    Name,
+    Natural,
+    NonNegative,
+    Positive,
+    Precision,
+    Several,
+    Shards,
+    StepTuning,
+)
+
+Level = Annotated[list[NonNegative], Field(min_length=2, max_length=2)]
+
+
+class Tuning(StepTuning):
+    """How the step size of each method is chosen, in the reading `common` as well."""
+
+    common_fraction: Positive = Field(
+        0.5,
+        description="step of the common reading, as a fraction of one over the clients' largest smoothness",
+    )
+
+
+class Common(fields.Repeated):
+    """What every experiment has, whatever its problem."""
+
+    loss: Literal["least_squares", "logistic", "softmax"] = Field(description="loss of each client")
+    sparsity: Count = Field(description="number of weights that hard thresholding keeps")
+    local_steps: Counts = Field(description="numbers of local steps between two communications, K")
+    rounds: Count = Field(description="communication rounds")
+    dtype: Precision = Field("float64", description="floating-point type of the arithmetic")
+
+
+class Compared(Common, fields.Recorded):
+    """An experiment of the paper, in which steps are searched and some runs take full gradients."""
+
+    batch: Count = Field(description="samples of a mini-batch")
+    baseline_rounds: Maybe[Count] = Field(
+        None, description="rounds of methods with one local step, if other than `rounds`"
+    )
+    full_batch_replicates: Distinct[Natural] = Field(
+        default_factory=list, description="names of the repetitions that are run with full gradients as well"
+    )
+    full_batch_rounds: Count = Field(1, description="rounds of the runs with full gradients")
+    tuning: Maybe[Tuning] = Field(None, description="how the step size of each method is chosen")
+
+
+class Simulation(Compared):
+    """Simulations I and II."""
+
+    problem: Literal["simulation"] = Field(description="kind of data")
+    clients: Count = Field(description="number of clients")
+    samples: Count = Field(description="samples of each client")
+    positives: Maybe[Count] = Field(None, description="samples of each client that are labelled +1")
+    features: Count = Field(description="number of features")
+    planted: Count = Field(description="non-zeros of each client's own weights")
+    levels: Several[Level] = Field(
+        description="pairs (alpha, beta) of variances: spread of weights and of features between clients"
+    )
+
+
+class DataSet(Compared):
+    """Real data."""
+
+    problem: Literal["dataset"] = Field(description="kind of data")
+    dataset: Name = Field(description="a data set of the catalogue")
+    partition: Shards = Field(description="how the samples are split between the clients")
+    twin_replicates: Maybe[Distinct[Natural]] = Field(
+        None,
+        description="names of the repetitions that run beside twins, which tell whether a step is stable; "
+        "all by default",
+    )
+
+
+class Classes(Common):
+    """FedIterHT with a local threshold in each class."""
+
+    problem: Literal["classes"] = Field(description="kind of data")
+    dataset: Name = Field(description="a data set of the catalogue")
+    partition: Shards = Field(description="how the samples are split between the clients")
+    batch: Count = Field(description="samples of a mini-batch")
+    local_steps: Annotated[Counts, Field(max_length=1)] = Field(
+        description="number of local steps between two communications, K"
+    )
+    step: Positive = Field(description="step size of the local steps")
+
+
+class Planted(Common, fields.Recorded):
+    """Where the theorems' conditions hold."""
+
+    problem: Literal["planted"] = Field(description="kind of data")
+    clients: Count = Field(description="number of clients")
+    samples: Count = Field(description="samples of each client")
+    features: Count = Field(description="number of features")
+    planted: Count = Field(description="non-zeros of the true weights, tau*")
+    condition: Annotated[float, Field(ge=1), REAL] = Field(description="condition number, kappa")
+    first_batch: Count = Field(
+        description="samples of the first mini-batch, where it is smaller than the theorems ask"
+    )
+
+
+class Drawing(fields.Settings):
+    """Numbers that a drawing needs."""
+
+    rows: Maybe[Count] = Field(None, description="samples drawn")
+    components: Maybe[Count] = Field(None, description="principal components kept before the embedding")
+    perplexity: Maybe[Positive] = Field(None, description="perplexity of t-SNE")
+
+
+class Artefact(fields.Artefact):
+    """A figure or a table and what it is made from."""
+
+    settings: Maybe[Drawing] = Field(None, description="numbers that the drawing needs")
+
+
+Experiment = Annotated[Simulation | DataSet | Classes | Planted, Field(discriminator="problem")]
+
+
+class Section(fields.Paper[Experiment, Artefact]):
+    """FedHT and FedIterHT."""

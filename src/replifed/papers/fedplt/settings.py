@@ -1,0 +1,203 @@
+"""What config/papers/fedplt.yaml may hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from replifed.settings import fields
+from replifed.settings.fields import (
+    REAL,
+    Artefact,
+    Count,
+    Counts,
+    Fraction,
+    Natural,
+    NonNegative,
+    Positive,
+    Several,
+    Share,
+    refusal,
+)
+
+_REFINE = (
+    "times that the log-distance between the best point of a search and its neighbours is halved, at most "
+    "until they are a factor of 2^(1/2^refine) apart, or that of the root of the first grid's factor where "
+    "it is above 2"
+)
+
+
+def _is_grid(grid: list[float]) -> list[float]:
+    if grid[2] < 2 or grid[2] != int(grid[2]):
+        raise refusal(f"{grid[2]} is no number of points; expected an integer of at least 2")
+    return [*grid[:2], int(grid[2])]
+
+
+Ratio = Annotated[float, Field(gt=1), REAL]
+Grid = Annotated[list[Positive], Field(min_length=3, max_length=3), AfterValidator(_is_grid)]
+RhoGrid = Annotated[Grid, Field(description="geometric grid of penalties: least, largest, number of points")]
+
+
+class Tuning(fields.Tuning):
+    """How parameters common to all data sets are chosen."""
+
+    ratio: Ratio = Field(description="factor between neighbours on the first grid")
+    reach: Count = Field(description="points of the first grid on each side of the reference values")
+    refine: Natural = Field(0, description="times that the grid is halved around the best point")
+
+
+class Own(fields.Settings):
+    """How each data set's own parameters are searched around those common to all."""
+
+    ratio: Ratio = Field(description="factor between neighbours on the first grid")
+    refine: Natural = Field(4, description=_REFINE)
+
+
+class EqualBudget(Own):
+    """The search of every method's local step and own parameters, for each data set by itself."""
+
+    sets: Count = Field(description="so many of the reported data sets, the first ones")
+    rounds: Count = Field(description="rounds of a trial")
+    reach: Count = Field(description="points of the first grid on each side of the reference values")
+    tolerance: Positive = Field(description="the search ends where a finer grid changes the rate by less")
+
+
+class Footprint(fields.Repeated):
+    """Table I: what methods keep and send."""
+
+    problem: Literal["footprint"] = Field(description="what is run")
+
+
+class Regression(fields.Repeated):
+    """What experiments on logistic regression have."""
+
+    agents: Count = Field(description="number of agents, N")
+    samples: Count = Field(description="samples of each agent")
+    features: Count = Field(description="features without the intercept, n - 1")
+    ridge: Positive = Field(description="weight of |x|^2 / 2 in each agent's loss")
+    loss: Literal["sum", "mean"] = Field(
+        description="whether an agent's loss is the sum or the mean over its samples"
+    )
+    data: Literal["planted", "classification"] = Field(
+        description="labels of a planted model, or scikit-learn's make_classification"
+    )
+    rounds: Count = Field(description="most communication rounds of a run")
+
+
+class LocalSteps(Regression):
+    """Those with one number of local steps."""
+
+    local_steps: Count = Field(description="local steps between two communications, N_e")
+
+
+class Epochs(Regression):
+    """Those with several numbers of local steps, and one penalty."""
+
+    rho: Positive = Field(description="penalty of the splitting")
+    epochs: Counts = Field(description="numbers of local steps")
+
+
+class Comparison(LocalSteps):
+    """Table II."""
+
+    problem: Literal["comparison"] = Field(description="what is run")
+    solvers: Several[Literal["gradient", "accelerated"]] = Field(description="local solvers")
+    cohort: Count = Field(description="agents that take part where only some do")
+    baseline_rounds: Count = Field(description="rounds of FedAvg, which stops at a bias")
+    target: Positive = Field(description="a run ends at this error relative to its first")
+    tuning_rounds: Count = Field(description="rounds of a run that chooses parameters")
+    rho_grid: RhoGrid
+    refine: Natural = Field(4, description=_REFINE)
+    own: Own = Field(description="how each data set's own parameters are searched around those common to all")
+    equal_budget: EqualBudget = Field(
+        description="the search of every method's local step and own parameters, for each data set by "
+        "itself; all methods have the same grid and the same rule to end"
+    )
+    tuning: Tuning = Field(description="how parameters common to all data sets are chosen")
+
+
+class Participation(LocalSteps):
+    """Table III."""
+
+    problem: Literal["participation"] = Field(description="what is run")
+    active: Counts = Field(description="numbers of agents that take part")
+    tuning_rounds: Count = Field(description="rounds of a run that chooses parameters")
+    rho_grid: RhoGrid
+    refine: Natural = Field(4, description=_REFINE)
+    target: Positive = Field(1.0e-10, description="a run ends at this error relative to its first")
+
+
+class Noise(LocalSteps):
+    """Table IV."""
+
+    problem: Literal["noise"] = Field(description="what is run")
+    tau: Several[Positive] = Field(description="levels of the noise")
+    rho: Positive = Field(description="penalty of the splitting")
+    tail: Count = Field(description="last rounds that errors are averaged over")
+    together: Count = Field(25, description="data sets that are run side by side")
+
+
+class Penalty(LocalSteps):
+    """Figure 2."""
+
+    problem: Literal["penalty"] = Field(description="what is run")
+    rho_grid: RhoGrid
+
+
+class Readings(LocalSteps):
+    """Which reading of the set-up gives the published numbers."""
+
+    problem: Literal["readings"] = Field(description="what is run")
+    rho_grid: RhoGrid
+
+
+class LocalEpochs(Epochs):
+    """Figure 3."""
+
+    problem: Literal["epochs"] = Field(description="what is run")
+    accelerated_epochs: Counts = Field(description="numbers of accelerated local steps")
+
+
+class Exactness(Epochs):
+    """Remarks 2 and 3."""
+
+    problem: Literal["exactness"] = Field(description="what is run")
+    target: Positive = Field(description="a run ends at this error relative to its first")
+
+
+class Privacy(Epochs):
+    """Proposition 4 beside accuracy."""
+
+    problem: Literal["privacy"] = Field(description="what is run")
+    tau: Several[Positive] = Field(description="levels of the noise")
+    clip: Positive = Field(description="L, twice the longest gradient that a sample may have")
+    delta: Fraction = Field(description="delta of (epsilon, delta)-privacy")
+    record_every: Count = Field(description="rounds between two recorded points")
+
+
+class Bounds(Epochs):
+    """Proposition 2 and Corollary 1."""
+
+    problem: Literal["bounds"] = Field(description="what is run")
+    tau: Several[NonNegative] = Field(description="levels of the noise")
+    probabilities: Several[Share] = Field(description="probabilities that an agent takes part")
+
+
+Experiment = Annotated[
+    Comparison
+    | Participation
+    | Noise
+    | Penalty
+    | LocalEpochs
+    | Exactness
+    | Readings
+    | Privacy
+    | Bounds
+    | Footprint,
+    Field(discriminator="problem"),
+]
+
+
+class Section(fields.Paper[Experiment, Artefact]):
+    """Fed-PLT."""

@@ -1,0 +1,137 @@
+"""What config/papers/qshed.yaml may hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from replifed.settings import fields
+from replifed.settings.fields import (
+    WHOLE,
+    Artefact,
+    Count,
+    Distinct,
+    Flag,
+    Fraction,
+    Maybe,
+    Name,
+    Named,
+    Natural,
+    NonNegative,
+    Positive,
+    Several,
+)
+
+L2 = Annotated[Positive, Field(description="weight of half the squared norm of the parameters, mu")]
+Budget = Annotated[Count, Field(description="bits per coordinate and round of a channel without fading")]
+Channels = Annotated[
+    Several[Literal["constant", "rayleigh"]], Field(description="channels without and with fading")
+]
+Renewals = Annotated[
+    Literal["fibonacci", "fibonacci_numbers", "once"] | Count,
+    Field(description="rounds in which Hessians are computed anew; a number is a period"),
+]
+Dither = Annotated[
+    Literal["nested", "none", "added", "fresh"], Field(description="how coordinates are dithered")
+]
+Overload = Annotated[
+    Literal["wrap", "clip"],
+    Field(
+        description="what becomes of a coordinate that the nested dither takes beyond the quantiser's range: "
+        "it wraps around, or is clipped to the last cell on its own side"
+    ),
+]
+
+
+class LineSearch(fields.Settings):
+    """Steps 1, r, r^2, ... tried until one is good enough."""
+
+    c: Fraction = Field(description="share of the linear decrease that is asked for")
+    shrink: Fraction = Field(description="ratio of two steps")
+    trials: Count = Field(description="steps tried at most")
+
+
+Search = Annotated[
+    LineSearch | None, Field(description="steps 1, r, r^2, ... tried until one is good enough; null takes 1")
+]
+
+
+class Changes(fields.Settings):
+    """Settings that a case or a variant changes."""
+
+    l2: Maybe[L2] = None
+    budget: Maybe[Budget] = None
+    channels: Maybe[Channels] = None
+    renewals: Maybe[Renewals] = None
+    dither: Maybe[Dither] = None
+    overload: Maybe[Overload] = None
+    line_search: Annotated[Search, fields.LEFT_OUT] = None
+    normalise: Maybe[Flag] = Field(
+        None, description="whether the server scales received vectors to unit length"
+    )
+    q_choice: Maybe[Literal["heuristic", "exact"]] = Field(
+        None, description="how many vectors are considered, once or all"
+    )
+    option: Maybe[Annotated[int, Field(ge=1, le=2), WHOLE]] = Field(
+        None, description="what makes FedNL's Hessian invertible: 1 projects, 2 adds"
+    )
+    compressor: Maybe[Literal["rank1", "topk"]] = Field(None, description="what FedNL sends of a difference")
+    entries: Maybe[Count] = Field(None, description="entries that a top-k compressor keeps")
+    start: Maybe[Literal["zero", "hessian"]] = Field(None, description="FedNL's first Hessians")
+    skip_below: Maybe[Natural] = Field(
+        None, description="bits per coordinate below which FedNL sends its gradient alone"
+    )
+    quantised: Maybe[Flag] = Field(
+        None, description="whether FedNL sends its vector with fewer bits where the budget is small"
+    )
+    step: Maybe[Positive] = Field(None, description="longest step of gradient descent")
+
+
+class Fading(fields.Settings):
+    """Parameters of Rayleigh fading."""
+
+    gain: Positive = Field(1, description="transmission power and attenuation")
+    rate: Positive = Field(1, description="one over the mean of the fading")
+
+
+class Experiment(fields.Repeated):
+    """Logistic regression over channels of few bits."""
+
+    kind: Literal["comparison", "allocation"] = Field(
+        description="compare methods, or follow the bits of each eigenvector"
+    )
+    dataset: Name = Field(description="a data set of the catalogue")
+    positive: Maybe[Annotated[int, WHOLE]] = Field(None, description="class that is told from the rest")
+    pixel_scale: Positive = Field(1, description="what features are divided by")
+    components: Maybe[Count] = Field(None, description="principal components kept")
+    intercept: Flag = Field(False, description="whether a constant feature is added")
+    clients: Count = Field(description="number of devices")
+    samples: Count = Field(description="samples of each device")
+    l2: L2
+    b_max: Annotated[int, Field(ge=1, le=52), WHOLE] = Field(
+        description="most bits of a coordinate; a double holds no more than 52"
+    )
+    budget: Budget
+    channels: Channels = Field(default_factory=lambda: ["constant", "rayleigh"])
+    fading: Fading = Field(default_factory=Fading, description="parameters of Rayleigh fading")
+    renewals: Renewals
+    dither: Dither
+    overload: Overload = "wrap"
+    line_search: Search
+    rounds: Count = Field(description="communication rounds at most")
+    stop: NonNegative = Field(0, description="gap to the minimum at which a run ends")
+    variants: dict[Name, Annotated[dict[str, Changes], Field(min_length=1)]] = Field(
+        default_factory=dict, description="ways to run a method, by method and name"
+    )
+    steady: Distinct[Name] = Field(
+        default_factory=list, description="variants that are run without fading only"
+    )
+    cases: Named[Changes] = Field(
+        default_factory=lambda: {"default": Changes()},
+        description="changed settings by name; methods that have none of these are left out",
+    )
+
+
+class Section(fields.Paper[Experiment, Artefact]):
+    """Q-SHED."""

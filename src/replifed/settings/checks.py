@@ -1,0 +1,197 @@
+"""Checking a merged configuration: each key by itself, and what must fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from replifed.errors import ConfigError, unknown_name
+from replifed.settings.classes import configuration_of, known_papers
+from replifed.settings.faults import faults_in, file_to_edit
+from replifed.settings.wording import dotted, shown
+
+# Where a fault is, and what is wrong there.
+_Fault = tuple[tuple, str]
+
+
+def validate(
+    config: Mapping[str, Any],
+    sources: Sequence[Path | Mapping[str, Any]] = (),
+    *,
+    methods: Collection[str] | None = None,
+    datasets: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Check a merged configuration and fill in the defaults.
+
+    Parameters
+    ----------
+    config : mapping
+        The merged configuration.
+    sources : sequence of Path or mapping
+        What it was merged from, in this order: files, and for ``--config`` what it holds. They are read only
+        to say which of them to edit.
+    methods : collection of str, optional
+        Known methods; those of the registry by default.
+    datasets : mapping, optional
+        Known data sets by name; those of the catalogue by default.
+
+    Returns
+    -------
+    dict
+        A copy with defaults filled in and without the sections of papers that are not listed.
+
+    Raises
+    ------
+    ConfigError
+        Its message has one line for each fault.
+    """
+    if methods is None:
+        from replifed.algorithms.registry import METHODS as methods  # noqa: N811
+    if datasets is None:
+        from replifed.data.catalogue import CATALOGUE as datasets  # noqa: N811
+
+    known = known_papers()
+    # Where the list itself is a fault, all sections that are there are checked.
+    listed = config.get("papers", known)
+    papers = [paper for paper in known if paper in (listed if isinstance(listed, list) else config)]
+    # Overrides such as config/small.yaml hold parts of the sections of papers that may not be listed.
+    config = {key: value for key, value in config.items() if key in papers or key not in known}
+    configuration = configuration_of(papers)
+    faults: list[_Fault] = []
+    try:
+        config = configuration.model_validate(config).plain()
+    except ValidationError as error:
+        faults = faults_in(error, configuration, known)
+    broken = [path for path, _ in faults]
+    # A fault inside a section must not hide those of its neighbours, nor make their checks stumble.
+    for paper in papers:
+        if isinstance(config.get(paper), Mapping):
+            faults.extend(
+                [*_paper_faults(paper, config[paper], broken, methods, datasets)]
+                # Those of names that are mistaken would only be told twice.
+                or ([] if broken else [*_undrawn(paper, **config[paper])])
+            )
+    if faults:
+        lines = (
+            f"{dotted(path)}: {text}" + (f"; edit {file_to_edit(path, sources)}" if sources else "")
+            for path, text in faults
+        )
+        raise ConfigError("\n".join(dict.fromkeys(lines)))
+    return dict(config)
+
+
+def _paper_faults(
+    paper: str,
+    section: Mapping[str, Any],
+    broken: Sequence[tuple],
+    methods: Collection[str],
+    datasets: Mapping[str, Any],
+) -> Iterator[_Fault]:
+    """Yield what no key shows by itself; parts that are broken are passed over."""
+
+    def sound(*path: str) -> bool:
+        full = (paper, *path)
+        return not any(fault[: len(full)] == full or full[: len(fault)] == fault for fault in broken)
+
+    experiments = section.get("experiments")
+    experiments = experiments if isinstance(experiments, dict) else {}
+    for name, experiment in experiments.items():
+        if sound("experiments", name):
+            for path, text in _experiment_faults(experiment, methods, datasets):
+                yield (paper, "experiments", name, *path), text
+    artefacts = section.get("artefacts")
+    artefacts = artefacts if isinstance(artefacts, dict) else {}
+    for name, artefact in artefacts.items():
+        if sound("artefacts", name):
+            for path, text in _artefact_faults(artefact, experiments):
+                yield (paper, "artefacts", name, *path), text
+    if sound("only"):
+        for name in section.get("only", ()):
+            if name not in artefacts:
+                yield (paper, "only"), unknown_name("artefact", name, artefacts)
+
+
+def _undrawn(
+    paper: str, experiments: Mapping[str, Any], artefacts: Mapping[str, Any], **_: Any
+) -> Iterator[_Fault]:
+    """Yield methods that no figure shows, of experiments of which some figure shows others."""
+    for name, experiment in experiments.items():
+        figures = [artefact for artefact in artefacts.values() if artefact["kind"] == "figure"]
+        drawn = [set(figure["runs"][name]) for figure in figures if name in figure.get("runs", {})]
+        for method in experiment["methods"] if drawn else ():
+            if method not in set.union(*drawn):
+                yield (
+                    (paper, "experiments", name, "methods"),
+                    f"{method} would be run and not be seen; expected in the runs of {name} of a figure in "
+                    f"{paper}.artefacts",
+                )
+
+
+def _experiment_faults(
+    experiment: Mapping[str, Any], methods: Collection[str], datasets: Mapping[str, Any]
+) -> Iterator[_Fault]:
+    for method in experiment["methods"]:
+        if method not in methods:
+            yield ("methods",), unknown_name("method", method, methods)
+
+    def at_most(limit: int | None, what: str, *keys: str) -> Iterator[_Fault]:
+        for key in keys if isinstance(limit, int) else ():
+            given = experiment.get(key)
+            for value in given if isinstance(given, list) else [given]:
+                if isinstance(value, int | float) and value > limit:
+                    yield (key,), f"{value} is not allowed; expected at most {limit} ({what})"
+
+    parameters = experiment.get("features")
+    if "dataset" in experiment:
+        name = experiment["dataset"]
+        if name in datasets:
+            counts = datasets[name].counts
+            parameters = counts.features
+            if experiment.get("loss") == "softmax":
+                parameters = parameters * counts.classes if parameters and counts.classes else None
+        else:
+            yield ("dataset",), unknown_name("data set", name, datasets)
+    clients = experiment.get("agents", experiment.get("clients"))
+    yield from at_most(parameters, "number of weights", "sparsity", "planted")
+    yield from at_most(experiment.get("samples"), "samples of a client", "batch", "first_batch", "positives")
+    yield from at_most(clients, "number of clients", "cohort", "cohorts", "active")
+    yield from at_most(experiment.get("rounds"), "rounds of a run", "tail")
+
+    tuned = experiment.get("tuning", {}).get("replicates", ())
+    reported = {*experiment.get("replicates", ()), *experiment.get("full_batch_replicates", ())}
+    if shared := sorted(reported.intersection(tuned)):
+        yield (
+            ("tuning", "replicates"),
+            f"{shown(tuned)} is not allowed; expected none of the reported repetitions, "
+            f"but {', '.join(map(str, shared))} would be both tuned on and reported",
+        )
+
+
+def _artefact_faults(artefact: Mapping[str, Any], experiments: Mapping[str, Any]) -> Iterator[_Fault]:
+    def with_key(key: str) -> str:
+        return ", ".join(name for name, one in experiments.items() if isinstance(one, dict) and key in one)
+
+    for kind in ("runs", "tuned"):
+        for name, methods in artefact.get(kind, {}).items():
+            experiment = experiments.get(name)
+            if experiment is None:
+                yield (kind,), unknown_name("experiment", name, experiments)
+                continue
+            if not isinstance(experiment, dict):
+                continue
+            known = experiment.get("methods")
+            for method in methods:
+                if isinstance(known, list) and method not in known:
+                    yield (kind, name), unknown_name("method of this experiment", method, map(str, known))
+            if kind == "tuned" and "tuning" not in experiment:
+                expected = f"an experiment that tunes: {with_key('tuning')}"
+                yield (kind,), f"{shown(name)} is not allowed; expected {expected}"
+    for name in artefact.get("partitions", ()):
+        if name not in experiments:
+            yield ("partitions",), unknown_name("experiment", name, experiments)
+        elif isinstance(experiments[name], dict) and "partition" not in experiments[name]:
+            expected = f"an experiment that deals a data set to clients: {with_key('partition')}"
+            yield ("partitions",), f"{shown(name)} is not allowed; expected {expected}"

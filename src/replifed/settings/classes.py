@@ -1,0 +1,53 @@
+"""The class of a whole configuration, put together from the papers' own."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, create_model
+
+import replifed.papers
+from replifed.atomic import write_text
+from replifed.settings import fields
+from replifed.settings.faults import schema_of
+
+
+def known_papers() -> list[str]:
+    """Return the names of the papers: the packages in ``replifed.papers``."""
+    return sorted(module.name for module in pkgutil.iter_modules(replifed.papers.__path__) if module.ispkg)
+
+
+def section_of(paper: str) -> type[fields.Settings]:
+    """Return ``Section`` of the paper's module ``settings``, or one whose experiments may hold anything."""
+    module = f"replifed.papers.{paper}.settings"
+    free = fields.Paper[fields.FreeExperiment, fields.FreeArtefact]
+    return getattr(import_module(module), "Section", free) if find_spec(module) else free
+
+
+def configuration_of(papers: Sequence[str]) -> type[fields.Settings]:
+    """Return the class of a configuration that has sections of `papers`."""
+    names = known_papers()
+    listed = Field(
+        default_factory=lambda: names,
+        description="papers to replicate; each has a file config/papers/<paper>.yaml",
+    )
+    sections: dict[str, Any] = {
+        paper: (section_of(paper), Field(description=f"experiments and artefacts of {paper}"))
+        for paper in papers
+    }
+    kind = fields.Several[Literal[tuple(names)]]  # type: ignore[valid-type]
+    return create_model("Configuration", __base__=fields.Main, papers=(kind, listed), **sections)
+
+
+def write_schema(out: Path) -> None:
+    """Write the JSON schema from which editors complete and check the files in ``config/``."""
+    schema = schema_of(configuration_of(known_papers()))
+    # Every file holds a part: sections have files of their own.
+    del schema["required"]
+    write_text(out, json.dumps(schema, indent=1) + "\n")

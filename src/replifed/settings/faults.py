@@ -1,0 +1,187 @@
+"""From what pydantic finds in a configuration to one line for each fault, and the editors' schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
+
+from replifed.settings.reading import read_file
+from replifed.settings.wording import not_allowed, unknown_key
+
+_TYPES = {
+    "integer": "an integer",
+    "number": "a number",
+    "string": "a text",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "null",
+}
+_RANGE = {
+    "minimum": " of at least {}",
+    "exclusiveMinimum": " above {}",
+    "maximum": " of at most {}",
+    "exclusiveMaximum": " below {}",
+}
+_LENGTH = {
+    "minItems": ", at least {} long",
+    "maxItems": ", at most {} long",
+    "minProperties": " with at least {} key",
+}
+
+
+class _Schema(GenerateJsonSchema):
+    """Without titles, which only repeat the keys, and without defaults that say no more than "left out"."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        if "default" in schema and schema["default"] is None:
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
+
+
+def schema_of(configuration: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of a class."""
+    return configuration.model_json_schema(schema_generator=_Schema)
+
+
+def faults_in(
+    error: ValidationError, configuration: type[BaseModel], papers: Iterable[str]
+) -> list[tuple[tuple, str]]:
+    """Return the path and the text of every fault, in the order of the paths.
+
+    Parameters
+    ----------
+    error : ValidationError
+        What `configuration` raised.
+    configuration : class
+        The class of the whole configuration.
+    papers : iterable of str
+        Further keys that are known at the top.
+    """
+    schema = _Places(schema_of(configuration))
+    found: dict[tuple, str] = {}
+    for one in error.errors(include_url=False):
+        path, text = _fault(one, schema, papers)
+        found.setdefault(path, text)
+    return sorted(found.items(), key=lambda fault: [str(part) for part in fault[0]])
+
+
+def _fault(error: Any, schema: _Places, papers: Iterable[str]) -> tuple[tuple, str]:
+    kind, loc, value = error["type"], error["loc"], error["input"]
+    if loc[-1:] == ("[key]",):
+        name = schema.at(loc[:-2])[1].get("propertyNames", {}).get("description", "a text")
+        path = schema.at(loc[:-1])[0]
+        return path, not_allowed(value, name).replace("is not allowed", "is not a valid name", 1)
+    if kind in ("extra_forbidden", "invalid_key"):
+        path, above = schema.at(loc[:-1])
+        known = [*above.get("properties", ()), *(() if path else papers)]
+        return (*path, loc[-1]), unknown_key(loc[-1], value, dict.fromkeys(known))
+    path, place = schema.at(loc)
+    if kind.startswith("union_tag"):
+        # The key that says which class it is.
+        key = place["discriminator"]["propertyName"]
+        names = place["discriminator"]["mapping"]
+        one = schema.at((*loc, next(iter(names)), key))[1]
+        path, place, value = (*path, key), {**one, "enum": list(names)}, value.get(key)
+    if kind in ("missing", "union_tag_not_found"):
+        return path, f"missing; expected {schema.allowed(place)}"
+    if kind == "refusal":
+        return path, error["ctx"]["text"]
+    return path, not_allowed(value, schema.allowed(place), schema.resolved(place).get("enum", ()))
+
+
+class _Places:
+    """A JSON schema, and what it says about any place in a configuration."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+
+    def resolved(self, place: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return `place` with what it refers to, and without the alternative null."""
+        while True:
+            if "$ref" in place:
+                outer = {key: value for key, value in place.items() if key != "$ref"}
+                place = {**self._named(place["$ref"]), **outer}
+            elif len(branches := [one for one in place.get("anyOf", ()) if one.get("type") != "null"]) == 1:
+                place = branches[0]
+            else:
+                return place
+
+    def at(self, loc: Sequence[Any]) -> tuple[tuple, Mapping[str, Any]]:
+        """Return the path that an error's `loc` means, without the labels of unions, and the schema there."""
+        place, path, parts = self._root, [], list(loc)
+        while parts:
+            inner = self.resolved(place)
+            if "anyOf" in inner:
+                break
+            part = parts.pop(0)
+            if "discriminator" in inner:
+                place = self._named(inner["discriminator"]["mapping"][part])
+                continue
+            path.append(part)
+            place = self._below(inner, part)
+        return tuple(path), place if "anyOf" in place else self.resolved(place)
+
+    def allowed(self, place: Mapping[str, Any]) -> str:
+        """Say in words what the schema allows at a place."""
+        if "anyOf" in place:
+            text = " or ".join(self.allowed(one) for one in place["anyOf"])
+        elif names := place.get("enum", [place["const"]] if "const" in place else []):
+            text = f"one of {', '.join(map(str, names))}"
+        else:
+            place = self.resolved(place)
+            text = _TYPES.get(place.get("type", "object"), "a value")
+            if place.get("minLength", 1) > 1:
+                text += f" of at least {place['minLength']} letters"
+            text += " and".join(words.format(place[key]) for key, words in _RANGE.items() if key in place)
+            text += "".join(words.format(place[key]) for key, words in _LENGTH.items() if key in place)
+            text += ", without repeats" if place.get("uniqueItems") else ""
+        return f"{text} ({place['description'].rstrip('.')})" if "description" in place else text
+
+    def _named(self, reference: str) -> Mapping[str, Any]:
+        return self._root["$defs"][reference.rpartition("/")[2]]
+
+    @staticmethod
+    def _below(place: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
+        if part in place.get("properties", {}):
+            return place["properties"][part]
+        entries = [
+            *place.get("patternProperties", {}).values(),
+            place.get("additionalProperties"),
+            place.get("items"),
+        ]
+        return next((entry for entry in entries if isinstance(entry, Mapping)), {})
+
+
+def file_to_edit(path: Sequence[Any], sources: Sequence[Path | Mapping[str, Any]]) -> str:
+    """Return which of `sources` sets a key last; for a missing key the paper's own file, or the first.
+
+    Parameters
+    ----------
+    path : sequence
+        Keys from the top, and numbers of list entries.
+    sources : sequence of Path or mapping
+        Files, and for ``--config`` what it holds, each laid over those before it.
+    """
+    for source in reversed(sources):
+        if _sets(source if isinstance(source, Mapping) else read_file(source), path):
+            return "--config" if isinstance(source, Mapping) else str(source)
+    own = (source for source in sources if isinstance(source, Path) and source.stem == path[0])
+    return str(next(own, sources[0]))
+
+
+def _sets(content: Any, path: Sequence[Any]) -> bool:
+    for part in path:
+        if isinstance(content, list):
+            return True  # lists are replaced as a whole
+        if not isinstance(content, Mapping) or part not in content:
+            return False
+        content = content[part]
+    return True

@@ -1,0 +1,312 @@
+"""Types of values and base classes that the papers' settings share.
+
+Each class is the single truth for its keys: types, ranges, defaults, descriptions. The papers' own classes
+are in ``replifed.papers.<paper>.settings``. The workflow imports them at each start: they import no numerics.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, core_schema
+
+from replifed.settings.wording import shown
+
+T = TypeVar("T")
+
+
+def refusal(text: str) -> PydanticCustomError:
+    """The error of a validator that says itself what is wrong."""
+    return PydanticCustomError("refusal", "{text}", {"text": text})
+
+
+class _LeftOut:
+    """Marks a key that may be left out, and then is None."""
+
+
+class _Absent(_LeftOut):
+    """Marks such a key of which null is no value."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        (kind,) = (kind for kind in get_args(source) if kind is not type(None))
+        return handler.generate_schema(kind)
+
+
+class _Whole:
+    """Marks an integer: 5.0 becomes 5, since Python's range() takes no float; true is none."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(_as_integer, handler(source) | {"strict": True})
+
+
+class _Real:
+    """Marks a finite number, which stays as it is written: 1 and 1.0 are different texts to a job."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        schema = handler(source) | {"strict": True, "allow_inf_nan": False}
+        return core_schema.no_info_wrap_validator_function(_as_written, schema)
+
+
+class _Distinct:
+    """Marks a list without repeats."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(_without_repeats, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {**handler(schema), "uniqueItems": True}
+
+
+def _as_integer(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _as_written(value: Any, check: Any) -> Any:
+    check(value)
+    return value
+
+
+def _without_repeats(values: list[Any]) -> list[Any]:
+    if any(value in values[:place] for place, value in enumerate(values)):
+        raise PydanticCustomError("repeats", "holds something twice")
+    return values
+
+
+WHOLE, REAL, LEFT_OUT = _Whole(), _Real(), _LeftOut()
+# A key that may be left out.
+Maybe = Annotated[T | None, _Absent()]
+
+Count = Annotated[int, Field(ge=1), WHOLE]
+Natural = Annotated[int, Field(ge=0), WHOLE]
+Number = Annotated[float, REAL]
+Positive = Annotated[float, Field(gt=0), REAL]
+NonNegative = Annotated[float, Field(ge=0), REAL]
+# Above 0 and at most 1; and with 0.
+Share = Annotated[float, Field(gt=0, le=1), REAL]
+Weight = Annotated[float, Field(ge=0, le=1), REAL]
+# Strictly between 0 and 1.
+Fraction = Annotated[float, Field(gt=0, lt=1), REAL]
+Flag = Annotated[bool, Field(strict=True)]
+Text = Annotated[str, Field(strict=True, min_length=1)]
+Name = Annotated[
+    str, Field(strict=True, pattern="^[a-z][a-z0-9_]*$", description="small letters, digits and underscores")
+]
+Precision = Literal["float32", "float64"]
+
+Distinct = Annotated[list[T], _Distinct()]
+Several = Annotated[list[T], Field(min_length=1), _Distinct()]
+Names = Several[Name]
+Counts = Several[Count]
+Replicates = Several[Natural]
+Named = Annotated[dict[Name, T], Field(min_length=1)]
+ByExperiment = Annotated[dict[str, Names], Field(min_length=1)]
+
+
+class Settings(BaseModel):
+    """Base of all classes of settings: an unknown key is a fault, and what is left out stays out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the mapping that jobs get: with defaults, without what is left out."""
+        left_out = {
+            key
+            for key, field in type(self).model_fields.items()
+            if key not in self.model_fields_set and any(isinstance(mark, _LeftOut) for mark in field.metadata)
+        }
+        return {key: _plain(value) for key, value in self if key not in left_out}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Settings):
+        return value.plain()
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    return [_plain(entry) for entry in value] if isinstance(value, list) else value
+
+
+# --- Of all papers ---
+
+
+class Paths(Settings):
+    """Folders, relative to the working folder."""
+
+    data: Text = Field("data", description="raw and parsed data sets, shared by all scales")
+    results: Text = Field("results", description="histories, tuned steps, claims, report")
+    figures: Text = Field("figures", description="figures and tables")
+
+
+class Data(Settings):
+    """Where data sets come from."""
+
+    policy: Literal["auto", "real", "surrogate"] = Field(
+        "auto",
+        description="auto generates a surrogate when a data set can be had nowhere, real fails instead, "
+        "surrogate never touches the network",
+    )
+    mirror: Text | None = Field(
+        None, description="folder with copies of the original files, looked at before any download"
+    )
+    substitutes: Flag = Field(
+        False, description="with policy real, whether other real data may stand in for the paper's"
+    )
+
+
+class Main(Settings):
+    """What config/config.yaml holds, but for the list of papers."""
+
+    scale: Literal["paper", "small", "tiny"] = Field(
+        "paper", description="size of the run; every artefact carries it"
+    )
+    paths: Paths = Field(default_factory=Paths, description="folders, relative to the working folder")
+    data: Data = Field(default_factory=Data, description="where data sets come from")
+
+
+# --- Of one paper ---
+
+
+class Shards(Settings):
+    """How the samples of a data set are split between the clients: groups, cut into shards that are dealt."""
+
+    clusters: Literal["kmeans", "labels"] = Field(description="what the samples are grouped by")
+    count: Count = Field(description="number of groups")
+    parts: Count = Field(description="shards that each group is cut into")
+    shards_per_client: Count = Field(description="shards that each client gets")
+
+    @field_validator("shards_per_client")
+    @classmethod
+    def _divides(cls, value: int, info: ValidationInfo) -> int:
+        if {"count", "parts"} <= set(info.data) and (
+            shards := info.data["count"] * info.data["parts"]
+        ) % value:
+            raise refusal(f"{value} is not allowed; expected a divisor of the {shards} shards")
+        return value
+
+
+class EqualClusters(Settings):
+    """How the rows of a data set are split between the clients: each gets a cluster, all of one size."""
+
+    clusters: Literal["equal_kmeans"] = Field(description="how the samples are grouped")
+    rows: Count = Field(description="users with the most ratings that are kept")
+    columns: Count = Field(description="films with the most ratings that are kept")
+    count: Count = Field(description="number of groups")
+
+    @field_validator("count")
+    @classmethod
+    def _divides(cls, value: int, info: ValidationInfo) -> int:
+        if info.data.get("rows", 0) % value:
+            raise refusal(f"{value} is not allowed; expected a divisor of the {info.data['rows']} rows")
+        return value
+
+
+Partition = Annotated[Shards | EqualClusters, Field(discriminator="clusters")]
+
+
+class Tuning(Settings):
+    """How what a method leaves open is chosen."""
+
+    replicates: Replicates = Field(description="repetitions used for tuning, none of them reported")
+    rounds: Count = Field(description="rounds of a tuning run")
+
+
+class StepTuning(Tuning):
+    """How the step size of each method is chosen."""
+
+    steps: Several[Positive] = Field(description="step sizes tried first")
+    refine: Natural = Field(0, description="rounds of refinement around the best step")
+    tail: Weight = Field(
+        0,
+        description="share of the rounds, at the end, whose mean objective is a step's score; "
+        "with 0 the last one alone",
+    )
+
+
+class Experiment(Settings):
+    """What every experiment has."""
+
+    methods: Names = Field(description="methods to run")
+    memory_mb: Maybe[Annotated[int, Field(ge=100), WHOLE]] = Field(
+        None, description="megabytes that a job declares, 2000 by default"
+    )
+
+
+class Repeated(Experiment):
+    """An experiment with repetitions."""
+
+    replicates: Replicates = Field(description="names of the reported repetitions")
+
+
+class Recorded(Repeated):
+    """An experiment that is recorded round by round."""
+
+    rounds: Count = Field(description="communication rounds")
+    record_every: Count = Field(1, description="rounds between two recorded points")
+
+
+class FreeExperiment(Experiment, extra="allow"):
+    """An experiment of a paper that has no classes of its own: any further key may hold anything."""
+
+    dataset: Maybe[Name] = Field(None, description="a data set of the catalogue")
+    partition: Maybe[Partition] = Field(None, description="how the samples are split between the clients")
+    replicates: Maybe[Replicates] = Field(None, description="names of the reported repetitions")
+    rounds: Maybe[Count] = Field(None, description="communication rounds")
+    tuning: Maybe[dict[str, Any]] = Field(None, description="how what a method leaves open is chosen")
+
+
+class Artefact(Settings):
+    """A figure or a table and what it is made from."""
+
+    kind: Literal["figure", "table"] = Field(description="what is made")
+    runs: Maybe[ByExperiment] = Field(None, description="runs that are read")
+    tuned: Maybe[ByExperiment] = Field(None, description="searches that are read")
+    partitions: Maybe[Names] = Field(None, description="experiments whose partition and data are read")
+
+    @model_validator(mode="after")
+    def _has_a_source(self) -> Artefact:
+        sources = ("runs", "tuned", "partitions")
+        if not self.model_fields_set.intersection(sources):
+            raise refusal(
+                f"{shown(self.plain())} lacks its source; expected at least one of the keys "
+                f"{', '.join(sources)}"
+            )
+        return self
+
+
+class FreeArtefact(Artefact):
+    """An artefact of such a paper."""
+
+    settings: Maybe[dict[str, Any]] = Field(None, description="what the artefact needs")
+
+
+E = TypeVar("E")
+A = TypeVar("A")
+
+
+class Section(Settings, Generic[E, A]):
+    """Experiments and artefacts of one kind each."""
+
+    seed: Natural = Field(description="names every random stream")
+    together: Flag = Field(
+        False,
+        description="whether one job tunes and runs a method on all experiments that have it, and one makes "
+        "all figures and tables; otherwise each search, each run, each figure and each table is a job",
+    )
+    experiments: Named[E] = Field(description="experiments by name")
+    artefacts: Named[A] = Field(description="figures and tables by name")
+    only: Maybe[Names] = Field(None, description="restricts the targets to these artefacts")
+
+
+class Paper(Section[E, A], Generic[E, A]):
+    """A section that replicates a paper."""
+
+    not_computed: dict[Name, Text] = Field(
+        default_factory=dict, description="artefacts of the paper that are not made, with the reason"
+    )
