@@ -49,9 +49,13 @@ def validate(
         Its message has one line for each fault.
     """
     if methods is None:
-        from replifed.algorithms.registry import METHODS as methods  # noqa: N811
+        from replifed.algorithms.registry import METHODS
+
+        methods = METHODS
     if datasets is None:
-        from replifed.data.catalogue import CATALOGUE as datasets  # noqa: N811
+        from replifed.data.catalogue import CATALOGUE
+
+        datasets = CATALOGUE
 
     known = known_papers()
     # Where the list itself is a fault, all sections that are there are checked.
@@ -138,10 +142,10 @@ def _experiment_faults(
             yield ("methods",), unknown_name("method", method, methods)
 
     def at_most(limit: int | None, what: str, *keys: str) -> Iterator[_Fault]:
-        for key in keys if isinstance(limit, int) else ():
+        for key in keys:
             given = experiment.get(key)
             for value in given if isinstance(given, list) else [given]:
-                if isinstance(value, int | float) and value > limit:
+                if limit is not None and isinstance(value, int | float) and value > limit:
                     yield (key,), f"{value} is not allowed; expected at most {limit} ({what})"
 
     parameters = experiment.get("features")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pkgutil
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,15 +11,10 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-import replifed.papers
 from replifed.atomic import write_text
+from replifed.papers import names as known_papers
 from replifed.settings import fields
 from replifed.settings.faults import schema_of
-
-
-def known_papers() -> list[str]:
-    """Return the names of the papers: the packages in ``replifed.papers``."""
-    return sorted(module.name for module in pkgutil.iter_modules(replifed.papers.__path__) if module.ispkg)
 
 
 def section_of(paper: str) -> type[fields.Settings]:
@@ -41,8 +35,9 @@ def configuration_of(papers: Sequence[str]) -> type[fields.Settings]:
         paper: (section_of(paper), Field(description=f"experiments and artefacts of {paper}"))
         for paper in papers
     }
-    kind = fields.Several[Literal[tuple(names)]]  # type: ignore[valid-type]
-    return create_model("Configuration", __base__=fields.Main, papers=(kind, listed), **sections)
+    paper: Any = Literal[tuple(names)]
+    sections["papers"] = (fields.Several[paper], listed)
+    return create_model("Configuration", __base__=fields.Main, **sections)
 
 
 def write_schema(out: Path) -> None:

@@ -60,7 +60,7 @@ class Regression(Common):
         None, description="numbers of clients that take part in a round; all by default"
     )
     solvers: Several[Literal["exact", "newton", "gd"]] = Field(
-        default_factory=lambda: ["exact"], description="solvers of FedGradMP's sub-problem"
+        ["exact"], description="solvers of FedGradMP's sub-problem"
     )
     inner_steps: Maybe[Count] = Field(
         None, description="steps of the inexact solver of FedGradMP's sub-problem"

@@ -113,7 +113,7 @@ class Experiment(fields.Repeated):
         description="most bits of a coordinate; a double holds no more than 52"
     )
     budget: Budget
-    channels: Channels = Field(default_factory=lambda: ["constant", "rayleigh"])
+    channels: Channels = Field(["constant", "rayleigh"])
     fading: Fading = Field(default_factory=Fading, description="parameters of Rayleigh fading")
     renewals: Renewals
     dither: Dither
