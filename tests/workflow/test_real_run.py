@@ -218,7 +218,7 @@ def test_other_folders_numbers_of_cores_and_jobs_change_no_byte(killed, tmp_path
     again = copy_repository(tmp_path, stubs={})
     share_kernels(killed.folder, again.folder)
     plant(again.folder)
-    fewer = ("--config", "fedht={together: all}", "qshed={together: data}")
+    fewer = ("--config", "fedht={together: all}", "qshed={together: all}")
     done = again.snakemake("all", "--cores", "1", *TINY[3:], *fewer)
     assert done.status == 0, done.text
     assert "fedht: make all figures and tables" in done.text
