@@ -18,7 +18,7 @@ from replifed.data.streams import file_sha256
 from replifed.errors import DataError
 
 FOLDER = ".hashes"
-# Set by the workflow: the user's ``--configfile ...``, which its targets need.
+# Set by the workflow, for its jobs alone: the user's ``--configfile ...``, which its targets need.
 CONFIGFILES_VARIABLE = "REPLIFED_CONFIGFILES"
 
 
@@ -53,25 +53,31 @@ def recorded(path: Path) -> Stored | None:
 
 
 def changed(path: Path) -> bool:
-    """Whether the file differs from its record; without one nobody knows, and the manifest refuses it."""
+    """Whether the file differs from its record; without one nobody knows."""
     return path.is_file() and recorded(path) not in (None, measure(path))
 
 
 def check(paths: Iterable[Path]) -> None:
-    """Refuse files that have `changed`.
+    """Refuse files that have `changed` and, in a job of the workflow, those that were never recorded.
+
+    A file that someone gives by hand has no record.
 
     Raises
     ------
     DataError
         One line for each such file, with the command that makes it anew.
     """
-    faults = [
-        f"{path} has changed since it was made; make it anew: `{remake(path)}`"
-        for path in paths
-        if changed(path)
-    ]
+    faults = [f"{path} {fault}; make it anew: `{remake(path)}`" for path in paths if (fault := _fault(path))]
     if faults:
         raise DataError("\n".join(faults))
+
+
+def _fault(path: Path) -> str:
+    if changed(path):
+        return "has changed since it was made"
+    if path.is_file() and recorded(path) is None and CONFIGFILES_VARIABLE in os.environ:
+        return "has no record of its hash: an older version or someone else made it"
+    return ""
 
 
 def remake(path: Path) -> str:

@@ -438,7 +438,7 @@ DAMAGED = {
     "no provenance": ('{"method": "fedavg", "meta": []}', "not the outcome of a step-size search"),
     "too large a number": (
         '{"method": "fedavg", "step": 1e999, '
-        '"meta": {"settings": {}, "data": {"kind": "", "stamp": ""}, "content_hash": ""}}',
+        '"meta": {"format": 1, "settings": {}, "data": {"kind": "", "stamp": ""}, "content_hash": ""}}',
         "not the outcome of a step-size search",
     ),
     "no levels": (without("levels"), "lacks 'levels'"),

@@ -65,6 +65,17 @@ def test_what_was_changed_after_its_job_is_neither_read_nor_listed(made, capsys)
     assert Path("manifest.csv").read_bytes() == before
 
 
+def test_a_job_refuses_what_no_job_recorded(made, capsys, monkeypatch):
+    Path("figures/.hashes/a.csv").unlink()
+    assert cli.main(["claims", "collect", "figures/a.csv", "--out", "claims.csv"]) == 2
+    assert capsys.readouterr().err == (
+        "replifed: error: figures/a.csv has no record of its hash: an older version or someone else made it; "
+        "make it anew: `snakemake figures/a.csv --cores 2 --force --configfile own.yaml`\n"
+    )
+    monkeypatch.delenv(hashes.CONFIGFILES_VARIABLE)
+    hashes.check([Path("figures/a.csv")])  # given by hand
+
+
 def test_what_a_job_made_anew_is_not_as_listed(made):
     Path("figures/a.csv").write_text("figures/b.csv")
     hashes.record([Path("figures/a.csv")])

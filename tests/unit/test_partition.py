@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replifed.errors import ConfigError, DataError
+from replifed.formats import FORMAT
 from replifed.partition import store
 from replifed.partition.build import build
 from replifed.partition.clusters import kmeans_clusters, label_clusters
@@ -284,7 +285,7 @@ def test_load_says_what_is_wrong(tmp_path, partition):
         store.load(path)
     altered = partition.clients[1].copy()
     altered[0] += 1
-    meta = np.frombuffer(json.dumps(partition.meta).encode(), dtype=np.uint8)
+    meta = np.frombuffer(json.dumps(partition.meta | {"format": FORMAT}).encode(), dtype=np.uint8)
     np.savez(path, cluster=partition.cluster, client_1=altered, meta=meta)
     with pytest.raises(DataError, match="was altered"):
         store.load(path)

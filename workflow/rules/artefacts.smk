@@ -1,26 +1,26 @@
 rule figure:
     input:
-        unpack(artefact_inputs),
+        unpack(ask(plan.artefact_inputs)),
     output:
-        csv=in_figures("{paper}/{artefact}.csv"),
-        pdf=in_figures("{paper}/{artefact}.pdf"),
-        png=in_figures("{paper}/{artefact}.png"),
+        csv=plan.in_figures("{paper}/{artefact}.csv"),
+        pdf=plan.in_figures("{paper}/{artefact}.pdf"),
+        png=plan.in_figures("{paper}/{artefact}.png"),
     log:
-        in_logs("{paper}/{artefact}"),
+        plan.in_logs("{paper}/{artefact}"),
     benchmark:
-        in_benchmarks("{paper}/{artefact}")
+        plan.in_benchmarks("{paper}/{artefact}")
     wildcard_constraints:
-        paper=drawn_singly(),
-        artefact=names_of_kind("figure"),
+        paper=grouping.papers_of_single_artefacts(),
+        artefact=one_of(plan.artefact_names("figure")),
     conda:
         "../../environment.yml"
     threads: 1
     resources:
         mem_mb=2000,
     params:
-        settings=artefact_settings,
+        settings=ask(plan.artefact_settings),
         scale=config["scale"],
-        files=artefact_flags,
+        files=ask(plan.artefact_flags),
     message:
         "{wildcards.paper}: draw {wildcards.artefact}"
     shell:
@@ -31,27 +31,27 @@ rule figure:
 
 rule table:
     input:
-        unpack(artefact_inputs),
+        unpack(ask(plan.artefact_inputs)),
     output:
-        csv=in_figures("{paper}/{artefact}.csv"),
-        md=in_figures("{paper}/{artefact}.md"),
-        tex=in_figures("{paper}/{artefact}.tex"),
+        csv=plan.in_figures("{paper}/{artefact}.csv"),
+        md=plan.in_figures("{paper}/{artefact}.md"),
+        tex=plan.in_figures("{paper}/{artefact}.tex"),
     log:
-        in_logs("{paper}/{artefact}"),
+        plan.in_logs("{paper}/{artefact}"),
     benchmark:
-        in_benchmarks("{paper}/{artefact}")
+        plan.in_benchmarks("{paper}/{artefact}")
     wildcard_constraints:
-        paper=drawn_singly(),
-        artefact=names_of_kind("table"),
+        paper=grouping.papers_of_single_artefacts(),
+        artefact=one_of(plan.artefact_names("table")),
     conda:
         "../../environment.yml"
     threads: 1
     resources:
         mem_mb=2000,
     params:
-        settings=artefact_settings,
+        settings=ask(plan.artefact_settings),
         scale=config["scale"],
-        files=artefact_flags,
+        files=ask(plan.artefact_flags),
     message:
         "{wildcards.paper}: write {wildcards.artefact}"
     shell:
@@ -61,33 +61,32 @@ rule table:
 
 
 # Where all that a paper computes takes seconds, one job makes its artefacts, if all are wanted.
-for name in drawn_together():
+for job in grouping.artefacts:
 
     rule:
         name:
-            f"artefacts_{name}"
+            job.rule
         input:
-            unpack(artefacts_inputs(name)),
-        # With a wildcard, although there is one paper: a rule without would be listed as a target of its own.
+            unpack(ask(job.inputs)),
         output:
-            list(artefact_outputs(name, "{paper}").values()),
+            job.patterns,
         log:
-            in_logs("{paper}/artefacts"),
+            plan.in_logs("{paper}/artefacts"),
         benchmark:
-            in_benchmarks("{paper}/artefacts")
+            plan.in_benchmarks("{paper}/artefacts")
         wildcard_constraints:
-            paper=name,
+            paper=job.paper,
         conda:
             "../../environment.yml"
         threads: 1
         resources:
             mem_mb=2000,
         params:
-            settings=artefacts_settings(name),
+            settings=job.settings,
             scale=config["scale"],
-            inputs=keyed_flag(name, settings.artefacts_keys(config[name])),
-            outputs=keyed_files(artefact_outputs(name)),
-            note=artefacts_note(name),
+            inputs=job.inputs_flag(),
+            outputs=job.output_pairs(),
+            note=ask(job.note_command),
         message:
             "{wildcards.paper}: make all figures and tables"
         shell:

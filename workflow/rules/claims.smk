@@ -1,21 +1,21 @@
 rule measure_claims:
     input:
-        unpack(claims_inputs),
+        unpack(ask(plan.claims_inputs)),
     output:
-        in_results("{paper}/claims.csv"),
+        plan.in_results("{paper}/claims.csv"),
     log:
-        in_logs("{paper}/claims"),
+        plan.in_logs("{paper}/claims"),
     benchmark:
-        in_benchmarks("{paper}/claims")
+        plan.in_benchmarks("{paper}/claims")
     conda:
         "../../environment.yml"
     threads: 1
     resources:
         mem_mb=2000,
     params:
-        settings=claims_settings,
+        settings=ask(plan.claims_settings),
         scale=config["scale"],
-        files=claims_flags,
+        files=ask(plan.claims_flags),
     message:
         "{wildcards.paper}: measure the claims"
     shell:
@@ -25,16 +25,13 @@ rule measure_claims:
 
 rule errata:
     input:
-        source=lambda wildcards: sources_of(
-            "replifed.papers.jobs:measure_errata",
-            f"replifed.papers.{wildcards.paper}.errata",
-        ),
+        source=ask(plan.errata_source),
     output:
-        in_results("{paper}/errata.csv"),
+        plan.in_results("{paper}/errata.csv"),
     log:
-        in_logs("{paper}/errata"),
+        plan.in_logs("{paper}/errata"),
     benchmark:
-        in_benchmarks("{paper}/errata")
+        plan.in_benchmarks("{paper}/errata")
     conda:
         "../../environment.yml"
     threads: 1
@@ -48,14 +45,14 @@ rule errata:
 
 rule claims:
     input:
-        files=[in_results(f"{paper}/claims.csv") for paper in config["papers"]],
+        files=[plan.in_results(f"{paper}/claims.csv") for paper in config["papers"]],
         source=sources_of("replifed.claims.verdicts"),
     output:
-        in_results("claims.csv"),
+        plan.in_results("claims.csv"),
     log:
-        in_logs("claims"),
+        plan.in_logs("claims"),
     benchmark:
-        in_benchmarks("claims")
+        plan.in_benchmarks("claims")
     conda:
         "../../environment.yml"
     threads: 1
@@ -69,13 +66,13 @@ rule claims:
 
 rule claims_timing:
     input:
-        unpack(timing_inputs),
+        unpack(ask(plan.timing_inputs)),
     output:
-        in_results("claims_timing.csv"),
+        plan.in_results("claims_timing.csv"),
     log:
-        in_logs("claims_timing"),
+        plan.in_logs("claims_timing"),
     benchmark:
-        in_benchmarks("claims_timing")
+        plan.in_benchmarks("claims_timing")
     conda:
         "../../environment.yml"
     threads: 1
@@ -83,7 +80,7 @@ rule claims_timing:
         mem_mb=500,
     params:
         scale=config["scale"],
-        files=timing_flags,
+        files=ask(plan.timing_flags),
     message:
         "measure the claims on seconds"
     shell:

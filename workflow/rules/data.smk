@@ -4,11 +4,11 @@ rule fetch:
     input:
         source=sources_of("replifed.data.fetch"),
     output:
-        in_data("raw/{dataset}.json"),
+        plan.in_data("raw/{dataset}.json"),
     log:
-        in_logs("data/{dataset}.fetch"),
+        plan.in_logs("data/{dataset}.fetch"),
     benchmark:
-        in_benchmarks("data/{dataset}.fetch")
+        plan.in_benchmarks("data/{dataset}.fetch")
     # What the longest chains of jobs begin with goes first, what is left to draw last: no core waits at the end.
     priority: 30
     conda:
@@ -29,14 +29,14 @@ rule fetch:
 
 rule parse:
     input:
-        record=in_data("raw/{dataset}.json"),
+        record=plan.in_data("raw/{dataset}.json"),
         source=sources_of("replifed.data.parse"),
     output:
-        parsed("{dataset}"),
+        plan.parsed("{dataset}"),
     log:
-        in_logs("data/{dataset}.parse"),
+        plan.in_logs("data/{dataset}.parse"),
     benchmark:
-        in_benchmarks("data/{dataset}.parse")
+        plan.in_benchmarks("data/{dataset}.parse")
     priority: 30
     conda:
         "../../environment.yml"

@@ -1,21 +1,21 @@
 rule partition:
     input:
-        unpack(partition_inputs),
+        unpack(ask(plan.partition_inputs)),
     output:
-        npz=in_results("{paper}/{experiment}/partition.npz"),
-        table=in_results("{paper}/{experiment}/partition.csv"),
+        npz=plan.in_results("{paper}/{experiment}/partition.npz"),
+        table=plan.in_results("{paper}/{experiment}/partition.csv"),
     log:
-        in_logs("{paper}/{experiment}/partition"),
+        plan.in_logs("{paper}/{experiment}/partition"),
     benchmark:
-        in_benchmarks("{paper}/{experiment}/partition")
+        plan.in_benchmarks("{paper}/{experiment}/partition")
     priority: 30
     conda:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=memory,
+        mem_mb=ask(plan.memory),
     params:
-        settings=step_settings("partition"),
+        settings=ask(plan.step_settings, "partition"),
     message:
         "{wildcards.paper}: split the data of {wildcards.experiment} between the clients"
     shell:

@@ -1,15 +1,15 @@
 rule report:
     input:
-        claims=in_results("claims.csv"),
-        errata=[in_results(f"{paper}/errata.csv") for paper in config["papers"]],
-        artefacts=all_artefact_files(),
+        claims=plan.in_results("claims.csv"),
+        errata=[plan.in_results(f"{paper}/errata.csv") for paper in config["papers"]],
+        artefacts=plan.artefact_files(*plan.papers),
         source=sources_of("replifed.report.page"),
     output:
-        in_results("report.html"),
+        plan.in_results("report.html"),
     log:
-        in_logs("report"),
+        plan.in_logs("report"),
     benchmark:
-        in_benchmarks("report")
+        plan.in_benchmarks("report")
     conda:
         "../../environment.yml"
     threads: 1
@@ -18,7 +18,7 @@ rule report:
     params:
         figures=lambda wildcards: config["paths"]["figures"],
         scale=config["scale"],
-        settings=report_settings(),
+        settings=plan.report_settings(),
     message:
         "write the report"
     shell:

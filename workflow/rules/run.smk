@@ -1,24 +1,24 @@
 # One job is one method on one experiment, with all its repetitions and settings inside.
 rule run_method:
     input:
-        unpack(run_inputs),
+        unpack(ask(plan.run_inputs)),
     output:
-        in_results("{paper}/{experiment}/{method}.parquet"),
+        plan.in_results("{paper}/{experiment}/{method}.parquet"),
     log:
-        in_logs("{paper}/{experiment}/{method}"),
+        plan.in_logs("{paper}/{experiment}/{method}"),
     benchmark:
-        in_benchmarks("{paper}/{experiment}/{method}")
+        plan.in_benchmarks("{paper}/{experiment}/{method}")
     wildcard_constraints:
-        paper=papers_but_groups(),
+        paper=grouping.papers_of_single_runs(),
     priority: 10
     conda:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=memory,
+        mem_mb=ask(plan.memory),
     params:
-        settings=step_settings("run"),
-        files=lambda wildcards: flags(run_files(wildcards)),
+        settings=ask(plan.step_settings, "run"),
+        files=ask(plan.run_flags),
     message:
         "{wildcards.paper}: run {wildcards.method} on {wildcards.experiment}"
     shell:
@@ -28,38 +28,37 @@ rule run_method:
 
 
 # Where searches and runs take seconds, one job does those of one method on several experiments, if all are wanted.
-for name, number, (method, together) in grouped():
+for job in grouping.runs:
 
     rule:
         name:
-            group_rule(name, method, together)
+            job.rule
         input:
-            unpack(group_inputs(name, together)),
-        # With a wildcard, although there is one method: a rule without would be listed as a target of its own.
+            unpack(ask(job.inputs)),
         output:
-            list(group_outputs(name, together).values()),
+            job.patterns,
         log:
-            in_logs(f"{name}/{group_name(together)}/{{method}}"),
+            plan.in_logs(f"{job.paper}/{job.name}/{{method}}"),
         benchmark:
-            in_benchmarks(f"{name}/{group_name(together)}/{{method}}")
+            plan.in_benchmarks(f"{job.paper}/{job.name}/{{method}}")
         wildcard_constraints:
-            method=method,
+            method=job.method,
         # The first method of each paper, then the second ones: methods of one paper call the same kernels, which
         # two of them at a time would both compile. Above those of single jobs, whose searches have 20.
-        priority: max(60 - number, 21)
+        priority: max(60 - job.number, 21)
         conda:
             "../../environment.yml"
         threads: 1
         resources:
-            mem_mb=group_memory(name, together),
+            mem_mb=job.memory,
         params:
-            paper=name,
-            settings=group_settings(name, together),
-            inputs=keyed_flag(name, group_keys(name, together)),
-            outputs=group_files(name, together),
-            note=group_note(name, together),
+            paper=job.paper,
+            settings=job.settings,
+            inputs=job.inputs_flag(),
+            outputs=job.output_pairs(),
+            note=ask(job.note_command),
         message:
-            f"{name}: run {{wildcards.method}} on {', '.join(together)}"
+            f"{job.paper}: run {{wildcards.method}} on {', '.join(job.experiments)}"
         shell:
             "python -m replifed run-together {params.paper} {wildcards.method} --settings {params.settings:q}"
             " {params.inputs} --outputs {params.outputs} 2>&1 | tee {log:q} >&2; {params.note}"

@@ -6,18 +6,18 @@ for name in config["papers"]:
         name:
             name
         input:
-            artefact_files(name),
+            plan.artefact_files(name),
 
 
 rule data:
     input:
-        [parsed(dataset) for dataset in DATASETS],
+        [plan.parsed(dataset) for dataset in DATASETS],
 
 
 # Snakemake counts a log as a product: left in place, it would make a second `help` do nothing.
 rule help:
     log:
-        in_logs("help"),
+        plan.in_logs("help"),
     conda:
         "../../environment.yml"
     threads: 1

@@ -1,23 +1,23 @@
 rule tune:
     input:
-        unpack(tune_inputs),
+        unpack(ask(plan.tune_inputs)),
     output:
-        in_results("{paper}/{experiment}/{method}.tuned.json"),
+        plan.in_results("{paper}/{experiment}/{method}.tuned.json"),
     log:
-        in_logs("{paper}/{experiment}/{method}.tuned"),
+        plan.in_logs("{paper}/{experiment}/{method}.tuned"),
     benchmark:
-        in_benchmarks("{paper}/{experiment}/{method}.tuned")
+        plan.in_benchmarks("{paper}/{experiment}/{method}.tuned")
     wildcard_constraints:
-        paper=papers_but_groups(),
+        paper=grouping.papers_of_single_runs(),
     priority: 20
     conda:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=memory,
+        mem_mb=ask(plan.memory),
     params:
-        settings=step_settings("tune"),
-        files=lambda wildcards: flags(dataset_files(wildcards)),
+        settings=ask(plan.step_settings, "tune"),
+        files=ask(plan.tune_flags),
     message:
         "{wildcards.paper}: tune {wildcards.method} on {wildcards.experiment}"
     shell:

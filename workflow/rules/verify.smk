@@ -1,21 +1,21 @@
 # What was made, and the data it was made from, by hash. Measured seconds differ from run to run: no part of it.
 rule manifest:
     input:
-        files=manifest_files(),
+        files=plan.manifest_files(),
         source=sources_of("replifed.manifest"),
     output:
-        in_results("manifest.csv"),
+        plan.in_results("manifest.csv"),
     log:
-        in_logs("manifest"),
+        plan.in_logs("manifest"),
     benchmark:
-        in_benchmarks("manifest")
+        plan.in_benchmarks("manifest")
     conda:
         "../../environment.yml"
     threads: 1
     resources:
         mem_mb=200,
     params:
-        folders=raw_folders(),
+        folders=plan.raw_folders(),
     message:
         "list what was made, by hash"
     shell:
@@ -25,15 +25,15 @@ rule manifest:
 # The manifest is no input here: Snakemake would write it anew if a file had changed, and find nothing.
 rule verify:
     log:
-        in_logs("verify"),
+        plan.in_logs("verify"),
     conda:
         "../../environment.yml"
     threads: 1
     resources:
         mem_mb=200,
     params:
-        manifest=in_results("manifest.csv"),
-        folders=[*folders_of_papers(), *raw_folders(), in_data("parsed")],
+        manifest=plan.in_results("manifest.csv"),
+        folders=plan.verified_folders(),
     message:
         "compare every file with the manifest"
     shell:

@@ -15,6 +15,7 @@ import numpy as np
 
 from replifed.data.content import Table
 from replifed.errors import DataError
+from replifed.formats import FORMAT, check_format
 from replifed.npz import read_npz, write_npz
 
 
@@ -27,7 +28,7 @@ def save(path: str | os.PathLike[str], table: Table) -> None:
         The file to make; its suffix should be ``.npz``.
     table : Table
     """
-    arrays = {"meta": _pack(table.meta), "y": table.y}
+    arrays = {"meta": _pack({**table.meta, "format": FORMAT}), "y": table.y}
     if isinstance(table.X, np.ndarray):
         arrays["X"] = table.X
     else:
@@ -59,6 +60,7 @@ def load(path: str | os.PathLike[str]) -> Table:
     try:
         arrays = read_npz(path)
         meta = json.loads(arrays["meta"].tobytes().decode("utf-8"))
+        check_format(path, meta.pop("format", None))
         y = arrays["y"]
         if "X" in arrays:
             return Table(arrays["X"], y, meta)
@@ -66,7 +68,7 @@ def load(path: str | os.PathLike[str]) -> Table:
 
         parts = (arrays["data"], arrays["indices"], arrays["indptr"])
         return Table(csr_matrix(parts, shape=tuple(arrays["shape"])), y, meta)
-    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, AttributeError, EOFError, OSError, zipfile.BadZipFile) as error:
         raise DataError(f"{path} is damaged or not a table of this package ({error}); delete it") from error
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import DataError
+from replifed.formats import FORMAT, check_format
 from replifed.npz import read_npz, write_npz
 
 _CLIENT = "client_"
@@ -44,7 +45,7 @@ class Partition:
 
 def save(path: str | os.PathLike[str], partition: Partition) -> None:
     """Write `partition` to `path`, whole or not at all."""
-    packed = json.dumps(partition.meta, sort_keys=True, allow_nan=False).encode("utf-8")
+    packed = json.dumps({**partition.meta, "format": FORMAT}, sort_keys=True, allow_nan=False).encode("utf-8")
     arrays: dict[str, NDArray] = {"cluster": partition.cluster}
     arrays["meta"] = np.frombuffer(packed, dtype=np.uint8)
     arrays |= {f"{_CLIENT}{replicate}": client for replicate, client in partition.clients.items()}
@@ -70,6 +71,7 @@ def load(path: str | os.PathLike[str], samples: int | None = None) -> Partition:
     try:
         arrays = read_npz(path)
         meta = json.loads(arrays["meta"].tobytes().decode("utf-8"))
+        check_format(path, meta.pop("format", None))
         recorded = meta["content_sha256"]
         names = sorted(int(name.removeprefix(_CLIENT)) for name in arrays if name.startswith(_CLIENT))
         partition = Partition(arrays["cluster"], {name: arrays[f"{_CLIENT}{name}"] for name in names}, meta)

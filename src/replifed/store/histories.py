@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from replifed.atomic import replacing
 from replifed.errors import DataError
+from replifed.formats import FORMAT, check_format
 from replifed.provenance import canonical_json, config_hash, source_hash
 
 _KEY = b"replifed"
@@ -41,6 +42,7 @@ def provenance(modules: list[str], settings: dict[str, Any], data: dict[str, Any
 def write_history(path: str | os.PathLike[str], frame: pd.DataFrame, meta: dict[str, Any]) -> None:
     """Write `frame` with `meta`, and a hash by which a later change shows, whole or not at all."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
+    meta = {**meta, "format": FORMAT}
     signed = {**meta, "content_hash": _content_hash(table, meta)}
     table = table.replace_schema_metadata({_KEY: canonical_json(signed).encode()})
     with replacing(path) as temporary:
@@ -53,13 +55,16 @@ def read_history(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str, 
     Raises
     ------
     DataError
-        The file cannot be read, is no history (truncated, or written by something else), or was altered.
+        The file cannot be read, is no history (truncated, or written by something else), is of another
+        version, or was altered.
     """
     try:
         table = pq.read_table(path)
         meta = json.loads(table.schema.metadata[_KEY])
+        check_format(path, meta.get("format"))
         recorded = meta.pop("content_hash")
         altered = recorded != _content_hash(table, meta)
+        del meta["format"]
         frame = table.to_pandas()
     except (pa.ArrowException, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise DataError(

@@ -9,6 +9,7 @@ from typing import Any
 
 from replifed.atomic import write_json
 from replifed.errors import DataError
+from replifed.formats import FORMAT, check_format
 from replifed.provenance import canonical_json, config_hash
 
 _REMEDY = "delete it and run the workflow again"
@@ -16,6 +17,7 @@ _REMEDY = "delete it and run the workflow again"
 
 def write_tuned(path: str | os.PathLike[str], found: dict[str, Any], meta: dict[str, Any]) -> None:
     """Write the outcome `found` of a search, with `meta` and a hash by which a later change shows."""
+    meta = {**meta, "format": FORMAT}
     entries = json.loads(json.dumps({**found, "meta": meta}, allow_nan=False))
     write_json(path, {**found, "meta": {**meta, "content_hash": config_hash(entries)}})
 
@@ -41,11 +43,13 @@ def read_tuned(
     Raises
     ------
     DataError
-        The file cannot be read, is damaged, or belongs to something else.
+        The file cannot be read, is damaged, is of another version, or belongs to something else.
     """
     found = _parsed(path)
     try:
-        owner, searched = found["method"], found["meta"]["settings"].items()
+        owner = found["method"]
+        check_format(path, found["meta"].get("format"))
+        searched = found["meta"]["settings"].items()
         found["meta"]["data"]["kind"], found["meta"]["data"]["stamp"]
         recorded = found["meta"]["content_hash"]
         del found["meta"]["content_hash"]

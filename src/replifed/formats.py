@@ -1,0 +1,34 @@
+"""The number of the layout in which results are stored, which each stored result carries."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from replifed.errors import DataError
+
+# One more whenever what is stored is laid out otherwise or means something else.
+FORMAT = 1
+
+
+def check_format(path: str | os.PathLike[str], found: Any) -> None:
+    """Refuse a file of another layout.
+
+    Parameters
+    ----------
+    path : path-like
+        Named in the error.
+    found : object
+        The number in the file; None where there is none.
+
+    Raises
+    ------
+    DataError
+        One line that says what to delete.
+    """
+    if found != FORMAT:
+        number = "no format number" if found is None else f"format {found}"
+        raise DataError(
+            f"{os.fspath(path)}: written by another version ({number}, expected {FORMAT}); "
+            "delete it and run the workflow again"
+        )

@@ -1,0 +1,45 @@
+"""What an earlier version stored is refused with what to delete, and never misread."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from replifed.data import archive
+from replifed.data.content import Table
+from replifed.errors import DataError
+from replifed.papers import histories, tuned
+from replifed.partition import store
+
+META = {"settings": {}, "data": {"kind": "synthetic", "stamp": ""}}
+WHOLE = np.arange(4, dtype="<i4")
+# Module, how it writes, how it reads.
+STORED = {
+    "history": (
+        histories,
+        lambda file: histories.write_history(file, pd.DataFrame({"round": [1]}), META),
+        histories.read_history,
+    ),
+    "tuned step": (
+        tuned,
+        lambda file: tuned.write_tuned(file, {"method": "fedht"}, META),
+        lambda file: tuned.read_tuned(file, "fedht"),
+    ),
+    "partition": (store, lambda file: store.save(file, store.Partition(WHOLE, {1: WHOLE})), store.load),
+    "parsed data": (archive, lambda file: archive.save(file, Table(np.eye(2), np.ones(2), {})), archive.load),
+}
+
+
+@pytest.mark.parametrize("kind", STORED)
+@pytest.mark.parametrize(("number", "shown"), [(0, "format 0"), (2, "format 2"), (None, "no format number")])
+def test_another_version_is_refused_with_what_to_delete(tmp_path, monkeypatch, kind, number, shown):
+    module, write, read = STORED[kind]
+    file = tmp_path / "stored"
+    write(file)
+    read(file)
+    monkeypatch.setattr(module, "FORMAT", number)
+    write(file)
+    line = f"{file}: written by another version ({shown}, expected 1); delete it and run the workflow again"
+    with pytest.raises(DataError, match=f"^{re.escape(line)}$"):
+        read(file)
