@@ -356,13 +356,13 @@ def test_descent_is_its_steps(loss, sets, rows, features):
     u, linear = rng.standard_normal((2, rows, N, features))
     step, ridge = rng.uniform(0.01, 0.1, (rows, N, 1)) / max(1, features / 8), rng.uniform(0, 1, rows)
     before = u.copy()
-    found = problem.own_descent(u, 4, step, ridge=ridge, linear=linear)
+    found = problem.per_client_descent(u, 4, step, ridge=ridge, linear=linear)
     assert np.array_equal(u, before)
     for _ in range(4):
-        u = u - step * (problem.own_gradients(u) + ridge[:, None, None] * u + linear)
+        u = u - step * (problem.per_client_gradients(u) + ridge[:, None, None] * u + linear)
     np.testing.assert_allclose(found, u, atol=1e-12)
-    one = problem.own_descent(before, 1, step[:1, :1], ridge=0.5, linear=linear)
-    expected = before - step[:1, :1] * (problem.own_gradients(before) + 0.5 * before + linear)
+    one = problem.per_client_descent(before, 1, step[:1, :1], ridge=0.5, linear=linear)
+    expected = before - step[:1, :1] * (problem.per_client_gradients(before) + 0.5 * before + linear)
     np.testing.assert_allclose(one, expected, atol=1e-12)
 
 

@@ -108,9 +108,9 @@ def test_rows_share_data_sets_evenly_or_not_at_all(rows):
     with pytest.raises(ReplifedError, match=rf"^{rows} models of the server and 2 data sets"):
         two.loss(u[:, 0])
     own = [
-        two.own_gradients,
-        two.own_hessians,
-        lambda u: two.own_descent(u, 2, np.full((1, 1, 1), 0.1), linear=np.zeros(u.shape)),
+        two.per_client_gradients,
+        two.per_client_hessians,
+        lambda u: two.per_client_descent(u, 2, np.full((1, 1, 1), 0.1), linear=np.zeros(u.shape)),
     ]
     for of in own:
         if rows == 3:

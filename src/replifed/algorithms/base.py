@@ -129,6 +129,6 @@ def check_settings(algorithm: Any, ranges: dict[str, Range]) -> None:
                 raise ConfigError(f"{type(algorithm).__name__}.{name} = {one}: must be {allowed}")
 
 
-def per_row(setting: float | NDArray, array: NDArray) -> NDArray:
+def per_run(setting: float | NDArray, array: NDArray) -> NDArray:
     """Shape a setting, one value a row or one for all, so that it multiplies `array` (R, ...)."""
     return np.asarray(setting, dtype=array.dtype).reshape(-1, *(1,) * (array.ndim - 1))

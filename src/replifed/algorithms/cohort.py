@@ -146,7 +146,7 @@ class Cohort:
     def draw(self, solver: LocalSolver, steps: int | None = None) -> Draws:
         """Random numbers of a solver's steps; those of a client do not depend on who else takes part."""
         drawn = solver.draw(self._ctx, self._all, solver.steps if steps is None else steps)
-        return drawn if self.index is None else drawn.of_agents(self.index)
+        return drawn if self.index is None else drawn.of_clients(self.index)
 
     def message(self, vectors: int = 1) -> NDArray:
         """Bits of `vectors` dense models to or from each of them, (R or 1,)."""

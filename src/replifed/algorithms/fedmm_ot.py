@@ -21,7 +21,7 @@ from replifed.algorithms.base import (
     Range,
     Round,
     check_settings,
-    per_row,
+    per_run,
 )
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost, dense_bits
@@ -47,7 +47,7 @@ def adam(
     square = two * state.square + (1 - two) * gradient**2
     steps = state.steps + 1
     bias = np.sqrt(1 - two**steps) / (1 - one**steps)
-    change = -per_row(step, mean) * bias[:, None].astype(mean.dtype) * mean / (np.sqrt(square) + eps)
+    change = -per_run(step, mean) * bias[:, None].astype(mean.dtype) * mean / (np.sqrt(square) + eps)
     return AdamState(mean, square, steps), change
 
 
@@ -216,8 +216,8 @@ class FedMMOT:
         # Clients: omega_i = omega - step * gradient of L_i; answer with omega_i - omega - V_i.
         gradient = potential_gradient(net, omega, theta, x, problem.targets(public[:, 0]), self.cycle)
         own = cohort.take(state.V_i)
-        delta = -per_row(self.step, gradient) * gradient - own
-        V_i = cohort.put(state.V_i, own + per_row(self.alpha, delta) * delta)
+        delta = -per_run(self.step, gradient) * gradient - own
+        V_i = cohort.put(state.V_i, own + per_run(self.alpha, delta) * delta)
 
         # Server: average, then Adam on the conjugate.
         mean = (np.float32(1 / N) * delta).sum(axis=1)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
-from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_rows
+from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_runs
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, sparse_bits
 from replifed.operators.eigenpairs import apply_inverse, leading_eigenpair
@@ -132,7 +132,7 @@ class FedNL(NewtonType):
             p = -projected_solve(H, g, problem.strong_convexity().min(axis=1))  # line 11
         else:
             l = (problem.weights * self.sent(l_i)).sum(axis=1)  # noqa: E741
-            p = -solve_rows(H, g, l)  # line 12
+            p = -solve_runs(H, g, l)  # line 12
         sent = np.where(heard, self._message_bits(n, budget), 0).sum(axis=1)
         sent = sent + N * BITS_PER_VALUE * (self.option == 2)
         if ctx.t == 0 and self.start == "hessian":

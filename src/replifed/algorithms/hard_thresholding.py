@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, ServerModel, check_settings, per_row
+from replifed.algorithms.base import COUNT, POSITIVE, Range, ServerModel, check_settings, per_run
 from replifed.algorithms.guarantees import Guarantee
 from replifed.problems.base import LocalSteps, Smooth
 from replifed.randomness import Streams
@@ -74,7 +74,7 @@ class HardThresholding:
         A run that has taken its K steps takes steps of length zero beside those that go on.
         """
         for k, batch in enumerate(batches):
-            yield per_row(self.step * (k < np.asarray(self.local_steps)), u), batch
+            yield per_run(self.step * (k < np.asarray(self.local_steps)), u), batch
 
     def init(self, problem, streams: Streams) -> ServerModel:
         return ServerModel(np.zeros((len(streams), problem.dim), dtype=problem.dtype))

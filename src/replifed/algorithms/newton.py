@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Round, ServerModel
-from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_rows
+from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_runs
 from replifed.operators.symmetric import packed_size
 
 
@@ -22,6 +22,6 @@ class DistributedNewton(NewtonType):
     def direction(self, state: ServerModel, g: NDArray, problem, ctx: Round) -> Direction:
         N = problem.n_clients
         H = averaged(problem.weights, self.sent(problem.client_hessians(state.x)))
-        p = -solve_rows(H, g)
+        p = -solve_runs(H, g)
         sent = N * packed_size(problem.dim) * self.value_bits
         return Direction(state, p, sent, hessians=N)

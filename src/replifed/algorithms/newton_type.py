@@ -184,7 +184,7 @@ def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], probl
     return after
 
 
-def solve_rows(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:
+def solve_runs(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:
     """(H + shift I)^{-1} g row by row, (R, n), of symmetric H, for `shift` (R,), none by default.
 
     Not a number for rows that have diverged, or whose matrix is singular. Of definite matrices one triangle

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, Round
-from replifed.algorithms.newton_type import Direction, NewtonType, solve_rows
+from replifed.algorithms.newton_type import Direction, NewtonType, solve_runs
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE
 from replifed.operators.bit_allocation import allocate, allocate_exactly, vectors_in_use
@@ -119,7 +119,7 @@ class Shed(NewtonType):
         values = self.sent(state.values)
         rho = np.take_along_axis(values, q[..., None], axis=-1)[..., 0]  # line 17
         H = aggregate(values, self.read(received), q, rho, problem.weights)  # lines 24-25, eq. (22)
-        p = -solve_rows(H, g)
+        p = -solve_runs(H, g)
         # Line 19: bits of the vectors, new eigenvalues, rho. The first was the last round's rho, unless
         # Hessians are new.
         scalars = (q - state.q + renewed).sum(axis=1)

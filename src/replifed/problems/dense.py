@@ -13,7 +13,7 @@ from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems import restricted
 from replifed.problems.aligned import aligned_empty
-from replifed.problems.checks import check_clients, check_finite, check_labels, check_rows, floating
+from replifed.problems.checks import check_clients, check_finite, check_labels, check_runs, floating
 from replifed.problems.cohorts import cohort, picked
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.losses import COMPILED, Loss
@@ -45,7 +45,7 @@ class DenseLinearModel:
     X : array, shape (S, N, m, d)
         Features. Clients with fewer than m samples are padded at the end with zeros. Its dtype is that of
         the whole computation; whole numbers become doubles. S is 1, or the number of rows R. Where clients
-        have models of their own (`problems.base.OwnModels`), S need only divide R.
+        have models of their own (`problems.base.PerClientModels`), S need only divide R.
     y : array, shape (S, N, m)
         Targets; for logistic losses -1 or +1, for a softmax 0 to C - 1.
     loss : Loss
@@ -217,17 +217,17 @@ class DenseLinearModel:
         scaled = self.X * np.sqrt(self.sample_weights)[..., None]
         return np.linalg.eigvalsh(scaled.swapaxes(-1, -2) @ scaled)[..., 0].clip(min=0.0) + self.l2
 
-    def common_moduli(self) -> tuple[NDArray, NDArray]:
-        """See `problems.base.OwnModels`."""
-        return self._common_moduli
+    def common_mu_L(self) -> tuple[NDArray, NDArray]:
+        """See `problems.base.PerClientModels`."""
+        return self._common_mu_L
 
     @cached_property
-    def _common_moduli(self) -> tuple[NDArray, NDArray]:
+    def _common_mu_L(self) -> tuple[NDArray, NDArray]:
         return self.strong_convexity().min(axis=1), self.smoothness().max(axis=1)
 
     # -- each client at a model of its own -------------------------------------------------------
 
-    def own_gradients(
+    def per_client_gradients(
         self,
         u: NDArray,
         batch: NDArray | None = None,
@@ -236,8 +236,8 @@ class DenseLinearModel:
         ridge: float | NDArray = 0.0,
         linear: NDArray | None = None,
     ) -> NDArray:
-        """See `problems.base.OwnModels`."""
-        check_rows(len(u), len(self.X))
+        """See `problems.base.PerClientModels`."""
+        check_runs(len(u), len(self.X))
         models = u.reshape(*u.shape[:2], self.n_features, -1)
         few = self._too_few_for_blas(len(u))
         if clip is None and self.loss_function.name in COMPILED and (few or batch is not None):
@@ -282,10 +282,10 @@ class DenseLinearModel:
         # Not a view: what is computed with it next would run through memory in strides.
         return np.ascontiguousarray(g)
 
-    def own_hessians(self, u: NDArray) -> NDArray:
-        """See `problems.base.OwnModels`."""
+    def per_client_hessians(self, u: NDArray) -> NDArray:
+        """See `problems.base.PerClientModels`."""
         S, rows = len(self.X), len(u)
-        check_rows(rows, S)
+        check_runs(rows, S)
         sets = np.arange(rows) * S // rows
         data = self if S in (1, rows) else picked(self, lambda array: array[sets])
         return data._hessians(client_products(data.X, u.reshape(*u.shape[:2], self.n_features, -1)))
@@ -332,14 +332,14 @@ class DenseLinearModel:
         minibatch_gradients(self.X, self.y, scale, batch, models, g)
         return g
 
-    def own_descent(
+    def per_client_descent(
         self, u: NDArray, steps: int, step: NDArray, *, ridge: float | NDArray = 0.0, linear: NDArray
     ) -> NDArray:
-        """See `problems.base.OwnModels`."""
-        check_rows(len(u), len(self.X))
+        """See `problems.base.PerClientModels`."""
+        check_runs(len(u), len(self.X))
         if self.loss_function.name not in COMPILED:
             for _ in range(steps):
-                u = u - step * self.own_gradients(u, ridge=ridge, linear=linear)
+                u = u - step * self.per_client_gradients(u, ridge=ridge, linear=linear)
             return u
         from replifed.kernels.descent import descend, descend_together
 
@@ -384,10 +384,10 @@ class DenseLinearModel:
     # -- parts of the problem --------------------------------------------------------------------
 
     def with_clients(self, chosen: NDArray) -> DenseLinearModel:
-        """See `problems.base.OwnModels`."""
+        """See `problems.base.PerClientModels`."""
         n_sets, rows = len(self.X), len(chosen)
         if rows > 1:  # one cohort is that of all rows
-            check_rows(rows, n_sets)
+            check_runs(rows, n_sets)
         if 1 < n_sets < rows:
             groups = chosen.reshape(n_sets, rows // n_sets, -1)
             if (groups != groups[:, :1]).any():
@@ -397,20 +397,20 @@ class DenseLinearModel:
         part = self._part(lambda array: array[row, chosen])
         # Where cohorts differ by row, so do the data sets of the part, though they come of one.
         repeats = len(part.X) // n_sets
-        part.__dict__["_common_moduli"] = tuple(np.repeat(m, repeats) for m in self._common_moduli)
+        part.__dict__["_common_mu_L"] = tuple(np.repeat(m, repeats) for m in self._common_mu_L)
         return part
 
-    def with_rows(self, kept: NDArray) -> DenseLinearModel:
-        """See `problems.base.OwnModels`."""
+    def with_runs(self, kept: NDArray) -> DenseLinearModel:
+        """See `problems.base.PerClientModels`."""
         n_sets, rows = len(self.X), len(kept)
-        check_rows(rows, n_sets)
+        check_runs(rows, n_sets)
         if n_sets == 1:
             return self
         groups = kept.reshape(n_sets, rows // n_sets)
         if (groups != groups[:, :1]).any():
             raise ReplifedError("rows that share a data set must be kept together")
         part = self._part(lambda array: array[groups[:, 0]])
-        part.__dict__["_common_moduli"] = tuple(modulus[groups[:, 0]] for modulus in self._common_moduli)
+        part.__dict__["_common_mu_L"] = tuple(modulus[groups[:, 0]] for modulus in self._common_mu_L)
         return part
 
     def _part(self, pick: Callable[[NDArray], NDArray]) -> DenseLinearModel:
@@ -481,7 +481,7 @@ class DenseLinearModel:
         length = (1.0 / self.smoothness()[..., None]).astype(start.dtype)
         w = start
         for _ in range(steps):
-            w = w - length * self.own_gradients(w) * support
+            w = w - length * self.per_client_gradients(w) * support
         return w
 
     def restricted_work(self, size: NDArray) -> NDArray:
@@ -494,7 +494,7 @@ class DenseLocalModels:
 
     def __init__(self, problem: Any, x: NDArray) -> None:
         self._problem, self._x = problem, x
-        self.gradient = problem.own_gradients
+        self.gradient = problem.per_client_gradients
 
     @property
     def restricted_minima(self) -> Callable[..., NDArray]:

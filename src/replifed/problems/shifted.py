@@ -88,8 +88,8 @@ class ShiftedLinearModel:
         """What holds whatever the data are: nothing."""
         return np.zeros((len(self.sets), self.n_clients))
 
-    def own_gradients(self, u: NDArray, batch: NDArray | None = None) -> NDArray:
-        """What local steps need of `problems.base.OwnModels`, at models `u` (n, N, d) of the first n rows."""
+    def per_client_gradients(self, u: NDArray, batch: NDArray | None = None) -> NDArray:
+        """As in `problems.base.PerClientModels`, at models `u` (n, N, d) of the first n runs."""
         return self._shared.shifted_gradients(u, batch, self.y, self.shifts, self.sets)
 
     def local(

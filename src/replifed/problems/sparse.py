@@ -93,7 +93,7 @@ class SparseLinearModel:
         """X x for the server's models (R, d); shape (R, n), not to be written to."""
         # The objective that is recorded and the next round ask for the same.
         if self._predicted is None or not np.array_equal(self._predicted[0], x):
-            self._predicted = x.copy(), _row_by_row(self.X, x)
+            self._predicted = x.copy(), _run_by_run(self.X, x)
         return self._predicted[1]
 
     def client_losses(self, x: NDArray) -> NDArray:
@@ -114,7 +114,7 @@ class SparseLinearModel:
 
     def gradient(self, x: NDArray) -> NDArray:
         r = self.loss_function.derivative(self.predictions(x)[..., None], self.y)[..., 0]
-        return _row_by_row(self._transposed, r * self._shares) + self.l2 * x * self.weights.sum()
+        return _run_by_run(self._transposed, r * self._shares) + self.l2 * x * self.weights.sum()
 
     def client_gradients(self, x: NDArray) -> NDArray:
         """Gradient of each f_i at the server's models, dense, shape (R, N, d)."""
@@ -122,7 +122,7 @@ class SparseLinearModel:
         r = r / self.counts
         g = np.empty((len(x), self.n_clients, self.dim))
         for i, (begin, end) in enumerate(pairwise(self.first)):
-            g[:, i] = _row_by_row(self.X[begin:end].T, r[:, begin:end])
+            g[:, i] = _run_by_run(self.X[begin:end].T, r[:, begin:end])
         return g + self.l2 * x[:, None]
 
     @cached_property
@@ -201,7 +201,7 @@ class SparseLinearModel:
 
     def _combine(self, coefficients: NDArray) -> NDArray:
         flat = coefficients[(slice(None), *self._padded, 0)]
-        return _row_by_row(self.X.T, flat.astype(self.dtype, copy=False))
+        return _run_by_run(self.X.T, flat.astype(self.dtype, copy=False))
 
     def local(
         self,
@@ -278,7 +278,7 @@ class SparseLinearModel:
         return self._built
 
 
-def _row_by_row(A: sp.sparray, x: NDArray) -> NDArray:
+def _run_by_run(A: sp.sparray, x: NDArray) -> NDArray:
     """A x for each row of x.
 
     scipy's product with a few columns at once takes several times as long as with one after the other.
@@ -309,9 +309,9 @@ class _SideBySide:
 
     def _full_gradient(self, u: NDArray) -> NDArray:
         problem = self._problem
-        z = _row_by_row(self._blocks, u)
+        z = _run_by_run(self._blocks, u)
         r = problem.loss_function.derivative(z[..., None], problem.y)[..., 0]
-        return _row_by_row(self._blocks.T, r / problem.counts)
+        return _run_by_run(self._blocks.T, r / problem.counts)
 
     def _minibatch_gradient(self, u: NDArray, batch: NDArray) -> NDArray:
         """Each drawn sample is read where it lies, and a client's model stays in the cache."""
