@@ -491,7 +491,7 @@ class Trials:
 
     Attributes
     ----------
-    problems : (replicate, problem) pairs, with data shared by all rows of a run.
+    problems : (replicate, problem) pairs, with data that all runs share.
     seed : the experiment's seed.
     rounds : of a trial.
     tail : share of the rounds, at the end, over which the objective is averaged. With zero it is the last
@@ -568,7 +568,7 @@ class Trials:
         replicate, data = problem
         self.used.add(replicate)
         streams = Streams(self.seed, (replicate,))
-        return self._final_objectives(lambda rows: make(numbers[rows]), data, streams, len(numbers))
+        return self._final_objectives(lambda runs: make(numbers[runs]), data, streams, len(numbers))
 
     def stable(self, make: Callable[[NDArray, NDArray], Algorithm], count: int) -> NDArray:
         """Which of `count` settings are admissible: as their twins say, on each data set (`twins`)."""
@@ -598,7 +598,7 @@ class Trials:
     def _final_objectives(
         self, make: Callable[[NDArray], Algorithm], problem: Any, streams: Streams, count: int
     ) -> tuple[NDArray, float]:
-        """Objective of `count` rows over the last rounds, infinite for those that diverge, and at the start.
+        """Objective of `count` runs over the last rounds, infinite for those that diverge, and at the start.
 
         Most steps of a coarse grid diverge in their first rounds, or rise; those are dropped early.
         """
@@ -609,11 +609,11 @@ class Trials:
         begun, resume = np.nan, None
         scored = rounds - last if last > 1 else rounds
         for stop in sorted({stage for stage in _STAGES if stage < scored} | {scored, rounds} - {0}):
-            rows = replace(streams, replicates=streams.replicates * len(alive))
+            repeated = replace(streams, replicates=streams.replicates * len(alive))
             begin = 0 if resume is None else resume[0]
             every = max(last // _RECORDED, 1) if begin >= scored else stop - begin
             history = simulate(
-                make(alive), problem, rows, stop, record_every=every, resume=resume, **self.options
+                make(alive), problem, repeated, stop, record_every=every, resume=resume, **self.options
             )
             self.spent.add(history, started=resume is None)
             objective = history.metrics["objective"]
@@ -649,13 +649,13 @@ def tune_step(
     """
 
     def score(steps: NDArray) -> NDArray:
-        return trials.scores(lambda rows: make(steps[rows]), len(steps))
+        return trials.scores(lambda runs: make(steps[runs]), len(steps))
 
     def stable(steps: NDArray) -> NDArray:
-        return trials.stable(lambda rows, factors: make(steps[rows] * factors), len(steps))
+        return trials.stable(lambda runs, factors: make(steps[runs] * factors), len(steps))
 
     def rescored(steps: NDArray, known: NDArray) -> NDArray:
-        return trials.more_scores(lambda rows: make(steps[rows]), known)
+        return trials.more_scores(lambda runs: make(steps[runs]), known)
 
     return best_of_chaotic(search(score, grid, admissible=stable if check else None), rescored)
 

@@ -76,10 +76,10 @@ def simulate_with_twins(
     Parameters
     ----------
     make : callable
-        Maps numbers of settings (3R,) and factors (3R,) to the algorithm that has, in each row, that setting
+        Maps numbers of settings (3R,) and factors (3R,) to the algorithm that has, in each run, that setting
         with its step, or whatever number it tunes, times that factor. Each number comes three times in turn.
     problem : Problem
-        With data for 3R rows, or for all of them together.
+        With data for 3R runs, or for all of them together.
     streams : Streams
         Of the R runs.
     rounds : int
@@ -138,10 +138,10 @@ def move(x: NDArray, size: float, direction: NDArray) -> NDArray:
 
 @dataclass(frozen=True)
 class _Moved:
-    """An algorithm of which some rows are moved, once, after the first round."""
+    """An algorithm of which some runs are moved, once, after the first round."""
 
     algorithm: Algorithm
-    rows: NDArray
+    runs: NDArray
     size: float
 
     def __getattr__(self, name: str) -> Any:
@@ -158,12 +158,12 @@ class _Moved:
         numeric = {name: a for name, a in fields.items() if a.dtype.kind == "f" and a.ndim > 1}
         models = {name: a for name, a in numeric.items() if a.shape == server.shape and (a == server).all()}
         for name, array in (models or numeric).items():
-            here = array[self.rows]
+            here = array[self.runs]
             direction = streams.draw(f"twin/{name}", _normal(array.shape[1:]))
             if len(direction) > 1:
-                direction = direction[self.rows]
+                direction = direction[self.runs]
             fields[name] = array.copy()
-            fields[name][self.rows] = move(here, self.size, direction)
+            fields[name][self.runs] = move(here, self.size, direction)
         return type(state)(**fields)
 
 

@@ -114,7 +114,7 @@ def test_rows_share_data_sets_evenly_or_not_at_all(rows):
     ]
     for of in own:
         if rows == 3:
-            with pytest.raises(ReplifedError, match=r"^3 rows share 2 data sets: each must"):
+            with pytest.raises(ReplifedError, match=r"^3 runs share 2 data sets: each must"):
                 of(u)
         else:
             alone = [of(np.repeat(u[[row]], 2, axis=0))[row // 2] for row in range(4)]

@@ -37,9 +37,9 @@ class Cohort:
         self.mask = ctx.active if ctx.chosen is None else None
 
     def packed(self) -> Cohort:
-        """The same cohort where only as many clients compute as the fullest row has in its mask.
+        """The same cohort where only as many clients compute as the fullest run has in its mask.
 
-        The other rows fill their c places with clients that are out.
+        The other runs fill their c places with clients that are out.
         """
         if self.mask is None:
             return self

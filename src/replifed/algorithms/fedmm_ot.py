@@ -51,10 +51,10 @@ def adam(
     return AdamState(mean, square, steps), change
 
 
-def no_moments(rows: int, dim: int, dtype: np.dtype) -> AdamState:
+def no_moments(runs: int, dim: int, dtype: np.dtype) -> AdamState:
     """Before the first step."""
-    zeros = np.zeros((rows, dim), dtype=dtype)
-    return AdamState(zeros, zeros, np.zeros(rows))
+    zeros = np.zeros((runs, dim), dtype=dtype)
+    return AdamState(zeros, zeros, np.zeros(runs))
 
 
 def identity_networks(net: ICNN, streams: Streams, dtype: np.dtype, steps: int) -> NDArray:

@@ -19,7 +19,7 @@ from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settin
 from replifed.errors import ConfigError
 from replifed.operators.linear_systems import solve_each
 
-# A restriction to the rows that still have steps to go copies their data: worth it once so few are left.
+# A restriction to the runs that still have steps to go copies their data: worth it once so few are left.
 _WORTH_COPYING = 0.75
 _NEWTON_STEPS = 50
 _NEWTON_TOLERANCE = 1e-13
@@ -27,7 +27,7 @@ _NEWTON_TOLERANCE = 1e-13
 
 @dataclass(frozen=True)
 class LocalObjective:
-    """d_i(w) = f_i(w) + <a_i, w> + b |w|^2 / 2 for every row and client.
+    """d_i(w) = f_i(w) + <a_i, w> + b |w|^2 / 2 for every run and client.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class LocalObjective:
         H = self.problem.per_client_hessians(w)
         return H + per_run(self.ridge, H) * np.eye(w.shape[-1])
 
-    def mu_L(self, rows: int, *, per_client: bool = False) -> tuple[NDArray, NDArray]:
+    def mu_L(self, runs: int, *, per_client: bool = False) -> tuple[NDArray, NDArray]:
         """Strong-convexity and smoothness constant of d_i, shape (R or 1, 1, 1).
 
         These are the least mu and the largest L of all clients; with `per_client` each client's, of shape
@@ -63,7 +63,7 @@ class LocalObjective:
         else:
             mu, L = (constant[:, None] for constant in self.problem.common_mu_L())
         if len(mu) > 1:
-            mu, L = (np.repeat(constant, rows // len(constant), axis=0) for constant in (mu, L))
+            mu, L = (np.repeat(constant, runs // len(constant), axis=0) for constant in (mu, L))
         ridge = np.reshape(self.ridge, (-1, 1, 1))
         return mu[..., None] + ridge, L[..., None] + ridge
 
@@ -71,15 +71,15 @@ class LocalObjective:
         """`w` after so many gradient steps on every d_i."""
         return self.problem.per_client_descent(w, steps, step, ridge=self.ridge, linear=self.linear)
 
-    def kept(self, rows: NDArray) -> LocalObjective:
-        """The same for the rows where `rows` (R,) is true."""
+    def kept(self, runs: NDArray) -> LocalObjective:
+        """The same for the runs where `runs` (R,) is true."""
         ridge = self.ridge
         if isinstance(ridge, np.ndarray) and ridge.size > 1:
-            ridge = ridge[rows]
-        return LocalObjective(self.problem.with_runs(rows), self.linear[rows], ridge)
+            ridge = ridge[runs]
+        return LocalObjective(self.problem.with_runs(runs), self.linear[runs], ridge)
 
     def of_clients(self, clients: NDArray) -> LocalObjective:
-        """The same for the clients `clients` (R or 1, c) of each row."""
+        """The same for the clients `clients` (R or 1, c) of each run."""
         linear = np.take_along_axis(self.linear, clients[..., None], axis=1)
         return replace(self, problem=self.problem.with_clients(clients), linear=linear)
 
@@ -106,9 +106,9 @@ class Draws(NamedTuple):
         """Minibatches and noise of one step."""
         return tuple(None if drawn is None else drawn[:, step] for drawn in self)  # type: ignore[return-value]
 
-    def kept(self, rows: NDArray) -> Draws:
-        """Those of the rows where `rows` is true."""
-        return Draws(*(None if drawn is None or len(drawn) == 1 else drawn[rows] for drawn in self))
+    def kept(self, runs: NDArray) -> Draws:
+        """Those of the runs where `runs` is true."""
+        return Draws(*(None if drawn is None or len(drawn) == 1 else drawn[runs] for drawn in self))
 
     def of_clients(self, clients: NDArray) -> Draws:
         """Those of the clients `clients` (R or 1, c)."""
@@ -144,7 +144,7 @@ class LocalSolver(Protocol):
     def solve(
         self, objective: LocalObjective, start: NDArray, draws: Draws, counts: NDArray | None = None
     ) -> NDArray:
-        """Clients' models (R, N, D) after `steps` steps from `start`; or after counts[r] steps in row r."""
+        """Clients' models (R, N, D) after `steps` steps from `start`; or after counts[r] steps in run r."""
 
 
 class SteppedSolver(LocalSolver, Protocol):
@@ -203,7 +203,7 @@ class _Stepwise(ABC):
                 state = self._advance(state, objective, draws.at(k), step, *rest)
             return state[0]
         done = np.empty_like(start)
-        going = np.arange(len(start))  # rows of `start` that `state` still holds
+        going = np.arange(len(start))  # runs of `start` that `state` still holds
         for k in range(int(counts.max())):
             state = self._advance(state, objective, draws.at(k), step, *rest)
             left = counts[going]
@@ -211,15 +211,15 @@ class _Stepwise(ABC):
             done[going[arrived]] = state[0][arrived]
             still = left > k + 1
             if still.any() and still.mean() <= _WORTH_COPYING:
-                rows = len(going)
+                runs = len(going)
                 objective, draws, going = objective.kept(still), draws.kept(still), going[still]
                 state = tuple(field[still] for field in state)
-                step, *rest = (c[still] if len(c) == rows else c for c in (step, *rest))
+                step, *rest = (c[still] if len(c) == runs else c for c in (step, *rest))
         return done
 
-    def _constants(self, objective: LocalObjective, rows: int) -> tuple[NDArray, ...]:
+    def _constants(self, objective: LocalObjective, runs: int) -> tuple[NDArray, ...]:
         """The step size and what else is constant, each of shape (R or 1, N or 1, 1)."""
-        mu, L = objective.mu_L(rows, per_client=self.constants == "own")
+        mu, L = objective.mu_L(runs, per_client=self.constants == "own")
         return (2.0 / (mu + L) if self.step is None else np.reshape(self.step, (-1, 1, 1)),)
 
     def _begin(self, start: NDArray) -> tuple[NDArray, ...]:
@@ -261,8 +261,8 @@ class Accelerated(_Stepwise):
     lack what the proximal term adds. `step` stands for 1 / L.
     """
 
-    def _constants(self, objective, rows):
-        mu, L = objective.mu_L(rows, per_client=self.constants == "own")
+    def _constants(self, objective, runs):
+        mu, L = objective.mu_L(runs, per_client=self.constants == "own")
         step = 1.0 / L if self.step is None else np.reshape(self.step, (-1, 1, 1))
         # sqrt(mu / L); a step longer than 1 / mu leaves no momentum.
         root = np.sqrt(np.minimum(mu * step, 1.0))
@@ -355,8 +355,8 @@ class Noisy(_Stepwise):
         shape = (steps, problem.n_clients, problem.dim)
         return Draws(noise=ctx.streams.draw("noise", lambda rng: rng.standard_normal(shape)))
 
-    def _constants(self, objective, rows):
-        (step,) = super()._constants(objective, rows)
+    def _constants(self, objective, runs):
+        (step,) = super()._constants(objective, runs)
         return step, np.sqrt(2.0 * step) * np.reshape(self.deviation(), (-1, 1, 1))
 
     def _advance(self, state, objective, drawn, step, scale):
@@ -387,7 +387,7 @@ class Exact:
             g = objective.gradient(w)
             move = solve_each(objective.hessian(w), g[..., None])[..., 0]
             w = w - move
-            # Nobody waits for rows that have diverged, or whose Hessian is singular.
+            # Nobody waits for runs that have diverged, or whose Hessian is singular.
             longest, size = (np.abs(a).max(initial=0.0, where=np.isfinite(w)) for a in (move, w))
             if longest <= _NEWTON_TOLERANCE * (1.0 + size):
                 break
@@ -441,7 +441,7 @@ class Uncoordinated:
     def solve(self, objective, start, draws, counts=None):
         uses = np.array(self.of_client)[draws.names]  # (R or 1, c): the solver of each client in the cohort
         if len(uses) > 1:
-            # Cohorts differ by row: every solver for all, then each client's own.
+            # Cohorts differ by run: every solver for all, then each client's own.
             solved = [
                 s.solve(objective, start, d, counts) for s, d in zip(self.solvers, draws.drawn, strict=True)
             ]

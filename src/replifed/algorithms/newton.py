@@ -1,4 +1,4 @@
-"""Distributed Newton: every device sends its whole Hessian, every round."""
+"""Distributed Newton: every client sends its whole Hessian, every round."""
 
 from __future__ import annotations
 

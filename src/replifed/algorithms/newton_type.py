@@ -24,7 +24,7 @@ IDLE = Cost(0, 0, exchanges=0)
 
 
 class Direction(NamedTuple):
-    """What devices and server do in a round before the line search.
+    """What clients and server do in a round before the line search.
 
     Attributes
     ----------
@@ -33,11 +33,11 @@ class Direction(NamedTuple):
     p : array, shape (R, n)
         Where to go.
     sent : array, shape (R,), or float
-        Bits that all devices together sent besides their gradients.
+        Bits that all clients together sent besides their gradients.
     hessians : int
-        Hessians that all devices together computed.
+        Hessians that all clients together computed.
     exchanges : int
-        Times that devices and server wait for each other; before each the server sends n numbers.
+        Times that clients and server wait for each other; before each the server sends n numbers.
     """
 
     state: Any
@@ -48,7 +48,7 @@ class Direction(NamedTuple):
 
 
 class Directed(NamedTuple):
-    """A round before the line search: where it began, which rows are `going`, where to (None if none is)."""
+    """A round before the line search: where it began, which runs are `going`, where to (None if none is)."""
 
     before: Any
     g: NDArray
@@ -65,9 +65,9 @@ class NewtonType(ABC):
     line_search : Armijo or None
         None takes eta = 1.
     epsilon : float
-        A row stops, and costs nothing more, once the norm of its gradient is below.
+        A run stops, and costs nothing more, once the norm of its gradient is below.
     b_max : int
-        Bits of a coordinate of a gradient or a vector that a device sends at full quality, at most 52.
+        Bits of a coordinate of a gradient or a vector that a client sends at full quality, at most 52.
         Eigenvalues and other scalars, and what the server sends, take 32.
     single_precision: bool
         Whether whatever is sent exactly is rounded to floats of 32 bits, and counted so, as what other
@@ -107,14 +107,14 @@ class NewtonType(ABC):
         return {"server": state.x}
 
     def going(self, g: NDArray) -> NDArray:
-        """Which rows have not converged, shape (R,)."""
+        """Which runs have not converged, shape (R,)."""
         return ~(np.linalg.norm(g, axis=-1) < self.epsilon)
 
-    def budget(self, ctx: Round, problem, rows: int) -> NDArray:
-        """Bits per coordinate of each device, (R, N); without a channel enough for everything."""
+    def budget(self, ctx: Round, problem, runs: int) -> NDArray:
+        """Bits per coordinate of each client, (R, N); without a channel enough for everything."""
         if ctx.budget is None:
-            return np.full((rows, problem.n_clients), problem.dim * max(self.b_max, self.value_bits))
-        return np.broadcast_to(ctx.budget, (rows, problem.n_clients))
+            return np.full((runs, problem.n_clients), problem.dim * max(self.b_max, self.value_bits))
+        return np.broadcast_to(ctx.budget, (runs, problem.n_clients))
 
     @abstractmethod
     def direction(self, state, g: NDArray, problem, ctx: Round) -> Direction:
@@ -133,7 +133,7 @@ class NewtonType(ABC):
         return Directed(state, g, going, self.direction(state, g, problem, ctx) if going.any() else None)
 
     def descend(self, found: Directed, problem) -> tuple[Any, Cost]:
-        """Move the rows that are `going` along p, and count the round."""
+        """Move the runs that are `going` along p, and count the round."""
         towards = found.direction
         if towards is None:
             return found.before, IDLE
@@ -170,7 +170,7 @@ def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], probl
     """One round of methods that differ in their line search alone; see `simulate.simulate_together`.
 
     Those in the same state object share all of the round but the search, and go on to the same object where
-    their searches take the same steps in all rows. Once a row has diverged, each goes on by itself.
+    their searches take the same steps in all runs. Once a run has diverged, each goes on by itself.
     """
     directed: dict[int, Directed] = {}
     reached: dict[tuple[int, bytes], Any] = {}
@@ -185,14 +185,14 @@ def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], probl
 
 
 def solve_runs(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:
-    """(H + shift I)^{-1} g row by row, (R, n), of symmetric H, for `shift` (R,), none by default.
+    """(H + shift I)^{-1} g run by run, (R, n), of symmetric H, for `shift` (R,), none by default.
 
-    Not a number for rows that have diverged, or whose matrix is singular. Of definite matrices one triangle
+    Not a number for runs that have diverged, or whose matrix is singular. Of definite matrices one triangle
     alone is read.
     """
     found = np.empty(g.shape)
-    for row in range(len(g)):
-        found[row] = _solve(H[row], g[row], 0.0 if shift is None else shift[row])
+    for run in range(len(g)):
+        found[run] = _solve(H[run], g[run], 0.0 if shift is None else shift[run])
     return found
 
 
@@ -213,7 +213,7 @@ def _solve(H: NDArray, g: NDArray, shift: float) -> NDArray:
 
 
 def averaged(weights: NDArray, matrices: NDArray) -> NDArray:
-    """sum_i p_i H_i over the devices: (S, N) and (R, N, n, n) give (R, n, n)."""
-    rows, clients, n, _ = matrices.shape
-    p = np.broadcast_to(weights, (rows, clients))[:, None]
-    return np.matmul(p, matrices.reshape(rows, clients, n * n)).reshape(rows, n, n)
+    """sum_i p_i H_i over the clients: (S, N) and (R, N, n, n) give (R, n, n)."""
+    runs, clients, n, _ = matrices.shape
+    p = np.broadcast_to(weights, (runs, clients))[:, None]
+    return np.matmul(p, matrices.reshape(runs, clients, n * n)).reshape(runs, n, n)

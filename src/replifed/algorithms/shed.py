@@ -52,7 +52,7 @@ def renews(renewals: str | int, t: int) -> bool:
 
 
 class SharedEigenpairs(NamedTuple):
-    """State: the server's model, and what devices and server know of each device's last Hessian.
+    """State: the server's model, and what clients and server know of each client's last Hessian.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class Shed(NewtonType):
         return received
 
     def vector_bits(self, before: NDArray, after: NDArray) -> NDArray:
-        """Bits per coordinate that all devices together send of their vectors in a round, (R,)."""
+        """Bits per coordinate that all clients together send of their vectors in a round, (R,)."""
         return (after - before).sum(axis=(1, 2))
 
 
@@ -270,7 +270,7 @@ def aggregate(values: NDArray, received: NDArray, q: NDArray, rho: NDArray, weig
     most = int(q.max())
     used = np.arange(most) < q[..., None]
     lbar = np.where(used, values[..., :most] - rho[..., None], 0.0)
-    # All devices' vectors below each other: one product of a matrix with its own transpose a row.
+    # All clients' vectors below each other: for each run, one product of a matrix with its transpose.
     scaled = np.sqrt(weights[..., None] * lbar)[..., None] * received[:, :, :most]
     scaled = scaled.reshape(R, N * most, n)
     H = np.matmul(scaled.swapaxes(1, 2), scaled)

@@ -10,7 +10,7 @@ an error of variance Delta_i^2/12 with Delta_i = 2^(1-b_i). The expected squared
 
 Problems (16) and (21) minimise it under sum b_i = B. In terms of the bits sent in all, of which p_i
 came earlier, (21) is (16) with the further constraint b_i >= p_i; so one solver serves both. Every
-function takes stacks of devices and rows. A device whose eigenvalues are not all finite, in a row that has
+function takes stacks of clients and runs. A client whose eigenvalues are not all finite, in a run that has
 diverged, has its bits shared out as if they were zero.
 """
 

@@ -118,7 +118,7 @@ def quantise_grown(
 
     _check(kind, overload)
     out = np.empty_like(received)
-    if dither.strides[0] == 0:  # rows that share it
+    if dither.strides[0] == 0:  # runs that share it
         dither = dither[:1]
     scale, wraps = 0.5 if kind == "added" else 0.0, kind == "nested"
     clips = wraps and overload == "clip"

@@ -63,7 +63,7 @@ def check_clients(sizes: NDArray, weights: NDArray | None, l2: float) -> None:
         raise ReplifedError(f"l2 = {l2}: must be finite, and at least 0")
 
 
-def check_runs(rows: int, sets: int) -> None:
-    """Refuse rows that cannot share the data sets evenly."""
-    if rows % sets:
-        raise ReplifedError(f"{rows} rows share {sets} data sets: each must have as many rows as the others")
+def check_runs(runs: int, sets: int) -> None:
+    """Refuse runs that cannot share the data sets evenly."""
+    if runs % sets:
+        raise ReplifedError(f"{runs} runs share {sets} data sets: each must have as many runs as the others")

@@ -1,4 +1,4 @@
-"""Linear models (least squares, logistic, softmax) on dense data, stacked over clients and rows."""
+"""Linear models (least squares, logistic, softmax) on dense data, stacked over clients and runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DenseLinearModel:
     ----------
     X : array, shape (S, N, m, d)
         Features. Clients with fewer than m samples are padded at the end with zeros. Its dtype is that of
-        the whole computation; whole numbers become doubles. S is 1, or the number of rows R. Where clients
+        the whole computation; whole numbers become doubles. S is 1, or the number of runs R. Where clients
         have models of their own (`problems.base.PerClientModels`), S need only divide R.
     y : array, shape (S, N, m)
         Targets; for logistic losses -1 or +1, for a softmax 0 to C - 1.
@@ -118,7 +118,7 @@ class DenseLinearModel:
     def _predict(self, x: NDArray) -> NDArray:
         x = x.reshape(len(x), self.n_features, -1)
         if len(self.X) == 1:
-            # One product over all samples and all rows.
+            # One product over all samples and all runs.
             columns = x.transpose(1, 0, 2).reshape(self.n_features, -1)
             z = tall_product(self.X[0].reshape(-1, self.n_features), columns)
             z = z.reshape(self.n_clients, self.n_samples, len(x), -1)
@@ -154,14 +154,14 @@ class DenseLinearModel:
 
     def combine(self, coefficients: NDArray) -> NDArray:
         """sum_i X_i' a_i for coefficients (R, N, m, C); shape (R, D)."""
-        rows, _, _, outputs = coefficients.shape
-        flat = coefficients.reshape(rows, -1, outputs)
+        runs, _, _, outputs = coefficients.shape
+        flat = coefficients.reshape(runs, -1, outputs)
         if len(self.X) == 1:
             columns = flat.transpose(1, 0, 2).reshape(flat.shape[1], -1)
             g = tall_product_transposed(self.X[0].reshape(-1, self.n_features), columns)
-            return g.reshape(self.n_features, rows, outputs).transpose(1, 0, 2).reshape(rows, self.dim)
-        X = self.X.reshape(rows, -1, self.n_features)
-        return np.matmul(X.swapaxes(1, 2), flat).reshape(rows, self.dim)
+            return g.reshape(self.n_features, runs, outputs).transpose(1, 0, 2).reshape(runs, self.dim)
+        X = self.X.reshape(runs, -1, self.n_features)
+        return np.matmul(X.swapaxes(1, 2), flat).reshape(runs, self.dim)
 
     def client_hessians(self, x: NDArray) -> NDArray:
         return self._hessians(self.predictions(x))
@@ -170,14 +170,14 @@ class DenseLinearModel:
         """Hessian of each f_i where its samples have the predictions `z` (R, N, m, C)."""
         h = self.loss_function.second_derivative(z, self.y)
         h = h * self.sample_weights[..., None, None]
-        rows, outputs = len(z), self.loss_function.n_outputs
+        runs, outputs = len(z), self.loss_function.n_outputs
         if outputs == 1:
             return self._weighted_squares(h[..., 0])
-        H = np.empty((rows, self.n_clients, self.n_features, outputs, self.n_features, outputs), self.X.dtype)
+        H = np.empty((runs, self.n_clients, self.n_features, outputs, self.n_features, outputs), self.X.dtype)
         for a in range(outputs):
             for b in range(outputs):
                 H[:, :, :, a, :, b] = np.matmul(self.X.swapaxes(-1, -2), self.X * h[..., a, b, None])
-        H = H.reshape(rows, self.n_clients, self.dim, self.dim)
+        H = H.reshape(runs, self.n_clients, self.dim, self.dim)
         H += self.l2 * np.eye(self.dim)
         return H
 
@@ -259,22 +259,22 @@ class DenseLinearModel:
         add_affine(g, self.l2 + ridge, u, linear)
         return g
 
-    def _too_few_for_blas(self, rows: int) -> bool:
-        """Whether the models of the rows that share a data set are too few for columns of one product."""
-        return rows * self.loss_function.n_outputs < FEWEST_COLUMNS * len(self.X)
+    def _too_few_for_blas(self, runs: int) -> bool:
+        """Whether the models of the runs that share a data set are too few for columns of one product."""
+        return runs * self.loss_function.n_outputs < FEWEST_COLUMNS * len(self.X)
 
     def _gradients_in_columns(self, models: NDArray, clip: float | None) -> NDArray:
-        """Gradients (R, N, d, C) without the ridge; rows that share a data set are columns of one product."""
-        rows, N, d, C = models.shape
+        """Gradients (R, N, d, C) without the ridge; runs that share a data set are columns of one product."""
+        runs, N, d, C = models.shape
         S = len(self.X)
-        columns = models.reshape(S, rows // S, N, d, C).transpose(0, 2, 3, 1, 4).reshape(S, N, d, -1)
+        columns = models.reshape(S, runs // S, N, d, C).transpose(0, 2, 3, 1, 4).reshape(S, N, d, -1)
         z = np.matmul(self.X, columns).reshape(S, N, self.n_samples, -1, C)
         r = self.loss_function.derivative(z, self.y[..., None])
         if not self._unit_weights:
             r *= self.sample_weights[..., None, None]
         if clip is not None:
             _clip(r, self._norms[..., None], self.sample_weights[..., None], clip)
-        if rows * C == S:
+        if runs * C == S:
             # A single column: a row vector times the matrix is quicker than the transposed matrix times it.
             return np.matmul(r.reshape(S, N, 1, -1), self.X).reshape(models.shape)
         g = np.matmul(self.X.swapaxes(-1, -2), r.reshape(S, N, self.n_samples, -1))
@@ -284,10 +284,10 @@ class DenseLinearModel:
 
     def per_client_hessians(self, u: NDArray) -> NDArray:
         """See `problems.base.PerClientModels`."""
-        S, rows = len(self.X), len(u)
-        check_runs(rows, S)
-        sets = np.arange(rows) * S // rows
-        data = self if S in (1, rows) else picked(self, lambda array: array[sets])
+        S, runs = len(self.X), len(u)
+        check_runs(runs, S)
+        sets = np.arange(runs) * S // runs
+        data = self if S in (1, runs) else picked(self, lambda array: array[sets])
         return data._hessians(client_products(data.X, u.reshape(*u.shape[:2], self.n_features, -1)))
 
     @cached_property
@@ -303,7 +303,7 @@ class DenseLinearModel:
     def shifted_gradients(
         self, u: NDArray, batch: NDArray | None, y: NDArray, shifts: NDArray, sets: NDArray
     ) -> NDArray:
-        """As `_compiled_gradients`, with the targets `y` (L, N, m) and shifted features of each row's set.
+        """As `_compiled_gradients`, with the targets `y` (L, N, m) and shifted features of each run's set.
 
         See `problems.shifted` for `shifts` (L, N, d) and `sets` (at least R,).
         """
@@ -343,11 +343,11 @@ class DenseLinearModel:
             return u
         from replifed.kernels.descent import descend, descend_together
 
-        w, rows = np.array(u, self.dtype, order="C"), len(u)
-        own_step, own_ridge = np.empty(w.shape[:2], self.dtype), np.empty(rows, self.dtype)
+        w, runs = np.array(u, self.dtype, order="C"), len(u)
+        own_step, own_ridge = np.empty(w.shape[:2], self.dtype), np.empty(runs, self.dtype)
         own_step[...], own_ridge[...] = step[..., 0], np.ravel(self.l2 + ridge)
         loss, linear = COMPILED.index(self.loss_function.name), np.ascontiguousarray(linear, self.dtype)
-        kernel = descend_together if rows >= FEWEST_COLUMNS * len(self.X) else descend
+        kernel = descend_together if runs >= FEWEST_COLUMNS * len(self.X) else descend
         kernel(self.X, self.y, self.sample_weights, loss, steps, own_step, own_ridge, linear, w)
         return w
 
@@ -385,30 +385,30 @@ class DenseLinearModel:
 
     def with_clients(self, chosen: NDArray) -> DenseLinearModel:
         """See `problems.base.PerClientModels`."""
-        n_sets, rows = len(self.X), len(chosen)
-        if rows > 1:  # one cohort is that of all rows
-            check_runs(rows, n_sets)
-        if 1 < n_sets < rows:
-            groups = chosen.reshape(n_sets, rows // n_sets, -1)
+        n_sets, runs = len(self.X), len(chosen)
+        if runs > 1:  # one cohort is that of all runs
+            check_runs(runs, n_sets)
+        if 1 < n_sets < runs:
+            groups = chosen.reshape(n_sets, runs // n_sets, -1)
             if (groups != groups[:, :1]).any():
-                raise ReplifedError("rows that share a data set must share their cohorts")
+                raise ReplifedError("runs that share a data set must share their cohorts")
             chosen = groups[:, 0]
-        row = np.arange(n_sets)[:, None] if n_sets > 1 else 0
-        part = self._part(lambda array: array[row, chosen])
-        # Where cohorts differ by row, so do the data sets of the part, though they come of one.
+        run = np.arange(n_sets)[:, None] if n_sets > 1 else 0
+        part = self._part(lambda array: array[run, chosen])
+        # Where cohorts differ by run, so do the data sets of the part, though they come of one.
         repeats = len(part.X) // n_sets
         part.__dict__["_common_mu_L"] = tuple(np.repeat(m, repeats) for m in self._common_mu_L)
         return part
 
     def with_runs(self, kept: NDArray) -> DenseLinearModel:
         """See `problems.base.PerClientModels`."""
-        n_sets, rows = len(self.X), len(kept)
-        check_runs(rows, n_sets)
+        n_sets, runs = len(self.X), len(kept)
+        check_runs(runs, n_sets)
         if n_sets == 1:
             return self
-        groups = kept.reshape(n_sets, rows // n_sets)
+        groups = kept.reshape(n_sets, runs // n_sets)
         if (groups != groups[:, :1]).any():
-            raise ReplifedError("rows that share a data set must be kept together")
+            raise ReplifedError("runs that share a data set must be kept together")
         part = self._part(lambda array: array[groups[:, 0]])
         part.__dict__["_common_mu_L"] = tuple(modulus[groups[:, 0]] for modulus in self._common_mu_L)
         return part

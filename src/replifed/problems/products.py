@@ -21,24 +21,24 @@ _DIRECT = 64
 
 
 def client_products(matrices: NDArray, models: NDArray) -> NDArray:
-    """Multiply each client's matrix with each row's model of that client.
+    """Multiply each client's matrix with each run's model of that client.
 
     Parameters
     ----------
     matrices : array, shape (S, N, a, b)
-        S is 1 (all rows share their data) or R.
+        S is 1 (all runs share their data) or R.
     models : array, shape (R, N, b, C)
 
     Returns
     -------
     array, shape (R, N, a, C)
     """
-    rows, clients, _, outputs = models.shape
-    if len(matrices) == 1 and rows > 1 and rows * outputs >= FEWEST_COLUMNS:
-        # Rows that share their data are columns of one product: the data are read once, not R times.
-        columns = models.transpose(1, 2, 0, 3).reshape(clients, -1, rows * outputs)
+    runs, clients, _, outputs = models.shape
+    if len(matrices) == 1 and runs > 1 and runs * outputs >= FEWEST_COLUMNS:
+        # Runs that share their data are columns of one product: the data are read once, not R times.
+        columns = models.transpose(1, 2, 0, 3).reshape(clients, -1, runs * outputs)
         products = np.matmul(matrices[0], columns)
-        return products.reshape(clients, -1, rows, outputs).transpose(2, 0, 1, 3)
+        return products.reshape(clients, -1, runs, outputs).transpose(2, 0, 1, 3)
     return np.matmul(matrices, models)
 
 
@@ -108,7 +108,7 @@ def client_products_transposed(matrices: NDArray, residuals: NDArray) -> NDArray
 
 
 def add_affine(g: NDArray, weight: float | NDArray, u: NDArray, linear: NDArray | None) -> None:
-    """Add weight u + linear to `g`, all (R, N, D), in place; weight is a number or one a row."""
+    """Add weight u + linear to `g`, all (R, N, D), in place; weight is a number or one a run."""
     if np.any(weight):
         g += np.reshape(weight, (-1, 1, 1)).astype(g.dtype) * u
     if linear is not None:

@@ -1,4 +1,4 @@
-"""Minimisers of clients' losses over models with a given support, batched over clients and rows."""
+"""Minimisers of clients' losses over models with a given support, batched over clients and runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def least_squares(
     Parameters
     ----------
     columns_of : array, shape (S, N, D, m)
-        A_i', so that a column of A_i lies in one piece; the first R / S rows share the first data set, and
+        A_i', so that a column of A_i lies in one piece; the first R / S runs share the first data set, and
         so on.
     targets : array, shape (S, N, m)
     ridge : array, shape (S, N)
@@ -43,14 +43,14 @@ def least_squares(
     settled = np.empty(support.shape[:2], dtype=bool)
     targets = np.ascontiguousarray(targets, start.dtype)
     to_minimisers(columns_of, targets, ridge, np.ascontiguousarray(support), solution, settled)
-    for row, client in np.argwhere(~settled):
-        own, of = np.flatnonzero(support[row, client]), row * len(columns_of) // len(start)
-        A, w, weight = columns_of[of, client, own].T, start[row, client, own], np.sqrt(ridge[of, client])
+    for run, client in np.argwhere(~settled):
+        own, of = np.flatnonzero(support[run, client]), run * len(columns_of) // len(start)
+        A, w, weight = columns_of[of, client, own].T, start[run, client, own], np.sqrt(ridge[of, client])
         if weight > 0:
             A = np.concatenate([A, weight * np.eye(len(own))])
         right = np.pad(targets[of, client], (0, len(A) - len(targets[of, client]))) - A @ w
         finite = np.isfinite(right).all() and np.isfinite(A).all()
-        solution[row, client, own] = w + np.linalg.lstsq(A, right, rcond=None)[0] if finite else np.inf
+        solution[run, client, own] = w + np.linalg.lstsq(A, right, rcond=None)[0] if finite else np.inf
     return solution
 
 
@@ -58,25 +58,25 @@ def descent(
     columns_of: NDArray, targets: NDArray, ridge: NDArray, start: NDArray, support: NDArray, steps: int
 ) -> NDArray:
     """As `least_squares`, by so many steps of steepest descent, each as long as gains most."""
-    rows, clients, D = support.shape
+    runs, clients, D = support.shape
     S, m = len(columns_of), columns_of.shape[-1]
     solution = np.zeros(start.shape, start.dtype)
     columns, real = listed(support)
     few = max(1, _BLOCK_BYTES // (columns.shape[-1] * m * start.itemsize))
-    for row in range(rows):
-        of = row * S // rows
+    for run in range(runs):
+        of = run * S // runs
         for begin in range(0, clients, few):
             now = slice(begin, begin + few)
-            held, counts = columns[row, now], real[row, now]
+            held, counts = columns[run, now], real[run, now]
             places = held + D * np.arange(len(held))[:, None]
             A = np.take(columns_of[of, now].reshape(-1, m), places, axis=0)
-            w = np.take(start[row, now], places)
+            w = np.take(start[run, now], places)
             A[~counts] = 0.0
             w[~counts] = 0.0
             residual = targets[of, now] - np.matmul(w[:, None], A)[:, 0]
             w += _descent(A, residual, w, ridge[of, now, None], steps)
             # Entries that do not count share column 0 with one that may: only real ones are written.
-            solution[row, now].reshape(-1)[places[counts]] = w[counts]
+            solution[run, now].reshape(-1)[places[counts]] = w[counts]
     return solution
 
 
@@ -132,11 +132,11 @@ def newton(problem: Any, start: NDArray, support: NDArray, steps: int | None) ->
     """
     solution = start.copy()
     S, loss, C = len(problem.X), problem.loss_function, problem.loss_function.n_outputs
-    for row, client in np.ndindex(*support.shape[:2]):
-        of = row * S // len(start)
+    for run, client in np.ndindex(*support.shape[:2]):
+        of = run * S // len(start)
         X, y = problem.X[of, client], problem.y[of, client]
         weight = problem.sample_weights[of, client]
-        feature, output = np.divmod(np.flatnonzero(support[row, client]), C)
+        feature, output = np.divmod(np.flatnonzero(support[run, client]), C)
         if not len(feature):
             continue
         A = X[:, feature]
@@ -146,7 +146,7 @@ def newton(problem: Any, start: NDArray, support: NDArray, steps: int | None) ->
             z = A @ (w[:, None] * same)
             return float(weight @ loss.value(z, y) + 0.5 * problem.l2 * (w @ w))
 
-        w = solution[row, client, support[row, client]]
+        w = solution[run, client, support[run, client]]
         for _ in range(_NEWTON_STEPS if steps is None else steps):
             z = A @ (w[:, None] * same)
             r = loss.derivative(z, y) * weight[:, None]
@@ -166,5 +166,5 @@ def newton(problem: Any, start: NDArray, support: NDArray, steps: int | None) ->
             w = w + t * step
             if abs(g @ step) <= _NEWTON_TOLERANCE**2 * max(abs(now), 1.0):
                 break
-        solution[row, client, support[row, client]] = w
+        solution[run, client, support[run, client]] = w
     return solution

@@ -33,7 +33,7 @@ class SparseLinearModel:
     Parameters
     ----------
     X : CSR matrix, shape (n, d)
-        Samples of all clients, shared by all rows of a simulation; whole numbers become doubles.
+        Samples of all clients, shared by all runs of a simulation; whole numbers become doubles.
     y : array, shape (n,)
         Targets; for logistic losses -1 or +1.
     loss : Loss
@@ -279,11 +279,11 @@ class SparseLinearModel:
 
 
 def _run_by_run(A: sp.sparray, x: NDArray) -> NDArray:
-    """A x for each row of x.
+    """A x for the model of each run.
 
     scipy's product with a few columns at once takes several times as long as with one after the other.
     """
-    return np.stack([A @ row for row in x])
+    return np.stack([A @ model for model in x])
 
 
 class _SideBySide:
@@ -341,7 +341,7 @@ class SparseLocalModels(_SideBySide):
 
     @cached_property
     def _columns(self) -> NDArray:
-        """The column that each entry of a row's models stands for, shape (R, W); `dim` for none."""
+        """The column that each entry of a run's models stands for, shape (R, W); `dim` for none."""
         problem, spare = self._problem, self._bounds[1:, None] - self._tau
         named = np.empty((len(self._x), len(self._own_columns)), self._own_columns.dtype)
         for columns, support in zip(named, self._supports, strict=True):
@@ -405,5 +405,5 @@ class SparseAdditiveModels(_SideBySide):
 
     def mean(self, u: NDArray) -> NDArray:
         change = (u - self.start) * np.repeat(self._problem.weights[0], np.diff(self._bounds))
-        total = [np.bincount(self._own_columns, row, self._problem.dim) for row in change]
+        total = [np.bincount(self._own_columns, each, self._problem.dim) for each in change]
         return self._x + np.array(total, self._x.dtype)

@@ -94,7 +94,7 @@ class FederatedSurrogate:
     ----------
     family : Family
     Z : array, shape (S, N, m, p)
-        Samples; S is 1 where all rows share their data. With N = 1 and `n_clients` above it, all clients
+        Samples; S is 1 where all runs share their data. With N = 1 and `n_clients` above it, all clients
         hold the same samples, which are kept and evaluated once.
     theta : array, shape (S, d)
         Where the methods start: s_0 is the mirror of theta.
@@ -159,13 +159,13 @@ class FederatedSurrogate:
     def _samples(self, clients: NDArray, batch: NDArray | None) -> NDArray:
         if batch is None and clients.shape == (1, self.n_clients):
             return self.Z
-        rows = max(len(self.Z), len(clients), 1 if batch is None else len(batch))
-        clients = np.broadcast_to(clients, (rows, clients.shape[1]))
-        row = np.arange(rows)[:, None] if len(self.Z) > 1 else np.zeros((1, 1), dtype=int)
+        runs = max(len(self.Z), len(clients), 1 if batch is None else len(batch))
+        clients = np.broadcast_to(clients, (runs, clients.shape[1]))
+        run = np.arange(runs)[:, None] if len(self.Z) > 1 else np.zeros((1, 1), dtype=int)
         held = clients if self.Z.shape[1] > 1 else np.zeros_like(clients)
         if batch is None:
-            return self.Z[row, held]
-        return self.Z[row[:, :, None], held[:, :, None], np.broadcast_to(batch, (rows, *batch.shape[1:]))]
+            return self.Z[run, held]
+        return self.Z[run[:, :, None], held[:, :, None], np.broadcast_to(batch, (runs, *batch.shape[1:]))]
 
     def client_mirrors(self, theta: NDArray) -> NDArray:
         """E_i sbar(Z, theta) of every client, shape (R, N, q)."""
