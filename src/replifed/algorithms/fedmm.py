@@ -117,11 +117,11 @@ class _ControlVariates:
         cohort = Cohort(problem, ctx).packed()
         p = self._probability(cohort, N)
         (batch,) = cohort.minibatches(1, self.batch)
-        own = cohort.take(V_i)
-        q = self._quantise(answer(cohort.index, batch) - x[:, None] - own, ctx)
+        control = cohort.take(V_i)
+        q = self._quantise(answer(cohort.index, batch) - x[:, None] - control, ctx)
         if cohort.mask is not None:
             q = np.where(cohort.mask[..., None], q, 0.0)
-        moved = cohort.put(V_i, own + per_run(self.alpha, q) * q)
+        moved = cohort.put(V_i, control + per_run(self.alpha, q) * q)
         mean = (cohort.take(problem.weights)[..., None] * q).sum(axis=1)
         H = V + mean / p
         gamma = step_size(self.beta, self.decay, ctx.t, R)

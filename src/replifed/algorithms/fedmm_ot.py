@@ -210,14 +210,14 @@ class FedMMOT:
         x = problem.sources(cohort.clients, batch)
         public = ctx.streams.draw(
             "targets",
-            lambda rng: rng.integers(problem.targets_held, size=(self.server_steps + 1, self.server_batch)),
+            lambda rng: rng.integers(problem.n_targets, size=(self.server_steps + 1, self.server_batch)),
         )
 
         # Clients: omega_i = omega - step * gradient of L_i; answer with omega_i - omega - V_i.
         gradient = potential_gradient(net, omega, theta, x, problem.targets(public[:, 0]), self.cycle)
-        own = cohort.take(state.V_i)
-        delta = -per_run(self.step, gradient) * gradient - own
-        V_i = cohort.put(state.V_i, own + per_run(self.alpha, delta) * delta)
+        control = cohort.take(state.V_i)
+        delta = -per_run(self.step, gradient) * gradient - control
+        V_i = cohort.put(state.V_i, control + per_run(self.alpha, delta) * delta)
 
         # Server: average, then Adam on the conjugate.
         mean = (np.float32(1 / N) * delta).sum(axis=1)

@@ -169,7 +169,7 @@ def projected_solve(H: NDArray, g: NDArray, mu: NDArray) -> NDArray:
 
     Not a number for runs that have diverged.
     """
-    found, mu = np.full(g.shape, np.nan), np.broadcast_to(mu, len(g))
+    solution, mu = np.full(g.shape, np.nan), np.broadcast_to(mu, len(g))
     for run in np.flatnonzero(np.isfinite(H).all(axis=(-2, -1)) & np.isfinite(g).all(axis=-1)):
-        found[run] = apply_inverse(H[run], g[run], mu[run])
-    return found
+        solution[run] = apply_inverse(H[run], g[run], mu[run])
+    return solution

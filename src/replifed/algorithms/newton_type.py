@@ -132,17 +132,17 @@ class NewtonType(ABC):
         going = self.going(g)
         return Directed(state, g, going, self.direction(state, g, problem, ctx) if going.any() else None)
 
-    def descend(self, found: Directed, problem) -> tuple[Any, Cost]:
+    def descend(self, directed: Directed, problem) -> tuple[Any, Cost]:
         """Move the runs that are `going` along p, and count the round."""
-        towards = found.direction
+        towards = directed.direction
         if towards is None:
-            return found.before, IDLE
-        x, p = found.before.x, self.sent(towards.p)
+            return directed.before, IDLE
+        x, p = directed.before.x, self.sent(towards.p)
         eta = np.ones(len(x))
         up: NDArray | int = 0
         down: NDArray | int = 0
         if self.line_search is not None:
-            eta, tried = self.line_search.step(problem, x, found.g, p, self.sent)
+            eta, tried = self.line_search.step(problem, x, directed.g, p, self.sent)
             up, down = self.line_search.messages(tried)
         N, n = problem.n_clients, problem.dim
         cost = Cost(
@@ -155,9 +155,9 @@ class NewtonType(ABC):
             line_search_messages=N * (up + down),
         )
         moved = x + eta[:, None] * p
-        if not found.going.all():
-            moved = np.where(found.going[:, None], moved, x)
-            cost = Cost(*(np.where(found.going, used, 0) for used in cost))
+        if not directed.going.all():
+            moved = np.where(directed.going[:, None], moved, x)
+            cost = Cost(*(np.where(directed.going, used, 0) for used in cost))
         return towards.state._replace(x=moved), cost
 
     @classmethod
@@ -190,10 +190,10 @@ def solve_runs(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:
     Not a number for runs that have diverged, or whose matrix is singular. Of definite matrices one triangle
     alone is read.
     """
-    found = np.empty(g.shape)
+    solution = np.empty(g.shape)
     for run in range(len(g)):
-        found[run] = _solve(H[run], g[run], 0.0 if shift is None else shift[run])
-    return found
+        solution[run] = _solve(H[run], g[run], 0.0 if shift is None else shift[run])
+    return solution
 
 
 def _solve(H: NDArray, g: NDArray, shift: float) -> NDArray:
@@ -203,10 +203,10 @@ def _solve(H: NDArray, g: NDArray, shift: float) -> NDArray:
     if not 0.0 < diagonal.min() <= diagonal.max() < np.inf:
         return np.full(g.shape, np.nan)
     # By Cholesky, in half the time and in place; what is estimated need not be definite, though.
-    _, found, info = lapack.dposv(shifted.T, g, lower=1, overwrite_a=True)
+    _, solution, info = lapack.dposv(shifted.T, g, lower=1, overwrite_a=True)
     # With a finite diagonal, whatever else is not finite leaves no factors, or nothing finite behind.
     if info == 0:
-        return found if np.isfinite(found).all() else np.full(g.shape, np.nan)
+        return solution if np.isfinite(solution).all() else np.full(g.shape, np.nan)
     if not (np.isfinite(H).all() and np.isfinite(g).all()):
         return np.full(g.shape, np.nan)
     return solve_each(H + shift * np.eye(len(g)), g[:, None])[:, 0]

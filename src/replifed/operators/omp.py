@@ -28,7 +28,7 @@ def matching_pursuit(gram: NDArray, correlations: NDArray, k: int) -> NDArray:
     # A second to import: only for those who have a dictionary.
     from sklearn.linear_model import orthogonal_mp_gram
 
-    found = np.zeros_like(correlations)
+    coefficients = np.zeros_like(correlations)
     # A vector of zeros has no atoms at all.
     some = np.flatnonzero(np.isfinite(correlations).all(axis=1) & (correlations != 0).any(axis=1))
     if some.size:
@@ -38,6 +38,6 @@ def matching_pursuit(gram: NDArray, correlations: NDArray, k: int) -> NDArray:
             fitted = orthogonal_mp_gram(
                 gram, np.ascontiguousarray(correlations[some].T), n_nonzero_coefs=int(k), copy_Xy=True
             )
-        found[some] = fitted.T.reshape(len(some), -1)
-    found[~np.isfinite(correlations).all(axis=1)] = np.inf
-    return found
+        coefficients[some] = fitted.T.reshape(len(some), -1)
+    coefficients[~np.isfinite(correlations).all(axis=1)] = np.inf
+    return coefficients

@@ -344,11 +344,11 @@ class DenseLinearModel:
         from replifed.kernels.descent import descend, descend_together
 
         w, runs = np.array(u, self.dtype, order="C"), len(u)
-        own_step, own_ridge = np.empty(w.shape[:2], self.dtype), np.empty(runs, self.dtype)
-        own_step[...], own_ridge[...] = step[..., 0], np.ravel(self.l2 + ridge)
+        step_sizes, ridges = np.empty(w.shape[:2], self.dtype), np.empty(runs, self.dtype)
+        step_sizes[...], ridges[...] = step[..., 0], np.ravel(self.l2 + ridge)
         loss, linear = COMPILED.index(self.loss_function.name), np.ascontiguousarray(linear, self.dtype)
         kernel = descend_together if runs >= FEWEST_COLUMNS * len(self.X) else descend
-        kernel(self.X, self.y, self.sample_weights, loss, steps, own_step, own_ridge, linear, w)
+        kernel(self.X, self.y, self.sample_weights, loss, steps, step_sizes, ridges, linear, w)
         return w
 
     def _minibatch_gradients(self, models: NDArray, batch: NDArray, clip: float | None, g: NDArray) -> None:
@@ -518,13 +518,13 @@ class DenseLocalModels:
 
 def _check_sizes(sizes: NDArray, shape: tuple[int, ...]) -> None:
     """Refuse numbers of samples for which features of `shape` (S, N, m) have no room."""
-    *clients, room = shape
+    *clients, capacity = shape
     if sizes.shape != tuple(clients) or sizes.dtype.kind not in "iu":
         raise ReplifedError(
             f"sizes of shape {sizes.shape} and dtype {sizes.dtype}: must be whole numbers, {tuple(clients)}"
         )
-    if (sizes > room).any():
-        raise ReplifedError(f"sizes hold {sizes.max()}: X has room for {room} samples a client")
+    if (sizes > capacity).any():
+        raise ReplifedError(f"sizes hold {sizes.max()}: X has room for {capacity} samples a client")
 
 
 def _clip(residuals: NDArray, norms: NDArray, weights: NDArray, clip: float) -> None:

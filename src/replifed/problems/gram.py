@@ -147,5 +147,5 @@ def _drawn(values: NDArray, batch: NDArray) -> NDArray:
 def _counts(batch: NDArray, m: int, dtype: np.dtype) -> NDArray:
     """How often each of m samples is in a minibatch: (R or 1, N, b) to (R or 1, N, m)."""
     runs, clients, _ = batch.shape
-    places = batch + m * np.arange(runs * clients).reshape(runs, clients, 1)
-    return np.bincount(places.ravel(), minlength=runs * clients * m).reshape(runs, clients, m).astype(dtype)
+    index = batch + m * np.arange(runs * clients).reshape(runs, clients, 1)
+    return np.bincount(index.ravel(), minlength=runs * clients * m).reshape(runs, clients, m).astype(dtype)

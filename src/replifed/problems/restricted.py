@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.operators.supports import listed
+from replifed.operators.supports import padded_indices
 
 # The gathered columns of so many clients as fit stay in the cache.
 _BLOCK_BYTES = 1 << 20
@@ -44,13 +44,13 @@ def least_squares(
     targets = np.ascontiguousarray(targets, start.dtype)
     to_minimisers(columns_of, targets, ridge, np.ascontiguousarray(support), solution, settled)
     for run, client in np.argwhere(~settled):
-        own, of = np.flatnonzero(support[run, client]), run * len(columns_of) // len(start)
-        A, w, weight = columns_of[of, client, own].T, start[run, client, own], np.sqrt(ridge[of, client])
+        free, of = np.flatnonzero(support[run, client]), run * len(columns_of) // len(start)
+        A, w, weight = columns_of[of, client, free].T, start[run, client, free], np.sqrt(ridge[of, client])
         if weight > 0:
-            A = np.concatenate([A, weight * np.eye(len(own))])
+            A = np.concatenate([A, weight * np.eye(len(free))])
         right = np.pad(targets[of, client], (0, len(A) - len(targets[of, client]))) - A @ w
         finite = np.isfinite(right).all() and np.isfinite(A).all()
-        solution[run, client, own] = w + np.linalg.lstsq(A, right, rcond=None)[0] if finite else np.inf
+        solution[run, client, free] = w + np.linalg.lstsq(A, right, rcond=None)[0] if finite else np.inf
     return solution
 
 
@@ -61,22 +61,22 @@ def descent(
     runs, clients, D = support.shape
     S, m = len(columns_of), columns_of.shape[-1]
     solution = np.zeros(start.shape, start.dtype)
-    columns, real = listed(support)
+    columns, real = padded_indices(support)
     few = max(1, _BLOCK_BYTES // (columns.shape[-1] * m * start.itemsize))
     for run in range(runs):
         of = run * S // runs
         for begin in range(0, clients, few):
             now = slice(begin, begin + few)
-            held, counts = columns[run, now], real[run, now]
-            places = held + D * np.arange(len(held))[:, None]
-            A = np.take(columns_of[of, now].reshape(-1, m), places, axis=0)
-            w = np.take(start[run, now], places)
+            chosen, counts = columns[run, now], real[run, now]
+            index = chosen + D * np.arange(len(chosen))[:, None]
+            A = np.take(columns_of[of, now].reshape(-1, m), index, axis=0)
+            w = np.take(start[run, now], index)
             A[~counts] = 0.0
             w[~counts] = 0.0
             residual = targets[of, now] - np.matmul(w[:, None], A)[:, 0]
             w += _descent(A, residual, w, ridge[of, now, None], steps)
             # Entries that do not count share column 0 with one that may: only real ones are written.
-            solution[run, now].reshape(-1)[places[counts]] = w[counts]
+            solution[run, now].reshape(-1)[index[counts]] = w[counts]
     return solution
 
 

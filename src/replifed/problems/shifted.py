@@ -75,14 +75,14 @@ class ShiftedLinearModel:
 
     def smoothness(self) -> NDArray:
         curvature = self.loss_function.curvature / self._shared.n_samples
-        found = {
+        of_set = {
             int(number): [
                 curvature * largest_eigenvalue(Z + shift, min(Z.shape))
                 for Z, shift in zip(self.Z[0], self.shifts[number], strict=True)
             ]
             for number in np.unique(self.sets)
         }
-        return np.array([found[int(number)] for number in self.sets])
+        return np.array([of_set[int(number)] for number in self.sets])
 
     def strong_convexity(self) -> NDArray:
         """What holds whatever the data are: nothing."""

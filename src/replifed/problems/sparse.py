@@ -169,13 +169,13 @@ class SparseLinearModel:
         # touch every column: only the ridge is left.
         if self.loss_function.name != "least_squares":
             return np.full(self.sizes.shape, self.l2)
-        found = [
+        least = [
             np.linalg.eigvalsh((A.T @ A).toarray() / A.shape[0])[0].clip(min=0.0)
             if A.shape[0] >= A.shape[1] == self.dim
             else 0.0
             for A in self._client_blocks()
         ]
-        return np.array([found]) + self.l2
+        return np.array([least]) + self.l2
 
     # -- local models ----------------------------------------------------------------------------
 
@@ -264,17 +264,17 @@ class SparseLinearModel:
             indices = np.empty_like(self.X.indices, dtype=np.int64)
             for i, (begin, end) in enumerate(pairwise(self.first)):
                 entries = slice(self.X.indptr[begin], self.X.indptr[end])
-                own = np.flatnonzero(self.touched[i])
+                touched = np.flatnonzero(self.touched[i])
                 indices[entries] = self.ranks[i, self.X.indices[entries]]
                 indices[entries] += bounds[-1]
-                columns += [own, np.full(tail, self.dim)]
-                bounds.append(bounds[-1] + len(own) + tail)
+                columns += [touched, np.full(tail, self.dim)]
+                bounds.append(bounds[-1] + len(touched) + tail)
             # Half as much to read, where that is enough.
             whole = np.int32 if max(bounds[-1], self.dim) < np.iinfo(np.int32).max else np.int64
             indices = indices.astype(whole)
             blocks = sp.csr_array((self.X.data, indices, self.X.indptr), shape=(len(self.y), bounds[-1]))
-            held = blocks, np.concatenate(columns, dtype=whole), np.array(bounds)
-            self._blocks_of, self._built = tail, held
+            built = blocks, np.concatenate(columns, dtype=whole), np.array(bounds)
+            self._blocks_of, self._built = tail, built
         return self._built
 
 
@@ -298,7 +298,7 @@ class _SideBySide:
 
     def __init__(self, problem: SparseLinearModel, tail: int) -> None:
         self._problem = problem
-        self._blocks, self._own_columns, self._bounds = problem.blocks(tail)
+        self._blocks, self._client_columns, self._bounds = problem.blocks(tail)
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
         problem = self._problem
@@ -343,9 +343,9 @@ class SparseLocalModels(_SideBySide):
     def _columns(self) -> NDArray:
         """The column that each entry of a run's models stands for, shape (R, W); `dim` for none."""
         problem, spare = self._problem, self._bounds[1:, None] - self._tau
-        named = np.empty((len(self._x), len(self._own_columns)), self._own_columns.dtype)
+        named = np.empty((len(self._x), len(self._client_columns)), self._client_columns.dtype)
         for columns, support in zip(named, self._supports, strict=True):
-            columns[:] = self._own_columns
+            columns[:] = self._client_columns
             inside = problem.touched[:, support]
             columns[spare + np.arange(len(support))] = np.where(inside, problem.dim, support)
         return named
@@ -353,11 +353,11 @@ class SparseLocalModels(_SideBySide):
     @cached_property
     def start(self) -> NDArray:
         problem, spare = self._problem, self._bounds[1:, None] - self._tau
-        start = np.zeros((len(self._x), len(self._own_columns)), problem.dtype)
-        for model, support, own in zip(self._x, self._supports, start, strict=True):
+        start = np.zeros((len(self._x), len(self._client_columns)), problem.dtype)
+        for model, support, local in zip(self._x, self._supports, start, strict=True):
             inside, ranks = problem.touched[:, support], problem.ranks[:, support]
-            places = np.where(inside, self._bounds[:-1, None] + ranks, spare + np.arange(len(support)))
-            own[places] = model[support]
+            index = np.where(inside, self._bounds[:-1, None] + ranks, spare + np.arange(len(support)))
+            local[index] = model[support]
         return start
 
     def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
@@ -373,13 +373,13 @@ class SparseLocalModels(_SideBySide):
         problem = self._problem
         x = np.empty((len(u), problem.dim), problem.dtype)
         for model, support, mean in zip(u, self._supports, x, strict=True):
-            held = np.flatnonzero(model != 0)  # much faster on booleans
-            of_each = np.diff(np.searchsorted(held, self._bounds))
-            columns = self._own_columns[held]
+            nonzero = np.flatnonzero(model != 0)  # much faster on booleans
+            of_each = np.diff(np.searchsorted(nonzero, self._bounds))
+            columns = self._client_columns[nonzero]
             spare = np.flatnonzero(columns == problem.dim)
             ends = np.repeat(self._bounds[1:], of_each)[spare]
-            columns[spare] = support[held[spare] - (ends - self._tau)]
-            values = np.repeat(problem.weights[0], of_each) * model[held]
+            columns[spare] = support[nonzero[spare] - (ends - self._tau)]
+            values = np.repeat(problem.weights[0], of_each) * model[nonzero]
             mean[:] = np.bincount(columns, values, minlength=problem.dim)
         return x
 
@@ -398,12 +398,12 @@ class SparseAdditiveModels(_SideBySide):
             )
         super().__init__(problem, tail=0)
         self._x = x
-        self.start = x[:, self._own_columns]
+        self.start = x[:, self._client_columns]
 
     def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         raise ReplifedError("models that change by gradients alone cannot be thresholded")
 
     def mean(self, u: NDArray) -> NDArray:
         change = (u - self.start) * np.repeat(self._problem.weights[0], np.diff(self._bounds))
-        total = [np.bincount(self._own_columns, each, self._problem.dim) for each in change]
+        total = [np.bincount(self._client_columns, each, self._problem.dim) for each in change]
         return self._x + np.array(total, self._x.dtype)
