@@ -228,8 +228,8 @@ def search(
         [(_, (kind, points))] = asked
         return [functions[kind](as_array(points))]
 
-    [found] = side_by_side([searching(grid, admissible is not None, choose)], answer)
-    return found
+    [outcome] = side_by_side([searching(grid, admissible is not None, choose)], answer)
+    return outcome
 
 
 def as_array(points: Sequence[Point]) -> NDArray:
@@ -245,7 +245,7 @@ def searching(grid: Grid, check: bool = False, choose: Choice = lowest) -> Searc
     while True:
         yield from tried.settle()
         chosen = tried.chosen()
-        if not np.isfinite(tried.found[chosen]):
+        if not np.isfinite(tried.scores[chosen]):
             raise ReplifedError(_all_diverged(tried))
         if not check or chosen in tried.accepted:
             return tried.outcome(chosen)
@@ -258,7 +258,7 @@ def searching(grid: Grid, check: bool = False, choose: Choice = lowest) -> Searc
 
 
 def _all_diverged(tried: _Tried) -> str:
-    tried_values = zip(*tried.found, strict=True)
+    tried_values = zip(*tried.scores, strict=True)
     ranges = ", ".join(f"{min(values):g} to {max(values):g}" for values in tried_values)
     return f"every step from {ranges} diverged"
 
@@ -268,7 +268,7 @@ class _Tried:
 
     def __init__(self, grid: Grid, choose: Choice) -> None:
         self.grid, self._choose = grid, choose
-        self.found: dict[Point, float] = {}
+        self.scores: dict[Point, float] = {}
         self.accepted: set[Point] = set()
         self.rejected: set[Point] = set()
         self._values: list[set[float]] = [set() for _ in grid.axes]
@@ -276,10 +276,10 @@ class _Tried:
 
     def ask(self, points: Any) -> Generator[Ask, NDArray, None]:
         """Have new points scored."""
-        new = sorted({self._snapped(point) for point in points} - set(self.found))
+        new = sorted({self._snapped(point) for point in points} - set(self.scores))
         if new:
             scores = yield "score", new
-            self.found.update(zip(new, np.asarray(scores, float).tolist(), strict=True))
+            self.scores.update(zip(new, np.asarray(scores, float).tolist(), strict=True))
 
     def _snapped(self, point: Sequence[float]) -> Point:
         """The point in numbers that can be written down and read back as the same.
@@ -296,8 +296,8 @@ class _Tried:
         return tuple(values)
 
     def _ranked(self) -> tuple[list[Point], NDArray]:
-        points = sorted(self.found)
-        scores = [np.inf if point in self.rejected else self.found[point] for point in points]
+        points = sorted(self.scores)
+        scores = [np.inf if point in self.rejected else self.scores[point] for point in points]
         return points, np.array(scores)
 
     def best(self) -> Point:
@@ -326,7 +326,7 @@ class _Tried:
         """The nearest value tried on that side, the other parameters being equal."""
         line = [
             other[axis]
-            for other in self.found
+            for other in self.scores
             if (other[axis] - point[axis]) * side > 0
             and all(a == b for d, (a, b) in enumerate(zip(other, point, strict=True)) if d != axis)
         ]
@@ -363,11 +363,11 @@ class _Tried:
         """Whether the neighbours of the best point that converge are as good, but for the tolerance."""
         best = self.best()
         near = [
-            self.found[(*best[:axis], value, *best[axis + 1 :])]
+            self.scores[(*best[:axis], value, *best[axis + 1 :])]
             for axis in range(len(best))
             for value in self._near(best, axis)[1:]
         ]
-        return all(score - self.found[best] < self._tolerance() for score in near if np.isfinite(score))
+        return all(score - self.scores[best] < self._tolerance() for score in near if np.isfinite(score))
 
     def _descend(self) -> Generator[Ask, NDArray, None]:
         """Go to the best of all neighbours, slantwise too, until there is no better one.
@@ -377,25 +377,25 @@ class _Tried:
         while True:
             yield from self._surround()
             best = self.best()
-            if len(best) == 1 or np.isinf(self.found[best]):
+            if len(best) == 1 or np.isinf(self.scores[best]):
                 return
             yield from self.ask(self._slantwise(best))
             if self.best() == best:
                 return
 
     def _slantwise(self, point: Point) -> list[Point]:
-        """The neighbours in all parameters at once, and those two places away in one and one in another."""
+        """The neighbours in all parameters at once, and those two steps away in one and one in another."""
         near = [self._near(point, axis) for axis in range(len(point))]
-        found = list(itertools.product(*near))
+        points = list(itertools.product(*near))
         for one, two in itertools.permutations(range(len(point)), 2):
             for a, b in itertools.product(near[one][1:], near[two][1:]):
                 knight = list(point)
                 knight[one], knight[two] = a, self.grid.clip(two, b * b / point[two])
-                found.append(tuple(knight))
-        return found
+                points.append(tuple(knight))
+        return points
 
     def _score_of_best(self) -> float:
-        return self.found[self.best()]
+        return self.scores[self.best()]
 
     def _surround(self) -> Generator[Ask, NDArray, None]:
         if not self.grid.grow:
@@ -406,7 +406,7 @@ class _Tried:
             if not missing:  # the choice may keep its distance from the best point
                 best = self.chosen()
                 missing = self._missing(best)
-            if np.isinf(self.found[best]):  # everything failed: smaller values may not
+            if np.isinf(self.scores[best]):  # everything failed: smaller values may not
                 missing = [(axis, side) for axis, side in missing if side < 0]
             if not missing:
                 return
@@ -444,19 +444,19 @@ class _Tried:
             ends = [self.neighbour(best, axis, side) for side in (-1, 1)]
             far = [e for e in ends if e is not None and abs(np.log(e / value)) > np.log(target[axis]) * 1.01]
             lines.append([value, *(np.sqrt(value * end) for end in far)])
-        before = len(self.found)
+        before = len(self.scores)
         yield from self.ask(itertools.product(*lines))
-        return len(self.found) > before
+        return len(self.scores) > before
 
     def outcome(self, best: Point | None) -> Search:
-        """The search's outcome; with no best point, the best of all whatever a check said."""
+        """The search's outcome; with no best point, the best of all, admissible or not."""
         chaotic = best is None
-        rejected, points = tuple(sorted(self.rejected)), sorted(self.found)
+        rejected, points = tuple(sorted(self.rejected)), sorted(self.scores)
         if best is None:
             self.rejected = set()
             best = self.chosen()
         edge = any(self.neighbour(best, d, side) is None for d in range(len(best)) for side in (-1, 1))
-        return Search(best, tuple(points), tuple(self.found[p] for p in points), rejected, edge, chaotic)
+        return Search(best, tuple(points), tuple(self.scores[p] for p in points), rejected, edge, chaotic)
 
 
 def _rounded(value: float) -> float:
@@ -466,7 +466,7 @@ def _rounded(value: float) -> float:
 def side_by_side(
     searches: Sequence[Searching], answer: Callable[[list[tuple[int, Ask]]], list[NDArray]]
 ) -> list[Search]:
-    """Advance searches together: `answer` maps what some of them ask, by number, to what each is told."""
+    """Advance searches together: `answer` maps what some of them ask, by number, to the reply to each."""
     outcomes: list[Any] = [None] * len(searches)
     answers: list[tuple[int, Any]] = [(number, None) for number in range(len(searches))]
     while answers:
@@ -476,12 +476,12 @@ def side_by_side(
                 asked.append((number, searches[number].send(known)))
             except StopIteration as end:
                 outcomes[number] = end.value
-        told: dict[int, NDArray] = {}
+        replies: dict[int, NDArray] = {}
         for kind in ("score", "admissible"):
             some = [(number, ask) for number, ask in asked if ask[0] == kind]
             if some:
-                told.update(zip([number for number, _ in some], answer(some), strict=True))
-        answers = [(number, told[number]) for number, _ in asked]
+                replies.update(zip([number for number, _ in some], answer(some), strict=True))
+        answers = [(number, replies[number]) for number, _ in asked]
     return outcomes
 
 
@@ -686,20 +686,20 @@ def tune_steps(
     return [tune_step(partial(make, K), trials, grid, check=check) for K in local_steps]
 
 
-def best_of_chaotic(found: Search, rescored: Callable[[NDArray, NDArray], NDArray]) -> Search:
+def best_of_chaotic(outcome: Search, rescored: Callable[[NDArray, NDArray], NDArray]) -> Search:
     """The search as it is or, if no step is stable, with the best of its leaders on more data sets.
 
     Parameters
     ----------
-    found : Search
+    outcome : Search
         Of one parameter.
     rescored : callable
         Maps steps (G,) and their scores to their means over more data sets (G,).
     """
-    if not found.chaotic:
-        return found
-    scores = np.array(found.scores)
+    if not outcome.chaotic:
+        return outcome
+    scores = np.array(outcome.scores)
     leaders = np.argsort(scores, kind="stable")[: min(_LEADERS, int(np.isfinite(scores).sum()))]
-    scores[leaders] = rescored(np.array(found.steps)[leaders], scores[leaders])
+    scores[leaders] = rescored(np.array(outcome.steps)[leaders], scores[leaders])
     best = leaders[int(np.argmin(scores[leaders]))]
-    return replace(found, best=found.points[best], scores=tuple(scores.tolist()))
+    return replace(outcome, best=outcome.points[best], scores=tuple(scores.tolist()))
