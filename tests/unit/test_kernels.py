@@ -14,7 +14,7 @@ from replifed.kernels import compiled, compiled_as_written
 from replifed.kernels.exponential import exponential
 from replifed.kernels.gram import add_drawn, minibatch_predictions
 from replifed.kernels.logistic import falling, softplus
-from replifed.kernels.selection import keep_largest, keep_of_stretch
+from replifed.kernels.selection import keep_in_segment, keep_largest
 from replifed.kernels.sparse import gram_matrices
 from replifed.kernels.tiles import padded, products, row_product, transposed_products
 from replifed.operators.hard_threshold import as_whole, hard_threshold, largest
@@ -281,7 +281,7 @@ def test_room_behind_the_numbers_is_not_looked_at(n):
     (bits, most), tau = as_whole(v), n // 2
     numbers, halves, few = np.full(n + 1, bits[0]), np.empty(n, np.int16), np.empty(n, bits.dtype)
     kept = np.empty_like(bits)
-    keep_of_stretch(bits, most, names[:n], tau, numbers, halves, few, kept)
+    keep_in_segment(bits, most, names[:n], tau, numbers, halves, few, kept)
     np.testing.assert_array_equal(kept != 0, np.arange(n) < tau)
 
 
