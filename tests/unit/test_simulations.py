@@ -107,7 +107,7 @@ LEVELS = [(0.1, 0.1), (0.5, 0.5), (1.0, 1.0)]
 def test_levels_side_by_side_are_the_levels_one_by_one(loss, monkeypatch):
     small = {**SETTINGS, "loss": loss, "clients": 4, "samples": 37, "positives": 7}
     sets, rng = [0, 2, 1, 0, 2], np.random.default_rng(1)
-    together = simulations.simulations(small, LEVELS, 2).of_rows(sets)
+    together = simulations.simulations(small, LEVELS, 2).of_runs(sets)
     x, u = rng.standard_normal((5, 15)), rng.standard_normal((5, 4, 15))
     batch = rng.integers(0, 37, (1, 4, 50))
     for row, number in enumerate(sets):

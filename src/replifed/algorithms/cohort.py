@@ -17,8 +17,8 @@ from replifed.network.ledger import dense_bits
 class Cohort:
     """Who takes part in a round; arrays of those who compute are (R, c, ...).
 
-    A cohort of fixed size is cut out, so that nothing is computed for the others. With a mask every client
-    computes, and those who are out keep what they had.
+    In a cohort of fixed size only its clients compute. With a mask every client computes, and those that are
+    out keep what they had.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class Cohort:
         self.mask = ctx.active if ctx.chosen is None else None
 
     def packed(self) -> Cohort:
-        """The same cohort where only as many clients compute as the fullest run has in its mask.
+        """The same cohort with c clients that compute, as many as the largest mask has.
 
-        The other runs fill their c places with clients that are out.
+        Runs with fewer active clients fill up with clients that are out.
         """
         if self.mask is None:
             return self

@@ -167,7 +167,7 @@ class FedNL(NewtonType):
 def projected_solve(H: NDArray, g: NDArray, mu: NDArray) -> NDArray:
     """[H]_mu^{-1} g run by run, where [H]_mu is the nearest matrix with eigenvalues of at least mu (R,).
 
-    Not a number for runs that have diverged.
+    NaN for runs that have diverged.
     """
     solution, mu = np.full(g.shape, np.nan), np.broadcast_to(mu, len(g))
     for run in np.flatnonzero(np.isfinite(H).all(axis=(-2, -1)) & np.isfinite(g).all(axis=-1)):

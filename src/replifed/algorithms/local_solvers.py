@@ -1,7 +1,7 @@
 """What clients do between two communications: a few steps on an objective of their own.
 
-A method states its clients' objectives, d_i(w) = f_i(w) + <a_i, w> + b |w|^2 / 2, and leaves it to a
-local solver to go some steps down on them. All six methods of the Fed-PLT comparison have this form,
+A method states its clients' objectives, d_i(w) = f_i(w) + <a_i, w> + b |w|^2 / 2, and a local
+solver takes some steps down on them. All six methods of the Fed-PLT comparison have this form,
 so that any solver works within any of them.
 """
 
@@ -19,7 +19,7 @@ from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settin
 from replifed.errors import ConfigError
 from replifed.operators.linear_systems import solve_each
 
-# A restriction to the runs that still have steps to go copies their data: worth it once so few are left.
+# Restricting to the runs that still have steps to go copies their data: it pays below this share of runs.
 _WORTH_COPYING = 0.75
 _NEWTON_STEPS = 50
 _NEWTON_TOLERANCE = 1e-13
@@ -387,7 +387,7 @@ class Exact:
             g = objective.gradient(w)
             move = solve_each(objective.hessian(w), g[..., None])[..., 0]
             w = w - move
-            # Nobody waits for runs that have diverged, or whose Hessian is singular.
+            # Runs that have diverged, or whose Hessian is singular, do not keep the others from stopping.
             longest, size = (np.abs(a).max(initial=0.0, where=np.isfinite(w)) for a in (move, w))
             if longest <= _NEWTON_TOLERANCE * (1.0 + size):
                 break

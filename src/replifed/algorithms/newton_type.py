@@ -118,7 +118,7 @@ class NewtonType(ABC):
 
     @abstractmethod
     def direction(self, state, g: NDArray, problem, ctx: Round) -> Direction:
-        """What a method makes of the gradient g (R, n) at the server's model."""
+        """The direction of a method, from the gradient g (R, n) at the server's model."""
 
     def round(self, state, problem, ctx: Round) -> tuple[Any, Cost]:
         return self.descend(self.directed(state, problem, ctx), problem)
@@ -169,8 +169,8 @@ class NewtonType(ABC):
 def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], problem, ctx: Round) -> list:
     """One round of methods that differ in their line search alone; see `simulate.simulate_together`.
 
-    Those in the same state object share all of the round but the search, and go on to the same object where
-    their searches take the same steps in all runs. Once a run has diverged, each goes on by itself.
+    Methods in the same state object share the round up to the search. They stay in one object as long as
+    their searches take the same steps in all runs; once a run has diverged, each method goes on by itself.
     """
     directed: dict[int, Directed] = {}
     reached: dict[tuple[int, bytes], Any] = {}
@@ -187,8 +187,7 @@ def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], probl
 def solve_runs(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:
     """(H + shift I)^{-1} g run by run, (R, n), of symmetric H, for `shift` (R,), none by default.
 
-    Not a number for runs that have diverged, or whose matrix is singular. Of definite matrices one triangle
-    alone is read.
+    NaN for runs that have diverged, or whose matrix is singular. Reads one triangle of definite matrices.
     """
     solution = np.empty(g.shape)
     for run in range(len(g)):
@@ -202,9 +201,9 @@ def _solve(H: NDArray, g: NDArray, shift: float) -> NDArray:
     diagonal += shift
     if not 0.0 < diagonal.min() <= diagonal.max() < np.inf:
         return np.full(g.shape, np.nan)
-    # By Cholesky, in half the time and in place; what is estimated need not be definite, though.
+    # Cholesky takes half the time and works in place, but an estimate need not be definite.
     _, solution, info = lapack.dposv(shifted.T, g, lower=1, overwrite_a=True)
-    # With a finite diagonal, whatever else is not finite leaves no factors, or nothing finite behind.
+    # Off a finite diagonal, an entry that is not finite makes the factors fail or the solution not finite.
     if info == 0:
         return solution if np.isfinite(solution).all() else np.full(g.shape, np.nan)
     if not (np.isfinite(H).all() and np.isfinite(g).all()):

@@ -28,7 +28,7 @@ from replifed.problems.products import (
     tall_product_transposed,
 )
 
-# The gathered minibatches of so many clients as fit stay in the cache between the two products.
+# Clients are taken in blocks whose gathered minibatches stay in the cache between the two products.
 _CACHE_BYTES = 2 << 20
 
 
@@ -108,7 +108,7 @@ class DenseLinearModel:
             raise ReplifedError(
                 f"{len(x)} models of the server and {len(self.X)} data sets: must be one set, or one a model"
             )
-        # The objective that is recorded and the next round ask for the same.
+        # Recording the objective and the next round ask for the same predictions.
         X, last, z = self._predicted
         if X is not self.X or last.dtype != x.dtype or not np.array_equal(last, x):
             z = self._predict(x)
@@ -182,7 +182,7 @@ class DenseLinearModel:
         return H
 
     def _weighted_squares(self, h: NDArray) -> NDArray:
-        """X_i' diag(h_i) X_i for h (R, N, m, 1), plus the ridge, a client at a time: it stays in cache."""
+        """X_i' diag(h_i) X_i for h (R, N, m, 1), plus the ridge; one client at a time stays in the cache."""
         H = np.empty((*h.shape[:2], self.dim, self.dim), np.result_type(self.X, h))
         root, scaled = np.sqrt(h), np.empty(self.X.shape[2:], H.dtype)
         for r, i in np.ndindex(*h.shape[:2]):
@@ -210,8 +210,8 @@ class DenseLinearModel:
 
     @cached_property
     def _strong_convexity(self) -> NDArray:
-        # Logistic losses flatten out far from their minimiser: only the ridge is left everywhere. So it is
-        # for least squares with fewer samples than coordinates.
+        # Far from their minimiser logistic losses are flat: only the ridge bounds the curvature from below.
+        # The same holds for least squares with fewer samples than coordinates.
         if self.loss_function.name != "least_squares" or self.n_features > self.n_samples:
             return np.full(self.sizes.shape, self.l2)
         scaled = self.X * np.sqrt(self.sample_weights)[..., None]
@@ -260,7 +260,7 @@ class DenseLinearModel:
         return g
 
     def _too_few_for_blas(self, runs: int) -> bool:
-        """Whether the models of the runs that share a data set are too few for columns of one product."""
+        """Whether too few runs share a data set for their models to become columns of one product."""
         return runs * self.loss_function.n_outputs < FEWEST_COLUMNS * len(self.X)
 
     def _gradients_in_columns(self, models: NDArray, clip: float | None) -> NDArray:
@@ -279,7 +279,7 @@ class DenseLinearModel:
             return np.matmul(r.reshape(S, N, 1, -1), self.X).reshape(models.shape)
         g = np.matmul(self.X.swapaxes(-1, -2), r.reshape(S, N, self.n_samples, -1))
         g = g.reshape(S, N, d, -1, C).transpose(0, 3, 1, 2, 4)
-        # Not a view: what is computed with it next would run through memory in strides.
+        # A copy: on a view the next operations would read memory in strides.
         return np.ascontiguousarray(g)
 
     def per_client_hessians(self, u: NDArray) -> NDArray:
@@ -320,7 +320,7 @@ class DenseLinearModel:
 
     @property
     def _columns_at_hand(self) -> NDArray:
-        """`_columns` if these have been asked for; with S = 0 otherwise."""
+        """`_columns` if they exist already; empty (S = 0) otherwise."""
         return vars(self).get("_columns", np.empty((0,) * 4, self.dtype))
 
     def _softmax_gradients(self, models: NDArray, batch: NDArray) -> NDArray:
@@ -395,7 +395,7 @@ class DenseLinearModel:
             chosen = groups[:, 0]
         run = np.arange(n_sets)[:, None] if n_sets > 1 else 0
         part = self._part(lambda array: array[run, chosen])
-        # Where cohorts differ by run, so do the data sets of the part, though they come of one.
+        # Cohorts that differ between runs make one data set a run out of one for all.
         repeats = len(part.X) // n_sets
         part.__dict__["_common_mu_L"] = tuple(np.repeat(m, repeats) for m in self._common_mu_L)
         return part
@@ -410,12 +410,12 @@ class DenseLinearModel:
         if (groups != groups[:, :1]).any():
             raise ReplifedError("runs that share a data set must be kept together")
         part = self._part(lambda array: array[groups[:, 0]])
-        part.__dict__["_common_mu_L"] = tuple(modulus[groups[:, 0]] for modulus in self._common_mu_L)
+        part.__dict__["_common_mu_L"] = tuple(constant[groups[:, 0]] for constant in self._common_mu_L)
         return part
 
     def _part(self, pick: Callable[[NDArray], NDArray]) -> DenseLinearModel:
         """Return the problem with the data sets or clients that `pick` takes of an array (S, N, ...)."""
-        # The constants are whole arrays of a few numbers, wanted in every round.
+        # Every round needs the constants, which are small arrays.
         return picked(self, pick, keep=("_smoothness", "_strong_convexity"))
 
     # -- local models ----------------------------------------------------------------------------

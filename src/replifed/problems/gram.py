@@ -4,8 +4,8 @@ A local step of a linear model moves along the client's samples only: after any 
 is c x + X' a, with one coefficient a client's sample and output. With the Gram matrix X X', computed
 once, a step costs m x m instead of m x d.
 
-Arrays are indexed (..., m, C) as everywhere, but lie in memory output by output, each output's samples in
-one piece: a softmax goes over outputs, and numpy is quick along what is contiguous.
+Arrays are indexed (..., m, C) as everywhere, but each output's samples are contiguous in memory: a softmax
+sums over outputs, and numpy is fastest along contiguous memory.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class GramLocalModels:
         if batch is not None and 2 * batch.shape[-1] < m:
             self._minibatch_gradient(u, batch, g)
         else:
-            # All samples' residuals, each times how often it was drawn: no gathering, no scattering.
+            # Residuals of all samples, weighted by how often each was drawn, need no gathering or scattering.
             r = self._loss.derivative(self._at_samples(u), self._targets)
             weights = self._sample_weights if batch is None else self._drawn_weights(batch, m)
             np.multiply(r, weights[..., None], out=g[:, :, :m])
@@ -133,12 +133,12 @@ def _is_start(u: NDArray) -> bool:
 
 
 def _by_output(array: NDArray) -> NDArray:
-    """The same values (..., m, C), each output's in one piece."""
+    """The same values (..., m, C), each output's contiguous in memory."""
     return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 def _drawn(values: NDArray, batch: NDArray) -> NDArray:
-    """Of each sample's values (S, N, ..., m), those of the samples drawn (B, N, ..., b)."""
+    """The values (S, N, ..., m) of the samples drawn, (B, N, ..., b)."""
     sets = max(len(values), len(batch))
     values, batch = (np.broadcast_to(array, (sets, *array.shape[1:])) for array in (values, batch))
     return np.take_along_axis(values, batch, axis=-1)

@@ -7,14 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-# Below so many columns a BLAS matrix product, which packs its operands, is slower than one
-# matrix-vector product a column.
+# Fewer columns than this are multiplied one by one: a BLAS matrix product first packs its operands.
 FEWEST_COLUMNS = 6
-# Columns that a compiled product needs at least.
+# Fewest columns of a compiled product.
 _TILE = 16
-# Beyond so many BLAS is quicker than any compiled loop.
+# With more columns BLAS is faster than compiled loops.
 _MOST_COLUMNS = 64
-# From so many entries of a matrix on, a compiled product gains more than its loading costs.
+# On matrices of at least so many entries a compiled product gains more than loading it costs.
 _WORTH_COMPILING = 1 << 20
 # Up to this size a full eigendecomposition is faster than an iterative one.
 _DIRECT = 64

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from replifed.operators.supports import padded_indices
 
-# The gathered columns of so many clients as fit stay in the cache.
+# Clients are taken in blocks whose gathered columns fit into the cache.
 _BLOCK_BYTES = 1 << 20
 _ROUNDING = 1e-12
 _NEWTON_STEPS = 100
@@ -57,7 +57,7 @@ def least_squares(
 def descent(
     columns_of: NDArray, targets: NDArray, ridge: NDArray, start: NDArray, support: NDArray, steps: int
 ) -> NDArray:
-    """As `least_squares`, by so many steps of steepest descent, each as long as gains most."""
+    """As `least_squares`, by so many steps of steepest descent, each of the best length."""
     runs, clients, D = support.shape
     S, m = len(columns_of), columns_of.shape[-1]
     solution = np.zeros(start.shape, start.dtype)
@@ -75,7 +75,7 @@ def descent(
             w[~counts] = 0.0
             residual = targets[of, now] - np.matmul(w[:, None], A)[:, 0]
             w += _descent(A, residual, w, ridge[of, now, None], steps)
-            # Entries that do not count share column 0 with one that may: only real ones are written.
+            # Padding points at column 0: only real entries are written.
             solution[run, now].reshape(-1)[index[counts]] = w[counts]
     return solution
 
@@ -96,7 +96,7 @@ def _descent(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray, steps: i
         return step
     gram = np.matmul(A.swapaxes(1, 2), A)
     c = np.zeros_like(residual)
-    # Residuals that the columns cannot lower further move by rounding errors, which are no direction.
+    # Once the columns cannot lower a residual further, the direction is rounding error.
     rounding = (_ROUNDING * np.einsum("nmm->n", gram)[:, None]) ** 2
     for _ in range(steps):
         moved = np.matmul(gram, residual[..., None])[..., 0]
@@ -128,7 +128,7 @@ def newton(problem: Any, start: NDArray, support: NDArray, steps: int | None) ->
 
     Notes
     -----
-    Client by client: a Hessian of s x s outweighs the loop, and nothing here is meant for large models.
+    A loop over clients: its cost is small beside solving s x s systems. Not meant for large models.
     """
     solution = start.copy()
     S, loss, C = len(problem.X), problem.loss_function, problem.loss_function.n_outputs

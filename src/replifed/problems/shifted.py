@@ -18,7 +18,7 @@ from replifed.problems.products import largest_eigenvalue
 class ShiftedLinearModel:
     """f_i(x) = mean over j of loss((z_ij + s_i)'x, y_ij), with s_i and y_i of the run's set l.
 
-    The features z are read once for the runs of all sets, and shifted features never stand in memory.
+    Reads the features z once for the runs of all sets; shifted features are never stored.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class ShiftedLinearModel:
         self.n_clients, self.dim, self.dtype = self._shared.n_clients, self._shared.dim, Z.dtype
         self.sizes, self.weights = self._shared.sizes, self._shared.weights
 
-    def of_rows(self, sets: Sequence[int]) -> ShiftedLinearModel:
+    def of_runs(self, sets: Sequence[int]) -> ShiftedLinearModel:
         """The same data for runs of the sets given."""
         return ShiftedLinearModel(self.Z, self.shifts, self.y, self.loss_function, sets)
 
@@ -85,7 +85,7 @@ class ShiftedLinearModel:
         return np.array([of_set[int(number)] for number in self.sets])
 
     def strong_convexity(self) -> NDArray:
-        """What holds whatever the data are: nothing."""
+        """Zero: the bound that holds for all data."""
         return np.zeros((len(self.sets), self.n_clients))
 
     def per_client_gradients(self, u: NDArray, batch: NDArray | None = None) -> NDArray:

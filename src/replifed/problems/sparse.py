@@ -68,7 +68,7 @@ class SparseLinearModel:
         X, y, client = floating(sp.csr_array(X)), np.asarray(y), np.asarray(client)
         if y.shape != X.shape[:1]:
             raise ReplifedError(f"targets of shape {y.shape}: must be {X.shape[:1]}, one a sample")
-        # Each client holds a sample, so that there are no more of them.
+        # Every client holds a sample, so there are at most as many clients as samples.
         check_ids(client, len(y), len(y) if weights is None else np.shape(weights)[-1])
         check_finite(features=X.data, targets=y)
         check_labels(y, loss)
@@ -91,7 +91,7 @@ class SparseLinearModel:
 
     def predictions(self, x: NDArray) -> NDArray:
         """X x for the server's models (R, d); shape (R, n), not to be written to."""
-        # The objective that is recorded and the next round ask for the same.
+        # Recording the objective and the next round ask for the same predictions.
         if self._predicted is None or not np.array_equal(self._predicted[0], x):
             self._predicted = x.copy(), _run_by_run(self.X, x)
         return self._predicted[1]
@@ -127,7 +127,7 @@ class SparseLinearModel:
 
     @cached_property
     def _transposed(self) -> sp.csr_array:
-        """X' row by row, whose product reads in order where that of X.T writes all over the place."""
+        """X' in CSR form: its product reads in order, that of X.T scatters its writes."""
         return self.X.T.tocsr()
 
     @cached_property
@@ -165,8 +165,8 @@ class SparseLinearModel:
         return self.loss_function.curvature * np.array([largest]) + self.l2
 
     def strong_convexity(self) -> NDArray:
-        # Logistic losses flatten out far from their minimiser, and so do those of a client that does not
-        # touch every column: only the ridge is left.
+        # Far from their minimiser logistic losses are flat, and so are those of a client that does not touch
+        # every column: only the ridge is left.
         if self.loss_function.name != "least_squares":
             return np.full(self.sizes.shape, self.l2)
         least = [
