@@ -1,4 +1,4 @@
-"""A round of Fed-PLT: 100 repeats, 10 agents with 20 samples of 16 features, 10 local steps."""
+"""A round of Fed-PLT: 100 repeats, 10 clients with 20 samples of 16 features, 10 local steps."""
 
 from __future__ import annotations
 

@@ -31,28 +31,28 @@ Point = tuple[float, ...]
 Ask = tuple[str, list[Point]]
 Searching = Generator[Ask, Any, "Search"]
 
-# An edge is moved outwards at most so often (each time by three points), then the search gives up.
+# The search moves an edge outwards at most so often, each time by three points.
 _MOST_EXTENSIONS = 8
-# A tolerance that is never met ends the halving after so many.
+# The search halves distances at most so often if its tolerance is never met.
 _MOST_HALVINGS = 12
-# Values of one of several parameters that differ by so little, relatively, are the same.
+# Values of one of several parameters are equal if their relative difference is below this.
 _SAME = 2e-3
-# Candidates that are checked at once: a check of several side by side costs little more than one of them.
+# Candidates checked at once: checking several side by side costs little more than checking one.
 _CHECKED = 3
-# Every step is scored on so many data sets.
+# Number of data sets on which every step is scored.
 SCORED = 3
-# If no step is stable, the choice is among so many, on more data sets.
+# If no step is stable, so many are scored on more data sets, and the best of them is chosen.
 _LEADERS = 5
 # Scores closer than this, relative to the best, are equal: rounding must not choose between them.
 _TIE = 1e-9
-# Rounds after which a search drops the steps that have diverged, and those whose objective stands, for the
-# second time in a row, above so many times its value at the start. In FedHT's Simulation II, where objectives
-# leap most, no step near the best begins so.
+# After these rounds a search drops the steps that have diverged, and those whose objective is, for the second
+# time in a row, above `_HOPELESS` times its value at the start. In FedHT's Simulation II, where objectives
+# leap most, no step near the best does so.
 _STAGES = (1, 4, 12)
 _HOPELESS = 2.0
-# A step is tried on further data sets if on the first it came down at least so many times as far as the best.
+# A step is tried on further data sets if its descent on the first is at least this share of the best one's.
 _BEHIND = 0.5
-# Of the last rounds the objective is recorded about so often.
+# How often, about, the objective is recorded over the last rounds.
 _RECORDED = 5
 
 
@@ -541,8 +541,8 @@ class Trials:
     def scores(self, make: Callable[[NDArray], Algorithm], count: int) -> NDArray:
         """Objective at the end of `count` runs, mean over the data sets, infinite where one diverged.
 
-        A run that on the first data set comes down less than `_BEHIND` times as far as the best is given up;
-        its score is what it came to there.
+        A run whose descent on the first data set is less than `_BEHIND` times that of the best is given up;
+        its score is its objective there.
         """
         first, *others = self.problems
         scores, start = self._objectives(make, first, np.arange(count))
@@ -564,14 +564,14 @@ class Trials:
     def _objectives(
         self, make: Callable[[NDArray], Algorithm], problem: tuple[int, Any], numbers: NDArray
     ) -> tuple[NDArray, float]:
-        """Objectives at the end of some of the runs on a data set, by their numbers, and at its start."""
+        """Final objectives of the runs `numbers` on a data set, and the objective at the start."""
         replicate, data = problem
         self.used.add(replicate)
         streams = Streams(self.seed, (replicate,))
         return self._final_objectives(lambda runs: make(numbers[runs]), data, streams, len(numbers))
 
     def stable(self, make: Callable[[NDArray, NDArray], Algorithm], count: int) -> NDArray:
-        """Which of `count` settings are admissible: as their twins say, on each data set (`twins`)."""
+        """Which of `count` settings agree with their twins on each data set (`twins`), and descend."""
         good = np.ones(count, bool)
 
         def make_of(left: NDArray) -> Callable[[NDArray, NDArray], Algorithm]:
@@ -687,7 +687,7 @@ def tune_steps(
 
 
 def best_of_chaotic(outcome: Search, rescored: Callable[[NDArray, NDArray], NDArray]) -> Search:
-    """The search as it is or, if no step is stable, with the best of its leaders on more data sets.
+    """The search; if no step is stable, with the best of its leaders on more data sets.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Twins of a run: is its outcome its own, or that of the last bits?
+"""Twins of a run: does its outcome depend on the last bits?
 
-A run whose step lies beyond stability does not blow up where hard thresholding, quantisation or a bounded map
-keeps it in place: it wanders, and where it ends hangs on rounding. Such a run is *chaotic*. Two twins tell:
-one whose server model is moved a little after the first round, and one whose step is a little longer. The
-twins see the same data, cohorts and minibatches as their run.
+Hard thresholding, quantisation or a bounded map can keep a run from blowing up although its step is too long
+for stability: it wanders, and rounding decides where it ends. Such a run is *chaotic*. Two twins show it: one
+whose server model is moved a little after the first round, and one whose step is a little longer. The twins
+see the same data, cohorts and minibatches as their run.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from replifed.problems.base import require
 from replifed.randomness import Streams
 from replifed.simulate import History, simulate
 
-# A move is so large, relative to the norm of the model, or so many units in the last place if these are more.
+# Relative size of a move of the model: this, or so many units in the last place if these are more.
 _MOVE, _UNITS = 1e-10, 100
 # Largest relative difference between the objectives of a stable run and of its twins.
 AGREEMENT = 1e-3
-# Objectives below this share of their value at the start are zero, but for rounding.
+# Below this share of their value at the start, objectives are rounding error.
 _ROUNDING = 1e-12
 
 
 class Twinned(NamedTuple):
-    """A run and what its twins say of it.
+    """A run compared with its twins.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ def simulate_with_twins(
     with np.errstate(invalid="ignore"):
         gaps = np.abs(late[..., 1:] - late[..., :1])
         scale = np.maximum(np.abs(late[..., 0]), _ROUNDING / AGREEMENT * start)
-        # All of them diverged: they agree, on infinity.
+        # Where all have diverged they agree.
         gaps = np.where(late[..., 1:] == late[..., :1], 0.0, gaps)
         difference = np.where(gaps == 0, 0.0, gaps / scale[..., None]).max(axis=(0, 2))
         difference = np.where(np.isnan(difference), np.inf, difference)

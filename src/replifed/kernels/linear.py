@@ -8,13 +8,13 @@ from replifed.kernels import compiled
 from replifed.kernels.draws import weigh_drawn
 from replifed.kernels.logistic import falling
 
-# The places of these losses in `problems.losses.COMPILED`.
+# Indices of these losses in `problems.losses.COMPILED`.
 LEAST_SQUARES, LOGISTIC = 0, 1
 # So many samples stay in the cache between the two products with them.
 _BLOCK = 16
-# Bytes of samples that leave room for models in the innermost cache.
+# Bytes of samples that leave space for models in the innermost cache.
 _INNERMOST = 1 << 14
-# Predictions come from a model's non-zeros where at most one entry in so many is one.
+# Predictions read a model's non-zeros only, if at most one entry in so many is not zero.
 _FEW = 16
 
 
@@ -187,7 +187,7 @@ def _begin_with_shift(shifts, number, i, r, g):
 
 @compiled
 def _nonzeros(u, nonzero):
-    """How many entries of `u` are not zero, and their indices in `nonzero`: of all where they are few."""
+    """How many entries of `u` are not zero; fills `nonzero` with their indices if they are few."""
     few = 0
     for k in range(len(u)):
         few += u[k] != 0

@@ -39,7 +39,7 @@ def minibatch_gradients(X, y, scale, batch, models, g):
 
 @compiled
 def minibatch_scratch(X, y, outputs, size):
-    """Room that `on_minibatch` works in, for minibatches of that size."""
+    """Scratch that `on_minibatch` works in, for minibatches of that size."""
     m, d = X.shape[2:]
     # Columns beyond the classes stay at zero.
     columns = padded(outputs, X.itemsize)
