@@ -25,7 +25,7 @@ Metric = Callable[[Any, dict[str, NDArray]], NDArray]
 A = TypeVar("A", bound=Algorithm)
 
 Advance = Callable[[Sequence[A], Sequence[Any], Any, Round], Sequence[tuple[Any, Cost]]]
-"""One round of several algorithms; see `simulate_together`."""
+"""One round of several algorithms; see `simulate_group`."""
 
 _ROUNDS = Range(0, whole=True)
 # A run whose objective has grown so much since round 0 has diverged; no method here comes back from that.
@@ -147,7 +147,7 @@ def simulate(
         If the problem lacks a capability, or a setting is out of its range or has neither one value nor one
         a run.
     """
-    (history,) = simulate_together(
+    (history,) = simulate_group(
         [algorithm],
         _each_alone,
         problem,
@@ -165,7 +165,7 @@ def simulate(
     return history
 
 
-def simulate_together(
+def simulate_group(
     algorithms: Sequence[A],
     advance: Advance[A],
     problem: Any,

@@ -167,7 +167,7 @@ class NewtonType(ABC):
 
 
 def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], problem, ctx: Round) -> list:
-    """One round of methods that differ in their line search alone; see `simulate.simulate_together`.
+    """One round of methods that differ in their line search alone; see `simulate.simulate_group`.
 
     Methods in the same state object share the round up to the search. They stay in one object as long as
     their searches take the same steps in all runs; once a run has diverged, each method goes on by itself.

@@ -16,16 +16,16 @@ _LONG = 1 << 12
 
 
 @compiled
-def keep_largest(bits, most, keys, bounds, tau, kept):
+def keep_largest(integers, most, keys, bounds, tau, kept):
     """Fill `kept` with the `tau` entries of largest magnitude of each segment, and zeros elsewhere.
 
     Of entries of equal magnitude it keeps those with the lowest keys.
 
     Parameters
     ----------
-    bits : int array, shape (R, W)
-        Floating-point numbers as `operators.hard_threshold.as_whole` gives them, with their largest: without
-        the sign bit they are in the order of their magnitudes.
+    integers : int array, shape (R, W)
+        Floating-point numbers as `operators.hard_threshold.as_integers` gives them, with the largest integer:
+        without the sign bit they are in the order of their magnitudes.
     most : int
     keys : int array, shape (R or 1, W)
         Not negative.
@@ -33,15 +33,15 @@ def keep_largest(bits, most, keys, bounds, tau, kept):
         Where the segments of a run begin, and W.
     tau : int array, shape (R,)
     kept : int array, shape (R, W)
-        May be `bits`.
+        May be `integers`.
     """
     most_entries = longest(bounds)
-    scratch, few = np.empty(most_entries + 1, bits.dtype), np.empty(most_entries, bits.dtype)
+    scratch, few = np.empty(most_entries + 1, integers.dtype), np.empty(most_entries, integers.dtype)
     halves = np.empty(most_entries, np.int16)
-    for run in range(len(bits)):
+    for run in range(len(integers)):
         all_keys = keys[min(run, len(keys) - 1)]
         for s in range(len(bounds) - 1):
-            entries, key = bits[run, bounds[s] : bounds[s + 1]], all_keys[bounds[s] : bounds[s + 1]]
+            entries, key = integers[run, bounds[s] : bounds[s + 1]], all_keys[bounds[s] : bounds[s + 1]]
             filled = kept[run, bounds[s] : bounds[s + 1]]
             keep_in_segment(entries, most, key, tau[run], scratch, halves, few, filled)
 
@@ -162,36 +162,36 @@ def _last_of_equals(numbers, threshold, keys, count):
 
 
 @compiled
-def _likely_bound(bits, most, tau, numbers, halves, few):
+def _likely_bound(integers, most, tau, numbers, halves, few):
     """A number that the `tau` entries of largest magnitude and few others probably exceed.
 
     It is estimated from a sample. If it is too large, the caller finds too few entries above it.
     """
-    sampled = bits[::_SAMPLED]
+    sampled = integers[::_SAMPLED]
     for k in range(len(sampled)):
         numbers[k] = sampled[k] & most
     share = tau / _SAMPLED
     bound, crowded = _threshold_above(
         numbers[: len(sampled)], halves[: len(sampled)], few, int(share + 3.0 * np.sqrt(share) + 2.0)
     )
-    return bits.dtype.type(bound - crowded)
+    return integers.dtype.type(bound - crowded)
 
 
 @compiled
-def _numbers_above(bits, most, bound, numbers, halves):
+def _numbers_above(integers, most, bound, numbers, halves):
     """Fill `numbers` with the magnitudes above `bound`; return how many."""
-    for k in range(len(bits)):
-        halves[k] = (bits[k] & most) > bound
+    for k in range(len(integers)):
+        halves[k] = (integers[k] & most) > bound
     # Four entries of the mask at a time: all are zero where few magnitudes exceed the bound.
-    fours, n = halves[: len(bits) // 4 * 4].view(np.uint64), 0
+    fours, n = halves[: len(integers) // 4 * 4].view(np.uint64), 0
     for four in range(len(fours)):
         if fours[four]:
             for k in range(4 * four, 4 * four + 4):
                 # Without a branch, as below.
-                numbers[n] = bits[k] & most
+                numbers[n] = integers[k] & most
                 n += halves[k]
-    for k in range(4 * len(fours), len(bits)):
-        numbers[n] = bits[k] & most
+    for k in range(4 * len(fours), len(integers)):
+        numbers[n] = integers[k] & most
         n += halves[k]
     return n
 

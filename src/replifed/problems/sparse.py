@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
-from replifed.operators.hard_threshold import as_whole, check_levels
+from replifed.operators.hard_threshold import as_integers, check_levels
 from replifed.problems.checks import check_clients, check_finite, check_ids, check_labels, floating
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.losses import COMPILED, Loss
@@ -364,9 +364,9 @@ class SparseLocalModels(_SideBySide):
         from replifed.kernels.selection import keep_largest
 
         check_levels(tau, u.shape)
-        bits, most = as_whole(u)
+        integers, most = as_integers(u)
         levels = np.broadcast_to(tau, len(u)).astype(np.int64)
-        keep_largest(bits, most, self._columns, self._bounds, levels, bits)
+        keep_largest(integers, most, self._columns, self._bounds, levels, integers)
         return u
 
     def mean(self, u: NDArray) -> NDArray:
