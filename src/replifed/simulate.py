@@ -28,7 +28,7 @@ Advance = Callable[[Sequence[A], Sequence[Any], Any, Round], Sequence[tuple[Any,
 """One round of several algorithms; see `simulate_group`."""
 
 _ROUNDS = Range(0, whole=True)
-# A run whose objective has grown so much since round 0 has diverged; no method here comes back from that.
+# A run has diverged once its objective has grown by this factor; no method here recovers from that.
 BLOW_UP = 1e4
 
 
@@ -220,7 +220,7 @@ def simulate_group(
         recorder = _Recorder(problem, metrics, Ledger(len(streams)))
         alive = np.ones(len(streams), dtype=bool)
         simulations.append(_Simulation(algorithm, state, recorder, alive, due, until))
-    # Runs that diverge overflow on the way; they are told apart below, not by warnings.
+    # Runs that diverge overflow; the recorder marks them, so warnings are off.
     with np.errstate(over="ignore", invalid="ignore"):
         for simulation in simulations:
             simulation.begin(begin)
@@ -351,5 +351,5 @@ class _Recorder:
 
 
 def _parked(state: Any, alive: NDArray) -> Any:
-    """Set the runs that have diverged to zero, so that their overflows do not slow the others down."""
+    """Set the runs that have diverged to zero: overflows would slow down the others."""
     return type(state)(*(np.where(alive.reshape(-1, *(1,) * (field.ndim - 1)), field, 0) for field in state))

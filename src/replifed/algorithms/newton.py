@@ -14,7 +14,7 @@ from replifed.operators.symmetric import packed_size
 
 @dataclass(frozen=True, kw_only=True)
 class DistributedNewton(NewtonType):
-    """x <- x - eta H^{-1} g with the exact H = sum_i p_i hess f_i(x), whatever the channel allows."""
+    """x <- x - eta H^{-1} g with the exact H = sum_i p_i hess f_i(x), on any channel."""
 
     def init(self, problem, streams) -> ServerModel:
         return ServerModel(np.zeros((len(streams), problem.dim)))

@@ -133,7 +133,7 @@ class Shed(NewtonType):
         values, vectors = eigenpairs(problem.client_hessians(state.x))
         dither = none = vectors[:, :, :0]
         if self.quantises:
-            # Of all vectors, so that it does not depend on how many are sent, here or in other runs.
+            # Drawn for all vectors, so that it does not depend on how many are sent, here or in other runs.
             shape = vectors.shape[1:]
             dither = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape))
         dither = np.broadcast_to(dither, (len(vectors), *dither.shape[1:]))
@@ -185,7 +185,7 @@ class _Allocating(Shed):
 
 @dataclass(frozen=True, kw_only=True)
 class IdealShed(_Allocating):
-    """ideal-SHED: the vectors that Q-SHED would send some bits of, sent exactly, whatever that takes."""
+    """ideal-SHED: sends exactly all vectors of which Q-SHED would send some bits."""
 
     def vector_bits(self, before: NDArray, after: NDArray) -> NDArray:
         return self.value_bits * (vectors_in_use(after) - vectors_in_use(before)).sum(axis=1)

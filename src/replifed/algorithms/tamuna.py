@@ -83,8 +83,8 @@ class TAMUNA:
         ratio = per_run(np.divide(self.eta, self.gamma), h)
         change = x[:, None] - w if sent is None else sent * (x[:, None] - w)
         state = TAMUNAState(x, cohort.put(state.h, h + ratio * change))
-        # For its h_i a client of a cohort is sent the new average where it took part in it; where all take
-        # part, the next round's model says as much.
+        # For its h_i a client needs the new average of the coordinates that it sent. If all take part, the
+        # next round's model contains it.
         down = cohort.message() if cohort.everyone else cohort.message() + bits
         used = counts * cohort.total(solver.samples(problem))
         return state, Cost(bits, down, iterations=counts, sample_gradients=used)

@@ -204,7 +204,7 @@ class Judged(NamedTuple):
 
 
 def judge(claim: Claim, measurement: Measured) -> Judged:
-    """Apply the rules to one measurement, whatever the data.
+    """Apply the rules to one measurement, real data or not.
 
     Notes
     -----
@@ -245,7 +245,7 @@ def _judge_value(
 ) -> str:
     above, below = mean > published + tolerance, mean < published - tolerance
     if bounds.any():
-        # The truth lies beyond the bounds: further off, or nobody knows.
+        # The truth lies beyond the bounds, by an unknown distance.
         further = (above and low > published + tolerance and (bounds >= 0).all()) or (
             below and high < published - tolerance and (bounds <= 0).all()
         )

@@ -57,7 +57,7 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
     G = np.broadcast_to(G, (B, K, K))
     finite = np.isfinite(G).all(axis=(1, 2)) & np.isfinite(C).all(axis=(1, 2))
     if not finite.all():
-        # A method that blows up is told so by what it computes from codes, not by an endless search.
+        # NaN codes show a method that it has blown up; the search would never end.
         codes = np.full((B, m, K), np.nan)
         if finite.any():
             codes[finite] = lasso(G[finite], C[finite], penalty)

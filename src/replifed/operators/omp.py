@@ -25,7 +25,7 @@ def matching_pursuit(gram: NDArray, correlations: NDArray, k: int) -> NDArray:
         Coefficients. Fewer than `k` are non-zero where the vector is reached earlier, or where no atom
         that is independent of the chosen ones is left.
     """
-    # A second to import: only for those who have a dictionary.
+    # Imported here since it takes a second, and only dictionaries need it.
     from sklearn.linear_model import orthogonal_mp_gram
 
     coefficients = np.zeros_like(correlations)

@@ -174,7 +174,7 @@ class PerClientModels(Protocol):
     def per_client_descent(
         self, u: NDArray, steps: int, step: NDArray, *, ridge: float | NDArray = 0.0, linear: NDArray
     ) -> NDArray:
-        """Each client's model after so many gradient steps from `u` on that objective, all samples in each.
+        """Each client's model after `steps` gradient steps from `u` on that objective, on all samples.
 
         `step` is of shape (R or 1, N or 1, 1).
         """

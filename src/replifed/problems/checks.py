@@ -39,7 +39,7 @@ def check_labels(y: NDArray, loss: Loss) -> None:
 
 
 def check_ids(client: NDArray, samples: int, clients: int) -> None:
-    """Refuse ids of each sample's client other than so many whole numbers from 0 to `clients` - 1."""
+    """Refuse client ids that are not one whole number a sample from 0 to `clients` - 1."""
     if client.shape != (samples,) or client.dtype.kind not in "iu":
         raise ReplifedError(
             f"client ids of shape {client.shape} and dtype {client.dtype}: must be {samples} whole numbers, "

@@ -1,4 +1,4 @@
-"""Losses and their derivatives by compiled loops, for predictions stacked in whatever order."""
+"""Losses and their derivatives by compiled loops, for predictions in any layout."""
 
 from __future__ import annotations
 

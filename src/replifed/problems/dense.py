@@ -357,7 +357,7 @@ class DenseLinearModel:
         sets, b = max(n_sets, len(batch)), batch.shape[-1]
         X = self.X.reshape(-1, d)
         y = self.y.reshape(-1)
-        # Position of each drawn sample in the stacked data, whatever data set and client it is from.
+        # Position of each drawn sample in the stacked data of all data sets and clients.
         first = (np.arange(n_sets)[:, None] * clients + np.arange(clients)) * m
         scale = self.batch_weights / b
         if 1 < n_sets < sets:
