@@ -1,4 +1,4 @@
-"""A round of Fed-PLT: 100 repeats, 10 agents with 20 samples of 16 features, 10 local steps."""
+"""A round of Fed-PLT: 100 repeats, 10 clients with 20 samples of 16 features, 10 local steps."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def measure(work: str, repeats: int) -> timing.Row:
     sets = R if work.startswith("each") else 1
     X, y = rng.standard_normal((sets, N, M, D)), rng.choice([-1.0, 1.0], (sets, N, M))
     problem = DenseLinearModel(X, y, Logistic(), l2=RIDGE, summed=True)
-    low, high = problem.common_moduli()
+    low, high = problem.common_mu_L()
     gamma = np.repeat(best_step(low, high, RHO), R // sets)
     algorithm = FedPLT(rho=RHO, solver=Gradient(steps=K), start_deviation=1.0)
     streams = Streams(0, tuple(range(R)))

@@ -1,6 +1,6 @@
-"""SHED, Q-SHED and FedNL rounds: 8 devices x 500 samples x 300 features, dense, and sparse as w8a.
+"""SHED, Q-SHED and FedNL rounds: 8 clients x 500 samples x 300 features, dense, and sparse as w8a.
 
-FedNL also on all of w8a, 142 devices x 350 samples, as in its own experiments.
+FedNL also on all of w8a, 142 clients x 350 samples, as in its own experiments.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def shed_rounds(work: str, problem, asked: dict[str, float], repeats: int) -> li
 
 
 def fednl_row(problem, asked: float | None, repeats: int) -> timing.Row:
-    """FedNL with top-k and option 2, against a loop over the devices: A'A on CSR, argpartition, Cholesky."""
+    """FedNL with top-k and option 2, against a loop over the clients: A'A on CSR, argpartition, Cholesky."""
     algorithm, k, N = FedNL(compressor="topk", option=2, line_search=None), D, problem.n_clients
     state = algorithm.init(problem, STREAMS)
     context = Round(3, None, None, STREAMS.at(3))
@@ -129,7 +129,7 @@ def fednl_row(problem, asked: float | None, repeats: int) -> timing.Row:
     left = [np.linalg.norm(H - each, axis=(1, 2)) for each in (mine.hessians[0], new_learned)]
     np.testing.assert_allclose(*left, rtol=1e-9)
     slow, fast = timing.medians(loop, ours, repeats=repeats)
-    return timing.Row(f"FedNL round, top-k, {N} devices x {M}", slow, fast, asked)
+    return timing.Row(f"FedNL round, top-k, {N} clients x {M}", slow, fast, asked)
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ def support_precision(solution: NDArray) -> Metric:
     """Share of the model's non-zeros that are non-zeros of the solution; one for a model of zeros."""
 
     def metric(_: Any, seen: dict[str, NDArray]) -> NDArray:
-        found = seen["server"] != 0
-        right = (found & (solution != 0)).sum(axis=-1)
-        return np.where(found.any(axis=-1), right / np.maximum(found.sum(axis=-1), 1), 1.0)
+        support = seen["server"] != 0
+        right = (support & (solution != 0)).sum(axis=-1)
+        return np.where(support.any(axis=-1), right / np.maximum(support.sum(axis=-1), 1), 1.0)
 
     return metric
 

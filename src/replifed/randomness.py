@@ -62,14 +62,14 @@ _rekeyed = _Rekeyed()
 
 @dataclass(frozen=True)
 class Streams:
-    """The random streams of R rows that are simulated side by side.
+    """The random streams of R runs that are simulated side by side.
 
     Parameters
     ----------
     seed : int
         The experiment's seed.
     replicates : tuple of int, length R
-        Name of each row's replicate. Rows with the same name (the points of a step-size grid, say)
+        Name of each run's replicate. Runs with the same name (the points of a step-size grid, say)
         share every random number.
     round_ : int or None
         The communication round, None before the first.
@@ -88,17 +88,17 @@ class Streams:
 
     @property
     def shared(self) -> bool:
-        """Whether all rows carry the same name, and so the same random numbers."""
+        """Whether all runs carry the same name, and so the same random numbers."""
         return len(set(self.replicates)) == 1
 
     def draw(self, purpose: str, sample: Callable[[np.random.Generator], NDArray]) -> NDArray:
-        """Stack `sample(generator)` over the rows, calling it once per distinct replicate.
+        """Stack `sample(generator)` over the runs, calling it once per distinct replicate.
 
         The generator is good for that one call: `sample` must neither keep it nor draw from streams itself.
 
         Returns
         -------
-        array, shape (R, ...); (1, ...) if all rows share their numbers
+        array, shape (R, ...); (1, ...) if all runs share their numbers
         """
         drawn: dict[int, NDArray] = {}
         for replicate in self.replicates:

@@ -20,15 +20,15 @@ from replifed.problems.base import require
 from replifed.randomness import Streams
 
 Metric = Callable[[Any, dict[str, NDArray]], NDArray]
-"""Maps a problem and an algorithm's observations to one number a row."""
+"""Maps a problem and an algorithm's observations to one number a run."""
 
 A = TypeVar("A", bound=Algorithm)
 
 Advance = Callable[[Sequence[A], Sequence[Any], Any, Round], Sequence[tuple[Any, Cost]]]
-"""One round of several algorithms; see `simulate_together`."""
+"""One round of several algorithms; see `simulate_group`."""
 
 _ROUNDS = Range(0, whole=True)
-# A run whose objective has grown so much since round 0 has diverged; no method here comes back from that.
+# A run has diverged once its objective has grown by this factor; no method here recovers from that.
 BLOW_UP = 1e4
 
 
@@ -44,12 +44,12 @@ def nonzeros(problem: Any, seen: dict[str, NDArray]) -> NDArray:
 
 @dataclass(frozen=True)
 class History:
-    """What was recorded of R rows at T rounds.
+    """What was recorded of R runs at T rounds.
 
     Attributes
     ----------
     rounds : int array, shape (T,)
-    metrics : arrays by name, shape (T, R); infinite where the row has diverged
+    metrics : arrays by name, shape (T, R); infinite where the run has diverged
     ledger : arrays by name (`network.ledger.Cost`), totals so far, shape (T, R)
     diverged : boolean array, shape (T, R)
     state : the algorithm's last state, from which a run can go on
@@ -61,32 +61,32 @@ class History:
     diverged: NDArray
     state: Any
 
-    def take(self, rows: NDArray) -> History:
-        """Return the history of `rows`, as numbers, of which some may be repeated, or as a mask."""
+    def take(self, runs: NDArray) -> History:
+        """Return the history of `runs`, as numbers, of which some may be repeated, or as a mask."""
         return History(
             self.rounds,
-            {name: values[:, rows] for name, values in self.metrics.items()},
-            {name: values[:, rows] for name, values in self.ledger.items()},
-            self.diverged[:, rows],
-            type(self.state)(*(field[rows] for field in self.state)),
+            {name: values[:, runs] for name, values in self.metrics.items()},
+            {name: values[:, runs] for name, values in self.ledger.items()},
+            self.diverged[:, runs],
+            type(self.state)(*(field[runs] for field in self.state)),
         )
 
     def frame(self, **labels: Any):
-        """Return a tidy data frame with one line a row and recorded round.
+        """Return a tidy data frame with one line a run and recorded round.
 
         Parameters
         ----------
         **labels : scalar or sequence of length R
-            Columns that tell the rows apart (replicate, step, ...); they come first.
+            Columns that tell the runs apart (replicate, step, ...); they come first.
         """
         import pandas as pd
 
-        times, rows = self.diverged.shape
+        times, runs = self.diverged.shape
         columns: dict[str, Any] = {}
         for name, value in labels.items():
-            values = list(value) if isinstance(value, list | tuple | np.ndarray) else [value] * rows
+            values = list(value) if isinstance(value, list | tuple | np.ndarray) else [value] * runs
             columns[name] = np.repeat(np.array(values, dtype=object), times)
-        columns["round"] = np.tile(self.rounds, rows)
+        columns["round"] = np.tile(self.rounds, runs)
         for name, recorded in {**self.metrics, **self.ledger}.items():
             columns[name] = recorded.T.ravel()
         columns["diverged"] = self.diverged.T.ravel()
@@ -116,7 +116,7 @@ def simulate(
     problem : Problem
         With the capabilities that the algorithm needs; checked before round 0.
     streams : Streams
-        One name a row; rows run side by side.
+        One name a run; runs go side by side.
     rounds : int
     metrics : mapping of name to Metric
         `{"objective": objective}` by default. A metric called "objective" decides on divergence.
@@ -126,12 +126,12 @@ def simulate(
         First round that is recorded after the start.
     cohort : callable, optional
         Draws the clients that take part in a round (`network.participation`); all do by default. A round
-        without clients costs a row nothing.
+        without clients costs a run nothing.
     channel : callable, optional
         Draws the bits per coordinate that each client may send in a round, (R or 1, N); no limit by default.
     until : callable, optional
-        Maps what was just recorded, metrics by name, to whether each row is done (R,). The run, and with it
-        the record, ends early once every row is done or has diverged.
+        Maps what was just recorded, metrics by name, to whether each run is done (R,). The simulation, and
+        with it the record, ends early once every run is done or has diverged.
     progress : callable, optional
         Called with (rounds done, rounds) after each round.
     resume : (int, state), optional
@@ -145,9 +145,9 @@ def simulate(
     ------
     ReplifedError
         If the problem lacks a capability, or a setting is out of its range or has neither one value nor one
-        a row.
+        a run.
     """
-    (history,) = simulate_together(
+    (history,) = simulate_group(
         [algorithm],
         _each_alone,
         problem,
@@ -165,7 +165,7 @@ def simulate(
     return history
 
 
-def simulate_together(
+def simulate_group(
     algorithms: Sequence[A],
     advance: Advance[A],
     problem: Any,
@@ -206,7 +206,7 @@ def simulate_together(
     if resume is not None and resume[0] not in Range(0, rounds, whole=True):
         raise ConfigError(f"resume from round {resume[0]}: must be {Range(0, rounds, whole=True)}")
     if resume is not None and any(len(field) != len(streams) for field in resume[1]):
-        raise ReplifedError(f"resume: the state must have {len(streams)} rows, as many as streams")
+        raise ReplifedError(f"resume: the state must have {len(streams)} runs, as many as streams")
     for algorithm in algorithms:
         _check_lengths(algorithm, len(streams))
         require(problem, algorithm.needs, type(algorithm).__name__)
@@ -215,41 +215,46 @@ def simulate_together(
     metrics = {"objective": objective} if metrics is None else metrics
     begin, state = resume if resume is not None else (0, algorithms[0].init(problem, streams))
     due = {t for t in range(begin + 1, rounds + 1) if t >= record_from and t % record_every == 0} | {rounds}
-    runs: list[_Run[A]] = []
+    simulations: list[_Simulation[A]] = []
     for algorithm in algorithms:
         recorder = _Recorder(problem, metrics, Ledger(len(streams)))
         alive = np.ones(len(streams), dtype=bool)
-        runs.append(_Run(algorithm, state, recorder, alive, due, until))
-    # Rows that diverge overflow on the way; they are told apart below, not by warnings.
+        simulations.append(_Simulation(algorithm, state, recorder, alive, due, until))
+    # Runs that diverge overflow; the recorder marks them, so warnings are off.
     with np.errstate(over="ignore", invalid="ignore"):
-        for run in runs:
-            run.begin(begin)
+        for simulation in simulations:
+            simulation.begin(begin)
         for t in range(begin, rounds):
-            going = [run for run in runs if not run.over]
+            going = [simulation for simulation in simulations if not simulation.over]
             if not going:
                 break
             now = streams.at(t)
             active, chosen = (None, None) if cohort is None else cohort(now, problem.n_clients)
             budget = None if channel is None else channel(now, problem.n_clients)
             ctx = Round(t, active, budget, now, chosen)
-            after = advance([run.algorithm for run in going], [run.state for run in going], problem, ctx)
+            after = advance(
+                [simulation.algorithm for simulation in going],
+                [simulation.state for simulation in going],
+                problem,
+                ctx,
+            )
             attended = active is None or active.any(axis=1)
-            for run, (state, cost) in zip(going, after, strict=True):
-                run.follow(t + 1, state, cost, attended)
+            for simulation, (state, cost) in zip(going, after, strict=True):
+                simulation.follow(t + 1, state, cost, attended)
             if progress is not None:
                 progress(t + 1, rounds)
-    return [run.recorder.history(run.state) for run in runs]
+    return [simulation.recorder.history(simulation.state) for simulation in simulations]
 
 
-def _check_lengths(algorithm: Algorithm, rows: int) -> None:
-    """Refuse settings, of the algorithm or its local solver, that are arrays but have not one value a row."""
+def _check_lengths(algorithm: Algorithm, runs: int) -> None:
+    """Refuse settings, of the algorithm or its local solver, that are arrays but have not one value a run."""
     for owner in (algorithm, getattr(algorithm, "solver", None)):
         for field in fields(owner) if is_dataclass(owner) else ():
             value = getattr(owner, field.name)
-            if isinstance(value, np.ndarray) and value.shape not in ((), (1,), (rows,)):
+            if isinstance(value, np.ndarray) and value.shape not in ((), (1,), (runs,)):
                 raise ConfigError(
                     f"{type(owner).__name__}.{field.name} has shape {value.shape}: must be a number, or "
-                    f"{rows}, one a row"
+                    f"{runs}, one a run"
                 )
 
 
@@ -258,7 +263,7 @@ def _each_alone(algorithms: Sequence[Algorithm], states: Sequence[Any], problem:
 
 
 @dataclass
-class _Run(Generic[A]):
+class _Simulation(Generic[A]):
     """An algorithm on its way; `due` are the rounds to record."""
 
     algorithm: A
@@ -273,7 +278,7 @@ class _Run(Generic[A]):
         self.recorder.record(t, self.algorithm.observe(self.state), self.alive)
 
     def follow(self, t: int, state: Any, cost: Cost, attended: NDArray | np.bool | bool) -> None:
-        """Take the state after round `t`, and what it cost the rows that clients attended (R or 1,)."""
+        """Take the state after round `t`, and what it cost the runs that clients attended (R or 1,)."""
         self.state, alive, recorder = state, self.alive, self.recorder
         recorder.ledger.add(cost, alive & attended)
         seen = self.algorithm.observe(state)
@@ -301,7 +306,7 @@ class _Recorder:
         self._diverged: list[NDArray] = []
 
     def record(self, t: int, seen: dict[str, NDArray], alive: NDArray) -> None:
-        """Record round `t`; rows whose objective has blown up leave `alive`, in place."""
+        """Record round `t`; runs whose objective has blown up leave `alive`, in place."""
         values = {
             name: np.asarray(metric(self._problem, seen), float) for name, metric in self._metrics.items()
         }
@@ -321,7 +326,7 @@ class _Recorder:
         return {name: values[-1] for name, values in self._values.items()}
 
     def fill(self, due: Sequence[int], alive: NDArray) -> None:
-        """Record the rounds that a run stopped for divergence of all rows will not see."""
+        """Record the rounds that are not simulated any more, as all runs have diverged."""
         lost = {name: np.full(len(alive), np.inf) for name in self._metrics}
         for later in due:
             if later > self._rounds[-1]:
@@ -346,5 +351,5 @@ class _Recorder:
 
 
 def _parked(state: Any, alive: NDArray) -> Any:
-    """Set the rows that have diverged to zero, so that their overflows do not slow the others down."""
+    """Set the runs that have diverged to zero: overflows would slow down the others."""
     return type(state)(*(np.where(alive.reshape(-1, *(1,) * (field.ndim - 1)), field, 0) for field in state))

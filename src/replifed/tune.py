@@ -31,28 +31,28 @@ Point = tuple[float, ...]
 Ask = tuple[str, list[Point]]
 Searching = Generator[Ask, Any, "Search"]
 
-# An edge is moved outwards at most so often (each time by three points), then the search gives up.
+# The search moves an edge outwards at most so often, each time by three points.
 _MOST_EXTENSIONS = 8
-# A tolerance that is never met ends the halving after so many.
+# The search halves distances at most so often if its tolerance is never met.
 _MOST_HALVINGS = 12
-# Values of one of several parameters that differ by so little, relatively, are the same.
+# Values of one of several parameters are equal if their relative difference is below this.
 _SAME = 2e-3
-# Candidates that are checked at once: a check of several side by side costs little more than one of them.
+# Candidates checked at once: checking several side by side costs little more than checking one.
 _CHECKED = 3
-# Every step is scored on so many data sets.
+# Number of data sets on which every step is scored.
 SCORED = 3
-# If no step is stable, the choice is among so many, on more data sets.
+# If no step is stable, so many are scored on more data sets, and the best of them is chosen.
 _LEADERS = 5
 # Scores closer than this, relative to the best, are equal: rounding must not choose between them.
 _TIE = 1e-9
-# Rounds after which a search drops the steps that have diverged, and those whose objective stands, for the
-# second time in a row, above so many times its value at the start. In FedHT's Simulation II, where objectives
-# leap most, no step near the best begins so.
+# After these rounds a search drops the steps that have diverged, and those whose objective is, for the second
+# time in a row, above `_HOPELESS` times its value at the start. In FedHT's Simulation II, where objectives
+# leap most, no step near the best does so.
 _STAGES = (1, 4, 12)
 _HOPELESS = 2.0
-# A step is tried on further data sets if on the first it came down at least so many times as far as the best.
+# A step is tried on further data sets if its descent on the first is at least this share of the best one's.
 _BEHIND = 0.5
-# Of the last rounds the objective is recorded about so often.
+# How often, about, the objective is recorded over the last rounds.
 _RECORDED = 5
 
 
@@ -228,8 +228,8 @@ def search(
         [(_, (kind, points))] = asked
         return [functions[kind](as_array(points))]
 
-    [found] = side_by_side([searching(grid, admissible is not None, choose)], answer)
-    return found
+    [outcome] = side_by_side([searching(grid, admissible is not None, choose)], answer)
+    return outcome
 
 
 def as_array(points: Sequence[Point]) -> NDArray:
@@ -245,7 +245,7 @@ def searching(grid: Grid, check: bool = False, choose: Choice = lowest) -> Searc
     while True:
         yield from tried.settle()
         chosen = tried.chosen()
-        if not np.isfinite(tried.found[chosen]):
+        if not np.isfinite(tried.scores[chosen]):
             raise ReplifedError(_all_diverged(tried))
         if not check or chosen in tried.accepted:
             return tried.outcome(chosen)
@@ -258,7 +258,7 @@ def searching(grid: Grid, check: bool = False, choose: Choice = lowest) -> Searc
 
 
 def _all_diverged(tried: _Tried) -> str:
-    tried_values = zip(*tried.found, strict=True)
+    tried_values = zip(*tried.scores, strict=True)
     ranges = ", ".join(f"{min(values):g} to {max(values):g}" for values in tried_values)
     return f"every step from {ranges} diverged"
 
@@ -268,7 +268,7 @@ class _Tried:
 
     def __init__(self, grid: Grid, choose: Choice) -> None:
         self.grid, self._choose = grid, choose
-        self.found: dict[Point, float] = {}
+        self.scores: dict[Point, float] = {}
         self.accepted: set[Point] = set()
         self.rejected: set[Point] = set()
         self._values: list[set[float]] = [set() for _ in grid.axes]
@@ -276,10 +276,10 @@ class _Tried:
 
     def ask(self, points: Any) -> Generator[Ask, NDArray, None]:
         """Have new points scored."""
-        new = sorted({self._snapped(point) for point in points} - set(self.found))
+        new = sorted({self._snapped(point) for point in points} - set(self.scores))
         if new:
             scores = yield "score", new
-            self.found.update(zip(new, np.asarray(scores, float).tolist(), strict=True))
+            self.scores.update(zip(new, np.asarray(scores, float).tolist(), strict=True))
 
     def _snapped(self, point: Sequence[float]) -> Point:
         """The point in numbers that can be written down and read back as the same.
@@ -296,8 +296,8 @@ class _Tried:
         return tuple(values)
 
     def _ranked(self) -> tuple[list[Point], NDArray]:
-        points = sorted(self.found)
-        scores = [np.inf if point in self.rejected else self.found[point] for point in points]
+        points = sorted(self.scores)
+        scores = [np.inf if point in self.rejected else self.scores[point] for point in points]
         return points, np.array(scores)
 
     def best(self) -> Point:
@@ -326,7 +326,7 @@ class _Tried:
         """The nearest value tried on that side, the other parameters being equal."""
         line = [
             other[axis]
-            for other in self.found
+            for other in self.scores
             if (other[axis] - point[axis]) * side > 0
             and all(a == b for d, (a, b) in enumerate(zip(other, point, strict=True)) if d != axis)
         ]
@@ -363,11 +363,11 @@ class _Tried:
         """Whether the neighbours of the best point that converge are as good, but for the tolerance."""
         best = self.best()
         near = [
-            self.found[(*best[:axis], value, *best[axis + 1 :])]
+            self.scores[(*best[:axis], value, *best[axis + 1 :])]
             for axis in range(len(best))
             for value in self._near(best, axis)[1:]
         ]
-        return all(score - self.found[best] < self._tolerance() for score in near if np.isfinite(score))
+        return all(score - self.scores[best] < self._tolerance() for score in near if np.isfinite(score))
 
     def _descend(self) -> Generator[Ask, NDArray, None]:
         """Go to the best of all neighbours, slantwise too, until there is no better one.
@@ -377,25 +377,25 @@ class _Tried:
         while True:
             yield from self._surround()
             best = self.best()
-            if len(best) == 1 or np.isinf(self.found[best]):
+            if len(best) == 1 or np.isinf(self.scores[best]):
                 return
             yield from self.ask(self._slantwise(best))
             if self.best() == best:
                 return
 
     def _slantwise(self, point: Point) -> list[Point]:
-        """The neighbours in all parameters at once, and those two places away in one and one in another."""
+        """The neighbours in all parameters at once, and those two steps away in one and one in another."""
         near = [self._near(point, axis) for axis in range(len(point))]
-        found = list(itertools.product(*near))
+        points = list(itertools.product(*near))
         for one, two in itertools.permutations(range(len(point)), 2):
             for a, b in itertools.product(near[one][1:], near[two][1:]):
                 knight = list(point)
                 knight[one], knight[two] = a, self.grid.clip(two, b * b / point[two])
-                found.append(tuple(knight))
-        return found
+                points.append(tuple(knight))
+        return points
 
     def _score_of_best(self) -> float:
-        return self.found[self.best()]
+        return self.scores[self.best()]
 
     def _surround(self) -> Generator[Ask, NDArray, None]:
         if not self.grid.grow:
@@ -406,7 +406,7 @@ class _Tried:
             if not missing:  # the choice may keep its distance from the best point
                 best = self.chosen()
                 missing = self._missing(best)
-            if np.isinf(self.found[best]):  # everything failed: smaller values may not
+            if np.isinf(self.scores[best]):  # everything failed: smaller values may not
                 missing = [(axis, side) for axis, side in missing if side < 0]
             if not missing:
                 return
@@ -444,19 +444,19 @@ class _Tried:
             ends = [self.neighbour(best, axis, side) for side in (-1, 1)]
             far = [e for e in ends if e is not None and abs(np.log(e / value)) > np.log(target[axis]) * 1.01]
             lines.append([value, *(np.sqrt(value * end) for end in far)])
-        before = len(self.found)
+        before = len(self.scores)
         yield from self.ask(itertools.product(*lines))
-        return len(self.found) > before
+        return len(self.scores) > before
 
     def outcome(self, best: Point | None) -> Search:
-        """The search's outcome; with no best point, the best of all whatever a check said."""
+        """The search's outcome; with no best point, the best of all, admissible or not."""
         chaotic = best is None
-        rejected, points = tuple(sorted(self.rejected)), sorted(self.found)
+        rejected, points = tuple(sorted(self.rejected)), sorted(self.scores)
         if best is None:
             self.rejected = set()
             best = self.chosen()
         edge = any(self.neighbour(best, d, side) is None for d in range(len(best)) for side in (-1, 1))
-        return Search(best, tuple(points), tuple(self.found[p] for p in points), rejected, edge, chaotic)
+        return Search(best, tuple(points), tuple(self.scores[p] for p in points), rejected, edge, chaotic)
 
 
 def _rounded(value: float) -> float:
@@ -466,7 +466,7 @@ def _rounded(value: float) -> float:
 def side_by_side(
     searches: Sequence[Searching], answer: Callable[[list[tuple[int, Ask]]], list[NDArray]]
 ) -> list[Search]:
-    """Advance searches together: `answer` maps what some of them ask, by number, to what each is told."""
+    """Advance searches together: `answer` maps what some of them ask, by number, to the reply to each."""
     outcomes: list[Any] = [None] * len(searches)
     answers: list[tuple[int, Any]] = [(number, None) for number in range(len(searches))]
     while answers:
@@ -476,12 +476,12 @@ def side_by_side(
                 asked.append((number, searches[number].send(known)))
             except StopIteration as end:
                 outcomes[number] = end.value
-        told: dict[int, NDArray] = {}
+        replies: dict[int, NDArray] = {}
         for kind in ("score", "admissible"):
             some = [(number, ask) for number, ask in asked if ask[0] == kind]
             if some:
-                told.update(zip([number for number, _ in some], answer(some), strict=True))
-        answers = [(number, told[number]) for number, _ in asked]
+                replies.update(zip([number for number, _ in some], answer(some), strict=True))
+        answers = [(number, replies[number]) for number, _ in asked]
     return outcomes
 
 
@@ -491,7 +491,7 @@ class Trials:
 
     Attributes
     ----------
-    problems : (replicate, problem) pairs, with data shared by all rows of a run.
+    problems : (replicate, problem) pairs, with data that all runs share.
     seed : the experiment's seed.
     rounds : of a trial.
     tail : share of the rounds, at the end, over which the objective is averaged. With zero it is the last
@@ -541,8 +541,8 @@ class Trials:
     def scores(self, make: Callable[[NDArray], Algorithm], count: int) -> NDArray:
         """Objective at the end of `count` runs, mean over the data sets, infinite where one diverged.
 
-        A run that on the first data set comes down less than `_BEHIND` times as far as the best is given up;
-        its score is what it came to there.
+        A run whose descent on the first data set is less than `_BEHIND` times that of the best is given up;
+        its score is its objective there.
         """
         first, *others = self.problems
         scores, start = self._objectives(make, first, np.arange(count))
@@ -564,14 +564,14 @@ class Trials:
     def _objectives(
         self, make: Callable[[NDArray], Algorithm], problem: tuple[int, Any], numbers: NDArray
     ) -> tuple[NDArray, float]:
-        """Objectives at the end of some of the runs on a data set, by their numbers, and at its start."""
+        """Final objectives of the runs `numbers` on a data set, and the objective at the start."""
         replicate, data = problem
         self.used.add(replicate)
         streams = Streams(self.seed, (replicate,))
-        return self._final_objectives(lambda rows: make(numbers[rows]), data, streams, len(numbers))
+        return self._final_objectives(lambda runs: make(numbers[runs]), data, streams, len(numbers))
 
     def stable(self, make: Callable[[NDArray, NDArray], Algorithm], count: int) -> NDArray:
-        """Which of `count` settings are admissible: as their twins say, on each data set (`twins`)."""
+        """Which of `count` settings agree with their twins on each data set (`twins`), and descend."""
         good = np.ones(count, bool)
 
         def make_of(left: NDArray) -> Callable[[NDArray, NDArray], Algorithm]:
@@ -598,7 +598,7 @@ class Trials:
     def _final_objectives(
         self, make: Callable[[NDArray], Algorithm], problem: Any, streams: Streams, count: int
     ) -> tuple[NDArray, float]:
-        """Objective of `count` rows over the last rounds, infinite for those that diverge, and at the start.
+        """Objective of `count` runs over the last rounds, infinite for those that diverge, and at the start.
 
         Most steps of a coarse grid diverge in their first rounds, or rise; those are dropped early.
         """
@@ -609,11 +609,11 @@ class Trials:
         begun, resume = np.nan, None
         scored = rounds - last if last > 1 else rounds
         for stop in sorted({stage for stage in _STAGES if stage < scored} | {scored, rounds} - {0}):
-            rows = replace(streams, replicates=streams.replicates * len(alive))
+            repeated = replace(streams, replicates=streams.replicates * len(alive))
             begin = 0 if resume is None else resume[0]
             every = max(last // _RECORDED, 1) if begin >= scored else stop - begin
             history = simulate(
-                make(alive), problem, rows, stop, record_every=every, resume=resume, **self.options
+                make(alive), problem, repeated, stop, record_every=every, resume=resume, **self.options
             )
             self.spent.add(history, started=resume is None)
             objective = history.metrics["objective"]
@@ -649,13 +649,13 @@ def tune_step(
     """
 
     def score(steps: NDArray) -> NDArray:
-        return trials.scores(lambda rows: make(steps[rows]), len(steps))
+        return trials.scores(lambda runs: make(steps[runs]), len(steps))
 
     def stable(steps: NDArray) -> NDArray:
-        return trials.stable(lambda rows, factors: make(steps[rows] * factors), len(steps))
+        return trials.stable(lambda runs, factors: make(steps[runs] * factors), len(steps))
 
     def rescored(steps: NDArray, known: NDArray) -> NDArray:
-        return trials.more_scores(lambda rows: make(steps[rows]), known)
+        return trials.more_scores(lambda runs: make(steps[runs]), known)
 
     return best_of_chaotic(search(score, grid, admissible=stable if check else None), rescored)
 
@@ -686,20 +686,20 @@ def tune_steps(
     return [tune_step(partial(make, K), trials, grid, check=check) for K in local_steps]
 
 
-def best_of_chaotic(found: Search, rescored: Callable[[NDArray, NDArray], NDArray]) -> Search:
-    """The search as it is or, if no step is stable, with the best of its leaders on more data sets.
+def best_of_chaotic(outcome: Search, rescored: Callable[[NDArray, NDArray], NDArray]) -> Search:
+    """The search; if no step is stable, with the best of its leaders on more data sets.
 
     Parameters
     ----------
-    found : Search
+    outcome : Search
         Of one parameter.
     rescored : callable
         Maps steps (G,) and their scores to their means over more data sets (G,).
     """
-    if not found.chaotic:
-        return found
-    scores = np.array(found.scores)
+    if not outcome.chaotic:
+        return outcome
+    scores = np.array(outcome.scores)
     leaders = np.argsort(scores, kind="stable")[: min(_LEADERS, int(np.isfinite(scores).sum()))]
-    scores[leaders] = rescored(np.array(found.steps)[leaders], scores[leaders])
+    scores[leaders] = rescored(np.array(outcome.steps)[leaders], scores[leaders])
     best = leaders[int(np.argmin(scores[leaders]))]
-    return replace(found, best=found.points[best], scores=tuple(scores.tolist()))
+    return replace(outcome, best=outcome.points[best], scores=tuple(scores.tolist()))

@@ -1,9 +1,9 @@
-"""Twins of a run: is its outcome its own, or that of the last bits?
+"""Twins of a run: does its outcome depend on the last bits?
 
-A run whose step lies beyond stability does not blow up where hard thresholding, quantisation or a bounded map
-keeps it in place: it wanders, and where it ends hangs on rounding. Such a run is *chaotic*. Two twins tell:
-one whose server model is moved a little after the first round, and one whose step is a little longer. The
-twins see the same data, cohorts and minibatches as their run.
+Hard thresholding, quantisation or a bounded map can keep a run from blowing up although its step is too long
+for stability: it wanders, and rounding decides where it ends. Such a run is *chaotic*. Two twins show it: one
+whose server model is moved a little after the first round, and one whose step is a little longer. The twins
+see the same data, cohorts and minibatches as their run.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from replifed.problems.base import require
 from replifed.randomness import Streams
 from replifed.simulate import History, simulate
 
-# A move is so large, relative to the norm of the model, or so many units in the last place if these are more.
+# Relative size of a move of the model: this, or so many units in the last place if these are more.
 _MOVE, _UNITS = 1e-10, 100
 # Largest relative difference between the objectives of a stable run and of its twins.
 AGREEMENT = 1e-3
-# Objectives below this share of their value at the start are zero, but for rounding.
+# Below this share of their value at the start, objectives are rounding error.
 _ROUNDING = 1e-12
 
 
 class Twinned(NamedTuple):
-    """A run and what its twins say of it.
+    """A run compared with its twins.
 
     Attributes
     ----------
@@ -76,10 +76,10 @@ def simulate_with_twins(
     Parameters
     ----------
     make : callable
-        Maps numbers of settings (3R,) and factors (3R,) to the algorithm that has, in each row, that setting
+        Maps numbers of settings (3R,) and factors (3R,) to the algorithm that has, in each run, that setting
         with its step, or whatever number it tunes, times that factor. Each number comes three times in turn.
     problem : Problem
-        With data for 3R rows, or for all of them together.
+        With data for 3R runs, or for all of them together.
     streams : Streams
         Of the R runs.
     rounds : int
@@ -113,7 +113,7 @@ def simulate_with_twins(
     with np.errstate(invalid="ignore"):
         gaps = np.abs(late[..., 1:] - late[..., :1])
         scale = np.maximum(np.abs(late[..., 0]), _ROUNDING / AGREEMENT * start)
-        # All of them diverged: they agree, on infinity.
+        # Where all have diverged they agree.
         gaps = np.where(late[..., 1:] == late[..., :1], 0.0, gaps)
         difference = np.where(gaps == 0, 0.0, gaps / scale[..., None]).max(axis=(0, 2))
         difference = np.where(np.isnan(difference), np.inf, difference)
@@ -138,10 +138,10 @@ def move(x: NDArray, size: float, direction: NDArray) -> NDArray:
 
 @dataclass(frozen=True)
 class _Moved:
-    """An algorithm of which some rows are moved, once, after the first round."""
+    """An algorithm of which some runs are moved, once, after the first round."""
 
     algorithm: Algorithm
-    rows: NDArray
+    runs: NDArray
     size: float
 
     def __getattr__(self, name: str) -> Any:
@@ -158,12 +158,12 @@ class _Moved:
         numeric = {name: a for name, a in fields.items() if a.dtype.kind == "f" and a.ndim > 1}
         models = {name: a for name, a in numeric.items() if a.shape == server.shape and (a == server).all()}
         for name, array in (models or numeric).items():
-            here = array[self.rows]
+            here = array[self.runs]
             direction = streams.draw(f"twin/{name}", _normal(array.shape[1:]))
             if len(direction) > 1:
-                direction = direction[self.rows]
+                direction = direction[self.runs]
             fields[name] = array.copy()
-            fields[name][self.rows] = move(here, self.size, direction)
+            fields[name][self.runs] = move(here, self.size, direction)
         return type(state)(**fields)
 
 

@@ -28,7 +28,7 @@ from replifed.algorithms.base import (
     Round,
     ServerModel,
     check_settings,
-    per_row,
+    per_run,
 )
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Accelerated, Noisy, Stochastic
@@ -689,7 +689,7 @@ class Sound:
 
     def models(self, state, problem, ctx):
         local = problem.local(state.x, clients=ctx.chosen)
-        return local.mean, local.start - per_row(self.step, local.start) * local.gradient(local.start, None)
+        return local.mean, local.start - per_run(self.step, local.start) * local.gradient(local.start, None)
 
     def round(self, state, problem, ctx):
         mean, models = self.models(state, problem, ctx)

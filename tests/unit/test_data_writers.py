@@ -55,6 +55,11 @@ def test_faults_of_the_release_are_named(tmp_path):
         archive.add(tmp_path / "page.h5", "page.h5")
     with pytest.raises(DataError, match=r"holds no fed_emnist_digitsonly_train\.h5"):
         writers.read_hdf5(tmp_path / "other.tar.bz2", "other.tar.bz2")
+    (tmp_path / "fed_emnist_digitsonly_train.h5").mkdir()
+    with tarfile.open(tmp_path / "folder.tar.bz2", "w:bz2") as archive:
+        archive.add(tmp_path / "fed_emnist_digitsonly_train.h5", "fed_emnist_digitsonly_train.h5")
+    with pytest.raises(DataError, match=r"fed_emnist_digitsonly_train\.h5 is not a file"):
+        writers.read_hdf5(tmp_path / "folder.tar.bz2", "folder.tar.bz2")
 
 
 def pack(values, code):

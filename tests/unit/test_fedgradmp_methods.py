@@ -204,7 +204,7 @@ def test_least_squares_weighs_the_ridge_by_the_clients_samples(summed):
     found = data.restricted_minima(np.zeros((1, 3, 8)), support)
     far = data.restricted_descent(np.zeros((1, 3, 8)), support, 2000)
     # Where the gradient on the support is zero.
-    np.testing.assert_allclose(data.own_gradients(found)[support], 0.0, atol=1e-12)
+    np.testing.assert_allclose(data.per_client_gradients(found)[support], 0.0, atol=1e-12)
     np.testing.assert_allclose(far, found, atol=1e-10)
 
 

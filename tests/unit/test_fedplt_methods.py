@@ -67,7 +67,7 @@ def gradient(data, row, i, w):
 
 
 def moduli(data):
-    low, high = data.common_moduli()
+    low, high = data.common_mu_L()
     return low[0], high[0]
 
 
@@ -157,7 +157,7 @@ def test_who_stays_out_neither_computes_nor_changes(name):
         (lambda: FedPLT(rho=1.0, solver=Gradient(steps=1), start="hot"), "FedPLT.start"),
         (lambda: Gradient(steps=0), "Gradient.steps = "),
         (lambda: Gradient(steps=1, step=-1.0), "Gradient.step = .*-1.0"),
-        (lambda: Gradient(steps=1, moduli="mine"), "Gradient.moduli"),
+        (lambda: Gradient(steps=1, constants="mine"), "Gradient.constants"),
         (lambda: Stochastic(steps=1, batch=0), "Stochastic.batch = "),
         (lambda: Noisy(steps=1, tau=-1.0), "Noisy.tau = .*-1.0"),
         (lambda: Noisy(steps=1, tau=1.0, reading="sd"), "Noisy.reading"),
@@ -165,9 +165,9 @@ def test_who_stays_out_neither_computes_nor_changes(name):
         (lambda: LED(alpha=1.0, beta=0.0, solver=Gradient(steps=1)), "LED.beta"),
         (lambda: TAMUNA(gamma=1.0, eta=1.0, solver=Gradient(steps=1), sparsity=1), "TAMUNA.sparsity = "),
         (lambda: FiveGCS(gamma=0.0, tau=1.0, solver=Gradient(steps=1)), "FiveGCS.gamma"),
-        (lambda: Uncoordinated(solvers=[Gradient(steps=1)], of_agent=[0, 1]), "of_agent"),
+        (lambda: Uncoordinated(solvers=[Gradient(steps=1)], of_client=[0, 1]), "of_client"),
         (
-            lambda: Uncoordinated(solvers=[Gradient(steps=1), Gradient(steps=2)], of_agent=[0, 1]),
+            lambda: Uncoordinated(solvers=[Gradient(steps=1), Gradient(steps=2)], of_client=[0, 1]),
             "same number of steps",
         ),
         (lambda: L1(weight=-1.0), "L1.weight"),
@@ -484,11 +484,11 @@ def test_exact_solver_finds_the_proximal_point():
     d, v = objective()
     w = Exact().solve(d, np.zeros_like(v), None)
     assert np.abs(d.gradient(w)).max() < 1e-12
-    np.testing.assert_allclose(w, v - 0.4 * problem().own_gradients(w), atol=1e-12)
+    np.testing.assert_allclose(w, v - 0.4 * problem().per_client_gradients(w), atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    "solver", [Gradient(steps=200), Accelerated(steps=80), Gradient(steps=200, moduli="own")]
+    "solver", [Gradient(steps=200), Accelerated(steps=80), Gradient(steps=200, constants="own")]
 )
 def test_solvers_converge_to_it(solver):
     d, v = objective()
@@ -510,9 +510,9 @@ def test_steps_by_row_are_those_of_each_row():
 
 
 def test_uncoordinated_agents_each_use_their_own_solver():
-    data, of_agent = problem(), (0, 1, 1, 0)
+    data, of_client = problem(), (0, 1, 1, 0)
     solvers = (Gradient(steps=3), Accelerated(steps=3))
-    mixed = FedPLT(rho=0.4, solver=Uncoordinated(solvers=solvers, of_agent=of_agent))
+    mixed = FedPLT(rho=0.4, solver=Uncoordinated(solvers=solvers, of_client=of_client))
     start = simulate(mixed, data, STREAMS, 2).state
     for cohort in (None, FixedSize(2)):
         got = simulate(mixed, data, STREAMS, 3, cohort=cohort, resume=(2, start)).state
@@ -520,7 +520,7 @@ def test_uncoordinated_agents_each_use_their_own_solver():
             pure = simulate(
                 FedPLT(rho=0.4, solver=solver), data, STREAMS, 3, cohort=cohort, resume=(2, start)
             ).state
-            mine = np.array(of_agent) == number
+            mine = np.array(of_client) == number
             np.testing.assert_allclose(got.x[:, mine], pure.x[:, mine], atol=1e-13)
     assert reached(mixed, data, 1000) < 1e-12
     with pytest.raises(ConfigError, match="4 agents, not 3"):
@@ -529,7 +529,7 @@ def test_uncoordinated_agents_each_use_their_own_solver():
 
 def test_a_local_solver_is_as_good_in_another_method():
     mixed = Uncoordinated(
-        solvers=(Gradient(steps=3, moduli="own"), Accelerated(steps=3)), of_agent=(0, 1, 0, 1)
+        solvers=(Gradient(steps=3, constants="own"), Accelerated(steps=3)), of_client=(0, 1, 0, 1)
     )
     assert reached(FedPD(eta=0.2, solver=mixed), problem(), 3000) < 1e-12
 
@@ -553,7 +553,7 @@ def test_stochastic_gradients_are_unbiased():
     streams = Streams(0, tuple(range(3000)))
     drawn = solver.draw(Round(0, None, None, streams.at(0)), data, 1)
     moved = start - solver.solve(LocalObjective(data, np.zeros_like(start)), start, drawn)
-    expected = data.own_gradients(start[:1])[0]
+    expected = data.per_client_gradients(start[:1])[0]
     assert (np.abs(moved.mean(axis=0) - expected) < 4.5 * moved.std(axis=0) / np.sqrt(3000)).all()
 
 
@@ -561,7 +561,7 @@ def test_stochastic_gradients_are_unbiased():
 def test_clipping_shortens_single_gradients(batch):
     data = problem()
     u = np.random.default_rng(1).standard_normal((2, N, D))
-    got = data.own_gradients(u, batch, clip=0.5)
+    got = data.per_client_gradients(u, batch, clip=0.5)
     for r in range(2):
         for i in range(N):
             g = RIDGE * u[r, i]
@@ -575,10 +575,10 @@ def test_clipping_shortens_single_gradients(batch):
 
 def test_agents_hessians_are_derivatives_of_their_gradients():
     data, u, e = problem(), np.random.default_rng(2).standard_normal((1, N, D)), 1e-5
-    H = data.own_hessians(u)
+    H = data.per_client_hessians(u)
     for j in range(D):
         step = e * np.eye(D)[j]
-        slope = (data.own_gradients(u + step) - data.own_gradients(u - step)) / (2 * e)
+        slope = (data.per_client_gradients(u + step) - data.per_client_gradients(u - step)) / (2 * e)
         np.testing.assert_allclose(H[..., j], slope, atol=1e-8)
 
 
@@ -647,7 +647,7 @@ def test_exact_splitting_contracts_by_zeta():
     data, rho = problem(), 0.2
     bound = zeta(*moduli(data), rho)
     solution = minimiser(data, 1)
-    z_bar = solution[:, None] - rho * data.own_gradients(np.repeat(solution[:, None], N, axis=1))
+    z_bar = solution[:, None] - rho * data.per_client_gradients(np.repeat(solution[:, None], N, axis=1))
     gaps = [
         np.linalg.norm(simulate(FedPLT(rho=rho, solver=Exact()), data, Streams(0, (0,)), t).state.z - z_bar)
         for t in range(12)
@@ -660,7 +660,7 @@ def test_the_asymptotic_rate_is_the_spectral_radius_of_a_round_at_its_fixed_poin
     low, high = moduli(data)
     solution = minimiser(data, 1)
     x = np.repeat(solution[:, None], N, axis=1)
-    fixed = np.concatenate([x, x - rho * data.own_gradients(x)]).ravel()
+    fixed = np.concatenate([x, x - rho * data.per_client_gradients(x)]).ravel()
     algorithm = FedPLT(rho=rho, solver=Gradient(steps=steps))
     context = Round(0, None, None, Streams(0, (0,)))
 

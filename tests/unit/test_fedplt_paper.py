@@ -51,7 +51,7 @@ def test_the_rate_is_the_slope_in_the_window():
 def test_a_grid_of_settings_is_its_single_runs_whoever_ends_first():
     problem, sets = regression(SETTINGS, (1, 2)), (1, 2)
     cell, rho = Cell("gradient", 3, 4, 4), np.array([0.05, 0.3, 1.0])
-    moduli = Moduli(*problem.common_moduli())
+    moduli = Moduli(*problem.common_mu_L())
 
     def make(points, part):
         one = Moduli(*(np.repeat(m[part], len(points)) for m in moduli))
@@ -69,7 +69,7 @@ def test_a_grid_of_settings_is_its_single_runs_whoever_ends_first():
 
 def test_only_the_runs_that_are_asked_for_are_made_and_counted():
     problem, sets = regression(SETTINGS, (1, 2, 3)), (1, 2, 3)
-    moduli, rho = Moduli(*problem.common_moduli()), np.array([0.05, 0.3, 1.0, 2.0])
+    moduli, rho = Moduli(*problem.common_mu_L()), np.array([0.05, 0.3, 1.0, 2.0])
     costs, wanted = Costs.none(3), np.array([[1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]], bool)
 
     def make(points, part):
@@ -164,7 +164,7 @@ def test_a_free_local_step_makes_fedplt_faster(paper):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_scale_of_one_is_the_best_constant_local_step(method, solver):
     problem = regression(SETTINGS, (1, 2))
-    moduli, cell = Moduli(*problem.common_moduli()), Cell(solver, 3, 4, 4)
+    moduli, cell = Moduli(*problem.common_mu_L()), Cell(solver, 3, 4, 4)
     values = {**theory(method, moduli, cell), "scale": np.ones(2)}
     assert tuple(values) == FREE[method]
     free = build(method, moduli, cell, values)
@@ -180,7 +180,7 @@ def test_data_sets_are_as_described():
     assert (both.X[..., 0] == 1).all()
     assert set(np.unique(both.y)) == {-1.0, 1.0}
     assert np.array_equal(regression(SETTINGS, (2,)).X[0], both.X[1])
-    low, high = both.common_moduli()
+    low, high = both.common_mu_L()
     assert (low == 0.5).all()
     expected = [max(np.linalg.eigvalsh(A.T @ A)[-1] for A in X) / 4 + 0.5 for X in both.X]
     np.testing.assert_allclose(high, expected)

@@ -26,26 +26,26 @@ COMMON = {"sensitivity": 0.3, "deviation": 0.2, "gamma": 0.05}
 
 
 def test_by_hand():
-    got = proposition4(3.0, low=0.5, rounds=4, steps=5, **COMMON)
+    got = proposition4(3.0, mu=0.5, rounds=4, steps=5, **COMMON)
     assert got == pytest.approx(3 * 0.09 / (0.5 * 0.04) * (1 - np.exp(-0.25)))
     assert composed_gaussian(3.0, rounds=4, steps=5, **COMMON) == pytest.approx(3 * 0.05 * 0.09 / 0.16 * 20)
 
 
 @given(
-    low=st.floats(0.01, 5),
+    mu=st.floats(0.01, 5),
     gamma=st.floats(1e-3, 1),
     deviation=st.floats(0.01, 10),
     rounds=st.integers(1, 200),
     steps=st.integers(1, 50),
 )
 @settings(max_examples=50, deadline=None)
-def test_the_bound_grows_with_rounds_and_steps_up_to_its_limit(low, gamma, deviation, rounds, steps):
+def test_the_bound_grows_with_rounds_and_steps_up_to_its_limit(mu, gamma, deviation, rounds, steps):
     def epsilon(rounds, steps):
         return proposition4(
-            2.0, sensitivity=1.0, low=low, deviation=deviation, gamma=gamma, rounds=rounds, steps=steps
+            2.0, sensitivity=1.0, mu=mu, deviation=deviation, gamma=gamma, rounds=rounds, steps=steps
         )
 
-    limit = 2.0 / (low * deviation**2)
+    limit = 2.0 / (mu * deviation**2)
     assert 0 < epsilon(rounds, steps) <= min(epsilon(rounds + 1, steps), epsilon(rounds, steps + 1))
     assert epsilon(10**6, 10**6) <= limit * (1 + 1e-12)
     # Rounds and steps count only by their product.
@@ -55,7 +55,7 @@ def test_the_bound_grows_with_rounds_and_steps_up_to_its_limit(low, gamma, devia
 def test_composing_gaussian_steps_costs_half_of_the_bounds_first_slope():
     for gamma in (1e-3, 1e-5):
         common = {"sensitivity": 0.3, "deviation": 0.2, "gamma": gamma, "rounds": 2, "steps": 3}
-        ratio = composed_gaussian(2.0, **common) / proposition4(2.0, low=0.5, **common)
+        ratio = composed_gaussian(2.0, **common) / proposition4(2.0, mu=0.5, **common)
         assert ratio == pytest.approx(0.5, rel=2 * gamma)
 
 
@@ -131,7 +131,7 @@ def test_clipped_gradients_differ_by_no_more_than_the_length(scale):
 
 LENGTH, RHO, DEVIATION, STEPS, ROUNDS, DELTA = 2.0, 1.0, 1.7, 3, 2, 1e-2
 RUNS = 8_000
-DIMENSION, SAMPLES, AGENTS, LOW = 3, 2, 2, 1.0
+DIMENSION, SAMPLES, AGENTS, MU = 3, 2, 2, 1.0
 
 
 def neighbours():
@@ -142,25 +142,25 @@ def neighbours():
     y = np.full((1, AGENTS, SAMPLES), 1e6)
     other = y.copy()
     other[0, 0, 0] = -1e6
-    return [DenseLinearModel(X, targets, LeastSquares(), l2=LOW) for targets in (y, other)]
+    return [DenseLinearModel(X, targets, LeastSquares(), l2=MU) for targets in (y, other)]
 
 
 def released(problem, deviation, seed):
     """x_{1,K} along the direction in which the data sets differ, of many runs."""
-    high = LOW  # clipping hides the curvature of the losses, as if these were linear
+    high = MU  # clipping hides the curvature of the losses, as if these were linear
     gamma = 1.0 / (high + 1 / RHO)
     solver = Noisy(steps=STEPS, step=gamma, tau=deviation, reading="deviation", clip=LENGTH)
-    algorithm = FedPLT(rho=RHO, solver=solver, start_deviation=deviation * np.sqrt(2 / LOW))
+    algorithm = FedPLT(rho=RHO, solver=solver, start_deviation=deviation * np.sqrt(2 / MU))
     streams = Streams(seed, tuple(range(RUNS)))
     return simulate(algorithm, problem, streams, ROUNDS, metrics={}).state.x[:, 0, 0]
 
 
 def promised():
-    gamma = 1.0 / (LOW + 1 / RHO)
+    gamma = 1.0 / (MU + 1 / RHO)
     slope = proposition4(
         1.0,
         sensitivity=LENGTH / SAMPLES,
-        low=LOW,
+        mu=MU,
         deviation=DEVIATION,
         gamma=gamma,
         rounds=ROUNDS,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from replifed.network.ledger import dense_bits, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold, largest, support_bits
-from replifed.operators.supports import listed
+from replifed.operators.supports import padded_indices
 
 # Few distinct magnitudes: most draws have ties at the cut, of both signs.
 CROWDED = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, -2.0])
@@ -99,10 +99,10 @@ def test_many_equal_entries_among_close_ones_are_cut_in_order(dtype):
 def test_supports_are_listed_in_order():
     support = np.zeros((2, 2, 6), dtype=bool)
     support[0, 0, [1, 4]] = support[1, 0, [0, 2, 5]] = support[1, 1, 3] = True
-    columns, real = listed(support)
+    columns, real = padded_indices(support)
     np.testing.assert_array_equal(columns, [[[1, 4, 0], [0, 0, 0]], [[0, 2, 5], [3, 0, 0]]])
     np.testing.assert_array_equal(real.sum(axis=-1), [[2, 0], [3, 1]])
-    assert listed(np.zeros((2, 6), dtype=bool))[1].tolist() == [[False], [False]]
+    assert padded_indices(np.zeros((2, 6), dtype=bool))[1].tolist() == [[False], [False]]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -14,10 +14,10 @@ from replifed.kernels import compiled, compiled_as_written
 from replifed.kernels.exponential import exponential
 from replifed.kernels.gram import add_drawn, minibatch_predictions
 from replifed.kernels.logistic import falling, softplus
-from replifed.kernels.selection import keep_largest, keep_of_stretch
+from replifed.kernels.selection import keep_in_segment, keep_largest
 from replifed.kernels.sparse import gram_matrices
 from replifed.kernels.tiles import padded, products, row_product, transposed_products
-from replifed.operators.hard_threshold import as_whole, hard_threshold, largest
+from replifed.operators.hard_threshold import as_integers, hard_threshold, largest
 from replifed.problems import products as products_module
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic, Softmax, loss_named
@@ -274,14 +274,14 @@ def test_the_largest_of_many_numbers_however_close(dtype, spread):
 
 
 @pytest.mark.parametrize("n", [100, 10_000])
-def test_room_behind_the_numbers_is_not_looked_at(n):
-    # All equal, and what is left behind them in the room, and behind their names, would be the first of all.
-    v, names = np.ones(n), np.arange(n + 1, dtype=np.int32)
-    names[n] = 0
-    (bits, most), tau = as_whole(v), n // 2
-    numbers, halves, few = np.full(n + 1, bits[0]), np.empty(n, np.int16), np.empty(n, bits.dtype)
-    kept = np.empty_like(bits)
-    keep_of_stretch(bits, most, names[:n], tau, numbers, halves, few, kept)
+def test_scratch_behind_the_numbers_is_not_looked_at(n):
+    # All are equal: what was left behind them in the scratch, and behind their keys, would come first.
+    v, keys = np.ones(n), np.arange(n + 1, dtype=np.int32)
+    keys[n] = 0
+    (integers, most), tau = as_integers(v), n // 2
+    numbers, halves, few = np.full(n + 1, integers[0]), np.empty(n, np.int16), np.empty(n, integers.dtype)
+    kept = np.empty_like(integers)
+    keep_in_segment(integers, most, keys[:n], tau, numbers, halves, few, kept)
     np.testing.assert_array_equal(kept != 0, np.arange(n) < tau)
 
 
@@ -305,11 +305,11 @@ def test_models_side_by_side_keep_their_largest_and_of_equals_the_lowest_column(
         for own in (slice(0, cut), slice(cut, 30)):
             order = np.argsort(columns[row, own])
             expected[row, own][order] = hard_threshold(u[row, own][order], taus[row])
-    bits, most = as_whole(u)
-    marks = np.empty(u.shape, bool)
-    keep_largest(bits, most, columns, bounds, taus, marks)
-    np.testing.assert_array_equal(marks, expected != 0)
-    keep_largest(bits, most, columns, bounds, taus, bits)
+    integers, most = as_integers(u)
+    kept = np.empty(u.shape, bool)
+    keep_largest(integers, most, columns, bounds, taus, kept)
+    np.testing.assert_array_equal(kept, expected != 0)
+    keep_largest(integers, most, columns, bounds, taus, integers)
     np.testing.assert_array_equal(u, expected)
 
 
@@ -326,8 +326,8 @@ def test_of_many_numbers_the_same_are_kept(levels, tau, arranged):
     for row in range(2):
         order = np.lexsort((columns[row], -np.abs(u[row])))[:tau]
         expected[row, order] = u[row, order]
-    bits, most = as_whole(u)
-    keep_largest(bits, most, columns, np.array([0, 6000]), np.array([tau, tau]), bits)
+    integers, most = as_integers(u)
+    keep_largest(integers, most, columns, np.array([0, 6000]), np.array([tau, tau]), integers)
     np.testing.assert_array_equal(u, expected)
 
 
@@ -356,13 +356,13 @@ def test_descent_is_its_steps(loss, sets, rows, features):
     u, linear = rng.standard_normal((2, rows, N, features))
     step, ridge = rng.uniform(0.01, 0.1, (rows, N, 1)) / max(1, features / 8), rng.uniform(0, 1, rows)
     before = u.copy()
-    found = problem.own_descent(u, 4, step, ridge=ridge, linear=linear)
+    found = problem.per_client_descent(u, 4, step, ridge=ridge, linear=linear)
     assert np.array_equal(u, before)
     for _ in range(4):
-        u = u - step * (problem.own_gradients(u) + ridge[:, None, None] * u + linear)
+        u = u - step * (problem.per_client_gradients(u) + ridge[:, None, None] * u + linear)
     np.testing.assert_allclose(found, u, atol=1e-12)
-    one = problem.own_descent(before, 1, step[:1, :1], ridge=0.5, linear=linear)
-    expected = before - step[:1, :1] * (problem.own_gradients(before) + 0.5 * before + linear)
+    one = problem.per_client_descent(before, 1, step[:1, :1], ridge=0.5, linear=linear)
+    expected = before - step[:1, :1] * (problem.per_client_gradients(before) + 0.5 * before + linear)
     np.testing.assert_allclose(one, expected, atol=1e-12)
 
 

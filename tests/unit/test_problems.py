@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from replifed.algorithms.base import per_row
+from replifed.algorithms.base import per_run
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems import dense as dense_module
@@ -414,7 +414,7 @@ def test_gradients_at_own_models_are_sums_over_all_samples(loss, rows, sets):
     u = np.random.default_rng(1).standard_normal((rows, 3, 7))
     expected = [[plain_gradient(data, r * sets // rows, i, u[r, i]) for i in range(3)] for r in range(rows)]
     for dtype, rtol in ((np.float64, 1e-12), (np.float32, 1e-4)):
-        g = dense(data, dtype).own_gradients(u.astype(dtype))
+        g = dense(data, dtype).per_client_gradients(u.astype(dtype))
         assert g.dtype == dtype
         np.testing.assert_allclose(g, expected, rtol=rtol, atol=rtol / 10)
 
@@ -520,7 +520,7 @@ def test_local_steps_end_where_the_textbooks_do(loss, minibatches, sets, tau):
         local = problem.local(x, additive=additive)
         u = local.start
         for batch in batches:
-            u = u - per_row(step, u) * local.gradient(u, batch)
+            u = u - per_run(step, u) * local.gradient(u, batch)
             u = u if tau is None else local.threshold(u, tau)
         found.append(local.mean(u))
     for row in range(4):

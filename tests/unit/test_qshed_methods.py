@@ -12,7 +12,7 @@ from replifed.algorithms.giant import Giant
 from replifed.algorithms.gradient_descent import GradientDescent
 from replifed.algorithms.line_search import Armijo
 from replifed.algorithms.newton import DistributedNewton
-from replifed.algorithms.newton_type import solve_rows
+from replifed.algorithms.newton_type import solve_runs
 from replifed.algorithms.shed import IdealShed, NQShed, QShed, Shed, renews
 from replifed.errors import ConfigError
 from replifed.network.fading import Constant, Rayleigh
@@ -525,13 +525,13 @@ def test_systems_are_solved_definite_or_not(shift):
     H[1, np.arange(D), np.arange(D)] = 0.1  # indefinite, with a diagonal that does not tell
     H[2, 3, 3], H[3, 0, 1] = -5.0, np.nan
     given = H.copy()
-    found = solve_rows(H, g, None if shift is None else np.full(4, shift))
+    found = solve_runs(H, g, None if shift is None else np.full(4, shift))
     np.testing.assert_array_equal(H, given)
     assert np.linalg.eigvalsh(H[1] + (shift or 0.0) * np.eye(D))[0] < 0
     expected = np.linalg.solve(H[:2] + (shift or 0.0) * np.eye(D), g[:2, :, None])[..., 0]
     np.testing.assert_allclose(found[:2], expected, atol=1e-10)
     assert np.isnan(found[2:]).all()
-    assert np.isnan(solve_rows(H[:1], g[:1], np.array([np.inf]))).all()
+    assert np.isnan(solve_runs(H[:1], g[:1], np.array([np.inf]))).all()
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
@@ -539,8 +539,8 @@ def test_systems_of_rows_that_have_diverged_have_no_solution(wrong):
     for place in ((2, 2), (0, 3), (D - 2, D - 1)):
         H = np.eye(D)
         H[place] = H[place[::-1]] = wrong
-        assert np.isnan(solve_rows(H[None], np.ones((1, D)))).all()
-        assert np.isnan(solve_rows(H[None], np.eye(1, D))).all()
+        assert np.isnan(solve_runs(H[None], np.ones((1, D)))).all()
+        assert np.isnan(solve_runs(H[None], np.eye(1, D))).all()
     g = np.zeros((1, D))
     g[0, 1] = wrong
-    assert np.isnan(solve_rows(np.eye(D)[None], g)).all()
+    assert np.isnan(solve_runs(np.eye(D)[None], g)).all()

@@ -174,6 +174,8 @@ def test_without_bits_a_vector_is_zero_and_one_bit_overloads_beyond_a_half():
     assert abs(np.mean(quantise(np.full((20_000, 1), 0.9), one, dither)) - 0.9) > 0.3
     with pytest.raises(ValueError, match="unknown kind"):
         quantise(np.zeros((1, 1)), np.ones(1, int), np.zeros((1, 1)), "nest")
+    with pytest.raises(ValueError, match="kind 'added' needs a dither"):
+        quantise(np.zeros((1, 1)), np.ones(1, int), kind="added")
 
 
 # -- bit allocation ----------------------------------------------------------------------------------

@@ -108,13 +108,13 @@ def test_rows_share_data_sets_evenly_or_not_at_all(rows):
     with pytest.raises(ReplifedError, match=rf"^{rows} models of the server and 2 data sets"):
         two.loss(u[:, 0])
     own = [
-        two.own_gradients,
-        two.own_hessians,
-        lambda u: two.own_descent(u, 2, np.full((1, 1, 1), 0.1), linear=np.zeros(u.shape)),
+        two.per_client_gradients,
+        two.per_client_hessians,
+        lambda u: two.per_client_descent(u, 2, np.full((1, 1, 1), 0.1), linear=np.zeros(u.shape)),
     ]
     for of in own:
         if rows == 3:
-            with pytest.raises(ReplifedError, match=r"^3 rows share 2 data sets: each must"):
+            with pytest.raises(ReplifedError, match=r"^3 runs share 2 data sets: each must"):
                 of(u)
         else:
             alone = [of(np.repeat(u[[row]], 2, axis=0))[row // 2] for row in range(4)]

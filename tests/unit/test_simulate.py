@@ -187,7 +187,7 @@ def test_cohorts_are_refused_where_all_must_take_part():
         ({"rounds": -1}, "^rounds = -1: must be a whole number in"),
         ({"rounds": 2.5}, "^rounds = 2.5: must be a whole number in"),
         ({"record_every": 0}, "^record_every = 0: must be a whole number in"),
-        ({"resume": (1, Scaled(np.ones((3, 1))))}, "^resume: the state must have 2 rows"),
+        ({"resume": (1, Scaled(np.ones((3, 1))))}, "^resume: the state must have 2 runs"),
         ({"resume": (99, Scaled(np.ones((2, 1))))}, "^resume from round 99: must be a whole number in"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -207,7 +207,7 @@ def test_settings_have_one_value_or_one_a_row(rows, of_solver):
     else:
         algorithm, name = FedIterHT(step=three, sparsity=2, local_steps=1), "FedIterHT.step"
     with pytest.raises(
-        ReplifedError, match=rf"^{name} has shape \(3,\): must be a number, or {rows}, one a row$"
+        ReplifedError, match=rf"^{name} has shape \(3,\): must be a number, or {rows}, one a run$"
     ):
         simulate(algorithm, problem, Streams(0, (0,) * rows), 2)
 

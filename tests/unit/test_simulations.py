@@ -107,7 +107,7 @@ LEVELS = [(0.1, 0.1), (0.5, 0.5), (1.0, 1.0)]
 def test_levels_side_by_side_are_the_levels_one_by_one(loss, monkeypatch):
     small = {**SETTINGS, "loss": loss, "clients": 4, "samples": 37, "positives": 7}
     sets, rng = [0, 2, 1, 0, 2], np.random.default_rng(1)
-    together = simulations.simulations(small, LEVELS, 2).of_rows(sets)
+    together = simulations.simulations(small, LEVELS, 2).of_runs(sets)
     x, u = rng.standard_normal((5, 15)), rng.standard_normal((5, 4, 15))
     batch = rng.integers(0, 37, (1, 4, 50))
     for row, number in enumerate(sets):
@@ -120,8 +120,8 @@ def test_levels_side_by_side_are_the_levels_one_by_one(loss, monkeypatch):
         for drawn in (None, batch):
             # The first rows alone take the last local steps.
             for rows in range(row + 1, 6):
-                g = together.own_gradients(u[:rows], drawn)
-                np.testing.assert_allclose(g[row], alone.own_gradients(u[one], drawn)[0], atol=1e-12)
+                g = together.per_client_gradients(u[:rows], drawn)
+                np.testing.assert_allclose(g[row], alone.per_client_gradients(u[one], drawn)[0], atol=1e-12)
     for drawn in (None, batch):
         local = together.local(x)
         moved = local.start
@@ -132,7 +132,7 @@ def test_levels_side_by_side_are_the_levels_one_by_one(loss, monkeypatch):
             alone = simulation(small, LEVELS[number], 2)
             w = np.repeat(x[row : row + 1, None], 4, axis=1)
             for _ in range(3):
-                w = w - 0.1 * alone.own_gradients(w, drawn)
+                w = w - 0.1 * alone.per_client_gradients(w, drawn)
             np.testing.assert_allclose(moved[row], w[0].mean(axis=0), atol=1e-12)
 
 

@@ -57,7 +57,7 @@ def test_exact_local_steps_are_lost_row_by_row():
     data, start = problem(False, True), np.zeros((2, 2, 2))
     found = Exact().solve(LocalObjective(data, np.zeros_like(start)), start, None)
     assert np.isnan(found[1]).all()
-    assert np.abs(data.own_gradients(found)[0]).max() < 1e-12
+    assert np.abs(data.per_client_gradients(found)[0]).max() < 1e-12
 
 
 def test_dictionaries_are_lost_row_by_row():

@@ -53,7 +53,7 @@ class ServerModel(NamedTuple):
 
 
 class Algorithm(Protocol):
-    """A federated method. `State` is a NamedTuple of arrays whose first axis is the row.
+    """A federated method. `State` is a NamedTuple of arrays, the batch axis first.
 
     A registered method is tested (tests/unit/test_contract.py). For that it has a class method `example()`
     that returns an instance with small settings, and where it applies a class attribute:
@@ -114,7 +114,7 @@ COUNT = Range(1, whole=True)
 def check_settings(algorithm: Any, ranges: dict[str, Range]) -> None:
     """Refuse settings outside their ranges, naming method, setting, value and range.
 
-    A setting may be an array with one value a row (a step-size grid), and None where that is its default.
+    A setting may be an array with one value a run (a step-size grid), and None where that is its default.
     """
     defaults = {field.name: field.default for field in fields(algorithm)}
     for name, allowed in ranges.items():
@@ -129,6 +129,6 @@ def check_settings(algorithm: Any, ranges: dict[str, Range]) -> None:
                 raise ConfigError(f"{type(algorithm).__name__}.{name} = {one}: must be {allowed}")
 
 
-def per_row(setting: float | NDArray, array: NDArray) -> NDArray:
-    """Shape a setting, one value a row or one for all, so that it multiplies `array` (R, ...)."""
+def per_run(setting: float | NDArray, array: NDArray) -> NDArray:
+    """Shape a setting, one value a run or one for all, so that it multiplies `array` (R, ...)."""
     return np.asarray(setting, dtype=array.dtype).reshape(-1, *(1,) * (array.ndim - 1))

@@ -17,8 +17,8 @@ from replifed.network.ledger import dense_bits
 class Cohort:
     """Who takes part in a round; arrays of those who compute are (R, c, ...).
 
-    A cohort of fixed size is cut out, so that nothing is computed for the others. With a mask every client
-    computes, and those who are out keep what they had.
+    In a cohort of fixed size only its clients compute. With a mask every client computes, and those that are
+    out keep what they had.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class Cohort:
         self.mask = ctx.active if ctx.chosen is None else None
 
     def packed(self) -> Cohort:
-        """The same cohort where only as many clients compute as the fullest row has in its mask.
+        """The same cohort with c clients that compute, as many as the largest mask has.
 
-        The other rows fill their c places with clients that are out.
+        Runs with fewer active clients fill up with clients that are out.
         """
         if self.mask is None:
             return self
@@ -146,7 +146,7 @@ class Cohort:
     def draw(self, solver: LocalSolver, steps: int | None = None) -> Draws:
         """Random numbers of a solver's steps; those of a client do not depend on who else takes part."""
         drawn = solver.draw(self._ctx, self._all, solver.steps if steps is None else steps)
-        return drawn if self.index is None else drawn.of_agents(self.index)
+        return drawn if self.index is None else drawn.of_clients(self.index)
 
     def message(self, vectors: int = 1) -> NDArray:
         """Bits of `vectors` dense models to or from each of them, (R or 1,)."""

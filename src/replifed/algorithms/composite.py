@@ -63,7 +63,7 @@ class Composite:
 
     @property
     def _shrinkage(self) -> NDArray:
-        """eta_c lambda, one or one a row."""
+        """eta_c lambda, one or one a run."""
         return np.asarray(self.step) * np.asarray(self.weight)
 
     @classmethod

@@ -89,7 +89,7 @@ class FedAdam:
         (batch,) = cohort.minibatches(1, self.batch)
         x = problem.sources(cohort.clients, batch)
         public = ctx.streams.draw(
-            "targets", lambda rng: rng.integers(problem.targets_held, size=self.server_batch)
+            "targets", lambda rng: rng.integers(problem.n_targets, size=self.server_batch)
         )
         y = problem.targets(public)
         up = potential_gradient(net, omega, theta, x, y, self.cycle).mean(axis=1)

@@ -14,7 +14,7 @@ from replifed.algorithms.base import (
     Round,
     ServerModel,
     check_settings,
-    per_row,
+    per_run,
 )
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.guarantees import Guarantee
@@ -59,7 +59,7 @@ class FedAvg:
         K, b, cohort = self.local_steps, self.batch, Cohort(problem, ctx)
         local = problem.local(state.x, additive=True, clients=cohort.index)
         w = local.start  # ClientUpdate(k, w_t), for all clients k of the cohort at once
-        eta = per_row(self.step, w)
+        eta = per_run(self.step, w)
         for batch in cohort.minibatches(K, b):
             w = w - eta * local.gradient(w, batch)  # w <- w - eta grad l(w; b)
         x = local.mean(w)  # w_{t+1} = sum_k n_k / n w_{t+1}^k

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import Round, per_row
+from replifed.algorithms.base import Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.composite import Composite
 from replifed.network.ledger import Cost, dense_bits
@@ -47,8 +47,8 @@ class FedDualAvg(Composite):
         cohort = Cohort(problem, ctx)
         local = problem.local(state.z, clients=cohort.index)
         z = local.start
-        eta_c, shrink = per_row(self.step, z), per_row(self._shrinkage, z)
-        passed = per_row(state.passed, z)
+        eta_c, shrink = per_run(self.step, z), per_run(self._shrinkage, z)
+        passed = per_run(state.passed, z)
         for k, batch in enumerate(cohort.minibatches(K, b)):
             w = soft_threshold(z, passed + k * shrink)  # prox of (eta_s eta_c r K + eta_c k) psi
             g = local.gradient(w, batch)

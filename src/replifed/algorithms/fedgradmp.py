@@ -14,7 +14,7 @@ from replifed.algorithms.base import (
     Round,
     ServerModel,
     check_settings,
-    per_row,
+    per_run,
 )
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.guarantees import Guarantee
@@ -135,7 +135,7 @@ class FedGradMP:
         if self.solver == "gd":
             return local.restricted_descent(u, support, self.inner_steps)
         assert self.step is not None  # as `__post_init__` checks
-        step = per_row(self.step, u) * support
+        step = per_run(self.step, u) * support
         w = u
         if self.reuse:
             r *= step

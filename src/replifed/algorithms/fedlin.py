@@ -12,7 +12,7 @@ from replifed.algorithms.base import Round, ServerModel
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver
 from replifed.network.ledger import Cost
-from replifed.problems.base import OwnModels, Smooth
+from replifed.problems.base import PerClientModels, Smooth
 from replifed.randomness import Streams
 
 
@@ -20,7 +20,7 @@ from replifed.randomness import Streams
 class FedLin:
     """Local steps along grad f_i(w) - grad f_i(x) + mean_j grad f_j(x), then an average.
 
-    Agents and server wait for each other twice a round: for the mean gradient, and for the mean model.
+    Clients and server wait for each other twice a round: for the mean gradient, and for the mean model.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class FedLin:
 
     solver: LocalSolver
 
-    needs: ClassVar = (Smooth, OwnModels)
+    needs: ClassVar = (Smooth, PerClientModels)
     partial_participation: ClassVar = False
 
     @property
@@ -43,7 +43,7 @@ class FedLin:
     def round(self, state: ServerModel, problem: Any, ctx: Round) -> tuple[ServerModel, Cost]:
         cohort = Cohort(problem, ctx)
         x = np.repeat(state.x[:, None], problem.n_clients, axis=1)
-        g_i = problem.own_gradients(x)
+        g_i = problem.per_client_gradients(x)
         g = g_i.mean(axis=1, keepdims=True)  # first exchange
         w = self.solver.solve(LocalObjective(problem, g - g_i), x, cohort.draw(self.solver))
         state = ServerModel(w.mean(axis=1))  # second exchange
@@ -63,6 +63,6 @@ class FedLin:
         return cls(solver=Gradient(steps=3, step=0.05))
 
 
-def theory_step(high: float | NDArray, steps: int) -> float | NDArray:
+def theory_step(L: float | NDArray, steps: int) -> float | NDArray:
     """The local step 1 / (6 L N_e) of the method's theorem for strongly convex losses."""
-    return 1.0 / (6.0 * np.asarray(high) * steps)
+    return 1.0 / (6.0 * np.asarray(L) * steps)

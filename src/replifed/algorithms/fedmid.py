@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import Round, ServerModel, per_row
+from replifed.algorithms.base import Round, ServerModel, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.composite import Composite
 from replifed.network.ledger import Cost, dense_bits
@@ -36,14 +36,14 @@ class FedMid(Composite):
         cohort = Cohort(problem, ctx)
         local = problem.local(state.x, clients=cohort.index)
         w = local.start
-        eta_c, shrink = per_row(self.step, w), per_row(self._shrinkage, w)
+        eta_c, shrink = per_run(self.step, w), per_run(self._shrinkage, w)
         for batch in cohort.minibatches(K, b):
             g = local.gradient(w, batch)
             g *= eta_c
             w = soft_threshold(w - g, shrink)  # prox of eta_c psi
         change = local.mean(w) - state.x
         steps = K if self.server_prox_steps else 1
-        x = soft_threshold(state.x + eta_s * change, eta_s * steps * per_row(self._shrinkage, change))
+        x = soft_threshold(state.x + eta_s * change, eta_s * steps * per_run(self._shrinkage, change))
         message = cohort.size * dense_bits(problem.dim)
         cost = Cost(message, message, iterations=K, sample_gradients=K * cohort.samples(b))
         return ServerModel(x), cost

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, per_row
+from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.sa_ssmm import step_size
 from replifed.errors import ConfigError
@@ -117,15 +117,15 @@ class _ControlVariates:
         cohort = Cohort(problem, ctx).packed()
         p = self._probability(cohort, N)
         (batch,) = cohort.minibatches(1, self.batch)
-        own = cohort.take(V_i)
-        q = self._quantise(answer(cohort.index, batch) - x[:, None] - own, ctx)
+        control = cohort.take(V_i)
+        q = self._quantise(answer(cohort.index, batch) - x[:, None] - control, ctx)
         if cohort.mask is not None:
             q = np.where(cohort.mask[..., None], q, 0.0)
-        moved = cohort.put(V_i, own + per_row(self.alpha, q) * q)
+        moved = cohort.put(V_i, control + per_run(self.alpha, q) * q)
         mean = (cohort.take(problem.weights)[..., None] * q).sum(axis=1)
         H = V + mean / p
         gamma = step_size(self.beta, self.decay, ctx.t, R)
-        return x + gamma[:, None] * H, V + per_row(self.alpha, V) * mean, moved, gamma, cohort
+        return x + gamma[:, None] * H, V + per_run(self.alpha, V) * mean, moved, gamma, cohort
 
     def _quantise(self, delta: NDArray, ctx: Round) -> NDArray:
         if self.bits is None:

@@ -21,7 +21,7 @@ from replifed.algorithms.base import (
     Range,
     Round,
     check_settings,
-    per_row,
+    per_run,
 )
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost, dense_bits
@@ -47,14 +47,14 @@ def adam(
     square = two * state.square + (1 - two) * gradient**2
     steps = state.steps + 1
     bias = np.sqrt(1 - two**steps) / (1 - one**steps)
-    change = -per_row(step, mean) * bias[:, None].astype(mean.dtype) * mean / (np.sqrt(square) + eps)
+    change = -per_run(step, mean) * bias[:, None].astype(mean.dtype) * mean / (np.sqrt(square) + eps)
     return AdamState(mean, square, steps), change
 
 
-def no_moments(rows: int, dim: int, dtype: np.dtype) -> AdamState:
+def no_moments(runs: int, dim: int, dtype: np.dtype) -> AdamState:
     """Before the first step."""
-    zeros = np.zeros((rows, dim), dtype=dtype)
-    return AdamState(zeros, zeros, np.zeros(rows))
+    zeros = np.zeros((runs, dim), dtype=dtype)
+    return AdamState(zeros, zeros, np.zeros(runs))
 
 
 def identity_networks(net: ICNN, streams: Streams, dtype: np.dtype, steps: int) -> NDArray:
@@ -210,14 +210,14 @@ class FedMMOT:
         x = problem.sources(cohort.clients, batch)
         public = ctx.streams.draw(
             "targets",
-            lambda rng: rng.integers(problem.targets_held, size=(self.server_steps + 1, self.server_batch)),
+            lambda rng: rng.integers(problem.n_targets, size=(self.server_steps + 1, self.server_batch)),
         )
 
         # Clients: omega_i = omega - step * gradient of L_i; answer with omega_i - omega - V_i.
         gradient = potential_gradient(net, omega, theta, x, problem.targets(public[:, 0]), self.cycle)
-        own = cohort.take(state.V_i)
-        delta = -per_row(self.step, gradient) * gradient - own
-        V_i = cohort.put(state.V_i, own + per_row(self.alpha, delta) * delta)
+        control = cohort.take(state.V_i)
+        delta = -per_run(self.step, gradient) * gradient - control
+        V_i = cohort.put(state.V_i, control + per_run(self.alpha, delta) * delta)
 
         # Server: average, then Adam on the conjugate.
         mean = (np.float32(1 / N) * delta).sum(axis=1)

@@ -1,4 +1,4 @@
-"""FedNL: devices learn the server a Hessian, one compressed difference a round.
+"""FedNL: clients learn the server a Hessian, one compressed difference a round.
 
 M. Safaryan, R. Islamov, X. Qian, P. Richtarik: FedNL: Making Newton-Type Methods Applicable to Federated
 Learning, ICML 2022 (Algorithms 1 and 3).
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
-from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_rows
+from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_runs
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, sparse_bits
 from replifed.operators.eigenpairs import apply_inverse, leading_eigenpair
@@ -22,7 +22,7 @@ from replifed.operators.symmetric import keep_largest_entries, packed_size
 
 
 class Learned(NamedTuple):
-    """State: the server's model, and each device's Hessian as the server knows it.
+    """State: the server's model, and each client's Hessian as the server knows it.
 
     Attributes
     ----------
@@ -53,11 +53,11 @@ class FedNL(NewtonType):
         adds the mean of |hess f_i(x) - H_i|_F times the identity.
     alpha : float
     start : {"zero", "hessian"}
-        H_i^0; with "hessian" the devices send their whole Hessians in the first round.
+        H_i^0; with "hessian" the clients send their whole Hessians in the first round.
     skip_below : int or None
-        A device whose budget is lower (bits per coordinate) sends its gradient alone; b_max by default.
+        A client whose budget is lower (bits per coordinate) sends its gradient alone; b_max by default.
     quantised : bool
-        With "rank1" such a device sends its eigenvector all the same, dithered, with as many bits per
+        With "rank1" such a client sends its eigenvector all the same, dithered, with as many bits per
         coordinate as its budget has.
 
     Notes
@@ -106,7 +106,7 @@ class FedNL(NewtonType):
 
     @property
     def _full(self) -> int:
-        """Bits per coordinate from which a device sends its vector at full quality."""
+        """Bits per coordinate from which a client sends its vector at full quality."""
         return self.value_bits if self.skip_below is None else self.skip_below
 
     def init(self, problem, streams) -> Learned:
@@ -132,7 +132,7 @@ class FedNL(NewtonType):
             p = -projected_solve(H, g, problem.strong_convexity().min(axis=1))  # line 11
         else:
             l = (problem.weights * self.sent(l_i)).sum(axis=1)  # noqa: E741
-            p = -solve_rows(H, g, l)  # line 12
+            p = -solve_runs(H, g, l)  # line 12
         sent = np.where(heard, self._message_bits(n, budget), 0).sum(axis=1)
         sent = sent + N * BITS_PER_VALUE * (self.option == 2)
         if ctx.t == 0 and self.start == "hessian":
@@ -140,7 +140,7 @@ class FedNL(NewtonType):
         return Direction(later, p, sent, hessians=N)
 
     def _compress(self, difference: NDArray, budget: NDArray, ctx: Round) -> NDArray:
-        """C of the symmetric matrices (R, N, n, n), as it arrives from devices with the `budget` (R, N)."""
+        """C of the symmetric matrices (R, N, n, n), as it arrives from clients with the `budget` (R, N)."""
         n = difference.shape[-1]
         if self.compressor == "topk":
             return keep_largest_entries(difference, self.entries or n)
@@ -153,11 +153,11 @@ class FedNL(NewtonType):
         return (value[..., None] * v)[..., :, None] * v[..., None, :]
 
     def _bits(self, budget: NDArray) -> NDArray:
-        """Bits per coordinate that a device with a budget spends on a vector, (R, N)."""
+        """Bits per coordinate that a client with a budget spends on a vector, (R, N)."""
         return np.where(budget < self._full, np.minimum(budget, self.b_max), self.value_bits)
 
     def _message_bits(self, n: int, budget: NDArray) -> int | NDArray:
-        """Bits of a compressed difference, where devices have the `budget` (R, N) per coordinate."""
+        """Bits of a compressed difference, where clients have the `budget` (R, N) per coordinate."""
         if self.compressor == "rank1":
             return n * self._bits(budget) + BITS_PER_VALUE
         size = packed_size(n)
@@ -165,11 +165,11 @@ class FedNL(NewtonType):
 
 
 def projected_solve(H: NDArray, g: NDArray, mu: NDArray) -> NDArray:
-    """[H]_mu^{-1} g row by row, where [H]_mu is the nearest matrix with eigenvalues of at least mu (R,).
+    """[H]_mu^{-1} g run by run, where [H]_mu is the nearest matrix with eigenvalues of at least mu (R,).
 
-    Not a number for rows that have diverged.
+    NaN for runs that have diverged.
     """
-    found, mu = np.full(g.shape, np.nan), np.broadcast_to(mu, len(g))
-    for row in np.flatnonzero(np.isfinite(H).all(axis=(-2, -1)) & np.isfinite(g).all(axis=-1)):
-        found[row] = apply_inverse(H[row], g[row], mu[row])
-    return found
+    solution, mu = np.full(g.shape, np.nan), np.broadcast_to(mu, len(g))
+    for run in np.flatnonzero(np.isfinite(H).all(axis=(-2, -1)) & np.isfinite(g).all(axis=-1)):
+        solution[run] = apply_inverse(H[run], g[run], mu[run])
+    return solution

@@ -8,22 +8,22 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, check_settings, per_row
+from replifed.algorithms.base import POSITIVE, Round, check_settings, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver
 from replifed.network.ledger import Cost
-from replifed.problems.base import OwnModels, Smooth
+from replifed.problems.base import PerClientModels, Smooth
 from replifed.randomness import Streams
 
 
 class FedPDState(NamedTuple):
-    """Two models an agent and one at the coordinator.
+    """Two models a client and one at the coordinator.
 
     Attributes
     ----------
-    x : array, shape (R, N, D), the agents' models.
+    x : array, shape (R, N, D), the clients' models.
     dual : array, shape (R, N, D), the multipliers lambda_i.
-    centre : array, shape (R, D), x_0 that all agents hold after communicating.
+    centre : array, shape (R, D), x_0 that all clients hold after communicating.
     """
 
     x: NDArray
@@ -33,20 +33,20 @@ class FedPDState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FedPD:
-    """Local steps on each agent's augmented Lagrangian, then its multiplier, then an average.
+    """Local steps on each client's augmented Lagrangian, then its multiplier, then an average.
 
     Parameters
     ----------
     eta : float or array, shape (R,)
         Inverse weight of the quadratic term.
     solver : LocalSolver
-        N_e steps on f_i(x) + <lambda_i, x - x_0> + |x - x_0|^2 / (2 eta), from the agent's last model.
+        N_e steps on f_i(x) + <lambda_i, x - x_0> + |x - x_0|^2 / (2 eta), from the client's last model.
     """
 
     eta: float | NDArray
     solver: LocalSolver
 
-    needs: ClassVar = (Smooth, OwnModels)
+    needs: ClassVar = (Smooth, PerClientModels)
     partial_participation: ClassVar = False
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class FedPD:
         return FedPDState(x, np.zeros_like(x), x[:, 0].copy())
 
     def round(self, state: FedPDState, problem: Any, ctx: Round) -> tuple[FedPDState, Cost]:
-        cohort, eta = Cohort(problem, ctx), per_row(self.eta, state.x)
+        cohort, eta = Cohort(problem, ctx), per_run(self.eta, state.x)
         centre = state.centre[:, None]
         objective = LocalObjective(problem, state.dual - centre / eta, 1.0 / np.asarray(self.eta))
         x = self.solver.solve(objective, state.x, cohort.draw(self.solver))
@@ -80,6 +80,6 @@ class FedPD:
         return cls(eta=0.2, solver=Gradient(steps=3))
 
 
-def theory_eta(high: float | NDArray) -> float | NDArray:
+def theory_eta(L: float | NDArray) -> float | NDArray:
     """The end of the range 0 < eta < (sqrt 5 - 1) / (4 L) of the method's convergence theorem."""
-    return (np.sqrt(5.0) - 1.0) / (4.0 * np.asarray(high))
+    return (np.sqrt(5.0) - 1.0) / (4.0 * np.asarray(L))

@@ -8,22 +8,22 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Range, Round, check_settings, per_row
+from replifed.algorithms.base import POSITIVE, Range, Round, check_settings, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalSolver, proximal
 from replifed.errors import ConfigError
 from replifed.network.ledger import Cost
 from replifed.operators.proximal import Penalty, Zero
-from replifed.problems.base import OwnModels, Smooth
+from replifed.problems.base import PerClientModels, Smooth
 from replifed.randomness import Streams
 
 
 class FedPLTState(NamedTuple):
-    """Two models an agent and one at the coordinator.
+    """Two models a client and one at the coordinator.
 
     Attributes
     ----------
-    x : array, shape (R, N, D), the agents' models.
+    x : array, shape (R, N, D), the clients' models.
     z : array, shape (R, N, D), their auxiliary variables.
     y : array, shape (R, D), the coordinator's model, which follows from the z that it has received.
     """
@@ -57,7 +57,7 @@ class FedPLT:
     start_deviation: float | NDArray = 0.0
     start: Literal["warm", "cold"] = "warm"
 
-    needs: ClassVar = (Smooth, OwnModels)
+    needs: ClassVar = (Smooth, PerClientModels)
     partial_participation: ClassVar = True
 
     def __post_init__(self) -> None:
@@ -74,12 +74,12 @@ class FedPLT:
         x = np.zeros((len(streams), *shape), dtype=problem.dtype)
         if np.any(self.start_deviation):
             drawn = streams.draw("start", lambda rng: rng.standard_normal(shape))
-            x += per_row(self.start_deviation, x) * drawn
+            x += per_run(self.start_deviation, x) * drawn
         z = np.zeros_like(x)
         return FedPLTState(x, z, self._coordinate(z))
 
     def _coordinate(self, z: NDArray) -> NDArray:
-        # Line 5: the mean of all z_i, of inactive agents too.
+        # Line 5: the mean of all z_i, of inactive clients too.
         N = z.shape[1]
         # As a product, four times as fast as numpy's mean over a middle axis.
         return self.penalty.prox(np.matmul(np.full(N, 1 / N, z.dtype), z), np.divide(self.rho, N))
@@ -114,6 +114,6 @@ class FedPLT:
         return cls(rho=0.5, solver=Gradient(steps=3))
 
 
-def best_penalty(low: float | NDArray, high: float | NDArray) -> float | NDArray:
-    """The rho that minimises zeta, the rate of exact Peaceman-Rachford splitting: 1 / sqrt(low high)."""
-    return 1.0 / np.sqrt(np.multiply(low, high))
+def best_penalty(mu: float | NDArray, L: float | NDArray) -> float | NDArray:
+    """The rho that minimises zeta, the rate of exact Peaceman-Rachford splitting: 1 / sqrt(mu L)."""
+    return 1.0 / np.sqrt(np.multiply(mu, L))

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, check_settings, per_row
+from replifed.algorithms.base import POSITIVE, Round, check_settings, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver
 from replifed.network.ledger import Cost
-from replifed.problems.base import OwnModels, Smooth
+from replifed.problems.base import PerClientModels, Smooth
 from replifed.randomness import Streams
 
 
@@ -22,7 +22,7 @@ class FiveGCSState(NamedTuple):
     Attributes
     ----------
     x : array, shape (R, D), the server's model.
-    u : array, shape (R, N, D), the agents' dual variables.
+    u : array, shape (R, N, D), the clients' dual variables.
     v : array, shape (R, D), the sum of u.
     """
 
@@ -36,7 +36,7 @@ class FiveGCS:
     """Local steps on proximal problems of the cohort, whose gradients are the dual variables.
 
     The mean of the M losses is split into sum_m F_m + (mu / 2) |x|^2 with F_m = (f_m - (mu / 2) |x|^2) / M,
-    mu the least strong-convexity modulus.
+    mu the least strong-convexity constant.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class FiveGCS:
     tau: float | NDArray
     solver: LocalSolver
 
-    needs: ClassVar = (Smooth, OwnModels)
+    needs: ClassVar = (Smooth, PerClientModels)
     partial_participation: ClassVar = True
     equal_clients_differ: ClassVar = "tau weighs each of the M terms F_m = f_m / M: with M it has to fall"
 
@@ -67,19 +67,19 @@ class FiveGCS:
 
     def round(self, state: FiveGCSState, problem: Any, ctx: Round) -> tuple[FiveGCSState, Cost]:
         cohort, M = Cohort(problem, ctx), problem.n_clients
-        low, _ = problem.common_moduli()
-        mu = np.repeat(low, len(state.x) // len(low)).astype(state.x.dtype)
-        gamma, tau = per_row(self.gamma, state.x), per_row(self.tau, state.u)
+        mu, _ = problem.common_mu_L()
+        mu = np.repeat(mu, len(state.x) // len(mu)).astype(state.x.dtype)
+        gamma, tau = per_run(self.gamma, state.x), per_run(self.tau, state.u)
         x_hat = (state.x - gamma * state.v) / (1.0 + gamma * mu[:, None])
         u = cohort.take(state.u)
         centre = np.repeat(x_hat[:, None], u.shape[1], axis=1)
         # Times M, the local problem is f_m(y) - <M (tau x_hat + u_m), y> + (M tau - mu) |y|^2 / 2.
         objective = LocalObjective(cohort.problem, -M * (tau * centre + u), M * np.asarray(self.tau) - mu)
         y = self.solver.solve(objective, centre, cohort.draw(self.solver))
-        u = (cohort.problem.own_gradients(y) - mu[:, None, None] * y) / M  # grad F_m(y)
+        u = (cohort.problem.per_client_gradients(y) - mu[:, None, None] * y) / M  # grad F_m(y)
         duals = cohort.put(state.u, u)
         v = duals.sum(axis=1)
-        share = per_row(np.maximum(cohort.count, 1) / M, state.x)  # C / M
+        share = per_run(np.maximum(cohort.count, 1) / M, state.x)  # C / M
         state = FiveGCSState(x_hat - gamma / share * (v - state.v), duals, v)
         steps = self.solver.steps
         used = steps * cohort.total(self.solver.samples(problem)) + cohort.total(problem.sizes)
@@ -95,13 +95,13 @@ class FiveGCS:
 
 
 def theory_parameters(
-    low: float | NDArray, high: float | NDArray, n_agents: int, cohort: int
+    mu: float | NDArray, L: float | NDArray, n_clients: int, cohort: int
 ) -> tuple[NDArray, NDArray]:
-    """gamma = sqrt(C / (L mu M)) / 16 and tau = (8 / M) sqrt(L mu M / C), for M agents and cohorts of C."""
-    root = np.sqrt(np.multiply(low, high) * n_agents / cohort)
-    return 1.0 / (16.0 * root), 8.0 / n_agents * root
+    """gamma = sqrt(C / (L mu M)) / 16 and tau = (8 / M) sqrt(L mu M / C), for M clients and cohorts of C."""
+    root = np.sqrt(np.multiply(mu, L) * n_clients / cohort)
+    return 1.0 / (16.0 * root), 8.0 / n_clients * root
 
 
-def theory_steps(low: float, high: float, n_agents: int, cohort: int) -> float:
+def theory_steps(mu: float, L: float, n_clients: int, cohort: int) -> float:
     """Local gradient steps that the theorem asks for: (3/4 sqrt(C L / (mu M)) + 2) log(4 L / mu)."""
-    return float((0.75 * np.sqrt(cohort * high / (low * n_agents)) + 2.0) * np.log(4.0 * high / low))
+    return float((0.75 * np.sqrt(cohort * L / (mu * n_clients)) + 2.0) * np.log(4.0 * L / mu))

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, ServerModel, check_settings, per_row
+from replifed.algorithms.base import COUNT, POSITIVE, Range, ServerModel, check_settings, per_run
 from replifed.algorithms.guarantees import Guarantee
 from replifed.problems.base import LocalSteps, Smooth
 from replifed.randomness import Streams
@@ -63,7 +63,7 @@ class HardThresholding:
     def batch_size(self, t: int) -> int | None:
         """b_t of round t; None for all samples."""
         shrunk = self.batch_decay**t
-        # No client has so many samples as a shrinkage beyond this asks for; further on it underflows.
+        # Below this the batch exceeds every client's samples, and the power would underflow.
         return None if self.batch is None or shrunk < 1e-12 else math.ceil(self.batch / shrunk)
 
     def steps(
@@ -71,10 +71,10 @@ class HardThresholding:
     ) -> Iterator[tuple[NDArray, NDArray | None]]:
         """Step size, in a shape that multiplies models `u` (R, ...), and minibatches of each local step.
 
-        A run that has taken its K steps takes steps of length zero beside those that go on.
+        A run that has taken its K steps goes on with steps of length zero.
         """
         for k, batch in enumerate(batches):
-            yield per_row(self.step * (k < np.asarray(self.local_steps)), u), batch
+            yield per_run(self.step * (k < np.asarray(self.local_steps)), u), batch
 
     def init(self, problem, streams: Streams) -> ServerModel:
         return ServerModel(np.zeros((len(streams), problem.dim), dtype=problem.dtype))

@@ -1,4 +1,4 @@
-"""LED: local exact diffusion (Alghunaim 2023), with a server: its mixing matrix averages over all agents."""
+"""LED: local exact diffusion (Alghunaim 2023), with a server: its mixing matrix averages over all clients."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, check_settings, per_row
+from replifed.algorithms.base import POSITIVE, Round, check_settings, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SteppedSolver, with_step
 from replifed.network.ledger import Cost
-from replifed.problems.base import OwnModels, Smooth
+from replifed.problems.base import PerClientModels, Smooth
 from replifed.randomness import Streams
 
 
@@ -21,8 +21,8 @@ class LEDState(NamedTuple):
 
     Attributes
     ----------
-    x : array, shape (R, D), the model that all agents hold after averaging.
-    y : array, shape (R, N, D), the agents' dual variables; their sum is zero.
+    x : array, shape (R, D), the model that all clients hold after averaging.
+    y : array, shape (R, N, D), the clients' dual variables; their sum is zero.
     """
 
     x: NDArray
@@ -47,7 +47,7 @@ class LED:
     beta: float | NDArray
     solver: SteppedSolver
 
-    needs: ClassVar = (Smooth, OwnModels)
+    needs: ClassVar = (Smooth, PerClientModels)
     partial_participation: ClassVar = False
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class LED:
 
     def round(self, state: LEDState, problem: Any, ctx: Round) -> tuple[LEDState, Cost]:
         cohort = Cohort(problem, ctx)
-        ratio = per_row(np.divide(self.beta, self.alpha), state.y)
+        ratio = per_run(np.divide(self.beta, self.alpha), state.y)
         start = np.repeat(state.x[:, None], problem.n_clients, axis=1)
         solver = with_step(self.solver, self.alpha) if self.solver.step is None else self.solver
         phi = solver.solve(LocalObjective(problem, ratio * state.y), start, cohort.draw(solver))
@@ -82,6 +82,6 @@ class LED:
         return cls(alpha=0.1, beta=0.3, solver=Gradient(steps=3))
 
 
-def natural_parameters(high: float | NDArray, steps: int) -> tuple[float | NDArray, float]:
+def natural_parameters(L: float | NDArray, steps: int) -> tuple[float | NDArray, float]:
     """alpha = 1 / L and beta = 1 / N_e; the paper's theorem leaves the constants of its bounds open."""
-    return 1.0 / np.asarray(high), 1.0 / steps
+    return 1.0 / np.asarray(L), 1.0 / steps

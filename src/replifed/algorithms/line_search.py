@@ -1,4 +1,4 @@
-"""Distributed backtracking: every device evaluates its own loss, the server decides."""
+"""Distributed backtracking: every client evaluates its own loss, the server decides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, Range, check_settings
 
-# Near the minimiser the decrease that is asked for drowns in the rounding error of the objective.
+# Near the minimiser the required decrease is below the rounding error of the objective.
 _ROUNDING = 16 * np.finfo(float).eps
 
 
@@ -22,7 +22,7 @@ class Armijo:
     Parameters
     ----------
     c : float
-        Share of the linear decrease that is asked for.
+        Required share of the linear decrease.
     shrink : float
         r.
     trials : int
@@ -30,9 +30,9 @@ class Armijo:
 
     Notes
     -----
-    GIANT's rule is c = 0.1, r = 1/4, 10 trials. The direction p is sent to the devices as any model is.
+    GIANT's rule is c = 0.1, r = 1/4, 10 trials. The direction p is sent to the clients as any model is.
     Each of them then sends f_i(x) and, for every step that is tried, f_i(x + eta p) - f_i(x), and is told
-    whether to go on: `messages` scalars. Of a difference less is lost by rounding than of two losses.
+    whether to go on: `messages` scalars. A difference loses less to rounding than two losses.
     """
 
     c: float = 1e-4
@@ -65,7 +65,7 @@ class Armijo:
         here = losses(np.zeros(len(x)))
         f = (weights * here).sum(axis=-1)
         eta, tried = np.ones(len(x)), np.ones(len(x), dtype=np.int64)
-        # A row without a finite direction is lost anyhow.
+        # A run without a finite direction has diverged.
         accepted = ~np.isfinite(slope)
         for _ in range(self.trials - 1):
             change = (weights * sent(losses(eta) - here)).sum(axis=-1)
@@ -78,5 +78,5 @@ class Armijo:
 
     @staticmethod
     def messages(tried: NDArray) -> tuple[NDArray, NDArray]:
-        """Scalars that one device sends and receives for a search of `tried` steps."""
+        """Scalars that one client sends and receives for a search of `tried` steps."""
         return 1 + tried, tried

@@ -1,7 +1,7 @@
-"""What agents do between two communications: a few steps on an objective of their own.
+"""What clients do between two communications: a few steps on an objective of their own.
 
-A method states its agents' objectives, d_i(w) = f_i(w) + <a_i, w> + b |w|^2 / 2, and leaves it to a
-local solver to go some steps down on them. All six methods of the Fed-PLT comparison have this form,
+A method states its clients' objectives, d_i(w) = f_i(w) + <a_i, w> + b |w|^2 / 2, and a local
+solver takes some steps down on them. All six methods of the Fed-PLT comparison have this form,
 so that any solver works within any of them.
 """
 
@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, per_row
+from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, per_run
 from replifed.errors import ConfigError
 from replifed.operators.linear_systems import solve_each
 
-# A restriction to the rows that still have steps to go copies their data: worth it once so few are left.
+# Restricting to the runs that still have steps to go copies their data: it pays below this share of runs.
 _WORTH_COPYING = 0.75
 _NEWTON_STEPS = 50
 _NEWTON_TOLERANCE = 1e-13
@@ -27,12 +27,12 @@ _NEWTON_TOLERANCE = 1e-13
 
 @dataclass(frozen=True)
 class LocalObjective:
-    """d_i(w) = f_i(w) + <a_i, w> + b |w|^2 / 2 for every row and agent.
+    """d_i(w) = f_i(w) + <a_i, w> + b |w|^2 / 2 for every run and client.
 
     Parameters
     ----------
     problem : Problem
-        With `OwnModels` and `Smooth`; its clients are the agents that take part.
+        With `PerClientModels` and `Smooth`; its clients are those that take part.
     linear : array, shape (R, N, D)
         a.
     ridge : float or array, shape (R,), optional
@@ -45,48 +45,48 @@ class LocalObjective:
 
     def gradient(self, w: NDArray, batch: NDArray | None = None, clip: float | None = None) -> NDArray:
         """Gradient of every d_i at `w` (R, N, D)."""
-        return self.problem.own_gradients(w, batch, clip, ridge=self.ridge, linear=self.linear)
+        return self.problem.per_client_gradients(w, batch, clip, ridge=self.ridge, linear=self.linear)
 
     def hessian(self, w: NDArray) -> NDArray:
         """Hessian of every d_i at `w`, shape (R, N, D, D)."""
-        H = self.problem.own_hessians(w)
-        return H + per_row(self.ridge, H) * np.eye(w.shape[-1])
+        H = self.problem.per_client_hessians(w)
+        return H + per_run(self.ridge, H) * np.eye(w.shape[-1])
 
-    def moduli(self, rows: int, *, own: bool = False) -> tuple[NDArray, NDArray]:
-        """Strong-convexity and smoothness moduli of d_i, shape (R or 1, 1, 1).
+    def mu_L(self, runs: int, *, per_client: bool = False) -> tuple[NDArray, NDArray]:
+        """Strong-convexity and smoothness constant of d_i, shape (R or 1, 1, 1).
 
-        Those common to all agents are the least and the largest of theirs; with `own` each agent's, of shape
+        These are the least mu and the largest L of all clients; with `per_client` each client's, of shape
         (R or 1, N, 1).
         """
-        if own:
-            low, high = self.problem.strong_convexity(), self.problem.smoothness()
+        if per_client:
+            mu, L = self.problem.strong_convexity(), self.problem.smoothness()
         else:
-            low, high = (modulus[:, None] for modulus in self.problem.common_moduli())
-        if len(low) > 1:
-            low, high = (np.repeat(modulus, rows // len(modulus), axis=0) for modulus in (low, high))
+            mu, L = (constant[:, None] for constant in self.problem.common_mu_L())
+        if len(mu) > 1:
+            mu, L = (np.repeat(constant, runs // len(constant), axis=0) for constant in (mu, L))
         ridge = np.reshape(self.ridge, (-1, 1, 1))
-        return low[..., None] + ridge, high[..., None] + ridge
+        return mu[..., None] + ridge, L[..., None] + ridge
 
     def descent(self, w: NDArray, steps: int, step: NDArray) -> NDArray:
         """`w` after so many gradient steps on every d_i."""
-        return self.problem.own_descent(w, steps, step, ridge=self.ridge, linear=self.linear)
+        return self.problem.per_client_descent(w, steps, step, ridge=self.ridge, linear=self.linear)
 
-    def kept(self, rows: NDArray) -> LocalObjective:
-        """The same for the rows where `rows` (R,) is true."""
+    def kept(self, runs: NDArray) -> LocalObjective:
+        """The same for the runs where `runs` (R,) is true."""
         ridge = self.ridge
         if isinstance(ridge, np.ndarray) and ridge.size > 1:
-            ridge = ridge[rows]
-        return LocalObjective(self.problem.with_rows(rows), self.linear[rows], ridge)
+            ridge = ridge[runs]
+        return LocalObjective(self.problem.with_runs(runs), self.linear[runs], ridge)
 
-    def of_agents(self, agents: NDArray) -> LocalObjective:
-        """The same for the agents `agents` (R or 1, c) of each row."""
-        linear = np.take_along_axis(self.linear, agents[..., None], axis=1)
-        return replace(self, problem=self.problem.with_clients(agents), linear=linear)
+    def of_clients(self, clients: NDArray) -> LocalObjective:
+        """The same for the clients `clients` (R or 1, c) of each run."""
+        linear = np.take_along_axis(self.linear, clients[..., None], axis=1)
+        return replace(self, problem=self.problem.with_clients(clients), linear=linear)
 
 
 def proximal(problem: Any, v: NDArray, rho: float | NDArray) -> LocalObjective:
     """d_i(w) = f_i(w) + |w - v_i|^2 / (2 rho), up to a constant; its minimiser is prox_{rho f_i}(v_i)."""
-    weight = 1.0 / per_row(rho, v)
+    weight = 1.0 / per_run(rho, v)
     return LocalObjective(problem, -weight * v, 1.0 / np.asarray(rho))
 
 
@@ -106,22 +106,22 @@ class Draws(NamedTuple):
         """Minibatches and noise of one step."""
         return tuple(None if drawn is None else drawn[:, step] for drawn in self)  # type: ignore[return-value]
 
-    def kept(self, rows: NDArray) -> Draws:
-        """Those of the rows where `rows` is true."""
-        return Draws(*(None if drawn is None or len(drawn) == 1 else drawn[rows] for drawn in self))
+    def kept(self, runs: NDArray) -> Draws:
+        """Those of the runs where `runs` is true."""
+        return Draws(*(None if drawn is None or len(drawn) == 1 else drawn[runs] for drawn in self))
 
-    def of_agents(self, agents: NDArray) -> Draws:
-        """Those of the agents `agents` (R or 1, c)."""
+    def of_clients(self, clients: NDArray) -> Draws:
+        """Those of the clients `clients` (R or 1, c)."""
         return Draws(
             *(
-                None if drawn is None else np.take_along_axis(drawn, agents[:, None, :, None], axis=2)
+                None if drawn is None else np.take_along_axis(drawn, clients[:, None, :, None], axis=2)
                 for drawn in self
             )
         )
 
 
 class LocalSolver(Protocol):
-    """Some steps down on the agents' objectives.
+    """Some steps down on the clients' objectives.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class LocalSolver(Protocol):
     def solve(
         self, objective: LocalObjective, start: NDArray, draws: Draws, counts: NDArray | None = None
     ) -> NDArray:
-        """Agents' models (R, N, D) after `steps` steps from `start`; or after counts[r] steps in row r."""
+        """Clients' models (R, N, D) after `steps` steps from `start`; or after counts[r] steps in run r."""
 
 
 class SteppedSolver(LocalSolver, Protocol):
@@ -168,22 +168,24 @@ class _Stepwise(ABC):
     steps : int
         N_e.
     step : float or array, shape (R,), optional
-        Step size; the best constant one for the objective's moduli by default.
-    moduli : {"common", "own"}
-        Whether the default step is for the moduli of all agents together, or for each agent's own
+        Step size; the best constant one for the objective's mu and L by default.
+    constants : {"common", "own"}
+        Whether the default step is for the mu and L of all clients together, or for each client's own
         (the uncoordinated choice of Remark 1).
     """
 
     steps: int
     step: float | NDArray | None = None
-    moduli: Literal["common", "own"] = "common"
+    constants: Literal["common", "own"] = "common"
 
     stochastic: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_settings(self, {"steps": COUNT, "step": POSITIVE})
-        if self.moduli not in ("common", "own"):
-            raise ConfigError(f"{type(self).__name__}.moduli = {self.moduli!r}: must be 'common' or 'own'")
+        if self.constants not in ("common", "own"):
+            raise ConfigError(
+                f"{type(self).__name__}.constants = {self.constants!r}: must be 'common' or 'own'"
+            )
 
     def draw(self, ctx: Round, problem: Any, steps: int) -> Draws:
         return Draws()
@@ -201,7 +203,7 @@ class _Stepwise(ABC):
                 state = self._advance(state, objective, draws.at(k), step, *rest)
             return state[0]
         done = np.empty_like(start)
-        going = np.arange(len(start))  # rows of `start` that `state` still holds
+        going = np.arange(len(start))  # runs of `start` that `state` still holds
         for k in range(int(counts.max())):
             state = self._advance(state, objective, draws.at(k), step, *rest)
             left = counts[going]
@@ -209,16 +211,16 @@ class _Stepwise(ABC):
             done[going[arrived]] = state[0][arrived]
             still = left > k + 1
             if still.any() and still.mean() <= _WORTH_COPYING:
-                rows = len(going)
+                runs = len(going)
                 objective, draws, going = objective.kept(still), draws.kept(still), going[still]
                 state = tuple(field[still] for field in state)
-                step, *rest = (c[still] if len(c) == rows else c for c in (step, *rest))
+                step, *rest = (c[still] if len(c) == runs else c for c in (step, *rest))
         return done
 
-    def _constants(self, objective: LocalObjective, rows: int) -> tuple[NDArray, ...]:
+    def _constants(self, objective: LocalObjective, runs: int) -> tuple[NDArray, ...]:
         """The step size and what else is constant, each of shape (R or 1, N or 1, 1)."""
-        low, high = objective.moduli(rows, own=self.moduli == "own")
-        return (2.0 / (low + high) if self.step is None else np.reshape(self.step, (-1, 1, 1)),)
+        mu, L = objective.mu_L(runs, per_client=self.constants == "own")
+        return (2.0 / (mu + L) if self.step is None else np.reshape(self.step, (-1, 1, 1)),)
 
     def _begin(self, start: NDArray) -> tuple[NDArray, ...]:
         return (start,)
@@ -227,12 +229,12 @@ class _Stepwise(ABC):
     def _advance(
         self, state: tuple[NDArray, ...], objective: LocalObjective, drawn: tuple, step: NDArray, *rest: Any
     ) -> tuple[NDArray, ...]:
-        """The state one step later; its first entry is the agents' models."""
+        """The state one step later; its first entry is the clients' models."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gradient(_Stepwise):
-    """Gradient descent (Fed-PLT eq. (11)): w <- w - gamma grad d(w); gamma = 2 / (low + high) by default."""
+    """Gradient descent (Fed-PLT eq. (11)): w <- w - gamma grad d(w); gamma = 2 / (mu + L) by default."""
 
     def solve(self, objective, start, draws, counts=None):
         if counts is not None:
@@ -251,19 +253,19 @@ class Gradient(_Stepwise):
 class Accelerated(_Stepwise):
     """Nesterov's gradient with constant momentum (eq. (12)), restarted in each round; the result is w.
 
-    u+ = w - grad d(w) / L,  w+ = u+ + beta (u+ - u),  beta = (sqrt L - sqrt m) / (sqrt L + sqrt m).
+    u+ = w - grad d(w) / L,  w+ = u+ + beta (u+ - u),  beta = (sqrt L - sqrt mu) / (sqrt L + sqrt mu).
 
     Notes
     -----
-    L and m are the moduli of the objective d that is descended on. The paper prints those of f_i, which
+    mu and L are those of the objective d, on which the steps go down. The paper prints those of f_i, which
     lack what the proximal term adds. `step` stands for 1 / L.
     """
 
-    def _constants(self, objective, rows):
-        low, high = objective.moduli(rows, own=self.moduli == "own")
-        step = 1.0 / high if self.step is None else np.reshape(self.step, (-1, 1, 1))
-        # sqrt(m / L); a step longer than 1 / m leaves no momentum.
-        root = np.sqrt(np.minimum(low * step, 1.0))
+    def _constants(self, objective, runs):
+        mu, L = objective.mu_L(runs, per_client=self.constants == "own")
+        step = 1.0 / L if self.step is None else np.reshape(self.step, (-1, 1, 1))
+        # sqrt(mu / L); a step longer than 1 / mu leaves no momentum.
+        root = np.sqrt(np.minimum(mu * step, 1.0))
         return step, (1.0 - root) / (1.0 + root)
 
     def _begin(self, start):
@@ -353,8 +355,8 @@ class Noisy(_Stepwise):
         shape = (steps, problem.n_clients, problem.dim)
         return Draws(noise=ctx.streams.draw("noise", lambda rng: rng.standard_normal(shape)))
 
-    def _constants(self, objective, rows):
-        (step,) = super()._constants(objective, rows)
+    def _constants(self, objective, runs):
+        (step,) = super()._constants(objective, runs)
         return step, np.sqrt(2.0 * step) * np.reshape(self.deviation(), (-1, 1, 1))
 
     def _advance(self, state, objective, drawn, step, scale):
@@ -385,7 +387,7 @@ class Exact:
             g = objective.gradient(w)
             move = solve_each(objective.hessian(w), g[..., None])[..., 0]
             w = w - move
-            # Nobody waits for rows that have diverged, or whose Hessian is singular.
+            # Runs that have diverged, or whose Hessian is singular, do not keep the others from stopping.
             longest, size = (np.abs(a).max(initial=0.0, where=np.isfinite(w)) for a in (move, w))
             if longest <= _NEWTON_TOLERANCE * (1.0 + size):
                 break
@@ -394,24 +396,24 @@ class Exact:
 
 @dataclass(frozen=True, kw_only=True)
 class Uncoordinated:
-    """Each agent has a solver of its own (Remark 1).
+    """Each client has a solver of its own (Remark 1).
 
     Parameters
     ----------
     solvers : sequence of LocalSolver
         All with the same number of steps.
-    of_agent : sequence of int, length N
-        Which of them each agent uses.
+    of_client : sequence of int, length N
+        Which of them each client uses.
     """
 
     solvers: Sequence[LocalSolver]
-    of_agent: Sequence[int]
+    of_client: Sequence[int]
 
     def __post_init__(self) -> None:
-        used = set(self.of_agent)
+        used = set(self.of_client)
         if not used or not used <= set(range(len(self.solvers))):
             raise ConfigError(
-                f"Uncoordinated.of_agent must name solvers 0 to {len(self.solvers) - 1}: {used}"
+                f"Uncoordinated.of_client must name solvers 0 to {len(self.solvers) - 1}: {used}"
             )
         if len({solver.steps for solver in self.solvers}) > 1:
             raise ConfigError("Uncoordinated: all solvers must take the same number of steps")
@@ -422,24 +424,24 @@ class Uncoordinated:
 
     @property
     def stochastic(self) -> bool:
-        return any(self.solvers[number].stochastic for number in self.of_agent)
+        return any(self.solvers[number].stochastic for number in self.of_client)
 
     def draw(self, ctx, problem, steps):
-        if problem.n_clients != len(self.of_agent):
+        if problem.n_clients != len(self.of_client):
             raise ConfigError(
-                f"Uncoordinated names solvers of {len(self.of_agent)} agents, not {problem.n_clients}"
+                f"Uncoordinated names solvers of {len(self.of_client)} clients, not {problem.n_clients}"
             )
         drawn = [solver.draw(ctx, problem, steps) for solver in self.solvers]
         return _Mixed(drawn, np.arange(problem.n_clients)[None])
 
     def samples(self, problem):
         each = np.stack([solver.samples(problem) for solver in self.solvers])
-        return np.take_along_axis(each, np.array(self.of_agent)[None, None], axis=0)[0]
+        return np.take_along_axis(each, np.array(self.of_client)[None, None], axis=0)[0]
 
     def solve(self, objective, start, draws, counts=None):
-        uses = np.array(self.of_agent)[draws.names]  # (R or 1, c): the solver of each agent in the cohort
+        uses = np.array(self.of_client)[draws.names]  # (R or 1, c): the solver of each client in the cohort
         if len(uses) > 1:
-            # Cohorts differ by row: every solver for all, then each agent's own.
+            # Cohorts differ by run: every solver for all, then each client's own.
             solved = [
                 s.solve(objective, start, d, counts) for s, d in zip(self.solvers, draws.drawn, strict=True)
             ]
@@ -448,20 +450,20 @@ class Uncoordinated:
         for number, solver in enumerate(self.solvers):
             mine = np.flatnonzero(uses[0] == number)[None]
             if mine.size:
-                part = objective.of_agents(mine)
+                part = objective.of_clients(mine)
                 out[:, mine[0]] = solver.solve(
-                    part, start[:, mine[0]], draws.drawn[number].of_agents(mine), counts
+                    part, start[:, mine[0]], draws.drawn[number].of_clients(mine), counts
                 )
         return out
 
 
 class _Mixed(NamedTuple):
-    """Random numbers of several solvers, and the names of the agents that they are for."""
+    """Random numbers of several solvers, and the names of the clients that they are for."""
 
     drawn: list[Draws]
     names: NDArray
 
-    def of_agents(self, agents: NDArray) -> _Mixed:
+    def of_clients(self, clients: NDArray) -> _Mixed:
         return _Mixed(
-            [one.of_agents(agents) for one in self.drawn], np.take_along_axis(self.names, agents, 1)
+            [one.of_clients(clients) for one in self.drawn], np.take_along_axis(self.names, clients, 1)
         )

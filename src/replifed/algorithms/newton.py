@@ -1,4 +1,4 @@
-"""Distributed Newton: every device sends its whole Hessian, every round."""
+"""Distributed Newton: every client sends its whole Hessian, every round."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Round, ServerModel
-from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_rows
+from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_runs
 from replifed.operators.symmetric import packed_size
 
 
 @dataclass(frozen=True, kw_only=True)
 class DistributedNewton(NewtonType):
-    """x <- x - eta H^{-1} g with the exact H = sum_i p_i hess f_i(x), whatever the channel allows."""
+    """x <- x - eta H^{-1} g with the exact H = sum_i p_i hess f_i(x), on any channel."""
 
     def init(self, problem, streams) -> ServerModel:
         return ServerModel(np.zeros((len(streams), problem.dim)))
@@ -22,6 +22,6 @@ class DistributedNewton(NewtonType):
     def direction(self, state: ServerModel, g: NDArray, problem, ctx: Round) -> Direction:
         N = problem.n_clients
         H = averaged(problem.weights, self.sent(problem.client_hessians(state.x)))
-        p = -solve_rows(H, g)
+        p = -solve_runs(H, g)
         sent = N * packed_size(problem.dim) * self.value_bits
         return Direction(state, p, sent, hessians=N)

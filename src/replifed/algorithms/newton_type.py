@@ -24,7 +24,7 @@ IDLE = Cost(0, 0, exchanges=0)
 
 
 class Direction(NamedTuple):
-    """What devices and server do in a round before the line search.
+    """What clients and server do in a round before the line search.
 
     Attributes
     ----------
@@ -33,11 +33,11 @@ class Direction(NamedTuple):
     p : array, shape (R, n)
         Where to go.
     sent : array, shape (R,), or float
-        Bits that all devices together sent besides their gradients.
+        Bits that all clients together sent besides their gradients.
     hessians : int
-        Hessians that all devices together computed.
+        Hessians that all clients together computed.
     exchanges : int
-        Times that devices and server wait for each other; before each the server sends n numbers.
+        Times that clients and server wait for each other; before each the server sends n numbers.
     """
 
     state: Any
@@ -48,7 +48,7 @@ class Direction(NamedTuple):
 
 
 class Directed(NamedTuple):
-    """A round before the line search: where it began, which rows are `going`, where to (None if none is)."""
+    """A round before the line search: where it began, which runs are `going`, where to (None if none is)."""
 
     before: Any
     g: NDArray
@@ -65,9 +65,9 @@ class NewtonType(ABC):
     line_search : Armijo or None
         None takes eta = 1.
     epsilon : float
-        A row stops, and costs nothing more, once the norm of its gradient is below.
+        A run stops, and costs nothing more, once the norm of its gradient is below.
     b_max : int
-        Bits of a coordinate of a gradient or a vector that a device sends at full quality, at most 52.
+        Bits of a coordinate of a gradient or a vector that a client sends at full quality, at most 52.
         Eigenvalues and other scalars, and what the server sends, take 32.
     single_precision: bool
         Whether whatever is sent exactly is rounded to floats of 32 bits, and counted so, as what other
@@ -107,18 +107,18 @@ class NewtonType(ABC):
         return {"server": state.x}
 
     def going(self, g: NDArray) -> NDArray:
-        """Which rows have not converged, shape (R,)."""
+        """Which runs have not converged, shape (R,)."""
         return ~(np.linalg.norm(g, axis=-1) < self.epsilon)
 
-    def budget(self, ctx: Round, problem, rows: int) -> NDArray:
-        """Bits per coordinate of each device, (R, N); without a channel enough for everything."""
+    def budget(self, ctx: Round, problem, runs: int) -> NDArray:
+        """Bits per coordinate of each client, (R, N); without a channel enough for everything."""
         if ctx.budget is None:
-            return np.full((rows, problem.n_clients), problem.dim * max(self.b_max, self.value_bits))
-        return np.broadcast_to(ctx.budget, (rows, problem.n_clients))
+            return np.full((runs, problem.n_clients), problem.dim * max(self.b_max, self.value_bits))
+        return np.broadcast_to(ctx.budget, (runs, problem.n_clients))
 
     @abstractmethod
     def direction(self, state, g: NDArray, problem, ctx: Round) -> Direction:
-        """What a method makes of the gradient g (R, n) at the server's model."""
+        """The direction of a method, from the gradient g (R, n) at the server's model."""
 
     def round(self, state, problem, ctx: Round) -> tuple[Any, Cost]:
         return self.descend(self.directed(state, problem, ctx), problem)
@@ -132,17 +132,17 @@ class NewtonType(ABC):
         going = self.going(g)
         return Directed(state, g, going, self.direction(state, g, problem, ctx) if going.any() else None)
 
-    def descend(self, found: Directed, problem) -> tuple[Any, Cost]:
-        """Move the rows that are `going` along p, and count the round."""
-        towards = found.direction
+    def descend(self, directed: Directed, problem) -> tuple[Any, Cost]:
+        """Move the runs that are `going` along p, and count the round."""
+        towards = directed.direction
         if towards is None:
-            return found.before, IDLE
-        x, p = found.before.x, self.sent(towards.p)
+            return directed.before, IDLE
+        x, p = directed.before.x, self.sent(towards.p)
         eta = np.ones(len(x))
         up: NDArray | int = 0
         down: NDArray | int = 0
         if self.line_search is not None:
-            eta, tried = self.line_search.step(problem, x, found.g, p, self.sent)
+            eta, tried = self.line_search.step(problem, x, directed.g, p, self.sent)
             up, down = self.line_search.messages(tried)
         N, n = problem.n_clients, problem.dim
         cost = Cost(
@@ -155,9 +155,9 @@ class NewtonType(ABC):
             line_search_messages=N * (up + down),
         )
         moved = x + eta[:, None] * p
-        if not found.going.all():
-            moved = np.where(found.going[:, None], moved, x)
-            cost = Cost(*(np.where(found.going, used, 0) for used in cost))
+        if not directed.going.all():
+            moved = np.where(directed.going[:, None], moved, x)
+            cost = Cost(*(np.where(directed.going, used, 0) for used in cost))
         return towards.state._replace(x=moved), cost
 
     @classmethod
@@ -167,10 +167,10 @@ class NewtonType(ABC):
 
 
 def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], problem, ctx: Round) -> list:
-    """One round of methods that differ in their line search alone; see `simulate.simulate_together`.
+    """One round of methods that differ in their line search alone; see `simulate.simulate_group`.
 
-    Those in the same state object share all of the round but the search, and go on to the same object where
-    their searches take the same steps in all rows. Once a row has diverged, each goes on by itself.
+    Methods in the same state object share the round up to the search. They stay in one object as long as
+    their searches take the same steps in all runs; once a run has diverged, each method goes on by itself.
     """
     directed: dict[int, Directed] = {}
     reached: dict[tuple[int, bytes], Any] = {}
@@ -184,16 +184,15 @@ def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], probl
     return after
 
 
-def solve_rows(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:
-    """(H + shift I)^{-1} g row by row, (R, n), of symmetric H, for `shift` (R,), none by default.
+def solve_runs(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:
+    """(H + shift I)^{-1} g run by run, (R, n), of symmetric H, for `shift` (R,), none by default.
 
-    Not a number for rows that have diverged, or whose matrix is singular. Of definite matrices one triangle
-    alone is read.
+    NaN for runs that have diverged, or whose matrix is singular. Reads one triangle of definite matrices.
     """
-    found = np.empty(g.shape)
-    for row in range(len(g)):
-        found[row] = _solve(H[row], g[row], 0.0 if shift is None else shift[row])
-    return found
+    solution = np.empty(g.shape)
+    for run in range(len(g)):
+        solution[run] = _solve(H[run], g[run], 0.0 if shift is None else shift[run])
+    return solution
 
 
 def _solve(H: NDArray, g: NDArray, shift: float) -> NDArray:
@@ -202,18 +201,18 @@ def _solve(H: NDArray, g: NDArray, shift: float) -> NDArray:
     diagonal += shift
     if not 0.0 < diagonal.min() <= diagonal.max() < np.inf:
         return np.full(g.shape, np.nan)
-    # By Cholesky, in half the time and in place; what is estimated need not be definite, though.
-    _, found, info = lapack.dposv(shifted.T, g, lower=1, overwrite_a=True)
-    # With a finite diagonal, whatever else is not finite leaves no factors, or nothing finite behind.
+    # Cholesky takes half the time and works in place, but an estimate need not be definite.
+    _, solution, info = lapack.dposv(shifted.T, g, lower=1, overwrite_a=True)
+    # Off a finite diagonal, an entry that is not finite makes the factors fail or the solution not finite.
     if info == 0:
-        return found if np.isfinite(found).all() else np.full(g.shape, np.nan)
+        return solution if np.isfinite(solution).all() else np.full(g.shape, np.nan)
     if not (np.isfinite(H).all() and np.isfinite(g).all()):
         return np.full(g.shape, np.nan)
     return solve_each(H + shift * np.eye(len(g)), g[:, None])[:, 0]
 
 
 def averaged(weights: NDArray, matrices: NDArray) -> NDArray:
-    """sum_i p_i H_i over the devices: (S, N) and (R, N, n, n) give (R, n, n)."""
-    rows, clients, n, _ = matrices.shape
-    p = np.broadcast_to(weights, (rows, clients))[:, None]
-    return np.matmul(p, matrices.reshape(rows, clients, n * n)).reshape(rows, n, n)
+    """sum_i p_i H_i over the clients: (S, N) and (R, N, n, n) give (R, n, n)."""
+    runs, clients, n, _ = matrices.shape
+    p = np.broadcast_to(weights, (runs, clients))[:, None]
+    return np.matmul(p, matrices.reshape(runs, clients, n * n)).reshape(runs, n, n)

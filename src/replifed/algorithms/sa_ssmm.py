@@ -36,9 +36,9 @@ class Centralised(NamedTuple):
     gamma: NDArray
 
 
-def step_size(beta: float | NDArray, decay: float, t: int, rows: int) -> NDArray:
-    """gamma_{t+1} = min(1, beta / (t+1)^decay), shape (rows,)."""
-    return np.broadcast_to(np.minimum(1.0, np.asarray(beta, float) / (t + 1) ** decay), (rows,))
+def step_size(beta: float | NDArray, decay: float, t: int, runs: int) -> NDArray:
+    """gamma_{t+1} = min(1, beta / (t+1)^decay), shape (runs,)."""
+    return np.broadcast_to(np.minimum(1.0, np.asarray(beta, float) / (t + 1) ** decay), (runs,))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, Round
-from replifed.algorithms.newton_type import Direction, NewtonType, solve_rows
+from replifed.algorithms.newton_type import Direction, NewtonType, solve_runs
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE
 from replifed.operators.bit_allocation import allocate, allocate_exactly, vectors_in_use
@@ -52,7 +52,7 @@ def renews(renewals: str | int, t: int) -> bool:
 
 
 class SharedEigenpairs(NamedTuple):
-    """State: the server's model, and what devices and server know of each device's last Hessian.
+    """State: the server's model, and what clients and server know of each client's last Hessian.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Shed(NewtonType):
         values = self.sent(state.values)
         rho = np.take_along_axis(values, q[..., None], axis=-1)[..., 0]  # line 17
         H = aggregate(values, self.read(received), q, rho, problem.weights)  # lines 24-25, eq. (22)
-        p = -solve_rows(H, g)
+        p = -solve_runs(H, g)
         # Line 19: bits of the vectors, new eigenvalues, rho. The first was the last round's rho, unless
         # Hessians are new.
         scalars = (q - state.q + renewed).sum(axis=1)
@@ -133,7 +133,7 @@ class Shed(NewtonType):
         values, vectors = eigenpairs(problem.client_hessians(state.x))
         dither = none = vectors[:, :, :0]
         if self.quantises:
-            # Of all vectors, so that it does not depend on how many are sent, here or in other runs.
+            # Drawn for all vectors, so that it does not depend on how many are sent, here or in other runs.
             shape = vectors.shape[1:]
             dither = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape))
         dither = np.broadcast_to(dither, (len(vectors), *dither.shape[1:]))
@@ -159,7 +159,7 @@ class Shed(NewtonType):
         return received
 
     def vector_bits(self, before: NDArray, after: NDArray) -> NDArray:
-        """Bits per coordinate that all devices together send of their vectors in a round, (R,)."""
+        """Bits per coordinate that all clients together send of their vectors in a round, (R,)."""
         return (after - before).sum(axis=(1, 2))
 
 
@@ -185,7 +185,7 @@ class _Allocating(Shed):
 
 @dataclass(frozen=True, kw_only=True)
 class IdealShed(_Allocating):
-    """ideal-SHED: the vectors that Q-SHED would send some bits of, sent exactly, whatever that takes."""
+    """ideal-SHED: sends exactly all vectors of which Q-SHED would send some bits."""
 
     def vector_bits(self, before: NDArray, after: NDArray) -> NDArray:
         return self.value_bits * (vectors_in_use(after) - vectors_in_use(before)).sum(axis=1)
@@ -270,7 +270,7 @@ def aggregate(values: NDArray, received: NDArray, q: NDArray, rho: NDArray, weig
     most = int(q.max())
     used = np.arange(most) < q[..., None]
     lbar = np.where(used, values[..., :most] - rho[..., None], 0.0)
-    # All devices' vectors below each other: one product of a matrix with its own transpose a row.
+    # All clients' vectors below each other: for each run, one product of a matrix with its transpose.
     scaled = np.sqrt(weights[..., None] * lbar)[..., None] * received[:, :, :most]
     scaled = scaled.reshape(R, N * most, n)
     H = np.matmul(scaled.swapaxes(1, 2), scaled)

@@ -1,6 +1,6 @@
 """What Bastianello, Liu and Johansson (2024) prove of Fed-PLT: contraction constants and error bounds.
 
-`low` and `high` are the strong-convexity and smoothness moduli of the losses f_i throughout.
+`mu` and `L` are the strong-convexity and smoothness constants of the losses f_i throughout.
 """
 
 from __future__ import annotations
@@ -11,45 +11,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def zeta(low: float, high: float, rho: float) -> float:
+def zeta(mu: float, L: float, rho: float) -> float:
     """Contraction constant of exact Peaceman-Rachford splitting (Lemma 3)."""
-    return max(abs(1 - rho * modulus) / (1 + rho * modulus) for modulus in (low, high))
+    return max(abs(1 - rho * constant) / (1 + rho * constant) for constant in (mu, L))
 
 
-def best_step(low: float, high: float, rho: float) -> float:
-    """The gradient step gamma = 2 / (high + low + 2 / rho) with the least chi."""
-    return 2.0 / (low + high + 2.0 / rho)
+def best_step(mu: float, L: float, rho: float) -> float:
+    """The gradient step gamma = 2 / (L + mu + 2 / rho) with the least chi."""
+    return 2.0 / (mu + L + 2.0 / rho)
 
 
-def chi(low: float, high: float, rho: float, gamma: float | None = None) -> float:
+def chi(mu: float, L: float, rho: float, gamma: float | None = None) -> float:
     """Contraction constant of one gradient step on d_i (Lemma 2), with the best step by default."""
-    gamma = best_step(low, high, rho) if gamma is None else gamma
-    return max(abs(1 - gamma * (modulus + 1 / rho)) for modulus in (low, high))
+    gamma = best_step(mu, L, rho) if gamma is None else gamma
+    return max(abs(1 - gamma * (constant + 1 / rho)) for constant in (mu, L))
 
 
-def printed_accelerated_contraction(low: float, high: float, steps: int) -> float:
-    """chi(N_e) as Proposition 3 and Lemma 7 print it: (1 + high / low) (1 - sqrt(low / high))^N_e.
+def printed_accelerated_contraction(mu: float, L: float, steps: int) -> float:
+    """chi(N_e) as Proposition 3 and Lemma 7 print it: (1 + L / mu) (1 - sqrt(mu / L))^N_e.
 
     It takes the place of chi^N_e. The proof of Lemma 7 bounds the square of the distance by it.
     """
-    return (1 + high / low) * (1 - math.sqrt(low / high)) ** steps
+    return (1 + L / mu) * (1 - math.sqrt(mu / L)) ** steps
 
 
-def accelerated_contraction(low: float, high: float, steps: int) -> float:
+def accelerated_contraction(mu: float, L: float, steps: int) -> float:
     """chi(N_e) as the proof of Lemma 7 has it, the root of the one that is printed.
 
-    The paper takes the moduli of f_i; those of d_i, to which the lemma applies, are low + 1 / rho and
-    high + 1 / rho.
+    The paper takes mu and L of f_i. The lemma applies to d_i, whose constants are mu + 1 / rho and
+    L + 1 / rho.
     """
-    return math.sqrt(printed_accelerated_contraction(low, high, steps))
+    return math.sqrt(printed_accelerated_contraction(mu, L, steps))
 
 
-def matrix_S(low: float, rho: float, zeta: float, contraction: float) -> NDArray:
+def matrix_S(mu: float, rho: float, zeta: float, contraction: float) -> NDArray:
     """S of Proposition 1, for local steps that contract by `contraction` (chi^N_e) in all; shape (2, 2).
 
     It bounds the distances of (x, z) to the fixed point after a round by those before.
     """
-    s, c = contraction, 1.0 / (low + 1.0 / rho)
+    s, c = contraction, 1.0 / (mu + 1.0 / rho)
     return np.array([[s, (1 + s) * c], [2 * s, zeta + 2 * s * c]])
 
 
@@ -64,20 +64,20 @@ def spectral_radius(S: NDArray) -> float:
 
 
 def contraction(
-    low: float, high: float, rho: float, steps: int, *, accelerated: bool = False, printed: bool = False
+    mu: float, L: float, rho: float, steps: int, *, accelerated: bool = False, printed: bool = False
 ) -> NDArray:
     """S for `steps` local steps of (accelerated) gradient descent with their best constant step.
 
-    Accelerated steps take the moduli of d_i and what Lemma 7's proof gives, with `printed` the moduli of
-    f_i and what the lemma says.
+    Accelerated steps take mu and L of d_i and what Lemma 7's proof gives; with `printed`, those of f_i and
+    what the lemma says.
     """
     if accelerated and printed:
-        s = printed_accelerated_contraction(low, high, steps)
+        s = printed_accelerated_contraction(mu, L, steps)
     elif accelerated:
-        s = accelerated_contraction(low + 1 / rho, high + 1 / rho, steps)
+        s = accelerated_contraction(mu + 1 / rho, L + 1 / rho, steps)
     else:
-        s = chi(low, high, rho) ** steps
-    return matrix_S(low, rho, zeta(low, high, rho), s)
+        s = chi(mu, L, rho) ** steps
+    return matrix_S(mu, rho, zeta(mu, L, rho), s)
 
 
 def sigma(norm_S: float, least_probability: float) -> float:
@@ -107,12 +107,12 @@ def error_bound(
     return math.sqrt(most / least) * (s**rounds * start + (1 - s**rounds) / (1 - s) * noise)
 
 
-def noise_level(deviation: float, dim: int, agents: int, gamma: float, chi: float, steps: int) -> float:
+def noise_level(deviation: float, dim: int, clients: int, gamma: float, chi: float, steps: int) -> float:
     """nu of Corollary 1: bound on the error that noisy steps add to (x, z) in a round.
 
     `deviation` is the standard deviation of t in eq. (13), before the factor sqrt(2 gamma).
     """
-    return deviation * math.sqrt(10 * dim * agents * gamma) * (1 - chi**steps) / (1 - chi)
+    return deviation * math.sqrt(10 * dim * clients * gamma) * (1 - chi**steps) / (1 - chi)
 
 
 def linear_rate(hessians: NDArray, rho: float, gamma: float, steps: int) -> float:

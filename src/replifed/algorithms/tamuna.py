@@ -8,12 +8,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Range, Round, check_settings, per_row
+from replifed.algorithms.base import POSITIVE, Range, Round, check_settings, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SteppedSolver, with_step
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, Cost
-from replifed.problems.base import OwnModels, Smooth
+from replifed.problems.base import PerClientModels, Smooth
 from replifed.randomness import Streams
 
 
@@ -23,7 +23,7 @@ class TAMUNAState(NamedTuple):
     Attributes
     ----------
     x : array, shape (R, D), the server's model.
-    h : array, shape (R, N, D), the agents' control variates; their sum is zero.
+    h : array, shape (R, N, D), the clients' control variates; their sum is zero.
     """
 
     x: NDArray
@@ -41,9 +41,9 @@ class TAMUNA:
     eta : float or array, shape (R,)
         Step of the control variates.
     solver : SteppedSolver
-        Local steps on f_i(w) - <h_i, w>; their mean number is its `steps`, 1 / p. All agents draw one L.
+        Local steps on f_i(w) - <h_i, w>; their mean number is its `steps`, 1 / p. All clients draw one L.
     sparsity : int, optional
-        s: each coordinate is sent by s of the agents that take part, at least 2; all by default.
+        s: each coordinate is sent by s of the clients that take part, at least 2; all by default.
     """
 
     gamma: float | NDArray
@@ -51,7 +51,7 @@ class TAMUNA:
     solver: SteppedSolver
     sparsity: int | None = None
 
-    needs: ClassVar = (Smooth, OwnModels)
+    needs: ClassVar = (Smooth, PerClientModels)
     partial_participation: ClassVar = True
     stochastic: ClassVar = True
 
@@ -80,20 +80,20 @@ class TAMUNA:
         else:
             x = (sent * w).sum(axis=1) / self.sparsity
             bits = self.sparsity * problem.dim * BITS_PER_VALUE
-        ratio = per_row(np.divide(self.eta, self.gamma), h)
+        ratio = per_run(np.divide(self.eta, self.gamma), h)
         change = x[:, None] - w if sent is None else sent * (x[:, None] - w)
         state = TAMUNAState(x, cohort.put(state.h, h + ratio * change))
-        # For its h_i an agent of a cohort is sent the new average where it took part in it; where all take
-        # part, the next round's model says as much.
+        # For its h_i a client needs the new average of the coordinates that it sent. If all take part, the
+        # next round's model contains it.
         down = cohort.message() if cohort.everyone else cohort.message() + bits
         used = counts * cohort.total(solver.samples(problem))
         return state, Cost(bits, down, iterations=counts, sample_gradients=used)
 
     def _senders(self, cohort: Cohort, ctx: Round, dim: int) -> NDArray | None:
-        """Which agent sends which coordinate, boolean (R or 1, c, D); None if all send all.
+        """Which client sends which coordinate, boolean (R or 1, c, D); None if all send all.
 
-        Coordinate j is sent by the s agents that come after number s j on a circle; the agents' places on
-        it are drawn.
+        Coordinate j is sent by the s clients that come after number s j on a circle; their order on
+        it is drawn.
         """
         if self.sparsity is None:
             return None
@@ -101,9 +101,9 @@ class TAMUNA:
             raise ConfigError("TAMUNA.sparsity: messages are made sparse only in cohorts of fixed size")
         c, s = int(cohort.count[0]), self.sparsity
         if s > c:
-            raise ConfigError(f"TAMUNA.sparsity = {s}: at most the {c} agents that take part")
-        place = ctx.streams.draw("mask", lambda rng: rng.permutation(c))
-        return (place[:, :, None] - s * np.arange(dim)) % c < s
+            raise ConfigError(f"TAMUNA.sparsity = {s}: at most the {c} clients that take part")
+        order = ctx.streams.draw("mask", lambda rng: rng.permutation(c))
+        return (order[:, :, None] - s * np.arange(dim)) % c < s
 
     def observe(self, state: TAMUNAState) -> dict[str, NDArray]:
         return {"server": state.x}
@@ -115,11 +115,11 @@ class TAMUNA:
 
 
 def theory_parameters(
-    low: float | NDArray, high: float | NDArray, steps: int, n_agents: int, sparsity: int
+    mu: float | NDArray, L: float | NDArray, steps: int, n_clients: int, sparsity: int
 ) -> tuple[float | NDArray, float]:
     """gamma = 2 / (L + mu) and eta = p chi with the largest chi, N (s - 1) / (s (N - 1)).
 
-    `sparsity` s is the number of agents that send each coordinate: the cohort, unless messages are sparse.
+    `sparsity` s is the number of clients that send each coordinate: the cohort, unless messages are sparse.
     """
-    chi = n_agents * (sparsity - 1) / (sparsity * (n_agents - 1)) if n_agents > 1 else 1.0
-    return 2.0 / np.add(low, high), chi / steps
+    chi = n_clients * (sparsity - 1) / (sparsity * (n_clients - 1)) if n_clients > 1 else 1.0
+    return 2.0 / np.add(mu, L), chi / steps

@@ -178,7 +178,7 @@ def roughness(one: Curves, count: int) -> Sample:
 
 @quantity
 def slowness(one: Curves) -> Sample:
-    """Mean over rounds of what is left of the value at the start, as a share of it.
+    """Mean over rounds of the value, as a share of the value at the start.
 
     Between 0 (nothing, at once) and 1 (never moved, or diverged at once); smaller is faster.
     """

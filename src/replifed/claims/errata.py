@@ -22,11 +22,11 @@ class Outcome(NamedTuple):
     Attributes
     ----------
     passes : whether the form stands the check.
-    found : the numbers behind it, in a few words.
+    evidence : the numbers behind it, in a few words.
     """
 
     passes: bool
-    found: str
+    evidence: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ def measure(errata: Sequence[Erratum]) -> list[dict[str, str]]:
                 "printed": erratum.printed,
                 "corrected": erratum.corrected,
                 "shown": "yes" if corrected.passes and not printed.passes else "no",
-                "evidence": f"as printed: {printed.found}; corrected: {corrected.found}",
+                "evidence": f"as printed: {printed.evidence}; corrected: {corrected.evidence}",
             }
         )
     return rows

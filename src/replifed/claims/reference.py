@@ -32,7 +32,7 @@ class Rule(NamedTuple):
 RULES = {
     # Hard thresholding may swap a coordinate of a support, which costs a seed a round or two.
     "rounds": Rule(0.4, 1.5, 0.1),
-    # One a round and device, over hundreds of rounds: a few rounds more or less.
+    # One a round and client, over hundreds of rounds: a few rounds more or less.
     "count": Rule(0.05, math.inf, 0.1),
     # A spectrum on the edge between two allocations moves whole bits, and those must be found.
     "bits": Rule(0.05, 0.5, 1e-6),

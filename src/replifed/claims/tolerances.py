@@ -1,4 +1,4 @@
-"""The log of published numbers and tolerances: what a claim is held against is never edited in silence.
+"""The log of published numbers and tolerances: what a claim is compared with is never edited in silence.
 
 The log is a CSV that only grows. A claim's last line must say what the claim says now; a changed number
 needs a new line, with the reason.

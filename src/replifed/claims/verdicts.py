@@ -1,4 +1,4 @@
-"""Claims of the papers, held against what was measured.
+"""Claims of the papers, compared with what was measured.
 
 The rules are fixed, and so are tolerances and readings before anything is run:
 
@@ -79,7 +79,7 @@ class NotMeasurableError(ReplifedError):
 
 @dataclass(frozen=True)
 class Measured:
-    """What a claim's `measure` found.
+    """What a claim's `measure` returns.
 
     Attributes
     ----------
@@ -149,8 +149,8 @@ class Claim:
         measure; the claim then stays unchecked.
     note : str
     shared : str
-        What all seeds have in common where they do not draw their own, such as "one split"; said behind their
-        number.
+        What all seeds have in common where they do not draw their own, such as "one split"; shown behind
+        their number.
     """
 
     id: str
@@ -203,8 +203,8 @@ class Judged(NamedTuple):
     high: float | None
 
 
-def judge(claim: Claim, found: Measured) -> Judged:
-    """Apply the rules to one measurement, whatever the data.
+def judge(claim: Claim, measurement: Measured) -> Judged:
+    """Apply the rules to one measurement, real data or not.
 
     Notes
     -----
@@ -212,28 +212,31 @@ def judge(claim: Claim, found: Measured) -> Judged:
     that stays the same however far beyond its bound the truth lies. Where runs hang on rounding, so do counts
     and which of two is ahead; values get their verdict from their distribution over seeds.
     """
-    judged = _judge(claim, found)
+    judged = _judge(claim, measurement)
     counted = claim.kind != "value" or claim.unit in COUNTED
-    return judged._replace(verdict="inconclusive") if found.chaotic and counted else judged
+    return judged._replace(verdict="inconclusive") if measurement.chaotic and counted else judged
 
 
-def _judge(claim: Claim, found: Measured) -> Judged:
+def _judge(claim: Claim, measurement: Measured) -> Judged:
     if claim.kind in ("shape", "identity"):
-        holds = found.values.astype(bool)
+        holds = measurement.values.astype(bool)
         share = float(holds.mean())
         need = claim.share if claim.kind == "shape" else 1.0
         # A share such as 0.8 of 5 must not fail for the last bit of 0.8.
         verdict = "reproduced" if share >= need - 1e-12 else "deviates"
-        return Judged(verdict, share if found.shown is None else found.shown, None, None)
-    mean, low, high = mean_interval(found.values.astype(float))
+        return Judged(verdict, share if measurement.shown is None else measurement.shown, None, None)
+    mean, low, high = mean_interval(measurement.values.astype(float))
     if claim.kind == "order":
-        verdict = _judge_order(low, high, found.bounds)
+        verdict = _judge_order(low, high, measurement.bounds)
     else:
         assert claim.published is not None and claim.tolerance is not None  # as every claim of a value has
-        verdict = _judge_value(claim.published, claim.tolerance, mean, low, high, found.bounds)
+        verdict = _judge_value(claim.published, claim.tolerance, mean, low, high, measurement.bounds)
     known = math.isfinite(low)
     return Judged(
-        verdict, mean if found.shown is None else found.shown, low if known else None, high if known else None
+        verdict,
+        mean if measurement.shown is None else measurement.shown,
+        low if known else None,
+        high if known else None,
     )
 
 
@@ -242,7 +245,7 @@ def _judge_value(
 ) -> str:
     above, below = mean > published + tolerance, mean < published - tolerance
     if bounds.any():
-        # The truth lies beyond the bounds: further off, or nobody knows.
+        # The truth lies beyond the bounds, by an unknown distance.
         further = (above and low > published + tolerance and (bounds >= 0).all()) or (
             below and high < published - tolerance and (bounds <= 0).all()
         )
@@ -252,7 +255,7 @@ def _judge_value(
     slack = 1e-12 * max(abs(published), tolerance, 1e-300)
     if abs(mean - published) <= tolerance + slack and half <= tolerance + slack:
         return "reproduced"
-    # However wide, an interval that stays clear of every tolerated value has told.
+    # However wide, an interval that stays clear of every tolerated value is conclusive.
     clear = low > published + tolerance or high < published - tolerance
     return "inconclusive" if half > tolerance + slack and not clear else "deviates"
 
@@ -306,19 +309,19 @@ def _row(claim: Claim, inputs: Any, scale: str) -> dict[str, Any]:
             notes.append("nothing to measure")
         else:
             try:
-                found = claim.measure(inputs)
+                measurement = claim.measure(inputs)
             except NotMeasurableError as reason:
                 notes.append(f"not measured: {reason}")
             else:
-                found = found if isinstance(found, Measured) else Measured(np.asarray(found))
-                judged = judge(claim, found)
-                seeds = len(found.values) if found.seeds is None else found.seeds
-                notes.append(found.note)
-                if found.bounds.any():
-                    notes.append(
-                        f"{np.count_nonzero(found.bounds)} of {len(found.values)} values are only bounds"
-                    )
-                if found.chaotic:
+                if not isinstance(measurement, Measured):
+                    measurement = Measured(np.asarray(measurement))
+                judged = judge(claim, measurement)
+                seeds = len(measurement.values) if measurement.seeds is None else measurement.seeds
+                notes.append(measurement.note)
+                if measurement.bounds.any():
+                    bounds = np.count_nonzero(measurement.bounds)
+                    notes.append(f"{bounds} of {len(measurement.values)} values are only bounds")
+                if measurement.chaotic:
                     notes.append("runs hang on rounding: moved by their last bits they go elsewhere")
                 if claim.kind in ("value", "order") and judged.low is None:
                     notes.append("one seed only, so no interval")

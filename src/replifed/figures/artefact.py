@@ -1,4 +1,4 @@
-"""What a figure or a table of a paper is, whatever draws it."""
+"""What every figure and table of a paper offers."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def _with_margin(low: float, high: float, log_y: bool) -> tuple[float, float]:
 
 
 def readable_log_axis(axis: Any, low: float, high: float) -> None:
-    """Label a logarithmic axis so that at least two numbers stand on it, whatever its range."""
+    """Label a logarithmic axis so that at least two numbers stand on it."""
     decades = np.log10(high / low)
     if decades >= 3:
         axis.set_major_locator(LogLocator(numticks=7))

@@ -83,7 +83,7 @@ SEQUENCE = (
 
 
 def housed(draw):
-    """Decorate a function that draws, so that it draws in this style whatever else is configured."""
+    """Decorate a function that draws, so that it uses this style and ignores the user's configuration."""
     return matplotlib.rc_context(RC)(draw)
 
 

@@ -16,7 +16,7 @@ ridge : array, shape (R,)
 linear : array, shape (R, N, d)
     a.
 models : array, shape (R, N, d)
-    Where to start, and then where the steps have led. S divides R; the first R / S rows share the first
+    Where to start, and then where the steps have led. S divides R; the first R / S runs share the first
     data set, and so on.
 """
 
@@ -34,7 +34,7 @@ _SMALL = 1 << 11
 
 @compiled
 def descend(X, y, weights, loss, steps, step, ridge, linear, models):
-    """Row by row."""
+    """Run by run."""
     S, N, m, d = X.shape
     R = len(models)
     small = m * d <= _SMALL
@@ -43,15 +43,15 @@ def descend(X, y, weights, loss, steps, step, ridge, linear, models):
     features = np.zeros((copied[1], padded(copied[0], X.itemsize)), X.dtype)
     r, g = np.zeros((1, padded(m, X.itemsize)), X.dtype), np.zeros((1, padded(d, X.itemsize)), X.dtype)
     everyone, only, z, gradient = np.arange(m), np.zeros(1, np.intp), r[0, :m], g[0, :d]
-    for row in range(R):
-        s = row * S // R
+    for run in range(R):
+        s = run * S // R
         for i in range(N):
-            w, a, gamma, b = models[row, i], linear[row, i], step[row, i], ridge[row]
+            w, a, gamma, b = models[run, i], linear[run, i], step[run, i], ridge[run]
             if small:
                 _copy(X[s, i], samples, features)
             for _ in range(steps):
                 if small:
-                    row_product(models[row, i : i + 1], only, features, r)
+                    row_product(models[run, i : i + 1], only, features, r)
                 else:
                     predict(X[s, i], everyone, w, z)
                 derivatives(z, y[s, i], loss)
@@ -75,10 +75,10 @@ def _copy(A, samples, features):
 
 @compiled
 def descend_together(X, y, weights, loss, steps, step, ridge, linear, models):
-    """All rows that share a data set at once, as the columns of a product."""
+    """All runs that share a data set at once, as the columns of a product."""
     S, N, m, d = X.shape
     R = len(models) // S
-    # Columns beyond the rows stay at zero and are not read back.
+    # Columns beyond the runs stay at zero and are not read back.
     columns = padded(R, X.itemsize)
     r, g = np.empty((m, columns), X.dtype), np.empty((d, columns), X.dtype)
     w, a = np.zeros((d, columns), X.dtype), np.zeros((d, columns), X.dtype)
@@ -86,20 +86,20 @@ def descend_together(X, y, weights, loss, steps, step, ridge, linear, models):
     for s in range(S):
         first = s * R
         for i in range(N):
-            for row in range(R):
-                gamma[row], b[row] = step[first + row, i], ridge[first + row]
-                model, slope = models[first + row, i], linear[first + row, i]
+            for run in range(R):
+                gamma[run], b[run] = step[first + run, i], ridge[first + run]
+                model, slope = models[first + run, i], linear[first + run, i]
                 for k in range(d):
-                    w[k, row], a[k, row] = model[k], slope[k]
+                    w[k, run], a[k, run] = model[k], slope[k]
             for _ in range(steps):
                 products(X[s, i], everyone, w, r)
                 for j in range(m):
                     weighted_derivatives(r[j], y[s, i, j], weights[s, i, j], loss)
                 transposed_products(X[s, i], everyone, r, g)
                 for k in range(d):
-                    for row in range(columns):
-                        w[k, row] -= gamma[row] * (g[k, row] + b[row] * w[k, row] + a[k, row])
-            for row in range(R):
-                model = models[first + row, i]
+                    for run in range(columns):
+                        w[k, run] -= gamma[run] * (g[k, run] + b[run] * w[k, run] + a[k, run])
+            for run in range(R):
+                model = models[first + run, i]
                 for k in range(d):
-                    model[k] = w[k, row]
+                    model[k] = w[k, run]

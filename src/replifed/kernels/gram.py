@@ -21,17 +21,17 @@ def minibatch_predictions(gram, batch, models, predictions, z):
     predictions : array, shape (R, N, C, m)
         X x.
     z : array, shape (R, N, C, b)
-        S and B divide R; the first R / S rows share the first data set, and so on.
+        S and B divide R; the first R / S runs share the first data set, and so on.
     """
     S, B, (R, N, C, m) = len(gram), len(batch), predictions.shape
     for i in range(N):
-        for row in range(R):  # rows that share their minibatches find them in the cache
-            drawn = batch[row * B // R, i]
+        for run in range(R):  # runs that share their minibatches find them in the cache
+            drawn = batch[run * B // R, i]
             for k in range(C):
-                model, known, own = models[row, i, k], predictions[row, i, k], z[row, i, k]
-                predict(gram[row * S // R, i], drawn, model[:m], own)
+                model, known, predicted = models[run, i, k], predictions[run, i, k], z[run, i, k]
+                predict(gram[run * S // R, i], drawn, model[:m], predicted)
                 for j in range(len(drawn)):
-                    own[j] += model[m] * known[drawn[j]]
+                    predicted[j] += model[m] * known[drawn[j]]
 
 
 @compiled
@@ -39,8 +39,8 @@ def add_drawn(batch, r, g):
     """Add `r` (R, N, C, b) to `g` (R, N, C, at least m) at the samples drawn, as often as each was."""
     R, N, C, b = r.shape
     B = len(batch)
-    for row in range(R):
+    for run in range(R):
         for i in range(N):
             for k in range(C):
                 for j in range(b):
-                    g[row, i, k, np.uintp(batch[row * B // R, i, j])] += r[row, i, k, j]
+                    g[run, i, k, np.uintp(batch[run * B // R, i, j])] += r[run, i, k, j]

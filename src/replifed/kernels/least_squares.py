@@ -33,39 +33,39 @@ def to_minimisers(columns_of, targets, ridge, support, models, settled):
     """
     S, N, D, m = columns_of.shape
     longest = 0
-    for row in range(len(models)):
+    for run in range(len(models)):
         for i in range(N):
-            longest = max(longest, _count(support[row, i]))
-    size, held = max(longest, m), np.empty(D, np.intp)
-    everyone, room = np.arange(size), np.empty((longest, m), models.dtype)
+            longest = max(longest, _count(support[run, i]))
+    size, indices = max(longest, m), np.empty(D, np.intp)
+    everyone, scratch = np.arange(size), np.empty((longest, m), models.dtype)
     factor, left = np.empty((size, size), models.dtype), np.empty(m, models.dtype)
-    for row in range(len(models)):
+    for run in range(len(models)):
         for i in range(N):
-            s, n = row * S // len(models), 0
+            s, n = run * S // len(models), 0
             for a in range(D):
-                # Without a branch: places that are not in the support are written over.
-                held[n] = a
-                n += support[row, i, a]
-            own = held[:n]
-            A, w = room[: len(own)], np.empty(len(own), models.dtype)
-            for a in range(len(own)):
-                w[a] = models[row, i, own[a]]
-            settled[row, i] = ridge[s, i] == 0 and _fits(columns_of[s, i], own, targets[s, i], w, left)
-            if settled[row, i]:
+                # Without a branch: indices outside the support are overwritten.
+                indices[n] = a
+                n += support[run, i, a]
+            support_i = indices[:n]
+            A, w = scratch[: len(support_i)], np.empty(len(support_i), models.dtype)
+            for a in range(len(support_i)):
+                w[a] = models[run, i, support_i[a]]
+            settled[run, i] = ridge[s, i] == 0 and _fits(columns_of[s, i], support_i, targets[s, i], w, left)
+            if settled[run, i]:
                 continue
-            for a in range(len(own)):
-                kept, column = A[a], columns_of[s, i, own[a]]
+            for a in range(len(support_i)):
+                kept, column = A[a], columns_of[s, i, support_i[a]]
                 for j in range(m):
                     kept[j] = column[j]
-            step, settled[row, i] = _step(A, targets[s, i], ridge[s, i], w, factor, everyone)
-            if settled[row, i]:
-                for a in range(len(own)):
-                    models[row, i, own[a]] += step[a]
+            step, settled[run, i] = _step(A, targets[s, i], ridge[s, i], w, factor, everyone)
+            if settled[run, i]:
+                for a in range(len(support_i)):
+                    models[run, i, support_i[a]] += step[a]
 
 
 @compiled
 def _count(support):
-    """How many places are in a support."""
+    """Size of a support."""
     count = 0
     for k in range(len(support)):
         count += support[k]
@@ -73,7 +73,7 @@ def _count(support):
 
 
 @compiled
-def _fits(columns, own, y, w, left):
+def _fits(columns, support_i, y, w, left):
     """Whether the targets are those of `w` on columns a few rounding errors away from the ones given.
 
     No computed minimiser is surer than that, and without noise all clients soon start from one.
@@ -81,9 +81,9 @@ def _fits(columns, own, y, w, left):
     for j in range(len(y)):
         left[j] = y[j]
     scale = 0.0
-    for a in range(len(own)):
+    for a in range(len(support_i)):
         if w[a] != 0:
-            column, length = columns[own[a]], 0.0
+            column, length = columns[support_i[a]], 0.0
             for j in range(len(y)):
                 left[j] -= column[j] * w[a]
                 length += column[j] ** 2

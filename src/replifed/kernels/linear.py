@@ -8,13 +8,13 @@ from replifed.kernels import compiled
 from replifed.kernels.draws import weigh_drawn
 from replifed.kernels.logistic import falling
 
-# The places of these losses in `problems.losses.COMPILED`.
+# Indices of these losses in `problems.losses.COMPILED`.
 LEAST_SQUARES, LOGISTIC = 0, 1
 # So many samples stay in the cache between the two products with them.
 _BLOCK = 16
-# Bytes of samples that leave room for models in the innermost cache.
+# Bytes of samples that leave space for models in the innermost cache.
 _INNERMOST = 1 << 14
-# Predictions come from a model's non-zeros where at most one entry in so many is one.
+# Predictions read a model's non-zeros only, if at most one entry in so many is not zero.
 _FEW = 16
 
 
@@ -31,33 +31,33 @@ def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models,
     shifts : array, shape (L, N, d)
         What is to be added to all samples of a client; or with L = 0.
     sets : int array, shape (R,)
-        Which of the L targets, and shifts, are each row's.
+        Which of the L targets, and shifts, are each run's.
     scale : array, shape (S, N)
     batch : int array, shape (B, N, b)
     loss : int
         LEAST_SQUARES or LOGISTIC.
     models, g : arrays, shape (R, N, d)
-        S and B divide R; the first R / S rows share the first data set, and so on.
+        S and B divide R; the first R / S runs share the first data set, and so on.
     """
     S, N = X.shape[:2]
     R, B, b = len(models), len(batch), batch.shape[-1]
-    together = R // max(S, B)  # rows that share their data and their minibatches
-    data, room = (X, columns, y, shifts, sets, scale), minibatch_room(X, y, R, b)
+    together = R // max(S, B)  # runs that share their data and their minibatches
+    data, scratch = (X, columns, y, shifts, sets, scale), minibatch_scratch(X, y, R, b)
     for i in range(N):
         for first in range(0, R, together):
             s, last = first * S // R, first + together
             drawn = batch[first * B // R, i]
-            on_minibatch(data, loss, s, i, drawn, first, last, models, g, room)
+            on_minibatch(data, loss, s, i, drawn, first, last, models, g, scratch)
 
 
 @compiled
-def minibatch_room(X, y, rows, size):
-    """Room that `on_minibatch` works in, for so many rows and minibatches of that size."""
+def minibatch_scratch(X, y, runs, size):
+    """Scratch that `on_minibatch` works in, for so many runs and minibatches of that size."""
     m, d = X.shape[2:]
     return (
-        np.empty((rows, size), X.dtype),
+        np.empty((runs, size), X.dtype),
         np.empty(size, y.dtype),
-        np.empty(rows, np.intp),
+        np.empty(runs, np.intp),
         np.empty(size, np.intp),
         np.zeros(m, np.intp),
         np.empty(size, np.float64),
@@ -67,37 +67,37 @@ def minibatch_room(X, y, rows, size):
 
 
 @compiled
-def on_minibatch(data, loss, s, i, drawn, first, last, models, g, room):
-    """Fill g[row, i] for rows from `first` to `last` with the gradients of client i at models[row, i].
+def on_minibatch(data, loss, s, i, drawn, first, last, models, g, scratch):
+    """Fill g[run, i] for runs from `first` to `last` with the gradients of client i at models[run, i].
 
-    The rows have the data set `s` and the minibatch `drawn` (b,) in common; `data` are X, columns, y, shifts,
+    The runs have the data set `s` and the minibatch `drawn` (b,) in common; `data` are X, columns, y, shifts,
     sets, and scale, as in `minibatch_gradients`.
     """
     X, columns, y, shifts, sets, scale = data
-    r, targets, rows, distinct, times, share, held, sums = room
+    r, targets, runs, distinct, times, share, nonzero, sums = scratch
     n, d, dense = weigh_drawn(drawn, scale[s, i], times, distinct, share), X.shape[3], 0
     chosen = distinct[:n]
-    for row in range(first, last):
-        few = _held(models[row, i], held)
+    for run in range(first, last):
+        few = _nonzeros(models[run, i], nonzero)
         if _FEW * few > d:
-            rows[dense] = row
+            runs[dense] = run
             dense += 1
         elif len(columns) > 0:
-            _predict_by_columns(columns[s, i], chosen, models[row, i], r[row], held[:few], sums)
+            _predict_by_columns(columns[s, i], chosen, models[run, i], r[run], nonzero[:few], sums)
         else:
-            _predict_sparse(X[s, i], chosen, models[row, i], r[row], held[:few])
-    _predict_rows(X[s, i], chosen, models, rows[:dense], i, r)
-    for row in range(first, last):
-        mine = y[sets[row], i]
+            _predict_sparse(X[s, i], chosen, models[run, i], r[run], nonzero[:few])
+    _predict_runs(X[s, i], chosen, models, runs[:dense], i, r)
+    for run in range(first, last):
+        mine = y[sets[run], i]
         for j in range(n):
             targets[j] = mine[chosen[j]]
-        offset = _offset(shifts, sets[row], i, models[row, i])
+        offset = _offset(shifts, sets[run], i, models[run, i])
         for j in range(n):
-            r[row, j] += offset
-        derivatives(r[row, :n], targets, loss)
+            r[run, j] += offset
+        derivatives(r[run, :n], targets, loss)
         for j in range(n):
-            r[row, j] *= share[j]
-        _begin_with_shift(shifts, sets[row], i, r[row, :n], g[row, i])
+            r[run, j] *= share[j]
+        _begin_with_shift(shifts, sets[run], i, r[run, :n], g[run, i])
     _accumulate_rows(X[s, i], chosen, r, first, last, i, g)
 
 
@@ -113,52 +113,52 @@ def gradients(X, y, shifts, sets, weights, loss, models, g):
     """
     S, N = X.shape[:2]
     R = len(models) // S
-    data, room = (X, y, shifts, sets, weights), sample_room(X, len(models))
+    data, scratch = (X, y, shifts, sets, weights), sample_scratch(X, len(models))
     for s in range(S):
         for i in range(N):
-            on_all_samples(data, loss, s, i, s * R, (s + 1) * R, models, g, room)
+            on_all_samples(data, loss, s, i, s * R, (s + 1) * R, models, g, scratch)
 
 
 @compiled
-def sample_room(X, rows):
-    """Room that `on_all_samples` works in, for so many rows."""
+def sample_scratch(X, runs):
+    """Scratch that `on_all_samples` works in, for so many runs."""
     return (
-        np.empty((rows, _BLOCK), X.dtype),
+        np.empty((runs, _BLOCK), X.dtype),
         np.arange(X.shape[2]),
-        np.arange(rows),
-        np.empty(rows, X.dtype),
-        np.empty(rows, X.dtype),
+        np.arange(runs),
+        np.empty(runs, X.dtype),
+        np.empty(runs, X.dtype),
     )
 
 
 @compiled
-def on_all_samples(data, loss, s, i, first, last, models, g, room):
+def on_all_samples(data, loss, s, i, first, last, models, g, scratch):
     """As `on_minibatch` with all samples of the client; `data` are X, y, shifts, sets, and weights."""
     X, y, shifts, sets, weights = data
-    r, everyone, numbers, offset, total = room
-    rows = numbers[first:last]
-    for row in rows:
-        offset[row], total[row] = _offset(shifts, sets[row], i, models[row, i]), 0
-        own = g[row, i]
-        for k in range(len(own)):
-            own[k] = 0
+    r, everyone, numbers, offset, total = scratch
+    runs = numbers[first:last]
+    for run in runs:
+        offset[run], total[run] = _offset(shifts, sets[run], i, models[run, i]), 0
+        gradient = g[run, i]
+        for k in range(len(gradient)):
+            gradient[k] = 0
     for begin in range(0, len(everyone), _BLOCK):
         drawn = everyone[begin : begin + _BLOCK]
         n = len(drawn)
-        _predict_rows(X[s, i], drawn, models, rows, i, r)
-        for row in rows:
+        _predict_runs(X[s, i], drawn, models, runs, i, r)
+        for run in runs:
             for j in range(n):
-                r[row, j] += offset[row]
-            derivatives(r[row, :n], y[sets[row], i, begin : begin + n], loss)
+                r[run, j] += offset[run]
+            derivatives(r[run, :n], y[sets[run], i, begin : begin + n], loss)
             for j in range(n):
-                r[row, j] *= weights[s, i, drawn[j]]
-                total[row] += r[row, j]
+                r[run, j] *= weights[s, i, drawn[j]]
+                total[run] += r[run, j]
         _accumulate_rows(X[s, i], drawn, r, first, last, i, g)
     if len(shifts) > 0:
-        for row in rows:
-            shift, own = shifts[sets[row], i], g[row, i]
-            for k in range(len(own)):
-                own[k] += total[row] * shift[k]
+        for run in runs:
+            shift, gradient = shifts[sets[run], i], g[run, i]
+            for k in range(len(gradient)):
+                gradient[k] += total[run] * shift[k]
 
 
 @compiled
@@ -186,8 +186,8 @@ def _begin_with_shift(shifts, number, i, r, g):
 
 
 @compiled
-def _held(u, held):
-    """How many entries of `u` are not zero, and their places in `held`: of all where they are few."""
+def _nonzeros(u, nonzero):
+    """How many entries of `u` are not zero; fills `nonzero` with their indices if they are few."""
     few = 0
     for k in range(len(u)):
         few += u[k] != 0
@@ -195,31 +195,31 @@ def _held(u, held):
         few = 0
         for k in range(len(u)):
             if u[k] != 0:
-                held[few] = k
+                nonzero[few] = k
                 few += 1
     return few
 
 
 @compiled
-def _predict_sparse(A, chosen, u, z, held):
-    """As `predict` for `u` with the non-zeros `held`."""
+def _predict_sparse(A, chosen, u, z, nonzero):
+    """As `predict` for `u` with the non-zeros `nonzero`."""
     for j in range(len(chosen)):
         total = A.dtype.type(0)
-        for k in held:
+        for k in nonzero:
             total += A[chosen[j], k] * u[k]
         z[j] = total
 
 
 @compiled
-def _predict_by_columns(columns, chosen, u, z, held, room):
-    """As `_predict_sparse` from A' (d, m), for all samples together; `room` is for as many."""
-    for j in range(len(room)):
-        room[j] = 0
-    for k in held:
-        for j in range(len(room)):
-            room[j] += columns[k, j] * u[k]
+def _predict_by_columns(columns, chosen, u, z, nonzero, scratch):
+    """As `_predict_sparse` from A' (d, m), for all samples together; `scratch` is for as many."""
+    for j in range(len(scratch)):
+        scratch[j] = 0
+    for k in nonzero:
+        for j in range(len(scratch)):
+            scratch[j] += columns[k, j] * u[k]
     for j in range(len(chosen)):
-        z[j] = room[chosen[j]]
+        z[j] = scratch[chosen[j]]
 
 
 @compiled
@@ -244,22 +244,22 @@ def predict(A, chosen, u, z):
 
 
 @compiled
-def _predict_rows(A, chosen, models, rows, i, z):
-    """z[row] = A[chosen] models[row, i] for some rows.
+def _predict_runs(A, chosen, models, runs, i, z):
+    """z[run] = A[chosen] models[run, i] for some runs.
 
-    Two rows at a time share what is read of four samples, which stay in the innermost cache for all rows.
+    Two runs at a time share what is read of four samples, which stay in the innermost cache for all runs.
     """
-    if len(rows) == 1:
-        predict(A, chosen, models[rows[0], i], z[rows[0]])
+    if len(runs) == 1:
+        predict(A, chosen, models[runs[0], i], z[runs[0]])
         return
     zero, d = A.dtype.type(0), A.shape[1]
-    fours, twos = len(chosen) // 4 * 4, len(rows) // 2 * 2
+    fours, twos = len(chosen) // 4 * 4, len(runs) // 2 * 2
     for j in range(0, fours, 4):
         samples = chosen[j : j + 4]
         a, b, c, e = A[samples[0]], A[samples[1]], A[samples[2]], A[samples[3]]
         for both in range(0, twos, 2):
-            row, other = rows[both], rows[both + 1]
-            u, v = models[row, i], models[other, i]
+            run, other = runs[both], runs[both + 1]
+            u, v = models[run, i], models[other, i]
             f, g, h, o = zero, zero, zero, zero
             p, q, r, s = zero, zero, zero, zero
             for k in range(d):
@@ -271,19 +271,19 @@ def _predict_rows(A, chosen, models, rows, i, z):
                 q += b[k] * v[k]
                 r += c[k] * v[k]
                 s += e[k] * v[k]
-            z[row, j], z[row, j + 1], z[row, j + 2], z[row, j + 3] = f, g, h, o
+            z[run, j], z[run, j + 1], z[run, j + 2], z[run, j + 3] = f, g, h, o
             z[other, j], z[other, j + 1], z[other, j + 2], z[other, j + 3] = p, q, r, s
-        for row in rows[twos:]:
-            predict(A, samples, models[row, i], z[row, j : j + 4])
-    for row in rows:
-        predict(A, chosen[fours:], models[row, i], z[row, fours:])
+        for run in runs[twos:]:
+            predict(A, samples, models[run, i], z[run, j : j + 4])
+    for run in runs:
+        predict(A, chosen[fours:], models[run, i], z[run, fours:])
 
 
 @compiled
 def _accumulate_rows(A, chosen, r, first, end, i, g):
-    """g[row, i] += A[chosen]' r[row] for the rows from `first` to `end`, as `accumulate` does it.
+    """g[run, i] += A[chosen]' r[run] for the runs from `first` to `end`, as `accumulate` does it.
 
-    Eight samples at a time serve all rows, so many columns of them that they stay in the innermost cache.
+    Eight samples at a time serve all runs, so many columns of them that they stay in the innermost cache.
     """
     if end - first == 1:
         accumulate(A, chosen, r[first], g[first, i])
@@ -295,10 +295,10 @@ def _accumulate_rows(A, chosen, r, first, end, i, g):
             k = slice(begin, min(begin + width, d))
             a, b, c, e = A[chosen[j], k], A[chosen[j + 1], k], A[chosen[j + 2], k], A[chosen[j + 3], k]
             f, h, o, p = A[chosen[j + 4], k], A[chosen[j + 5], k], A[chosen[j + 6], k], A[chosen[j + 7], k]
-            for row in range(first, end):
-                _add_eight(a, b, c, e, f, h, o, p, r[row, j : j + 8], g[row, i, k])
-    for row in range(first, end):
-        accumulate(A, chosen[eights:], r[row, eights:], g[row, i])
+            for run in range(first, end):
+                _add_eight(a, b, c, e, f, h, o, p, r[run, j : j + 8], g[run, i, k])
+    for run in range(first, end):
+        accumulate(A, chosen[eights:], r[run, eights:], g[run, i])
 
 
 @compiled

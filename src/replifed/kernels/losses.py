@@ -21,10 +21,10 @@ def logistic_derivatives(z, y, r):
     """r = -y / (1 + exp(y z)) for `z` and `r` (n, c) and labels `y` (n,)."""
     if z.shape[1] == 1:
         # As many as fit into a vector, which compilers do not find in loops of one.
-        each, found = z.reshape(-1), r.reshape(-1)
+        each, derivative = z.reshape(-1), r.reshape(-1)
         for i in range(len(y)):
             label = z.dtype.type(y[i])
-            found[i] = falling(label * each[i], -label)
+            derivative[i] = falling(label * each[i], -label)
         return
     for i in range(len(y)):
         label = z.dtype.type(y[i])

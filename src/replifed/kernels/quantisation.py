@@ -36,9 +36,9 @@ def quantise_grown(v, received, before, after, dither, wraps, clips, scale, out)
                 delta = np.exp2(1.0 - after[r, i, m])
                 last = 2.0 / delta - 1.0
                 shift = 1.0 if wraps else scale * delta
-                exact, noise, found = v[r, i, m], dither[r % len(dither), i, m], out[r, i, m]
+                exact, noise, quantised = v[r, i, m], dither[r % len(dither), i, m], out[r, i, m]
                 if clips and before[r, i, m] > 0:
-                    _split(exact, received[r, i, m], np.exp2(1.0 - before[r, i, m]), delta, found)
+                    _split(exact, received[r, i, m], np.exp2(1.0 - before[r, i, m]), delta, quantised)
                     continue
                 for j in range(n):
                     w = exact[j] + shift * noise[j]
@@ -51,14 +51,14 @@ def quantise_grown(v, received, before, after, dither, wraps, clips, scale, out)
                         w -= 2.0 * np.floor(0.5 * (w + 1.0))
                     if clips and abs(w - exact[j]) > 1.0:
                         w += np.copysign(2.0 - delta, exact[j])
-                    found[j] = w
+                    quantised[j] = w
 
 
 @compiled_as_written
-def _split(exact, received, width, delta, found):
+def _split(exact, received, width, delta, quantised):
     """Take cells `width` wide about `received` apart into those of width `delta`: the nearest to `exact`."""
     last = width / delta - 1.0
     for j in range(len(exact)):
         low = received[j] - 0.5 * width
         cell = min(max(np.floor((exact[j] - low) / delta), 0.0), last)
-        found[j] = low + (cell + 0.5) * delta
+        quantised[j] = low + (cell + 0.5) * delta

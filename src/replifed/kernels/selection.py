@@ -5,54 +5,54 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
-from replifed.kernels.stretches import longest
+from replifed.kernels.segments import longest
 
-# Where at most one number in so many is not zero, the others are left out at once.
+# Zeros are dropped first if at most one number in so many is not zero.
 _FEW = 16
-# Of numbers of which the largest are sought, one in so many is looked at first.
+# A first guess of the threshold looks at one number in so many.
 _SAMPLED = 16
-# Fewer than so many numbers are all looked at at once.
+# Fewer numbers than this are not sampled first.
 _LONG = 1 << 12
 
 
 @compiled
-def keep_largest(bits, most, names, bounds, tau, kept):
-    """Fill `kept` with the `tau` entries of largest magnitude of each stretch, and zeros elsewhere.
+def keep_largest(integers, most, keys, bounds, tau, kept):
+    """Fill `kept` with the `tau` entries of largest magnitude of each segment, and zeros elsewhere.
 
-    Of entries of equal magnitude those with the lowest names are kept.
+    Of entries of equal magnitude it keeps those with the lowest keys.
 
     Parameters
     ----------
-    bits : int array, shape (R, W)
-        Floating-point numbers as `operators.hard_threshold.as_whole` gives them, with their largest: without
-        the sign bit they are in the order of their magnitudes.
+    integers : int array, shape (R, W)
+        Floating-point numbers as `operators.hard_threshold.as_integers` gives them, with the largest integer:
+        without the sign bit they are in the order of their magnitudes.
     most : int
-    names : int array, shape (R or 1, W)
+    keys : int array, shape (R or 1, W)
         Not negative.
     bounds : int array, shape (s + 1,)
-        Where the stretches of a row begin, and W.
+        Where the segments of a run begin, and W.
     tau : int array, shape (R,)
     kept : int array, shape (R, W)
-        May be `bits`.
+        May be `integers`.
     """
     most_entries = longest(bounds)
-    room, few = np.empty(most_entries + 1, bits.dtype), np.empty(most_entries, bits.dtype)
+    scratch, few = np.empty(most_entries + 1, integers.dtype), np.empty(most_entries, integers.dtype)
     halves = np.empty(most_entries, np.int16)
-    for row in range(len(bits)):
-        named = names[min(row, len(names) - 1)]
+    for run in range(len(integers)):
+        all_keys = keys[min(run, len(keys) - 1)]
         for s in range(len(bounds) - 1):
-            entries, name = bits[row, bounds[s] : bounds[s + 1]], named[bounds[s] : bounds[s + 1]]
-            filled = kept[row, bounds[s] : bounds[s + 1]]
-            keep_of_stretch(entries, most, name, tau[row], room, halves, few, filled)
+            entries, key = integers[run, bounds[s] : bounds[s + 1]], all_keys[bounds[s] : bounds[s + 1]]
+            filled = kept[run, bounds[s] : bounds[s + 1]]
+            keep_in_segment(entries, most, key, tau[run], scratch, halves, few, filled)
 
 
 @compiled
-def keep_of_stretch(entries, most, name, tau, numbers, halves, few, filled):
-    """`keep_largest` of one stretch (n,); `numbers` (n + 1,), `halves` (n,), and `few` (n,) are room."""
+def keep_in_segment(entries, most, key, tau, numbers, halves, few, filled):
+    """`keep_largest` of one segment (n,); `numbers` (n + 1,), `halves` (n,), and `few` (n,) are scratch."""
     if len(entries) < _LONG:
-        _keep_of_few(entries, most, name, tau, numbers[: len(entries)], halves, few, filled)
+        _keep_of_few(entries, most, key, tau, numbers[: len(entries)], halves, few, filled)
     else:
-        _keep_of_many(entries, most, name, tau, numbers, halves, few, filled)
+        _keep_of_many(entries, most, key, tau, numbers, halves, few, filled)
 
 
 @compiled
@@ -70,7 +70,7 @@ def keep_largest_of_triangles(matrices, tau):
     """
     n = matrices.shape[1]
     size = n * (n + 1) // 2
-    packed, kept, names = np.empty(size), np.empty(size), np.arange(size)
+    packed, kept, keys = np.empty(size), np.empty(size), np.arange(size)
     entries, filled, most = packed.view(np.int64), kept.view(np.int64), np.int64((1 << 63) - 1)
     numbers, halves, few = np.empty(size + 1, np.int64), np.empty(size, np.int16), np.empty(size, np.int64)
     for A in matrices:
@@ -81,7 +81,7 @@ def keep_largest_of_triangles(matrices, tau):
         for j in range(n):
             for k in range(n):
                 A[j, k] = 0.0
-        keep_of_stretch(entries, most, names, tau, numbers, halves, few, filled)
+        keep_in_segment(entries, most, keys, tau, numbers, halves, few, filled)
         for j in range(n):
             line = kept[j * (j + 1) // 2 :]
             for k in range(j + 1):
@@ -90,69 +90,71 @@ def keep_largest_of_triangles(matrices, tau):
 
 
 @compiled
-def _keep_of_few(entries, most, name, tau, numbers, halves, few, filled):
-    """The same where all entries are looked at."""
+def _keep_of_few(entries, most, key, tau, numbers, halves, few, filled):
+    """The same, looking at all entries."""
     for k in range(len(entries)):
         numbers[k] = entries[k] & most
-    cut, crowded = _cut_above(numbers, halves[: len(entries)], few, tau)
+    threshold, crowded = _threshold_above(numbers, halves[: len(entries)], few, tau)
     if crowded:
-        _lift_equals(numbers, cut, name, tau)
-    # Not written at once where it is read, which would be compiled without vectors.
+        _lift_equals(numbers, threshold, key, tau)
+    # In two loops: one that writes where it reads would be compiled without vectors.
     for k in range(len(entries)):
-        numbers[k] = entries[k] if numbers[k] > cut else 0
+        numbers[k] = entries[k] if numbers[k] > threshold else 0
     for k in range(len(entries)):
         filled[k] = numbers[k]
 
 
 @compiled
-def _keep_of_many(entries, most, name, tau, numbers, halves, few, filled):
-    """The same where it pays to put aside, with a few others, what may be among the largest."""
+def _keep_of_many(entries, most, key, tau, numbers, halves, few, filled):
+    """The same, for long arrays: first collects the candidates, the entries above a likely bound."""
     bound = _likely_bound(entries, most, tau, numbers, halves, few)
     n = _numbers_above(entries, most, bound, numbers, halves)
     if n < tau and bound > 0:
         bound = entries.dtype.type(0)
         n = _numbers_above(entries, most, bound, numbers, halves)
-    cut, crowded = _cut_above(numbers[:n], halves[:n], few, tau)
-    # Where no more than `tau` exceed the bound, it is the cut: the others have not been looked at.
-    cut = max(cut, bound)
+    threshold, crowded = _threshold_above(numbers[:n], halves[:n], few, tau)
+    # If no more than `tau` entries exceed the bound, it is the threshold.
+    threshold = max(threshold, bound)
     if not crowded:
         for k in range(len(entries)):
-            numbers[k] = entries[k] if entries[k] & most > cut else 0
+            numbers[k] = entries[k] if entries[k] & most > threshold else 0
         for k in range(len(entries)):
             filled[k] = numbers[k]
         return
-    count = tau - _above(numbers[:n], cut)
+    count = tau - _above(numbers[:n], threshold)
     for k in range(len(entries)):
         numbers[k] = entries[k] & most
-    # Behind the entries there is room, with whatever was left there.
-    last = _last_of_equals(numbers[: len(entries)], cut, name, count)
+    # `numbers` is one longer than the entries.
+    last = _last_of_equals(numbers[: len(entries)], threshold, key, count)
     for k in range(len(entries)):
-        filled[k] = entries[k] if numbers[k] > cut or (numbers[k] == cut and name[k] <= last) else 0
+        filled[k] = (
+            entries[k] if numbers[k] > threshold or (numbers[k] == threshold and key[k] <= last) else 0
+        )
 
 
 @compiled
-def _lift_equals(numbers, cut, names, tau):
-    """Lift above the cut as many of the numbers at it, those of the lowest names, as make `tau` exceed it."""
-    last = _last_of_equals(numbers, cut, names, tau - _above(numbers, cut))
+def _lift_equals(numbers, threshold, keys, tau):
+    """Lift numbers at the threshold above it, lowest keys first, until `tau` exceed it."""
+    last = _last_of_equals(numbers, threshold, keys, tau - _above(numbers, threshold))
     for k in range(len(numbers)):
-        numbers[k] += numbers[k] == cut and names[k] <= last
+        numbers[k] += numbers[k] == threshold and keys[k] <= last
 
 
 @compiled
-def _last_of_equals(numbers, cut, names, count):
-    """The largest of the `count` lowest names of numbers at the cut, by halving the range of the names."""
-    tied, n = np.empty(len(names), names.dtype), 0
+def _last_of_equals(numbers, threshold, keys, count):
+    """The largest of the `count` lowest keys of numbers at the threshold, by bisection."""
+    tied, n = np.empty(len(keys), keys.dtype), 0
     for k in range(len(numbers)):
-        if numbers[k] == cut:
-            tied[n] = names[k]
+        if numbers[k] == threshold:
+            tied[n] = keys[k]
             n += 1
     low, high = np.int64(-1), np.int64(_most(tied[:n]))
     while high - low > 1:
         middle = low + (high - low) // 2
-        found = 0
+        chosen = 0
         for k in range(n):
-            found += tied[k] <= middle
-        if found < count:
+            chosen += tied[k] <= middle
+        if chosen < count:
             low = middle
         else:
             high = middle
@@ -160,61 +162,61 @@ def _last_of_equals(numbers, cut, names, count):
 
 
 @compiled
-def _likely_bound(bits, most, tau, numbers, halves, few):
-    """A number that, if all goes well, the `tau` entries of largest magnitude exceed, with few others.
+def _likely_bound(integers, most, tau, numbers, halves, few):
+    """A number that the `tau` entries of largest magnitude and few others probably exceed.
 
-    It is told by one entry in so many; where it is too large, the caller finds too few.
+    It is estimated from a sample. If it is too large, the caller finds too few entries above it.
     """
-    sampled = bits[::_SAMPLED]
+    sampled = integers[::_SAMPLED]
     for k in range(len(sampled)):
         numbers[k] = sampled[k] & most
     share = tau / _SAMPLED
-    bound, crowded = _cut_above(
+    bound, crowded = _threshold_above(
         numbers[: len(sampled)], halves[: len(sampled)], few, int(share + 3.0 * np.sqrt(share) + 2.0)
     )
-    return bits.dtype.type(bound - crowded)
+    return integers.dtype.type(bound - crowded)
 
 
 @compiled
-def _numbers_above(bits, most, bound, numbers, halves):
+def _numbers_above(integers, most, bound, numbers, halves):
     """Fill `numbers` with the magnitudes above `bound`; return how many."""
-    for k in range(len(bits)):
-        halves[k] = (bits[k] & most) > bound
-    # Four marks at a time, which are none where few magnitudes exceed the bound.
-    fours, n = halves[: len(bits) // 4 * 4].view(np.uint64), 0
+    for k in range(len(integers)):
+        halves[k] = (integers[k] & most) > bound
+    # Four entries of the mask at a time: all are zero where few magnitudes exceed the bound.
+    fours, n = halves[: len(integers) // 4 * 4].view(np.uint64), 0
     for four in range(len(fours)):
         if fours[four]:
             for k in range(4 * four, 4 * four + 4):
                 # Without a branch, as below.
-                numbers[n] = bits[k] & most
+                numbers[n] = integers[k] & most
                 n += halves[k]
-    for k in range(4 * len(fours), len(bits)):
-        numbers[n] = bits[k] & most
+    for k in range(4 * len(fours), len(integers)):
+        numbers[n] = integers[k] & most
         n += halves[k]
     return n
 
 
 @compiled
-def _between(numbers, most, low, high, found):
-    """Fill `found` with the magnitudes in (low, high], in their order; return how many."""
+def _between(numbers, most, low, high, chosen):
+    """Fill `chosen` with the magnitudes in (low, high], in their order; return how many."""
     n = 0
     for k in range(len(numbers)):
         number = numbers[k] & most
-        # Without a branch: what is not to be kept is written over by the next.
-        found[n] = number
+        # Without a branch: the next number overwrites one that is not kept.
+        chosen[n] = number
         n += low < number <= high
     return n
 
 
 @compiled
-def _cut_above(numbers, halves, few, tau):
-    """A number that exactly `tau` of the others exceed, or as many as are not zero.
+def _threshold_above(numbers, halves, few, tau):
+    """The threshold that exactly `tau` numbers exceed, or all that are not zero if these are fewer.
 
-    Where there is none since some are equal, it is the least that fewer exceed, and the second value
-    returned is True. The numbers are whole and not negative; `halves` and `few` are room for as many.
+    If ties allow no such threshold, it is the least that fewer exceed, and the second value is True. The
+    numbers are integers and not negative; `halves` and `few` are scratch of their length.
 
-    Counting takes a pass, but one without branches: some fifteen halvings of the range of the numbers' first
-    sixteen bits, which are quickly read, leave few to be told apart by the others.
+    Bisects first on the numbers' upper sixteen bits: about fifteen passes without branches over short data
+    leave few candidates for the lower bits.
     """
     whole = numbers.dtype.type
     shift = whole(8 * numbers.itemsize - 16)
@@ -226,7 +228,7 @@ def _cut_above(numbers, halves, few, tau):
         if n <= tau:
             return whole(0), False
         if n <= len(numbers) // _FEW:
-            return _cut_among(few[:n], tau)
+            return _threshold_among(few[:n], tau)
     low, high = np.int16(_least(halves) - 1), _most(halves)  # exceeded by more than tau, and by fewer
     while high - low > 1:
         middle = np.int16((low + high) // 2)
@@ -239,12 +241,12 @@ def _cut_above(numbers, halves, few, tau):
             high = middle
     least = whole(high) << shift
     n = _between(numbers, everything, whole(least - 1), whole(least + ((whole(1) << shift) - 1)), few)
-    return _cut_among(few[:n], tau - _halves_above(halves, high))
+    return _threshold_among(few[:n], tau - _halves_above(halves, high))
 
 
 @compiled
-def _cut_among(numbers, tau):
-    """As `_cut_above` for numbers that are more than `tau`, by halving their range."""
+def _threshold_among(numbers, tau):
+    """As `_threshold_above` for more than `tau` numbers, by bisection."""
     whole = numbers.dtype.type
     low, high = whole(_least(numbers) - 1), _most(numbers)
     while high - low > 1:
@@ -278,21 +280,21 @@ def _least(numbers):
 
 
 @compiled
-def _above(numbers, cut):
-    """How many of the numbers exceed another."""
+def _above(numbers, threshold):
+    """How many numbers exceed the threshold."""
     count = 0
     for k in range(len(numbers)):
-        count += numbers[k] > cut
+        count += numbers[k] > threshold
     return count
 
 
 @compiled
-def _halves_above(halves, cut):
-    """The same for numbers of sixteen bits, counted in as many: sixteen of them in a vector."""
+def _halves_above(halves, threshold):
+    """The same for numbers of sixteen bits; a counter of sixteen bits fits sixteen into a vector."""
     total = 0
     for first in range(0, len(halves), 1 << 14):
         part, above = halves[first : first + (1 << 14)], np.int16(0)
         for k in range(len(part)):
-            above = np.int16(above + np.int16(part[k] > cut))
+            above = np.int16(above + np.int16(part[k] > threshold))
         total += int(above)
     return total

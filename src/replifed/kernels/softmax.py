@@ -24,22 +24,22 @@ def minibatch_gradients(X, y, scale, batch, models, g):
     scale : array, shape (S, N)
     batch : int array, shape (B, N, b)
     models, g : arrays, shape (R, N, d, C)
-        S and B divide R; the first R / S rows share the first data set, and so on.
+        S and B divide R; the first R / S runs share the first data set, and so on.
     """
     S, N = X.shape[:2]
     R, C, B, b = len(models), models.shape[-1], len(batch), batch.shape[-1]
-    room = minibatch_room(X, y, C, b)
+    scratch = minibatch_scratch(X, y, C, b)
     for i in range(N):
-        for row in range(R):  # rows that share their minibatches find them in the cache
-            s = row * S // R
+        for run in range(R):  # runs that share their minibatches find them in the cache
+            s = run * S // R
             on_minibatch(
-                X[s, i], y[s, i], scale[s, i], batch[row * B // R, i], models[row, i], g[row, i], room
+                X[s, i], y[s, i], scale[s, i], batch[run * B // R, i], models[run, i], g[run, i], scratch
             )
 
 
 @compiled
-def minibatch_room(X, y, outputs, size):
-    """Room that `on_minibatch` works in, for minibatches of that size."""
+def minibatch_scratch(X, y, outputs, size):
+    """Scratch that `on_minibatch` works in, for minibatches of that size."""
     m, d = X.shape[2:]
     # Columns beyond the classes stay at zero.
     columns = padded(outputs, X.itemsize)
@@ -55,9 +55,9 @@ def minibatch_room(X, y, outputs, size):
 
 
 @compiled
-def on_minibatch(X, y, scale, drawn, model, gradient, room):
+def on_minibatch(X, y, scale, drawn, model, gradient, scratch):
     """Fill `gradient` (d, C) with that of one client, with samples X (m, d), at its `model` (d, C)."""
-    u, z, product, classes, times, distinct, share = room
+    u, z, product, classes, times, distinct, share = scratch
     (d, C), columns = model.shape, u.shape[1]
     n = weigh_drawn(drawn, scale, times, distinct, share)
     chosen = distinct[:n]

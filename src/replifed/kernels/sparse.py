@@ -1,4 +1,4 @@
-"""Gradients of sparse models: clients' own, side by side on columns of their own, and the server's."""
+"""Gradients of sparse models: of all clients side by side, each on its own columns, and of the server."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ def minibatch_gradients(data, indices, indptr, y, bounds, samples, loss, models,
     loss : int
         As in `kernels.linear`.
     models, g : arrays, shape (R, W)
-        B divides R; the first R / B rows share the first minibatches, and so on.
+        B divides R; the first R / B runs share the first minibatches, and so on.
     """
     R, (B, N, b) = len(models), samples.shape
     r, targets = np.empty(b, data.dtype), np.empty(b, y.dtype)
     distinct, times = np.empty(b, np.intp), np.zeros(len(y), np.intp)
     for i in range(N):
         here = slice(bounds[i], bounds[i + 1])
-        for row in range(R):
-            drawn, u, own = samples[row * B // R, i], models[row, here], g[row, here]
+        for run in range(R):
+            drawn, u, gradient = samples[run * B // R, i], models[run, here], g[run, here]
             n = count_drawn(drawn, times, distinct)
             for j in range(n):
                 entries = slice(indptr[distinct[j]], indptr[distinct[j] + 1])
                 a, columns, total = data[entries], indices[entries], data.dtype.type(0)
                 for k in range(len(a)):
-                    # Unsigned, so that no place is taken for one counted from the end.
+                    # Unsigned: a signed index would be checked for being counted from the end.
                     total += a[k] * u[np.uintp(columns[k] - bounds[i])]
                 r[j], targets[j] = total, y[distinct[j]]
             derivatives(r[:n], targets[:n], loss)
-            own[:] = 0
+            gradient[:] = 0
             for j in range(n):
                 entries = slice(indptr[distinct[j]], indptr[distinct[j] + 1])
                 a, columns = data[entries], indices[entries]
                 weight = data.dtype.type(times[distinct[j]] * r[j] / b)
                 for k in range(len(a)):
-                    own[np.uintp(columns[k] - bounds[i])] += weight * a[k]
+                    gradient[np.uintp(columns[k] - bounds[i])] += weight * a[k]
                 times[distinct[j]] = 0
 
 
@@ -69,18 +69,18 @@ def add_squares(data, indices, indptr, first, h, H):
     h : array, shape (R, m)
     H : array, shape (R, N, n, n)
     """
-    for row in range(len(h)):
+    for run in range(len(h)):
         for i in range(len(first) - 1):
-            own = H[row, i]
+            hessian = H[run, i]
             for s in range(first[i], first[i + 1]):
                 entries = slice(indptr[s], indptr[s + 1])
                 a, columns = data[entries], indices[entries]
                 for j in range(len(a)):
-                    # Unsigned, so that no place is taken for one counted from the end.
-                    weighted, line = h[row, s] * a[j], own[np.uintp(columns[j])]
+                    # Unsigned: a signed index would be checked for being counted from the end.
+                    weighted, line = h[run, s] * a[j], hessian[np.uintp(columns[j])]
                     for k in range(j + 1):
                         line[np.uintp(columns[k])] += weighted * a[k]
-            _mirror(own)
+            _mirror(hessian)
 
 
 @compiled
@@ -95,7 +95,7 @@ def _mirror(A):
 
 
 @compiled
-def gram_matrices(data, indices, indptr, first, room, gram):
+def gram_matrices(data, indices, indptr, first, scratch, gram):
     """Fill `gram` (N, at least m_i, at least m_i) with each client's products of samples.
 
     Parameters
@@ -104,7 +104,7 @@ def gram_matrices(data, indices, indptr, first, room, gram):
         Features of all samples in CSR form.
     first : int array, shape (N + 1,)
         Where each client's samples begin and end.
-    room : array, shape (d,)
+    scratch : array, shape (d,)
         Zeros.
     """
     for i in range(len(first) - 1):
@@ -112,12 +112,12 @@ def gram_matrices(data, indices, indptr, first, room, gram):
             entries = slice(indptr[j], indptr[j + 1])
             a, columns = data[entries], indices[entries]
             for k in range(len(a)):
-                room[np.uintp(columns[k])] += a[k]  # an entry may stand in several parts
+                scratch[np.uintp(columns[k])] += a[k]  # duplicates of an entry add up
             for other in range(first[i], j + 1):
                 entries = slice(indptr[other], indptr[other + 1])
-                b, places, total = data[entries], indices[entries], data.dtype.type(0)
+                b, columns_b, total = data[entries], indices[entries], data.dtype.type(0)
                 for k in range(len(b)):
-                    total += b[k] * room[np.uintp(places[k])]
+                    total += b[k] * scratch[np.uintp(columns_b[k])]
                 gram[i, j - first[i], other - first[i]] = gram[i, other - first[i], j - first[i]] = total
             for k in range(len(a)):
-                room[np.uintp(columns[k])] = 0
+                scratch[np.uintp(columns[k])] = 0

@@ -13,7 +13,7 @@ BITS_PER_VALUE = 32
 
 
 class Cost(NamedTuple):
-    """What a round used. Each field is a number, or an array that goes with the rows of the simulation, (R,).
+    """What a round used. Each field is a number, or an array that goes with the runs of the simulation, (R,).
 
     Attributes
     ----------
@@ -36,15 +36,15 @@ class Cost(NamedTuple):
 
 
 class Ledger:
-    """Running totals of `Cost` for R rows."""
+    """Running totals of `Cost` for R runs."""
 
-    def __init__(self, rows: int) -> None:
-        self.totals = {name: np.zeros(rows) for name in Cost._fields}
+    def __init__(self, runs: int) -> None:
+        self.totals = {name: np.zeros(runs) for name in Cost._fields}
 
-    def add(self, cost: Cost, rows: NDArray) -> None:
-        """Add one round's cost to the rows that had that round (boolean, shape (R,))."""
+    def add(self, cost: Cost, runs: NDArray) -> None:
+        """Add one round's cost to the runs that had that round (boolean, shape (R,))."""
         for name, used in zip(Cost._fields, cost, strict=True):
-            self.totals[name] += np.where(rows, used, 0.0)
+            self.totals[name] += np.where(runs, used, 0.0)
 
 
 def dense_bits(d: int) -> int:

@@ -13,7 +13,7 @@ from replifed.randomness import Streams
 
 
 class Participation(NamedTuple):
-    """The clients of one round, for R rows, or for one that all rows share.
+    """The clients of one round, for R runs, or for one that all runs share.
 
     Attributes
     ----------

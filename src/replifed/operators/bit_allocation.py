@@ -10,7 +10,7 @@ an error of variance Delta_i^2/12 with Delta_i = 2^(1-b_i). The expected squared
 
 Problems (16) and (21) minimise it under sum b_i = B. In terms of the bits sent in all, of which p_i
 came earlier, (21) is (16) with the further constraint b_i >= p_i; so one solver serves both. Every
-function takes stacks of devices and rows. A device whose eigenvalues are not all finite, in a row that has
+function takes stacks of clients and runs. A client whose eigenvalues are not all finite, in a run that has
 diverged, has its bits shared out as if they were zero.
 """
 
@@ -102,8 +102,8 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
     Returns
     -------
     array, shape (..., n)
-        b_i, real numbers with p_i <= b_i <= b_max that sum to min(B, room) + sum p_i. Vectors with
-        lbar_i = 0 are worth no bits, and leave no room.
+        b_i, real numbers with p_i <= b_i <= b_max that sum to min(B, free bits) + sum p_i. Vectors with
+        lbar_i = 0 are worth no bits, and have none free.
 
     Notes
     -----
@@ -120,8 +120,8 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
     gamma, lbar, previous = gamma[..., :k], lbar[..., :k], previous[..., :k]
     worth = lbar > _SMALLEST * lbar.max(axis=-1, keepdims=True)
     gamma, lbar = (np.where(worth, each, 0.0) for each in (gamma, lbar))
-    room = np.where(worth, b_max - previous, 0)
-    wanted = np.minimum(np.asarray(budget), room.sum(axis=-1)) + previous.sum(axis=-1)
+    free = np.where(worth, b_max - previous, 0)
+    wanted = np.minimum(np.asarray(budget), free.sum(axis=-1)) + previous.sum(axis=-1)
     highest = np.exp2(2.0 * (1 - previous))
     lowest = np.where(worth, 4.0 ** (1 - b_max), highest)
     square, cross = 2 * (a2(n) - a3(n)) * lbar**2, 2 * a3(n) * lbar
@@ -146,8 +146,8 @@ def to_integers(
     bits, previous = bits[..., :k], previous[..., :k]
     bits = np.where(np.isfinite(bits), bits, previous)
     chosen = np.arange(k) < np.asarray(q)[..., None]
-    room = np.where(chosen, b_max - previous, 0).sum(axis=-1)
-    wanted = np.minimum(np.asarray(budget), room) + previous.sum(axis=-1)
+    free = np.where(chosen, b_max - previous, 0).sum(axis=-1)
+    wanted = np.minimum(np.asarray(budget), free) + previous.sum(axis=-1)
     whole = np.clip(np.rint(bits), previous, np.where(chosen, b_max, previous)).astype(np.int64)
     while (missing := wanted - whole.sum(axis=-1)).any():
         gained = whole - bits

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# Whole numbers of so many bytes, and the largest of them.
-_WHOLE: dict[int, tuple[type[np.signedinteger], np.signedinteger]] = {
+# Integers of so many bytes, and the largest of them.
+_INTEGERS: dict[int, tuple[type[np.signedinteger], np.signedinteger]] = {
     4: (np.int32, np.int32(2**31 - 1)),
     8: (np.int64, np.int64(2**63 - 1)),
 }
@@ -30,9 +30,8 @@ def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
 
     Notes
     -----
-    H_tau of FedHT's Section 1. Only what separates the tau largest from the rest is searched (linear
-    time), never a full order. Rows that hold a NaN come back with NaN in them: the simulator calls those
-    diverged.
+    H_tau of FedHT's Section 1. Searches the threshold between the tau largest and the rest, in linear time,
+    and never sorts. A vector that holds a NaN keeps NaN: the simulator calls its run diverged.
     """
     from replifed.kernels.selection import keep_largest
 
@@ -41,10 +40,10 @@ def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
         return v.copy()
     check_levels(tau, v.shape)
     kept = np.empty(v.shape, v.dtype)
-    bits, most = as_whole(np.ascontiguousarray(v))
-    bits = bits.reshape(-1, d)
-    levels, names = np.repeat(tau, len(bits) // max(np.size(tau), 1)), np.arange(d, dtype=np.int32)
-    keep_largest(bits, most, names[None], np.array([0, d]), levels, as_whole(kept)[0].reshape(-1, d))
+    integers, most = as_integers(np.ascontiguousarray(v))
+    integers = integers.reshape(-1, d)
+    levels, keys = np.repeat(tau, len(integers) // max(np.size(tau), 1)), np.arange(d, dtype=np.int32)
+    keep_largest(integers, most, keys[None], np.array([0, d]), levels, as_integers(kept)[0].reshape(-1, d))
     return kept
 
 
@@ -57,17 +56,17 @@ def largest(v: NDArray, tau: int | NDArray) -> NDArray:
 
 
 def check_levels(tau: int | NDArray, shape: tuple[int, ...]) -> None:
-    """Refuse sparsity levels too few, or below one, for models `shape` (..., d): no compiled code would."""
+    """Refuse sparsity levels too few, or below one, for models `shape` (..., d): kernels do not check."""
     if np.shape(tau) not in ((), shape[:-1][:1]) or np.min(tau, initial=1) < 1:
         raise ValueError(f"sparsity levels {tau!r} for an array of shape {shape}")
 
 
-def as_whole(v: NDArray) -> tuple[NDArray, np.integer]:
-    """The same memory as whole numbers, and the largest of these.
+def as_integers(v: NDArray) -> tuple[NDArray, np.integer]:
+    """A view of the same memory as integers, and the largest integer.
 
     Without their sign bit, floating-point numbers are in the order of their bits, with NaN above all.
     """
-    kind, most = _WHOLE[v.dtype.itemsize]
+    kind, most = _INTEGERS[v.dtype.itemsize]
     return v.view(kind), most
 
 

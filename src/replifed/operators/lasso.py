@@ -57,11 +57,11 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
     G = np.broadcast_to(G, (B, K, K))
     finite = np.isfinite(G).all(axis=(1, 2)) & np.isfinite(C).all(axis=(1, 2))
     if not finite.all():
-        # A method that blows up is told so by what it computes from codes, not by an endless search.
-        found = np.full((B, m, K), np.nan)
+        # NaN codes show a method that it has blown up; the search would never end.
+        codes = np.full((B, m, K), np.nan)
         if finite.any():
-            found[finite] = lasso(G[finite], C[finite], penalty)
-        return found
+            codes[finite] = lasso(G[finite], C[finite], penalty)
+        return codes
     if guess is None or not np.isfinite(guess).all():
         h = _sweep(G, C, np.zeros_like(C), penalty, _SWEEPS).reshape(B * m, K)
     else:
@@ -184,9 +184,9 @@ def _solve(G: NDArray, gram: NDArray, c: NDArray, signs: NDArray, penalty: float
     for size in range(1, c.shape[1] + 1):
         rows = np.flatnonzero(sizes == size)
         if rows.size:
-            held = np.nonzero(support[rows])[1].reshape(len(rows), size)
-            systems = G[gram[rows, None, None], held[:, :, None], held[:, None, :]]
-            at = rows[:, None], held
+            active = np.nonzero(support[rows])[1].reshape(len(rows), size)
+            systems = G[gram[rows, None, None], active[:, :, None], active[:, None, :]]
+            at = rows[:, None], active
             out[at] = _solutions(systems, c[at] - penalty * signs[at])
     return out
 
@@ -200,9 +200,9 @@ def _product(matrices: NDArray, which: NDArray, vectors: NDArray) -> NDArray:
     counts = np.bincount(which, minlength=len(matrices))
     ends = np.cumsum(counts)
     out = np.empty((n, K))
-    for place in np.flatnonzero(counts):
-        rows = order[ends[place] - counts[place] : ends[place]]
-        out[rows] = vectors[rows] @ matrices[place].T
+    for number in np.flatnonzero(counts):
+        rows = order[ends[number] - counts[number] : ends[number]]
+        out[rows] = vectors[rows] @ matrices[number].T
     return out
 
 

@@ -25,10 +25,10 @@ def matching_pursuit(gram: NDArray, correlations: NDArray, k: int) -> NDArray:
         Coefficients. Fewer than `k` are non-zero where the vector is reached earlier, or where no atom
         that is independent of the chosen ones is left.
     """
-    # A second to import: only for those who have a dictionary.
+    # Imported here since it takes a second, and only dictionaries need it.
     from sklearn.linear_model import orthogonal_mp_gram
 
-    found = np.zeros_like(correlations)
+    coefficients = np.zeros_like(correlations)
     # A vector of zeros has no atoms at all.
     some = np.flatnonzero(np.isfinite(correlations).all(axis=1) & (correlations != 0).any(axis=1))
     if some.size:
@@ -38,6 +38,6 @@ def matching_pursuit(gram: NDArray, correlations: NDArray, k: int) -> NDArray:
             fitted = orthogonal_mp_gram(
                 gram, np.ascontiguousarray(correlations[some].T), n_nonzero_coefs=int(k), copy_Xy=True
             )
-        found[some] = fitted.T.reshape(len(some), -1)
-    found[~np.isfinite(correlations).all(axis=1)] = np.inf
-    return found
+        coefficients[some] = fitted.T.reshape(len(some), -1)
+    coefficients[~np.isfinite(correlations).all(axis=1)] = np.inf
+    return coefficients

@@ -83,8 +83,8 @@ class MatchingPursuit(_General):
         d = correlations.shape[-1]
         lengths = self.lengths
         unit = self.gram / np.outer(lengths, lengths)
-        found = matching_pursuit(unit, correlations.reshape(-1, d) / lengths, min(k, d))
-        return (found / lengths).reshape(correlations.shape)
+        coefficients = matching_pursuit(unit, correlations.reshape(-1, d) / lengths, min(k, d))
+        return (coefficients / lengths).reshape(correlations.shape)
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ class LargestCorrelations(_General):
         correlations = coefficients @ self.gram
         support = self.support(correlations, k)
         pruned = np.zeros_like(coefficients)
-        for place in np.ndindex(support.shape[:-1]):
-            held = np.flatnonzero(support[place])
-            matrix, right = self.gram[np.ix_(held, held)], correlations[place][held]
-            pruned[place][held] = np.linalg.lstsq(matrix, right, rcond=None)[0]
+        for index in np.ndindex(support.shape[:-1]):
+            atoms = np.flatnonzero(support[index])
+            matrix, right = self.gram[np.ix_(atoms, atoms)], correlations[index][atoms]
+            pruned[index][atoms] = np.linalg.lstsq(matrix, right, rcond=None)[0]
         return pruned
 
 

@@ -23,10 +23,10 @@ fresh : each refinement quantises what is left of the error, with a new subtract
 """
 
 OVERLOADS = ("wrap", "clip")
-"""What becomes of a coordinate that overloads the quantiser: nearer than half a cell to the end of the range,
-it may be taken beyond by the nested dither. With other dithers it is clipped.
+"""What happens to a coordinate that overloads the quantiser: within half a cell of the end of the range, the
+nested dither can push it beyond. With other dithers it is clipped.
 
-wrap : it comes out at the other end, until later bits tell
+wrap : it is received at the other end, until later bits correct it
 clip : it goes to the last cell on its own side, which later bits split
 """
 
@@ -48,7 +48,7 @@ def quantise(
     kind: str = "nested",
     overload: str = "wrap",
 ) -> NDArray:
-    """What the receiver makes of vectors that were sent with `bits` bits per coordinate in all.
+    """The vectors as received, when `bits` bits per coordinate were sent in all.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def quantise_grown(
 ) -> NDArray:
     """`quantise` of the vectors whose bits have grown, in one pass; the others stay as they were received.
 
-    A coordinate that was clipped stays in the cell that it was sent in, as all do.
+    Every coordinate, clipped or not, stays in the cell that it was sent in.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def quantise_grown(
 
     _check(kind, overload)
     out = np.empty_like(received)
-    if dither.strides[0] == 0:  # rows that share it
+    if dither.strides[0] == 0:  # runs that share it
         dither = dither[:1]
     scale, wraps = 0.5 if kind == "added" else 0.0, kind == "nested"
     clips = wraps and overload == "clip"
@@ -127,7 +127,7 @@ def quantise_grown(
 
 
 def refine(v: NDArray, received: NDArray, before: NDArray, after: NDArray, dither: NDArray) -> NDArray:
-    """Kind "fresh": quantise the error that is left after `before` bits, to what `after` bits allow.
+    """Kind "fresh": quantise the error that remains after `before` bits with the bits up to `after`.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def refine(v: NDArray, received: NDArray, before: NDArray, after: NDArray, dithe
         From `draw_dither`, new at every refinement.
     """
     delta = interval(after)[..., None]
-    # Cells of width Delta over the range of what is left, [-Delta_before/2, Delta_before/2].
+    # Cells of width Delta over the range of the remaining error, [-Delta_before/2, Delta_before/2].
     half = np.where(before > 0, 0.5 * interval(before), 1.0)[..., None]
     shifted = v - received + 0.5 * delta * dither
     cell = np.clip(np.floor((shifted + half) / delta), 0, 2.0 * half / delta - 1)

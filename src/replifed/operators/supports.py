@@ -1,4 +1,4 @@
-"""Supports as lists of places."""
+"""Supports as lists of indices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def listed(support: NDArray) -> tuple[NDArray, NDArray]:
+def padded_indices(support: NDArray) -> tuple[NDArray, NDArray]:
     """Turn supports (..., D), boolean, into lists of equal length.
 
     Returns
@@ -17,8 +17,8 @@ def listed(support: NDArray) -> tuple[NDArray, NDArray]:
         Which entries of `columns` count.
     """
     D = support.shape[-1]
-    row, column = np.divmod(np.flatnonzero(support), D)
-    counts = np.bincount(row, minlength=support.size // D).reshape(support.shape[:-1])
+    which, column = np.divmod(np.flatnonzero(support), D)
+    counts = np.bincount(which, minlength=support.size // D).reshape(support.shape[:-1])
     real = np.arange(max(counts.max(initial=0), 1)) < counts[..., None]
     columns = np.zeros(real.shape, dtype=np.intp)
     columns[real] = column

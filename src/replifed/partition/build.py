@@ -1,4 +1,4 @@
-"""From samples to clients: clusters once, shards dealt anew for each replicate."""
+"""From samples to clients: clusters once, shards assigned anew for each replicate."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def build(
         the fullest rows and columns of a sparse `X` are clustered, and each cluster is a client, the same
         in all replicates; samples left out are those of client -1.
     replicates : iterable of int
-        Names of the replicates. The clusters are the same in all; the shards are cut and dealt anew
+        Names of the replicates. The clusters are the same in all; the shards are cut and assigned anew
         in each, whatever the others are.
     seed : int
 
@@ -84,10 +84,10 @@ def _build_equal(
     rows, columns = densest(X, settings["rows"], settings["columns"])
     chosen = X[rows][:, columns].toarray()
     start = int(generator(seed, 0, None, "clusters").integers(2**31))
-    found = equal_clusters(chosen, settings["count"], start)
+    labels = equal_clusters(chosen, settings["count"], start)
     cluster = np.full(X.shape[0], -1, dtype=np.int32)
-    cluster[rows] = found
-    table = cluster_table(chosen, found)
+    cluster[rows] = labels
+    table = cluster_table(chosen, labels)
     tables = [table.assign(replicate=replicate) for replicate in replicates]
     meta = {
         "settings": dict(settings),

@@ -59,8 +59,8 @@ def kmeans_clusters(X: csr_matrix | NDArray, count: int, seed: int) -> NDArray[n
     with threadpool_limits(1), warnings.catch_warnings():
         # Too few distinct samples: reported below, as an error.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = model.fit_predict(X)
-    sizes = np.bincount(found, minlength=count)
+        labels = model.fit_predict(X)
+    sizes = np.bincount(labels, minlength=count)
     if not sizes.all():
         raise DataError(
             f"k-means found {np.count_nonzero(sizes)} clusters instead of {count}: too few samples differ; "
@@ -68,7 +68,7 @@ def kmeans_clusters(X: csr_matrix | NDArray, count: int, seed: int) -> NDArray[n
         )
     rank = np.empty(count, dtype=np.int32)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(count)
-    return rank[found]
+    return rank[labels]
 
 
 def label_clusters(y: NDArray, count: int) -> NDArray[np.int32]:

@@ -25,7 +25,7 @@ def partition(
         Whose partition it is; recorded in the file.
     settings : mapping
         seed; dataset, the id that the data must have; partition, see `replifed.partition.build.build`;
-        replicates, and optionally tuning.replicates, which are dealt as well.
+        replicates, and optionally tuning.replicates, which are partitioned as well.
     data : path-like
         The parsed data set.
     out : path-like

@@ -74,14 +74,14 @@ def cluster_table(X: NDArray, cluster: NDArray) -> DataFrame:
 
     centre, rows = X.mean(axis=0), []
     for number in range(cluster.max() + 1):
-        held = X[cluster == number]
-        mean = held.mean(axis=0)
+        samples = X[cluster == number]
+        mean = samples.mean(axis=0)
         rows.append(
             {
                 "client": number,
-                "size": len(held),
-                "entries": np.count_nonzero(held) / len(held),
-                "spread": ((held - mean) ** 2).sum(axis=1).mean(),
+                "size": len(samples),
+                "entries": np.count_nonzero(samples) / len(samples),
+                "spread": ((samples - mean) ** 2).sum(axis=1).mean(),
                 "offset": ((mean - centre) ** 2).sum(),
             }
         )

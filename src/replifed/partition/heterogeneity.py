@@ -104,13 +104,13 @@ def client_table(client: NDArray, cluster: NDArray, y: NDArray, hand: int = 2) -
     in_cluster = group_counts(client, cluster)
     size = in_cluster.sum(axis=1)
     columns: dict[str, object] = {"client": np.arange(len(size)), "size": size}
-    own = np.full((len(size), hand), -1)
+    clusters = np.full((len(size), hand), -1)
     for i, row in enumerate(in_cluster):
-        held = np.flatnonzero(row)
-        own[i, : len(held)] = held
+        present = np.flatnonzero(row)
+        clusters[i, : len(present)] = present
     for k in range(hand):
-        drawn = pd.array(own[:, k], dtype="Int64")
-        drawn[own[:, k] < 0] = pd.NA
+        drawn = pd.array(clusters[:, k], dtype="Int64")
+        drawn[clusters[:, k] < 0] = pd.NA
         columns[f"cluster_{ascii_lowercase[k]}"] = drawn
     if is_regression(y):
         mean = np.bincount(client, weights=y) / size

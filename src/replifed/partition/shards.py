@@ -1,4 +1,4 @@
-"""Clusters cut into equal shards, and shards dealt to clients.
+"""Clusters cut into equal shards, and shards assigned to clients.
 
 Source: the partition of Tong et al., Algorithms 2022, 15(9), 319, Section 5.2: 10 clusters, each
 split evenly into 20 parts, and each client takes one part of each of two clusters.
@@ -43,9 +43,9 @@ def split_shards(cluster: NDArray, parts: int, rng: Generator) -> NDArray[np.int
 def deal_shards(cluster: NDArray, size: NDArray, shards_per_client: int, rng: Generator) -> NDArray[np.int32]:
     """Deal every shard to one client, so that no client has two of one cluster or no sample at all.
 
-    The shards are shuffled and dealt; then, as long as some hand is not allowed, one of its shards is
+    The shards are shuffled and assigned; then, as long as some hand is not allowed, one of its shards is
     swapped with a randomly chosen one of another hand such that fewer faults remain. Without empty
-    shards there always is such a swap. With them a deal may get stuck; then all is dealt afresh.
+    shards there always is such a swap. With them an assignment may get stuck; then all start afresh.
 
     Parameters
     ----------

@@ -15,28 +15,28 @@ def proposition4(
     order: ArrayLike,
     *,
     sensitivity: float,
-    low: float,
+    mu: float,
     deviation: ArrayLike,
     gamma: ArrayLike,
     rounds: ArrayLike,
     steps: ArrayLike,
 ) -> NDArray:
-    """Fed-PLT's Proposition 4: bound on the Renyi divergence of an agent's final model.
+    """Fed-PLT's Proposition 4: bound on the Renyi divergence of a client's final model.
 
-    epsilon <= order s^2 / (low tau^2) (1 - exp(-low gamma K N_e / 2)), for full participation and starts
-    x_{i,0} ~ N(0, 2 tau^2 / low).
+    epsilon <= order s^2 / (mu tau^2) (1 - exp(-mu gamma K N_e / 2)), for full participation and starts
+    x_{i,0} ~ N(0, 2 tau^2 / mu).
 
     Parameters
     ----------
     order : lambda > 1.
     sensitivity : s.
-    low : strong-convexity modulus of the losses.
+    mu : strong-convexity constant of the losses.
     deviation : tau, here a standard deviation.
     gamma, rounds, steps : step size, K and N_e.
     """
     # One minus the exponential, without loss of digits where it is small.
-    filled = -np.expm1(-0.5 * low * np.asarray(gamma) * np.multiply(rounds, steps))
-    return np.asarray(order) * sensitivity**2 / (low * np.square(deviation)) * filled
+    filled = -np.expm1(-0.5 * mu * np.asarray(gamma) * np.multiply(rounds, steps))
+    return np.asarray(order) * sensitivity**2 / (mu * np.square(deviation)) * filled
 
 
 def composed_gaussian(

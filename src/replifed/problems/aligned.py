@@ -1,4 +1,4 @@
-"""Arrays that begin where a cache line does."""
+"""Arrays aligned to cache lines."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _LINE = 64
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """As `numpy.empty`, but from a line's beginning on; numpy's large arrays begin 16 bytes behind one."""
+    """As `numpy.empty`, aligned to a cache line; numpy's large arrays start 16 bytes behind one."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
-    room = np.empty(size + _LINE, np.uint8)
-    first = -room.ctypes.data % _LINE
-    return room[first : first + size].view(dtype).reshape(shape)
+    buffer = np.empty(size + _LINE, np.uint8)
+    first = -buffer.ctypes.data % _LINE
+    return buffer[first : first + size].view(dtype).reshape(shape)

@@ -1,8 +1,8 @@
 """What a federated problem can do, as small capabilities that a method declares and asks for.
 
-The axes of every array are (rows, clients, ...): R rows are simulated side by side, the Monte-Carlo
-replicates of one setting or the points of a step-size grid. A model is a flat vector of D
-coordinates, so the server holds (R, D) and the clients (R, N, D).
+The axes of every array are (runs, clients, ...). The first is the batch axis: R runs are simulated side by
+side, the Monte-Carlo replicates of one setting or the points of a step-size grid. A model is a flat
+vector of D coordinates, so the server holds (R, D) and the clients (R, N, D).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Problem(Protocol):
     dtype : numpy dtype
         Of models and gradients.
     sizes : int array, shape (S, N)
-        Samples n_i of each client. S is 1, all rows sharing one data set, or R; see also `OwnModels`.
+        Samples n_i of each client. S is 1, all runs sharing one data set, or R; see also `PerClientModels`.
     weights : array, shape (S, N)
         p_i.
     """
@@ -140,14 +140,14 @@ class Hessian(Protocol):
 
 
 @runtime_checkable
-class OwnModels(Protocol):
+class PerClientModels(Protocol):
     """Every client at a model of its own, in the server's coordinates: for clients that remember.
 
-    Here the number S of data sets need only divide that of rows: the first R / S rows share the first
+    Here the number S of data sets need only divide that of runs: the first R / S runs share the first
     data set, and so on, as do the points of a grid that each data set is to be tuned on.
     """
 
-    def own_gradients(
+    def per_client_gradients(
         self,
         u: NDArray,
         batch: NDArray | None = None,
@@ -171,28 +171,28 @@ class OwnModels(Protocol):
             a.
         """
 
-    def own_descent(
+    def per_client_descent(
         self, u: NDArray, steps: int, step: NDArray, *, ridge: float | NDArray = 0.0, linear: NDArray
     ) -> NDArray:
-        """Each client's model after so many gradient steps from `u` on that objective, all samples in each.
+        """Each client's model after `steps` gradient steps from `u` on that objective, on all samples.
 
         `step` is of shape (R or 1, N or 1, 1).
         """
 
-    def own_hessians(self, u: NDArray) -> NDArray:
+    def per_client_hessians(self, u: NDArray) -> NDArray:
         """Hessian of each f_i at its client's model, shape (R, N, D, D)."""
 
-    def common_moduli(self) -> tuple[NDArray, NDArray]:
+    def common_mu_L(self) -> tuple[NDArray, NDArray]:
         """Least strong-convexity and largest smoothness modulus of all clients, each of shape (S,).
 
         A problem with some of the clients only still gives those of all.
         """
 
-    def with_clients(self, chosen: NDArray) -> OwnModels:
-        """Return the problem of the clients `chosen` (R or 1, c), row by row."""
+    def with_clients(self, chosen: NDArray) -> PerClientModels:
+        """Return the problem of the clients `chosen` (R or 1, c), run by run."""
 
-    def with_rows(self, kept: NDArray) -> OwnModels:
-        """Return the problem of the rows where `kept` (R,), boolean; all rows of a data set go together."""
+    def with_runs(self, kept: NDArray) -> PerClientModels:
+        """Return the problem of the runs where `kept` (R,), boolean; all runs of a data set go together."""
 
 
 @runtime_checkable

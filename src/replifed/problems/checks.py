@@ -39,7 +39,7 @@ def check_labels(y: NDArray, loss: Loss) -> None:
 
 
 def check_ids(client: NDArray, samples: int, clients: int) -> None:
-    """Refuse ids of each sample's client other than so many whole numbers from 0 to `clients` - 1."""
+    """Refuse client ids that are not one whole number a sample from 0 to `clients` - 1."""
     if client.shape != (samples,) or client.dtype.kind not in "iu":
         raise ReplifedError(
             f"client ids of shape {client.shape} and dtype {client.dtype}: must be {samples} whole numbers, "
@@ -63,7 +63,7 @@ def check_clients(sizes: NDArray, weights: NDArray | None, l2: float) -> None:
         raise ReplifedError(f"l2 = {l2}: must be finite, and at least 0")
 
 
-def check_rows(rows: int, sets: int) -> None:
-    """Refuse rows that cannot share the data sets evenly."""
-    if rows % sets:
-        raise ReplifedError(f"{rows} rows share {sets} data sets: each must have as many rows as the others")
+def check_runs(runs: int, sets: int) -> None:
+    """Refuse runs that cannot share the data sets evenly."""
+    if runs % sets:
+        raise ReplifedError(f"{runs} runs share {sets} data sets: each must have as many runs as the others")

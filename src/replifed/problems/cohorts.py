@@ -37,7 +37,7 @@ def cohort(problem: Any, chosen: NDArray, keep: tuple[str, ...] = ()) -> Any:
     ----------
     problem : DenseLinearModel
     chosen : int array, shape (R or 1, c)
-        The clients of each row, or of all rows.
+        The clients of each run, or of all runs.
     keep : tuple of str
         Cached arrays (S, N, ...) of the problem that the part takes over; others it makes anew.
 
@@ -46,8 +46,8 @@ def cohort(problem: Any, chosen: NDArray, keep: tuple[str, ...] = ()) -> Any:
     DenseLinearModel
         Its weights p_i are scaled so that they have the sum that all clients' had.
     """
-    rows = np.arange(len(problem.X))[:, None] if len(problem.X) > 1 else 0
-    part = picked(problem, lambda array: array[rows, chosen], keep)
+    runs = np.arange(len(problem.X))[:, None] if len(problem.X) > 1 else 0
+    part = picked(problem, lambda array: array[runs, chosen], keep)
     total = problem.weights.sum(axis=1, keepdims=True)
     part.weights = part.weights * (total / part.weights.sum(axis=1, keepdims=True))
     return part

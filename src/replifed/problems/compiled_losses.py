@@ -1,4 +1,4 @@
-"""Losses and their derivatives by compiled loops, for predictions stacked in whatever order."""
+"""Losses and their derivatives by compiled loops, for predictions in any layout."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def logistic_derivative(z: NDArray, y: NDArray) -> NDArray:
     from replifed.kernels.losses import logistic_derivatives
 
     shape = (1,) * (z.ndim - 1 - y.ndim) + y.shape
-    own = len(shape)
-    while own and shape[own - 1] == 1:
-        own -= 1
-    if shape[:own] != z.shape[:own]:
+    leading = len(shape)
+    while leading and shape[leading - 1] == 1:
+        leading -= 1
+    if shape[:leading] != z.shape[:leading]:
         y = np.broadcast_to(y[..., None], z.shape)
     r = np.empty(z.shape, z.dtype)
     logistic_derivatives(np.ascontiguousarray(z).reshape(y.size, -1), y.ravel(), r.reshape(y.size, -1))

@@ -1,4 +1,4 @@
-"""Linear models (least squares, logistic, softmax) on dense data, stacked over clients and rows."""
+"""Linear models (least squares, logistic, softmax) on dense data, stacked over clients and runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems import restricted
 from replifed.problems.aligned import aligned_empty
-from replifed.problems.checks import check_clients, check_finite, check_labels, check_rows, floating
+from replifed.problems.checks import check_clients, check_finite, check_labels, check_runs, floating
 from replifed.problems.cohorts import cohort, picked
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.losses import COMPILED, Loss
@@ -28,7 +28,7 @@ from replifed.problems.products import (
     tall_product_transposed,
 )
 
-# The gathered minibatches of so many clients as fit stay in the cache between the two products.
+# Clients are taken in blocks whose gathered minibatches stay in the cache between the two products.
 _CACHE_BYTES = 2 << 20
 
 
@@ -44,8 +44,8 @@ class DenseLinearModel:
     ----------
     X : array, shape (S, N, m, d)
         Features. Clients with fewer than m samples are padded at the end with zeros. Its dtype is that of
-        the whole computation; whole numbers become doubles. S is 1, or the number of rows R. Where clients
-        have models of their own (`problems.base.OwnModels`), S need only divide R.
+        the whole computation; whole numbers become doubles. S is 1, or the number of runs R. Where clients
+        have models of their own (`problems.base.PerClientModels`), S need only divide R.
     y : array, shape (S, N, m)
         Targets; for logistic losses -1 or +1, for a softmax 0 to C - 1.
     loss : Loss
@@ -108,7 +108,7 @@ class DenseLinearModel:
             raise ReplifedError(
                 f"{len(x)} models of the server and {len(self.X)} data sets: must be one set, or one a model"
             )
-        # The objective that is recorded and the next round ask for the same.
+        # Recording the objective and the next round ask for the same predictions.
         X, last, z = self._predicted
         if X is not self.X or last.dtype != x.dtype or not np.array_equal(last, x):
             z = self._predict(x)
@@ -118,7 +118,7 @@ class DenseLinearModel:
     def _predict(self, x: NDArray) -> NDArray:
         x = x.reshape(len(x), self.n_features, -1)
         if len(self.X) == 1:
-            # One product over all samples and all rows.
+            # One product over all samples and all runs.
             columns = x.transpose(1, 0, 2).reshape(self.n_features, -1)
             z = tall_product(self.X[0].reshape(-1, self.n_features), columns)
             z = z.reshape(self.n_clients, self.n_samples, len(x), -1)
@@ -154,14 +154,14 @@ class DenseLinearModel:
 
     def combine(self, coefficients: NDArray) -> NDArray:
         """sum_i X_i' a_i for coefficients (R, N, m, C); shape (R, D)."""
-        rows, _, _, outputs = coefficients.shape
-        flat = coefficients.reshape(rows, -1, outputs)
+        runs, _, _, outputs = coefficients.shape
+        flat = coefficients.reshape(runs, -1, outputs)
         if len(self.X) == 1:
             columns = flat.transpose(1, 0, 2).reshape(flat.shape[1], -1)
             g = tall_product_transposed(self.X[0].reshape(-1, self.n_features), columns)
-            return g.reshape(self.n_features, rows, outputs).transpose(1, 0, 2).reshape(rows, self.dim)
-        X = self.X.reshape(rows, -1, self.n_features)
-        return np.matmul(X.swapaxes(1, 2), flat).reshape(rows, self.dim)
+            return g.reshape(self.n_features, runs, outputs).transpose(1, 0, 2).reshape(runs, self.dim)
+        X = self.X.reshape(runs, -1, self.n_features)
+        return np.matmul(X.swapaxes(1, 2), flat).reshape(runs, self.dim)
 
     def client_hessians(self, x: NDArray) -> NDArray:
         return self._hessians(self.predictions(x))
@@ -170,19 +170,19 @@ class DenseLinearModel:
         """Hessian of each f_i where its samples have the predictions `z` (R, N, m, C)."""
         h = self.loss_function.second_derivative(z, self.y)
         h = h * self.sample_weights[..., None, None]
-        rows, outputs = len(z), self.loss_function.n_outputs
+        runs, outputs = len(z), self.loss_function.n_outputs
         if outputs == 1:
             return self._weighted_squares(h[..., 0])
-        H = np.empty((rows, self.n_clients, self.n_features, outputs, self.n_features, outputs), self.X.dtype)
+        H = np.empty((runs, self.n_clients, self.n_features, outputs, self.n_features, outputs), self.X.dtype)
         for a in range(outputs):
             for b in range(outputs):
                 H[:, :, :, a, :, b] = np.matmul(self.X.swapaxes(-1, -2), self.X * h[..., a, b, None])
-        H = H.reshape(rows, self.n_clients, self.dim, self.dim)
+        H = H.reshape(runs, self.n_clients, self.dim, self.dim)
         H += self.l2 * np.eye(self.dim)
         return H
 
     def _weighted_squares(self, h: NDArray) -> NDArray:
-        """X_i' diag(h_i) X_i for h (R, N, m, 1), plus the ridge, a client at a time: it stays in cache."""
+        """X_i' diag(h_i) X_i for h (R, N, m, 1), plus the ridge; one client at a time stays in the cache."""
         H = np.empty((*h.shape[:2], self.dim, self.dim), np.result_type(self.X, h))
         root, scaled = np.sqrt(h), np.empty(self.X.shape[2:], H.dtype)
         for r, i in np.ndindex(*h.shape[:2]):
@@ -210,24 +210,24 @@ class DenseLinearModel:
 
     @cached_property
     def _strong_convexity(self) -> NDArray:
-        # Logistic losses flatten out far from their minimiser: only the ridge is left everywhere. So it is
-        # for least squares with fewer samples than coordinates.
+        # Far from their minimiser logistic losses are flat: only the ridge bounds the curvature from below.
+        # The same holds for least squares with fewer samples than coordinates.
         if self.loss_function.name != "least_squares" or self.n_features > self.n_samples:
             return np.full(self.sizes.shape, self.l2)
         scaled = self.X * np.sqrt(self.sample_weights)[..., None]
         return np.linalg.eigvalsh(scaled.swapaxes(-1, -2) @ scaled)[..., 0].clip(min=0.0) + self.l2
 
-    def common_moduli(self) -> tuple[NDArray, NDArray]:
-        """See `problems.base.OwnModels`."""
-        return self._common_moduli
+    def common_mu_L(self) -> tuple[NDArray, NDArray]:
+        """See `problems.base.PerClientModels`."""
+        return self._common_mu_L
 
     @cached_property
-    def _common_moduli(self) -> tuple[NDArray, NDArray]:
+    def _common_mu_L(self) -> tuple[NDArray, NDArray]:
         return self.strong_convexity().min(axis=1), self.smoothness().max(axis=1)
 
     # -- each client at a model of its own -------------------------------------------------------
 
-    def own_gradients(
+    def per_client_gradients(
         self,
         u: NDArray,
         batch: NDArray | None = None,
@@ -236,8 +236,8 @@ class DenseLinearModel:
         ridge: float | NDArray = 0.0,
         linear: NDArray | None = None,
     ) -> NDArray:
-        """See `problems.base.OwnModels`."""
-        check_rows(len(u), len(self.X))
+        """See `problems.base.PerClientModels`."""
+        check_runs(len(u), len(self.X))
         models = u.reshape(*u.shape[:2], self.n_features, -1)
         few = self._too_few_for_blas(len(u))
         if clip is None and self.loss_function.name in COMPILED and (few or batch is not None):
@@ -259,35 +259,35 @@ class DenseLinearModel:
         add_affine(g, self.l2 + ridge, u, linear)
         return g
 
-    def _too_few_for_blas(self, rows: int) -> bool:
-        """Whether the models of the rows that share a data set are too few for columns of one product."""
-        return rows * self.loss_function.n_outputs < FEWEST_COLUMNS * len(self.X)
+    def _too_few_for_blas(self, runs: int) -> bool:
+        """Whether too few runs share a data set for their models to become columns of one product."""
+        return runs * self.loss_function.n_outputs < FEWEST_COLUMNS * len(self.X)
 
     def _gradients_in_columns(self, models: NDArray, clip: float | None) -> NDArray:
-        """Gradients (R, N, d, C) without the ridge; rows that share a data set are columns of one product."""
-        rows, N, d, C = models.shape
+        """Gradients (R, N, d, C) without the ridge; runs that share a data set are columns of one product."""
+        runs, N, d, C = models.shape
         S = len(self.X)
-        columns = models.reshape(S, rows // S, N, d, C).transpose(0, 2, 3, 1, 4).reshape(S, N, d, -1)
+        columns = models.reshape(S, runs // S, N, d, C).transpose(0, 2, 3, 1, 4).reshape(S, N, d, -1)
         z = np.matmul(self.X, columns).reshape(S, N, self.n_samples, -1, C)
         r = self.loss_function.derivative(z, self.y[..., None])
         if not self._unit_weights:
             r *= self.sample_weights[..., None, None]
         if clip is not None:
             _clip(r, self._norms[..., None], self.sample_weights[..., None], clip)
-        if rows * C == S:
+        if runs * C == S:
             # A single column: a row vector times the matrix is quicker than the transposed matrix times it.
             return np.matmul(r.reshape(S, N, 1, -1), self.X).reshape(models.shape)
         g = np.matmul(self.X.swapaxes(-1, -2), r.reshape(S, N, self.n_samples, -1))
         g = g.reshape(S, N, d, -1, C).transpose(0, 3, 1, 2, 4)
-        # Not a view: what is computed with it next would run through memory in strides.
+        # A copy: on a view the next operations would read memory in strides.
         return np.ascontiguousarray(g)
 
-    def own_hessians(self, u: NDArray) -> NDArray:
-        """See `problems.base.OwnModels`."""
-        S, rows = len(self.X), len(u)
-        check_rows(rows, S)
-        sets = np.arange(rows) * S // rows
-        data = self if S in (1, rows) else picked(self, lambda array: array[sets])
+    def per_client_hessians(self, u: NDArray) -> NDArray:
+        """See `problems.base.PerClientModels`."""
+        S, runs = len(self.X), len(u)
+        check_runs(runs, S)
+        sets = np.arange(runs) * S // runs
+        data = self if S in (1, runs) else picked(self, lambda array: array[sets])
         return data._hessians(client_products(data.X, u.reshape(*u.shape[:2], self.n_features, -1)))
 
     @cached_property
@@ -303,7 +303,7 @@ class DenseLinearModel:
     def shifted_gradients(
         self, u: NDArray, batch: NDArray | None, y: NDArray, shifts: NDArray, sets: NDArray
     ) -> NDArray:
-        """As `_compiled_gradients`, with the targets `y` (L, N, m) and shifted features of each row's set.
+        """As `_compiled_gradients`, with the targets `y` (L, N, m) and shifted features of each run's set.
 
         See `problems.shifted` for `shifts` (L, N, d) and `sets` (at least R,).
         """
@@ -320,7 +320,7 @@ class DenseLinearModel:
 
     @property
     def _columns_at_hand(self) -> NDArray:
-        """`_columns` if these have been asked for; with S = 0 otherwise."""
+        """`_columns` if they exist already; empty (S = 0) otherwise."""
         return vars(self).get("_columns", np.empty((0,) * 4, self.dtype))
 
     def _softmax_gradients(self, models: NDArray, batch: NDArray) -> NDArray:
@@ -332,23 +332,23 @@ class DenseLinearModel:
         minibatch_gradients(self.X, self.y, scale, batch, models, g)
         return g
 
-    def own_descent(
+    def per_client_descent(
         self, u: NDArray, steps: int, step: NDArray, *, ridge: float | NDArray = 0.0, linear: NDArray
     ) -> NDArray:
-        """See `problems.base.OwnModels`."""
-        check_rows(len(u), len(self.X))
+        """See `problems.base.PerClientModels`."""
+        check_runs(len(u), len(self.X))
         if self.loss_function.name not in COMPILED:
             for _ in range(steps):
-                u = u - step * self.own_gradients(u, ridge=ridge, linear=linear)
+                u = u - step * self.per_client_gradients(u, ridge=ridge, linear=linear)
             return u
         from replifed.kernels.descent import descend, descend_together
 
-        w, rows = np.array(u, self.dtype, order="C"), len(u)
-        own_step, own_ridge = np.empty(w.shape[:2], self.dtype), np.empty(rows, self.dtype)
-        own_step[...], own_ridge[...] = step[..., 0], np.ravel(self.l2 + ridge)
+        w, runs = np.array(u, self.dtype, order="C"), len(u)
+        step_sizes, ridges = np.empty(w.shape[:2], self.dtype), np.empty(runs, self.dtype)
+        step_sizes[...], ridges[...] = step[..., 0], np.ravel(self.l2 + ridge)
         loss, linear = COMPILED.index(self.loss_function.name), np.ascontiguousarray(linear, self.dtype)
-        kernel = descend_together if rows >= FEWEST_COLUMNS * len(self.X) else descend
-        kernel(self.X, self.y, self.sample_weights, loss, steps, own_step, own_ridge, linear, w)
+        kernel = descend_together if runs >= FEWEST_COLUMNS * len(self.X) else descend
+        kernel(self.X, self.y, self.sample_weights, loss, steps, step_sizes, ridges, linear, w)
         return w
 
     def _minibatch_gradients(self, models: NDArray, batch: NDArray, clip: float | None, g: NDArray) -> None:
@@ -357,7 +357,7 @@ class DenseLinearModel:
         sets, b = max(n_sets, len(batch)), batch.shape[-1]
         X = self.X.reshape(-1, d)
         y = self.y.reshape(-1)
-        # Position of each drawn sample in the stacked data, whatever data set and client it is from.
+        # Position of each drawn sample in the stacked data of all data sets and clients.
         first = (np.arange(n_sets)[:, None] * clients + np.arange(clients)) * m
         scale = self.batch_weights / b
         if 1 < n_sets < sets:
@@ -384,38 +384,38 @@ class DenseLinearModel:
     # -- parts of the problem --------------------------------------------------------------------
 
     def with_clients(self, chosen: NDArray) -> DenseLinearModel:
-        """See `problems.base.OwnModels`."""
-        n_sets, rows = len(self.X), len(chosen)
-        if rows > 1:  # one cohort is that of all rows
-            check_rows(rows, n_sets)
-        if 1 < n_sets < rows:
-            groups = chosen.reshape(n_sets, rows // n_sets, -1)
+        """See `problems.base.PerClientModels`."""
+        n_sets, runs = len(self.X), len(chosen)
+        if runs > 1:  # one cohort is that of all runs
+            check_runs(runs, n_sets)
+        if 1 < n_sets < runs:
+            groups = chosen.reshape(n_sets, runs // n_sets, -1)
             if (groups != groups[:, :1]).any():
-                raise ReplifedError("rows that share a data set must share their cohorts")
+                raise ReplifedError("runs that share a data set must share their cohorts")
             chosen = groups[:, 0]
-        row = np.arange(n_sets)[:, None] if n_sets > 1 else 0
-        part = self._part(lambda array: array[row, chosen])
-        # Where cohorts differ by row, so do the data sets of the part, though they come of one.
+        run = np.arange(n_sets)[:, None] if n_sets > 1 else 0
+        part = self._part(lambda array: array[run, chosen])
+        # Cohorts that differ between runs make one data set a run out of one for all.
         repeats = len(part.X) // n_sets
-        part.__dict__["_common_moduli"] = tuple(np.repeat(m, repeats) for m in self._common_moduli)
+        part.__dict__["_common_mu_L"] = tuple(np.repeat(m, repeats) for m in self._common_mu_L)
         return part
 
-    def with_rows(self, kept: NDArray) -> DenseLinearModel:
-        """See `problems.base.OwnModels`."""
-        n_sets, rows = len(self.X), len(kept)
-        check_rows(rows, n_sets)
+    def with_runs(self, kept: NDArray) -> DenseLinearModel:
+        """See `problems.base.PerClientModels`."""
+        n_sets, runs = len(self.X), len(kept)
+        check_runs(runs, n_sets)
         if n_sets == 1:
             return self
-        groups = kept.reshape(n_sets, rows // n_sets)
+        groups = kept.reshape(n_sets, runs // n_sets)
         if (groups != groups[:, :1]).any():
-            raise ReplifedError("rows that share a data set must be kept together")
+            raise ReplifedError("runs that share a data set must be kept together")
         part = self._part(lambda array: array[groups[:, 0]])
-        part.__dict__["_common_moduli"] = tuple(modulus[groups[:, 0]] for modulus in self._common_moduli)
+        part.__dict__["_common_mu_L"] = tuple(constant[groups[:, 0]] for constant in self._common_mu_L)
         return part
 
     def _part(self, pick: Callable[[NDArray], NDArray]) -> DenseLinearModel:
         """Return the problem with the data sets or clients that `pick` takes of an array (S, N, ...)."""
-        # The constants are whole arrays of a few numbers, wanted in every round.
+        # Every round needs the constants, which are small arrays.
         return picked(self, pick, keep=("_smoothness", "_strong_convexity"))
 
     # -- local models ----------------------------------------------------------------------------
@@ -481,7 +481,7 @@ class DenseLinearModel:
         length = (1.0 / self.smoothness()[..., None]).astype(start.dtype)
         w = start
         for _ in range(steps):
-            w = w - length * self.own_gradients(w) * support
+            w = w - length * self.per_client_gradients(w) * support
         return w
 
     def restricted_work(self, size: NDArray) -> NDArray:
@@ -494,7 +494,7 @@ class DenseLocalModels:
 
     def __init__(self, problem: Any, x: NDArray) -> None:
         self._problem, self._x = problem, x
-        self.gradient = problem.own_gradients
+        self.gradient = problem.per_client_gradients
 
     @property
     def restricted_minima(self) -> Callable[..., NDArray]:
@@ -518,13 +518,13 @@ class DenseLocalModels:
 
 def _check_sizes(sizes: NDArray, shape: tuple[int, ...]) -> None:
     """Refuse numbers of samples for which features of `shape` (S, N, m) have no room."""
-    *clients, room = shape
+    *clients, capacity = shape
     if sizes.shape != tuple(clients) or sizes.dtype.kind not in "iu":
         raise ReplifedError(
             f"sizes of shape {sizes.shape} and dtype {sizes.dtype}: must be whole numbers, {tuple(clients)}"
         )
-    if (sizes > room).any():
-        raise ReplifedError(f"sizes hold {sizes.max()}: X has room for {room} samples a client")
+    if (sizes > capacity).any():
+        raise ReplifedError(f"sizes hold {sizes.max()}: X has room for {capacity} samples a client")
 
 
 def _clip(residuals: NDArray, norms: NDArray, weights: NDArray, clip: float) -> None:

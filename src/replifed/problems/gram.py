@@ -1,11 +1,11 @@
 """Local models in the span of the client's samples.
 
-A local step of a linear model moves along the client's rows only: after any number of them the model
+A local step of a linear model moves along the client's samples only: after any number of them the model
 is c x + X' a, with one coefficient a client's sample and output. With the Gram matrix X X', computed
 once, a step costs m x m instead of m x d.
 
-Arrays are indexed (..., m, C) as everywhere, but lie in memory output by output, each output's samples in
-one piece: a softmax goes over outputs, and numpy is quick along what is contiguous.
+Arrays are indexed (..., m, C) as everywhere, but each output's samples are contiguous in memory: a softmax
+sums over outputs, and numpy is fastest along contiguous memory.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class GramLocalModels:
         self._sample_weights, self._batch_weights = sample_weights, batch_weights
         self._l2, self._loss, self._combine = l2, loss, combine
         self._x, self._weights = x, weights
-        rows, clients, m, outputs = predictions.shape
+        runs, clients, m, outputs = predictions.shape
         # The last entry along the sample axis is c, the multiple of the server's model.
-        self.start = np.zeros((rows, clients, outputs, m + 1), dtype=predictions.dtype).swapaxes(-1, -2)
+        self.start = np.zeros((runs, clients, outputs, m + 1), dtype=predictions.dtype).swapaxes(-1, -2)
         self.start[:, :, m] = 1.0
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
@@ -73,7 +73,7 @@ class GramLocalModels:
         if batch is not None and 2 * batch.shape[-1] < m:
             self._minibatch_gradient(u, batch, g)
         else:
-            # All samples' residuals, each times how often it was drawn: no gathering, no scattering.
+            # Residuals of all samples, weighted by how often each was drawn, need no gathering or scattering.
             r = self._loss.derivative(self._at_samples(u), self._targets)
             weights = self._sample_weights if batch is None else self._drawn_weights(batch, m)
             np.multiply(r, weights[..., None], out=g[:, :, :m])
@@ -112,12 +112,12 @@ class GramLocalModels:
         add_drawn(batch, np.ascontiguousarray(r.swapaxes(-1, -2)), g.swapaxes(-1, -2))
 
     def _products(self, a: NDArray) -> NDArray:
-        """X_i X_i' a_i for each client and row; as the Gram matrix is symmetric, row vectors times it."""
-        gram, (rows, clients, m, outputs) = self._gram(), a.shape
-        if len(gram) > 1 or rows * outputs < FEWEST_COLUMNS:
+        """X_i X_i' a_i for each client and run; as the Gram matrix is symmetric, row vectors times it."""
+        gram, (runs, clients, m, outputs) = self._gram(), a.shape
+        if len(gram) > 1 or runs * outputs < FEWEST_COLUMNS:
             return narrow_products(a.swapaxes(-1, -2), gram).swapaxes(-1, -2)
-        flat = a.transpose(1, 0, 3, 2).reshape(clients, rows * outputs, m)
-        return narrow_products(flat, gram[0]).reshape(clients, rows, outputs, m).transpose(1, 0, 3, 2)
+        flat = a.transpose(1, 0, 3, 2).reshape(clients, runs * outputs, m)
+        return narrow_products(flat, gram[0]).reshape(clients, runs, outputs, m).transpose(1, 0, 3, 2)
 
     def mean(self, u: NDArray) -> NDArray:
         p = self._weights[..., None]
@@ -133,12 +133,12 @@ def _is_start(u: NDArray) -> bool:
 
 
 def _by_output(array: NDArray) -> NDArray:
-    """The same values (..., m, C), each output's in one piece."""
+    """The same values (..., m, C), each output's contiguous in memory."""
     return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 def _drawn(values: NDArray, batch: NDArray) -> NDArray:
-    """Of each sample's values (S, N, ..., m), those of the samples drawn (B, N, ..., b)."""
+    """The values (S, N, ..., m) of the samples drawn, (B, N, ..., b)."""
     sets = max(len(values), len(batch))
     values, batch = (np.broadcast_to(array, (sets, *array.shape[1:])) for array in (values, batch))
     return np.take_along_axis(values, batch, axis=-1)
@@ -146,6 +146,6 @@ def _drawn(values: NDArray, batch: NDArray) -> NDArray:
 
 def _counts(batch: NDArray, m: int, dtype: np.dtype) -> NDArray:
     """How often each of m samples is in a minibatch: (R or 1, N, b) to (R or 1, N, m)."""
-    rows, clients, _ = batch.shape
-    places = batch + m * np.arange(rows * clients).reshape(rows, clients, 1)
-    return np.bincount(places.ravel(), minlength=rows * clients * m).reshape(rows, clients, m).astype(dtype)
+    runs, clients, _ = batch.shape
+    index = batch + m * np.arange(runs * clients).reshape(runs, clients, 1)
+    return np.bincount(index.ravel(), minlength=runs * clients * m).reshape(runs, clients, m).astype(dtype)

@@ -19,7 +19,7 @@ from replifed.problems.compiled_losses import (
     softmax_value,
 )
 
-# From so many predictions on, compiled loops gain more than their call costs.
+# For this many predictions compiled loops gain more than their call costs.
 _WORTH_COMPILING = 1000
 # Losses of one output whose gradients have compiled inner loops.
 COMPILED = ("least_squares", "logistic")

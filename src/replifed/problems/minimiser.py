@@ -13,14 +13,14 @@ from replifed.operators.linear_systems import solve_each
 _MOST_STEPS = 100
 
 
-def minimiser(problem: Any, rows: int, tolerance: float = 1e-13) -> NDArray:
+def minimiser(problem: Any, runs: int, tolerance: float = 1e-13) -> NDArray:
     """Minimise F by Newton's method with halved steps.
 
     Parameters
     ----------
     problem : Problem
         With `Smooth` and `Hessian`.
-    rows : int
+    runs : int
         R; a multiple of the number of data sets, of which those that share one get the same answer.
     tolerance : float
         Largest gradient norm that remains, relative to one plus that at zero. Rounding may keep it a
@@ -53,8 +53,8 @@ def minimiser(problem: Any, rows: int, tolerance: float = 1e-13) -> NDArray:
         if lost.all():
             raise ReplifedError("Newton's method meets a singular Hessian; give the problem a ridge, l2 > 0")
         if (lost | (np.linalg.norm(g, axis=-1) <= goal)).all():
-            return np.repeat(x, rows // sets, axis=0)
+            return np.repeat(x, runs // sets, axis=0)
     left = np.linalg.norm(problem.gradient(x), axis=-1)[~lost].max()
     if left <= 1e3 * goal.max():
-        return np.repeat(x, rows // sets, axis=0)
+        return np.repeat(x, runs // sets, axis=0)
     raise ReplifedError(f"Newton's method stopped at a gradient of norm {left:.2g}")

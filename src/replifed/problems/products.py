@@ -7,38 +7,37 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-# Below so many columns a BLAS matrix product, which packs its operands, is slower than one
-# matrix-vector product a column.
+# Fewer columns than this are multiplied one by one: a BLAS matrix product first packs its operands.
 FEWEST_COLUMNS = 6
-# Columns that a compiled product needs at least.
+# Fewest columns of a compiled product.
 _TILE = 16
-# Beyond so many BLAS is quicker than any compiled loop.
+# With more columns BLAS is faster than compiled loops.
 _MOST_COLUMNS = 64
-# From so many entries of a matrix on, a compiled product gains more than its loading costs.
+# On matrices of at least so many entries a compiled product gains more than loading it costs.
 _WORTH_COMPILING = 1 << 20
 # Up to this size a full eigendecomposition is faster than an iterative one.
 _DIRECT = 64
 
 
 def client_products(matrices: NDArray, models: NDArray) -> NDArray:
-    """Multiply each client's matrix with each row's model of that client.
+    """Multiply each client's matrix with each run's model of that client.
 
     Parameters
     ----------
     matrices : array, shape (S, N, a, b)
-        S is 1 (all rows share their data) or R.
+        S is 1 (all runs share their data) or R.
     models : array, shape (R, N, b, C)
 
     Returns
     -------
     array, shape (R, N, a, C)
     """
-    rows, clients, _, outputs = models.shape
-    if len(matrices) == 1 and rows > 1 and rows * outputs >= FEWEST_COLUMNS:
-        # Rows that share their data are columns of one product: the data are read once, not R times.
-        columns = models.transpose(1, 2, 0, 3).reshape(clients, -1, rows * outputs)
+    runs, clients, _, outputs = models.shape
+    if len(matrices) == 1 and runs > 1 and runs * outputs >= FEWEST_COLUMNS:
+        # Runs that share their data are columns of one product: the data are read once, not R times.
+        columns = models.transpose(1, 2, 0, 3).reshape(clients, -1, runs * outputs)
         products = np.matmul(matrices[0], columns)
-        return products.reshape(clients, -1, rows, outputs).transpose(2, 0, 1, 3)
+        return products.reshape(clients, -1, runs, outputs).transpose(2, 0, 1, 3)
     return np.matmul(matrices, models)
 
 
@@ -108,7 +107,7 @@ def client_products_transposed(matrices: NDArray, residuals: NDArray) -> NDArray
 
 
 def add_affine(g: NDArray, weight: float | NDArray, u: NDArray, linear: NDArray | None) -> None:
-    """Add weight u + linear to `g`, all (R, N, D), in place; weight is a number or one a row."""
+    """Add weight u + linear to `g`, all (R, N, D), in place; weight is a number or one a run."""
     if np.any(weight):
         g += np.reshape(weight, (-1, 1, 1)).astype(g.dtype) * u
     if linear is not None:

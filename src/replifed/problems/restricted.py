@@ -1,4 +1,4 @@
-"""Minimisers of clients' losses over models with a given support, batched over clients and rows."""
+"""Minimisers of clients' losses over models with a given support, batched over clients and runs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.operators.supports import listed
+from replifed.operators.supports import padded_indices
 
-# The gathered columns of so many clients as fit stay in the cache.
+# Clients are taken in blocks whose gathered columns fit into the cache.
 _BLOCK_BYTES = 1 << 20
 _ROUNDING = 1e-12
 _NEWTON_STEPS = 100
@@ -24,7 +24,7 @@ def least_squares(
     Parameters
     ----------
     columns_of : array, shape (S, N, D, m)
-        A_i', so that a column of A_i lies in one piece; the first R / S rows share the first data set, and
+        A_i', so that a column of A_i lies in one piece; the first R / S runs share the first data set, and
         so on.
     targets : array, shape (S, N, m)
     ridge : array, shape (S, N)
@@ -43,40 +43,40 @@ def least_squares(
     settled = np.empty(support.shape[:2], dtype=bool)
     targets = np.ascontiguousarray(targets, start.dtype)
     to_minimisers(columns_of, targets, ridge, np.ascontiguousarray(support), solution, settled)
-    for row, client in np.argwhere(~settled):
-        own, of = np.flatnonzero(support[row, client]), row * len(columns_of) // len(start)
-        A, w, weight = columns_of[of, client, own].T, start[row, client, own], np.sqrt(ridge[of, client])
+    for run, client in np.argwhere(~settled):
+        free, of = np.flatnonzero(support[run, client]), run * len(columns_of) // len(start)
+        A, w, weight = columns_of[of, client, free].T, start[run, client, free], np.sqrt(ridge[of, client])
         if weight > 0:
-            A = np.concatenate([A, weight * np.eye(len(own))])
+            A = np.concatenate([A, weight * np.eye(len(free))])
         right = np.pad(targets[of, client], (0, len(A) - len(targets[of, client]))) - A @ w
         finite = np.isfinite(right).all() and np.isfinite(A).all()
-        solution[row, client, own] = w + np.linalg.lstsq(A, right, rcond=None)[0] if finite else np.inf
+        solution[run, client, free] = w + np.linalg.lstsq(A, right, rcond=None)[0] if finite else np.inf
     return solution
 
 
 def descent(
     columns_of: NDArray, targets: NDArray, ridge: NDArray, start: NDArray, support: NDArray, steps: int
 ) -> NDArray:
-    """As `least_squares`, by so many steps of steepest descent, each as long as gains most."""
-    rows, clients, D = support.shape
+    """As `least_squares`, by so many steps of steepest descent, each of the best length."""
+    runs, clients, D = support.shape
     S, m = len(columns_of), columns_of.shape[-1]
     solution = np.zeros(start.shape, start.dtype)
-    columns, real = listed(support)
+    columns, real = padded_indices(support)
     few = max(1, _BLOCK_BYTES // (columns.shape[-1] * m * start.itemsize))
-    for row in range(rows):
-        of = row * S // rows
+    for run in range(runs):
+        of = run * S // runs
         for begin in range(0, clients, few):
             now = slice(begin, begin + few)
-            held, counts = columns[row, now], real[row, now]
-            places = held + D * np.arange(len(held))[:, None]
-            A = np.take(columns_of[of, now].reshape(-1, m), places, axis=0)
-            w = np.take(start[row, now], places)
+            chosen, counts = columns[run, now], real[run, now]
+            index = chosen + D * np.arange(len(chosen))[:, None]
+            A = np.take(columns_of[of, now].reshape(-1, m), index, axis=0)
+            w = np.take(start[run, now], index)
             A[~counts] = 0.0
             w[~counts] = 0.0
             residual = targets[of, now] - np.matmul(w[:, None], A)[:, 0]
             w += _descent(A, residual, w, ridge[of, now, None], steps)
-            # Entries that do not count share column 0 with one that may: only real ones are written.
-            solution[row, now].reshape(-1)[places[counts]] = w[counts]
+            # Padding points at column 0: only real entries are written.
+            solution[run, now].reshape(-1)[index[counts]] = w[counts]
     return solution
 
 
@@ -96,7 +96,7 @@ def _descent(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray, steps: i
         return step
     gram = np.matmul(A.swapaxes(1, 2), A)
     c = np.zeros_like(residual)
-    # Residuals that the columns cannot lower further move by rounding errors, which are no direction.
+    # Once the columns cannot lower a residual further, the direction is rounding error.
     rounding = (_ROUNDING * np.einsum("nmm->n", gram)[:, None]) ** 2
     for _ in range(steps):
         moved = np.matmul(gram, residual[..., None])[..., 0]
@@ -128,15 +128,15 @@ def newton(problem: Any, start: NDArray, support: NDArray, steps: int | None) ->
 
     Notes
     -----
-    Client by client: a Hessian of s x s outweighs the loop, and nothing here is meant for large models.
+    A loop over clients: its cost is small beside solving s x s systems. Not meant for large models.
     """
     solution = start.copy()
     S, loss, C = len(problem.X), problem.loss_function, problem.loss_function.n_outputs
-    for row, client in np.ndindex(*support.shape[:2]):
-        of = row * S // len(start)
+    for run, client in np.ndindex(*support.shape[:2]):
+        of = run * S // len(start)
         X, y = problem.X[of, client], problem.y[of, client]
         weight = problem.sample_weights[of, client]
-        feature, output = np.divmod(np.flatnonzero(support[row, client]), C)
+        feature, output = np.divmod(np.flatnonzero(support[run, client]), C)
         if not len(feature):
             continue
         A = X[:, feature]
@@ -146,7 +146,7 @@ def newton(problem: Any, start: NDArray, support: NDArray, steps: int | None) ->
             z = A @ (w[:, None] * same)
             return float(weight @ loss.value(z, y) + 0.5 * problem.l2 * (w @ w))
 
-        w = solution[row, client, support[row, client]]
+        w = solution[run, client, support[run, client]]
         for _ in range(_NEWTON_STEPS if steps is None else steps):
             z = A @ (w[:, None] * same)
             r = loss.derivative(z, y) * weight[:, None]
@@ -166,5 +166,5 @@ def newton(problem: Any, start: NDArray, support: NDArray, steps: int | None) ->
             w = w + t * step
             if abs(g @ step) <= _NEWTON_TOLERANCE**2 * max(abs(now), 1.0):
                 break
-        solution[row, client, support[row, client]] = w
+        solution[run, client, support[run, client]] = w
     return solution

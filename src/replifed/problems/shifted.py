@@ -1,4 +1,4 @@
-"""Linear models whose rows differ by a shift of each client's features, and in the targets."""
+"""Linear models whose runs differ by a shift of each client's features, and in the targets."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from replifed.problems.products import largest_eigenvalue
 
 
 class ShiftedLinearModel:
-    """f_i(x) = mean over j of loss((z_ij + s_i)'x, y_ij), with s_i and y_i of the row's set l.
+    """f_i(x) = mean over j of loss((z_ij + s_i)'x, y_ij), with s_i and y_i of the run's set l.
 
-    The features z are read once for the rows of all sets, and shifted features never stand in memory.
+    Reads the features z once for the runs of all sets; shifted features are never stored.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class ShiftedLinearModel:
     loss : Loss
         With one output, and compiled.
     sets : sequence of int, length R
-        The set of each row.
+        The set of each run.
     """
 
     def __init__(self, Z: NDArray, shifts: NDArray, y: NDArray, loss: Loss, sets: Sequence[int]) -> None:
@@ -40,13 +40,13 @@ class ShiftedLinearModel:
         check_finite(shifts=shifts, targets=y)
         check_labels(y, loss)
         self.sets = np.asarray(sets, dtype=np.int64)
-        # For what all rows share and does not depend on targets.
+        # For what all runs share and does not depend on targets.
         self._shared = DenseLinearModel(Z, y[:1], loss)
         self.n_clients, self.dim, self.dtype = self._shared.n_clients, self._shared.dim, Z.dtype
         self.sizes, self.weights = self._shared.sizes, self._shared.weights
 
-    def of_rows(self, sets: Sequence[int]) -> ShiftedLinearModel:
-        """The same data for rows of the sets given."""
+    def of_runs(self, sets: Sequence[int]) -> ShiftedLinearModel:
+        """The same data for runs of the sets given."""
         return ShiftedLinearModel(self.Z, self.shifts, self.y, self.loss_function, sets)
 
     @cached_property
@@ -55,7 +55,7 @@ class ShiftedLinearModel:
 
     def predictions(self, x: NDArray) -> NDArray:
         """(Z_i + 1 s_i') x for the server's models `x` (R, d); shape (R, N, m, 1)."""
-        offsets = np.stack([self.shifts[number] @ row for number, row in zip(self.sets, x, strict=True)])
+        offsets = np.stack([self.shifts[number] @ model for number, model in zip(self.sets, x, strict=True)])
         return self._shared.predictions(x) + offsets[..., None, None]
 
     def client_losses(self, x: NDArray) -> NDArray:
@@ -69,27 +69,27 @@ class ShiftedLinearModel:
         r = self.loss_function.derivative(self.predictions(x), self._targets)
         r *= (self.weights / self.sizes).astype(self.dtype)[..., None, None]
         g = self._shared.combine(r)
-        for row, number, of_clients in zip(g, self.sets, r[..., 0].sum(axis=-1), strict=True):
-            row += of_clients @ self.shifts[number]
+        for gradient, number, of_clients in zip(g, self.sets, r[..., 0].sum(axis=-1), strict=True):
+            gradient += of_clients @ self.shifts[number]
         return g
 
     def smoothness(self) -> NDArray:
         curvature = self.loss_function.curvature / self._shared.n_samples
-        found = {
+        of_set = {
             int(number): [
                 curvature * largest_eigenvalue(Z + shift, min(Z.shape))
                 for Z, shift in zip(self.Z[0], self.shifts[number], strict=True)
             ]
             for number in np.unique(self.sets)
         }
-        return np.array([found[int(number)] for number in self.sets])
+        return np.array([of_set[int(number)] for number in self.sets])
 
     def strong_convexity(self) -> NDArray:
-        """What holds whatever the data are: nothing."""
+        """Zero: the bound that holds for all data."""
         return np.zeros((len(self.sets), self.n_clients))
 
-    def own_gradients(self, u: NDArray, batch: NDArray | None = None) -> NDArray:
-        """What local steps need of `problems.base.OwnModels`, at models `u` (n, N, d) of the first n rows."""
+    def per_client_gradients(self, u: NDArray, batch: NDArray | None = None) -> NDArray:
+        """As in `problems.base.PerClientModels`, at models `u` (n, N, d) of the first n runs."""
         return self._shared.shifted_gradients(u, batch, self.y, self.shifts, self.sets)
 
     def local(

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
-from replifed.operators.hard_threshold import as_whole, check_levels
+from replifed.operators.hard_threshold import as_integers, check_levels
 from replifed.problems.checks import check_clients, check_finite, check_ids, check_labels, floating
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.losses import COMPILED, Loss
@@ -33,7 +33,7 @@ class SparseLinearModel:
     Parameters
     ----------
     X : CSR matrix, shape (n, d)
-        Samples of all clients, shared by all rows of a simulation; whole numbers become doubles.
+        Samples of all clients, shared by all runs of a simulation; whole numbers become doubles.
     y : array, shape (n,)
         Targets; for logistic losses -1 or +1.
     loss : Loss
@@ -68,7 +68,7 @@ class SparseLinearModel:
         X, y, client = floating(sp.csr_array(X)), np.asarray(y), np.asarray(client)
         if y.shape != X.shape[:1]:
             raise ReplifedError(f"targets of shape {y.shape}: must be {X.shape[:1]}, one a sample")
-        # Each client holds a sample, so that there are no more of them.
+        # Every client holds a sample, so there are at most as many clients as samples.
         check_ids(client, len(y), len(y) if weights is None else np.shape(weights)[-1])
         check_finite(features=X.data, targets=y)
         check_labels(y, loss)
@@ -91,9 +91,9 @@ class SparseLinearModel:
 
     def predictions(self, x: NDArray) -> NDArray:
         """X x for the server's models (R, d); shape (R, n), not to be written to."""
-        # The objective that is recorded and the next round ask for the same.
+        # Recording the objective and the next round ask for the same predictions.
         if self._predicted is None or not np.array_equal(self._predicted[0], x):
-            self._predicted = x.copy(), _row_by_row(self.X, x)
+            self._predicted = x.copy(), _run_by_run(self.X, x)
         return self._predicted[1]
 
     def client_losses(self, x: NDArray) -> NDArray:
@@ -114,7 +114,7 @@ class SparseLinearModel:
 
     def gradient(self, x: NDArray) -> NDArray:
         r = self.loss_function.derivative(self.predictions(x)[..., None], self.y)[..., 0]
-        return _row_by_row(self._transposed, r * self._shares) + self.l2 * x * self.weights.sum()
+        return _run_by_run(self._transposed, r * self._shares) + self.l2 * x * self.weights.sum()
 
     def client_gradients(self, x: NDArray) -> NDArray:
         """Gradient of each f_i at the server's models, dense, shape (R, N, d)."""
@@ -122,12 +122,12 @@ class SparseLinearModel:
         r = r / self.counts
         g = np.empty((len(x), self.n_clients, self.dim))
         for i, (begin, end) in enumerate(pairwise(self.first)):
-            g[:, i] = _row_by_row(self.X[begin:end].T, r[:, begin:end])
+            g[:, i] = _run_by_run(self.X[begin:end].T, r[:, begin:end])
         return g + self.l2 * x[:, None]
 
     @cached_property
     def _transposed(self) -> sp.csr_array:
-        """X' row by row, whose product reads in order where that of X.T writes all over the place."""
+        """X' in CSR form: its product reads in order, that of X.T scatters its writes."""
         return self.X.T.tocsr()
 
     @cached_property
@@ -165,17 +165,17 @@ class SparseLinearModel:
         return self.loss_function.curvature * np.array([largest]) + self.l2
 
     def strong_convexity(self) -> NDArray:
-        # Logistic losses flatten out far from their minimiser, and so do those of a client that does not
-        # touch every column: only the ridge is left.
+        # Far from their minimiser logistic losses are flat, and so are those of a client that does not touch
+        # every column: only the ridge is left.
         if self.loss_function.name != "least_squares":
             return np.full(self.sizes.shape, self.l2)
-        found = [
+        least = [
             np.linalg.eigvalsh((A.T @ A).toarray() / A.shape[0])[0].clip(min=0.0)
             if A.shape[0] >= A.shape[1] == self.dim
             else 0.0
             for A in self._client_blocks()
         ]
-        return np.array([found]) + self.l2
+        return np.array([least]) + self.l2
 
     # -- local models ----------------------------------------------------------------------------
 
@@ -201,7 +201,7 @@ class SparseLinearModel:
 
     def _combine(self, coefficients: NDArray) -> NDArray:
         flat = coefficients[(slice(None), *self._padded, 0)]
-        return _row_by_row(self.X.T, flat.astype(self.dtype, copy=False))
+        return _run_by_run(self.X.T, flat.astype(self.dtype, copy=False))
 
     def local(
         self,
@@ -264,26 +264,26 @@ class SparseLinearModel:
             indices = np.empty_like(self.X.indices, dtype=np.int64)
             for i, (begin, end) in enumerate(pairwise(self.first)):
                 entries = slice(self.X.indptr[begin], self.X.indptr[end])
-                own = np.flatnonzero(self.touched[i])
+                touched = np.flatnonzero(self.touched[i])
                 indices[entries] = self.ranks[i, self.X.indices[entries]]
                 indices[entries] += bounds[-1]
-                columns += [own, np.full(tail, self.dim)]
-                bounds.append(bounds[-1] + len(own) + tail)
+                columns += [touched, np.full(tail, self.dim)]
+                bounds.append(bounds[-1] + len(touched) + tail)
             # Half as much to read, where that is enough.
             whole = np.int32 if max(bounds[-1], self.dim) < np.iinfo(np.int32).max else np.int64
             indices = indices.astype(whole)
             blocks = sp.csr_array((self.X.data, indices, self.X.indptr), shape=(len(self.y), bounds[-1]))
-            held = blocks, np.concatenate(columns, dtype=whole), np.array(bounds)
-            self._blocks_of, self._built = tail, held
+            built = blocks, np.concatenate(columns, dtype=whole), np.array(bounds)
+            self._blocks_of, self._built = tail, built
         return self._built
 
 
-def _row_by_row(A: sp.sparray, x: NDArray) -> NDArray:
-    """A x for each row of x.
+def _run_by_run(A: sp.sparray, x: NDArray) -> NDArray:
+    """A x for the model of each run.
 
     scipy's product with a few columns at once takes several times as long as with one after the other.
     """
-    return np.stack([A @ row for row in x])
+    return np.stack([A @ model for model in x])
 
 
 class _SideBySide:
@@ -298,7 +298,7 @@ class _SideBySide:
 
     def __init__(self, problem: SparseLinearModel, tail: int) -> None:
         self._problem = problem
-        self._blocks, self._own_columns, self._bounds = problem.blocks(tail)
+        self._blocks, self._client_columns, self._bounds = problem.blocks(tail)
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
         problem = self._problem
@@ -309,9 +309,9 @@ class _SideBySide:
 
     def _full_gradient(self, u: NDArray) -> NDArray:
         problem = self._problem
-        z = _row_by_row(self._blocks, u)
+        z = _run_by_run(self._blocks, u)
         r = problem.loss_function.derivative(z[..., None], problem.y)[..., 0]
-        return _row_by_row(self._blocks.T, r / problem.counts)
+        return _run_by_run(self._blocks.T, r / problem.counts)
 
     def _minibatch_gradient(self, u: NDArray, batch: NDArray) -> NDArray:
         """Each drawn sample is read where it lies, and a client's model stays in the cache."""
@@ -341,11 +341,11 @@ class SparseLocalModels(_SideBySide):
 
     @cached_property
     def _columns(self) -> NDArray:
-        """The column that each entry of a row's models stands for, shape (R, W); `dim` for none."""
+        """The column that each entry of a run's models stands for, shape (R, W); `dim` for none."""
         problem, spare = self._problem, self._bounds[1:, None] - self._tau
-        named = np.empty((len(self._x), len(self._own_columns)), self._own_columns.dtype)
+        named = np.empty((len(self._x), len(self._client_columns)), self._client_columns.dtype)
         for columns, support in zip(named, self._supports, strict=True):
-            columns[:] = self._own_columns
+            columns[:] = self._client_columns
             inside = problem.touched[:, support]
             columns[spare + np.arange(len(support))] = np.where(inside, problem.dim, support)
         return named
@@ -353,33 +353,33 @@ class SparseLocalModels(_SideBySide):
     @cached_property
     def start(self) -> NDArray:
         problem, spare = self._problem, self._bounds[1:, None] - self._tau
-        start = np.zeros((len(self._x), len(self._own_columns)), problem.dtype)
-        for model, support, own in zip(self._x, self._supports, start, strict=True):
+        start = np.zeros((len(self._x), len(self._client_columns)), problem.dtype)
+        for model, support, local in zip(self._x, self._supports, start, strict=True):
             inside, ranks = problem.touched[:, support], problem.ranks[:, support]
-            places = np.where(inside, self._bounds[:-1, None] + ranks, spare + np.arange(len(support)))
-            own[places] = model[support]
+            index = np.where(inside, self._bounds[:-1, None] + ranks, spare + np.arange(len(support)))
+            local[index] = model[support]
         return start
 
     def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         from replifed.kernels.selection import keep_largest
 
         check_levels(tau, u.shape)
-        bits, most = as_whole(u)
+        integers, most = as_integers(u)
         levels = np.broadcast_to(tau, len(u)).astype(np.int64)
-        keep_largest(bits, most, self._columns, self._bounds, levels, bits)
+        keep_largest(integers, most, self._columns, self._bounds, levels, integers)
         return u
 
     def mean(self, u: NDArray) -> NDArray:
         problem = self._problem
         x = np.empty((len(u), problem.dim), problem.dtype)
         for model, support, mean in zip(u, self._supports, x, strict=True):
-            held = np.flatnonzero(model != 0)  # much faster on booleans
-            of_each = np.diff(np.searchsorted(held, self._bounds))
-            columns = self._own_columns[held]
+            nonzero = np.flatnonzero(model != 0)  # much faster on booleans
+            of_each = np.diff(np.searchsorted(nonzero, self._bounds))
+            columns = self._client_columns[nonzero]
             spare = np.flatnonzero(columns == problem.dim)
             ends = np.repeat(self._bounds[1:], of_each)[spare]
-            columns[spare] = support[held[spare] - (ends - self._tau)]
-            values = np.repeat(problem.weights[0], of_each) * model[held]
+            columns[spare] = support[nonzero[spare] - (ends - self._tau)]
+            values = np.repeat(problem.weights[0], of_each) * model[nonzero]
             mean[:] = np.bincount(columns, values, minlength=problem.dim)
         return x
 
@@ -398,12 +398,12 @@ class SparseAdditiveModels(_SideBySide):
             )
         super().__init__(problem, tail=0)
         self._x = x
-        self.start = x[:, self._own_columns]
+        self.start = x[:, self._client_columns]
 
     def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         raise ReplifedError("models that change by gradients alone cannot be thresholded")
 
     def mean(self, u: NDArray) -> NDArray:
         change = (u - self.start) * np.repeat(self._problem.weights[0], np.diff(self._bounds))
-        total = [np.bincount(self._own_columns, row, self._problem.dim) for row in change]
+        total = [np.bincount(self._client_columns, each, self._problem.dim) for each in change]
         return self._x + np.array(total, self._x.dtype)

@@ -121,7 +121,7 @@ class FederatedTransport:
         self._sources, self._targets = sources.astype(np.float32), targets.astype(np.float32)
         self._tests, self._images = tests.astype(np.float32), true_map(tests)
         self._variance = self._images.var(axis=0).sum()
-        self.targets_held = len(targets)
+        self.n_targets = len(targets)
 
     def sources(self, chosen: NDArray, batch: NDArray | None) -> NDArray:
         return self._sources[chosen] if batch is None else self._sources[chosen[:, :, None], batch]

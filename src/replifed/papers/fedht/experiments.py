@@ -300,7 +300,7 @@ def _data_of(
         one = problem(settings, together[0], replicate, table, partition)
         return lambda levels: one
     several = simulations(settings, [_variances(level) for level in together], replicate)
-    return lambda levels: several.of_rows([together.index(level) for level in levels])
+    return lambda levels: several.of_runs([together.index(level) for level in levels])
 
 
 def _histories(

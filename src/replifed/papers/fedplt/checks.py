@@ -259,9 +259,9 @@ def epsilon_saturates(history: pd.DataFrame, made: dict[str, Any]) -> Sample:
     gamma = history["gamma"].to_numpy().mean()
     # Up to where the exponential is lost in rounding.
     work = np.geomspace(1, 30.0 / (made["ridge"] * gamma), 60)
-    common = {"sensitivity": made["clip"] / made["samples"], "low": made["ridge"], "deviation": 0.1}
+    common = {"sensitivity": made["clip"] / made["samples"], "mu": made["ridge"], "deviation": 0.1}
     epsilon = proposition4(2.0, gamma=gamma, rounds=work, steps=1, **common)
-    limit = 2.0 * common["sensitivity"] ** 2 / (common["low"] * common["deviation"] ** 2)
+    limit = 2.0 * common["sensitivity"] ** 2 / (common["mu"] * common["deviation"] ** 2)
     return Sample(np.concatenate([np.diff(epsilon) > 0, epsilon < limit]))
 
 

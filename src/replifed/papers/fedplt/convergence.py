@@ -115,7 +115,7 @@ def traces(
     solution = minimiser(problem, S) if solution is None else solution
     errors = np.full((rounds + 1, S, points), np.nan)
     for part in _parts(wanted.sum(axis=1)):
-        data = problem.with_rows(np.isin(np.arange(S), part)) if len(part) < S else problem
+        data = problem.with_runs(np.isin(np.arange(S), part)) if len(part) < S else problem
         names = tuple(replicates[number] for number in part)
         asked, spent = wanted[part], Costs.none(len(part))
         errors[:, part] = _grid(

@@ -64,7 +64,7 @@ def _modulus_is_a_lower_bound(modulus: float) -> Outcome:
     """Far out, where the logistic terms are flat, a strongly convex f_i must still curve by its modulus."""
     problem = regression({**_SETTINGS, "loss": "mean"}, (1,))
     far = np.full((1, 10, problem.dim), 1e4)
-    least = float(np.linalg.eigvalsh(problem.own_hessians(far))[..., 0].min())
+    least = float(np.linalg.eigvalsh(problem.per_client_hessians(far))[..., 0].min())
     return Outcome(least >= modulus * (1 - 1e-9), f"{modulus:g} asked, curvature of {least:.3g} found")
 
 
@@ -88,7 +88,7 @@ def _step_below(low: float, high: float, rho: float, printed: bool) -> float:
 def _range_converges(printed: bool) -> Outcome:
     """With any step in the range Fed-PLT must converge to the minimiser."""
     problem = regression(_SETTINGS, (1,))
-    low, high = (float(m[0]) for m in problem.common_moduli())
+    low, high = (float(m[0]) for m in problem.common_mu_L())
     gamma = _step_below(low, high, _RHO, printed)
     solution = minimiser(problem, 1)
     method = FedPLT(rho=_RHO, solver=Gradient(steps=_STEPS, step=gamma))
@@ -117,7 +117,7 @@ class _WithMoments(Accelerated):
 
 def _accelerated_gives_the_published_rate(printed: bool) -> Outcome:
     """With the best rho of each data set the accelerated solver must come near the published 0.560."""
-    low, high = _problem().common_moduli()
+    low, high = _problem().common_mu_L()
     grid = np.geomspace(0.15, 1.0, 48)  # the valley is narrow
 
     def make(rho: NDArray) -> FedPLT:

@@ -305,7 +305,7 @@ def _plt_errors(
 def _rates_frame(settings: dict, problem: Any, errors: NDArray, **labels: Any) -> pd.DataFrame:
     """One line a data set and grid point; labels are scalars or of length G."""
     sets, points = errors.shape[1:]
-    low, high = problem.common_moduli()
+    low, high = problem.common_mu_L()
     columns = {
         name: np.tile(np.broadcast_to(value, (points,)), sets) if np.ndim(value) != 2 else value.ravel()
         for name, value in labels.items()
@@ -460,7 +460,7 @@ def _privacy(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.
     """
     replicates = tuple(settings["replicates"])
     problem = regression(settings, replicates)
-    low, high = problem.common_moduli()
+    low, high = problem.common_mu_L()
     deviations = np.array(settings["tau"])
     rows = np.tile(deviations, len(replicates))
     solution = np.repeat(minimiser(problem, len(replicates)), len(deviations), axis=0)
@@ -501,13 +501,13 @@ def _bounds(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.D
     solution = minimiser(problem, S)
     x_bar = np.repeat(solution[:, None], problem.n_clients, axis=1)
     # x_bar = prox_{rho f_i}(2 x_bar - z_i) at the fixed point.
-    z_bar = x_bar - rho * problem.own_gradients(x_bar)
+    z_bar = x_bar - rho * problem.per_client_gradients(x_bar)
 
     def distance(_: Any, seen: dict[str, NDArray]) -> NDArray:
         gap = np.stack([seen["clients"] - x_bar, seen["auxiliary"] - z_bar])
         return np.sqrt((gap**2).sum(axis=(0, 2, 3)))
 
-    low, high = problem.common_moduli()
+    low, high = problem.common_mu_L()
     frames = []
     for steps in settings["epochs"]:
         for probability in settings["probabilities"]:

@@ -319,7 +319,7 @@ def _privacy(inputs: Inputs, settings: dict) -> pd.DataFrame:
         "steps": keys[0].to_numpy(),
     }
     # Both are linear in the order: their values at order 1 are the slopes.
-    errors["epsilon"] = best_epsilon(proposition4(1.0, low=own["ridge"], **common), own["delta"])
+    errors["epsilon"] = best_epsilon(proposition4(1.0, mu=own["ridge"], **common), own["delta"])
     errors["epsilon_composed"] = best_epsilon(composed_gaussian(1.0, **common), own["delta"])
     return errors.assign(rounds=own["rounds"], delta=own["delta"])
 

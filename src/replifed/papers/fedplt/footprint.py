@@ -53,7 +53,7 @@ def footprint(method: str) -> Footprint:
     """Run one method for a few rounds and count."""
     problem = regression(_SETTINGS, (0,))
     N = problem.n_clients
-    moduli = Moduli(*problem.common_moduli())
+    moduli = Moduli(*problem.common_mu_L())
     cell = Cell("gradient", 3, N, N)
     algorithm: Any = build(method, moduli, cell, theory(method, moduli, cell))
     history = simulate(algorithm, problem, Streams(0, (0,)), 8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from replifed.algorithms.local_solvers import Accelerated, Gradient, SteppedSolv
 from replifed.algorithms.tamuna import TAMUNA
 from replifed.algorithms.tamuna import theory_parameters as tamuna_parameters
 
-SOLVERS = {"gradient": Gradient, "accelerated": Accelerated}
+SOLVERS: dict[str, Callable[..., SteppedSolver]] = {"gradient": Gradient, "accelerated": Accelerated}
 # Those that let agents stay out.
 PARTIAL = ("fedplt", "tamuna", "fivegcs")
 

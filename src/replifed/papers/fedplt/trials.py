@@ -34,7 +34,7 @@ class Trial:
         self.method, self.rounds, self.seed = method, rounds, settings["seed"]
         self.replicates = replicates
         self.problem = regression(settings, replicates)
-        self.moduli = Moduli(*self.problem.common_moduli())
+        self.moduli = Moduli(*self.problem.common_mu_L())
         self.costs = Costs.none(len(replicates))
         self._solution = minimiser(self.problem, len(replicates))
 

@@ -21,7 +21,7 @@ from replifed.network.fading import Constant, Rayleigh
 from replifed.papers.qshed.data import Drawn, problems
 from replifed.progress import Progress
 from replifed.randomness import Streams
-from replifed.simulate import simulate, simulate_together
+from replifed.simulate import simulate, simulate_group
 
 # These send what they send, whatever the channel.
 UNLIMITED = ("giant", "newton", "gradient_descent")
@@ -131,7 +131,7 @@ def _simulate(curves: list[_Curve], drawn: Drawn) -> Iterator[pd.DataFrame]:
     """One line a repetition and round of each; `gap` is f - f*, at least rounding error."""
     floor = FLOOR * np.maximum(1.0, np.abs(drawn.minimum))
     settings = curves[0].settings
-    histories = simulate_together(
+    histories = simulate_group(
         [curve.method for curve in curves],
         share_directions,
         drawn.problem,

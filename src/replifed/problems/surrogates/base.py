@@ -94,7 +94,7 @@ class FederatedSurrogate:
     ----------
     family : Family
     Z : array, shape (S, N, m, p)
-        Samples; S is 1 where all rows share their data. With N = 1 and `n_clients` above it, all clients
+        Samples; S is 1 where all runs share their data. With N = 1 and `n_clients` above it, all clients
         hold the same samples, which are kept and evaluated once.
     theta : array, shape (S, d)
         Where the methods start: s_0 is the mirror of theta.
@@ -114,10 +114,10 @@ class FederatedSurrogate:
         weights: NDArray | None = None,
     ) -> None:
         self.family, self.Z, self.theta0 = family, Z, theta
-        S, held, m, _ = Z.shape
-        self.n_clients = held if n_clients is None else n_clients
-        if held not in (1, self.n_clients):
-            raise ValueError(f"samples of {held} clients for {self.n_clients} clients")
+        S, distinct, m, _ = Z.shape
+        self.n_clients = distinct if n_clients is None else n_clients
+        if distinct not in (1, self.n_clients):
+            raise ValueError(f"samples of {distinct} clients for {self.n_clients} clients")
         mu = np.full(self.n_clients, 1 / self.n_clients) if weights is None else np.asarray(weights, float)
         self.weights = np.broadcast_to(mu, (S, self.n_clients))
         self.sizes = np.full((S, self.n_clients), m)
@@ -159,13 +159,13 @@ class FederatedSurrogate:
     def _samples(self, clients: NDArray, batch: NDArray | None) -> NDArray:
         if batch is None and clients.shape == (1, self.n_clients):
             return self.Z
-        rows = max(len(self.Z), len(clients), 1 if batch is None else len(batch))
-        clients = np.broadcast_to(clients, (rows, clients.shape[1]))
-        row = np.arange(rows)[:, None] if len(self.Z) > 1 else np.zeros((1, 1), dtype=int)
-        held = clients if self.Z.shape[1] > 1 else np.zeros_like(clients)
+        runs = max(len(self.Z), len(clients), 1 if batch is None else len(batch))
+        clients = np.broadcast_to(clients, (runs, clients.shape[1]))
+        run = np.arange(runs)[:, None] if len(self.Z) > 1 else np.zeros((1, 1), dtype=int)
+        index = clients if self.Z.shape[1] > 1 else np.zeros_like(clients)
         if batch is None:
-            return self.Z[row, held]
-        return self.Z[row[:, :, None], held[:, :, None], np.broadcast_to(batch, (rows, *batch.shape[1:]))]
+            return self.Z[run, index]
+        return self.Z[run[:, :, None], index[:, :, None], np.broadcast_to(batch, (runs, *batch.shape[1:]))]
 
     def client_mirrors(self, theta: NDArray) -> NDArray:
         """E_i sbar(Z, theta) of every client, shape (R, N, q)."""

@@ -75,7 +75,7 @@ class _Factorisation(ABC):
         gram = np.swapaxes(D, -1, -2) @ D
         lead, (m, K) = correlations.shape[:-2], correlations.shape[-2:]
         if len(lead) > 1 and gram.shape[:-2] == (*lead[:-1], 1):
-            # One dictionary for all clients of a row: their samples go into one problem.
+            # One dictionary for all clients of a run: their samples go into one problem.
             flat = correlations.reshape(-1, lead[-1] * m, K)
         else:
             flat = correlations.reshape(-1, m, K)
