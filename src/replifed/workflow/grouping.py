@@ -97,8 +97,8 @@ class GroupedJob(ABC):
 
     def stands(self) -> bool:
         """Whether all files are there, and it has last made its own from what it would make them from now."""
-        files = [self.note, *self.plan.files_of(self.paper, *self.keys), *self.outputs.values()]
-        if not all(Path(file).is_file() for file in files):
+        files = [*self.plan.files_of(self.paper, *self.keys), *self.outputs.values()]
+        if not all(path.is_file() for path in (self.note, *map(Path, files))):
             return False
         return self.note.read_text().strip() == self.digest()
 
