@@ -139,7 +139,7 @@ class Grid:
     caption: str
     prefix: str
     series: str
-    lines: Mapping[Any, Line] | Callable[[pd.DataFrame], Mapping[Any, Line]]
+    lines: Mapping[Any, Line] | Callable[[pd.DataFrame], Mapping[Any, Line]] = field(default_factory=dict)
     y: str | Mapping[str, str]
     x: Mapping[str, str]
     by: Sequence[str] = ()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,15 +12,19 @@ from pydantic import Field, create_model
 
 from replifed.atomic import write_text
 from replifed.papers import names as known_papers
+from replifed.papers import part
 from replifed.settings import fields
 from replifed.settings.faults import schema_of
 
 
 def section_of(paper: str) -> type[fields.Settings]:
-    """Return ``Section`` of the paper's module ``settings``, or one whose experiments may hold anything."""
-    module = f"replifed.papers.{paper}.settings"
+    """Return ``Section`` of the paper's module ``settings``, or one whose experiments may hold anything.
+
+    A paper without that module is not imported: every call of Snakemake would wait for it.
+    """
+    module = part(paper, "settings")
     free = fields.Paper[fields.FreeExperiment, fields.FreeArtefact]
-    return getattr(import_module(module), "Section", free) if find_spec(module) else free
+    return getattr(import_module(module), "Section", free) if module.endswith(".settings") else free
 
 
 def configuration_of(papers: Sequence[str]) -> type[fields.Settings]:
