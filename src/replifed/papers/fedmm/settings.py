@@ -59,7 +59,7 @@ class Codes(fields.Recorded):
     @model_validator(mode="after")
     def _has_one_source_of_steps(self) -> Codes:
         if (self.betas is None) == (self.tuning is None):
-            raise refusal("has no step, or two sources of it; expected one of the keys betas, tuning")
+            raise refusal("no or two sources of steps; expected one of the keys betas, tuning")
         return self
 
 
