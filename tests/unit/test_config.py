@@ -116,6 +116,21 @@ FAULTS = {
         5,
         ["mnist.features: unknown key", "batch, dataset"],
     ),
+    "name or number": (
+        at("qshed", "experiments", "fmnist", "renewals"),
+        "fibonaci",
+        ["fmnist.renewals: ", "one of fibonacci, ", " or an integer of at least 1", "mean 'fibonacci'?"],
+    ),
+    "exclusive limits": (
+        at("qshed", "experiments", "fmnist", "line_search", "c"),
+        1,
+        ["line_search.c: 1 ", "a number above 0 and below 1"],
+    ),
+    "two sources of steps": (
+        at("fedmm", "experiments", "movielens", "betas"),
+        [1],
+        ["fedmm.experiments.movielens: ", "one of the keys betas, tuning"],
+    ),
     "loss": (at(*mnist, "loss"), "softmx", ["mnist.loss: ", "did you mean 'softmax'?"]),
     "clusters": (
         at(*mnist, "partition", "clusters"),

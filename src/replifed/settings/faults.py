@@ -94,7 +94,8 @@ def _fault(error: Any, schema: _Places, papers: Iterable[str]) -> tuple[tuple, s
         return path, f"missing; expected {schema.allowed(place)}"
     if kind == "refusal":
         return path, error["ctx"]["text"]
-    return path, not_allowed(value, schema.allowed(place), schema.resolved(place).get("enum", ()))
+    known = [name for one in place.get("anyOf", [place]) for name in schema.resolved(one).get("enum", ())]
+    return path, not_allowed(value, schema.allowed(place), known)
 
 
 class _Places:

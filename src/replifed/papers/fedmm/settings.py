@@ -19,6 +19,7 @@ from replifed.settings.fields import (
     NonNegative,
     Number,
     Positive,
+    Replicates,
     Several,
     Share,
     Weight,
@@ -32,6 +33,10 @@ Bits = Annotated[int, Field(ge=2, le=32), WHOLE]
 class Tuning(fields.Tuning):
     """How the step of each method is chosen."""
 
+    replicates: Replicates = Field(
+        description="repetitions used for tuning, none of them reported; every step is scored on the first three, "
+        "the rest are for the choice among steps of which none is stable"
+    )
     tail: Share = Field(description="share of the rounds, at the end, over which the objective is averaged")
     betas: Several[Positive] = Field(
         description="steps to start from; an edge at which the best lies is moved outwards"
@@ -59,7 +64,7 @@ class Codes(fields.Recorded):
     @model_validator(mode="after")
     def _has_one_source_of_steps(self) -> Codes:
         if (self.betas is None) == (self.tuning is None):
-            raise refusal("has no step, or two sources of it; expected one of the keys betas, tuning")
+            raise refusal("no or two sources of steps; expected one of the keys betas, tuning")
         return self
 
 
