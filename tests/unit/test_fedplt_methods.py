@@ -523,7 +523,7 @@ def test_uncoordinated_agents_each_use_their_own_solver():
             mine = np.array(of_client) == number
             np.testing.assert_allclose(got.x[:, mine], pure.x[:, mine], atol=1e-13)
     assert reached(mixed, data, 1000) < 1e-12
-    with pytest.raises(ConfigError, match="4 agents, not 3"):
+    with pytest.raises(ConfigError, match="4 clients, not 3"):
         simulate(mixed, problem(agents=3), STREAMS, 1)
 
 
