@@ -104,7 +104,7 @@ def same(a, b):
 
 
 @every
-def test_rows_that_share_a_data_set_are_its_single_runs(name):
+def test_runs_that_share_a_data_set_are_its_single_runs(name):
     algorithm, sets = make(name), problem(2)
     together = simulate(algorithm, sets, Streams(5, (1, 1, 1, 2, 2, 2)), 4, metrics={})
     for row in range(6):
@@ -366,7 +366,7 @@ def test_every_method_reaches_the_minimiser_with_theory_parameters(name, solver)
 
 
 @pytest.mark.parametrize("name", PARTIAL)
-def test_so_it_does_with_half_of_the_agents(name):
+def test_so_it_does_with_half_of_the_clients(name):
     assert reached(make(name, cohort=2), problem(), 4000, FixedSize(2)) < 1e-12
 
 
@@ -405,7 +405,7 @@ def test_without_a_warm_start_it_is_not():
 
 
 @pytest.mark.parametrize("name", ["fedlin", "led", "tamuna"])
-def test_one_agent_alone_descends(name):
+def test_one_client_alone_descends(name):
     data = problem(agents=1)
     _, high = moduli(data)
     step = 0.5 / high
@@ -442,7 +442,7 @@ def test_composite_problems_are_solved(penalty, cohort):
 # -- messages of TAMUNA ------------------------------------------------------------------------------
 
 
-def test_each_coordinate_is_sent_by_s_agents_and_control_variates_add_up_to_zero():
+def test_each_coordinate_is_sent_by_s_clients_and_control_variates_add_up_to_zero():
     data = problem(agents=7)
     algorithm = TAMUNA(gamma=0.05, eta=0.1, solver=Gradient(steps=2), sparsity=2)
     streams = Streams(3, (1, 2, 3))
@@ -496,7 +496,7 @@ def test_solvers_converge_to_it(solver):
     np.testing.assert_allclose(w, Exact().solve(d, np.zeros_like(v), None), atol=1e-12)
 
 
-def test_steps_by_row_are_those_of_each_row():
+def test_steps_by_run_are_those_of_each_run():
     d, v = objective(5)
     counts = np.array([3, 1, 7, 2, 7])
     for solver in (Gradient, Accelerated):
@@ -509,7 +509,7 @@ def test_steps_by_row_are_those_of_each_row():
             np.testing.assert_allclose(got[row], expected[0], atol=1e-13)
 
 
-def test_uncoordinated_agents_each_use_their_own_solver():
+def test_uncoordinated_clients_each_use_their_own_solver():
     data, of_client = problem(), (0, 1, 1, 0)
     solvers = (Gradient(steps=3), Accelerated(steps=3))
     mixed = FedPLT(rho=0.4, solver=Uncoordinated(solvers=solvers, of_client=of_client))
@@ -523,7 +523,7 @@ def test_uncoordinated_agents_each_use_their_own_solver():
             mine = np.array(of_client) == number
             np.testing.assert_allclose(got.x[:, mine], pure.x[:, mine], atol=1e-13)
     assert reached(mixed, data, 1000) < 1e-12
-    with pytest.raises(ConfigError, match="4 agents, not 3"):
+    with pytest.raises(ConfigError, match="4 clients, not 3"):
         simulate(mixed, problem(agents=3), STREAMS, 1)
 
 
@@ -573,7 +573,7 @@ def test_clipping_shortens_single_gradients(batch):
             np.testing.assert_allclose(got[r, i], g, atol=1e-12)
 
 
-def test_agents_hessians_are_derivatives_of_their_gradients():
+def test_clients_hessians_are_derivatives_of_their_gradients():
     data, u, e = problem(), np.random.default_rng(2).standard_normal((1, N, D)), 1e-5
     H = data.per_client_hessians(u)
     for j in range(D):
@@ -684,7 +684,7 @@ def test_minimiser_has_no_gradient():
     assert np.array_equal(x[::2], x[1::2])
 
 
-def test_a_run_ends_once_all_rows_are_done():
+def test_a_simulation_ends_once_all_runs_are_done():
     data, solution = problem(), minimiser(problem(), 1)
     algorithm = FedPLT(rho=np.array([0.3, 0.05]), solver=Gradient(steps=5))
     history = simulate(
@@ -716,7 +716,7 @@ def test_fedplt_is_seen_with_what_the_coordinator_knows_after_a_round():
     np.testing.assert_allclose(method.observe(state)["server"], expected)
 
 
-def test_fedplt_starts_at_random_models_of_each_rows_deviation():
+def test_fedplt_starts_at_random_models_of_each_runs_deviation():
     sizes = SimpleNamespace(n_clients=40, dim=50, dtype=np.float32)
     start = FedPLT(rho=1.0, solver=Gradient(steps=1), start_deviation=np.array([0.0, 0.5, 2.0]))
     x, z, y = start.init(sizes, Streams(0, (1, 1, 1)))

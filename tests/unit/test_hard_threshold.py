@@ -47,7 +47,7 @@ def test_keeps_the_tau_largest_and_of_equal_ones_the_first(v, tau):
     assert np.array_equal(hard_threshold(v[:, None, None], tau)[:, 0, 0], kept)
 
 
-def test_rows_do_not_depend_on_each_other():
+def test_runs_do_not_depend_on_each_other():
     v = np.random.default_rng(0).integers(-3, 4, (50, 30)).astype(float)
     assert np.array_equal(hard_threshold(v, 7), [by_sorting(row, 7) for row in v])
 

@@ -168,7 +168,7 @@ def test_fednl_learns_from_quantised_vectors_what_their_bits_tell():
         FedNL(quantised=True, compressor="topk")
 
 
-def test_a_converged_row_stops_and_costs_nothing():
+def test_a_converged_run_stops_and_costs_nothing():
     data = problem(sets=2, seed=3)
     history = simulate(DistributedNewton(epsilon=1e-3), data, STREAMS, 12)
     assert np.linalg.norm(data.gradient(history.state.x), axis=-1).max() < 1e-3
@@ -177,7 +177,7 @@ def test_a_converged_row_stops_and_costs_nothing():
     assert (used[0] > 0).all()
 
 
-def test_giants_server_is_silent_where_a_row_has_converged():
+def test_giants_server_is_silent_where_a_run_has_converged():
     data, x = problem(l2=0.1), np.zeros((2, D))
     x[1] = minimiser(data, 1)[0]
     cost = Giant(epsilon=1e-3).round(ServerModel(x), data, Round(0, None, None, STREAMS.at(0)))[1]
@@ -316,7 +316,7 @@ def test_fednl_on_non_zeros_takes_the_first_of_equal_entries():
         np.testing.assert_array_equal(ours.state.hessians, theirs.state.hessians)
 
 
-def test_rows_of_fednl_on_non_zeros_diverge_alone():
+def test_runs_of_fednl_on_non_zeros_diverge_alone():
     data = problem("csr", l2=1e-9)
     algorithm = FedNL(compressor="topk", option=2, line_search=None)
     state = algorithm.init(data, STREAMS)
@@ -399,7 +399,7 @@ def test_exact_methods_reach_the_minimiser(name):
     np.testing.assert_allclose(found, x_star, atol=1e-6)
 
 
-def test_with_one_device_newton_giant_and_ideal_shed_are_one_method():
+def test_with_one_client_newton_giant_and_ideal_shed_are_one_method():
     data = problem(seed=2)
     alone = DenseLinearModel(data.X[:, :1], data.y[:, :1], data.loss_function, l2=data.l2)
     runs = [
@@ -535,7 +535,7 @@ def test_systems_are_solved_definite_or_not(shift):
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
-def test_systems_of_rows_that_have_diverged_have_no_solution(wrong):
+def test_systems_of_runs_that_have_diverged_have_no_solution(wrong):
     for place in ((2, 2), (0, 3), (D - 2, D - 1)):
         H = np.eye(D)
         H[place] = H[place[::-1]] = wrong

@@ -101,7 +101,7 @@ def test_padding_holds_no_label():
 
 
 @pytest.mark.parametrize("rows", [3, 4])
-def test_rows_share_data_sets_evenly_or_not_at_all(rows):
+def test_runs_share_data_sets_evenly_or_not_at_all(rows):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((2, 2, 3, 2)), rng.choice([-1.0, 1.0], (2, 2, 3))
     two, u = DenseLinearModel(X, y, loss_named("logistic"), l2=0.1), rng.standard_normal((rows, 2, 2))

@@ -89,7 +89,7 @@ def test_metrics_are_the_callers():
     assert list(history.metrics) == ["double", "objective"]
 
 
-def test_a_row_that_blows_up_is_infinite_from_then_on_and_costs_nothing_more():
+def test_a_run_that_blows_up_is_infinite_from_then_on_and_costs_nothing_more():
     # 10^5 > 10^4 in round 5, which is the last that row 1 pays for.
     assert BLOW_UP == 1e4
     history, _ = run(0.5, 10.0, rounds=7)
@@ -112,7 +112,7 @@ def test_overflow_between_records_is_noticed_without_warnings(factor):
 
 
 @pytest.mark.parametrize("record_every", [1, 2, 3, 4])
-def test_a_run_whose_rows_are_all_lost_stops_and_fills_its_records(record_every):
+def test_a_simulation_whose_runs_are_all_lost_stops_and_fills_its_records(record_every):
     history, algorithm = run(np.nan, 1e200, record_every=record_every, rounds=9)
     # Recorded every round, 1e200 is too much after round 1; else it overflows in round 2.
     assert len(algorithm.seen) == (1 if record_every == 1 else 2)
@@ -126,7 +126,7 @@ def test_a_run_whose_rows_are_all_lost_stops_and_fills_its_records(record_every)
 
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 @pytest.mark.parametrize("batch", [None, 4])
-def test_diverging_neighbours_change_no_row(layout, batch):
+def test_diverging_neighbours_change_no_run(layout, batch):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((1, 5, 8, 20)), rng.standard_normal((1, 5, 8))
     if layout == "dense":
@@ -199,7 +199,7 @@ def test_arguments_out_of_range_are_refused(given, message):
 
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("of_solver", [False, True])
-def test_settings_have_one_value_or_one_a_row(rows, of_solver):
+def test_settings_have_one_value_or_one_a_run(rows, of_solver):
     problem = DenseLinearModel(np.ones((1, 2, 3, 4)), np.ones((1, 2, 3)), LeastSquares())
     three = np.array([0.1, 0.2, 0.3])
     if of_solver:
@@ -218,7 +218,7 @@ def test_progress_is_told_every_round():
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_rows_are_taken_by_number_or_by_mask():
+def test_runs_are_taken_by_number_or_by_mask():
     history, _ = run(0.5, 10.0, 0.25, rounds=5)
     again = history.take(np.array([2, 0, 2]))
     assert again.metrics["objective"][5].tolist() == [0.25**5, 0.5**5, 0.25**5]
@@ -227,7 +227,7 @@ def test_rows_are_taken_by_number_or_by_mask():
     assert np.array_equal(left.state.x[:, 0], [0.5**5, 0.25**5])
 
 
-def test_frame_has_a_line_for_each_row_and_record():
+def test_frame_has_a_line_for_each_run_and_record():
     history, _ = run(0.5, 10.0, rounds=5)
     frame = history.frame(method="scaling", factor=[0.5, 10.0], step=np.array([1, 2]))
     assert list(frame.columns[:4]) == ["method", "factor", "step", "round"]

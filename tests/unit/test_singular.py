@@ -53,14 +53,14 @@ def test_a_minimiser_is_lost_with_its_data_set_alone():
         minimiser(problem(True), 1)
 
 
-def test_exact_local_steps_are_lost_row_by_row():
+def test_exact_local_steps_are_lost_run_by_run():
     data, start = problem(False, True), np.zeros((2, 2, 2))
     found = Exact().solve(LocalObjective(data, np.zeros_like(start)), start, None)
     assert np.isnan(found[1]).all()
     assert np.abs(data.per_client_gradients(found)[0]).max() < 1e-12
 
 
-def test_dictionaries_are_lost_row_by_row():
+def test_dictionaries_are_lost_run_by_run():
     surrogate = MatrixFactorisation(features=3, atoms=2, lam=0.1, eta=0.5)
     s = np.random.default_rng(0).standard_normal((2, 2 * 2 + 3 * 2))
     s[:, :4] = 1.0, 0.0, 0.0, 1.0
