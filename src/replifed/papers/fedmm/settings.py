@@ -19,6 +19,7 @@ from replifed.settings.fields import (
     NonNegative,
     Number,
     Positive,
+    Replicates,
     Several,
     Share,
     Weight,
@@ -32,6 +33,10 @@ Bits = Annotated[int, Field(ge=2, le=32), WHOLE]
 class Tuning(fields.Tuning):
     """How the step of each method is chosen."""
 
+    replicates: Replicates = Field(
+        description="repetitions used for tuning, none of them reported; every step is scored on the first "
+        "three, the rest are for the choice among steps of which none is stable"
+    )
     tail: Share = Field(description="share of the rounds, at the end, over which the objective is averaged")
     betas: Several[Positive] = Field(
         description="steps to start from; an edge at which the best lies is moved outwards"
