@@ -9,7 +9,7 @@ import pytest
 from replifed.data import archive
 from replifed.data.content import Table
 from replifed.errors import DataError
-from replifed.papers import histories, tuned
+from replifed.store import histories, tuned
 from replifed.partition import store
 
 META = {"settings": {}, "data": {"kind": "synthetic", "stamp": ""}}

@@ -34,8 +34,8 @@ class Tuning(fields.Tuning):
     """How the step of each method is chosen."""
 
     replicates: Replicates = Field(
-        description="repetitions used for tuning, none of them reported; every step is scored on the first three, "
-        "the rest are for the choice among steps of which none is stable"
+        description="repetitions used for tuning, none of them reported; every step is scored on the first "
+        "three, the rest are for the choice among steps of which none is stable"
     )
     tail: Share = Field(description="share of the rounds, at the end, over which the objective is averaged")
     betas: Several[Positive] = Field(
