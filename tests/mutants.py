@@ -203,13 +203,14 @@ def with_functions(method: str) -> str:
 
 
 def tests_of(module: str, words: set[str]) -> list[str]:
-    """Unit tests that mention one of the words, by how often; those that import the module come first."""
+    """Unit tests that mention one of the words; those that import the module come first, then other methods'."""
     mention, imports = (re.compile(rf"\b({pattern})\b") for pattern in ("|".join(words), re.escape(module)))
     order = {}
     for file in UNIT.glob("test_*.py"):
         text = file.read_text(encoding="utf-8")
         if mentions := len(mention.findall(text)):
-            order[str(file)] = not imports.search(text), -mentions, file.name
+            methods = "from replifed.algorithms" in text
+            order[str(file)] = not imports.search(text), not methods, -mentions, file.name
     return sorted(order, key=order.get)
 
 

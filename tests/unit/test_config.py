@@ -387,7 +387,7 @@ def test_texts_of_the_command_line_become_numbers(text, value):
 def test_a_paper_without_classes_may_have_any_key_in_its_experiments(tmp_path, monkeypatch):
     (tmp_path / "sixth").mkdir()
     (tmp_path / "sixth/__init__.py").touch()
-    monkeypatch.setattr(replifed.papers, "__path__", [*replifed.papers.__path__, str(tmp_path)])
+    monkeypatch.setattr(replifed.papers, "__file__", str(tmp_path / "__init__.py"))
     experiment = {"methods": ["fedavg"], "step": {"any": [1, "x"]}, "rounds": 5.0}
     artefacts = {"fig1": {"kind": "figure", "runs": {"first": ["fedavg"]}, "settings": {"any": 1}}}
     section = {"seed": 1, "experiments": {"first": experiment}, "artefacts": artefacts}

@@ -9,8 +9,8 @@ import pytest
 from replifed.data import archive
 from replifed.data.content import Table
 from replifed.errors import DataError
-from replifed.store import histories, tuned
 from replifed.partition import store
+from replifed.store import histories, tuned
 
 META = {"settings": {}, "data": {"kind": "synthetic", "stamp": ""}}
 WHOLE = np.arange(4, dtype="<i4")

@@ -16,7 +16,7 @@ CONFIG = {
     "paths": {"data": "data", "results": "results/small", "figures": "figures/small"},
     "fedht": {
         "seed": 1,
-        "together": "all",
+        "together": True,
         "experiments": {
             "toy": {"methods": ["fedht", "fedavg"], "rounds": 3, "memory_mb": 500},
             "mnist": {
