@@ -203,7 +203,7 @@ def with_functions(method: str) -> str:
 
 
 def tests_of(module: str, words: set[str]) -> list[str]:
-    """Unit tests that mention one of the words; those that import the module come first, then other methods'."""
+    """Unit tests that mention one of the words: first those that import the module, then methods' tests."""
     mention, imports = (re.compile(rf"\b({pattern})\b") for pattern in ("|".join(words), re.escape(module)))
     order = {}
     for file in UNIT.glob("test_*.py"):
