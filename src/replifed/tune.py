@@ -15,7 +15,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -658,32 +657,6 @@ def tune_step(
         return trials.more_scores(lambda runs: make(steps[runs]), known)
 
     return best_of_chaotic(search(score, grid, admissible=stable if check else None), rescored)
-
-
-def tune_steps(
-    make: Callable[[int, NDArray], Algorithm],
-    local_steps: Sequence[int],
-    trials: Trials,
-    grid: Grid,
-    *,
-    check: bool = False,
-) -> list[Search]:
-    """Search the step size for each number of local steps K.
-
-    Parameters
-    ----------
-    make : callable
-        Builds the algorithm for a K and an array of steps (G,).
-    local_steps : sequence of int
-        Numbers of local steps.
-    trials, grid, check
-        See `tune_step`.
-
-    Returns
-    -------
-    list of Search, in the order of `local_steps`
-    """
-    return [tune_step(partial(make, K), trials, grid, check=check) for K in local_steps]
 
 
 def best_of_chaotic(outcome: Search, rescored: Callable[[NDArray, NDArray], NDArray]) -> Search:

@@ -13,7 +13,6 @@ from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.hard_thresholding import alpha, fedht_rate, fediterht_rate
-from replifed.network.participation import FixedSize
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.simulations import planted
 from replifed.problems.dense import DenseLinearModel
@@ -138,44 +137,6 @@ def test_rounds_are_those_of_the_papers_boxes(name, batch, layout):
         ]
         state, _ = algorithm.round(state, data, context)
         np.testing.assert_allclose(state.x, expected, atol=1e-12)
-
-
-@layout
-@pytest.mark.parametrize("batch", [None, 2, 4])
-@pytest.mark.parametrize("name", ["fedht", "fediterht"])
-def test_numbers_of_local_steps_side_by_side_are_their_single_runs(name, batch, layout):
-    data, K, step = problem(layout), np.array([7, 3, 7, 1]), np.array([0.1, 0.3, 0.2, 0.1])
-    together = build(name, batch=batch, local_steps=K, step=step)
-    history = simulate(together, data, Streams(7, (1,) * 4), 5)
-    for row in range(4):
-        own = build(name, batch=batch, local_steps=int(K[row]), step=step[row])
-        alone = simulate(own, data, Streams(7, (1,)), 5)
-        np.testing.assert_allclose(history.state.x[row], alone.state.x[0], atol=1e-12)
-        for name_, totals in alone.ledger.items():
-            assert np.array_equal(history.ledger[name_][:, row], totals[:, 0])
-    # Rows with random numbers of their own.
-    history = simulate(together, data, Streams(7, (1, 2, 3, 4)), 5)
-    for row in range(4):
-        own = build(name, batch=batch, local_steps=int(K[row]), step=step[row])
-        alone = simulate(own, data, Streams(7, (row + 1,)), 5)
-        np.testing.assert_allclose(history.state.x[row], alone.state.x[0], atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["fedht", "fediterht"])
-def test_numbers_of_local_steps_may_differ_between_data_sets_and_cohorts(name):
-    X, y = problem().X, problem().y
-    sets = [DenseLinearModel(a * X, y, loss_named("logistic"), sizes=np.array([SIZES])) for a in (1.0, 0.5)]
-    both = DenseLinearModel(
-        np.concatenate([one.X for one in sets]),
-        np.concatenate([one.y for one in sets]),
-        loss_named("logistic"),
-        sizes=np.array([SIZES, SIZES]),
-    )
-    mixed = simulate(build(name, local_steps=np.array([1, 3])), both, STREAMS, 3, cohort=FixedSize(2))
-    for row, K in enumerate((1, 3)):
-        streams = Streams(7, STREAMS.replicates[row : row + 1])
-        alone = simulate(build(name, local_steps=K), sets[row], streams, 3, cohort=FixedSize(2))
-        np.testing.assert_allclose(mixed.state.x[row], alone.state.x[0], atol=1e-12)
 
 
 @layout

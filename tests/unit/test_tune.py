@@ -9,7 +9,7 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.randomness import Streams
 from replifed.simulate import simulate
-from replifed.tune import Grid, Trials, search, tune_step, tune_steps, with_margin
+from replifed.tune import Grid, Trials, search, tune_step, with_margin
 
 
 def bowl(best, limit=np.inf, calls=None):
@@ -133,23 +133,6 @@ def test_a_lucky_last_round_does_not_win():
     )
     assert lucky.step >= 1
     assert mean.step < 1
-
-
-def test_searches_of_several_numbers_of_local_steps_are_those_of_each_one():
-    data = list(problems())
-
-    def make(K, steps):
-        return FedIterHT(step=steps, sparsity=8, local_steps=K, batch=5)
-
-    counts, steps = [1, 60, 2], [1, 0.1, 0.01]
-    together = tune_steps(make, counts, Trials(data, 9, 8, 0.3), Grid.of_steps(steps, 2))
-    for K, found in zip(counts, together, strict=True):
-        alone = tune_step(lambda step, K=K: make(K, step), Trials(data, 9, 8, 0.3), Grid.of_steps(steps, 2))
-        assert found.steps == alone.steps
-        assert found.step == alone.step
-        np.testing.assert_allclose(found.scores, alone.scores, rtol=1e-10)
-    # They need not ask for the same number of steps.
-    assert len({len(found.steps) for found in together}) > 1
 
 
 def test_steps_that_rise_twice_in_a_row_are_given_up():

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from replifed.algorithms.base import Round, ServerModel
+from replifed.algorithms.base import Round, ServerModel, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.network.ledger import Cost, dense_bits, sparse_bits
@@ -26,7 +24,8 @@ class FedHT(HardThresholding):
         K, b, cohort = self.local_steps, self.batch_size(ctx.t), Cohort(problem, ctx)
         local = problem.local(state.x, additive=True, clients=cohort.index)  # line 2: all clients at once
         u = local.start  # line 3: x_{t,1} = x_t
-        for gamma, batch in self.steps(u, cohort.minibatches(np.max(K), b)):  # lines 4-5
+        gamma = per_run(self.step, u)
+        for batch in cohort.minibatches(K, b):  # lines 4-5
             u = u - gamma * local.gradient(u, batch)  # lines 6-7
         x = hard_threshold(local.mean(u), self.sparsity)  # line 10
         cost = Cost(

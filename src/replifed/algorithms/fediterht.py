@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replifed.algorithms.base import Round, ServerModel
+from replifed.algorithms.base import Round, ServerModel, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.network.ledger import Cost, sparse_bits
@@ -26,7 +26,8 @@ class FedIterHT(HardThresholding):
         tau = np.broadcast_to(self.sparsity, len(state.x))
         local = problem.local(state.x, sparsity=int(tau.max()), clients=cohort.index)  # line 2: all at once
         u = local.start  # line 3: x_{t,1} = x_t
-        for gamma, batch in self.steps(u, cohort.minibatches(np.max(K), b)):  # lines 4-5
+        gamma = per_run(self.step, u)
+        for batch in cohort.minibatches(K, b):  # lines 4-5
             u = local.threshold(u - gamma * local.gradient(u, batch), tau)  # lines 6-7
         x = hard_threshold(local.mean(u), tau)  # line 10
         message = cohort.size * sparse_bits(tau, problem.dim)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, ServerModel, check_settings, per_run
+from replifed.algorithms.base import COUNT, POSITIVE, Range, ServerModel, check_settings
 from replifed.algorithms.guarantees import Guarantee
 from replifed.problems.base import LocalSteps, Smooth
 from replifed.randomness import Streams
@@ -26,7 +25,7 @@ class HardThresholding:
         gamma.
     sparsity : int or array, shape (R,)
         tau, non-zeros that the server keeps.
-    local_steps : int or array, shape (R,)
+    local_steps : int
         K.
     batch : int or None
         Minibatch size b_0; None takes all of a client's samples.
@@ -36,7 +35,7 @@ class HardThresholding:
 
     step: float | NDArray
     sparsity: int | NDArray
-    local_steps: int | NDArray
+    local_steps: int
     batch: int | None = None
     batch_decay: float = 1.0
 
@@ -65,16 +64,6 @@ class HardThresholding:
         shrunk = self.batch_decay**t
         # Below this the batch exceeds every client's samples, and the power would underflow.
         return None if self.batch is None or shrunk < 1e-12 else math.ceil(self.batch / shrunk)
-
-    def steps(
-        self, u: NDArray, batches: Sequence[NDArray | None]
-    ) -> Iterator[tuple[NDArray, NDArray | None]]:
-        """Step size, in a shape that multiplies models `u` (R, ...), and minibatches of each local step.
-
-        A run that has taken its K steps goes on with steps of length zero.
-        """
-        for k, batch in enumerate(batches):
-            yield per_run(self.step * (k < np.asarray(self.local_steps)), u), batch
 
     def init(self, problem, streams: Streams) -> ServerModel:
         return ServerModel(np.zeros((len(streams), problem.dim), dtype=problem.dtype))

@@ -30,7 +30,7 @@ from replifed.problems.sparse import SparseLinearModel
 from replifed.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
-from replifed.tune import Grid, Search, Spent, Trials, search, tune_steps
+from replifed.tune import Grid, Search, Spent, Trials, search, tune_step
 from replifed.twins import simulate_with_twins
 
 # Methods of Figure 2.
@@ -165,7 +165,7 @@ def tune(
             used=used,
         )
         make = partial(algorithm, method, settings, batch=settings["batch"])
-        outcomes = tune_steps(make, counts, trials, grid, check=True)
+        outcomes = [tune_step(partial(make, K), trials, grid, check=True) for K in counts]
         by_k = {str(K): one.record() for K, one in zip(counts, outcomes, strict=True)}
         found[level] = {
             "local_steps": int(min(by_k, key=lambda K: _rank(by_k[K], K))),
