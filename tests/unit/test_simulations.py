@@ -158,6 +158,13 @@ def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch
         monkeypatch.setattr(experiments, "_side_by_side", lambda method, settings: False)
     assert len(frames[0]) > 30
     pd.testing.assert_frame_equal(*frames, rtol=1e-9)
+    # Runs without twins are the same, and say nothing about chaos.
+    fewer = experiments.run(method, {**settings, "twin_replicates": [1]}, {"levels": found}, None, None)
+    fewer = fewer.sort_values(curve, ignore_index=True)
+    assert (fewer["twin_difference"].isna() == (fewer["replicate"] == 2)).all()
+    assert not fewer.loc[fewer["replicate"] == 2, "chaotic"].any()
+    twins = ["chaotic", "twin_difference"]
+    pd.testing.assert_frame_equal(fewer.drop(columns=twins), frames[1].drop(columns=twins), rtol=1e-6)
 
 
 def test_planted_problem_has_its_condition_number_and_solution():
