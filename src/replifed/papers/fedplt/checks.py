@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,32 +9,33 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from replifed.algorithms.registry import method_class
 from replifed.claims.quantities import quantity
 from replifed.claims.samples import Sample
 from replifed.claims.verdicts import Measured, NotMeasurableError
-from replifed.papers.fedplt.footprint import footprint
 from replifed.papers.fedplt.theory import bounded, norms, zetas
 from replifed.privacy.renyi import proposition4
 
 # --- Table I --------------------------------------------------------------------------------------
 
 
-def stores(method: str, each: int, shared: int) -> Measured:
-    """Whether the code of `method` keeps so many models."""
-    kept = footprint(method)
+@quantity
+def stores(history: pd.DataFrame, each: int, shared: int) -> Measured:
+    """Whether a method's code was seen to keep so many models."""
+    (kept,) = history.itertuples()
     same = (kept.each, kept.shared) == (each, shared)
     return Measured(np.array([same]), note=f"counted: {kept.each} an agent and {kept.shared} at the server")
 
 
-def allows_partial(method: str, wanted: bool) -> Sample:
-    """Whether `method` allows partial participation as wanted."""
-    return Sample(np.array([method_class(method).partial_participation == wanted]))
+@quantity
+def allows_partial(history: pd.DataFrame, wanted: bool) -> Sample:
+    """Whether a method allows partial participation as wanted."""
+    return Sample(history["partial"].to_numpy() == wanted)
 
 
-def random_steps(methods: Sequence[str], only: str) -> Sample:
-    """Whether `only` is the one method with a random number of local steps."""
-    return Sample(np.array([footprint(method).random == (method == only) for method in methods]))
+@quantity
+def random_steps(history: pd.DataFrame, *others: pd.DataFrame) -> Sample:
+    """Whether the number of local steps is random in the first method alone."""
+    return Sample(np.array([history["random"].all(), *(not other["random"].any() for other in others)]))
 
 
 # --- Rates of Table II ---------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from replifed.claims.quantities import Quantity, formula, run, settings
+from replifed.claims.quantities import Quantity, run, settings
 from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Claim
 from replifed.papers.fedplt import checks
@@ -85,19 +85,21 @@ def _table1() -> Iterator[Claim]:
         yield CLAIM.identity(
             f"table1.{method}.stored",
             f"{METHODS[method]} stores {each if each > 1 else ''}N+{shared} variables (Table I).",
-            formula(checks.stores, method, each, shared).beside(_compared(method)),
+            checks.stores(run("footprint", method), each, shared),
             note=notes.get(method, ""),
         )
         yield CLAIM.identity(
             f"table1.{method}.partial",
             f"{METHODS[method]} {'allows' if method in PARTIAL else 'does not allow'} partial participation "
             "(Table I).",
-            formula(checks.allows_partial, method, method in PARTIAL).beside(_compared(method)),
+            checks.allows_partial(run("footprint", method), method in PARTIAL),
         )
     yield CLAIM.identity(
         "table1.tamuna.random",
         "Only TAMUNA's number of local epochs is random (Table I).",
-        formula(checks.random_steps, COMPARED, "tamuna").beside(*map(_compared, COMPARED)),
+        checks.random_steps(
+            run("footprint", "tamuna"), *(run("footprint", name) for name in COMPARED if name != "tamuna")
+        ),
     )
 
 
