@@ -73,11 +73,12 @@ def check(paths: Iterable[Path]) -> None:
 
 
 def _fault(path: Path) -> str:
-    if changed(path):
-        return "has changed since it was made"
-    if path.is_file() and recorded(path) is None and CONFIGFILES_VARIABLE in os.environ:
-        return "has no record of its hash: an older version or someone else made it"
-    return ""
+    if not path.is_file():
+        return ""
+    if (known := recorded(path)) is not None:
+        return "" if known == measure(path) else "has changed since it was made"
+    unrecorded = "has no record of its hash: an older version or someone else made it"
+    return unrecorded if CONFIGFILES_VARIABLE in os.environ else ""
 
 
 def remake(path: Path) -> str:
