@@ -224,8 +224,8 @@ class StepTuning(Tuning):
     refine: Natural = Field(0, description="rounds of refinement around the best step")
     tail: Weight = Field(
         0,
-        description="share of the rounds, at the end, whose mean objective is a step's score; "
-        "with 0 the last one alone",
+        description="share of the rounds, at the end, whose mean objective is a step's score and in which it "
+        "must agree with its twins'; with 0 the last one alone",
     )
 
 

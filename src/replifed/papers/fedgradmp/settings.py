@@ -17,18 +17,7 @@ from replifed.settings.fields import (
     Precision,
     Several,
     StepTuning,
-    Weight,
 )
-
-
-class Tuning(StepTuning):
-    """How the step size of each method is chosen."""
-
-    tail: Weight = Field(
-        0,
-        description="share of the rounds, at the end, whose mean objective is a step's score and in which it "
-        "must agree with its twins'; with 0 the last one alone",
-    )
 
 
 class Common(fields.Recorded):
@@ -74,7 +63,7 @@ class Regression(Common):
     readings: Maybe[Annotated[dict[str, Reading], Field(min_length=1)]] = Field(
         None, description="ways to read what the paper leaves open, by name"
     )
-    tuning: Maybe[Tuning] = Field(None, description="how the step size of each method is chosen")
+    tuning: Maybe[StepTuning] = Field(None, description="how the step size of each method is chosen")
 
 
 class Clip(Common):
@@ -124,7 +113,7 @@ class Digits(Common):
         None, description="weights lambda of the 1-norm of FedMid and FedDualAvg"
     )
     dtype: Precision = Field("float64", description="floating-point type of the arithmetic")
-    tuning: Tuning = Field(description="how the step size of each method is chosen")
+    tuning: StepTuning = Field(description="how the step size of each method is chosen")
 
 
 class Isometry(Common):
