@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -27,6 +28,17 @@ _CACHE = Path(numba.config.CACHE_DIR or Path(__file__).parent / "__pycache__") /
 )
 
 
+@cache
+def _is_writable() -> bool:
+    """Whether the folder is there, or can be made, and takes files; asked once, not for each kernel."""
+    try:
+        _CACHE.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=_CACHE).close()
+    except OSError:
+        return False
+    return True
+
+
 class Locator:
     """Where numba keeps what it has compiled: by what the kernels say, not by where their files lie.
 
@@ -39,16 +51,10 @@ class Locator:
     @classmethod
     def from_function(cls, function: Callable, file: str) -> Locator | None:
         """Return None where there is no folder that may be written to."""
-        found = cls(function.__code__.co_firstlineno)
-        try:
-            found.ensure_cache_path()
-        except OSError:
-            return None
-        return found
+        return cls(function.__code__.co_firstlineno) if _is_writable() else None
 
     def ensure_cache_path(self) -> None:
         _CACHE.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=_CACHE).close()
 
     def get_cache_path(self) -> str:
         return str(_CACHE)
