@@ -14,7 +14,7 @@ LEAST_SQUARES, LOGISTIC = 0, 1
 _BLOCK = 16
 # Bytes of samples that leave space for models in the innermost cache.
 _INNERMOST = 1 << 14
-# Predictions read a model's non-zeros only, if at most one entry in so many is not zero.
+# Predictions read a model's non-zeros only, if at most one entry in this number is not zero.
 _FEW = 16
 
 
@@ -52,7 +52,7 @@ def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models,
 
 @compiled
 def minibatch_scratch(X, y, runs, size):
-    """Scratch that `on_minibatch` works in, for so many runs and minibatches of that size."""
+    """Scratch of `on_minibatch`, by the number of runs and the size of minibatches."""
     m, d = X.shape[2:]
     return (
         np.empty((runs, size), X.dtype),
@@ -121,7 +121,7 @@ def gradients(X, y, shifts, sets, weights, loss, models, g):
 
 @compiled
 def sample_scratch(X, runs):
-    """Scratch that `on_all_samples` works in, for so many runs."""
+    """Scratch of `on_all_samples`, by the number of runs."""
     return (
         np.empty((runs, _BLOCK), X.dtype),
         np.arange(X.shape[2]),

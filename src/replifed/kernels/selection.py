@@ -7,9 +7,9 @@ import numpy as np
 from replifed.kernels import compiled
 from replifed.kernels.segments import longest
 
-# Zeros are dropped first if at most one number in so many is not zero.
+# Zeros are dropped first if at most one number in this many is not zero.
 _FEW = 16
-# A first guess of the threshold looks at one number in so many.
+# A first guess of the threshold looks at one number in this many.
 _SAMPLED = 16
 # Fewer numbers than this are not sampled first.
 _LONG = 1 << 12

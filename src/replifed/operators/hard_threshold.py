@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# Integers of so many bytes, and the largest of them.
+# Integer types by bytes, and the largest value of each.
 _INTEGERS: dict[int, tuple[type[np.signedinteger], np.signedinteger]] = {
     4: (np.int32, np.int32(2**31 - 1)),
     8: (np.int64, np.int64(2**63 - 1)),

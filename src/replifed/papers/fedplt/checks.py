@@ -20,7 +20,7 @@ from replifed.privacy.renyi import proposition4
 
 @quantity
 def stores(history: pd.DataFrame, each: int, shared: int) -> Measured:
-    """Whether a method's code was seen to keep so many models."""
+    """Whether a method keeps the printed number of models."""
     (kept,) = history.itertuples()
     same = (kept.each, kept.shared) == (each, shared)
     return Measured(np.array([same]), note=f"counted: {kept.each} an agent and {kept.shared} at the server")
