@@ -12,16 +12,14 @@ from replifed.claims.errata import measure
 from replifed.papers import jobs
 from replifed.papers.fedplt import experiments, trials
 from replifed.papers.fedplt.claims import CLAIMS
-from replifed.papers.fedplt.convergence import Costs, rate, traces
-from replifed.papers.fedplt.data import regression
 from replifed.papers.fedplt.errata import ERRATA
 from replifed.papers.fedplt.figures import FIGURES
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, SOLVERS, Cell, Moduli, build, reference, theory
 from replifed.papers.fedplt.tables import TABLES
+from replifed.papers.fedplt.trials import Trial, rate, regression
 from replifed.papers.inputs import Inputs
-from replifed.problems.minimiser import minimiser
 from replifed.store.tuned import read_tuned
-from replifed.tune import Grid
+from replifed.tune import Grid, Spent
 
 SETTINGS = {
     "seed": 3,
@@ -49,41 +47,26 @@ def test_the_rate_is_the_slope_in_the_window():
 
 
 def test_a_grid_of_settings_is_its_single_runs_whoever_ends_first():
-    problem, sets = regression(SETTINGS, (1, 2)), (1, 2)
-    cell, rho = Cell("gradient", 3, 4, 4), np.array([0.05, 0.3, 1.0])
-    moduli = Moduli(*problem.common_mu_L())
-
-    def make(points, part):
-        one = Moduli(*(np.repeat(m[part], len(points)) for m in moduli))
-        return build("fedplt", one, cell, {"rho": np.tile(rho[points], len(one.low) // len(points))})
-
-    grid = traces(make, problem, 3, sets, 3, 300)
+    cell, rho = Cell("fedplt", "gradient", 3, 4, 4), np.tile([0.05, 0.3, 1.0], (2, 1))
+    trial = Trial(SETTINGS, (1, 2), 300)
+    grid = trial.errors(cell, {"rho": rho})
+    assert (grid[0] == 1).all()
     for point in range(3):
-        alone = traces(lambda _, part, p=point: make([p], part), problem, 3, sets, 1, 300)
-        ran = ~np.isnan(alone[..., 0])
-        np.testing.assert_allclose(
-            grid[: len(alone), :, point][ran], alone[..., 0][ran], rtol=1e-5, atol=2e-10
-        )
+        alone = trial.errors(cell, {"rho": rho[:, point : point + 1]})[..., 0]
+        ran = ~np.isnan(alone)
+        np.testing.assert_allclose(grid[: len(alone), :, point][ran], alone[ran], rtol=1e-5, atol=2e-10)
         assert (grid[len(alone) :, :, point] < 1e-9).sum() == np.isfinite(grid[len(alone) :, :, point]).sum()
 
 
 def test_only_the_runs_that_are_asked_for_are_made_and_counted():
-    problem, sets = regression(SETTINGS, (1, 2, 3)), (1, 2, 3)
-    moduli, rho = Moduli(*problem.common_mu_L()), np.array([0.05, 0.3, 1.0, 2.0])
-    costs, wanted = Costs.none(3), np.array([[1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]], bool)
-
-    def make(points, part):
-        one = Moduli(*(np.repeat(m[part], len(points)) for m in moduli))
-        return build("fedplt", one, Cell("gradient", 3, 4, 4), {"rho": np.tile(rho[points], len(part))})
-
-    full = traces(make, problem, 3, sets, 4, 20)
-    some = traces(make, problem, 3, sets, 4, 20, wanted=wanted, costs=costs, solution=minimiser(problem, 3))
+    cell, rho = Cell("fedplt", "gradient", 3, 4, 4), np.tile([0.05, 0.3, 1.0, 2.0], (3, 1))
+    trial, wanted = Trial(SETTINGS, (1, 2, 3), 20), np.array([[1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]], bool)
+    full = Trial(SETTINGS, (1, 2, 3), 20).errors(cell, {"rho": rho})
+    some = trial.errors(cell, {"rho": rho}, wanted=wanted)
     assert np.isnan(some[:, ~wanted]).all()
     np.testing.assert_allclose(some[:, wanted], full[:, wanted], rtol=1e-12)
-    assert costs.runs.tolist() == [2, 0, 4]
-    assert costs.rounds.tolist() == [40, 0, 80]
     # Each of 4 agents sends and receives a model of 4 doubles in every round.
-    assert costs.total().bits == 120 * 2 * 4 * 4 * 32
+    assert trial.spent == Spent(6, 120, 120 * 2 * 4 * 4 * 32)
 
 
 class Bowls:
@@ -106,11 +89,11 @@ def test_the_searches_go_beyond_their_grids_and_refine():
     each = trials.each(Bowls(*centres), None, {"one": np.ones(3)}, grid)
     np.testing.assert_allclose([one.best for one in each], centres, rtol=0.05)
     assert not any(one.edge for one in each)
-    # Only as many data sets as asked for, and far from the start in both parameters.
-    centres = [[20.0, 0.05], [0.9, 0.9], [1.0, 1.0]]
+    # Far from the start in both parameters.
+    centres = [[20.0, 0.05], [0.9, 0.9]]
     grid = trials.around(np.ones(2), 2, 1, refine=6, tolerance=1e-4)
-    each = trials.each(Bowls(*centres), None, base, grid, sets=2)
-    np.testing.assert_allclose([one.best for one in each], centres[:2], rtol=0.05)
+    each = trials.each(Bowls(*centres), None, base, grid)
+    np.testing.assert_allclose([one.best for one in each], centres, rtol=0.05)
 
 
 class Valley(Bowls):
@@ -137,41 +120,39 @@ def paper():
 
 def searched(method, settings, solver="gradient"):
     """Rates of the equal budget's choices, as reported with many rounds."""
-    cell, sets = Cell(solver, 10, 10, 10), tuple(settings["replicates"])
-    choice = experiments.equal_budget(method, settings, cell, sets)
-    trial = trials.Trial(method, settings, sets, 300)
-    return rate(trial.errors(cell, {k: v[:, None] for k, v in choice.values.items()}))[:, 0]
+    cell, sets = Cell(method, solver, 10, 10, 10), settings["replicates"]
+    choice = experiments.equal_budget(cell, settings, sets)
+    return rate(Trial(settings, sets, 300).errors(cell, {k: v[:, None] for k, v in choice.values.items()}))[
+        :, 0
+    ]
 
 
 @pytest.mark.parametrize(("solver", "alpha", "beta"), [("gradient", 0.7, 1.7), ("accelerated", 0.16, 0.36)])
 def test_an_equal_budget_finds_what_a_dense_grid_finds(paper, solver, alpha, beta):
-    trial = trials.Trial("led", paper, tuple(paper["replicates"]), 80)
-    cell = Cell(solver, 10, 10, 10)
+    trial, cell = Trial(paper, paper["replicates"], 80), Cell("led", solver, 10, 10, 10)
     axes = np.meshgrid(alpha * np.geomspace(0.7, 1.4, 12), beta * np.geomspace(0.7, 1.3, 12))
-    dense = trial.rates(cell, reference("led", trial.moduli, cell), np.stack(axes, -1).reshape(1, -1, 2))
+    dense = trial.rates(cell, reference(cell, trial.moduli), np.stack(axes, -1).reshape(1, -1, 2))
     assert (searched("led", paper, solver) < dense.min(axis=1) + 0.003).all()
 
 
 def test_a_free_local_step_makes_fedplt_faster(paper):
-    sets = tuple(paper["replicates"])
-    rho = experiments.best_rho(paper, sets, "gradient")
-    trial = trials.Trial("fedplt", paper, sets, 300)
-    alone = rate(trial.errors(Cell("gradient", 10, 10, 10), {"rho": rho[:, None]}))[:, 0]
+    rho = experiments.best_rho(paper, paper["replicates"], "gradient").values["rho"]
+    trial = Trial(paper, paper["replicates"], 300)
+    alone = rate(trial.errors(Cell("fedplt", "gradient", 10, 10, 10), {"rho": rho[:, None]}))[:, 0]
     assert (searched("fedplt", paper) < alone - 0.05).all()
 
 
 @pytest.mark.parametrize("method", ["fedplt", "fedpd", "fivegcs"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_scale_of_one_is_the_best_constant_local_step(method, solver):
-    problem = regression(SETTINGS, (1, 2))
-    moduli, cell = Moduli(*problem.common_mu_L()), Cell(solver, 3, 4, 4)
-    values = {**theory(method, moduli, cell), "scale": np.ones(2)}
+    trial, cell = Trial(SETTINGS, (1, 2), 10), Cell(method, solver, 3, 4, 4)
+    own = theory(cell, trial.moduli)
+    values = {**own, "scale": np.ones(2)}
     assert tuple(values) == FREE[method]
-    free = build(method, moduli, cell, values)
-    fixed = type(free)(
-        **{name: value for name, value in values.items() if name != "scale"}, solver=SOLVERS[solver](steps=3)
-    )
-    runs = [traces(lambda *_, m=m: m, problem, 3, (1, 2), 1, 10) for m in (free, fixed)]
+    free = build(cell, trial.moduli, values)
+    own.pop("scale", None)
+    fixed = type(free)(**own, solver=SOLVERS[solver](steps=3))
+    runs = [trial.traces(lambda *_, m=m: m, 1) for m in (free, fixed)]
     np.testing.assert_allclose(*runs, rtol=1e-10)
 
 
@@ -196,11 +177,11 @@ def test_data_sets_are_as_described():
 def test_every_method_has_theory_and_a_place_to_search_from(method):
     moduli = Moduli(np.full(3, 0.5), np.full(3, 20.0))
     for solver in ("gradient", "accelerated"):
-        cell = Cell(solver, 10, 10, 5)
-        for values in (theory(method, moduli, cell), reference(method, moduli, cell)):
+        cell = Cell(method, solver, 10, 10, 5)
+        for values in (theory(cell, moduli), reference(cell, moduli)):
             assert tuple(values) == PARAMETERS[method]
             assert all(value.shape == (3,) and (value > 0).all() for value in values.values())
-            build(method, moduli, cell, values)
+            build(cell, moduli, values)
 
 
 def test_every_erratum_is_shown():

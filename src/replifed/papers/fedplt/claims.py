@@ -16,12 +16,11 @@ from typing import Any
 from replifed.claims.quantities import Quantity, run, settings
 from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Claim
-from replifed.papers.fedplt import checks
-from replifed.papers.fedplt.checks import at, by_setting, mean_change, rates
-from replifed.papers.fedplt.paper import COLUMN_NAMES, COLUMNS, METHODS, STORED, TABLE2, TABLE3, TABLE4
+from replifed.papers.fedplt import measures
+from replifed.papers.fedplt.measures import at, by_setting, clipped, mean_change, rates
+from replifed.papers.fedplt.methods import PARTIAL, SOLVERS
+from replifed.papers.fedplt.paper import COLUMNS, METHODS, STORED, TABLE2, TABLE3, TABLE4
 
-COMPARED = ("fedplt", "fedpd", "fedlin", "tamuna", "led", "fivegcs")
-PARTIAL = ("fedplt", "tamuna", "fivegcs")
 EXPECTED = ("equal budget", "common", "theory")
 
 _TUNING = (
@@ -35,43 +34,38 @@ _MOMENTUM = "the natural parameters are for gradient steps: momentum takes longe
 _AGAINST_TEXT = "the published row is that of theory's parameters, against the text"
 _ORDER_NOTES = {"equal budget": f"{_EQUAL}; {_COINCIDE}", "common": f"{_UNEQUAL}; {_TUNING}", "theory": ""}
 _DRAWS = "spread between draws of data sets"
-# (method, participation): tolerance and its reason, for the readings that are expected to reproduce.
-_FEDPLT: dict[str, dict[str, Any]] = {
+# By method, and of Fed-PLT by who takes part; for the readings that are expected to reproduce.
+_TOLERANCES: dict[str, dict[str, Any]] = {
     "all": {"within": 0.03, "because": f"{_DRAWS}, whose generator the paper does not print"},
     "half": {
         "within": 0.015,
         "because": "partial participation hides most of the spread between data sets",
     },
-}
-_TAMUNA: dict[str, Any] = {
-    "within": 0.015,
-    "because": "ten percent of the distance between its columns' rates and one",
-}
-_OTHERS: dict[str, Any] = {
-    "within": 0.06,
-    "because": "parameters of the baselines are not printed; a tenth of the rates' range",
+    "tamuna": {"within": 0.015, "because": "ten percent of the distance between its columns' rates and one"},
+    "others": {
+        "within": 0.06,
+        "because": "parameters of the baselines are not printed; a tenth of the rates' range",
+    },
 }
 
 CLAIM = Statements("fedplt")
 RATE = CLAIM.given(unit="rate")
 
 
-def _compared(method: str) -> Quantity:
-    return run("comparison", method)
+def _stated(reading: str, **common: Any) -> Statements:
+    """Claims on Table II."""
+    artefact = "table2_theory" if reading == "theory" else "table2"
+    return CLAIM.given(reading=reading, artefact=artefact, **common)
 
 
-def Rate(method: str, solver: str, who: str, reading: str) -> Quantity:
+def Rate(method: str, solver: str, who: str, reading: str, **more: bool) -> Quantity:
     """The rate of a cell of Table II on each data set."""
-    return rates(_compared(method), method, solver, who, reading)
+    return rates(run("comparison", method), solver, who, reading, **more)
 
 
-def _clipped(method: str, solver: str, who: str, reading: str) -> Quantity:
-    """The same; one of a run that diverged is as bad as one, and not only a bound."""
-    return checks.clipped(Rate(method, solver, who, reading))
-
-
-def _artefact(reading: str) -> str:
-    return "table2_theory" if reading == "theory" else "table2"
+def _difference(solver: str, who: str, reading: str, rival: str, **more: bool) -> Quantity:
+    """How much slower a method is than Fed-PLT; a run of Fed-PLT that diverged is as bad as a rate of one."""
+    return Rate(rival, solver, who, reading, **more) - clipped(Rate("fedplt", solver, who, reading))
 
 
 def _table1() -> Iterator[Claim]:
@@ -81,56 +75,53 @@ def _table1() -> Iterator[Claim]:
         "led": "after averaging all agents hold the same model; the count takes in every copy",
         "fivegcs": "x, v and u_i suffice; the count takes in x_hat",
     }
+    runs = {method: run("footprint", method) for method in STORED}
     for method, (each, shared) in STORED.items():
         yield CLAIM.identity(
             f"table1.{method}.stored",
             f"{METHODS[method]} stores {each if each > 1 else ''}N+{shared} variables (Table I).",
-            checks.stores(run("footprint", method), each, shared),
+            measures.stores(runs[method], each, shared),
             note=notes.get(method, ""),
         )
+        allowed = "allows" if method in PARTIAL else "does not allow"
         yield CLAIM.identity(
             f"table1.{method}.partial",
-            f"{METHODS[method]} {'allows' if method in PARTIAL else 'does not allow'} partial participation "
-            "(Table I).",
-            checks.allows_partial(run("footprint", method), method in PARTIAL),
+            f"{METHODS[method]} {allowed} partial participation (Table I).",
+            measures.allows_partial(runs[method], method in PARTIAL),
         )
     yield CLAIM.identity(
         "table1.tamuna.random",
         "Only TAMUNA's number of local epochs is random (Table I).",
-        checks.random_steps(
-            run("footprint", "tamuna"), *(run("footprint", name) for name in COMPARED if name != "tamuna")
-        ),
+        measures.random_steps(runs.pop("tamuna"), *runs.values()),
     )
 
 
 def _cells() -> Iterator[Claim]:
     for method, printed in TABLE2.items():
-        cells = zip(COLUMNS, printed, strict=True)
-        for ((solver, who), published), reading in itertools.product(cells, ("own", "common", "theory")):
+        cells = zip(COLUMNS.items(), printed, strict=True)
+        for cell, reading in itertools.product(cells, ("own", "common", "theory")):
+            ((solver, who), column), published = cell
             if published is None:
                 continue
             if reading == "own" and method != "fedplt" and (who == "half" or method == "tamuna"):
                 continue  # not run: the best of several random runs would be chosen
-            note = ""
+            notes = []
             if method == "tamuna":
-                note = _AGAINST_TEXT if reading == "common" else ""
+                notes = [_AGAINST_TEXT] if reading == "common" else []
             elif method == "led" and reading == "theory" and solver == "accelerated":
-                note = _MOMENTUM
+                notes = [_MOMENTUM]
             elif method != "fedplt":
-                note = _THEORY if reading == "theory" else _TUNING
+                notes = [_THEORY if reading == "theory" else _TUNING]
             if reading == "own" and who == "all":
-                note = f"{note}; {_COINCIDE}".removeprefix("; ")
-            tolerance = {"fedplt": _FEDPLT[who], "tamuna": _TAMUNA}.get(method, _OTHERS)
-            yield RATE.value(
+                notes.append(_COINCIDE)
+            kind = {"fedplt": who, "tamuna": "tamuna"}.get(method, "others")
+            yield _stated(reading, unit="rate").value(
                 f"table2.{method}.{solver}.{who}",
-                f"{METHODS[method]} converges at the rate {published} ({COLUMN_NAMES[solver, who]}, "
-                f"Table II).",
+                f"{METHODS[method]} converges at the rate {published} ({column}, Table II).",
                 published,
-                checks.noting_lost(Rate(method, solver, who, reading)),
-                **tolerance,
-                artefact=_artefact(reading),
-                reading=reading,
-                note=note,
+                measures.noting_lost(Rate(method, solver, who, reading)),
+                **_TOLERANCES[kind],
+                note="; ".join(notes),
             )
 
 
@@ -140,19 +131,19 @@ def _solvers(method: str, who: str, readings: tuple[str, ...]) -> Iterator[Claim
     plain, fast = printed["gradient", who], printed["accelerated", who]
     if plain is None or fast is None or plain == fast:
         return
-    some = "" if who == "all" else ", with half of the agents"
-    if plain < fast:
-        statement = (
-            f"{METHODS[method]}{some}: gradient descent as local solver gives a lower rate than accelerated "
-            'gradient descent, as "often" (Section VII-A).'
-        )
-    else:
+    some, suffix = ("", "") if who == "all" else (", with half of the agents", ".half")
+    statement = (
+        f"{METHODS[method]}{some}: gradient descent as local solver gives a lower rate than accelerated "
+        'gradient descent, as "often" (Section VII-A).'
+    )
+    if plain > fast:
         statement = f"{METHODS[method]}{some}: accelerated gradient descent gives the lower rate (Table II)."
     for reading in readings:
-        higher = _clipped(method, "accelerated", who, reading) - _clipped(method, "gradient", who, reading)
+        rate = {solver: clipped(Rate(method, solver, who, reading)) for solver in SOLVERS}
+        higher = rate["accelerated"] - rate["gradient"]
         note = "" if method == "fedplt" else _TUNING
         yield RATE.order(
-            f"table2.accelerated.{method}.slower" + ("" if who == "all" else ".half"),
+            f"table2.accelerated.{method}.slower{suffix}",
             statement,
             higher if plain < fast else -higher,
             reading=reading,
@@ -161,33 +152,29 @@ def _solvers(method: str, who: str, readings: tuple[str, ...]) -> Iterator[Claim
 
 
 def _orders() -> Iterator[Claim]:
-    for solver, who in COLUMNS:
-        for rival, reading in itertools.product(COMPARED[1:], EXPECTED):
+    rivals = [method for method in STORED if method != "fedplt"]
+    for (solver, who), column in COLUMNS.items():
+        for rival, reading in itertools.product(rivals, EXPECTED):
             if who == "half" and rival not in PARTIAL:
                 continue
             if reading == "equal budget" and (who == "half" or rival == "tamuna"):
                 continue  # the best of several random runs would be chosen
-            yield RATE.order(
+            yield _stated(reading, unit="rate").order(
                 f"table2.best.{solver}.{who}.{rival}",
-                f"Fed-PLT converges faster per round than {METHODS[rival]} ({COLUMN_NAMES[solver, who]}; "
-                "Section VII-A).",
-                Rate(rival, solver, who, reading) - _clipped("fedplt", solver, who, reading),
-                artefact=_artefact(reading),
-                reading=reading,
+                f"Fed-PLT converges faster per round than {METHODS[rival]} ({column}; Section VII-A).",
+                _difference(solver, who, reading, rival),
                 note=_ORDER_NOTES[reading],
             )
-        for reading in EXPECTED[:2] if who == "all" else ():
-            cell = (_compared("fedlin"), "fedlin", solver, who, reading)
+        for reading in ("equal budget", "common") if who == "all" else ():
             yield RATE.order(
                 f"table2.exchange.{solver}",
-                f"Fed-PLT converges faster per exchange than FedLin, which takes two a round "
-                f"({COLUMN_NAMES[solver, who]}).",
-                checks.rates_per_exchange(*cell) - _clipped("fedplt", solver, who, reading),
+                f"Fed-PLT converges faster per exchange than FedLin, which takes two a round ({column}).",
+                _difference(solver, who, reading, "fedlin", per_exchange=True),
                 reading=reading,
                 note=f"not in the paper, which compares rounds; {_ORDER_NOTES[reading]}",
             )
-    for method, solver in itertools.product(PARTIAL, ("gradient", "accelerated")):
-        half, all_ = (_clipped(method, solver, who, "common") for who in ("half", "all"))
+    for method, solver in itertools.product(PARTIAL, SOLVERS):
+        half, all_ = (clipped(Rate(method, solver, who, "common")) for who in ("half", "all"))
         yield RATE.order(
             f"table2.partial.{method}.{solver}",
             f"{METHODS[method]}: the rate increases when half of the agents take part "
@@ -195,30 +182,30 @@ def _orders() -> Iterator[Claim]:
             half - all_,
             reading="common",
         )
-    for method in COMPARED:
-        for reading in ("own", "common", "theory") if method != "tamuna" else ("common", "theory"):
-            yield CLAIM.shape(
-                f"table2.accelerated.{method}.converges",
-                f"{METHODS[method]} converges with the accelerated local solver, too (Section VII-A).",
-                Rate(method, "accelerated", "all", reading) < 1.0,
-                artefact=_artefact(reading),
-                reading=reading,
-            )
-        everywhere = ("own", "equal budget", "common") if method != "tamuna" else ("common",)
-        yield from _solvers(method, "all", everywhere)
+    for method in STORED:
+        searched = ("own", "equal budget", "common") if method != "tamuna" else ("common",)
+        for reading in (*searched, "theory"):
+            if reading != "equal budget":
+                yield _stated(reading).shape(
+                    f"table2.accelerated.{method}.converges",
+                    f"{METHODS[method]} converges with the accelerated local solver, too (Section VII-A).",
+                    Rate(method, "accelerated", "all", reading) < 1.0,
+                )
+        yield from _solvers(method, "all", searched)
         if method in PARTIAL:
             yield from _solvers(method, "half", ("own", "common") if method == "fedplt" else ("common",))
+    fast, plain = (clipped(Rate("fedplt", solver, "all", "own")) for solver in ("accelerated", "gradient"))
     yield CLAIM.shape(
         "table2.accelerated.fedplt.every",
         "Fed-PLT: the accelerated local solver is slower than gradient descent on every data set.",
-        _clipped("fedplt", "accelerated", "all", "own") > _clipped("fedplt", "gradient", "all", "own"),
+        fast > plain,
         reading="own",
         note="not in the paper, which shows means",
     )
     yield CLAIM.shape(
         "fedavg.biased",
         "FedAvg does not reach the minimiser: client drift (Section I).",
-        checks.lines(_compared("fedavg"), "error") > 1e-3,
+        measures.lines(run("comparison", "fedavg"), "error") > 1e-3,
         artefact="table2",
     )
 
@@ -243,22 +230,20 @@ def _table3() -> Iterator[Claim]:
     yield CLAIM.identity(
         "table3.linear",
         "Rates follow 1 - p (1 - r) within 0.03, with r the rate of all agents and p their share.",
-        checks.linear_in_share(by_active, 0.03),
+        measures.linear_in_share(by_active, 0.03),
         note="not in the paper: what its ten numbers have in common",
     )
 
 
 def _table4() -> Iterator[Claim]:
-    errors = {
-        reading: by_setting(run("noise", "fedplt"), "tau", "agents", reading=reading)
-        for reading in ("variance", "deviation")
-    }
+    stated = {reading: CLAIM.given(reading=reading) for reading in ("variance", "deviation")}
+    errors = {r: by_setting(run("noise", "fedplt"), "tau", "agents", reading=r) for r in stated}
 
     def error(tau: float, reading: str) -> Quantity:
         return at(errors[reading], tau, f"noise level {tau:g}")
 
     for (tau, published), reading in itertools.product(TABLE4.items(), errors):
-        yield CLAIM.value(
+        yield stated[reading].value(
             f"table4.{tau:g}",
             f"With noise level {tau:g} the asymptotic error is {published} (Table IV).",
             published,
@@ -266,20 +251,18 @@ def _table4() -> Iterator[Claim]:
             within=0.1 * published,
             because="a tenth of the published number, whose way of measuring is not stated",
             unit="distance",
-            reading=reading,
             note="the published floor of 0.1357 is none of the algorithm's, which is exact without noise; "
             "measured as the mean distance of the agents' models",
         )
     for reading, table in errors.items():
-        yield CLAIM.identity(
+        yield stated[reading].identity(
             "table4.increasing",
             "The larger the variance, the larger the asymptotic error (Section VII-A, Corollary 1).",
             mean_change(table) > 0,
-            reading=reading,
         )
         for low, high in ((1e-2, 1e-1), (1e-1, 1.0), (1.0, 10.0)):
             ratio = TABLE4[high] / TABLE4[low]
-            yield CLAIM.value(
+            yield stated[reading].value(
                 f"table4.growth.{low:g}",
                 f"From noise level {low:g} to {high:g} the error grows {ratio:.2f} times (Table IV).",
                 ratio,
@@ -287,29 +270,27 @@ def _table4() -> Iterator[Claim]:
                 within=0.15 * ratio,
                 because="15 %: the published floor still weighs at the lower level",
                 unit="ratio",
-                reading=reading,
                 note="" if reading == "variance" else "published errors grow as the root of the level",
             )
-    yield CLAIM.value(
+    yield stated["variance"].value(
         "table4.slope",
         "Errors grow as the square root of the noise level from 0.01 to 1: the level is a variance.",
         0.5,
-        checks.log_log_slope(errors["variance"], 1e-2, 1.0),
+        measures.log_log_slope(errors["variance"], 1e-2, 1.0),
         within=0.05,
         because="published errors give slopes of 0.46 and 0.51 to 0.55",
         unit="exponent",
-        reading="variance",
         note="against eq. (13), where it is a standard deviation",
     )
 
 
 def _figures() -> Iterator[Claim]:
-    by_rho = checks.clipped_table(by_setting(run("penalty", "fedplt"), "rho"))
+    by_rho = by_setting(run("penalty", "fedplt"), "rho")
     yield CLAIM.value(
         "fig2.best",
         "The rate is lowest at rho about 0.3 (Figure 2).",
         0.3,
-        checks.best_setting(by_rho, ".2g"),
+        measures.best_setting(by_rho, ".2g"),
         within=0.1,
         because="one point of the grid of 25 over six decades",
         unit="grid",
@@ -318,22 +299,22 @@ def _figures() -> Iterator[Claim]:
         yield CLAIM.shape(
             f"fig2.end.{name}",
             f"The rate grows towards one at {name} rho: above 0.98 (Figure 2).",
-            checks.column(by_rho, end) > 0.98,
+            measures.column(by_rho, end) > 0.98,
         )
     yield CLAIM.identity(
         "fig2.valley",
         "The mean rate falls up to its minimum and grows after it (Figure 2).",
-        checks.one_valley(by_rho),
+        measures.one_valley(by_rho),
     )
     epochs, chosen = run("epochs", "fedplt"), settings("epochs")
-    by_steps = checks.clipped_table(by_setting(epochs, "steps", solver="gradient"))
-    exact = checks.column(checks.clipped_table(by_setting(epochs, "steps", solver="exact")), 0)
-    plateau = checks.plateau(by_steps)
+    by_steps = by_setting(epochs, "steps", solver="gradient")
+    exact = measures.column(by_setting(epochs, "steps", solver="exact"), 0)
+    plateau = measures.plateau(by_steps)
     yield CLAIM.value(
         "fig3.best",
         "The rate is lowest at N_e about 10 (Figure 3).",
         10.0,
-        checks.best_setting(by_steps, ".0f"),
+        measures.best_setting(by_steps, ".0f"),
         within=2.0,
         because="about ten",
         unit="grid",
@@ -343,18 +324,17 @@ def _figures() -> Iterator[Claim]:
         "fig3.dip",
         "The rate is not monotone: at its minimum it is lower than with 50 epochs by at least 0.1 "
         "(Figure 3).",
-        plateau - checks.lowest(by_steps) >= 0.1,
+        plateau - measures.lowest(by_steps) >= 0.1,
     )
-    yield CLAIM.identity(
-        "fig3.plateau",
-        "For N_e above 25 the mean rate is constant within 0.01 (Figure 3 has it from 20 on).",
-        checks.constant(by_steps, 25, 0.01),
-    )
-    yield CLAIM.identity(
-        "fig3.constant20",
-        "For N_e above 20 the mean rate is constant within 0.01 (Figure 3, Section VII-B).",
-        checks.constant(by_steps, 21, 0.01),
-    )
+    for name, above, first, source in (
+        ("plateau", 25, 25, "(Figure 3 has it from 20 on)"),
+        ("constant20", 20, 21, "(Figure 3, Section VII-B)"),
+    ):
+        yield CLAIM.identity(
+            f"fig3.{name}",
+            f"For N_e above {above} the mean rate is constant within 0.01 {source}.",
+            measures.constant(by_steps, first, 0.01),
+        )
     yield RATE.value(
         "fig3.exact",
         "The plateau is the rate of exact Peaceman-Rachford splitting.",
@@ -367,7 +347,7 @@ def _figures() -> Iterator[Claim]:
         "fig3.zeta",
         "The plateau is very close to zeta (Section VII-B): within 0.03.",
         0.0,
-        plateau - checks.zeta_of(epochs, chosen),
+        plateau - measures.zeta_of(epochs, chosen),
         within=0.03,
         because="very close",
         note="zeta is a bound, and lies above the measured rate of exact splitting",
@@ -380,36 +360,32 @@ def _figures() -> Iterator[Claim]:
 
 
 def _theory() -> Iterator[Claim]:
+    exactness = CLAIM.given(artefact="exactness")
     runs = run("exactness", "fedplt")
     for name, who, statement in (
         ("full", "all", "No client drift: exact convergence for every number of local epochs (Remark 3)."),
         ("partial", "half", "Exact convergence also under partial participation (Remark 3)."),
     ):
-        left = checks.lines(runs, "error", participation=who, start="warm")
-        yield CLAIM.shape(
-            f"exact.{name}",
-            statement,
-            (left <= 1e-12).note("largest error left {0.max:.2g}", left),
-            artefact="exactness",
-        )
-    yield CLAIM.shape(
+        left = measures.lines(runs, "error", participation=who, start="warm")
+        holds = (left <= 1e-12).note("largest error left {0.max:.2g}", left)
+        yield exactness.shape(f"exact.{name}", statement, holds)
+    yield exactness.shape(
         "warm.needed",
         "Local steps must begin at x_{i,k}: from v_{i,k}, few of them do not converge to the minimiser "
         "(Remark 2).",
-        checks.cold_errors_of_few_steps(runs) > 1e-6,
-        artefact="exactness",
+        measures.cold_errors_of_few_steps(runs) > 1e-6,
     )
     epochs, chosen = run("epochs", "fedplt"), settings("epochs")
     yield CLAIM.shape(
         "bounds.rate",
         "Where |S| < 1 the measured rate is at most |S| (Proposition 1).",
-        checks.rate_below_norm(epochs, chosen),
+        measures.rate_below_norm(epochs, chosen),
     )
     yield CLAIM.identity(
         "bounds.rounds",
         "Mean errors stay below the bound of Proposition 2, with and without partial participation and "
         "noise.",
-        checks.errors_below_bound(run("bounds", "fedplt"), settings("bounds")),
+        measures.errors_below_bound(run("bounds", "fedplt"), settings("bounds")),
     )
     for reading, note in (
         ("as printed", "chi(N_e) is far above one there with the moduli of f"),
@@ -418,7 +394,7 @@ def _theory() -> Iterator[Claim]:
         yield CLAIM.shape(
             "bounds.accelerated",
             "Proposition 3 covers the paper's own setting, N_e = 10 and rho = 0.3: |S'| < 1.",
-            checks.accelerated_norm(epochs, chosen, 10, reading == "as printed") < 1,
+            measures.accelerated_norm(epochs, chosen, 10, reading == "as printed") < 1,
             reading=reading,
             note=note,
         )
@@ -426,13 +402,13 @@ def _theory() -> Iterator[Claim]:
     yield CLAIM.identity(
         "privacy.bounded",
         "The Renyi bound grows with K N_e and stays below its limit (Proposition 4, Section VI).",
-        checks.epsilon_saturates(private, settings("privacy")),
+        measures.epsilon_saturates(private, settings("privacy")),
         note="a property of the formula, at this experiment's settings",
     )
     yield CLAIM.shape(
         "privacy.tradeoff",
         "The larger the noise, the larger the error (Corollary 1, Section VI).",
-        checks.error_rises_with_noise(private),
+        measures.error_rises_with_noise(private),
         share=0.95,
         note="two levels whose noise is below the error that the rounds leave may be equal",
     )

@@ -19,31 +19,39 @@ for all methods: there the luckiest of several random runs would be chosen, so t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.fedplt import FedPLT
-from replifed.algorithms.local_solvers import Exact, Gradient, Noisy
+from replifed.algorithms.local_solvers import Accelerated, Exact, Gradient, Noisy
+from replifed.network.ledger import dense_bits
 from replifed.network.participation import FixedSize, Independent
-from replifed.papers.fedplt import footprint
-from replifed.papers.fedplt.convergence import consensus_error, rate, traces
-from replifed.papers.fedplt.data import regression
-from replifed.papers.fedplt.methods import FREE, PARAMETERS, PARTIAL, SOLVERS, Cell, reference, theory
-from replifed.papers.fedplt.trials import Trial, Values, around, common, each
+from replifed.papers.fedplt.methods import (
+    FREE,
+    PARAMETERS,
+    PARTIAL,
+    Cell,
+    Moduli,
+    Values,
+    build,
+    local_step,
+    reference,
+    theory,
+)
+from replifed.papers.fedplt.trials import Trial, around, common, each, rate, regression
 from replifed.problems.minimiser import minimiser
 from replifed.progress import Progress
 from replifed.randomness import Streams
-from replifed.simulate import simulate
+from replifed.simulate import Metric, simulate
 from replifed.tune import Grid, Search, Spent
 
 
-def tune(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None = None
-) -> dict[str, Any]:
+def tune(method: str, settings: dict, table: Any, partition: Any, progress: Progress) -> dict[str, Any]:
     """Search each cell's common parameters.
 
     Returns
@@ -54,17 +62,16 @@ def tune(
         edge : whether the best point lies at an edge of what was tried; cost : runs, rounds and bits.
         trials -> {"replicates": the data sets that were run for it}.
     """
-    chosen = settings["tuning"]
-    found, used = {}, set()
-    wanted = [] if method == "fedavg" else list(_cells(method, settings))
-    for done, cell in enumerate(wanted):
-        if progress is not None:
-            progress(f"searching {_name(cell)}", done, len(wanted))
-        trial = Trial(method, settings, tuple(chosen["replicates"]), chosen["rounds"])
-        names = PARAMETERS[method]
+    chosen, names = settings["tuning"], PARAMETERS.get(method, ())
+    found: dict[str, Any] = {}
+    used: set[int] = set()
+    cells = list(_cells(method, settings)) if names else []
+    for done, cell in enumerate(cells):
+        progress(f"searching {_name(cell)}", done, len(cells))
+        trial = Trial(settings, chosen["replicates"], chosen["rounds"])
         grid = around(np.ones(len(names)), chosen["ratio"], chosen["reach"], refine=chosen["refine"])
-        best = common(trial, cell, reference(method, trial.moduli, cell), grid)
-        used.update(trial.used)
+        best = common(trial, cell, reference(cell, trial.moduli), grid)
+        used.update(trial.replicates)
         found[_name(cell)] = {
             "best": list(best.best),
             "rate": best.score,
@@ -73,9 +80,8 @@ def tune(
                 for point, score in zip(best.points, best.scores, strict=True)
             ],
             "edge": best.edge,
-            "cost": trial.costs.total().record(),
+            "cost": trial.spent.record(),
         }
-    names = PARAMETERS.get(method, ())
     return {
         "method": method,
         "parameters": list(names),
@@ -85,37 +91,61 @@ def tune(
 
 
 def run(
-    method: str,
-    settings: dict,
-    tuned: dict | None,
-    table: Any,
-    partition: Any,
-    progress: Progress | None = None,
+    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress
 ) -> pd.DataFrame:
     """Run `method` on all data sets; one line a data set and setting, or, for curves, a round as well."""
-    runner: Callable[..., pd.DataFrame] = {
-        "comparison": _compare,
-        "participation": _participation,
-        "noise": _noise,
-        "penalty": _penalty,
-        "epochs": _epochs,
-        "exactness": _exactness,
-        "bounds": _bounds,
-        "privacy": _privacy,
-        "readings": _readings,
-        "footprint": footprint.run,
-    }[settings["problem"]]
-    return runner(method, settings, tuned or {}, progress or (lambda *_: None)).assign(method=method)
+    if settings["problem"] == "comparison":
+        frames = _comparison(method, settings, tuned or {}, progress)
+    elif settings["problem"] == "footprint":
+        frames = _footprint(method, settings["replicates"][0])
+    else:
+        frames = _OF_FEDPLT[settings["problem"]](settings, progress)
+    return pd.concat(frames, ignore_index=True).assign(method=method)
 
 
-# --- Cells of Table II ----------------------------------------------------------------------------
+# --- Table I --------------------------------------------------------------------------------------
+
+
+def _footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
+    """What a method keeps and sends, counted in models on a few rounds of its code.
+
+    each, shared : models that every agent and the coordinator keep between rounds; up, down : models that an
+    agent sends and receives in a round; exchanges : times a round that they wait for each other; partial :
+    whether agents may stay out; random : whether the number of local steps is random.
+    """
+    shape = {"seed": 0, "agents": 10, "samples": 4, "features": 2, "ridge": 0.5}
+    problem = regression({**shape, "loss": "sum", "data": "planted"}, (0,))
+    moduli, cell = Moduli(*problem.common_mu_L()), Cell(method, "gradient", 3, 10, 10)
+    algorithm = build(cell, moduli, theory(cell, moduli))
+    history = simulate(algorithm, problem, Streams(0, (0,)), 8)
+    axes = [field.ndim for field in history.state]
+    first = {name: total[1, 0] for name, total in history.ledger.items()}
+    models = cell.agents * dense_bits(problem.dim)
+    steps = np.diff(history.ledger["iterations"][:, 0])
+    yield pd.DataFrame(
+        {
+            "each": axes.count(3),
+            "shared": axes.count(2),
+            "up": first["bits_up"] / models,
+            "down": first["bits_down"] / models,
+            "exchanges": int(first["exchanges"]),
+            "partial": algorithm.partial_participation,
+            "random": len(set(steps.tolist())) > 1,
+            "replicate": [replicate],
+        }
+    )
+
+
+# --- Table II -------------------------------------------------------------------------------------
 
 
 def _cells(method: str, settings: dict) -> Iterator[Cell]:
+    agents = settings["agents"]
     for solver in settings["solvers"]:
-        for cohort in (settings["agents"], settings["cohort"]):
-            if cohort == settings["agents"] or method in PARTIAL:
-                yield Cell(solver, settings["local_steps"], settings["agents"], cohort)
+        if method != "fedavg" or solver == "gradient":
+            for cohort in (agents, settings["cohort"]):
+                if cohort == agents or method in PARTIAL:
+                    yield Cell(method, solver, settings["local_steps"], agents, cohort)
 
 
 def _name(cell: Cell) -> str:
@@ -123,7 +153,7 @@ def _name(cell: Cell) -> str:
 
 
 class _Choice(NamedTuple):
-    """Parameters by name, (S,) each, for the first `sets` data sets, and how they were found."""
+    """Parameters by name, (S,) each, for the first S data sets, and how they were found."""
 
     values: Values
     sets: int
@@ -131,122 +161,97 @@ class _Choice(NamedTuple):
     edge: NDArray | bool = False
 
 
-def _compare(method: str, settings: dict, tuned: dict, progress: Progress) -> pd.DataFrame:
-    replicates = tuple(settings["replicates"])
+def _comparison(method: str, settings: dict, tuned: dict, progress: Progress) -> Iterator[pd.DataFrame]:
     # FedAvg stays where it is after a few rounds.
     rounds = settings["baseline_rounds"] if method == "fedavg" else settings["rounds"]
-    reported = Trial(method, settings, replicates, rounds)
-    cells = list(_cells(method, settings))
-    if method == "fedavg":
-        cells = [cell for cell in cells if cell.solver == "gradient"]
+    reported = Trial(settings, settings["replicates"], rounds)
+    replicates, S = reported.replicates, len(reported.replicates)
     # As the paper has it: rho is for a solver and a data set, whoever takes part.
     rho: dict[str, _Choice] = {}
-    frames = []
+    cells = list(_cells(method, settings))
     for done, cell in enumerate(cells):
         progress(_name(cell), done, len(cells))
-        if method == "fedavg":
-            readings = {"theory": _Choice({}, len(replicates))}
-        else:
-            readings = _chosen(method, settings, tuned["cells"][_name(cell)], cell, reported, rho)
-        frames += _cell_frames(method, reported, cell, readings, settings["target"])
-    return pd.concat(frames, ignore_index=True)
+        chooses = cell.everyone and method not in ("fedavg", "tamuna")
+        choices = {"theory": _Choice(theory(cell, reported.moduli), S)}
+        if method != "fedavg":
+            found, base = tuned["cells"][_name(cell)], reference(cell, reported.moduli)
+            multiples = np.array(found["best"])
+            choices["common"] = _Choice(_times(base, multiples), S, Spent(**found["cost"]), found["edge"])
+        if method == "fedplt" and cell.everyone:
+            choices["own"] = rho[cell.solver] = best_rho(settings, replicates, cell.solver)
+        elif method == "fedplt":  # for which nothing more is searched
+            choices["own"] = rho[cell.solver]._replace(cost=Spent())
+        elif chooses:
+            trial, own = Trial(settings, replicates, settings["tuning_rounds"]), settings["own"]
+            grid = around(multiples, own["ratio"], 1, refine=own["refine"])
+            choices["own"] = _choice(trial, base, each(trial, cell, base, grid))
+        if chooses:
+            choices["equal budget"] = equal_budget(cell, settings, replicates)
+        yield _cell_frame(reported, cell, choices, settings["target"])
 
 
-def _chosen(
-    method: str, settings: dict, tuned: dict, cell: Cell, reported: Trial, rho: dict[str, _Choice]
-) -> dict[str, _Choice]:
-    """The parameters of each reading; `rho` keeps Fed-PLT's own ones."""
-    replicates, base = reported.replicates, reference(method, reported.moduli, cell)
-    S, multiples = len(replicates), np.array(tuned["best"])
-    readings = {
-        "theory": _Choice(theory(method, reported.moduli, cell), S),
-        "common": _Choice(
-            {name: base[name] * multiples[place] for place, name in enumerate(base)},
-            S,
-            Spent(**tuned["cost"]),
-            tuned["edge"],
-        ),
-    }
-    everyone = cell.cohort == cell.agents
-    if method == "fedplt":
-        if everyone:
-            trial = _rho_trial(settings, replicates)
-            found = _rho_searches(trial, settings, cell.solver)
-            rho[cell.solver] = _choice(trial, {"rho": np.ones(S)}, found)
-        # Nothing more is searched for half of the agents.
-        readings["own"] = rho[cell.solver] if everyone else rho[cell.solver]._replace(cost=Spent())
-    if not everyone or method == "tamuna":
-        return readings
-    if method != "fedplt":
-        trial = Trial(method, settings, replicates, settings["tuning_rounds"])
-        chosen = settings["own"]
-        grid = around(multiples, chosen["ratio"], 1, refine=chosen["refine"])
-        readings["own"] = _choice(trial, base, each(trial, cell, base, grid))
-    readings["equal budget"] = equal_budget(method, settings, cell, replicates)
-    return readings
+def best_rho(settings: dict, replicates: Sequence[int], solver: str) -> _Choice:
+    """Each data set's best rho with all agents active, from the grid of `settings`, refined."""
+    trial = Trial(settings, replicates, settings["tuning_rounds"])
+    grid = Grid((tuple(np.geomspace(*settings["rho_grid"]).tolist()),), settings["refine"])
+    base = {"rho": np.ones(len(replicates))}
+    return _choice(trial, base, each(trial, _fedplt(settings, solver), base, grid))
 
 
-def equal_budget(method: str, settings: dict, cell: Cell, replicates: tuple[int, ...]) -> _Choice:
+def equal_budget(cell: Cell, settings: dict, replicates: Sequence[int]) -> _Choice:
     """Search a method's local step and all its own parameters, for each of the first data sets by itself."""
     chosen = settings["equal_budget"]
-    trial = Trial(method, settings, replicates[: chosen["sets"]], chosen["rounds"])
-    base = reference(method, trial.moduli, cell)
-    free = {name: base.get(name, np.ones(len(trial.replicates))) for name in FREE[method]}
-    grid = around(
-        np.ones(len(free)),
-        chosen["ratio"],
-        chosen["reach"],
-        refine=chosen["refine"],
-        tolerance=chosen["tolerance"],
-    )
+    trial = Trial(settings, replicates[: chosen["sets"]], chosen["rounds"])
+    base = reference(cell, trial.moduli)
+    free = {name: base.get(name, np.ones(len(trial.replicates))) for name in FREE[cell.method]}
+    ends = {"refine": chosen["refine"], "tolerance": chosen["tolerance"]}
+    grid = around(np.ones(len(free)), chosen["ratio"], chosen["reach"], **ends)
     return _choice(trial, free, each(trial, cell, free, grid))
 
 
 def _choice(trial: Trial, base: Values, found: list[Search]) -> _Choice:
-    """What the searches found, as multiples of `base`."""
-    best = np.array([one.best for one in found])
-    values = {name: one * best[:, place] for place, (name, one) in enumerate(base.items())}
-    return _Choice(values, len(found), trial.costs.total(), np.array([one.edge for one in found]))
+    """What the searches of each data set found, as multiples of `base`."""
+    values = _times(base, np.array([one.best for one in found]))
+    return _Choice(values, len(found), trial.spent, np.array([one.edge for one in found]))
 
 
-def _cell_frames(
-    method: str, reported: Trial, cell: Cell, readings: dict[str, _Choice], target: float
-) -> list[pd.DataFrame]:
-    """Run a cell; a frame for each reading. The readings are points of one grid."""
-    S = len(reported.replicates)
-    wanted = np.stack([np.arange(S) < choice.sets for choice in readings.values()], axis=1)
-    stacked = {name: np.ones((S, len(readings))) for name in FREE.get(method, ())}
-    for place, choice in enumerate(readings.values()):
+def _times(base: Values, multiples: NDArray) -> Values:
+    return {name: one * multiples[..., place] for place, (name, one) in enumerate(base.items())}
+
+
+def _cell_frame(reported: Trial, cell: Cell, choices: dict[str, _Choice], target: float) -> pd.DataFrame:
+    """Run a cell; a line for each reading and data set. The readings are points of one grid."""
+    S, shape = len(reported.replicates), (len(choices), len(reported.replicates))
+    wanted = np.array([np.arange(S) < choice.sets for choice in choices.values()])
+    stacked = {name: np.ones(shape) for name in FREE.get(cell.method, ())}
+    for row, choice in enumerate(choices.values()):
         for name, values in choice.values.items():
-            stacked[name][:, place] = np.resize(values, S)  # what fills up is not run
-    errors = reported.errors(cell, stacked, target, wanted)
-    rates, last = rate(errors), _last(errors)
-    frames = []
-    for place, (reading, choice) in enumerate(readings.items()):
-        n = choice.sets
-        parameters: list[NDArray | float] = [values[:n, place] for values in stacked.values()]
-        parameters += [np.nan] * (3 - len(parameters))
-        frames.append(
-            pd.DataFrame(
-                {
-                    "solver": cell.solver,
-                    "cohort": cell.cohort,
-                    "reading": reading,
-                    "replicate": reported.replicates[:n],
-                    "rate": rates[:n, place],
-                    "error": last[:n, place],
-                    "rounds": (~np.isnan(errors[:, :n, place])).sum(axis=0) - 1,
-                    "exchanges": 2 if method == "fedlin" else 1,
-                    "low": reported.moduli.low[:n],
-                    "high": reported.moduli.high[:n],
-                    **dict(zip(("first", "second", "third"), parameters, strict=True)),
-                    "edge": choice.edge,
-                    # Of the search for all data sets of this cell and reading together.
-                    **{f"tuning_{name}": used for name, used in choice.cost.record().items()},
-                }
-            )
-        )
-    return frames
+            stacked[name][row] = np.resize(values, S)  # what fills up is not run
+    errors = reported.errors(cell, {name: values.T for name, values in stacked.items()}, target, wanted.T)
+    parameters = [*stacked.values(), *[np.full(shape, np.nan)] * (3 - len(stacked))]
+    # The cost is that of the search for all data sets of this cell and reading together.
+    costs = pd.DataFrame([choice.cost.record() for choice in choices.values()]).add_prefix("tuning_")
+    columns = {
+        "solver": cell.solver,
+        "cohort": cell.cohort,
+        "reading": np.array(list(choices))[:, None],
+        "replicate": reported.replicates,
+        "rate": rate(errors).T,
+        "error": _last(errors).T,
+        "rounds": (~np.isnan(errors)).sum(axis=0).T - 1,
+        "exchanges": 2 if cell.method == "fedlin" else 1,
+        "low": reported.moduli.low,
+        "high": reported.moduli.high,
+        **dict(zip(("first", "second", "third"), parameters, strict=True)),
+        "edge": np.array([np.resize(choice.edge, S) for choice in choices.values()]),
+        **{name: cost.to_numpy()[:, None] for name, cost in costs.items()},
+    }
+    return _lines(columns, shape)[wanted.ravel()]
+
+
+def _lines(columns: dict[str, Any], shape: tuple[int, ...]) -> pd.DataFrame:
+    """A line for each entry of arrays of a common shape."""
+    return pd.DataFrame({name: np.broadcast_to(value, shape).ravel() for name, value in columns.items()})
 
 
 def _last(errors: NDArray) -> NDArray:
@@ -255,251 +260,158 @@ def _last(errors: NDArray) -> NDArray:
     return np.take_along_axis(errors, recorded[None], axis=0)[0]
 
 
-def _rho_trial(settings: dict, replicates: tuple[int, ...]) -> Trial:
-    return Trial("fedplt", settings, replicates, settings["tuning_rounds"])
-
-
-def _rho_searches(trial: Trial, settings: dict, solver: str) -> list[Search]:
-    cell = Cell(solver, settings["local_steps"], settings["agents"], settings["agents"])
-    grid = Grid((tuple(np.geomspace(*settings["rho_grid"]).tolist()),), settings["refine"])
-    return each(trial, cell, {"rho": np.ones(len(trial.replicates))}, grid)
-
-
-def best_rho(settings: dict, replicates: tuple[int, ...], solver: str) -> NDArray:
-    """Each data set's best rho with all agents active, from the grid of `settings`, refined; shape (S,)."""
-    found = _rho_searches(_rho_trial(settings, replicates), settings, solver)
-    return np.array([one.step for one in found])
-
-
 # --- Fed-PLT alone --------------------------------------------------------------------------------
 
 
-def _plt_errors(
-    settings: dict,
-    solver: Any,
-    rho: NDArray,
-    rounds: int,
-    *,
-    target: float = 1e-10,
-    cohort: Any = None,
-    start: Literal["warm", "cold"] = "warm",
-    **data: str,
-) -> tuple[Any, NDArray]:
-    """The problem, and the relative errors (T, S, G) of Fed-PLT with rho (S or 1, G)."""
-    replicates = tuple(settings["replicates"])
-    problem = regression(settings, replicates, **data)
-    rho = np.broadcast_to(rho, (len(replicates), rho.shape[1]))
-    errors = traces(
-        lambda points, sets: FedPLT(rho=rho[sets][:, points].ravel(), solver=solver, start=start),
-        problem,
-        settings["seed"],
-        replicates,
-        rho.shape[1],
-        rounds,
-        target=target,
-        cohort=cohort,
-    )
-    return problem, errors
+def _fedplt(settings: dict, solver: str = "gradient", active: int | None = None) -> Cell:
+    return Cell("fedplt", solver, settings["local_steps"], settings["agents"], active or settings["agents"])
 
 
-def _rates_frame(settings: dict, problem: Any, errors: NDArray, **labels: Any) -> pd.DataFrame:
-    """One line a data set and grid point; labels are scalars or of length G."""
-    sets, points = errors.shape[1:]
-    low, high = problem.common_mu_L()
-    columns = {
-        name: np.tile(np.broadcast_to(value, (points,)), sets) if np.ndim(value) != 2 else value.ravel()
-        for name, value in labels.items()
-    }
-    return pd.DataFrame(
-        {
-            **columns,
-            "replicate": np.repeat(settings["replicates"], points),
-            "rate": rate(errors).ravel(),
-            "error": _last(errors).ravel(),
-            "low": np.repeat(low, points),
-            "high": np.repeat(high, points),
-        }
-    )
+def _trial(settings: dict, **data: str) -> Trial:
+    return Trial(settings, settings["replicates"], settings["rounds"], **data)
 
 
-def _participation(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
-    replicates = tuple(settings["replicates"])
-    rho = best_rho(settings, replicates, "gradient")[:, None]
-    frames = []
+def _rates_frame(trial: Trial, errors: NDArray, **labels: Any) -> pd.DataFrame:
+    """One line a data set and grid point; labels are scalars or of shape (G,) or (S, 1)."""
+    low, high = (modulus[:, None] for modulus in trial.moduli)
+    measured = {"rate": rate(errors), "error": _last(errors), "low": low, "high": high}
+    columns = {**labels, "replicate": np.array(trial.replicates)[:, None], **measured}
+    return _lines(columns, errors.shape[1:])
+
+
+def _participation(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+    trial = _trial(settings)
+    rho = best_rho(settings, trial.replicates, "gradient").values["rho"][:, None]
     for active in settings["active"]:
         progress(f"{active} agents", active, settings["agents"])
-        cohort = None if active == settings["agents"] else FixedSize(active)
-        problem, errors = _plt_errors(
-            settings, Gradient(steps=settings["local_steps"]), rho, settings["rounds"], cohort=cohort
-        )
-        frames.append(_rates_frame(settings, problem, errors, active=active, rho=rho))
-    return pd.concat(frames, ignore_index=True)
+        errors = trial.errors(_fedplt(settings, active=active), {"rho": rho}, settings["target"])
+        yield _rates_frame(trial, errors, active=active, rho=rho)
 
 
-def _penalty(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
-    rho = np.geomspace(*settings["rho_grid"])[None]
-    problem, errors = _plt_errors(settings, Gradient(steps=settings["local_steps"]), rho, settings["rounds"])
-    return _rates_frame(settings, problem, errors, rho=rho[0])
+def _penalty(settings: dict, progress: Progress, **data: str) -> Iterator[pd.DataFrame]:
+    trial, rho = _trial(settings, **data), np.geomspace(*settings["rho_grid"])
+    errors = trial.errors(_fedplt(settings), {"rho": np.tile(rho, (len(trial.replicates), 1))})
+    yield _rates_frame(trial, errors, rho=rho)
 
 
-def _epochs(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
-    rho = np.array([[settings["rho"]]])
-    plans = [("gradient", steps) for steps in settings["epochs"]]
-    plans += [("accelerated", steps) for steps in settings["accelerated_epochs"]]
-    frames = []
-    for done, (solver, steps) in enumerate(plans):
-        progress(f"{solver}, {steps} local steps", done, len(plans))
-        problem, errors = _plt_errors(settings, SOLVERS[solver](steps=steps), rho, settings["rounds"])
-        frames.append(_rates_frame(settings, problem, errors, solver=solver, steps=steps))
-    problem, errors = _plt_errors(settings, Exact(), rho, settings["rounds"])
-    frames.append(_rates_frame(settings, problem, errors, solver="exact", steps=0))
-    return pd.concat(frames, ignore_index=True)
-
-
-def _exactness(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
-    """Remark 3: runs to the last digits; Remark 2: the same from a cold start."""
-    rho, frames = np.array([[settings["rho"]]]), []
-    for steps in settings["epochs"]:
-        for name, cohort in (("all", None), ("half", FixedSize(settings["agents"] // 2))):
-            for start in ("warm", "cold") if name == "all" else ("warm",):
-                progress(f"{steps} local steps, {name}, {start}", 0, len(settings["epochs"]))
-                problem, errors = _plt_errors(
-                    settings,
-                    Gradient(steps=steps),
-                    rho,
-                    settings["rounds"],
-                    target=settings["target"],
-                    cohort=cohort,
-                    start=start,
-                )
-                frames.append(
-                    _rates_frame(settings, problem, errors, steps=steps, participation=name, start=start)
-                )
-    return pd.concat(frames, ignore_index=True)
-
-
-def _readings(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
+def _readings(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
     """The best penalty and its rate under other readings of the set-up."""
-    grid, frames = np.geomspace(*settings["rho_grid"])[None], []
-    for done, (loss, data) in enumerate(
-        (("sum", "planted"), ("mean", "planted"), ("sum", "classification"), ("mean", "classification"))
-    ):
-        progress(f"{loss}, {data}", done, 4)
-        problem, errors = _plt_errors(
-            settings, Gradient(steps=settings["local_steps"]), grid, settings["rounds"], loss=loss, data=data
-        )
-        frames.append(_rates_frame(settings, problem, errors, rho=grid[0], loss=loss, labels=data))
-    return pd.concat(frames, ignore_index=True)
+    set_ups = list(itertools.product(("planted", "classification"), ("sum", "mean")))
+    for done, (data, loss) in enumerate(set_ups):
+        progress(f"{loss}, {data}", done, len(set_ups))
+        for frame in _penalty(settings, progress, loss=loss, data=data):
+            yield frame.assign(loss=loss, labels=data)
+
+
+def _errors_of(trial: Trial, algorithm: FedPLT, **more: Any) -> NDArray:
+    """Relative errors (T, S, 1) of an algorithm with the same parameters on all data sets."""
+    return trial.traces(lambda *_: algorithm, 1, **more)
+
+
+def _epochs(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+    trial = _trial(settings)
+    plans: list[tuple[str, int, Any]] = [
+        *(("gradient", steps, Gradient(steps=steps)) for steps in settings["epochs"]),
+        *(("accelerated", steps, Accelerated(steps=steps)) for steps in settings["accelerated_epochs"]),
+        ("exact", 0, Exact()),
+    ]
+    for done, (name, steps, solver) in enumerate(plans):
+        progress(f"{name}, {steps} local steps", done, len(plans))
+        errors = _errors_of(trial, FedPLT(rho=settings["rho"], solver=solver))
+        yield _rates_frame(trial, errors, solver=name, steps=steps)
+
+
+def _exactness(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+    """Remark 3: runs to the last digits; Remark 2: the same from a cold start."""
+    trial, half = _trial(settings), FixedSize(settings["agents"] // 2)
+    plans: tuple[tuple[str, Any, Any], ...] = (
+        ("all", None, "warm"),
+        ("all", None, "cold"),
+        ("half", half, "warm"),
+    )
+    for done, steps in enumerate(settings["epochs"]):
+        for who, cohort, start in plans:
+            progress(f"{steps} local steps, {who}, {start}", done, len(settings["epochs"]))
+            method = FedPLT(rho=settings["rho"], solver=Gradient(steps=steps), start=start)
+            errors = _errors_of(trial, method, target=settings["target"], cohort=cohort)
+            yield _rates_frame(trial, errors, steps=steps, participation=who, start=start)
 
 
 # --- Noise and privacy ----------------------------------------------------------------------------
 
 
-def _asymptotic(
-    problem: Any, settings: dict, algorithm: Any, points: int, replicates: tuple[int, ...]
-) -> dict[str, NDArray]:
-    """Errors averaged over the last rounds, by the way they are measured; (S, G) each."""
-    S, rounds, tail = len(replicates), settings["rounds"], settings["tail"]
-    solution = np.repeat(minimiser(problem, S), points, axis=0)
-    total = consensus_error(solution)
-
-    def agents(_: Any, seen: dict[str, NDArray]) -> NDArray:
-        return np.linalg.norm(seen["clients"] - solution[:, None], axis=-1).mean(axis=1)
-
-    def coordinator(_: Any, seen: dict[str, NDArray]) -> NDArray:
-        return np.linalg.norm(seen["server"] - solution, axis=-1)
-
-    streams = Streams(settings["seed"], tuple(np.repeat(replicates, points).tolist()))
-    begin = rounds - tail
-    before = simulate(algorithm, problem, streams, begin, metrics={}, record_every=max(begin, 1))
-    history = simulate(
-        algorithm,
-        problem,
-        streams,
-        rounds,
-        metrics={"stacked": total, "agents": agents, "coordinator": coordinator},
-        resume=(begin, before.state),
-    )
-    return {name: values[1:].mean(axis=0).reshape(S, points) for name, values in history.metrics.items()}
+def _mean_distance(solution: NDArray) -> Metric:
+    """Mean distance of the agents' models to the minimiser."""
+    return lambda _, seen: np.linalg.norm(seen["clients"] - solution[:, None], axis=-1).mean(axis=1)
 
 
-def _noise(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
+def _noise(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+    """Errors averaged over the last rounds, by the way they are measured."""
     levels = np.array(settings["tau"])
     # Both readings in one run: as a variance tau, and as a deviation tau^2.
     variances, inverse = np.unique(np.concatenate([levels, levels**2]), return_inverse=True)
-    everyone, size = tuple(settings["replicates"]), settings["together"]
-    frames = []
+    everyone, size, G = settings["replicates"], settings["together"], len(variances)
     for first in range(0, len(everyone), size):
         progress(f"data sets from {everyone[first]}", first, len(everyone))
         replicates = everyone[first : first + size]
-        problem = regression(settings, replicates)
-        algorithm = FedPLT(
-            rho=settings["rho"],
-            solver=Noisy(steps=settings["local_steps"], tau=np.tile(variances, len(replicates))),
+        problem, S = regression(settings, replicates), len(replicates)
+        solution = minimiser(problem, S * G)
+
+        def stacked(_: Any, seen: dict[str, NDArray], solution: NDArray = solution) -> NDArray:
+            return np.linalg.norm(seen["clients"] - solution[:, None], axis=(1, 2))
+
+        def coordinator(_: Any, seen: dict[str, NDArray], solution: NDArray = solution) -> NDArray:
+            return np.linalg.norm(seen["server"] - solution, axis=-1)
+
+        history = simulate(
+            FedPLT(
+                rho=settings["rho"],
+                solver=Noisy(steps=settings["local_steps"], tau=np.tile(variances, S)),
+            ),
+            problem,
+            Streams(settings["seed"], tuple(np.repeat(replicates, G).tolist())),
+            settings["rounds"],
+            metrics={"stacked": stacked, "agents": _mean_distance(solution), "coordinator": coordinator},
+            record_from=settings["rounds"] - settings["tail"] + 1,
         )
-        errors = _asymptotic(problem, settings, algorithm, len(variances), replicates)
-        for place, reading in enumerate(("variance", "deviation")):
-            columns = inverse.reshape(2, -1)[place]
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "reading": reading,
-                        "tau": np.tile(levels, len(replicates)),
-                        "replicate": np.repeat(replicates, len(levels)),
-                        **{name: values[:, columns].ravel() for name, values in errors.items()},
-                    }
-                )
-            )
-    return pd.concat(frames, ignore_index=True)
+        errors = {name: values[1:].mean(axis=0).reshape(S, G) for name, values in history.metrics.items()}
+        for reading, columns in zip(("variance", "deviation"), inverse.reshape(2, -1), strict=True):
+            measured = {name: values[:, columns] for name, values in errors.items()}
+            labels = {"reading": reading, "tau": levels, "replicate": np.array(replicates)[:, None]}
+            yield _lines({**labels, **measured}, (S, len(levels)))
 
 
-def _privacy(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
+def _privacy(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
     """Errors after K rounds for each level of noise and number of epochs, as Proposition 4 asks for it.
 
     Mean losses, samples' gradients clipped, all agents active, x_{i,0} ~ N(0, 2 tau^2 / low).
     """
-    replicates = tuple(settings["replicates"])
-    problem = regression(settings, replicates)
-    low, high = problem.common_mu_L()
-    deviations = np.array(settings["tau"])
-    rows = np.tile(deviations, len(replicates))
-    solution = np.repeat(minimiser(problem, len(replicates)), len(deviations), axis=0)
-    rho, frames = settings["rho"], []
+    problem, rho = regression(settings, settings["replicates"]), settings["rho"]
+    S, G = len(settings["replicates"]), len(settings["tau"])
+    tau = np.tile(settings["tau"], S)
+    replicate, low, high = (np.repeat(one, G) for one in (settings["replicates"], *problem.common_mu_L()))
+    gamma = local_step("gradient", Moduli(low, high), 1.0 / rho)
     for done, steps in enumerate(settings["epochs"]):
         progress(f"{steps} local steps", done, len(settings["epochs"]))
-        solver = Noisy(steps=steps, tau=rows, reading="deviation", clip=settings["clip"])
-        start = rows * np.sqrt(2.0 / np.repeat(low, len(deviations)))
+        solver = Noisy(steps=steps, tau=tau, reading="deviation", clip=settings["clip"])
         history = simulate(
-            FedPLT(rho=rho, solver=solver, start_deviation=start),
+            FedPLT(rho=rho, solver=solver, start_deviation=tau * np.sqrt(2.0 / low)),
             problem,
-            Streams(settings["seed"], tuple(np.repeat(replicates, len(deviations)).tolist())),
+            Streams(settings["seed"], tuple(replicate.tolist())),
             settings["rounds"],
-            metrics={
-                "error": lambda _, seen: np.linalg.norm(seen["clients"] - solution[:, None], axis=-1).mean(1)
-            },
+            metrics={"error": _mean_distance(minimiser(problem, S * G))},
             record_every=settings["record_every"],
         )
-        gamma = 2.0 / (low + high + 2.0 / rho)
-        frames.append(
-            history.frame(
-                steps=steps,
-                tau=rows,
-                replicate=np.repeat(replicates, len(deviations)),
-                low=np.repeat(low, len(deviations)),
-                gamma=np.repeat(gamma, len(deviations)),
-            )
-        )
-    kept = ["steps", "tau", "replicate", "round", "error", "low", "gamma", "diverged"]
-    return pd.concat(frames, ignore_index=True)[kept]
+        frame = history.frame(steps=steps, tau=tau, replicate=replicate, low=low, gamma=gamma)
+        yield frame[["steps", "tau", "replicate", "round", "error", "low", "gamma", "diverged"]]
 
 
-def _bounds(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.DataFrame:
+def _bounds(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
     """Distance of (x, z) to the fixed point over the rounds, for Proposition 2 and Corollary 1."""
-    replicates = tuple(settings["replicates"])
+    replicates, rho = settings["replicates"], settings["rho"]
     problem = regression(settings, replicates)
-    S, rho = len(replicates), settings["rho"]
-    solution = minimiser(problem, S)
-    x_bar = np.repeat(solution[:, None], problem.n_clients, axis=1)
+    low, high = problem.common_mu_L()
+    x_bar = np.repeat(minimiser(problem, len(replicates))[:, None], problem.n_clients, axis=1)
     # x_bar = prox_{rho f_i}(2 x_bar - z_i) at the fixed point.
     z_bar = x_bar - rho * problem.per_client_gradients(x_bar)
 
@@ -507,30 +419,35 @@ def _bounds(method: str, settings: dict, tuned: Any, progress: Progress) -> pd.D
         gap = np.stack([seen["clients"] - x_bar, seen["auxiliary"] - z_bar])
         return np.sqrt((gap**2).sum(axis=(0, 2, 3)))
 
-    low, high = problem.common_mu_L()
-    frames = []
-    for steps in settings["epochs"]:
-        for probability in settings["probabilities"]:
-            for deviation in settings["tau"] if probability == 1 else settings["tau"][:1]:
-                progress(f"{steps} local steps, p = {probability}, tau = {deviation}", 0, 1)
-                solver = Noisy(steps=steps, tau=deviation, reading="deviation") if deviation else None
-                history = simulate(
-                    FedPLT(rho=rho, solver=solver or Gradient(steps=steps)),
-                    problem,
-                    Streams(settings["seed"], replicates),
-                    settings["rounds"],
-                    metrics={"distance": distance},
-                    cohort=None if probability == 1 else Independent(probability),
-                )
-                frames.append(
-                    history.frame(
-                        steps=steps,
-                        probability=probability,
-                        tau=deviation,
-                        replicate=list(replicates),
-                        low=low,
-                        high=high,
-                    )
-                )
-    kept = ["steps", "probability", "tau", "replicate", "round", "distance", "low", "high", "diverged"]
-    return pd.concat(frames, ignore_index=True)[kept]
+    plans = [
+        (steps, p, tau)
+        for steps in settings["epochs"]
+        for p in settings["probabilities"]
+        for tau in (settings["tau"] if p == 1 else settings["tau"][:1])
+    ]
+    for done, (steps, p, tau) in enumerate(plans):
+        progress(f"{steps} local steps, p = {p}, tau = {tau}", done, len(plans))
+        solver = Noisy(steps=steps, tau=tau, reading="deviation") if tau else Gradient(steps=steps)
+        history = simulate(
+            FedPLT(rho=rho, solver=solver),
+            problem,
+            Streams(settings["seed"], tuple(replicates)),
+            settings["rounds"],
+            metrics={"distance": distance},
+            cohort=None if p == 1 else Independent(p),
+        )
+        labels = {"steps": steps, "probability": p, "tau": tau, "low": low, "high": high}
+        frame = history.frame(**labels, replicate=replicates)
+        yield frame[[*labels, "replicate", "round", "distance", "diverged"]]
+
+
+_OF_FEDPLT: dict[str, Callable[[dict, Progress], Iterator[pd.DataFrame]]] = {
+    "participation": _participation,
+    "noise": _noise,
+    "penalty": _penalty,
+    "epochs": _epochs,
+    "exactness": _exactness,
+    "bounds": _bounds,
+    "privacy": _privacy,
+    "readings": _readings,
+}

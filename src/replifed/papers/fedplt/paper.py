@@ -1,8 +1,6 @@
-"""The paper, the numbers that it prints, and names and colours of methods, solvers and readings."""
+"""The paper, the numbers that it prints, and names of methods and readings."""
 
 from __future__ import annotations
-
-from replifed.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 
 PAPER = {
     "name": "Fed-PLT",
@@ -22,24 +20,19 @@ METHODS = {
     "fivegcs": "5GCS",
     "fedavg": "FedAvg (biased, for reference)",
 }
-SOLVERS = {"gradient": "gradient", "accelerated": "acc. gradient"}
 READINGS = {
     "theory": "parameters of each method's theory",
     "common": "tuned on other data sets",
     "own": "tuned for each data set",
     "equal budget": "equal budget: local step and own parameters tuned for each data set",
 }
-COLUMN_NAMES = {
+
+COLUMNS = {
     ("gradient", "all"): "Grad.",
     ("gradient", "half"): "Grad., partial p.",
     ("accelerated", "all"): "Acc. grad.",
     ("accelerated", "half"): "Acc. grad., partial p.",
 }
-EMPIRICAL, EXACT, BOUND, SECOND, PRINTED = BLUE, GREEN, VERMILLION, ORANGE, BLACK
-SEQUENCE = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, BLACK, GREY)
-
-
-COLUMNS = (("gradient", "all"), ("gradient", "half"), ("accelerated", "all"), ("accelerated", "half"))
 """Columns of Table II: local solver, and whether all agents or half of them take part."""
 
 FEDPLT_RATES = (0.531, 0.761, 0.560, 0.778)
@@ -67,21 +60,9 @@ TABLE4 = {
 }
 """Asymptotic error for each level of noise."""
 
-STORED = {
-    "fedplt": (2, 1),
-    "fedpd": (2, 1),
-    "fedlin": (2, 1),
-    "tamuna": (2, 1),
-    "led": (2, 1),
-    "fivegcs": (1, 3),
-}
+STORED = {**dict.fromkeys(("fedplt", "fedpd", "fedlin", "tamuna", "led"), (2, 1)), "fivegcs": (1, 3)}
 """Variables that Table I has agents and coordinator store: (a, b) for a N + b."""
 
 BEST_RHO = 0.3
 BEST_EPOCHS = 10
 """Where Figures 2 and 3 have their minima."""
-
-
-def participation(cohort: int, agents: int) -> str:
-    """Name of a cohort's size: "all" or "half"."""
-    return "all" if cohort == agents else "half"

@@ -21,12 +21,6 @@ from replifed.settings.fields import (
     refusal,
 )
 
-_REFINE = (
-    "times that the log-distance between the best point of a search and its neighbours is halved, at most "
-    "until they are a factor of 2^(1/2^refine) apart, or that of the root of the first grid's factor where "
-    "it is above 2"
-)
-
 
 def _is_grid(grid: list[float]) -> list[float]:
     if grid[2] < 2 or grid[2] != int(grid[2]):
@@ -34,24 +28,37 @@ def _is_grid(grid: list[float]) -> list[float]:
     return [*grid[:2], int(grid[2])]
 
 
-Ratio = Annotated[float, Field(gt=1), REAL]
 Grid = Annotated[list[Positive], Field(min_length=3, max_length=3), AfterValidator(_is_grid)]
 RhoGrid = Annotated[Grid, Field(description="geometric grid of penalties: least, largest, number of points")]
+Ratio = Annotated[float, Field(gt=1, description="factor between neighbours on the first grid"), REAL]
+Reach = Annotated[Count, Field(description="points of the first grid on each side of the reference values")]
+Refine = Annotated[
+    Natural,
+    Field(
+        description="times that the log-distance between the best point of a search and its neighbours is "
+        "halved, at most until they are a factor of 2^(1/2^refine) apart, or that of the root of the first "
+        "grid's factor where it is above 2"
+    ),
+]
+Target = Annotated[Positive, Field(description="a run ends at this error relative to its first")]
+TuningRounds = Annotated[Count, Field(description="rounds of a run that chooses parameters")]
+Penalty = Annotated[Positive, Field(description="penalty of the splitting")]
+Noises = Annotated[Several[Positive], Field(description="levels of the noise")]
 
 
 class Tuning(fields.Tuning):
     """How parameters common to all data sets are chosen."""
 
-    ratio: Ratio = Field(description="factor between neighbours on the first grid")
-    reach: Count = Field(description="points of the first grid on each side of the reference values")
+    ratio: Ratio
+    reach: Reach
     refine: Natural = Field(0, description="times that the grid is halved around the best point")
 
 
 class Own(fields.Settings):
     """How each data set's own parameters are searched around those common to all."""
 
-    ratio: Ratio = Field(description="factor between neighbours on the first grid")
-    refine: Natural = Field(4, description=_REFINE)
+    ratio: Ratio
+    refine: Refine = 4
 
 
 class EqualBudget(Own):
@@ -59,7 +66,7 @@ class EqualBudget(Own):
 
     sets: Count = Field(description="so many of the reported data sets, the first ones")
     rounds: Count = Field(description="rounds of a trial")
-    reach: Count = Field(description="points of the first grid on each side of the reference values")
+    reach: Reach
     tolerance: Positive = Field(description="the search ends where a finer grid changes the rate by less")
 
 
@@ -94,7 +101,7 @@ class LocalSteps(Regression):
 class Epochs(Regression):
     """Those with several numbers of local steps, and one penalty."""
 
-    rho: Positive = Field(description="penalty of the splitting")
+    rho: Penalty
     epochs: Counts = Field(description="numbers of local steps")
 
 
@@ -105,10 +112,10 @@ class Comparison(LocalSteps):
     solvers: Several[Literal["gradient", "accelerated"]] = Field(description="local solvers")
     cohort: Count = Field(description="agents that take part where only some do")
     baseline_rounds: Count = Field(description="rounds of FedAvg, which stops at a bias")
-    target: Positive = Field(description="a run ends at this error relative to its first")
-    tuning_rounds: Count = Field(description="rounds of a run that chooses parameters")
+    target: Target
+    tuning_rounds: TuningRounds
     rho_grid: RhoGrid
-    refine: Natural = Field(4, description=_REFINE)
+    refine: Refine = 4
     own: Own = Field(description="how each data set's own parameters are searched around those common to all")
     equal_budget: EqualBudget = Field(
         description="the search of every method's local step and own parameters, for each data set by "
@@ -122,33 +129,26 @@ class Participation(LocalSteps):
 
     problem: Literal["participation"] = Field(description="what is run")
     active: Counts = Field(description="numbers of agents that take part")
-    tuning_rounds: Count = Field(description="rounds of a run that chooses parameters")
+    tuning_rounds: TuningRounds
     rho_grid: RhoGrid
-    refine: Natural = Field(4, description=_REFINE)
-    target: Positive = Field(1.0e-10, description="a run ends at this error relative to its first")
+    refine: Refine = 4
+    target: Target = 1.0e-10
 
 
 class Noise(LocalSteps):
     """Table IV."""
 
     problem: Literal["noise"] = Field(description="what is run")
-    tau: Several[Positive] = Field(description="levels of the noise")
-    rho: Positive = Field(description="penalty of the splitting")
+    tau: Noises
+    rho: Penalty
     tail: Count = Field(description="last rounds that errors are averaged over")
     together: Count = Field(25, description="data sets that are run side by side")
 
 
-class Penalty(LocalSteps):
-    """Figure 2."""
+class Penalties(LocalSteps):
+    """Figure 2, and which reading of the set-up gives the published numbers."""
 
-    problem: Literal["penalty"] = Field(description="what is run")
-    rho_grid: RhoGrid
-
-
-class Readings(LocalSteps):
-    """Which reading of the set-up gives the published numbers."""
-
-    problem: Literal["readings"] = Field(description="what is run")
+    problem: Literal["penalty", "readings"] = Field(description="what is run")
     rho_grid: RhoGrid
 
 
@@ -163,14 +163,14 @@ class Exactness(Epochs):
     """Remarks 2 and 3."""
 
     problem: Literal["exactness"] = Field(description="what is run")
-    target: Positive = Field(description="a run ends at this error relative to its first")
+    target: Target
 
 
 class Privacy(Epochs):
     """Proposition 4 beside accuracy."""
 
     problem: Literal["privacy"] = Field(description="what is run")
-    tau: Several[Positive] = Field(description="levels of the noise")
+    tau: Noises
     clip: Positive = Field(description="L, twice the longest gradient that a sample may have")
     delta: Fraction = Field(description="delta of (epsilon, delta)-privacy")
     record_every: Count = Field(description="rounds between two recorded points")
@@ -185,16 +185,7 @@ class Bounds(Epochs):
 
 
 Experiment = Annotated[
-    Comparison
-    | Participation
-    | Noise
-    | Penalty
-    | LocalEpochs
-    | Exactness
-    | Readings
-    | Privacy
-    | Bounds
-    | Footprint,
+    Comparison | Participation | Noise | Penalties | LocalEpochs | Exactness | Privacy | Bounds | Footprint,
     Field(discriminator="problem"),
 ]
 

@@ -1,4 +1,4 @@
-"""Trials of parameters: one method on some data sets, and the searches that score parameters by its rates.
+"""The paper's data sets, runs on them, the convergence rates that they show, and searches by these rates.
 
 Two kinds of search. `common` finds one choice for all data sets, by their mean rate. `each` finds one for
 every data set, by that set's rate alone; these searches advance side by side.
@@ -6,75 +6,262 @@ every data set, by that set's rate alone; these searches advance side by side.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.network.participation import FixedSize
-from replifed.papers.fedplt.convergence import Costs, rate, traces
-from replifed.papers.fedplt.data import regression
-from replifed.papers.fedplt.methods import Cell, Moduli, build
+from replifed.papers.fedplt.methods import Cell, Moduli, Values, build
+from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import Logistic
 from replifed.problems.minimiser import minimiser
-from replifed.tune import Ask, Grid, Search, as_array, search, searching, side_by_side
+from replifed.randomness import Streams, generator
+from replifed.simulate import Metric, simulate
+from replifed.tune import Ask, Grid, Search, Spent, as_array, search, searching, side_by_side
 
-Values = dict[str, NDArray]
+# The rate is fitted where errors have come down to the first and not yet to the second, relative to round 0:
+# after the transient, before rounding.
+WINDOW = (1e-2, 1e-10)
+# Errors that have grown so much do not come back.
+_LOST = 1e4
+_FEWEST = 8
+# Rounds after which a grid drops the points that are done on all data sets.
+_STAGE = 25
+# So many runs fit the cache; more are run one group of data sets after the other.
+_MOST_RUNS = 1500
+
+
+# --- Data sets (Section VII) ----------------------------------------------------------------------
+
+
+def regression(settings: dict, replicates: Sequence[int], **other: str) -> DenseLinearModel:
+    """Logistic regression on a random data set for each repetition, with an intercept in the first column.
+
+    Parameters
+    ----------
+    settings : dict
+        Keys seed, agents, samples, features, ridge, and:
+
+        loss : "sum" over an agent's samples, or their "mean" as printed.
+        data : "planted", features ~ N(0, 1) and labels ~ Bernoulli(sigmoid(<a, w>)) with w ~ N(0, I), no
+            intercept; or "classification", scikit-learn's generator with informative features only.
+    replicates : sequence of int
+    **other
+        Replace entries of `settings`.
+    """
+    chosen = {**settings, **other}
+    N, m, d = (chosen[key] for key in ("agents", "samples", "features"))
+    draw = {"planted": _planted, "classification": _classification}[chosen["data"]]
+    X, y = np.ones((len(replicates), N, m, d + 1)), np.empty((len(replicates), N, m))
+    for row, replicate in enumerate(replicates):
+        features, labels = draw(generator(chosen["seed"], replicate, None, "data"), N * m, d)
+        X[row, :, :, 1:], y[row] = features.reshape(N, m, d), labels.reshape(N, m)
+    return DenseLinearModel(X, y, Logistic(), l2=chosen["ridge"], summed=chosen["loss"] == "sum")
+
+
+def _planted(rng: np.random.Generator, samples: int, d: int) -> tuple[NDArray, NDArray]:
+    X, w = rng.standard_normal((samples, d)), rng.standard_normal(d)
+    chance = 1.0 / (1.0 + np.exp(-X @ w))
+    return X, np.where(rng.random(samples) < chance, 1.0, -1.0)
+
+
+def _classification(rng: np.random.Generator, samples: int, d: int) -> tuple[NDArray, NDArray]:
+    from sklearn.datasets import make_classification
+
+    seed = int(rng.integers(2**31))
+    X, label = make_classification(samples, d, n_redundant=0, n_clusters_per_class=1, random_state=seed)
+    return X, 2.0 * label - 1.0
+
+
+# --- Runs -----------------------------------------------------------------------------------------
 
 
 class Trial:
-    """Runs of one method on some data sets.
+    """Runs on S data sets, a grid of G settings on each.
+
+    Parameters
+    ----------
+    settings, **data
+        See `regression`.
+    replicates : sequence of int, length S
+    rounds : int
+        At most so many.
 
     Attributes
     ----------
-    moduli : of each data set.
-    costs : what the runs have used so far.
+    moduli, solution : of each data set.
+    spent : what the runs have used so far, each up to the stage in which it ends.
     """
 
-    def __init__(self, method: str, settings: dict, replicates: tuple[int, ...], rounds: int) -> None:
-        self.method, self.rounds, self.seed = method, rounds, settings["seed"]
-        self.replicates = replicates
-        self.problem = regression(settings, replicates)
+    def __init__(self, settings: dict, replicates: Sequence[int], rounds: int, **data: str) -> None:
+        self.seed, self.replicates, self.rounds = settings["seed"], tuple(replicates), rounds
+        self.problem = regression(settings, replicates, **data)
         self.moduli = Moduli(*self.problem.common_mu_L())
-        self.costs = Costs.none(len(replicates))
-        self._solution = minimiser(self.problem, len(replicates))
-
-    @property
-    def used(self) -> list[int]:
-        """The repetitions whose data sets were run."""
-        return [name for name, runs in zip(self.replicates, self.costs.runs, strict=True) if runs]
-
-    def errors(
-        self, cell: Cell, values: Values, target: float = 1e-10, wanted: NDArray | None = None
-    ) -> NDArray:
-        """Relative errors (T, S, G) with parameters (S, G); NaN for runs that are not `wanted` (S, G)."""
-
-        def make(points: NDArray, sets: NDArray) -> Any:
-            moduli = Moduli(*(np.repeat(modulus[sets], len(points)) for modulus in self.moduli))
-            chosen = {name: value[sets][:, points].ravel() for name, value in values.items()}
-            return build(self.method, moduli, cell, chosen)
-
-        return traces(
-            make,
-            self.problem,
-            self.seed,
-            self.replicates,
-            next(iter(values.values())).shape[1] if values else 1,
-            self.rounds,
-            target=target,
-            cohort=None if cell.cohort == cell.agents else FixedSize(cell.cohort),
-            wanted=wanted,
-            solution=self._solution,
-            costs=self.costs,
-        )
+        self.solution = minimiser(self.problem, len(self.replicates))
+        self.spent = Spent()
 
     def rates(self, cell: Cell, base: Values, multiples: NDArray, wanted: NDArray | None = None) -> NDArray:
         """Rates (S, G) at multiples (S or 1, G, P) of the parameters `base`, each of shape (S,)."""
-        shape = len(self.replicates), multiples.shape[1]
         values = {
-            name: one[:, None] * np.broadcast_to(multiples[..., place], shape)
-            for place, (name, one) in enumerate(base.items())
+            name: one[:, None] * multiples[..., place] for place, (name, one) in enumerate(base.items())
         }
         return rate(self.errors(cell, values, wanted=wanted))
+
+    def errors(
+        self, cell: Cell, values: Values, target: float = WINDOW[1], wanted: NDArray | None = None
+    ) -> NDArray:
+        """Relative errors (T, S, G) of a cell with parameters (S, G); see `traces`."""
+
+        def make(points: NDArray, sets: NDArray) -> Any:
+            moduli = Moduli(*(np.repeat(modulus[sets], len(points)) for modulus in self.moduli))
+            return build(cell, moduli, {name: v[sets][:, points].ravel() for name, v in values.items()})
+
+        count = next(iter(values.values())).shape[1] if values else 1
+        cohort = None if cell.everyone else FixedSize(cell.cohort)
+        return self.traces(make, count, target=target, cohort=cohort, wanted=wanted)
+
+    def traces(
+        self,
+        make: Callable[[NDArray, NDArray], Any],
+        points: int,
+        *,
+        target: float = WINDOW[1],
+        cohort: Any = None,
+        wanted: NDArray | None = None,
+    ) -> NDArray:
+        """Errors over the rounds, relative to round 0.
+
+        Parameters
+        ----------
+        make : callable
+            Maps numbers of grid points (g,) and of data sets (s,) to the algorithm for these, with a run for
+            each data set and, within it, each point.
+        points : G, the size of the grid.
+        target : a run ends where its error has come down to this.
+        cohort : see `simulate`.
+        wanted : bool array, shape (S, G), optional
+            Which runs are asked for, all by default.
+
+        Returns
+        -------
+        array, shape (T, S, G)
+            NaN after the end and for runs that are not wanted, infinite where a run has diverged.
+        """
+        S = len(self.replicates)
+        wanted = np.ones((S, points), bool) if wanted is None else wanted
+        errors = np.full((self.rounds + 1, S, points), np.nan)
+        for sets in _groups(wanted.sum(axis=1)):
+            errors[:, sets] = self._run(make, sets, wanted[sets], target, cohort)
+        return errors[~np.isnan(errors).all(axis=(1, 2))]
+
+    def _run(self, make: Any, sets: NDArray, wanted: NDArray, target: float, cohort: Any) -> NDArray:
+        """See `traces`, for data sets that fit the cache."""
+        part, S = np.isin(np.arange(len(self.replicates)), sets), len(sets)
+        problem = self.problem if part.all() else self.problem.with_runs(part)
+        metrics = {"error": relative_error(self.solution[sets])}
+        errors = np.full((self.rounds + 1, *wanted.shape), np.nan)
+        over = ~wanted  # runs that are not wanted, or have come to their end, one way or the other
+        left, begin = np.flatnonzero(wanted.any(axis=0)), 0
+        resume: tuple[int, Any] | None = None
+        self.spent.runs += int(wanted.sum())
+        while begin < self.rounds and left.size:
+            end = min(begin + _STAGE, self.rounds) if wanted.shape[1] > 1 else self.rounds
+            replicates = np.repeat(np.take(self.replicates, sets), len(left)).tolist()
+            ended = over[:, left]
+
+            def finished(seen: dict[str, NDArray], ended: NDArray = ended) -> NDArray:
+                return (seen["error"] <= target) | (seen["error"] > _LOST) | ended.ravel()
+
+            history = simulate(
+                make(left, sets),
+                problem,
+                Streams(self.seed, tuple(replicates)),
+                end,
+                metrics=metrics,
+                cohort=cohort,
+                until=finished,
+                resume=resume,
+            )
+            last = int(history.rounds[-1])
+            self.spent.rounds += int((~ended).sum()) * (last - begin)
+            bits = history.ledger["bits_up"][-1] + history.ledger["bits_down"][-1]
+            self.spent.bits += float(bits[~ended.ravel()].sum())
+            error = history.metrics["error"].reshape(-1, S, len(left))
+            lost = np.logical_or.accumulate(~(error <= _LOST), axis=0)
+            error = np.where(lost, np.inf, error)
+            # What came to its end in an earlier stage has no more to say.
+            held = ended & (history.rounds > begin)[:, None, None]
+            ran = np.ix_(history.rounds, np.arange(S), left)
+            errors[ran] = np.where(held, errors[begin][:, left], error)
+            over[:, left] |= lost[-1] | (error[-1] <= target)
+            going = ~over[:, left].all(axis=0)
+            begin, left, resume = last, left[going], (last, history.take(np.tile(going, S)).state)
+        errors[:, ~wanted] = np.nan
+        return errors
+
+
+def _groups(counts: NDArray) -> list[NDArray]:
+    """Groups of data sets that are run together: those of which about as many runs are asked for."""
+    order = np.argsort(-counts, kind="stable")
+    order, groups = order[counts[order] > 0], []
+    while order.size:
+        size = max(1, _MOST_RUNS // counts[order[0]])
+        groups.append(np.sort(order[:size]))
+        order = order[size:]
+    return groups
+
+
+def relative_error(solution: NDArray) -> Metric:
+    """|X - 1 (x) x_bar| / |1 (x) x_bar| of the agents' models, or of the server's where these are alone kept.
+
+    So it is one at round 0, as all methods begin at zero. A run repeats each row of `solution` (S, D).
+    """
+
+    def metric(_: Any, seen: dict[str, NDArray]) -> NDArray:
+        x = seen.get("clients", seen["server"][:, None])
+        x_bar = np.repeat(solution, len(x) // len(solution), axis=0)
+        target = np.repeat(x_bar[:, None], x.shape[1], axis=1)
+        return np.linalg.norm(x - target, axis=(1, 2)) / np.linalg.norm(target, axis=(1, 2))
+
+    return metric
+
+
+def rate(errors: NDArray) -> NDArray:
+    """Factor by which errors shrink each round: exp of the least-squares slope of their logarithm.
+
+    The fit takes rounds in `WINDOW`; of a run too slow to show enough of them the last half of its rounds.
+
+    Parameters
+    ----------
+    errors : array, shape (T, ...)
+        Relative to round 0; NaN where a run has ended.
+
+    Returns
+    -------
+    array, shape (...)
+        Infinite for runs that diverged.
+    """
+    high, low = WINDOW
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(errors)
+        inside = (errors < high) & (errors > low)
+    recorded = np.isfinite(logs)
+    t = np.arange(len(errors)).reshape(-1, *(1,) * (errors.ndim - 1))
+    length = recorded.sum(axis=0)
+    slow = (inside.sum(axis=0) < _FEWEST) & (length >= 2 * _FEWEST)
+    used = np.where(slow, recorded & (t >= length // 2), inside & recorded)
+    count = np.maximum(used.sum(axis=0), 1)
+    centre = (used * t).sum(axis=0) / count
+    level = np.where(used, logs, 0.0).sum(axis=0) / count
+    spread = (used * (t - centre) ** 2).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = (np.where(used, logs - level, 0.0) * (t - centre)).sum(axis=0) / spread
+    return np.where(np.isinf(errors).any(axis=0) | ~np.isfinite(slope), np.inf, np.exp(slope))
+
+
+# --- Searches -------------------------------------------------------------------------------------
 
 
 def around(centre: NDArray, ratio: float, reach: int, **more: Any) -> Grid:
@@ -93,8 +280,8 @@ def common(trial: Trial, cell: Cell, base: Values, grid: Grid) -> Search:
     return search(score, grid)
 
 
-def each(trial: Trial, cell: Cell, base: Values, grid: Grid, sets: int | None = None) -> list[Search]:
-    """Find every data set's multiples of `base` with the least rate on it; of the first `sets` only."""
+def each(trial: Trial, cell: Cell, base: Values, grid: Grid) -> list[Search]:
+    """Find every data set's multiples of `base` with the least rate on it."""
     S = len(trial.replicates)
 
     def answer(asked: list[tuple[int, Ask]]) -> list[NDArray]:
@@ -106,4 +293,4 @@ def each(trial: Trial, cell: Cell, base: Values, grid: Grid, sets: int | None = 
         found = trial.rates(cell, base, multiples, wanted)
         return [found[number, : len(points)] for number, (_, points) in asked]
 
-    return side_by_side([searching(grid) for _ in range(S if sets is None else min(sets, S))], answer)
+    return side_by_side([searching(grid) for _ in range(S)], answer)

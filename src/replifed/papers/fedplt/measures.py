@@ -1,4 +1,4 @@
-"""What this paper's claims measure on its histories, which have a line a data set and setting."""
+"""What claims and figures measure on this paper's histories, which have a line a data set and setting."""
 
 from __future__ import annotations
 
@@ -7,13 +7,73 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from replifed.algorithms import splitting_theory
+from replifed.claims.curves import only
 from replifed.claims.quantities import quantity
 from replifed.claims.samples import Sample
 from replifed.claims.verdicts import Measured, NotMeasurableError
-from replifed.papers.fedplt.theory import bounded, norms, zetas
 from replifed.privacy.renyi import proposition4
+
+# --- Bounds of Propositions 1 to 3 and Corollary 1 --------------------------------------------------
+
+
+def norms(
+    history: pd.DataFrame,
+    steps: ArrayLike,
+    rho: ArrayLike,
+    *,
+    accelerated: bool = False,
+    printed: bool = False,
+) -> NDArray:
+    """|S| (Proposition 1) or |S'| (Proposition 3) for each line of a history with columns low and high.
+
+    `printed` takes Proposition 3 as it is printed, not with the moduli of d_i and Lemma 7's root.
+    """
+    form = {"accelerated": accelerated, "printed": printed}
+    lines = np.broadcast(history["low"], history["high"], rho, steps)
+    return np.array(
+        [
+            splitting_theory.norm(splitting_theory.contraction(mu, L, each_rho, int(N_e), **form))
+            for mu, L, each_rho, N_e in lines
+        ]
+    )
+
+
+def zetas(history: pd.DataFrame, rho: ArrayLike) -> NDArray:
+    """zeta for each line of a history with columns low and high."""
+    lines = np.broadcast(history["low"], history["high"], rho)
+    return np.array([splitting_theory.zeta(*line) for line in lines])
+
+
+def error_bounds(history: pd.DataFrame, made: dict[str, Any]) -> pd.Series:
+    """Bound on the mean distance at each round; NaN where |S| is not below one.
+
+    Parameters
+    ----------
+    history : DataFrame
+        Columns round, distance, steps, probability, tau (a standard deviation), replicate, low, high.
+    made : dict
+        Settings rho, features and agents of the experiment.
+    """
+    curves = history.groupby(["steps", "probability", "tau", "replicate"], sort=False)
+    return pd.concat([_error_bound(curve, made) for _, curve in curves])
+
+
+def _error_bound(curve: pd.DataFrame, made: dict[str, Any]) -> pd.Series:
+    first = curve.sort_values("round").iloc[0]
+    start, steps, p = first["distance"], int(first["steps"]), first["probability"]
+    constants = first["low"], first["high"], made["rho"]
+    S = splitting_theory.norm(splitting_theory.contraction(*constants, steps))
+    if S >= 1:
+        return pd.Series(np.nan, curve.index)
+    gamma, chi = splitting_theory.best_step(*constants), splitting_theory.chi(*constants)
+    dim, agents = made["features"] + 1, made["agents"]
+    nu = splitting_theory.noise_level(first["tau"], dim, agents, gamma, chi, steps)
+    bounds = [splitting_theory.error_bound(int(k), S, start, nu, least=p, most=p) for k in curve["round"]]
+    return pd.Series(bounds, curve.index)
+
 
 # --- Table I --------------------------------------------------------------------------------------
 
@@ -38,34 +98,22 @@ def random_steps(history: pd.DataFrame, *others: pd.DataFrame) -> Sample:
     return Sample(np.array([history["random"].all(), *(not other["random"].any() for other in others)]))
 
 
-# --- Rates of Table II ---------------------------------------------------------------------------
+# --- Rates of Table II ----------------------------------------------------------------------------
 
 
-def _cell(history: pd.DataFrame, method: str, solver: str, who: str, reading: str) -> pd.DataFrame:
-    largest = history["cohort"].max()
-    chosen = history[
-        (history["solver"] == solver)
-        & (history["reading"] == reading)
-        & ((history["cohort"] == largest) == (who == "all"))
-    ]
-    if chosen.empty:
+@quantity
+def rates(history: pd.DataFrame, solver: str, who: str, reading: str, per_exchange: bool = False) -> Sample:
+    """Rates by data set, of a round or an exchange; of a run that diverged one, as a bound."""
+    everyone = history["cohort"] == history["cohort"].max()
+    asked = (history["solver"] == solver) & (history["reading"] == reading) & (everyone == (who == "all"))
+    cell = history[asked].sort_values("replicate")
+    if cell.empty:
+        method = history["method"].iloc[0]
         raise NotMeasurableError(f"there is no run of {method} with {solver}, {who}, {reading}")
-    return chosen.set_index("replicate").sort_index()
-
-
-@quantity
-def rates(history: pd.DataFrame, method: str, solver: str, who: str, reading: str) -> Sample:
-    """Rates by data set; a run that diverged has a rate of one or more, written as the bound one."""
-    cell = _cell(history, method, solver, who, reading)
     values = cell["rate"].clip(upper=1.0).to_numpy()
-    return Sample(values, (values >= 1.0).astype(int), cell.index.to_numpy())
-
-
-@quantity
-def rates_per_exchange(history: pd.DataFrame, method: str, solver: str, who: str, reading: str) -> Sample:
-    """Factor by which errors shrink from one exchange to the next."""
-    exchanges = _cell(history, method, solver, who, reading)["exchanges"].to_numpy()
-    return rates(history, method, solver, who, reading).map(lambda values: values ** (1 / exchanges))
+    bounds = (values >= 1.0).astype(int)
+    values = values ** (1 / cell["exchanges"].to_numpy()) if per_exchange else values
+    return Sample(values, bounds, cell["replicate"].to_numpy())
 
 
 @quantity
@@ -81,32 +129,27 @@ def noting_lost(sample: Sample) -> Measured:
     return sample.measured(note=f"{lost.sum()} of {len(lost)} runs do not converge" if lost.any() else "")
 
 
-# --- Settings side by side -----------------------------------------------------------------------
-
-
-def _where(history: pd.DataFrame, where: dict[str, Any]) -> pd.DataFrame:
-    for column, wanted in where.items():
-        history = history[history[column] == wanted]
-    return history
+# --- Settings side by side ------------------------------------------------------------------------
 
 
 @quantity
 def lines(history: pd.DataFrame, value: str, **where: Any) -> Sample:
     """A column of a history, one case a line."""
-    return Sample(_where(history, where)[value].to_numpy())
+    return Sample(only(history, **where)[value].to_numpy())
 
 
 @quantity
 def by_setting(history: pd.DataFrame, setting: str, value: str = "rate", **where: Any) -> pd.DataFrame:
-    """A line a data set, a column for each value of `setting`."""
-    table = _where(history, where).set_index(["replicate", setting])[value]
-    return table.unstack().sort_index(axis=1)  # noqa: PD010
+    """A line a data set, a column for each value of `setting`; rates of runs that diverged are one."""
+    table = only(history, **where).set_index(["replicate", setting])[value]
+    table = table.unstack().sort_index(axis=1)  # noqa: PD010
+    return table.clip(upper=1.0) if value == "rate" else table
 
 
 @quantity
-def clipped_table(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with rates of one where runs diverged."""
-    return table.clip(upper=1.0)
+def column(table: pd.DataFrame, index: int) -> Sample:
+    """A column by its index."""
+    return Sample(table.iloc[:, index].to_numpy(), seeds=table.index.to_numpy())
 
 
 @quantity
@@ -116,12 +159,6 @@ def at(table: pd.DataFrame, setting: float, words: str) -> Sample:
     if not len(near):
         raise NotMeasurableError(f"there is no run with {words}")
     return column(table, near[0])
-
-
-@quantity
-def column(table: pd.DataFrame, index: int) -> Sample:
-    """A column by its index."""
-    return Sample(table.iloc[:, index].to_numpy(), seeds=table.index.to_numpy())
 
 
 @quantity
@@ -140,7 +177,7 @@ def mean_change(table: pd.DataFrame) -> Sample:
 def best_setting(table: pd.DataFrame, form: str) -> Measured:
     """The setting with the least mean; a note says where single data sets have theirs."""
     single = table.columns.to_numpy(dtype=float)[table.to_numpy().argmin(axis=1)]
-    low, high = np.quantile(single, 0.1), np.quantile(single, 0.9)
+    low, high = np.quantile(single, [0.1, 0.9])
     note = f"single data sets: {low:{form}} to {high:{form}} (deciles)"
     return Measured(np.full(len(table), float(table.mean().idxmin())), note=note)
 
@@ -167,9 +204,8 @@ def log_log_slope(table: pd.DataFrame, low: float, high: float) -> Sample:
 @quantity
 def one_valley(table: pd.DataFrame) -> Sample:
     """Whether the mean falls to its minimum and rises from it."""
-    means = table.mean().to_numpy()
-    least = int(means.argmin())
-    return Sample(np.concatenate([np.diff(means[: least + 1]) < 1e-3, np.diff(means[least:]) > -1e-3]))
+    change, least = np.diff(table.mean().to_numpy()), int(table.mean().to_numpy().argmin())
+    return Sample(np.concatenate([change[:least] < 1e-3, change[least:] > -1e-3]))
 
 
 @quantity
@@ -194,43 +230,37 @@ def constant(by_steps: pd.DataFrame, first: int, width: float) -> Measured:
 # --- Theory and privacy ---------------------------------------------------------------------------
 
 
-def _exact(epochs: pd.DataFrame) -> pd.DataFrame:
-    return epochs[epochs["solver"] == "exact"].set_index("replicate").sort_index()
-
-
 @quantity
 def zeta_of(epochs: pd.DataFrame, chosen: dict[str, Any]) -> Sample:
     """Zeta of each data set."""
-    exact = _exact(epochs)
-    return Sample(zetas(exact, chosen["rho"]), seeds=exact.index.to_numpy())
+    exact = only(epochs, solver="exact").sort_values("replicate")
+    return Sample(zetas(exact, chosen["rho"]), seeds=exact["replicate"].to_numpy())
 
 
 @quantity
 def accelerated_norm(epochs: pd.DataFrame, chosen: dict[str, Any], steps: int, printed: bool) -> Sample:
     """|S'| of Proposition 3 for each data set."""
-    exact = epochs[epochs["solver"] == "exact"]
+    exact = only(epochs, solver="exact")
     return Sample(norms(exact, steps, chosen["rho"], accelerated=True, printed=printed))
 
 
 @quantity
 def cold_errors_of_few_steps(history: pd.DataFrame) -> Sample:
     """What a cold start leaves at the least number of local steps."""
-    cold = _where(history, {"participation": "all", "start": "cold"})
-    return Sample(cold[cold["steps"] == cold["steps"].min()]["error"].to_numpy())
+    cold = only(history, participation="all", start="cold")
+    return lines(cold, "error", steps=cold["steps"].min())
 
 
 @quantity
 def rate_below_norm(epochs: pd.DataFrame, chosen: dict[str, Any]) -> Measured:
     """Whether rates are below |S| where that is below one."""
-    gradient = epochs[epochs["solver"] == "gradient"]
-    parts = [(part, norms(part, steps, chosen["rho"])) for steps, part in gradient.groupby("steps")]
-    measured = np.concatenate([part["rate"].to_numpy() for part, _ in parts])
-    bound = np.concatenate([values for _, values in parts])
+    gradient = only(epochs, solver="gradient")
+    bound = norms(gradient, gradient["steps"], chosen["rho"])
     proved = bound < 1
     if not proved.any():
         raise NotMeasurableError("the bound is void everywhere")
     return Measured(
-        measured[proved] <= bound[proved],
+        gradient["rate"].to_numpy()[proved] <= bound[proved],
         seeds=gradient["replicate"].nunique(),
         note=f"the bound holds anything in {100 * proved.mean():.0f} % of the cases",
     )
@@ -239,18 +269,11 @@ def rate_below_norm(epochs: pd.DataFrame, chosen: dict[str, Any]) -> Measured:
 @quantity
 def errors_below_bound(history: pd.DataFrame, made: dict[str, Any]) -> Sample:
     """Whether mean distances over the data sets stay below the mean bounds, round by round."""
-    below = []
-    for _, part in history.groupby(["steps", "probability", "tau"], sort=False):
-        bound = _mean_bound(part, made)
-        if np.isnan(bound).any():
-            raise NotMeasurableError("the bound is void here")
-        below.append(part.groupby("round")["distance"].mean().to_numpy() <= bound * (1 + 1e-9))
-    return Sample(np.concatenate(below))
-
-
-def _mean_bound(part: pd.DataFrame, made: dict[str, Any]) -> NDArray:
-    each = (one for _, one in part.groupby("replicate", sort=False))
-    return np.mean([bounded(one, made["rho"], made["features"] + 1, made["agents"]) for one in each], axis=0)
+    history = history.assign(bound=error_bounds(history, made))
+    if history["bound"].isna().any():
+        raise NotMeasurableError("the bound is void here")
+    means = history.groupby(["steps", "probability", "tau", "round"])[["distance", "bound"]].mean()
+    return Sample((means["distance"] <= means["bound"] * (1 + 1e-9)).to_numpy())
 
 
 @quantity
