@@ -13,15 +13,13 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from replifed.claims.quantities import Quantity, run, settings
+from replifed.claims.quantities import Quantity, joined, run, settings
 from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Claim
 from replifed.papers.fedplt import measures
-from replifed.papers.fedplt.measures import at, by_setting, clipped, mean_change, rates
+from replifed.papers.fedplt.measures import at, by_setting, lines, mean_change, rates
 from replifed.papers.fedplt.methods import PARTIAL, SOLVERS
 from replifed.papers.fedplt.paper import COLUMNS, METHODS, STORED, TABLE2, TABLE3, TABLE4
-
-EXPECTED = ("equal budget", "common", "theory")
 
 _TUNING = (
     "the paper does not print the baselines' parameters; an honest search of two parameters finds faster ones"
@@ -34,18 +32,12 @@ _MOMENTUM = "the natural parameters are for gradient steps: momentum takes longe
 _AGAINST_TEXT = "the published row is that of theory's parameters, against the text"
 _ORDER_NOTES = {"equal budget": f"{_EQUAL}; {_COINCIDE}", "common": f"{_UNEQUAL}; {_TUNING}", "theory": ""}
 _DRAWS = "spread between draws of data sets"
-# By method, and of Fed-PLT by who takes part; for the readings that are expected to reproduce.
-_TOLERANCES: dict[str, dict[str, Any]] = {
-    "all": {"within": 0.03, "because": f"{_DRAWS}, whose generator the paper does not print"},
-    "half": {
-        "within": 0.015,
-        "because": "partial participation hides most of the spread between data sets",
-    },
-    "tamuna": {"within": 0.015, "because": "ten percent of the distance between its columns' rates and one"},
-    "others": {
-        "within": 0.06,
-        "because": "parameters of the baselines are not printed; a tenth of the rates' range",
-    },
+# By method, of Fed-PLT by who takes part: tolerance and reason where readings are expected to reproduce.
+_TOLERANCES = {
+    "all": (0.03, f"{_DRAWS}, whose generator the paper does not print"),
+    "half": (0.015, "partial participation hides most of the spread between data sets"),
+    "tamuna": (0.015, "ten percent of the distance between its columns' rates and one"),
+    "others": (0.06, "parameters of the baselines are not printed; a tenth of the rates' range"),
 }
 
 CLAIM = Statements("fedplt")
@@ -63,9 +55,16 @@ def Rate(method: str, solver: str, who: str, reading: str, **more: bool) -> Quan
     return rates(run("comparison", method), solver, who, reading, **more)
 
 
-def _difference(solver: str, who: str, reading: str, rival: str, **more: bool) -> Quantity:
-    """How much slower a method is than Fed-PLT; a run of Fed-PLT that diverged is as bad as a rate of one."""
-    return Rate(rival, solver, who, reading, **more) - clipped(Rate("fedplt", solver, who, reading))
+def _clipped(method: str, solver: str, who: str, reading: str) -> Quantity:
+    """The same; one of a run that diverged is as bad as one, and not only a bound."""
+    return measures.clipped(Rate(method, solver, who, reading))
+
+
+def _readings(method: str, who: str, *left_out: str) -> list[str]:
+    """Readings in which a cell was run: choosing by data set would take the luckiest of random runs."""
+    certain = who == "all" and method != "tamuna"
+    ran = {"own": certain or method == "fedplt", "equal budget": certain, "common": True, "theory": True}
+    return [reading for reading, was_run in ran.items() if was_run and reading not in left_out]
 
 
 def _table1() -> Iterator[Claim]:
@@ -83,131 +82,124 @@ def _table1() -> Iterator[Claim]:
             measures.stores(runs[method], each, shared),
             note=notes.get(method, ""),
         )
-        allowed = "allows" if method in PARTIAL else "does not allow"
+        partial, allows = lines(runs[method], "partial"), method in PARTIAL
         yield CLAIM.identity(
             f"table1.{method}.partial",
-            f"{METHODS[method]} {allowed} partial participation (Table I).",
-            measures.allows_partial(runs[method], method in PARTIAL),
+            f"{METHODS[method]} {'allows' if allows else 'does not allow'} partial participation (Table I).",
+            partial if allows else ~partial,
         )
+    random = {method: lines(history, "random") for method, history in runs.items()}
     yield CLAIM.identity(
         "table1.tamuna.random",
         "Only TAMUNA's number of local epochs is random (Table I).",
-        measures.random_steps(runs.pop("tamuna"), *runs.values()),
+        joined(random.pop("tamuna"), *(~other for other in random.values()), apart=True),
     )
 
 
 def _cells() -> Iterator[Claim]:
-    for method, printed in TABLE2.items():
-        cells = zip(COLUMNS.items(), printed, strict=True)
-        for cell, reading in itertools.product(cells, ("own", "common", "theory")):
-            ((solver, who), column), published = cell
-            if published is None:
-                continue
-            if reading == "own" and method != "fedplt" and (who == "half" or method == "tamuna"):
-                continue  # not run: the best of several random runs would be chosen
-            notes = []
-            if method == "tamuna":
-                notes = [_AGAINST_TEXT] if reading == "common" else []
-            elif method == "led" and reading == "theory" and solver == "accelerated":
-                notes = [_MOMENTUM]
-            elif method != "fedplt":
-                notes = [_THEORY if reading == "theory" else _TUNING]
-            if reading == "own" and who == "all":
-                notes.append(_COINCIDE)
-            kind = {"fedplt": who, "tamuna": "tamuna"}.get(method, "others")
-            yield _stated(reading, unit="rate").value(
-                f"table2.{method}.{solver}.{who}",
-                f"{METHODS[method]} converges at the rate {published} ({column}, Table II).",
-                published,
-                measures.noting_lost(Rate(method, solver, who, reading)),
-                **_TOLERANCES[kind],
-                note="; ".join(notes),
-            )
+    for method, row in TABLE2.items():
+        for ((solver, who), column), published in zip(COLUMNS.items(), row, strict=True):
+            for reading in _readings(method, who, "equal budget") if published is not None else ():
+                within, because = _TOLERANCES[{"fedplt": who, "tamuna": "tamuna"}.get(method, "others")]
+                notes = [_cell_note(method, solver, reading)]
+                if reading == "own" and who == "all":
+                    notes.append(_COINCIDE)
+                yield _stated(reading, unit="rate").value(
+                    f"table2.{method}.{solver}.{who}",
+                    f"{METHODS[method]} converges at the rate {published} ({column}, Table II).",
+                    published,
+                    measures.noting_lost(Rate(method, solver, who, reading)),
+                    within=within,
+                    because=because,
+                    note="; ".join(filter(None, notes)),
+                )
 
 
-def _solvers(method: str, who: str, readings: tuple[str, ...]) -> Iterator[Claim]:
-    """Which local solver gives the lower rate."""
-    printed = dict(zip(COLUMNS, TABLE2[method], strict=True))
-    plain, fast = printed["gradient", who], printed["accelerated", who]
-    if plain is None or fast is None or plain == fast:
-        return
-    some, suffix = ("", "") if who == "all" else (", with half of the agents", ".half")
-    statement = (
-        f"{METHODS[method]}{some}: gradient descent as local solver gives a lower rate than accelerated "
-        'gradient descent, as "often" (Section VII-A).'
-    )
-    if plain > fast:
-        statement = f"{METHODS[method]}{some}: accelerated gradient descent gives the lower rate (Table II)."
-    for reading in readings:
-        rate = {solver: clipped(Rate(method, solver, who, reading)) for solver in SOLVERS}
-        higher = rate["accelerated"] - rate["gradient"]
-        note = "" if method == "fedplt" else _TUNING
-        yield RATE.order(
-            f"table2.accelerated.{method}.slower{suffix}",
-            statement,
-            higher if plain < fast else -higher,
-            reading=reading,
-            note=_ORDER_NOTES[reading] if reading == "equal budget" else note,
-        )
+def _cell_note(method: str, solver: str, reading: str) -> str:
+    if method == "fedplt":
+        return ""
+    if method == "tamuna":
+        return _AGAINST_TEXT if reading == "common" else ""
+    if method == "led" and reading == "theory" and solver == "accelerated":
+        return _MOMENTUM
+    return _THEORY if reading == "theory" else _TUNING
 
 
 def _orders() -> Iterator[Claim]:
-    rivals = [method for method in STORED if method != "fedplt"]
     for (solver, who), column in COLUMNS.items():
-        for rival, reading in itertools.product(rivals, EXPECTED):
-            if who == "half" and rival not in PARTIAL:
-                continue
-            if reading == "equal budget" and (who == "half" or rival == "tamuna"):
-                continue  # the best of several random runs would be chosen
-            yield _stated(reading, unit="rate").order(
-                f"table2.best.{solver}.{who}.{rival}",
-                f"Fed-PLT converges faster per round than {METHODS[rival]} ({column}; Section VII-A).",
-                _difference(solver, who, reading, rival),
-                note=_ORDER_NOTES[reading],
-            )
+        rivals = [rival for rival in STORED if rival != "fedplt" and (who == "all" or rival in PARTIAL)]
+        for rival in rivals:
+            for reading in _readings(rival, who, "own"):
+                yield _stated(reading, unit="rate").order(
+                    f"table2.best.{solver}.{who}.{rival}",
+                    f"Fed-PLT converges faster per round than {METHODS[rival]} ({column}; Section VII-A).",
+                    Rate(rival, solver, who, reading) - _clipped("fedplt", solver, who, reading),
+                    note=_ORDER_NOTES[reading],
+                )
         for reading in ("equal budget", "common") if who == "all" else ():
+            fedlin = Rate("fedlin", solver, who, reading, per_exchange=True)
             yield RATE.order(
                 f"table2.exchange.{solver}",
                 f"Fed-PLT converges faster per exchange than FedLin, which takes two a round ({column}).",
-                _difference(solver, who, reading, "fedlin", per_exchange=True),
+                fedlin - _clipped("fedplt", solver, who, reading),
                 reading=reading,
                 note=f"not in the paper, which compares rounds; {_ORDER_NOTES[reading]}",
             )
     for method, solver in itertools.product(PARTIAL, SOLVERS):
-        half, all_ = (clipped(Rate(method, solver, who, "common")) for who in ("half", "all"))
         yield RATE.order(
             f"table2.partial.{method}.{solver}",
             f"{METHODS[method]}: the rate increases when half of the agents take part "
             f"({solver} solver; Section VII-A).",
-            half - all_,
+            _clipped(method, solver, "half", "common") - _clipped(method, solver, "all", "common"),
             reading="common",
         )
     for method in STORED:
-        searched = ("own", "equal budget", "common") if method != "tamuna" else ("common",)
-        for reading in (*searched, "theory"):
-            if reading != "equal budget":
-                yield _stated(reading).shape(
-                    f"table2.accelerated.{method}.converges",
-                    f"{METHODS[method]} converges with the accelerated local solver, too (Section VII-A).",
-                    Rate(method, "accelerated", "all", reading) < 1.0,
-                )
-        yield from _solvers(method, "all", searched)
-        if method in PARTIAL:
-            yield from _solvers(method, "half", ("own", "common") if method == "fedplt" else ("common",))
-    fast, plain = (clipped(Rate("fedplt", solver, "all", "own")) for solver in ("accelerated", "gradient"))
+        for reading in _readings(method, "all", "equal budget"):
+            yield _stated(reading).shape(
+                f"table2.accelerated.{method}.converges",
+                f"{METHODS[method]} converges with the accelerated local solver, too (Section VII-A).",
+                Rate(method, "accelerated", "all", reading) < 1.0,
+            )
+        yield from _solvers(method, "all")
+        yield from _solvers(method, "half")
     yield CLAIM.shape(
         "table2.accelerated.fedplt.every",
         "Fed-PLT: the accelerated local solver is slower than gradient descent on every data set.",
-        fast > plain,
+        _clipped("fedplt", "accelerated", "all", "own") > _clipped("fedplt", "gradient", "all", "own"),
         reading="own",
         note="not in the paper, which shows means",
     )
     yield CLAIM.shape(
         "fedavg.biased",
         "FedAvg does not reach the minimiser: client drift (Section I).",
-        measures.lines(run("comparison", "fedavg"), "error") > 1e-3,
+        lines(run("comparison", "fedavg"), "error") > 1e-3,
         artefact="table2",
     )
+
+
+def _solvers(method: str, who: str) -> Iterator[Claim]:
+    """Which local solver gives the lower rate."""
+    printed = dict(zip(COLUMNS, TABLE2[method], strict=True))
+    plain, fast = printed["gradient", who], printed["accelerated", who]
+    if plain is None or fast is None or plain == fast:
+        return
+    some, suffix = ("", "") if who == "all" else (", with half of the agents", ".half")
+    if plain < fast:
+        slower, faster = "accelerated", "gradient"
+        says = "gradient descent as local solver gives a lower rate than accelerated gradient descent,"
+        place = 'as "often" (Section VII-A)'
+    else:
+        slower, faster = "gradient", "accelerated"
+        says, place = "accelerated gradient descent gives the lower rate", "(Table II)"
+    for reading in _readings(method, who, "theory"):
+        note = "" if method == "fedplt" else _TUNING
+        yield RATE.order(
+            f"table2.accelerated.{method}.slower{suffix}",
+            f"{METHODS[method]}{some}: {says} {place}.",
+            _clipped(method, slower, who, reading) - _clipped(method, faster, who, reading),
+            reading=reading,
+            note=_ORDER_NOTES[reading] if reading == "equal budget" else note,
+        )
 
 
 def _table3() -> Iterator[Claim]:
@@ -366,7 +358,7 @@ def _theory() -> Iterator[Claim]:
         ("full", "all", "No client drift: exact convergence for every number of local epochs (Remark 3)."),
         ("partial", "half", "Exact convergence also under partial participation (Remark 3)."),
     ):
-        left = measures.lines(runs, "error", participation=who, start="warm")
+        left = lines(runs, "error", participation=who, start="warm")
         holds = (left <= 1e-12).note("largest error left {0.max:.2g}", left)
         yield exactness.shape(f"exact.{name}", statement, holds)
     yield exactness.shape(

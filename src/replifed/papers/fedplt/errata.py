@@ -26,15 +26,8 @@ from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 
-_SETTINGS: dict[str, Any] = {
-    "seed": 17572,
-    "agents": 10,
-    "samples": 20,
-    "features": 15,
-    "ridge": 0.5,
-    "loss": "sum",
-    "data": "planted",
-}
+_SHAPE = {"agents": 10, "samples": 20, "features": 15}
+_SETTINGS = {**_SHAPE, "seed": 17572, "ridge": 0.5, "loss": "sum", "data": "planted"}
 _SETS = (1, 2, 3, 4, 5, 6)
 _STEPS, _RHO = 10, 0.3
 
@@ -278,16 +271,4 @@ def released(what: str) -> Outcome:
     return Outcome(bool(total <= last * (1 + 1e-9)), f"moves by {total:.3g} in all, x_K by {last:.3g}")
 
 
-ERRATA = (
-    modulus,
-    mean,
-    step_range,
-    momentum,
-    stochastic,
-    noise,
-    floor,
-    stable,
-    root,
-    independent,
-    released,
-)
+ERRATA = (modulus, mean, step_range, momentum, stochastic, noise, floor, stable, root, independent, released)

@@ -64,14 +64,12 @@ def tune(method: str, settings: dict, table: Any, partition: Any, progress: Prog
     """
     chosen, names = settings["tuning"], PARAMETERS.get(method, ())
     found: dict[str, Any] = {}
-    used: set[int] = set()
     cells = list(_cells(method, settings)) if names else []
     for done, cell in enumerate(cells):
         progress(f"searching {_name(cell)}", done, len(cells))
         trial = Trial(settings, chosen["replicates"], chosen["rounds"])
         grid = around(np.ones(len(names)), chosen["ratio"], chosen["reach"], refine=chosen["refine"])
         best = common(trial, cell, reference(cell, trial.moduli), grid)
-        used.update(trial.replicates)
         found[_name(cell)] = {
             "best": list(best.best),
             "rate": best.score,
@@ -82,12 +80,8 @@ def tune(method: str, settings: dict, table: Any, partition: Any, progress: Prog
             "edge": best.edge,
             "cost": trial.spent.record(),
         }
-    return {
-        "method": method,
-        "parameters": list(names),
-        "cells": found,
-        "trials": {"replicates": sorted(used)},
-    }
+    trials = {"replicates": sorted(chosen["replicates"]) if found else []}
+    return {"method": method, "parameters": list(names), "cells": found, "trials": trials}
 
 
 def run(
@@ -220,44 +214,48 @@ def _times(base: Values, multiples: NDArray) -> Values:
 
 
 def _cell_frame(reported: Trial, cell: Cell, choices: dict[str, _Choice], target: float) -> pd.DataFrame:
-    """Run a cell; a line for each reading and data set. The readings are points of one grid."""
-    S, shape = len(reported.replicates), (len(choices), len(reported.replicates))
-    wanted = np.array([np.arange(S) < choice.sets for choice in choices.values()])
+    """Run a cell; a line for each data set and reading. The readings are points of one grid."""
+    S, shape = len(reported.replicates), (len(reported.replicates), len(choices))
+    wanted = np.arange(S)[:, None] < [choice.sets for choice in choices.values()]
     stacked = {name: np.ones(shape) for name in FREE.get(cell.method, ())}
-    for row, choice in enumerate(choices.values()):
+    for place, choice in enumerate(choices.values()):
         for name, values in choice.values.items():
-            stacked[name][row] = np.resize(values, S)  # what fills up is not run
-    errors = reported.errors(cell, {name: values.T for name, values in stacked.items()}, target, wanted.T)
-    parameters = [*stacked.values(), *[np.full(shape, np.nan)] * (3 - len(stacked))]
-    # The cost is that of the search for all data sets of this cell and reading together.
-    costs = pd.DataFrame([choice.cost.record() for choice in choices.values()]).add_prefix("tuning_")
-    columns = {
-        "solver": cell.solver,
-        "cohort": cell.cohort,
-        "reading": np.array(list(choices))[:, None],
-        "replicate": reported.replicates,
-        "rate": rate(errors).T,
-        "error": _last(errors).T,
-        "rounds": (~np.isnan(errors)).sum(axis=0).T - 1,
-        "exchanges": 2 if cell.method == "fedlin" else 1,
-        "low": reported.moduli.low,
-        "high": reported.moduli.high,
+            stacked[name][:, place] = np.resize(values, S)  # what fills up is not run
+    errors = reported.errors(cell, stacked, target, wanted)
+    parameters = [*stacked.values(), *[np.nan] * (3 - len(stacked))]
+    frame = _rates_frame(
+        reported,
+        errors,
+        solver=cell.solver,
+        cohort=cell.cohort,
+        reading=np.array(list(choices)),
+        exchanges=2 if cell.method == "fedlin" else 1,
         **dict(zip(("first", "second", "third"), parameters, strict=True)),
-        "edge": np.array([np.resize(choice.edge, S) for choice in choices.values()]),
-        **{name: cost.to_numpy()[:, None] for name, cost in costs.items()},
+        edge=np.stack([np.resize(choice.edge, S) for choice in choices.values()], axis=1),
+        # Of the search for all data sets of this cell and reading together.
+        **pd.DataFrame([choice.cost.record() for choice in choices.values()]).add_prefix("tuning_"),
+    )
+    return frame[wanted.ravel()]
+
+
+def _rates_frame(trial: Trial, errors: NDArray, **labels: Any) -> pd.DataFrame:
+    """A line a data set and grid point; labels are scalars or of shape (S or 1, G or 1)."""
+    recorded = (~np.isnan(errors)).sum(axis=0) - 1
+    columns = {
+        **labels,
+        "replicate": np.array(trial.replicates)[:, None],
+        "rounds": recorded,
+        "rate": rate(errors),
+        "error": np.take_along_axis(errors, recorded[None], axis=0)[0],  # the last one recorded
+        "low": trial.moduli.low[:, None],
+        "high": trial.moduli.high[:, None],
     }
-    return _lines(columns, shape)[wanted.ravel()]
+    return _lines(columns, errors.shape[1:])
 
 
 def _lines(columns: dict[str, Any], shape: tuple[int, ...]) -> pd.DataFrame:
     """A line for each entry of arrays of a common shape."""
     return pd.DataFrame({name: np.broadcast_to(value, shape).ravel() for name, value in columns.items()})
-
-
-def _last(errors: NDArray) -> NDArray:
-    """Last recorded error of each run, from (T, ...)."""
-    recorded = (~np.isnan(errors)).sum(axis=0) - 1
-    return np.take_along_axis(errors, recorded[None], axis=0)[0]
 
 
 # --- Fed-PLT alone --------------------------------------------------------------------------------
@@ -269,14 +267,6 @@ def _fedplt(settings: dict, solver: str = "gradient", active: int | None = None)
 
 def _trial(settings: dict, **data: str) -> Trial:
     return Trial(settings, settings["replicates"], settings["rounds"], **data)
-
-
-def _rates_frame(trial: Trial, errors: NDArray, **labels: Any) -> pd.DataFrame:
-    """One line a data set and grid point; labels are scalars or of shape (G,) or (S, 1)."""
-    low, high = (modulus[:, None] for modulus in trial.moduli)
-    measured = {"rate": rate(errors), "error": _last(errors), "low": low, "high": high}
-    columns = {**labels, "replicate": np.array(trial.replicates)[:, None], **measured}
-    return _lines(columns, errors.shape[1:])
 
 
 def _participation(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:

@@ -86,18 +86,6 @@ def stores(history: pd.DataFrame, each: int, shared: int) -> Measured:
     return Measured(np.array([same]), note=f"counted: {kept.each} an agent and {kept.shared} at the server")
 
 
-@quantity
-def allows_partial(history: pd.DataFrame, wanted: bool) -> Sample:
-    """Whether a method allows partial participation as wanted."""
-    return Sample(history["partial"].to_numpy() == wanted)
-
-
-@quantity
-def random_steps(history: pd.DataFrame, *others: pd.DataFrame) -> Sample:
-    """Whether the number of local steps is random in the first method alone."""
-    return Sample(np.array([history["random"].all(), *(not other["random"].any() for other in others)]))
-
-
 # --- Rates of Table II ----------------------------------------------------------------------------
 
 

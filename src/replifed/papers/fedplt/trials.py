@@ -29,8 +29,6 @@ _LOST = 1e4
 _FEWEST = 8
 # Rounds after which a grid drops the points that are done on all data sets.
 _STAGE = 25
-# So many runs fit the cache; more are run one group of data sets after the other.
-_MOST_RUNS = 1500
 
 
 # --- Data sets (Section VII) ----------------------------------------------------------------------
@@ -149,27 +147,19 @@ class Trial:
         array, shape (T, S, G)
             NaN after the end and for runs that are not wanted, infinite where a run has diverged.
         """
-        S = len(self.replicates)
-        wanted = np.ones((S, points), bool) if wanted is None else wanted
-        errors = np.full((self.rounds + 1, S, points), np.nan)
-        for sets in _groups(wanted.sum(axis=1)):
-            errors[:, sets] = self._run(make, sets, wanted[sets], target, cohort)
-        return errors[~np.isnan(errors).all(axis=(1, 2))]
-
-    def _run(self, make: Any, sets: NDArray, wanted: NDArray, target: float, cohort: Any) -> NDArray:
-        """See `traces`, for data sets that fit the cache."""
-        part, S = np.isin(np.arange(len(self.replicates)), sets), len(sets)
-        problem = self.problem if part.all() else self.problem.with_runs(part)
+        wanted = np.ones((len(self.replicates), points), bool) if wanted is None else wanted
+        asked = wanted.any(axis=1)
+        sets, left = np.flatnonzero(asked), np.flatnonzero(wanted.any(axis=0))
+        problem = self.problem if asked.all() else self.problem.with_runs(asked)
         metrics = {"error": relative_error(self.solution[sets])}
         errors = np.full((self.rounds + 1, *wanted.shape), np.nan)
         over = ~wanted  # runs that are not wanted, or have come to their end, one way or the other
-        left, begin = np.flatnonzero(wanted.any(axis=0)), 0
-        resume: tuple[int, Any] | None = None
+        begin, resume = 0, None
         self.spent.runs += int(wanted.sum())
         while begin < self.rounds and left.size:
-            end = min(begin + _STAGE, self.rounds) if wanted.shape[1] > 1 else self.rounds
-            replicates = np.repeat(np.take(self.replicates, sets), len(left)).tolist()
-            ended = over[:, left]
+            names = np.repeat(np.take(self.replicates, sets), len(left)).tolist()
+            ran = np.ix_(sets, left)
+            ended = over[ran]
 
             def finished(seen: dict[str, NDArray], ended: NDArray = ended) -> NDArray:
                 return (seen["error"] <= target) | (seen["error"] > _LOST) | ended.ravel()
@@ -177,40 +167,29 @@ class Trial:
             history = simulate(
                 make(left, sets),
                 problem,
-                Streams(self.seed, tuple(replicates)),
-                end,
+                Streams(self.seed, tuple(names)),
+                min(begin + _STAGE, self.rounds) if points > 1 else self.rounds,
                 metrics=metrics,
                 cohort=cohort,
                 until=finished,
                 resume=resume,
             )
             last = int(history.rounds[-1])
-            self.spent.rounds += int((~ended).sum()) * (last - begin)
             bits = history.ledger["bits_up"][-1] + history.ledger["bits_down"][-1]
             self.spent.bits += float(bits[~ended.ravel()].sum())
-            error = history.metrics["error"].reshape(-1, S, len(left))
+            self.spent.rounds += int((~ended).sum()) * (last - begin)
+            error = history.metrics["error"].reshape(-1, *ended.shape)
             lost = np.logical_or.accumulate(~(error <= _LOST), axis=0)
             error = np.where(lost, np.inf, error)
             # What came to its end in an earlier stage has no more to say.
             held = ended & (history.rounds > begin)[:, None, None]
-            ran = np.ix_(history.rounds, np.arange(S), left)
-            errors[ran] = np.where(held, errors[begin][:, left], error)
-            over[:, left] |= lost[-1] | (error[-1] <= target)
-            going = ~over[:, left].all(axis=0)
-            begin, left, resume = last, left[going], (last, history.take(np.tile(going, S)).state)
+            errors[np.ix_(history.rounds, sets, left)] = np.where(held, errors[begin][ran], error)
+            over[ran] |= lost[-1] | (error[-1] <= target)
+            going = ~over[ran].all(axis=0)
+            resume = last, history.take(np.tile(going, len(sets))).state
+            begin, left = last, left[going]
         errors[:, ~wanted] = np.nan
-        return errors
-
-
-def _groups(counts: NDArray) -> list[NDArray]:
-    """Groups of data sets that are run together: those of which about as many runs are asked for."""
-    order = np.argsort(-counts, kind="stable")
-    order, groups = order[counts[order] > 0], []
-    while order.size:
-        size = max(1, _MOST_RUNS // counts[order[0]])
-        groups.append(np.sort(order[:size]))
-        order = order[size:]
-    return groups
+        return errors[~np.isnan(errors).all(axis=(1, 2))]
 
 
 def relative_error(solution: NDArray) -> Metric:
