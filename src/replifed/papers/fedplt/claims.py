@@ -57,7 +57,7 @@ def Rate(method: str, solver: str, who: str, reading: str, **more: bool) -> Quan
 
 def _clipped(method: str, solver: str, who: str, reading: str) -> Quantity:
     """The same; one of a run that diverged is as bad as one, and not only a bound."""
-    return measures.clipped(Rate(method, solver, who, reading))
+    return Rate(method, solver, who, reading, clipped=True)
 
 
 def _readings(method: str, who: str, *left_out: str) -> list[str]:

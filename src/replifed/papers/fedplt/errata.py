@@ -9,15 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.algorithms import splitting_theory
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Accelerated, Gradient
-from replifed.algorithms.splitting_theory import (
-    accelerated_contraction,
-    contraction,
-    norm,
-    printed_accelerated_contraction,
-    spectral_radius,
-)
 from replifed.claims.errata import Erratum, Outcome
 from replifed.papers.fedplt.paper import FEDPLT_RATES, TABLE4
 from replifed.papers.fedplt.trials import Trial, rate, regression
@@ -44,9 +38,6 @@ def _rates(solver: Any, rho: NDArray, loss: str = "sum") -> NDArray:
         lambda points, sets: FedPLT(rho=np.tile(rho[points], len(sets)), solver=solver), len(rho)
     )
     return rate(errors)
-
-
-# --- Moduli and losses ----------------------------------------------------------------------------
 
 
 @_erratum(
@@ -78,9 +69,6 @@ def mean(loss: str) -> Outcome:
     best, at = float(means.min()), float(grid[means.argmin()])
     near = abs(best - FEDPLT_RATES[0]) < 0.06 and 0.2 <= at <= 0.45
     return Outcome(near, f"best rate {best:.3f} at rho = {at:.2f}")
-
-
-# --- Local steps ----------------------------------------------------------------------------------
 
 
 @_erratum(
@@ -137,9 +125,6 @@ def stochastic(divisor: int) -> Outcome:
     return Outcome(abs(estimate - truth) < 1e-12, f"mean estimate {estimate:.3g}, gradient {truth:.3g}")
 
 
-# --- Table IV -------------------------------------------------------------------------------------
-
-
 @_erratum(
     "noise",
     place="eq. (13) and Table IV",
@@ -171,23 +156,20 @@ def floor(said: float) -> Outcome:
     return Outcome(abs(error - said) < 1e-3, f"error {error:.2g} after 100 rounds, {said:g} said")
 
 
-# --- Theory ---------------------------------------------------------------------------------------
-
-
 @_erratum(
     "stable",
     place="Proposition 1",
     printed="S is stable: its spectral radius is below one",
     corrected="|S| < 1, which the proof uses and Proposition 2 needs",
-    forms=(spectral_radius, norm),
+    forms=(splitting_theory.spectral_radius, splitting_theory.norm),
 )
 def stable(measure: Callable[[NDArray], float]) -> Outcome:
     """Where the condition holds, the proof's inequality must contract: |S v| < |v| for every v >= 0."""
     # Of low = 0.5, high = 30, the first rho and N_e with S stable but its norm above one.
     for rho in np.geomspace(0.05, 3.0, 60):
         for steps in range(1, 60):
-            S = contraction(0.5, 30.0, float(rho), steps)
-            if spectral_radius(S) < 1 <= norm(S):
+            S = splitting_theory.contraction(0.5, 30.0, float(rho), steps)
+            if splitting_theory.spectral_radius(S) < 1 <= splitting_theory.norm(S):
                 v = np.abs(np.linalg.svd(S)[2][0])
                 grown = float(np.linalg.norm(S @ v))
                 met = measure(S) < 1
@@ -205,7 +187,7 @@ def stable(measure: Callable[[NDArray], float]) -> Outcome:
     place="Lemma 7 and Proposition 3",
     printed="|x^l - x*| <= (1 + high / low) (1 - sqrt(low / high))^l |x^0 - x*|",
     corrected="this bounds the square of the distance, as the lemma's proof has it",
-    forms=(printed_accelerated_contraction, accelerated_contraction),
+    forms=(splitting_theory.printed_accelerated_contraction, splitting_theory.accelerated_contraction),
 )
 def root(factor: Callable[[float, float, int], float]) -> Outcome:
     """The factor must bound the distance to the minimiser that accelerated steps leave on quadratics."""

@@ -42,6 +42,7 @@ from replifed.papers.fedplt.methods import (
     local_step,
     reference,
     theory,
+    times,
 )
 from replifed.papers.fedplt.trials import Trial, around, common, each, rate, regression
 from replifed.problems.minimiser import minimiser
@@ -170,7 +171,7 @@ def _comparison(method: str, settings: dict, tuned: dict, progress: Progress) ->
         if method != "fedavg":
             found, base = tuned["cells"][_name(cell)], reference(cell, reported.moduli)
             multiples = np.array(found["best"])
-            choices["common"] = _Choice(_times(base, multiples), S, Spent(**found["cost"]), found["edge"])
+            choices["common"] = _Choice(times(base, multiples), S, Spent(**found["cost"]), found["edge"])
         if method == "fedplt" and cell.everyone:
             choices["own"] = rho[cell.solver] = best_rho(settings, replicates, cell.solver)
         elif method == "fedplt":  # for which nothing more is searched
@@ -205,12 +206,8 @@ def equal_budget(cell: Cell, settings: dict, replicates: Sequence[int]) -> _Choi
 
 def _choice(trial: Trial, base: Values, found: list[Search]) -> _Choice:
     """What the searches of each data set found, as multiples of `base`."""
-    values = _times(base, np.array([one.best for one in found]))
+    values = times(base, np.array([one.best for one in found]))
     return _Choice(values, len(found), trial.spent, np.array([one.edge for one in found]))
-
-
-def _times(base: Values, multiples: NDArray) -> Values:
-    return {name: one * multiples[..., place] for place, (name, one) in enumerate(base.items())}
 
 
 def _cell_frame(reported: Trial, cell: Cell, choices: dict[str, _Choice], target: float) -> pd.DataFrame:

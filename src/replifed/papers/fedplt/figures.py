@@ -12,22 +12,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from replifed.figures import style
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import Grid, X
-from replifed.figures.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
-    Line,
-    canvas,
-    housed,
-    legend,
-)
+from replifed.figures.style import Line, canvas, housed, legend
 from replifed.figures.summaries import on_log_scale, over_repetitions
 from replifed.papers.fedplt.measures import error_bounds, norms, zetas
 from replifed.papers.fedplt.paper import BEST_EPOCHS, BEST_RHO, FEDPLT_RATES
@@ -36,7 +24,16 @@ from replifed.privacy.renyi import best_epsilon, composed_gaussian, proposition4
 if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
 
-COLOURS = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, BLACK, GREY)
+COLOURS = (
+    style.BLUE,
+    style.ORANGE,
+    style.GREEN,
+    style.VERMILLION,
+    style.PURPLE,
+    style.SKY,
+    style.BLACK,
+    style.GREY,
+)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 figure = partial(
@@ -57,7 +54,7 @@ def _curve(history: pd.DataFrame, values: Any, x: str, **labels: str) -> pd.Data
 
 def _note_published(ax: Axes, at: float, text: str, *, left: bool = False) -> None:
     """Mark a value of the horizontal axis that the paper names, above on its right or below on its left."""
-    ax.axvline(at, color=BLACK, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
+    ax.axvline(at, color=style.BLACK, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     ax.annotate(
         text,
         (at, 0.04 if left else 0.98),
@@ -73,14 +70,13 @@ def _note_published(ax: Axes, at: float, text: str, *, left: bool = False) -> No
 # -- Figures 2 and 3 -----------------------------------------------------------------------------------
 
 LINES = {
-    "empirical": Line("Fed-PLT, empirical", BLUE, "-", "o"),
-    "exact": Line("exact Peaceman–Rachford, empirical", GREEN, (0, (5, 1.5))),
-    "zeta": Line("ζ, bound for exact splitting", VERMILLION, (0, (4, 1.5, 1, 1.5))),
+    "empirical": Line("Fed-PLT, empirical", style.BLUE, "-", "o"),
+    "exact": Line("exact Peaceman–Rachford, empirical", style.GREEN, (0, (5, 1.5))),
+    "zeta": Line("ζ, bound for exact splitting", style.VERMILLION, (0, (4, 1.5, 1, 1.5))),
 }
 
 
 def _by_rho(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """Mean rate and mean zeta for each rho."""
     history = inputs.run("penalty", "fedplt")
     curves = {"empirical": history["rate"], "zeta": zetas(history, history["rho"])}
     frames = [_curve(history, values, "rho", curve=name) for name, values in curves.items()]
@@ -114,15 +110,16 @@ def _mark_best_epochs(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], 
 # -- Readings of the set-up ----------------------------------------------------------------------------
 
 SET_UPS = {
-    ("sum", "planted"): Line("sum of the losses, planted model (used here)", BLUE, "-", "o"),
-    ("mean", "planted"): Line("mean of the losses (as printed), planted model", ORANGE, (0, (4, 2)), "s"),
-    ("sum", "classification"): Line("sum, make_classification", GREEN, "-", "^"),
-    ("mean", "classification"): Line("mean, make_classification", VERMILLION, (0, (4, 2)), "D"),
+    ("sum", "planted"): Line("sum of the losses, planted model (used here)", style.BLUE, "-", "o"),
+    ("mean", "planted"): Line(
+        "mean of the losses (as printed), planted model", style.ORANGE, (0, (4, 2)), "s"
+    ),
+    ("sum", "classification"): Line("sum, make_classification", style.GREEN, "-", "^"),
+    ("mean", "classification"): Line("mean, make_classification", style.VERMILLION, (0, (4, 2)), "D"),
 }
 
 
 def _set_ups(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """Mean rates for each rho and reading."""
     return over_repetitions(inputs.run("readings", "fedplt"), ("loss", "labels", "rho"), "rate")
 
 
@@ -132,18 +129,18 @@ def _as_pairs(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _mark_published_rate(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
     _note_published(ax, BEST_RHO, "published minimum", left=True)
-    ax.axhline(FEDPLT_RATES[0], color=BLACK, linewidth=0.8, linestyle=(0, (1, 2)))
+    ax.axhline(FEDPLT_RATES[0], color=style.BLACK, linewidth=0.8, linestyle=(0, (1, 2)))
 
 
 # -- Bounds --------------------------------------------------------------------------------------------
 
 BOUND_LINES = {
-    "gradient": Line("empirical, gradient", BLUE, "-", "o"),
-    "accelerated": Line("empirical, accelerated", ORANGE, "-", "s"),
-    "zeta": Line("ζ, exact Peaceman–Rachford", GREEN, (0, (5, 1.5))),
-    "S": Line("‖S‖, Proposition 1", VERMILLION, (0, (4, 1.5, 1, 1.5)), "^"),
-    "S'": Line("‖S′‖, Proposition 3 corrected", PURPLE, (0, (1, 1)), "D"),
-    "S' printed": Line("‖S′‖ as printed", SKY, (0, (3, 1)), "v"),
+    "gradient": Line("empirical, gradient", style.BLUE, "-", "o"),
+    "accelerated": Line("empirical, accelerated", style.ORANGE, "-", "s"),
+    "zeta": Line("ζ, exact Peaceman–Rachford", style.GREEN, (0, (5, 1.5))),
+    "S": Line("‖S‖, Proposition 1", style.VERMILLION, (0, (4, 1.5, 1, 1.5)), "^"),
+    "S'": Line("‖S′‖, Proposition 3 corrected", style.PURPLE, (0, (1, 1)), "D"),
+    "S' printed": Line("‖S′‖ as printed", style.SKY, (0, (3, 1)), "v"),
 }
 NUMBERS = ["mean", "low", "high"]
 
@@ -194,7 +191,6 @@ def _over_rounds(history: pd.DataFrame, made: dict) -> Iterator[pd.DataFrame]:
 
 @housed
 def _draw_bounds(frame: pd.DataFrame) -> Figure:
-    """Draw what `_bounds` returns: rates above, errors over the rounds below."""
     frame = frame.assign(**frame[NUMBERS].apply(pd.to_numeric, errors="coerce"))  # void bounds are empty
     title = "Fed-PLT · Bounds of the theory (not in the paper)"
     made, axes = canvas(2, 2, title=title, width=4.4, height=2.9, legend_lines=2)
@@ -282,7 +278,6 @@ def _privacy(inputs: Inputs, settings: dict) -> pd.DataFrame:
 
 @housed
 def _draw_privacy(frame: pd.DataFrame) -> Figure:
-    """Draw what `_privacy` returns: epsilon and error against N_e, and one against the other."""
     rounds, delta = frame["rounds"].iloc[0], frame["delta"].iloc[0]
     title = f"Fed-PLT · Privacy, accuracy and local epochs (K = {rounds:g} rounds, δ = {delta:g})"
     made, axes = canvas(1, 3, title=title, width=4.0, height=3.1, legend_lines=0)
@@ -291,14 +286,12 @@ def _draw_privacy(frame: pd.DataFrame) -> Figure:
     few = levels[:: max(1, len(levels) // 3)]
     composed: dict[str, Any] = {"linestyle": (0, (1, 1.2))}
     for tau, colour, marker in zip(few, cycle(COLOURS), cycle(MARKERS), strict=False):
-        part, line = (
-            frame[frame["tau"] == tau].sort_values("steps"),
-            Line(f"τ = {tau:g}", colour, "-", marker),
-        )
+        part = frame[frame["tau"] == tau].sort_values("steps")
+        line = Line(f"τ = {tau:g}", colour, "-", marker)
         private.plot(part["steps"], part["epsilon"], **line.look, label=line.label)
         private.plot(part["steps"], part["epsilon_composed"], color=colour, **composed)
         _band(accurate, part, "steps", line)
-    private.plot([], [], color=GREY, **composed, label="composed steps")
+    private.plot([], [], color=style.GREY, **composed, label="composed steps")
     for number, colour, marker in zip(steps, cycle(COLOURS), cycle(MARKERS), strict=False):
         line = Line(f"N_e = {number:g}", colour, "-", marker)
         _band(both, frame[frame["steps"] == number], "epsilon", line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,8 +89,15 @@ def stores(history: pd.DataFrame, each: int, shared: int) -> Measured:
 
 
 @quantity
-def rates(history: pd.DataFrame, solver: str, who: str, reading: str, per_exchange: bool = False) -> Sample:
-    """Rates by data set, of a round or an exchange; of a run that diverged one, as a bound."""
+def rates(
+    history: pd.DataFrame,
+    solver: str,
+    who: str,
+    reading: str,
+    per_exchange: bool = False,
+    clipped: bool = False,
+) -> Sample:
+    """Rates by data set, of a round or an exchange; of a run that diverged one, as a bound or `clipped`."""
     everyone = history["cohort"] == history["cohort"].max()
     asked = (history["solver"] == solver) & (history["reading"] == reading) & (everyone == (who == "all"))
     cell = history[asked].sort_values("replicate")
@@ -99,15 +105,9 @@ def rates(history: pd.DataFrame, solver: str, who: str, reading: str, per_exchan
         method = history["method"].iloc[0]
         raise NotMeasurableError(f"there is no run of {method} with {solver}, {who}, {reading}")
     values = cell["rate"].clip(upper=1.0).to_numpy()
-    bounds = (values >= 1.0).astype(int)
+    bounds = ((values >= 1.0) & (not clipped)).astype(int)
     values = values ** (1 / cell["exchanges"].to_numpy()) if per_exchange else values
     return Sample(values, bounds, cell["replicate"].to_numpy())
-
-
-@quantity
-def clipped(sample: Sample) -> Sample:
-    """The values as they stand, bounds too."""
-    return replace(sample, bounds=np.zeros(len(sample.values), dtype=int))
 
 
 @quantity

@@ -94,6 +94,11 @@ def reference(cell: Cell, moduli: Moduli) -> Values:
     return theory(cell, moduli)
 
 
+def times(base: Values, multiples: NDArray) -> Values:
+    """`base`, times multiples (..., P) of its P parameters."""
+    return {name: one * multiples[..., place] for place, (name, one) in enumerate(base.items())}
+
+
 def build(cell: Cell, moduli: Moduli, parameters: Values) -> Any:
     """The method with these parameters (R,).
 

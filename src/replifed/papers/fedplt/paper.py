@@ -48,16 +48,9 @@ TABLE2: dict[str, tuple[float | None, ...]] = {
 TABLE3 = (0.955, 0.907, 0.862, 0.815, 0.764, 0.719, 0.666, 0.617, 0.569, 0.531)
 """Rates with 1 to 10 active agents."""
 
-TABLE4 = {
-    1e-6: 0.1357,
-    1e-5: 0.1359,
-    1e-4: 0.1380,
-    1e-3: 0.1569,
-    1e-2: 0.2957,
-    1e-1: 0.8478,
-    1.0: 2.7529,
-    10.0: 9.8387,
-}
+_LEVELS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+_ERRORS = (0.1357, 0.1359, 0.1380, 0.1569, 0.2957, 0.8478, 2.7529, 9.8387)
+TABLE4 = dict(zip(_LEVELS, _ERRORS, strict=True))
 """Asymptotic error for each level of noise."""
 
 STORED = {**dict.fromkeys(("fedplt", "fedpd", "fedlin", "tamuna", "led"), (2, 1)), "fivegcs": (1, 3)}

@@ -16,7 +16,6 @@ from replifed.tune import Spent
 if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
 
-# -- Table I -------------------------------------------------------------------------------------------
 
 # Without a count of their own: what the papers of the methods prove.
 ALLOWED = {
@@ -30,20 +29,17 @@ ALLOWED = {
 
 
 def _table1(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """Models that each method keeps and sends."""
     methods = settings["artefact"]["runs"]["footprint"]
     counted = pd.concat([inputs.run("footprint", method) for method in methods], ignore_index=True)
-    kept = zip(counted["each"], counted["shared"], strict=True)
+    allowed = pd.DataFrame([ALLOWED[method] for method in methods], columns=["solvers", "epochs", "problems"])
     return pd.DataFrame(
         {
             "method": methods,
-            "stored": [_formula(*pair) for pair in kept],
+            "stored": list(map(_formula, counted["each"], counted["shared"])),
             "stored_published": [_formula(*STORED[method]) for method in methods],
             **counted[["up", "down", "exchanges"]],
             "partial": counted["partial"].map({True: "yes", False: "no"}),
-            **pd.DataFrame(
-                [ALLOWED[method] for method in methods], columns=["solvers", "epochs", "problems"]
-            ),
+            **allowed,
         }
     )
 
@@ -74,8 +70,6 @@ def _formula(each: int, shared: int) -> str:
     agents = {0: "", 1: "N"}.get(each, f"{each}N")
     return "+".join(filter(None, (agents, f"{shared}" if shared else "")))
 
-
-# -- Table II ------------------------------------------------------------------------------------------
 
 CELL = ["reading", "solver", "cohort"]
 COSTS = ["tuning_runs", "tuning_rounds", "tuning_bits"]
@@ -114,15 +108,13 @@ def _rates(method: str, history: pd.DataFrame, agents: int) -> pd.DataFrame:
 
 
 def _show_table2(frame: pd.DataFrame) -> pd.DataFrame:
-    """A line for each method and reading."""
     rows = []
     for (method, reading), cells in frame.groupby(["method", "reading"], sort=False):
         row = {"Algorithm": METHODS[method], "Parameters": READINGS.get(reading, reading)}
         for (solver, who), name in COLUMNS.items():
             cell = cells[(cells["solver"] == solver) & (cells["participation"] == who)]
             if cell.empty:
-                designed = method in (*PARTIAL, "fedavg") or who == "all"
-                text = "not run" if designed else "N/A"
+                text = "not run" if method in (*PARTIAL, "fedavg") or who == "all" else "N/A"
             elif method == "fedavg":
                 text = f"stops at a relative error of {cell.iloc[0]['mean']:.2f}"
             else:
@@ -132,9 +124,6 @@ def _show_table2(frame: pd.DataFrame) -> pd.DataFrame:
             row["Its searches"] = str(Spent(*cells[COSTS].sum()))
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-# -- Tables III and IV ---------------------------------------------------------------------------------
 
 
 def _table3(inputs: Inputs, settings: dict) -> pd.DataFrame:
@@ -178,7 +167,6 @@ def _table4(inputs: Inputs, settings: dict) -> pd.DataFrame:
 
 
 def _show_table4(frame: pd.DataFrame) -> pd.DataFrame:
-    """A line a level."""
     levels = frame.drop_duplicates("tau")
     columns = {"Noise level τ": [f"{tau:g}" for tau in levels["tau"]]}
     for reading, name_of_reading in NOISES.items():
@@ -190,9 +178,6 @@ def _show_table4(frame: pd.DataFrame) -> pd.DataFrame:
             ]
     columns["Published"] = [f"{published:g}" for published in levels["published"]]
     return pd.DataFrame(columns)
-
-
-# -- Remarks 2 and 3 -----------------------------------------------------------------------------------
 
 
 def _exactness(inputs: Inputs, settings: dict) -> pd.DataFrame:
@@ -213,9 +198,6 @@ def _show_exactness(frame: pd.DataFrame) -> pd.DataFrame:
             "diverges" if error == float("inf") else f"{error:.2g}" for error in left
         ]
     return pd.DataFrame(columns)
-
-
-# -- Searches ------------------------------------------------------------------------------------------
 
 
 def _searches(inputs: Inputs, settings: dict) -> pd.DataFrame:

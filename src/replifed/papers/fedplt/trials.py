@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.network.participation import FixedSize
-from replifed.papers.fedplt.methods import Cell, Moduli, Values, build
+from replifed.papers.fedplt.methods import Cell, Moduli, Values, build, times
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic
 from replifed.problems.minimiser import minimiser
@@ -102,9 +102,7 @@ class Trial:
 
     def rates(self, cell: Cell, base: Values, multiples: NDArray, wanted: NDArray | None = None) -> NDArray:
         """Rates (S, G) at multiples (S or 1, G, P) of the parameters `base`, each of shape (S,)."""
-        values = {
-            name: one[:, None] * multiples[..., place] for place, (name, one) in enumerate(base.items())
-        }
+        values = times({name: one[:, None] for name, one in base.items()}, multiples)
         return rate(self.errors(cell, values, wanted=wanted))
 
     def errors(
@@ -231,13 +229,10 @@ def rate(errors: NDArray) -> NDArray:
     length = recorded.sum(axis=0)
     slow = (inside.sum(axis=0) < _FEWEST) & (length >= 2 * _FEWEST)
     used = np.where(slow, recorded & (t >= length // 2), inside & recorded)
-    count = np.maximum(used.sum(axis=0), 1)
-    centre = (used * t).sum(axis=0) / count
-    level = np.where(used, logs, 0.0).sum(axis=0) / count
-    spread = (used * (t - centre) ** 2).sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = (np.where(used, logs - level, 0.0) * (t - centre)).sum(axis=0) / spread
-    return np.where(np.isinf(errors).any(axis=0) | ~np.isfinite(slope), np.inf, np.exp(slope))
+    t, logs = (np.ma.array(np.broadcast_to(v, errors.shape), mask=~used) for v in (t, logs))
+    t, logs = t - t.mean(axis=0), logs - logs.mean(axis=0)
+    slope = (logs * t).sum(axis=0) / (t**2).sum(axis=0)
+    return np.where(np.isinf(errors).any(axis=0), np.inf, np.exp(slope).filled(np.inf))
 
 
 # --- Searches -------------------------------------------------------------------------------------
@@ -245,8 +240,8 @@ def rate(errors: NDArray) -> NDArray:
 
 def around(centre: NDArray, ratio: float, reach: int, **more: Any) -> Grid:
     """A grid of `reach` points, by factors of `ratio`, on each side of the multiples `centre`."""
-    factors = float(ratio) ** np.arange(-reach, reach + 1)
-    return Grid(tuple(tuple(float(c) for c in one * factors) for one in centre), **more)
+    axes = np.outer(centre, float(ratio) ** np.arange(-reach, reach + 1))
+    return Grid(tuple(map(tuple, axes.tolist())), **more)
 
 
 def common(trial: Trial, cell: Cell, base: Values, grid: Grid) -> Search:
