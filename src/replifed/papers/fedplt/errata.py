@@ -15,10 +15,7 @@ from replifed.algorithms.local_solvers import Accelerated, Gradient
 from replifed.claims.errata import Erratum, Outcome
 from replifed.papers.fedplt.paper import FEDPLT_RATES, TABLE4
 from replifed.papers.fedplt.trials import Trial, rate, regression
-from replifed.problems.dense import DenseLinearModel
-from replifed.problems.minimiser import minimiser
-from replifed.randomness import Streams
-from replifed.simulate import simulate
+from replifed.simulate import History
 
 _SHAPE = {"agents": 10, "samples": 20, "features": 15}
 _SETTINGS = {**_SHAPE, "seed": 17572, "ridge": 0.5, "loss": "sum", "data": "planted"}
@@ -83,7 +80,7 @@ def step_range(modulus: str) -> Outcome:
     trial = Trial(_SETTINGS, (1,), 300)
     gamma = 0.9 * 2.0 / (float(getattr(trial.moduli, modulus)[0]) + 1.0 / _RHO)
     method = FedPLT(rho=_RHO, solver=Gradient(steps=_STEPS, step=gamma))
-    reached = simulate(method, trial.problem, Streams(0, (0,)), 300, metrics={}).state.y
+    reached = trial.simulate(method, metrics={}).state.y
     error = float(np.linalg.norm(reached - trial.solution) / np.linalg.norm(trial.solution))
     return Outcome(error < 1e-8, f"gamma = {gamma:.3g} leaves a relative error of {error:.2g}")
 
@@ -148,11 +145,9 @@ def noise(exponent: float) -> Outcome:
 )
 def floor(said: float) -> Outcome:
     """Without noise Fed-PLT must come to the error that is said to remain."""
-    problem = regression(_SETTINGS, _SETS)
-    solution = minimiser(problem, len(_SETS))
-    method = FedPLT(rho=_RHO, solver=Gradient(steps=_STEPS))
-    x = simulate(method, problem, Streams(0, _SETS), 100, metrics={}).state.x
-    error = float(np.linalg.norm(x - solution[:, None], axis=-1).mean())
+    trial = Trial(_SETTINGS, _SETS, 100)
+    x = trial.simulate(FedPLT(rho=_RHO, solver=Gradient(steps=_STEPS)), metrics={}).state.x
+    error = float(np.linalg.norm(x - trial.solution[:, None], axis=-1).mean())
     return Outcome(abs(error - said) < 1e-3, f"error {error:.2g} after 100 rounds, {said:g} said")
 
 
@@ -207,14 +202,11 @@ def root(factor: Callable[[float, float, int], float]) -> Outcome:
     )
 
 
-def _neighbours() -> DenseLinearModel:
-    """Two data sets that differ in the label of one sample of the first agent."""
-    problem = regression(_SETTINGS, (1, 1), loss="mean")
-    problem.y[1, 0, 0] *= -1
-    return problem
-
-
-_PRIVATE = FedPLT(rho=1.0, solver=Gradient(steps=_STEPS))
+def _neighbours(rounds: int, **options: Any) -> History:
+    """Runs on two data sets that differ in the label of one sample of the first agent."""
+    trial = Trial(_SETTINGS, (1, 1), rounds, loss="mean")
+    trial.problem.y[1, 0, 0] *= -1
+    return trial.simulate(FedPLT(rho=1.0, solver=Gradient(steps=_STEPS)), **options)
 
 
 @_erratum(
@@ -226,7 +218,7 @@ _PRIVATE = FedPLT(rho=1.0, solver=Gradient(steps=_STEPS))
 )
 def independent(rounds: int) -> Outcome:
     """Changing one agent's sample must leave the other agents' models as they are, for so many rounds."""
-    x = simulate(_PRIVATE, _neighbours(), Streams(0, (0, 0)), rounds, metrics={}).state.x
+    x = _neighbours(rounds, metrics={}).state.x
     moved = float(np.abs(x[0] - x[1])[1:].max())
     return Outcome(
         moved == 0, f"after {rounds} round{'s' * (rounds > 1)} other agents' models move by {moved:.2g}"
@@ -246,10 +238,9 @@ def released(what: str) -> Outcome:
     def moved(name: str) -> Callable[..., NDArray]:
         return lambda _, seen: np.full(2, np.linalg.norm(seen[name][0, 0] - seen[name][1, 0]))
 
-    metrics = {"last": moved("clients"), "messages": moved("auxiliary")}
-    history = simulate(_PRIVATE, _neighbours(), Streams(0, (0, 0)), 10, metrics=metrics)
-    last = history.metrics["last"][-1, 0]
-    total = last if what == "last" else np.linalg.norm(history.metrics["messages"][:, 0])
+    gaps = _neighbours(10, metrics={"last": moved("clients"), "messages": moved("auxiliary")}).metrics
+    last = gaps["last"][-1, 0]
+    total = last if what == "last" else np.linalg.norm(gaps["messages"][:, 0])
     return Outcome(bool(total <= last * (1 + 1e-9)), f"moves by {total:.3g} in all, x_K by {last:.3g}")
 
 

@@ -45,7 +45,6 @@ from replifed.papers.fedplt.methods import (
     times,
 )
 from replifed.papers.fedplt.trials import Trial, around, common, each, rate, regression
-from replifed.problems.minimiser import minimiser
 from replifed.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import Metric, simulate
@@ -65,7 +64,7 @@ def tune(method: str, settings: dict, table: Any, partition: Any, progress: Prog
     """
     chosen, names = settings["tuning"], PARAMETERS.get(method, ())
     found: dict[str, Any] = {}
-    cells = list(_cells(method, settings)) if names else []
+    cells = _cells(method, settings) if names else []
     for done, cell in enumerate(cells):
         progress(f"searching {_name(cell)}", done, len(cells))
         trial = Trial(settings, chosen["replicates"], chosen["rounds"])
@@ -134,13 +133,11 @@ def _footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
 # --- Table II -------------------------------------------------------------------------------------
 
 
-def _cells(method: str, settings: dict) -> Iterator[Cell]:
-    agents = settings["agents"]
-    for solver in settings["solvers"]:
-        if method != "fedavg" or solver == "gradient":
-            for cohort in (agents, settings["cohort"]):
-                if cohort == agents or method in PARTIAL:
-                    yield Cell(method, solver, settings["local_steps"], agents, cohort)
+def _cells(method: str, settings: dict) -> list[Cell]:
+    agents, steps = settings["agents"], settings["local_steps"]
+    solvers = ["gradient"] if method == "fedavg" else settings["solvers"]
+    cohorts = (agents, settings["cohort"]) if method in PARTIAL else (agents,)
+    return [Cell(method, solver, steps, agents, cohort) for solver in solvers for cohort in cohorts]
 
 
 def _name(cell: Cell) -> str:
@@ -163,7 +160,7 @@ def _comparison(method: str, settings: dict, tuned: dict, progress: Progress) ->
     replicates, S = reported.replicates, len(reported.replicates)
     # As the paper has it: rho is for a solver and a data set, whoever takes part.
     rho: dict[str, _Choice] = {}
-    cells = list(_cells(method, settings))
+    cells = _cells(method, settings)
     for done, cell in enumerate(cells):
         progress(_name(cell), done, len(cells))
         chooses = cell.everyone and method not in ("fedavg", "tamuna")
@@ -327,44 +324,42 @@ def _exactness(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
 # --- Noise and privacy ----------------------------------------------------------------------------
 
 
-def _mean_distance(solution: NDArray) -> Metric:
-    """Mean distance of the agents' models to the minimiser."""
-    return lambda _, seen: np.linalg.norm(seen["clients"] - solution[:, None], axis=-1).mean(axis=1)
+def _distances(x_bar: NDArray) -> dict[str, Metric]:
+    """How far models are from the minimisers (R, D), by what is measured."""
+
+    def stacked(_: Any, seen: dict[str, NDArray]) -> NDArray:
+        return np.linalg.norm(seen["clients"] - x_bar[:, None], axis=(1, 2))
+
+    def agents(_: Any, seen: dict[str, NDArray]) -> NDArray:
+        return np.linalg.norm(seen["clients"] - x_bar[:, None], axis=-1).mean(axis=1)
+
+    def coordinator(_: Any, seen: dict[str, NDArray]) -> NDArray:
+        return np.linalg.norm(seen["server"] - x_bar, axis=-1)
+
+    return {"stacked": stacked, "agents": agents, "coordinator": coordinator}
 
 
 def _noise(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
-    """Errors averaged over the last rounds, by the way they are measured."""
+    """Errors averaged over the last rounds."""
     levels = np.array(settings["tau"])
     # Both readings in one run: as a variance tau, and as a deviation tau^2.
     variances, inverse = np.unique(np.concatenate([levels, levels**2]), return_inverse=True)
     everyone, size, G = settings["replicates"], settings["together"], len(variances)
     for first in range(0, len(everyone), size):
         progress(f"data sets from {everyone[first]}", first, len(everyone))
-        replicates = everyone[first : first + size]
-        problem, S = regression(settings, replicates), len(replicates)
-        solution = minimiser(problem, S * G)
-
-        def stacked(_: Any, seen: dict[str, NDArray], solution: NDArray = solution) -> NDArray:
-            return np.linalg.norm(seen["clients"] - solution[:, None], axis=(1, 2))
-
-        def coordinator(_: Any, seen: dict[str, NDArray], solution: NDArray = solution) -> NDArray:
-            return np.linalg.norm(seen["server"] - solution, axis=-1)
-
-        history = simulate(
-            FedPLT(
-                rho=settings["rho"],
-                solver=Noisy(steps=settings["local_steps"], tau=np.tile(variances, S)),
-            ),
-            problem,
-            Streams(settings["seed"], tuple(np.repeat(replicates, G).tolist())),
-            settings["rounds"],
-            metrics={"stacked": stacked, "agents": _mean_distance(solution), "coordinator": coordinator},
+        trial = Trial(settings, everyone[first : first + size], settings["rounds"])
+        S = len(trial.replicates)
+        solver = Noisy(steps=settings["local_steps"], tau=np.tile(variances, S))
+        history = trial.simulate(
+            FedPLT(rho=settings["rho"], solver=solver),
+            G,
+            metrics=_distances(np.repeat(trial.solution, G, axis=0)),
             record_from=settings["rounds"] - settings["tail"] + 1,
         )
         errors = {name: values[1:].mean(axis=0).reshape(S, G) for name, values in history.metrics.items()}
         for reading, columns in zip(("variance", "deviation"), inverse.reshape(2, -1), strict=True):
             measured = {name: values[:, columns] for name, values in errors.items()}
-            labels = {"reading": reading, "tau": levels, "replicate": np.array(replicates)[:, None]}
+            labels = {"reading": reading, "tau": levels, "replicate": np.array(trial.replicates)[:, None]}
             yield _lines({**labels, **measured}, (S, len(levels)))
 
 
@@ -373,59 +368,45 @@ def _privacy(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
 
     Mean losses, samples' gradients clipped, all agents active, x_{i,0} ~ N(0, 2 tau^2 / low).
     """
-    problem, rho = regression(settings, settings["replicates"]), settings["rho"]
-    S, G = len(settings["replicates"]), len(settings["tau"])
-    tau = np.tile(settings["tau"], S)
-    replicate, low, high = (np.repeat(one, G) for one in (settings["replicates"], *problem.common_mu_L()))
+    trial, rho, G = _trial(settings), settings["rho"], len(settings["tau"])
+    tau = np.tile(settings["tau"], len(trial.replicates))
+    replicate, low, high = (np.repeat(one, G) for one in (trial.replicates, *trial.moduli))
     gamma = local_step("gradient", Moduli(low, high), 1.0 / rho)
+    error = _distances(np.repeat(trial.solution, G, axis=0))["agents"]
     for done, steps in enumerate(settings["epochs"]):
         progress(f"{steps} local steps", done, len(settings["epochs"]))
         solver = Noisy(steps=steps, tau=tau, reading="deviation", clip=settings["clip"])
-        history = simulate(
-            FedPLT(rho=rho, solver=solver, start_deviation=tau * np.sqrt(2.0 / low)),
-            problem,
-            Streams(settings["seed"], tuple(replicate.tolist())),
-            settings["rounds"],
-            metrics={"error": _mean_distance(minimiser(problem, S * G))},
-            record_every=settings["record_every"],
-        )
-        frame = history.frame(steps=steps, tau=tau, replicate=replicate, low=low, gamma=gamma)
-        yield frame[["steps", "tau", "replicate", "round", "error", "low", "gamma", "diverged"]]
+        method = FedPLT(rho=rho, solver=solver, start_deviation=tau * np.sqrt(2.0 / low))
+        every = settings["record_every"]
+        history = trial.simulate(method, G, metrics={"error": error}, record_every=every)
+        yield history.frame(steps=steps, tau=tau, replicate=replicate, low=low, gamma=gamma)
 
 
 def _bounds(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
     """Distance of (x, z) to the fixed point over the rounds, for Proposition 2 and Corollary 1."""
-    replicates, rho = settings["replicates"], settings["rho"]
-    problem = regression(settings, replicates)
-    low, high = problem.common_mu_L()
-    x_bar = np.repeat(minimiser(problem, len(replicates))[:, None], problem.n_clients, axis=1)
+    trial, rho = _trial(settings), settings["rho"]
+    x_bar = np.repeat(trial.solution[:, None], settings["agents"], axis=1)
     # x_bar = prox_{rho f_i}(2 x_bar - z_i) at the fixed point.
-    z_bar = x_bar - rho * problem.per_client_gradients(x_bar)
+    z_bar = x_bar - rho * trial.problem.per_client_gradients(x_bar)
 
     def distance(_: Any, seen: dict[str, NDArray]) -> NDArray:
         gap = np.stack([seen["clients"] - x_bar, seen["auxiliary"] - z_bar])
         return np.sqrt((gap**2).sum(axis=(0, 2, 3)))
 
-    plans = [
-        (steps, p, tau)
-        for steps in settings["epochs"]
-        for p in settings["probabilities"]
-        for tau in (settings["tau"] if p == 1 else settings["tau"][:1])
-    ]
+    # Noise only where all agents take part.
+    noises = {p: settings["tau"] if p == 1 else settings["tau"][:1] for p in settings["probabilities"]}
+    plans = [(steps, p, tau) for steps in settings["epochs"] for p in noises for tau in noises[p]]
     for done, (steps, p, tau) in enumerate(plans):
         progress(f"{steps} local steps, p = {p}, tau = {tau}", done, len(plans))
         solver = Noisy(steps=steps, tau=tau, reading="deviation") if tau else Gradient(steps=steps)
-        history = simulate(
-            FedPLT(rho=rho, solver=solver),
-            problem,
-            Streams(settings["seed"], tuple(replicates)),
-            settings["rounds"],
-            metrics={"distance": distance},
-            cohort=None if p == 1 else Independent(p),
+        cohort = None if p == 1 else Independent(p)
+        history = trial.simulate(
+            FedPLT(rho=rho, solver=solver), metrics={"distance": distance}, cohort=cohort
         )
-        labels = {"steps": steps, "probability": p, "tau": tau, "low": low, "high": high}
-        frame = history.frame(**labels, replicate=replicates)
-        yield frame[[*labels, "replicate", "round", "distance", "diverged"]]
+        low, high = trial.moduli
+        yield history.frame(
+            steps=steps, probability=p, tau=tau, replicate=trial.replicates, low=low, high=high
+        )
 
 
 _OF_FEDPLT: dict[str, Callable[[dict, Progress], Iterator[pd.DataFrame]]] = {

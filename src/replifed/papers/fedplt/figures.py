@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from matplotlib.figure import Figure
 from replifed.figures import style
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import Grid, X
-from replifed.figures.style import Line, canvas, housed, legend
+from replifed.figures.style import Line, canvas, housed, legend, sequence_lines
 from replifed.figures.summaries import on_log_scale, over_repetitions
 from replifed.papers.fedplt.measures import error_bounds, norms, zetas
 from replifed.papers.fedplt.paper import BEST_EPOCHS, BEST_RHO, FEDPLT_RATES
@@ -23,18 +22,6 @@ from replifed.privacy.renyi import best_epsilon, composed_gaussian, proposition4
 
 if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
-
-COLOURS = (
-    style.BLUE,
-    style.ORANGE,
-    style.GREEN,
-    style.VERMILLION,
-    style.PURPLE,
-    style.SKY,
-    style.BLACK,
-    style.GREY,
-)
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 figure = partial(
     Grid,
@@ -231,12 +218,12 @@ def _listed(missing: pd.Series, every: pd.Series, symbol: str) -> str:
 
 def _rounds(ax: Axes, part: pd.DataFrame, title: str) -> None:
     names = list(dict.fromkeys(name.rsplit(", ", 1)[0] for name in part["curve"]))
-    for name, colour in zip(names, cycle(COLOURS), strict=False):
+    for name, line in sequence_lines({name: name for name in names}).items():
         for kind, dashes in (("measured", "-"), ("bound", (0, (4, 2)))):
             label = f"{name}, {kind}"
             curve = part[part["curve"] == label]
             # Without intervals: on a logarithmic axis those of few data sets would hide the rest.
-            ax.plot(curve["x"], curve["mean"], color=colour, linestyle=dashes, label=label)
+            ax.plot(curve["x"], curve["mean"], color=line.color, linestyle=dashes, label=label)
     ax.set_yscale("log")
     ax.set_title(title, loc="left", fontsize=9)
     ax.set_xlabel("communication rounds")
@@ -276,6 +263,10 @@ def _privacy(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return errors.assign(rounds=own["rounds"], delta=own["delta"])
 
 
+def _solid(labels: Mapping[Any, str]) -> dict[Any, Line]:
+    return {key: line._replace(dashes="-") for key, line in sequence_lines(labels).items()}
+
+
 @housed
 def _draw_privacy(frame: pd.DataFrame) -> Figure:
     rounds, delta = frame["rounds"].iloc[0], frame["delta"].iloc[0]
@@ -285,15 +276,13 @@ def _draw_privacy(frame: pd.DataFrame) -> Figure:
     levels, steps = sorted(frame["tau"].unique()), sorted(frame["steps"].unique())
     few = levels[:: max(1, len(levels) // 3)]
     composed: dict[str, Any] = {"linestyle": (0, (1, 1.2))}
-    for tau, colour, marker in zip(few, cycle(COLOURS), cycle(MARKERS), strict=False):
+    for tau, line in _solid({tau: f"τ = {tau:g}" for tau in few}).items():
         part = frame[frame["tau"] == tau].sort_values("steps")
-        line = Line(f"τ = {tau:g}", colour, "-", marker)
         private.plot(part["steps"], part["epsilon"], **line.look, label=line.label)
-        private.plot(part["steps"], part["epsilon_composed"], color=colour, **composed)
+        private.plot(part["steps"], part["epsilon_composed"], color=line.color, **composed)
         _band(accurate, part, "steps", line)
     private.plot([], [], color=style.GREY, **composed, label="composed steps")
-    for number, colour, marker in zip(steps, cycle(COLOURS), cycle(MARKERS), strict=False):
-        line = Line(f"N_e = {number:g}", colour, "-", marker)
+    for number, line in _solid({number: f"N_e = {number:g}" for number in steps}).items():
         _band(both, frame[frame["steps"] == number], "epsilon", line)
     epochs, epsilon, error = "local epochs N_e", "ε (Proposition 4)", "mean distance of x_i to the minimiser"
     for ax, x, y in ((private, epochs, epsilon), (accurate, epochs, error), (both, epsilon, error)):

@@ -18,19 +18,11 @@ from replifed.privacy.renyi import proposition4
 # --- Bounds of Propositions 1 to 3 and Corollary 1 --------------------------------------------------
 
 
-def norms(
-    history: pd.DataFrame,
-    steps: ArrayLike,
-    rho: ArrayLike,
-    *,
-    accelerated: bool = False,
-    printed: bool = False,
-) -> NDArray:
+def norms(history: pd.DataFrame, steps: ArrayLike, rho: ArrayLike, **form: bool) -> NDArray:
     """|S| (Proposition 1) or |S'| (Proposition 3) for each line of a history with columns low and high.
 
-    `printed` takes Proposition 3 as it is printed, not with the moduli of d_i and Lemma 7's root.
+    See `splitting_theory.contraction` for the `form`: whether accelerated, and whether as printed.
     """
-    form = {"accelerated": accelerated, "printed": printed}
     lines = np.broadcast(history["low"], history["high"], rho, steps)
     return np.array(
         [
@@ -74,7 +66,7 @@ def _error_bound(curve: pd.DataFrame, made: dict[str, Any]) -> pd.Series:
     return pd.Series(bounds, curve.index)
 
 
-# --- Table I --------------------------------------------------------------------------------------
+# --- Quantities of claims ---------------------------------------------------------------------------
 
 
 @quantity
@@ -83,9 +75,6 @@ def stores(history: pd.DataFrame, each: int, shared: int) -> Measured:
     (kept,) = history.itertuples()
     same = (kept.each, kept.shared) == (each, shared)
     return Measured(np.array([same]), note=f"counted: {kept.each} an agent and {kept.shared} at the server")
-
-
-# --- Rates of Table II ----------------------------------------------------------------------------
 
 
 @quantity
@@ -115,9 +104,6 @@ def noting_lost(sample: Sample) -> Measured:
     """The same with a note on runs that do not converge."""
     lost = sample.bounds > 0
     return sample.measured(note=f"{lost.sum()} of {len(lost)} runs do not converge" if lost.any() else "")
-
-
-# --- Settings side by side ------------------------------------------------------------------------
 
 
 @quantity
@@ -213,9 +199,6 @@ def constant(by_steps: pd.DataFrame, first: int, width: float) -> Measured:
         raise NotMeasurableError("fewer than two numbers of epochs on the plateau")
     holds = np.array([means.max() - means.min() <= width])
     return Measured(holds, note=f"between {means.min():.4f} and {means.max():.4f}")
-
-
-# --- Theory and privacy ---------------------------------------------------------------------------
 
 
 @quantity

@@ -110,15 +110,12 @@ def build(cell: Cell, moduli: Moduli, parameters: Values) -> Any:
     own = dict(parameters)
     step = own.pop("step", None)
     if "scale" in own:
-        step = own.pop("scale") * local_step(cell.solver, moduli, _inner_ridge(cell, moduli, own))
+        if cell.method == "fivegcs":  # whose agents' objectives have moduli M tau and L - mu + M tau
+            ridge = cell.agents * own["tau"] - moduli.low
+        else:
+            ridge = 1.0 / own["rho" if cell.method == "fedplt" else "eta"]
+        step = own.pop("scale") * local_step(cell.solver, moduli, ridge)
     elif cell.method == "tamuna" and cell.solver == "accelerated":
         # gamma = 2 / (L + mu) is too long a step with momentum, which takes 1 / L instead.
         step = local_step("accelerated", moduli) / local_step("gradient", moduli) * own["gamma"]
     return method_class(cell.method)(**own, solver=SOLVERS[cell.solver](steps=cell.steps, step=step))
-
-
-def _inner_ridge(cell: Cell, moduli: Moduli, own: Values) -> NDArray:
-    """What the moduli of the agents' inner objectives are above those of f_i."""
-    if cell.method == "fivegcs":  # they lie between M tau and L - mu + M tau
-        return cell.agents * own["tau"] - moduli.low
-    return 1.0 / own["rho" if cell.method == "fedplt" else "eta"]

@@ -18,7 +18,7 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams, generator
-from replifed.simulate import Metric, simulate
+from replifed.simulate import History, Metric, simulate
 from replifed.tune import Ask, Grid, Search, Spent, as_array, search, searching, side_by_side
 
 # The rate is fitted where errors have come down to the first and not yet to the second, relative to round 0:
@@ -77,15 +77,7 @@ def _classification(rng: np.random.Generator, samples: int, d: int) -> tuple[NDA
 
 
 class Trial:
-    """Runs on S data sets, a grid of G settings on each.
-
-    Parameters
-    ----------
-    settings, **data
-        See `regression`.
-    replicates : sequence of int, length S
-    rounds : int
-        At most so many.
+    """Runs of at most so many rounds on S data sets (`regression`), with a grid of G settings on each.
 
     Attributes
     ----------
@@ -99,6 +91,11 @@ class Trial:
         self.moduli = Moduli(*self.problem.common_mu_L())
         self.solution = minimiser(self.problem, len(self.replicates))
         self.spent = Spent()
+
+    def simulate(self, algorithm: Any, repeats: int = 1, **options: Any) -> History:
+        """Run an algorithm, so many runs on each data set; see `simulate.simulate`."""
+        names = tuple(np.repeat(self.replicates, repeats).tolist())
+        return simulate(algorithm, self.problem, Streams(self.seed, names), self.rounds, **options)
 
     def rates(self, cell: Cell, base: Values, multiples: NDArray, wanted: NDArray | None = None) -> NDArray:
         """Rates (S, G) at multiples (S or 1, G, P) of the parameters `base`, each of shape (S,)."""
@@ -146,7 +143,7 @@ class Trial:
             NaN after the end and for runs that are not wanted, infinite where a run has diverged.
         """
         wanted = np.ones((len(self.replicates), points), bool) if wanted is None else wanted
-        asked = wanted.any(axis=1)
+        asked = np.asarray(wanted.any(axis=1))
         sets, left = np.flatnonzero(asked), np.flatnonzero(wanted.any(axis=0))
         problem = self.problem if asked.all() else self.problem.with_runs(asked)
         metrics = {"error": relative_error(self.solution[sets])}
