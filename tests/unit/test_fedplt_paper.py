@@ -48,7 +48,7 @@ def test_the_rate_is_the_slope_in_the_window():
 
 def test_a_grid_of_settings_is_its_single_runs_whoever_ends_first():
     cell, rho = Cell("fedplt", "gradient", 3, 4, 4), np.tile([0.05, 0.3, 1.0], (2, 1))
-    trial = Trial(SETTINGS, (1, 2), 300)
+    trial = Trial(SETTINGS, replicates=(1, 2), rounds=300)
     grid = trial.errors(cell, {"rho": rho})
     assert (grid[0] == 1).all()
     for point in range(3):
@@ -60,8 +60,9 @@ def test_a_grid_of_settings_is_its_single_runs_whoever_ends_first():
 
 def test_only_the_runs_that_are_asked_for_are_made_and_counted():
     cell, rho = Cell("fedplt", "gradient", 3, 4, 4), np.tile([0.05, 0.3, 1.0, 2.0], (3, 1))
-    trial, wanted = Trial(SETTINGS, (1, 2, 3), 20), np.array([[1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]], bool)
-    full = Trial(SETTINGS, (1, 2, 3), 20).errors(cell, {"rho": rho})
+    trial, other = (Trial(SETTINGS, replicates=(1, 2, 3), rounds=20) for _ in range(2))
+    wanted = np.array([[1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]], bool)
+    full = other.errors(cell, {"rho": rho})
     some = trial.errors(cell, {"rho": rho}, wanted=wanted)
     assert np.isnan(some[:, ~wanted]).all()
     np.testing.assert_allclose(some[:, wanted], full[:, wanted], rtol=1e-12)
@@ -120,24 +121,23 @@ def paper():
 
 def searched(method, settings, solver="gradient"):
     """Rates of the equal budget's choices, as reported with many rounds."""
-    cell, sets = Cell(method, solver, 10, 10, 10), settings["replicates"]
-    choice = experiments.equal_budget(cell, settings, sets)
-    return rate(Trial(settings, sets, 300).errors(cell, {k: v[:, None] for k, v in choice.values.items()}))[
-        :, 0
-    ]
+    cell = Cell(method, solver, 10, 10, 10)
+    choice = experiments.equal_budget(cell, settings)
+    values = {name: value[:, None] for name, value in choice.values.items()}
+    return rate(Trial(settings, rounds=300).errors(cell, values))[:, 0]
 
 
 @pytest.mark.parametrize(("solver", "alpha", "beta"), [("gradient", 0.7, 1.7), ("accelerated", 0.16, 0.36)])
 def test_an_equal_budget_finds_what_a_dense_grid_finds(paper, solver, alpha, beta):
-    trial, cell = Trial(paper, paper["replicates"], 80), Cell("led", solver, 10, 10, 10)
+    trial, cell = Trial(paper, rounds=80), Cell("led", solver, 10, 10, 10)
     axes = np.meshgrid(alpha * np.geomspace(0.7, 1.4, 12), beta * np.geomspace(0.7, 1.3, 12))
     dense = trial.rates(cell, reference(cell, trial.moduli), np.stack(axes, -1).reshape(1, -1, 2))
     assert (searched("led", paper, solver) < dense.min(axis=1) + 0.003).all()
 
 
 def test_a_free_local_step_makes_fedplt_faster(paper):
-    rho = experiments.best_rho(paper, paper["replicates"], "gradient").values["rho"]
-    trial = Trial(paper, paper["replicates"], 300)
+    rho = experiments.best_rho(paper, "gradient").values["rho"]
+    trial = Trial(paper, rounds=300)
     alone = rate(trial.errors(Cell("fedplt", "gradient", 10, 10, 10), {"rho": rho[:, None]}))[:, 0]
     assert (searched("fedplt", paper) < alone - 0.05).all()
 
@@ -145,7 +145,7 @@ def test_a_free_local_step_makes_fedplt_faster(paper):
 @pytest.mark.parametrize("method", ["fedplt", "fedpd", "fivegcs"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_scale_of_one_is_the_best_constant_local_step(method, solver):
-    trial, cell = Trial(SETTINGS, (1, 2), 10), Cell(method, solver, 3, 4, 4)
+    trial, cell = Trial(SETTINGS, replicates=(1, 2), rounds=10), Cell(method, solver, 3, 4, 4)
     own = theory(cell, trial.moduli)
     values = {**own, "scale": np.ones(2)}
     assert tuple(values) == FREE[method]
@@ -165,7 +165,7 @@ def test_data_sets_are_as_described():
     assert (low == 0.5).all()
     expected = [max(np.linalg.eigvalsh(A.T @ A)[-1] for A in X) / 4 + 0.5 for X in both.X]
     np.testing.assert_allclose(high, expected)
-    assert regression(SETTINGS, (1,), data="classification").X.shape == (1, 4, 6, 4)
+    assert regression({**SETTINGS, "data": "classification"}, (1,)).X.shape == (1, 4, 6, 4)
     # Labels come of a model: features tell them apart far better than chance.
     many = regression({**SETTINGS, "samples": 500}, (1,))
     X, y = many.X[0].reshape(-1, 4), many.y[0].ravel()

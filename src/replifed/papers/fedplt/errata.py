@@ -17,9 +17,8 @@ from replifed.papers.fedplt.paper import FEDPLT_RATES, TABLE4
 from replifed.papers.fedplt.trials import Trial, rate, regression
 from replifed.simulate import History
 
-_SHAPE = {"agents": 10, "samples": 20, "features": 15}
+_SHAPE = {"replicates": (1, 2, 3, 4, 5, 6), "agents": 10, "samples": 20, "features": 15}
 _SETTINGS = {**_SHAPE, "seed": 17572, "ridge": 0.5, "loss": "sum", "data": "planted"}
-_SETS = (1, 2, 3, 4, 5, 6)
 _STEPS, _RHO = 10, 0.3
 
 
@@ -30,7 +29,7 @@ def _erratum(name: str, **record: Any) -> Callable[[Callable[[Any], Outcome]], E
 
 def _rates(solver: Any, rho: NDArray, loss: str = "sum") -> NDArray:
     """Rates (S, G) of Fed-PLT with penalties (G,)."""
-    trial = Trial(_SETTINGS, _SETS, 50, loss=loss)
+    trial = Trial(_SETTINGS, rounds=50, loss=loss)
     errors = trial.traces(
         lambda points, sets: FedPLT(rho=np.tile(rho[points], len(sets)), solver=solver), len(rho)
     )
@@ -46,7 +45,7 @@ def _rates(solver: Any, rho: NDArray, loss: str = "sum") -> NDArray:
 )
 def modulus(value: float) -> Outcome:
     """Far out, where the logistic terms are flat, a strongly convex f_i must still curve by its modulus."""
-    problem = regression(_SETTINGS, (1,), loss="mean")
+    problem = regression({**_SETTINGS, "loss": "mean"}, (1,))
     far = np.full((1, 10, problem.dim), 1e4)
     least = float(np.linalg.eigvalsh(problem.per_client_hessians(far))[..., 0].min())
     return Outcome(least >= value * (1 - 1e-9), f"{value:g} asked, curvature of {least:.3g} found")
@@ -77,7 +76,7 @@ def mean(loss: str) -> Outcome:
 )
 def step_range(modulus: str) -> Outcome:
     """With any step in the range, such as nine tenths of its end, Fed-PLT must come to the minimiser."""
-    trial = Trial(_SETTINGS, (1,), 300)
+    trial = Trial(_SETTINGS, replicates=(1,), rounds=300)
     gamma = 0.9 * 2.0 / (float(getattr(trial.moduli, modulus)[0]) + 1.0 / _RHO)
     method = FedPLT(rho=_RHO, solver=Gradient(steps=_STEPS, step=gamma))
     reached = trial.simulate(method, metrics={}).state.y
@@ -145,7 +144,7 @@ def noise(exponent: float) -> Outcome:
 )
 def floor(said: float) -> Outcome:
     """Without noise Fed-PLT must come to the error that is said to remain."""
-    trial = Trial(_SETTINGS, _SETS, 100)
+    trial = Trial(_SETTINGS, rounds=100)
     x = trial.simulate(FedPLT(rho=_RHO, solver=Gradient(steps=_STEPS)), metrics={}).state.x
     error = float(np.linalg.norm(x - trial.solution[:, None], axis=-1).mean())
     return Outcome(abs(error - said) < 1e-3, f"error {error:.2g} after 100 rounds, {said:g} said")
@@ -204,7 +203,7 @@ def root(factor: Callable[[float, float, int], float]) -> Outcome:
 
 def _neighbours(rounds: int, **options: Any) -> History:
     """Runs on two data sets that differ in the label of one sample of the first agent."""
-    trial = Trial(_SETTINGS, (1, 1), rounds, loss="mean")
+    trial = Trial(_SETTINGS, replicates=(1, 1), rounds=rounds, loss="mean")
     trial.problem.y[1, 0, 0] *= -1
     return trial.simulate(FedPLT(rho=1.0, solver=Gradient(steps=_STEPS)), **options)
 

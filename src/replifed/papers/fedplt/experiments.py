@@ -20,7 +20,7 @@ for all methods: there the luckiest of several random runs would be chosen, so t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,11 +44,10 @@ from replifed.papers.fedplt.methods import (
     theory,
     times,
 )
-from replifed.papers.fedplt.trials import Trial, around, common, each, rate, regression
+from replifed.papers.fedplt.trials import Trial, around, common, each, rate
 from replifed.progress import Progress
-from replifed.randomness import Streams
-from replifed.simulate import Metric, simulate
-from replifed.tune import Grid, Search, Spent
+from replifed.simulate import Metric
+from replifed.tune import Grid, Spent
 
 
 def tune(method: str, settings: dict, table: Any, partition: Any, progress: Progress) -> dict[str, Any]:
@@ -67,7 +66,7 @@ def tune(method: str, settings: dict, table: Any, partition: Any, progress: Prog
     cells = _cells(method, settings) if names else []
     for done, cell in enumerate(cells):
         progress(f"searching {_name(cell)}", done, len(cells))
-        trial = Trial(settings, chosen["replicates"], chosen["rounds"])
+        trial = Trial(settings, replicates=chosen["replicates"], rounds=chosen["rounds"])
         grid = around(np.ones(len(names)), chosen["ratio"], chosen["reach"], refine=chosen["refine"])
         best = common(trial, cell, reference(cell, trial.moduli), grid)
         found[_name(cell)] = {
@@ -107,14 +106,13 @@ def _footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
     agent sends and receives in a round; exchanges : times a round that they wait for each other; partial :
     whether agents may stay out; random : whether the number of local steps is random.
     """
-    shape = {"seed": 0, "agents": 10, "samples": 4, "features": 2, "ridge": 0.5}
-    problem = regression({**shape, "loss": "sum", "data": "planted"}, (0,))
-    moduli, cell = Moduli(*problem.common_mu_L()), Cell(method, "gradient", 3, 10, 10)
-    algorithm = build(cell, moduli, theory(cell, moduli))
-    history = simulate(algorithm, problem, Streams(0, (0,)), 8)
+    drawn = {"seed": 0, "replicates": (0,), "data": "planted", "agents": 10, "samples": 4, "features": 2}
+    trial, cell = Trial(drawn, loss="sum", ridge=0.5, rounds=8), Cell(method, "gradient", 3, 10, 10)
+    algorithm = build(cell, trial.moduli, theory(cell, trial.moduli))
+    history = trial.simulate(algorithm)
     axes = [field.ndim for field in history.state]
     first = {name: total[1, 0] for name, total in history.ledger.items()}
-    models = cell.agents * dense_bits(problem.dim)
+    models = cell.agents * dense_bits(trial.problem.dim)
     steps = np.diff(history.ledger["iterations"][:, 0])
     yield pd.DataFrame(
         {
@@ -156,8 +154,8 @@ class _Choice(NamedTuple):
 def _comparison(method: str, settings: dict, tuned: dict, progress: Progress) -> Iterator[pd.DataFrame]:
     # FedAvg stays where it is after a few rounds.
     rounds = settings["baseline_rounds"] if method == "fedavg" else settings["rounds"]
-    reported = Trial(settings, settings["replicates"], rounds)
-    replicates, S = reported.replicates, len(reported.replicates)
+    reported = Trial(settings, rounds=rounds)
+    S = len(reported.replicates)
     # As the paper has it: rho is for a solver and a data set, whoever takes part.
     rho: dict[str, _Choice] = {}
     cells = _cells(method, settings)
@@ -170,39 +168,40 @@ def _comparison(method: str, settings: dict, tuned: dict, progress: Progress) ->
             multiples = np.array(found["best"])
             choices["common"] = _Choice(times(base, multiples), S, Spent(**found["cost"]), found["edge"])
         if method == "fedplt" and cell.everyone:
-            choices["own"] = rho[cell.solver] = best_rho(settings, replicates, cell.solver)
+            choices["own"] = rho[cell.solver] = best_rho(settings, cell.solver)
         elif method == "fedplt":  # for which nothing more is searched
             choices["own"] = rho[cell.solver]._replace(cost=Spent())
         elif chooses:
-            trial, own = Trial(settings, replicates, settings["tuning_rounds"]), settings["own"]
+            trial, own = Trial(settings, rounds=settings["tuning_rounds"]), settings["own"]
             grid = around(multiples, own["ratio"], 1, refine=own["refine"])
-            choices["own"] = _choice(trial, base, each(trial, cell, base, grid))
+            choices["own"] = _of_each(trial, cell, base, grid)
         if chooses:
-            choices["equal budget"] = equal_budget(cell, settings, replicates)
+            choices["equal budget"] = equal_budget(cell, settings)
         yield _cell_frame(reported, cell, choices, settings["target"])
 
 
-def best_rho(settings: dict, replicates: Sequence[int], solver: str) -> _Choice:
+def best_rho(settings: dict, solver: str) -> _Choice:
     """Each data set's best rho with all agents active, from the grid of `settings`, refined."""
-    trial = Trial(settings, replicates, settings["tuning_rounds"])
+    trial = Trial(settings, rounds=settings["tuning_rounds"])
     grid = Grid((tuple(np.geomspace(*settings["rho_grid"]).tolist()),), settings["refine"])
-    base = {"rho": np.ones(len(replicates))}
-    return _choice(trial, base, each(trial, _fedplt(settings, solver), base, grid))
+    base = {"rho": np.ones(len(trial.replicates))}
+    return _of_each(trial, _fedplt(settings, solver), base, grid)
 
 
-def equal_budget(cell: Cell, settings: dict, replicates: Sequence[int]) -> _Choice:
+def equal_budget(cell: Cell, settings: dict) -> _Choice:
     """Search a method's local step and all its own parameters, for each of the first data sets by itself."""
     chosen = settings["equal_budget"]
-    trial = Trial(settings, replicates[: chosen["sets"]], chosen["rounds"])
+    trial = Trial(settings, replicates=settings["replicates"][: chosen["sets"]], rounds=chosen["rounds"])
     base = reference(cell, trial.moduli)
     free = {name: base.get(name, np.ones(len(trial.replicates))) for name in FREE[cell.method]}
     ends = {"refine": chosen["refine"], "tolerance": chosen["tolerance"]}
     grid = around(np.ones(len(free)), chosen["ratio"], chosen["reach"], **ends)
-    return _choice(trial, free, each(trial, cell, free, grid))
+    return _of_each(trial, cell, free, grid)
 
 
-def _choice(trial: Trial, base: Values, found: list[Search]) -> _Choice:
-    """What the searches of each data set found, as multiples of `base`."""
+def _of_each(trial: Trial, cell: Cell, base: Values, grid: Grid) -> _Choice:
+    """Each data set's own choice."""
+    found = each(trial, cell, base, grid)
     values = times(base, np.array([one.best for one in found]))
     return _Choice(values, len(found), trial.spent, np.array([one.edge for one in found]))
 
@@ -259,13 +258,9 @@ def _fedplt(settings: dict, solver: str = "gradient", active: int | None = None)
     return Cell("fedplt", solver, settings["local_steps"], settings["agents"], active or settings["agents"])
 
 
-def _trial(settings: dict, **data: str) -> Trial:
-    return Trial(settings, settings["replicates"], settings["rounds"], **data)
-
-
 def _participation(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
-    trial = _trial(settings)
-    rho = best_rho(settings, trial.replicates, "gradient").values["rho"][:, None]
+    trial = Trial(settings)
+    rho = best_rho(settings, "gradient").values["rho"][:, None]
     for active in settings["active"]:
         progress(f"{active} agents", active, settings["agents"])
         errors = trial.errors(_fedplt(settings, active=active), {"rho": rho}, settings["target"])
@@ -273,7 +268,7 @@ def _participation(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]
 
 
 def _penalty(settings: dict, progress: Progress, **data: str) -> Iterator[pd.DataFrame]:
-    trial, rho = _trial(settings, **data), np.geomspace(*settings["rho_grid"])
+    trial, rho = Trial(settings, **data), np.geomspace(*settings["rho_grid"])
     errors = trial.errors(_fedplt(settings), {"rho": np.tile(rho, (len(trial.replicates), 1))})
     yield _rates_frame(trial, errors, rho=rho)
 
@@ -293,7 +288,7 @@ def _errors_of(trial: Trial, algorithm: FedPLT, **more: Any) -> NDArray:
 
 
 def _epochs(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
-    trial = _trial(settings)
+    trial = Trial(settings)
     plans: list[tuple[str, int, Any]] = [
         *(("gradient", steps, Gradient(steps=steps)) for steps in settings["epochs"]),
         *(("accelerated", steps, Accelerated(steps=steps)) for steps in settings["accelerated_epochs"]),
@@ -307,7 +302,7 @@ def _epochs(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
 
 def _exactness(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
     """Remark 3: runs to the last digits; Remark 2: the same from a cold start."""
-    trial, half = _trial(settings), FixedSize(settings["agents"] // 2)
+    trial, half = Trial(settings), FixedSize(settings["agents"] // 2)
     plans: tuple[tuple[str, Any, Any], ...] = (
         ("all", None, "warm"),
         ("all", None, "cold"),
@@ -347,7 +342,7 @@ def _noise(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
     everyone, size, G = settings["replicates"], settings["together"], len(variances)
     for first in range(0, len(everyone), size):
         progress(f"data sets from {everyone[first]}", first, len(everyone))
-        trial = Trial(settings, everyone[first : first + size], settings["rounds"])
+        trial = Trial(settings, replicates=everyone[first : first + size])
         S = len(trial.replicates)
         solver = Noisy(steps=settings["local_steps"], tau=np.tile(variances, S))
         history = trial.simulate(
@@ -368,7 +363,7 @@ def _privacy(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
 
     Mean losses, samples' gradients clipped, all agents active, x_{i,0} ~ N(0, 2 tau^2 / low).
     """
-    trial, rho, G = _trial(settings), settings["rho"], len(settings["tau"])
+    trial, rho, G = Trial(settings), settings["rho"], len(settings["tau"])
     tau = np.tile(settings["tau"], len(trial.replicates))
     replicate, low, high = (np.repeat(one, G) for one in (trial.replicates, *trial.moduli))
     gamma = local_step("gradient", Moduli(low, high), 1.0 / rho)
@@ -384,7 +379,7 @@ def _privacy(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
 
 def _bounds(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
     """Distance of (x, z) to the fixed point over the rounds, for Proposition 2 and Corollary 1."""
-    trial, rho = _trial(settings), settings["rho"]
+    trial, rho = Trial(settings), settings["rho"]
     x_bar = np.repeat(trial.solution[:, None], settings["agents"], axis=1)
     # x_bar = prox_{rho f_i}(2 x_bar - z_i) at the fixed point.
     z_bar = x_bar - rho * trial.problem.per_client_gradients(x_bar)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,8 @@ from replifed.figures.style import Line, canvas, housed, legend, sequence_lines
 from replifed.figures.summaries import on_log_scale, over_repetitions
 from replifed.papers.fedplt.measures import error_bounds, norms, zetas
 from replifed.papers.fedplt.paper import BEST_EPOCHS, BEST_RHO, FEDPLT_RATES
+from replifed.papers.inputs import Inputs
 from replifed.privacy.renyi import best_epsilon, composed_gaussian, proposition4
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
 
 figure = partial(
     Grid,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -12,11 +12,8 @@ from replifed.figures.artefact import Made, by_name
 from replifed.figures.summaries import over_repetitions, with_interval
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, PARTIAL
 from replifed.papers.fedplt.paper import COLUMNS, METHODS, READINGS, STORED, TABLE2, TABLE3, TABLE4
+from replifed.papers.inputs import Inputs
 from replifed.tune import Spent
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
-
 
 # Without a count of their own: what the papers of the methods prove.
 ALLOWED = {

@@ -34,7 +34,7 @@ _STAGE = 25
 # --- Data sets (Section VII) ----------------------------------------------------------------------
 
 
-def regression(settings: dict, replicates: Sequence[int], **other: str) -> DenseLinearModel:
+def regression(settings: dict, replicates: Sequence[int]) -> DenseLinearModel:
     """Logistic regression on a random data set for each repetition, with an intercept in the first column.
 
     Parameters
@@ -46,17 +46,14 @@ def regression(settings: dict, replicates: Sequence[int], **other: str) -> Dense
         data : "planted", features ~ N(0, 1) and labels ~ Bernoulli(sigmoid(<a, w>)) with w ~ N(0, I), no
             intercept; or "classification", scikit-learn's generator with informative features only.
     replicates : sequence of int
-    **other
-        Replace entries of `settings`.
     """
-    chosen = {**settings, **other}
-    N, m, d = (chosen[key] for key in ("agents", "samples", "features"))
-    draw = {"planted": _planted, "classification": _classification}[chosen["data"]]
+    N, m, d = (settings[key] for key in ("agents", "samples", "features"))
+    draw = {"planted": _planted, "classification": _classification}[settings["data"]]
     X, y = np.ones((len(replicates), N, m, d + 1)), np.empty((len(replicates), N, m))
     for row, replicate in enumerate(replicates):
-        features, labels = draw(generator(chosen["seed"], replicate, None, "data"), N * m, d)
+        features, labels = draw(generator(settings["seed"], replicate, None, "data"), N * m, d)
         X[row, :, :, 1:], y[row] = features.reshape(N, m, d), labels.reshape(N, m)
-    return DenseLinearModel(X, y, Logistic(), l2=chosen["ridge"], summed=chosen["loss"] == "sum")
+    return DenseLinearModel(X, y, Logistic(), l2=settings["ridge"], summed=settings["loss"] == "sum")
 
 
 def _planted(rng: np.random.Generator, samples: int, d: int) -> tuple[NDArray, NDArray]:
@@ -77,7 +74,12 @@ def _classification(rng: np.random.Generator, samples: int, d: int) -> tuple[NDA
 
 
 class Trial:
-    """Runs of at most so many rounds on S data sets (`regression`), with a grid of G settings on each.
+    """Runs on S data sets (`regression`), a grid of G settings on each.
+
+    Parameters
+    ----------
+    settings, **other
+        Keys replicates, rounds (at most so many) and those of `regression`; `other` replaces some of them.
 
     Attributes
     ----------
@@ -85,9 +87,10 @@ class Trial:
     spent : what the runs have used so far, each up to the stage in which it ends.
     """
 
-    def __init__(self, settings: dict, replicates: Sequence[int], rounds: int, **data: str) -> None:
-        self.seed, self.replicates, self.rounds = settings["seed"], tuple(replicates), rounds
-        self.problem = regression(settings, replicates, **data)
+    def __init__(self, settings: dict, **other: Any) -> None:
+        settings = {**settings, **other}
+        self.replicates, self.rounds = tuple(settings["replicates"]), settings["rounds"]
+        self.seed, self.problem = settings["seed"], regression(settings, self.replicates)
         self.moduli = Moduli(*self.problem.common_mu_L())
         self.solution = minimiser(self.problem, len(self.replicates))
         self.spent = Spent()
@@ -245,8 +248,7 @@ def common(trial: Trial, cell: Cell, base: Values, grid: Grid) -> Search:
     """Find the multiples of `base` with the least mean rate over all data sets."""
 
     def score(points: NDArray) -> NDArray:
-        multiples = points.reshape(1, len(points), -1)
-        return trial.rates(cell, base, multiples).mean(axis=0)
+        return trial.rates(cell, base, points.reshape(1, len(points), -1)).mean(axis=0)
 
     return search(score, grid)
 
