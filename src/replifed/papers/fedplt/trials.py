@@ -31,9 +31,6 @@ _FEWEST = 8
 _STAGE = 25
 
 
-# --- Data sets (Section VII) ----------------------------------------------------------------------
-
-
 def regression(settings: dict, replicates: Sequence[int]) -> DenseLinearModel:
     """Logistic regression on a random data set for each repetition, with an intercept in the first column.
 
@@ -68,9 +65,6 @@ def _classification(rng: np.random.Generator, samples: int, d: int) -> tuple[NDA
     seed = int(rng.integers(2**31))
     X, label = make_classification(samples, d, n_redundant=0, n_clusters_per_class=1, random_state=seed)
     return X, 2.0 * label - 1.0
-
-
-# --- Runs -----------------------------------------------------------------------------------------
 
 
 class Trial:
@@ -233,9 +227,6 @@ def rate(errors: NDArray) -> NDArray:
     t, logs = t - t.mean(axis=0), logs - logs.mean(axis=0)
     slope = (logs * t).sum(axis=0) / (t**2).sum(axis=0)
     return np.where(np.isinf(errors).any(axis=0), np.inf, np.exp(slope).filled(np.inf))
-
-
-# --- Searches -------------------------------------------------------------------------------------
 
 
 def around(centre: NDArray, ratio: float, reach: int, **more: Any) -> Grid:
