@@ -86,7 +86,7 @@ def rates(
     per_exchange: bool = False,
     clipped: bool = False,
 ) -> Sample:
-    """Rates by data set, of a round or an exchange; of a run that diverged one, as a bound or `clipped`."""
+    """Rates by data set, of a round or an exchange; one, as a bound unless clipped, if a run diverged."""
     everyone = history["cohort"] == history["cohort"].max()
     asked = (history["solver"] == solver) & (history["reading"] == reading) & (everyone == (who == "all"))
     cell = history[asked].sort_values("replicate")
