@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.network.fading import Constant
-from replifed.papers.cross.methods import Moduli, algorithm, tunes, width
+from replifed.papers.cross.methods import algorithm, tunes, width
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
@@ -86,8 +86,6 @@ def tune(
     if not tunes(method):
         return {"method": method, "search": None, "trials": {"replicates": []}}
     chosen = settings["tuning"]
-    if progress is not None:
-        progress("searching", 0, 1)
     together = Trials((), settings["seed"], chosen["rounds"])
 
     def trial(name: int) -> _Trial:
@@ -112,29 +110,29 @@ class _Trial:
     """One repetition of the search; a multiple's reference value, and so the method, are of its own data."""
 
     def __init__(
-        self, method: str, settings: dict, name: int, table: Any, partition: Any, trials: Trials
+        self, method: str, settings: dict, replicate: int, table: Any, partition: Any, trials: Trials
     ) -> None:
         self._method, self._settings = method, settings
-        data = problem(method, settings, name, table, partition)
-        self._data, self._moduli = data.own, _moduli(data.exact)
-        self._trials = replace(trials, problems=[(name, self._data)])  # what is spent is counted together
+        self._data = problem(method, settings, replicate, table, partition)
+        # What is spent is counted together.
+        self._trials = replace(trials, problems=[(replicate, self._data.own)])
 
     def _make(self, multiples: NDArray) -> Any:
-        return algorithm(self._method, multiples, self._moduli, self._settings, self._data.dim)
+        return algorithm(self._method, multiples, self._data.exact, self._settings)
 
     def descents(self, multiples: NDArray) -> NDArray:
         """Objectives at the end, infinite where they are no lower than at the beginning.
 
         Such a run is on its way to diverge, or has found a step on which it only oscillates.
         """
-        start = np.zeros((1, self._data.dim), self._data.dtype)
-        ends = self._trials.scores(lambda rows: self._make(multiples[rows]), len(multiples))
-        return np.where(ends < self._data.loss(start), ends, np.inf)
+        own = self._data.own
+        ends = self._trials.scores(lambda runs: self._make(multiples[runs]), len(multiples))
+        return np.where(ends < own.loss(np.zeros((1, own.dim), own.dtype)), ends, np.inf)
 
     def stable(self, multiples: NDArray) -> NDArray:
         """Whether the runs end as their twins do."""
         late = replace(self._trials, tail=_TAIL)
-        return late.stable(lambda rows, factors: self._make(multiples[rows] * factors), len(multiples))
+        return late.stable(lambda runs, factors: self._make(multiples[runs] * factors), len(multiples))
 
 
 def run(
@@ -156,7 +154,7 @@ def run(
         least = exact.loss(minimiser(exact, 1))
         start = exact.loss(np.zeros((1, exact.dim))) - least
         history = simulate(
-            algorithm(method, np.array([multiple]), _moduli(exact), settings, exact.dim),
+            algorithm(method, np.array([multiple]), exact, settings),
             data.own,
             Streams(settings["seed"], (replicate,)),
             settings["rounds"],
@@ -172,7 +170,3 @@ def run(
 def relative_gap(values: NDArray, least: NDArray, start: NDArray) -> NDArray:
     """(F(x) - F*) / (F(0) - F*) from the values F(x) (T, R), F* (R,) and F(0) - F* (R,)."""
     return np.maximum(values - least, _EXACT * start) / start
-
-
-def _moduli(data: DenseLinearModel) -> Moduli:
-    return Moduli(float(data.strong_convexity().min()), float(data.smoothness().max()), data.n_clients)
