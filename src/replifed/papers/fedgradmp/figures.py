@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
 from replifed.figures.style import GREY, SEQUENCE, VERMILLION, Line, canvas, housed, legend, sequence_lines
 from replifed.figures.summaries import summarise
+from replifed.papers.fedgradmp.experiments import seconds
+from replifed.papers.fedgradmp.measures import client_constants, promises
 from replifed.papers.fedgradmp.paper import DICTIONARIES, DIGIT_LINES, EXPERIMENTS, LINES, READINGS
-from replifed.papers.fedgradmp.rates import client_constants, promise, solved
 
 if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
@@ -85,16 +86,7 @@ figure = partial(
 comparison = partial(figure, columns=[X("round", "work")], legend_columns=3)
 
 
-# -- Processor seconds ---------------------------------------------------------------------------------
-
-
-def _seconds(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    from replifed.papers.fedgradmp import timing
-
-    return timing.seconds(inputs, settings)
-
-
-timed = partial(figure, source=_seconds, columns=[X("seconds")], width=6.4, legend_columns=2)
+timed = partial(figure, source=seconds, columns=[X("seconds")], width=6.4, legend_columns=2)
 
 
 # -- Digits --------------------------------------------------------------------------------------------
@@ -185,58 +177,51 @@ def _ranged_by_all(frame: pd.DataFrame) -> pd.DataFrame:
 def _frames(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """The pictures, at half the resolution, and the signal-to-noise ratios of all repetitions."""
     frames = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        for method in methods:
-            history = inputs.run(experiment, method)
-            curve = history[history["part"] == "curve"]
-            last = curve[curve["round"] == curve["round"].max()]
-            pixels = history[history["part"] == "pixels"]
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "experiment": experiment,
-                        "down": pixels["down"].astype(int),
-                        "right": pixels["right"].astype(int),
-                        "original": pixels["original"].round(4),
-                        "recovered": pixels["recovered"].round(4),
-                        "psnr": round(float(last["psnr"].mean()), 3),
-                        "best_psnr": round(float(last["best_psnr"].mean()), 3),
-                        "seeds": len(last),
-                    }
-                )
+    for experiment in settings["artefact"]["runs"]:
+        history = inputs.run(experiment, "fedgradmp")
+        pixels = history.loc[history["part"] == "pixels", ["down", "right", "original", "recovered"]]
+        curve = history[history["part"] == "curve"]
+        last = curve[curve["round"] == curve["round"].max()]
+        frames.append(
+            pd.DataFrame(
+                {
+                    "experiment": experiment,
+                    **pixels.round(4).astype({"down": int, "right": int}),
+                    "psnr": round(float(last["psnr"].mean()), 3),
+                    "best_psnr": round(float(last["best_psnr"].mean()), 3),
+                    "seeds": len(last),
+                }
             )
+        )
     return pd.concat(frames, ignore_index=True)
 
 
 @housed
 def _draw_frames(frame: pd.DataFrame) -> Figure:
     """Draw what `_frames` returns: original, recovered and difference side by side."""
-    names = list(dict.fromkeys(frame["experiment"]))
     made, axes = canvas(
-        len(names),
+        frame["experiment"].nunique(),
         3,
         title="FedGradMP · Figure 2: sparse video recovery",
         width=3.2,
         height=2.65,
         legend_lines=0,
     )
-    for row, name in zip(axes, names, strict=True):
-        one = frame[frame["experiment"] == name]
-        shape = int(one["down"].max()) + 1, int(one["right"].max()) + 1
-        original, recovered = np.zeros(shape), np.zeros(shape)
-        original[one["down"], one["right"]] = one["original"]
-        recovered[one["down"], one["right"]] = one["recovered"]
+    for row, (name, one) in zip(axes, frame.groupby("experiment", sort=False), strict=True):
+        height = int(one["down"].max()) + 1
+        original, recovered = (one[part].to_numpy().reshape(height, -1) for part in ("original", "recovered"))
+        difference = recovered - original
+        span = max(np.abs(difference).max(), 1e-6)
+        row[0].imshow(original, cmap="gray", vmin=0, vmax=1)
+        row[1].imshow(recovered, cmap="gray", vmin=0, vmax=1)
+        shown = row[2].imshow(difference, cmap="RdBu", vmin=-span, vmax=span)
+        made.colorbar(shown, ax=row[2], shrink=0.8)
         ratio, best = one["psnr"].iloc[0], one["best_psnr"].iloc[0]
         texts = (
             f"{EXPERIMENTS[name]}: original",
             f"recovered, PSNR {ratio:.1f} dB (best {best:.1f})",
             "difference",
         )
-        span = max(np.abs(recovered - original).max(), 1e-6)
-        row[0].imshow(original, cmap="gray", vmin=0, vmax=1)
-        row[1].imshow(recovered, cmap="gray", vmin=0, vmax=1)
-        shown = row[2].imshow(recovered - original, cmap="RdBu", vmin=-span, vmax=span)
-        made.colorbar(shown, ax=row[2], shrink=0.8)
         for ax, text in zip(row, texts, strict=True):
             ax.set_title(text, loc="left", fontsize=9)
             ax.set_xlabel("column")
@@ -253,42 +238,24 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
 
     Column series is "error", "bound" or "condition".
     """
-    isometry = settings["experiments"]["isometry"]
-    history = solved(inputs.run("isometry", "fedgradmp"))
+    history = inputs.run("isometry", "fedgradmp")
     history = history.assign(squared=np.maximum(history["error"], 1e-17) ** 2)
     frames = []
-    for (condition, noise, K), curve in history.groupby(["condition", "noise", "local_steps"]):
-        measured = summarise(curve, ["condition"], "squared")
+    for (_, noise, K), runs, promised in promises(history, settings["experiments"]["isometry"]):
+        measured = summarise(runs, ["condition"], "squared")
         # x* has length one, so squared errors are relative ones.
-        promised = promise(isometry, condition, int(K), float(curve["peak"].mean()))
         bound = promised.kappa ** measured["round"] + promised.residual
-        labels = {
-            "noise": noise,
-            "local_steps": K,
-            "kappa": promised.kappa,
-            "residual": promised.residual,
-        }
-        kept = measured[["condition", "round", "mean", "low", "high", "seeds"]].assign(**labels)
+        kept = measured[["condition", "round", "mean", "low", "high", "seeds"]].assign(
+            noise=noise, local_steps=K, kappa=promised.kappa, residual=promised.residual
+        )
         frames.append(kept.assign(series="error"))
         frames.append(kept.assign(series="bound", mean=bound, low=bound, high=bound))
     for name in ("exact", "heterogeneity"):
-        chosen = {"seed": settings["seed"], **settings["experiments"][name]}
-        for alpha in chosen["alphas"]:
-            constants = client_constants(chosen, alpha, chosen["replicates"][0])
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "series": "condition",
-                        "experiment": name,
-                        "alpha": alpha,
-                        "client": constants["client"],
-                        "mean": constants["condition"],
-                        "low": constants["low"],
-                        "high": constants["high"],
-                        "seeds": 1,
-                    }
-                )
-            )
+        own = {"seed": settings["seed"], **settings["experiments"][name]}
+        for alpha in own["alphas"]:
+            constants = client_constants(own, alpha, own["replicates"][0])
+            labels = {"series": "condition", "experiment": name, "alpha": alpha, "seeds": 1}
+            frames.append(pd.DataFrame({**labels, **constants.rename(columns={"condition": "mean"})}))
     frame = pd.concat(frames, ignore_index=True)
     # A column of numbers with gaps would come back from the CSV as text.
     frame["experiment"] = frame["experiment"].fillna("isometry")
@@ -298,25 +265,29 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
 @housed
 def _draw_rates(frame: pd.DataFrame) -> Figure:
     """Draw what `_rates` returns: without noise, with noise, and the conditions on the paper's data."""
-    made, axes = canvas(
+    made, [axes] = canvas(
         1, 3, title="FedGradMP · Theorem 5 (not in the paper)", width=4.4, height=3.0, legend_lines=2
     )
-    theory = frame[frame["series"].isin(["error", "bound"])]
-    conditions = sorted(theory["condition"].unique())
-    K = theory["local_steps"].min()
-    lines = {c: SEQUENCE[i]._replace(label=f"ρ⁺/ρ⁻ = {c:g}") for i, c in enumerate(conditions)}
-    for ax, noise in zip(axes[0], sorted(theory["noise"].unique()), strict=False):
-        _draw_bound(ax, theory[(theory["noise"] == noise) & (theory["local_steps"] == K)], lines)
-        what = "noiseless" if noise == 0 else f"noise of variance {noise:g}"
-        ax.set_title(f"near-isometric clients, K = {K:g}, {what}", loc="left", fontsize=9)
-    ax = axes[0][2]
-    ratios = frame[frame["series"] == "condition"]
-    marks = {}
-    for number, ((name, alpha), one) in enumerate(ratios.groupby(["experiment", "alpha"], sort=False)):
-        style = SEQUENCE[number % len(SEQUENCE)]
+    theory = frame[frame["series"] != "condition"]
+    theory = theory[theory["local_steps"] == theory["local_steps"].min()]
+    lines = sequence_lines({one: f"ρ⁺/ρ⁻ = {one:g}" for one in sorted(theory["condition"].unique())})
+    for ax, ((K, noise), panel) in zip(axes, theory.groupby(["local_steps", "noise"]), strict=False):
+        for number, (condition, line) in enumerate(lines.items()):
+            of_condition = panel[panel["condition"] == condition]
+            error, bound = (of_condition[of_condition["series"] == one] for one in ("error", "bound"))
+            ax.plot(error["round"], error["mean"], **line.look, markevery=(number, 4))
+            ax.plot(bound["round"], bound["mean"], color=line.color, linestyle=":", linewidth=1.2)
+        ax.set_yscale("log")
+        ax.set_xlabel("communication rounds")
+        ax.set_ylabel("relative error squared")
+        what = f"near-isometric clients, K = {K:g}, {_noise(noise)}"
+        ax.set_title(what, loc="left", fontsize=9)
+    ax, marks = axes[2], []
+    ratios = frame[frame["series"] == "condition"].groupby(["experiment", "alpha"], sort=False)
+    for style, ((name, alpha), one) in zip(itertools.cycle(SEQUENCE), ratios, strict=False):
         label = f"α = {alpha:g}" + (" (Figure 9)" if name == "exact" else "")
-        ax.plot(one["client"], one["mean"], linestyle="", marker=style.marker, color=style.color, ms=3)
-        marks[label] = Line(label, style.color, "", style.marker)
+        marks.append(Line(label, style.color, "", style.marker))
+        ax.plot(one["client"], one["mean"], **marks[-1].look, ms=3)
     ax.axhline(2.0, color=VERMILLION, linestyle="--", linewidth=1.2)
     ax.set_yscale("log")
     ax.set_xlabel("client i")
@@ -326,24 +297,8 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
         Line("bound of Theorem 5", GREY, ":", "", 1.2),
         Line("2: the theorem needs less", VERMILLION, "--", "", 1.2),
     ]
-    legend(made, [*lines.values(), *extra, *marks.values()], columns=5)
+    legend(made, [*lines.values(), *extra, *marks], columns=5)
     return made
-
-
-def _draw_bound(ax: Axes, frame: pd.DataFrame, lines: dict) -> None:
-    for number, (condition, line) in enumerate(lines.items()):
-        one = frame[frame["condition"] == condition]
-        error, bound = one[one["series"] == "error"], one[one["series"] == "bound"]
-        ax.plot(
-            error["round"],
-            error["mean"],
-            **line.look,
-            markevery=(number, 4),
-        )
-        ax.plot(bound["round"], bound["mean"], color=line.color, linestyle=":", linewidth=1.2)
-    ax.set_yscale("log")
-    ax.set_xlabel("communication rounds")
-    ax.set_ylabel(ERROR.replace("|xₜ − x#| / |x#|", "squared"))
 
 
 FIGURES = by_name(
@@ -371,35 +326,29 @@ FIGURES = by_name(
         _frames,
         _draw_frames,
     ),
-    comparison(
-        "fig3",
-        title="Figure 3: low heterogeneity",
-        caption=(f"Relative error of all methods against rounds, each at its best step. {_WORK} {_BANDS}"),
+    *(
+        comparison(name, title=title, caption=f"{caption} {_WORK} {_BANDS}")
+        for name, title, caption in (
+            (
+                "fig3",
+                "Figure 3: low heterogeneity",
+                "Relative error of all methods against rounds, each at its best step.",
+            ),
+            (
+                "fig4",
+                "Figure 4: high heterogeneity",
+                "As Figure 3, with clients' means of variance 0.5.",
+            ),
+            (
+                "fig5",
+                "Figure 5: many non-zeros",
+                "As Figure 4 with 400 non-zeros, FedGradMP with gradient descent inside.",
+            ),
+        )
     ),
-    comparison(
-        "fig4",
-        title="Figure 4: high heterogeneity",
-        caption=(f"As Figure 3, with clients' means of variance 0.5. {_WORK} {_BANDS}"),
-    ),
-    comparison(
-        "fig5",
-        title="Figure 5: many non-zeros",
-        caption=(f"As Figure 4 with 400 non-zeros, FedGradMP with gradient descent inside. {_WORK} {_BANDS}"),
-    ),
-    timed(
-        "fig3_seconds",
-        title="Figure 3 in seconds",
-        caption=_SECONDS,
-    ),
-    timed(
-        "fig4_seconds",
-        title="Figure 4 in seconds",
-        caption=_SECONDS,
-    ),
-    timed(
-        "fig5_seconds",
-        title="Figure 5 in seconds",
-        caption=_SECONDS,
+    *(
+        timed(f"fig{number}_seconds", title=f"Figure {number} in seconds", caption=_SECONDS)
+        for number in (3, 4, 5)
     ),
     by_writer(
         "fig6",
