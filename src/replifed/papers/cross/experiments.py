@@ -7,7 +7,8 @@ methods with doubles, of which they round what they send.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,25 +30,13 @@ _EXACT = 1e-12
 _TAIL = 0.2
 
 
-class Problem(NamedTuple):
-    """One problem at two widths.
+def problem(
+    method: str, settings: dict, replicate: int, table: Any, partition: Any
+) -> tuple[DenseLinearModel, DenseLinearModel]:
+    """F in doubles, on which gaps are measured, and as the method computes on it (`methods.width`).
 
-    Attributes
-    ----------
-    exact : in doubles; gaps are measured on it.
-    own : as a method computes on it (`methods.width`).
+    Each client has at most so many samples, drawn; F is the plain mean of the losses f_i.
     """
-
-    exact: DenseLinearModel
-    own: DenseLinearModel
-
-    def objective(self, _: Any, seen: dict[str, NDArray]) -> NDArray:
-        """F at the server's model, in doubles."""
-        return self.exact.loss(seen["server"].astype(float))
-
-
-def problem(method: str, settings: dict, replicate: int, table: Any, partition: Any) -> Problem:
-    """Each client's samples, at most `samples` of them, drawn; F is the plain mean of the losses f_i."""
     client = partition.clients[replicate]
     N, m = int(client.max()) + 1, settings["samples"]
     rng = generator(settings["seed"], replicate, None, "samples")
@@ -64,7 +53,7 @@ def problem(method: str, settings: dict, replicate: int, table: Any, partition: 
         loss, l2 = loss_named("logistic"), settings["ridge"]
         return DenseLinearModel(X.astype(dtype), y.astype(dtype), loss, sizes=sizes, weights=weights, l2=l2)
 
-    return Problem(at(np.float64), at(width(method)))
+    return at(np.float64), at(width(method))
 
 
 def tune(
@@ -113,21 +102,21 @@ class _Trial:
         self, method: str, settings: dict, replicate: int, table: Any, partition: Any, trials: Trials
     ) -> None:
         self._method, self._settings = method, settings
-        self._data = problem(method, settings, replicate, table, partition)
+        self._exact, self._own = problem(method, settings, replicate, table, partition)
         # What is spent is counted together.
-        self._trials = replace(trials, problems=[(replicate, self._data.own)])
+        self._trials = replace(trials, problems=[(replicate, self._own)])
 
     def _make(self, multiples: NDArray) -> Any:
-        return algorithm(self._method, multiples, self._data.exact, self._settings)
+        return algorithm(self._method, multiples, self._exact, self._settings)
 
     def descents(self, multiples: NDArray) -> NDArray:
         """Objectives at the end, infinite where they are no lower than at the beginning.
 
         Such a run is on its way to diverge, or has found a step on which it only oscillates.
         """
-        own = self._data.own
         ends = self._trials.scores(lambda runs: self._make(multiples[runs]), len(multiples))
-        return np.where(ends < own.loss(np.zeros((1, own.dim), own.dtype)), ends, np.inf)
+        start = self._own.loss(np.zeros((1, self._own.dim), self._own.dtype))
+        return np.where(ends < start, ends, np.inf)
 
     def stable(self, multiples: NDArray) -> NDArray:
         """Whether the runs end as their twins do."""
@@ -149,22 +138,26 @@ def run(
     for number, replicate in enumerate(settings["replicates"]):
         if progress is not None:
             progress(f"seed {replicate}", number, len(settings["replicates"]))
-        data = problem(method, settings, replicate, table, partition)
-        exact = data.exact
+        exact, own = problem(method, settings, replicate, table, partition)
         least = exact.loss(minimiser(exact, 1))
         start = exact.loss(np.zeros((1, exact.dim))) - least
         history = simulate(
             algorithm(method, np.array([multiple]), exact, settings),
-            data.own,
+            own,
             Streams(settings["seed"], (replicate,)),
             settings["rounds"],
-            metrics={"objective": data.objective},
+            metrics={"objective": partial(_objective, exact)},
             record_every=settings["record_every"],
             channel=Constant(settings["bits"]),
         )
         history.metrics["gap"] = relative_gap(history.metrics["objective"], least, start)
         frames.append(history.frame(method=method, multiple=multiple, replicate=replicate))
     return pd.concat(frames, ignore_index=True)
+
+
+def _objective(exact: DenseLinearModel, _: Any, seen: dict[str, NDArray]) -> NDArray:
+    """F at the server's model, in doubles."""
+    return exact.loss(seen["server"].astype(float))
 
 
 def relative_gap(values: NDArray, least: NDArray, start: NDArray) -> NDArray:

@@ -9,7 +9,6 @@ each tau is a reading, as the paper states none; all methods are at their best s
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -25,7 +24,7 @@ from replifed.claims.quantities import (
     run,
     settings,
 )
-from replifed.claims.statements import Statements
+from replifed.claims.statements import Statements, slug
 from replifed.claims.verdicts import Claim
 from replifed.papers.fedgradmp import measures
 from replifed.papers.fedgradmp.measures import MACHINE, decades, logs, tail
@@ -45,8 +44,7 @@ _LINE = "R² {0.min:.3f} to {0.max:.3f}, factor a round {1.median:.3g}"
 
 def _suffix(reading: str) -> str:
     """What a reading adds to an id: "tau 500, printed" becomes ".tau-500.printed"."""
-    parts = reading.lower().split(", ")
-    return "".join(f".{re.sub(r'[^a-z0-9.]+', '-', part).strip('-')}" for part in parts if part)
+    return "".join(slug(part) for part in reading.lower().split(", "))
 
 
 CLAIM = Statements("fedgradmp", _suffix)
@@ -91,7 +89,7 @@ def _figure1() -> Iterator[Claim]:
         floor = 1e-13 if noise == 0 else 5e-3
         fit = log_linear_fit(error("heterogeneity", alpha=alpha, noise=noise), floor)
         yield CLAIM.shape(
-            f"fig1.linear.{name}.{alpha:g}".replace(".", "-").replace("fig1-linear-", "fig1.linear."),
+            f"fig1.linear.{name}-" + f"{alpha:g}".replace(".", "-"),
             f"FedGradMP converges linearly at alpha = {alpha:g}, {name}: the logarithm of the error is a "
             "straight line down to its floor, R^2 >= 0.9 (Section V-A, Figure 1).",
             (fit[1] >= 0.9).note(_LINE, fit[1], fit[0]),
@@ -190,10 +188,11 @@ def _comparisons() -> Iterator[Claim]:
             f"{METHODS[method]} converges too: its final error is below that of the start (Section V-B).",
             (early(0, "mild", method, variant) - ends).note("ends at {0.antilog:.3g}", ends),
         )
+    nonzeros = last(column("nonzeros", "mild", "fedavg"))
     yield CLAIM.identity(
         "fig3.fedavg.dense",
         "FedAvg does not produce a sparse solution (Section V-B).",
-        measures.dense_at_end(column("nonzeros", "mild", "fedavg"), 15),
+        (nonzeros > 15).note("non-zeros: {0.min:g} to {0.max:g}", nonzeros),
     )
     mild, strong = (end(experiment, "fedgradmp", "exact") for experiment in ("mild", "strong"))
     yield DECADES.order(

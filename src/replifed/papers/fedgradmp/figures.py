@@ -224,8 +224,7 @@ def _draw_frames(frame: pd.DataFrame) -> Figure:
         )
         for ax, text in zip(row, texts, strict=True):
             ax.set_title(text, loc="left", fontsize=9)
-            ax.set_xlabel("column")
-            ax.set_ylabel("line")
+            ax.set(xlabel="column", ylabel="line")
             ax.grid(False)
     return made
 
@@ -277,11 +276,8 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
             error, bound = (of_condition[of_condition["series"] == one] for one in ("error", "bound"))
             ax.plot(error["round"], error["mean"], **line.look, markevery=(number, 4))
             ax.plot(bound["round"], bound["mean"], color=line.color, linestyle=":", linewidth=1.2)
-        ax.set_yscale("log")
-        ax.set_xlabel("communication rounds")
-        ax.set_ylabel("relative error squared")
-        what = f"near-isometric clients, K = {K:g}, {_noise(noise)}"
-        ax.set_title(what, loc="left", fontsize=9)
+        ax.set(yscale="log", xlabel="communication rounds", ylabel="relative error squared")
+        ax.set_title(f"near-isometric clients, K = {K:g}, {_noise(noise)}", loc="left", fontsize=9)
     ax, marks = axes[2], []
     ratios = frame[frame["series"] == "condition"].groupby(["experiment", "alpha"], sort=False)
     for style, ((name, alpha), one) in zip(itertools.cycle(SEQUENCE), ratios, strict=False):
@@ -289,9 +285,7 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
         marks.append(Line(label, style.color, "", style.marker))
         ax.plot(one["client"], one["mean"], **marks[-1].look, ms=3)
     ax.axhline(2.0, color=VERMILLION, linestyle="--", linewidth=1.2)
-    ax.set_yscale("log")
-    ax.set_xlabel("client i")
-    ax.set_ylabel("restricted ρ⁺/ρ⁻ over 4τ coordinates")
+    ax.set(yscale="log", xlabel="client i", ylabel="restricted ρ⁺/ρ⁻ over 4τ coordinates")
     ax.set_title("the paper's data, estimated", loc="left", fontsize=9)
     extra = [
         Line("bound of Theorem 5", GREY, ":", "", 1.2),

@@ -30,16 +30,11 @@ _SUPPORTS = 20
 
 @quantity
 def logs(one: Curves) -> Curves:
-    """Curves of log10 of the values, of machine precision at least.
-
-    A diverged seed has what its last error was, at least one.
-    """
+    """Curves of log10 of errors, of machine precision at least; once lost, of the largest, at least one."""
     values = np.log10(np.maximum(one.values, MACHINE))
-    for row in values:
-        lost = ~np.isfinite(row)
-        if lost.any():
-            row[lost] = max(np.max(row[~lost], initial=0.0), 0.0)
-    return one._replace(values=values)
+    finite = np.isfinite(values)
+    largest = values.max(axis=1, initial=0.0, where=finite, keepdims=True)
+    return one._replace(values=np.where(finite, values, largest))
 
 
 @quantity
@@ -113,14 +108,6 @@ def at_most_nonzeros(history: pd.DataFrame, tau: int) -> Measured:
 
 
 @quantity
-def dense_at_end(nonzeros: Curves, tau: int) -> Measured:
-    """Whether the final model has more than tau non-zeros, on every seed."""
-    last = nonzeros.values[:, -1]
-    note = f"non-zeros: {last.min():g} to {last.max():g}"
-    return Measured(~np.isfinite(last) | (last > tau), note=note)
-
-
-@quantity
 def alike(most: float, *tails: Sample) -> Measured:
     """Whether mean residuals differ by no more than a factor."""
     levels = [one.antilog for one in tails]
@@ -169,17 +156,25 @@ def promises(
         yield (condition, noise, K), runs, promised
 
 
+def _kept(*of_what: Any) -> list:
+    """The cases of which the theorem promises something."""
+    cases = [case for case in promises(*of_what) if case[-1].holds]
+    if not cases:
+        raise NotMeasurableError("the theorem promises nothing of any of the problems")
+    return cases
+
+
 @quantity
 def below_bound(history: pd.DataFrame, settings: dict[str, Any], solver: str = "exact") -> Measured:
     """Mean squared error at most kappa^t + residual, in every round of every case."""
     holds, kappas = [], []
     for _, runs, promised in _kept(history, settings, solver):
         mean = (runs["error"] ** 2).groupby(runs["round"]).mean()
-        bound = promised.kappa ** mean.index.to_numpy() + promised.residual + _ROUNDING
-        holds.append(mean.to_numpy() <= bound)
+        bound = promised.kappa**mean.index + promised.residual + _ROUNDING
+        holds.extend(mean <= bound)
         kappas.append(promised.kappa)
     note = f"kappa from {min(kappas):.3g} to {max(kappas):.3g}"
-    return Measured(np.concatenate(holds), seeds=runs["replicate"].nunique(), note=note)
+    return Measured(np.array(holds), seeds=history["replicate"].nunique(), note=note)
 
 
 @quantity
@@ -189,20 +184,12 @@ def objective_below_bound(history: pd.DataFrame, settings: dict[str, Any]) -> Me
     # The clients' restricted smoothness, whose mean is rho, is the condition number by construction.
     for (rho, _, _), runs, promised in _kept(history, settings, "exact"):
         mean = runs["objective"].groupby(runs["round"]).mean()
-        error = promised.kappa ** mean.index.to_numpy() + promised.residual
+        error = promised.kappa**mean.index + promised.residual
         bound = runs["least"].mean() + runs["slope"].mean() / (2 * rho) + rho * error + _ROUNDING
-        holds.append(mean.to_numpy() <= bound)
+        holds.extend(mean <= bound)
         worst = max(worst, float((mean / bound).max()))
     note = f"objective at most {worst:.3g} of the bound"
-    return Measured(np.concatenate(holds), seeds=runs["replicate"].nunique(), note=note)
-
-
-def _kept(*of_what: Any) -> list:
-    """The cases of which the theorem promises something."""
-    cases = [case for case in promises(*of_what) if case[-1].holds]
-    if not cases:
-        raise NotMeasurableError("the theorem promises nothing of any of the problems")
-    return cases
+    return Measured(np.array(holds), seeds=history["replicate"].nunique(), note=note)
 
 
 def client_constants(settings: dict[str, Any], alpha: float, replicate: int) -> pd.DataFrame:

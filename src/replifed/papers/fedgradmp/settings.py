@@ -34,16 +34,28 @@ class Reading(fields.Settings):
     scale: Positive = Field(description="what gradients are multiplied by")
 
 
-class Regression(Common):
+class Planted(Common):
+    """A regression whose solution is known."""
+
+    features: Count = Field(description="dimension n of the model")
+    planted: Count = Field(description="non-zeros of the true model x#; tau as well")
+    noises: Several[NonNegative] = Field(description="variances of the noise")
+
+
+class Isometry(Planted):
+    """Where Theorem 5 promises something."""
+
+    problem: Literal["isometry"] = Field(description="kind of data")
+    conditions: Several[Positive] = Field(description="condition numbers of the clients' losses")
+
+
+class Regression(Planted):
     """Sparse linear regression on drawn data."""
 
     problem: Literal["regression"] = Field(description="kind of data")
     samples: Count = Field(description="samples of each client")
-    features: Count = Field(description="dimension n of the model")
-    planted: Count = Field(description="non-zeros of the true model x#; tau as well")
     decay: NonNegative = Field(description="c; entries of client i's data have variance 1/i^c")
     alphas: Several[NonNegative] = Field(description="variances of the clients' mean entries")
-    noises: Several[NonNegative] = Field(description="variances of the noise")
     batch: Count = Field(description="samples of a mini-batch")
     cohorts: Maybe[Counts] = Field(
         None, description="numbers of clients that take part in a round; all by default"
@@ -114,16 +126,6 @@ class Digits(Common):
     )
     dtype: Precision = Field("float64", description="floating-point type of the arithmetic")
     tuning: StepTuning = Field(description="how the step size of each method is chosen")
-
-
-class Isometry(Common):
-    """Where Theorem 5 promises something."""
-
-    problem: Literal["isometry"] = Field(description="kind of data")
-    features: Count = Field(description="dimension n of the model")
-    planted: Count = Field(description="non-zeros of the true model x#; tau as well")
-    conditions: Several[Positive] = Field(description="condition numbers of the clients' losses")
-    noises: Several[NonNegative] = Field(description="variances of the noise")
 
 
 class Timing(fields.Settings):
