@@ -19,7 +19,7 @@ from replifed.papers.cross.methods import algorithm, tunes, width
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
-from replifed.progress import Progress
+from replifed.progress import Progress, silent
 from replifed.randomness import Streams, generator
 from replifed.simulate import simulate
 from replifed.tune import SCORED, Grid, Trials, best_of_chaotic, search, with_margin
@@ -57,7 +57,7 @@ def problem(
 
 
 def tune(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None = None
+    method: str, settings: dict, table: Any, partition: Any, progress: Progress = silent
 ) -> dict[str, Any]:
     """Search the method's one number on repetitions that are not reported.
 
@@ -130,14 +130,13 @@ def run(
     tuned: dict | None,
     table: Any,
     partition: Any,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> pd.DataFrame:
     """Run the method on the reported repetitions, at the multiple that the search chose."""
     multiple = tuned["search"]["step"] if tuned is not None and tunes(method) else 1.0
     frames = []
     for number, replicate in enumerate(settings["replicates"]):
-        if progress is not None:
-            progress(f"seed {replicate}", number, len(settings["replicates"]))
+        progress(f"seed {replicate}", number, len(settings["replicates"]))
         exact, own = problem(method, settings, replicate, table, partition)
         least = exact.loss(minimiser(exact, 1))
         start = exact.loss(np.zeros((1, exact.dim))) - least

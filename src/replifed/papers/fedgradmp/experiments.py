@@ -11,12 +11,10 @@ the printed grid, even where that lies at the grid's edge.
 from __future__ import annotations
 
 import itertools
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,14 +24,13 @@ from replifed.algorithms.registry import method_class
 from replifed.metrics import accuracy, relative_error, support_precision, support_recall
 from replifed.network.participation import FixedSize
 from replifed.papers.fedgradmp import problems
-from replifed.progress import Progress
+from replifed.progress import Progress, silent
 from replifed.randomness import Streams
 from replifed.simulate import History, nonzeros, objective, simulate
 from replifed.tune import (
     SCORED,
     Ask,
     Grid,
-    Spent,
     Trials,
     best_of_chaotic,
     search,
@@ -42,9 +39,6 @@ from replifed.tune import (
     tune_step,
 )
 from replifed.twins import simulate_with_twins
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
 
 Point = tuple[str, float]
 
@@ -68,15 +62,10 @@ def variants(method: str, settings: Mapping) -> list[str]:
 
 
 def regression_method(
-    method: str,
-    settings: Mapping,
-    variant: str,
-    step: NDArray,
-    local_steps: int,
-    sparsity: int | None = None,
+    method: str, settings: Mapping, variant: str, step: NDArray, K: int, sparsity: int | None = None
 ):
     """Build `method` for a regression, at the true sparsity if none is given; FedGradMP has no step."""
-    own: dict[str, Any] = {"local_steps": local_steps, "batch": settings["batch"]}
+    own: dict[str, Any] = {"local_steps": K, "batch": settings["batch"]}
     if method in SPARSE:
         own["sparsity"] = sparsity or settings["planted"]
     if method in COMPOSITE:
@@ -111,7 +100,7 @@ def digits_method(method: str, settings: Mapping, names: Sequence[str], steps: S
 
 
 def tune(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None = None
+    method: str, settings: dict, table: Any, partition: Any, progress: Progress = silent
 ) -> dict[str, Any]:
     """Search the step sizes of a method's variants.
 
@@ -125,7 +114,7 @@ def tune(
         repetitions.
     """
     if settings["problem"] == "digits":
-        return {"method": method, **_tune_digits(method, settings, table, progress)}
+        return _tune_digits(method, settings, table, progress)
     if method == "fedgradmp":
         return {"method": method, "variants": {}, "trials": {"replicates": []}}
     tuning, alpha, noise = settings["tuning"], settings["alphas"][0], settings["noises"][0]
@@ -139,10 +128,9 @@ def tune(
     found = {}
     names = variants(method, settings)
     for number, variant in enumerate(names):
-        if progress is not None:
-            progress(f"searching the step {variant}", number, len(names))
+        progress(f"searching the step {variant}", number, len(names))
         outcome = tune_step(
-            partial(regression_method, method, settings, variant, local_steps=settings["local_steps"][0]),
+            partial(regression_method, method, settings, variant, K=settings["local_steps"][0]),
             trials,
             Grid.of_steps(tuning["steps"], tuning["refine"]),
             check=True,
@@ -151,109 +139,96 @@ def tune(
     return {"method": method, "variants": found, **trials.record()}
 
 
-def _tune_digits(method: str, settings: dict, table: Any, progress: Progress | None) -> dict[str, Any]:
+def _tune_digits(method: str, settings: dict, table: Any, progress: Progress) -> dict[str, Any]:
     """Search the printed grid, and beyond it where its best step lies at an edge; all tau side by side."""
     steps, refine = settings["tuning"]["steps"], settings["tuning"]["refine"]
-    names = variants(method, settings)
-    trials = _DigitTrials(method, settings, problems.digits(settings, table), progress)
-
-    def answer(asked: list[tuple[int, Ask]]) -> list[NDArray]:
-        wanted = [[(names[number], step) for (step,) in points] for number, (_, points) in asked]
-        ask = trials.scores if asked[0][1][0] == "score" else trials.stable
-        replies = ask(list(itertools.chain.from_iterable(wanted)))
-        return [np.array([replies[point] for point in points]) for points in wanted]
-
     grid, printed = Grid.of_steps(steps, refine), Grid.of_steps(steps, 0, grow=False)
-    searches = side_by_side([searching(grid, check=True) for _ in names], answer)
+    trials = _DigitTrials(method, settings, table, progress)
+    searches = side_by_side([searching(grid, check=True) for _ in trials.names], trials.answer)
     found = {}
-    for name, own in zip(names, searches, strict=True):
+    for name, own in zip(trials.names, searches, strict=True):
         own = best_of_chaotic(own, partial(trials.rescored, name))
         # Each search begins with the printed grid, so that its scores are known.
         found[name] = {**own.record(), "printed": search(partial(trials.known, name), printed).record()}
-    used = {"replicates": sorted(trials.used)}
-    return {"variants": found, "cost": trials.spent.record(), "trials": used}
+    return {"method": method, "variants": found, **trials.account.record()}
 
 
-@dataclass
 class _DigitTrials:
-    """Trials of steps on digits, of which those that fall behind are dropped in stages.
+    """Trials of points, variants and their steps; those that fall behind are dropped in stages."""
 
-    A point is a variant and its step. `spent` is what the trials have cost so far, `used` the repetitions
-    that they ran.
-    """
+    def __init__(self, method: str, settings: dict, table: Any, progress: Progress) -> None:
+        self.method, self.settings, self.progress = method, settings, progress
+        self.names, self.data = variants(method, settings), problems.digits(settings, table)
+        self.end, self.replicates = settings["tuning"]["rounds"], settings["tuning"]["replicates"]
+        self.account = Trials((), settings["seed"], self.end)  # of what is spent
+        self.scores: dict[Point, float] = {}  # errors at the end, infinite for what was dropped
+        # Errors of all steps of a variant that were tried so far, after the rounds of a stage.
+        self.reached: dict[tuple[str, int], list[float]] = defaultdict(list)
 
-    method: str
-    settings: dict
-    data: problems.Digits
-    progress: Progress | None = None
-    spent: Spent = field(default_factory=Spent)
-    used: set[int] = field(default_factory=set)
-    _scores: dict[Point, float] = field(default_factory=dict)
-    # Errors of all steps of a variant that were tried so far, after the rounds of a stage.
-    _reached: dict[tuple[str, int], list[float]] = field(default_factory=lambda: defaultdict(list))
+    def answer(self, asked: list[tuple[int, Ask]]) -> list[NDArray]:
+        """Score, or compare with their twins, the steps that searches ask for (`tune.side_by_side`)."""
+        wanted = [[(self.names[number], step) for (step,) in points] for number, (_, points) in asked]
+        every = list(itertools.chain.from_iterable(wanted))
+        if asked[0][1][0] == "admissible":
+            replies: Mapping[Point, float] = self.stable(every)
+        else:
+            self.score([point for point in every if point not in self.scores])
+            replies = self.scores
+        return [np.array([replies[point] for point in points]) for points in wanted]
 
-    def __post_init__(self) -> None:
-        tuning = self.settings["tuning"]
-        self._end, self._replicates = tuning["rounds"], tuning["replicates"]
+    def known(self, name: str, steps: NDArray) -> NDArray:
+        """Scores of a variant's steps (G,), of which each was tried."""
+        return np.array([self.scores[name, step] for step in steps.tolist()])
 
-    def scores(self, wanted: list[Point]) -> dict[Point, float]:
-        """Errors at the end of all points tried so far, among them those wanted; infinite if dropped."""
-        points = [point for point in wanted if point not in self._scores]
-        self._scores |= dict.fromkeys(points, np.inf)
-        stages = [(stop, keep) for stop, keep in _STAGES if stop < self._end] + [(self._end, 0)]
-        replicates = self._replicates[:SCORED]
+    def score(self, points: list[Point]) -> None:
+        """Run points stage by stage."""
+        self.scores |= dict.fromkeys(points, np.inf)
+        stages = [(stop, keep) for stop, keep in _STAGES if stop < self.end] + [(self.end, 1)]
+        replicates = self.replicates[:SCORED]
         begin, states = 0, [None] * len(replicates)
         for number, (stop, keep) in enumerate(stages):
             if not points:
-                break
-            if self.progress is not None:
-                self.progress(f"searching the step, {len(points)} runs to round {stop}", number, len(stages))
+                return
+            self.progress(f"searching the step, {len(points)} runs to round {stop}", number, len(stages))
             histories = [
                 self._run(points, replicate, stop, begin, state)
                 for replicate, state in zip(replicates, states, strict=True)
             ]
             errors = np.mean([_errors(history) for history in histories], axis=0)
-            if stop == self._end:
-                self._scores |= zip(points, errors.tolist(), strict=True)
-                break
             for (name, _), error in zip(points, errors.tolist(), strict=True):
-                self._reached[name, stop].append(error)
+                self.reached[name, stop].append(error)
             # Few of the variant's steps, tried now or before, may be better after as many rounds.
-            least = [sorted(self._reached[name, stop])[:keep][-1] for name, _ in points]
+            least = [sorted(self.reached[name, stop])[:keep][-1] for name, _ in points]
             kept = np.flatnonzero(np.isfinite(errors) & (errors <= least))
+            if stop == self.end:
+                self.scores |= zip(points, errors.tolist(), strict=True)
             states = [history.take(kept).state for history in histories]
             points, begin = [points[place] for place in kept], stop
-        return self._scores
-
-    def known(self, name: str, steps: NDArray) -> NDArray:
-        """Errors at the end of a variant's steps (G,), of which each was tried."""
-        return np.array([self._scores[name, step] for step in steps.tolist()])
 
     def stable(self, points: list[Point]) -> dict[Point, bool]:
         """Whether each run agrees with its twins, and descends.
 
         In the first repetition alone: all have the same data, and twins cost three times what a trial does.
         """
-        if self.progress is not None:
-            self.progress(f"comparing {len(points)} runs with their twins", 0, 1)
-        rounds = min(self._end, _TWIN_ROUNDS)
+        self.progress(f"comparing {len(points)} runs with their twins", 0, 1)
+        rounds = min(self.end, _TWIN_ROUNDS)
         twinned = simulate_with_twins(
             lambda runs, factors: self._make([points[run] for run in runs], factors),
             self.data.problem,
-            Streams(self.settings["seed"], (self._replicates[0],) * len(points)),
+            Streams(self.settings["seed"], (self.replicates[0],) * len(points)),
             rounds,
             whole=False,
             record_every=max(rounds // _TWIN_LOOKS, 1),
             cohort=FixedSize(self.settings["cohort"]),
         )
-        self.spent.add(twinned.everything)
+        self.account.spent.add(twinned.everything)
         return dict(zip(points, twinned.stable, strict=True))
 
     def rescored(self, name: str, steps: NDArray, errors: NDArray) -> NDArray:
         """Means of a variant's steps (G,) over further repetitions too; `errors` are those of the first."""
         points = [(name, step) for step in steps.tolist()]
-        further = (_errors(self._run(points, one, self._end)) for one in self._replicates[SCORED:])
-        return (errors * SCORED + sum(further)) / max(len(self._replicates), SCORED)
+        further = (_errors(self._run(points, one, self.end)) for one in self.replicates[SCORED:])
+        return (errors * SCORED + sum(further)) / max(len(self.replicates), SCORED)
 
     def _make(self, points: Sequence[Point], factors: NDArray | float = 1.0) -> Any:
         names, steps = zip(*points, strict=True)
@@ -273,8 +248,8 @@ class _DigitTrials:
             cohort=FixedSize(self.settings["cohort"]),
             resume=(begin, state) if begin else None,
         )
-        self.spent.add(history, started=not begin)
-        self.used.add(replicate)
+        self.account.spent.add(history, started=not begin)
+        self.account.used.add(replicate)
         return history
 
 
@@ -297,12 +272,12 @@ def run(
     tuned: dict | None,
     table: Any,
     partition: Any,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> pd.DataFrame:
     """Run all variants and seeds of `method`."""
     match settings["problem"]:
         case "regression":
-            frames = _regression(method, settings, tuned, progress)
+            frames = _regression(method, settings, tuned or {}, progress)
         case "isometry":
             frames = _isometry(method, settings)
         case "digits":
@@ -312,14 +287,11 @@ def run(
     return pd.concat(frames, ignore_index=True)
 
 
-def _regression(
-    method: str, settings: dict, tuned: dict | None, progress: Progress | None
-) -> Iterator[pd.DataFrame]:
+def _regression(method: str, settings: dict, tuned: dict, progress: Progress) -> Iterator[pd.DataFrame]:
     cases = list(itertools.product(settings["alphas"], settings["noises"], settings["replicates"]))
     cohorts = settings.get("cohorts", [settings["clients"]])
     for number, (alpha, noise, replicate) in enumerate(cases):
-        if progress is not None:
-            progress(f"alpha {alpha:g} noise {noise:g} seed {replicate}", number, len(cases))
+        progress(f"alpha {alpha:g} noise {noise:g} seed {replicate}", number, len(cases))
         data, solution = problems.regression(settings, alpha, noise, replicate)
         metrics = {
             "objective": objective,
@@ -351,17 +323,16 @@ def _regression(
                 )
 
 
-def _curves(method: str, settings: dict, tuned: dict | None, K: int) -> Iterator[tuple[str, NDArray, Any]]:
+def _curves(method: str, settings: dict, tuned: dict, K: int) -> Iterator[tuple[str, NDArray, Any]]:
     """Yield variants, the steps of runs that go side by side, and their algorithm."""
     if "readings" in settings:
         steps = np.array(settings["steps"])
         for name, reading in settings["readings"].items():
-            own = steps * reading["scale"], K, reading["sparsity"]
-            yield name, steps, regression_method(method, settings, "", *own)
+            scaled, tau = steps * reading["scale"], reading["sparsity"]
+            yield name, steps, regression_method(method, settings, "", scaled, K, tau)
         return
     for variant in variants(method, settings):
-        step = np.nan if method == "fedgradmp" or tuned is None else tuned["variants"][variant]["step"]
-        steps = np.array([step])
+        steps = np.array([np.nan if method == "fedgradmp" else tuned["variants"][variant]["step"]])
         yield variant, steps, regression_method(method, settings, variant, steps, K)
 
 
@@ -412,12 +383,11 @@ def _watched(method: type, distances: list[float]) -> type:
     return Watched
 
 
-def _video(method: str, settings: dict, table: Any, progress: Progress | None) -> Iterator[pd.DataFrame]:
+def _video(method: str, settings: dict, table: Any, progress: Progress) -> Iterator[pd.DataFrame]:
     """Recover a frame; lines with `part` "pixels" hold the picture of the first repetition."""
     frames = problems.clip_of(settings, table)
     for number, replicate in enumerate(settings["replicates"]):
-        if progress is not None:
-            progress(f"seed {replicate}", number, len(settings["replicates"]))
+        progress(f"seed {replicate}", number, len(settings["replicates"]))
         frame = problems.frame(settings, frames, replicate)
         history = simulate(
             method_class(method)(
@@ -447,7 +417,7 @@ def _halved(image: NDArray, height: int = 240, width: int = 320) -> NDArray:
 
 
 def _digits(
-    method: str, settings: dict, tuned: dict, table: Any, progress: Progress | None
+    method: str, settings: dict, tuned: dict, table: Any, progress: Progress
 ) -> Iterator[pd.DataFrame]:
     data, found, names = problems.digits(settings, table), tuned["variants"], variants(method, settings)
     curves = [(name, "own", found[name]["step"]) for name in names]
@@ -469,7 +439,7 @@ def _digits(
             metrics=metrics,
             record_every=settings["record_every"],
             cohort=FixedSize(settings["cohort"]),
-            progress=None if progress is None else partial(progress, f"seed {replicate}, rounds"),
+            progress=partial(progress, f"seed {replicate}, rounds"),
         )
         yield history.take(runs).frame(
             method=method,
@@ -480,50 +450,3 @@ def _digits(
             # What the search's twins said of the own step.
             chaotic=[found[name]["chaotic"] for name, _, _ in curves],
         )
-
-
-# -- seconds -------------------------------------------------------------------------------------------
-
-
-def seconds(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """Error of the first repetition against the seconds that a few rounds of it take, run anew and timed.
-
-    Processor seconds on one thread, the only numbers that differ from run to run.
-    """
-    rounds = settings["artefact"]["settings"]["rounds"]
-    frames = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        own = {"seed": settings["seed"], **settings["experiments"][experiment]}
-        replicate = own["replicates"][0]
-        data, _ = problems.regression(own, own["alphas"][0], own["noises"][0], replicate)
-        streams = Streams(own["seed"], (replicate,))
-        for method in methods:
-            history = inputs.run(experiment, method)
-            history = history[history["replicate"] == replicate].sort_values("round")
-            for variant in variants(method, own):
-                curve = history[history["variant"] == variant]
-                step = curve["step"].to_numpy()[:1]
-                algorithm = regression_method(method, own, variant, step, own["local_steps"][0])
-                # Once to set up what a problem keeps between rounds, such as its features by column.
-                simulate(algorithm, data, streams, 1, metrics={})
-                began = time.process_time()
-                simulate(algorithm, data, streams, rounds, metrics={})
-                each = (time.process_time() - began) / rounds
-                frames.append(
-                    pd.DataFrame(
-                        {
-                            "experiment": experiment,
-                            "series": f"{method}/{variant}",
-                            "round": curve["round"],
-                            "seconds": curve["round"] * each,
-                            "seconds_a_round": each,
-                            "mean": np.maximum(curve["error"], 1e-17),
-                            "diverged": int(curve["diverged"].iloc[-1]),
-                            "seeds": 1,
-                            "alive": (~curve["diverged"].astype(bool)).astype(int),
-                        }
-                    )
-                )
-    frame = pd.concat(frames, ignore_index=True)
-    frame = frame[np.isfinite(frame["mean"])]
-    return frame.assign(low=frame["mean"], high=frame["mean"])

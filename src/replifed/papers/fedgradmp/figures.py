@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,13 @@ from matplotlib.figure import Figure
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
 from replifed.figures.style import GREY, SEQUENCE, VERMILLION, Line, canvas, housed, legend, sequence_lines
-from replifed.figures.summaries import summarise
-from replifed.papers.fedgradmp.experiments import seconds
+from replifed.figures.summaries import LEAST, summarise
+from replifed.papers.fedgradmp import problems
+from replifed.papers.fedgradmp.experiments import regression_method
 from replifed.papers.fedgradmp.measures import client_constants, promises
 from replifed.papers.fedgradmp.paper import DICTIONARIES, DIGIT_LINES, EXPERIMENTS, LINES, READINGS
+from replifed.randomness import Streams
+from replifed.simulate import simulate
 
 if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
@@ -52,9 +55,9 @@ def _noise(variance: float) -> str:
     return "noiseless" if variance == 0 else f"noise of variance {variance:.3g}"
 
 
-def _in_order(column: str, label: str) -> Callable[[pd.DataFrame], Mapping[Any, Line]]:
-    """Return what gives the values of a column, in order, the lines of a sequence."""
-    return lambda frame: sequence_lines({one: label.format(one) for one in sorted(frame[column].unique())})
+def _in_order(column: str, label: str, frame: pd.DataFrame) -> dict[Any, Line]:
+    """The values of a column, in order, and lines of a sequence."""
+    return sequence_lines({one: label.format(one) for one in sorted(frame[column].unique())})
 
 
 def _after_start(frame: pd.DataFrame) -> pd.DataFrame:
@@ -86,7 +89,50 @@ figure = partial(
 comparison = partial(figure, columns=[X("round", "work")], legend_columns=3)
 
 
-timed = partial(figure, source=seconds, columns=[X("seconds")], width=6.4, legend_columns=2)
+def swept(name: str, column: str, label: str, **more: Any) -> Grid:
+    """Figures 1, 10 and 11: a curve for each value of a column; noiseless on the left, noisy on the right."""
+    return figure(
+        name,
+        by=("experiment", "noise", column),
+        columns=[By("noise", _noise)],
+        series=column,
+        lines=partial(_in_order, column, label),
+        **more,
+    )
+
+
+# -- Processor seconds ---------------------------------------------------------------------------------
+
+
+def _seconds(inputs: Inputs, settings: dict) -> pd.DataFrame:
+    """Error of the first repetition against the seconds that a few rounds of it take, run anew and timed.
+
+    Processor seconds on one thread: the only numbers that differ from run to run.
+    """
+    rounds = settings["artefact"]["settings"]["rounds"]
+    frames = []
+    for experiment, methods in settings["artefact"]["runs"].items():
+        own = {"seed": settings["seed"], **settings["experiments"][experiment]}
+        replicate = own["replicates"][0]
+        data, _ = problems.regression(own, own["alphas"][0], own["noises"][0], replicate)
+        streams = Streams(own["seed"], (replicate,))
+        for method in methods:
+            history = _prepared(inputs.run(experiment, method).assign(experiment=experiment), inputs)
+            history = history.assign(error=np.maximum(history["error"], LEAST))
+            for variant, curve in history[history["replicate"] == replicate].groupby("variant", sort=False):
+                step = curve["step"].to_numpy()[:1]
+                algorithm = regression_method(method, own, variant, step, own["local_steps"][0])
+                # Once to set up what a problem keeps between rounds, such as its features by column.
+                simulate(algorithm, data, streams, 1, metrics={})
+                began = time.process_time()
+                simulate(algorithm, data, streams, rounds, metrics={})
+                each = (time.process_time() - began) / rounds
+                frame = summarise(curve, ("experiment", "series"), "error", band="range", axes=())
+                frames.append(frame.assign(seconds=frame["round"] * each, seconds_a_round=each))
+    return pd.concat(frames, ignore_index=True)
+
+
+timed = partial(figure, source=_seconds, columns=[X("seconds")], width=6.4, legend_columns=2)
 
 
 # -- Digits --------------------------------------------------------------------------------------------
@@ -296,17 +342,15 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
 
 
 FIGURES = by_name(
-    figure(
+    swept(
         "fig1",
+        "alpha",
+        "α = {:g}",
         title="Figure 1: linear convergence",
         caption=(
             f"Relative error of FedGradMP with K = 1 against rounds for four variances alpha of the clients' "
             f"means; noiseless on the left, noisy on the right. {_BANDS}"
         ),
-        by=("experiment", "noise", "alpha"),
-        columns=[By("noise", _noise)],
-        series="alpha",
-        lines=_in_order("alpha", "α = {:g}"),
     ),
     Made(
         "fig2",
@@ -390,7 +434,7 @@ FIGURES = by_name(
         rows=[By("variant", READINGS)],
         columns=[By("panel", RATES)],
         series="step",
-        lines=_in_order("step", "{:g}"),
+        lines=partial(_in_order, "step", "{:g}"),
         y={"large": ERROR, "small": ERROR, "loss": "loss"},
         width=4.0,
         legend_columns=7,
@@ -405,31 +449,27 @@ FIGURES = by_name(
         y={"error": ERROR, "objective": "loss"},
         width=3.8,
     ),
-    figure(
+    swept(
         "fig10",
+        "local_steps",
+        "K = {}",
         title="Figure 10: number of local iterations",
         caption=(
             "Relative error of FedGradMP for each number of local iterations K; noiseless on the left, "
             f"noisy on the right. {_BANDS}"
         ),
-        by=("experiment", "noise", "local_steps"),
-        columns=[By("noise", _noise)],
-        series="local_steps",
-        lines=_in_order("local_steps", "K = {}"),
     ),
-    figure(
+    swept(
         "fig11",
+        "cohort",
+        "{} clients",
         title="Figure 11: cohort size",
         caption=(
             "Relative error of FedGradMP for each number of clients that take part in a round; noiseless on "
             "the left, noisy on the right; at the dimension of all other figures and at the printed one. "
             f"{_BANDS}"
         ),
-        by=("experiment", "noise", "cohort"),
         rows=[By("experiment", EXPERIMENTS)],
-        columns=[By("noise", _noise)],
-        series="cohort",
-        lines=_in_order("cohort", "{} clients"),
     ),
     figure(
         "supports",
