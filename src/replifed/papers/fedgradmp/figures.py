@@ -217,6 +217,12 @@ def _ranged_by_all(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(diverged=frame["diverged"].where(frame["panel"] != "large", 0))
 
 
+SUPPORT = {
+    "precision": "precision: share of the model's non-zeros",
+    "recall": "recall: share of the true ones",
+}
+
+
 # -- Figure 2 ------------------------------------------------------------------------------------------
 
 
@@ -476,20 +482,12 @@ FIGURES = by_name(
         title="Support recovery (not in the paper)",
         caption=("Precision and recall of the support of the server's model on the data of Figures 3 and 4."),
         metric="panel",
-        values=("precision", "recall"),
+        values=tuple(SUPPORT),
         centre="mean",
         band="ci",
         shown=_after_start,
         rows=[By("experiment", EXPERIMENTS)],
-        columns=[
-            By(
-                "panel",
-                {
-                    "precision": "precision: share of the model's non-zeros",
-                    "recall": "recall: share of the true ones",
-                },
-            )
-        ],
+        columns=[By("panel", SUPPORT)],
         y="share",
         log_y=False,
         legend_columns=3,

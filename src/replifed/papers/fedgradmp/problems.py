@@ -80,22 +80,13 @@ def isometry(settings: dict, condition: float, noise: float, replicate: int) -> 
 
 
 class Frame(NamedTuple):
-    """A frame to be recovered from its clients' measurements.
+    """A frame to be recovered from its clients' measurements."""
 
-    Attributes
-    ----------
-    problem : in the coefficients of the dictionary, with features A_i Psi
-    projection : on combinations of few atoms
-    atoms : Psi, shape (pixels, d)
-    image : the frame, shape (pixels,), in [0, 1]
-    best : coefficients (d,) of the best approximation by tau atoms that matching pursuit finds
-    """
-
-    problem: DenseLinearModel
+    problem: DenseLinearModel  # in the coefficients of the dictionary, with features A_i Psi
     projection: MatchingPursuit
-    atoms: NDArray
-    image: NDArray
-    best: NDArray
+    atoms: NDArray  # Psi (pixels, d)
+    image: NDArray  # (pixels,), in [0, 1]
+    best: NDArray  # coefficients (d,) of the best approximation by tau atoms that matching pursuit finds
 
     def psnr(self, _: Any, seen: dict[str, NDArray]) -> NDArray:
         """Metric: peak signal-to-noise ratio of the server's frame, in decibels."""
@@ -116,12 +107,7 @@ def clip_of(settings: dict, table: Any) -> NDArray:
 def frame(settings: dict, frames: NDArray, replicate: int) -> Frame:
     """Figure 2: learn a dictionary from the frames before the target, measure the target at each client.
 
-    Parameters
-    ----------
-    settings : dict
-    frames : array of bytes, shape (frames, pixels)
-    replicate : int
-        Names the measurements; the dictionary is the same for all.
+    Takes bytes (frames, pixels). `replicate` names the measurements; the dictionary is the same for all.
     """
     target = min(settings["target"], len(frames)) - 1
     training = frames[: min(settings["training"], target)].T / 255.0
