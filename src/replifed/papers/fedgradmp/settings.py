@@ -19,6 +19,9 @@ from replifed.settings.fields import (
     StepTuning,
 )
 
+_SOLVER = "steps of the inexact solver of FedGradMP's sub-problem"
+_WEIGHTS = "weights lambda of the 1-norm of FedMid and FedDualAvg"
+
 
 class Common(fields.Recorded):
     """What every experiment has, whatever its data."""
@@ -63,12 +66,8 @@ class Regression(Planted):
     solvers: Several[Literal["exact", "newton", "gd"]] = Field(
         ["exact"], description="solvers of FedGradMP's sub-problem"
     )
-    inner_steps: Maybe[Count] = Field(
-        None, description="steps of the inexact solver of FedGradMP's sub-problem"
-    )
-    weights: Maybe[Several[Positive]] = Field(
-        None, description="weights lambda of the 1-norm of FedMid and FedDualAvg"
-    )
+    inner_steps: Maybe[Count] = Field(None, description=_SOLVER)
+    weights: Maybe[Several[Positive]] = Field(None, description=_WEIGHTS)
     steps: Maybe[Several[Positive]] = Field(
         None, description="step sizes that are run instead of one that is searched"
     )
@@ -119,11 +118,9 @@ class Digits(Common):
     batch: Count = Field(description="samples of a mini-batch")
     sparsities: Counts = Field(description="sparsity levels, tau")
     matched_steps: Count = Field(description="local iterations of FedGradMP")
-    inner_steps: Count = Field(description="steps of the inexact solver of FedGradMP's sub-problem")
+    inner_steps: Count = Field(description=_SOLVER)
     radius: Maybe[Positive] = Field(None, description="largest norm of FedGradMP's models")
-    weights: Maybe[Several[Positive]] = Field(
-        None, description="weights lambda of the 1-norm of FedMid and FedDualAvg"
-    )
+    weights: Maybe[Several[Positive]] = Field(None, description=_WEIGHTS)
     dtype: Precision = Field("float64", description="floating-point type of the arithmetic")
     tuning: StepTuning = Field(description="how the step size of each method is chosen")
 
