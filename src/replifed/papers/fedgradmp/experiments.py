@@ -1,11 +1,9 @@
 """What the paper runs: which method, on which data, with which settings.
 
-A method may have variants that stand side by side: FedGradMP's solvers of its sub-problem, and the two
-ways to read the weight of the 1-norm of FedMid and FedDualAvg.
-
-On digits two readings of the step size stand side by side as well. In `own`, each method takes its best
-step, for which the printed grid is extended until it lies inside. In `printed` it takes the best step of
-the printed grid, even where that lies at the grid's edge.
+Variants of a method stand side by side: FedGradMP's solvers of its sub-problem, the two ways to read the
+weight of the 1-norm, and tau on digits. There two readings of the step do so as well: in `own` each method
+takes its best step, for which the printed grid is extended until it lies inside; in `printed` the best of
+the printed grid, even at its edge.
 """
 
 from __future__ import annotations
@@ -147,9 +145,10 @@ def _tune_digits(method: str, settings: dict, table: Any, progress: Progress) ->
     searches = side_by_side([searching(grid, check=True) for _ in trials.names], trials.answer)
     found = {}
     for name, own in zip(trials.names, searches, strict=True):
-        own = best_of_chaotic(own, partial(trials.rescored, name))
-        # Each search begins with the printed grid, so that its scores are known.
-        found[name] = {**own.record(), "printed": search(partial(trials.known, name), printed).record()}
+        # The search began with the printed grid.
+        known = dict(zip(own.steps, own.scores, strict=True))
+        found[name] = best_of_chaotic(own, partial(trials.rescored, name)).record()
+        found[name]["printed"] = search(np.vectorize(known.get), printed).record()
     return {"method": method, "variants": found, **trials.account.record()}
 
 
@@ -175,10 +174,6 @@ class _DigitTrials:
             self.score([point for point in every if point not in self.scores])
             replies = self.scores
         return [np.array([replies[point] for point in points]) for points in wanted]
-
-    def known(self, name: str, steps: NDArray) -> NDArray:
-        """Scores of a variant's steps (G,), of which each was tried."""
-        return np.array([self.scores[name, step] for step in steps.tolist()])
 
     def score(self, points: list[Point]) -> None:
         """Run points stage by stage."""
