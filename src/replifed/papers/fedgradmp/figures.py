@@ -370,25 +370,20 @@ FIGURES = by_name(
         _frames,
         _draw_frames,
     ),
-    *(
-        comparison(name, title=title, caption=f"{caption} {_WORK} {_BANDS}")
-        for name, title, caption in (
-            (
-                "fig3",
-                "Figure 3: low heterogeneity",
-                "Relative error of all methods against rounds, each at its best step.",
-            ),
-            (
-                "fig4",
-                "Figure 4: high heterogeneity",
-                "As Figure 3, with clients' means of variance 0.5.",
-            ),
-            (
-                "fig5",
-                "Figure 5: many non-zeros",
-                "As Figure 4 with 400 non-zeros, FedGradMP with gradient descent inside.",
-            ),
-        )
+    comparison(
+        "fig3",
+        title="Figure 3: low heterogeneity",
+        caption=f"Relative error of all methods against rounds, each at its best step. {_WORK} {_BANDS}",
+    ),
+    comparison(
+        "fig4",
+        title="Figure 4: high heterogeneity",
+        caption=f"As Figure 3, with clients' means of variance 0.5. {_WORK} {_BANDS}",
+    ),
+    comparison(
+        "fig5",
+        title="Figure 5: many non-zeros",
+        caption=f"As Figure 4 with 400 non-zeros, FedGradMP with gradient descent inside. {_WORK} {_BANDS}",
     ),
     *(
         timed(f"fig{number}_seconds", title=f"Figure {number} in seconds", caption=_SECONDS)
@@ -406,7 +401,7 @@ FIGURES = by_name(
     by_writer(
         "fig6_bits",
         title="Figure 6 against bits (not in the paper)",
-        caption=(f"The accuracies of Figure 6 against the bits sent both ways. {_DIGITS}"),
+        caption=f"The accuracies of Figure 6 against the bits sent both ways. {_DIGITS}",
         columns=[By("panel", WRITERS), X("bits")],
     ),
     dictionaries(
@@ -421,7 +416,7 @@ FIGURES = by_name(
     dictionaries(
         "fig7_bits",
         title="Figure 7 against bits (not in the paper)",
-        caption=(f"The accuracies of Figure 7 against the bits sent both ways. {_DIGITS.split(';')[0]}."),
+        caption=f"The accuracies of Figure 7 against the bits sent both ways. {_DIGITS.split(';')[0]}.",
         columns=[By("tau", "τ = {}".format), X("bits")],
     ),
     figure(
@@ -448,7 +443,7 @@ FIGURES = by_name(
     figure(
         "fig9",
         title="Figure 9: exact recovery",
-        caption=(f"Relative error and loss of FedGradMP with K = 3 on the data of Figure 8. {_BANDS}"),
+        caption=f"Relative error and loss of FedGradMP with K = 3 on the data of Figure 8. {_BANDS}",
         metric="panel",
         values=("error", "objective"),
         columns=["panel"],
@@ -480,7 +475,7 @@ FIGURES = by_name(
     figure(
         "supports",
         title="Support recovery (not in the paper)",
-        caption=("Precision and recall of the support of the server's model on the data of Figures 3 and 4."),
+        caption="Precision and recall of the support of the server's model on the data of Figures 3 and 4.",
         metric="panel",
         values=tuple(SUPPORT),
         centre="mean",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from replifed.algorithms.fedgradmp_rates import Constants, Promise, theorem5, theorem8_factors
 from replifed.claims.curves import Curves, at, level, round_at
@@ -136,6 +137,12 @@ def ended(ends: Sample) -> str:
 # -- theorems, on the runs that meet their conditions --------------------------------------------------
 
 
+def _constants(smoothness: NDArray) -> Constants:
+    """Clients of equal weight with rho^- = 1."""
+    N = len(smoothness)
+    return Constants(convexity=np.ones(N), smoothness=smoothness, weights=np.full(N, 1 / N))
+
+
 def promises(
     history: pd.DataFrame, settings: dict[str, Any], solver: str = "exact"
 ) -> Iterator[tuple[tuple[float, float, int], pd.DataFrame, Promise]]:
@@ -144,13 +151,9 @@ def promises(
     By Theorem 5 where sub-problems are solved to the end; by Theorem 7 with the solver "gd", one gradient
     step, of which the largest error made is delta.
     """
-    N = settings["clients"]
     cases = history[history["solver"] == solver].groupby(["condition", "noise", "local_steps"])
     for (condition, noise, K), runs in cases:
-        # By construction.
-        constants = Constants(
-            convexity=np.ones(N), smoothness=np.full(N, condition), weights=np.full(N, 1 / N)
-        )
+        constants = _constants(np.full(settings["clients"], condition))  # by construction
         accuracy = None if solver == "exact" else float(runs["accuracy"].max())
         promised = theorem5(constants, int(K), float(runs["peak"].mean()), accuracy=accuracy)
         yield (condition, noise, K), runs, promised
@@ -216,17 +219,16 @@ def conditions_met(*experiments: dict[str, Any]) -> Measured:
 # -- formulas ------------------------------------------------------------------------------------------
 
 
-def _constants() -> Iterator[Constants]:
-    for condition, N in itertools.product((1.001, 1.01, 1.05, 1.2, 1.5), (1, 5)):
-        yield Constants(
-            convexity=np.ones(N), smoothness=np.linspace(1, condition, N + 1)[1:], weights=np.full(N, 1 / N)
-        )
+_CLIENTS = [
+    _constants(np.linspace(1, condition, N + 1)[1:])
+    for condition, N in itertools.product((1.001, 1.01, 1.05, 1.2, 1.5), (1, 5))
+]
 
 
 def kappa_falls_with_k() -> Measured:
     """Remark 3: kappa falls as K grows, where it promises convergence."""
     holds: list[bool] = []
-    for constants in _constants():
+    for constants in _CLIENTS:
         kappas = [theorem5(constants, K, 1.0).kappa for K in (1, 3, 6, 9)]
         if kappas[0] < 1:
             holds.extend(later < sooner for sooner, later in itertools.pairwise(kappas))
@@ -236,7 +238,7 @@ def kappa_falls_with_k() -> Measured:
 def kappa_falls_with_cohort() -> Measured:
     """Remark 6: kappa of Theorem 8 falls, or stays, as the cohort grows."""
     holds: list[bool] = []
-    for constants in _constants():
+    for constants in _CLIENTS:
         cohorts = range(1, len(constants.weights) + 1)
         kappas = [theorem8_factors(constants, 3, L)[0] for L in cohorts]
         holds.extend(later <= sooner * (1 + 1e-12) for sooner, later in itertools.pairwise(kappas))
