@@ -35,8 +35,8 @@ FIGURES = (("fig3", "mild", "exact"), ("fig4", "strong", "exact"), ("fig5", "den
 ALPHAS = (0.0, 0.5, 1.0, 2.5)
 NOISES = {0.0: "noiseless", 4e-6: "noisy"}
 TAUS = (500, 1000, 2000, 4000)
-# Readings of the step size on digits, and what a statement says of them.
-STEPS = {"own": "", "printed": "with the printed steps "}
+# Readings of the step size on digits, and what a reading's name and a statement say of them.
+STEPS = {"own": ("", ""), "printed": (", printed", "with the printed steps ")}
 LARGE, SMALL = (0.004, 0.01, 0.02), (0.0001, 0.0005, 0.001, 0.002)
 _LINE = "R² {0.min:.3f} to {0.max:.3f}, factor a round {1.median:.3g}"
 
@@ -223,32 +223,30 @@ def _more_accurate(mine: Quantity, theirs: Quantity) -> Quantity:
 
 def _digits() -> Iterator[Claim]:
     panels = {"train_accuracy": "training", "test_accuracy": "test"}
-    for tau, (value, name), (step, text) in itertools.product(TAUS, panels.items(), STEPS.items()):
-        reading = _reading(tau, step)
+    for tau, (value, name), (step, (suffix, text)) in itertools.product(TAUS, panels.items(), STEPS.items()):
+        claim = SHARE.given(reading=f"tau {tau}{suffix}")
         on_digits = partial(column, value, "digits", reading=step)
         mine = level(on_digits("fedgradmp", str(tau)))
         rivals = {"fediterht": str(tau), "fedmid": "0.0001", "feddualavg": "0.0001", "fedavg": ""}
         for rival, variant in rivals.items():
-            yield SHARE.order(
+            yield claim.order(
                 f"fig6.{rival}.{name}",
                 f"FedGradMP is more accurate than {METHODS[rival]} on the {name} digits after all rounds "
                 f"{text}(Section V-B, Figure 6).",
                 _more_accurate(mine, level(on_digits(rival, variant))),
-                reading=reading,
             )
         bits = [
             curves(measures.with_bits(run("digits", method)), "bits", variant=variant, reading=step)
             for method, variant in (("fedgradmp", str(tau)), ("fedavg", ""))
         ]
-        yield SHARE.order(
+        yield claim.order(
             f"fig6-bits.fedavg.{name}",
             f"Sparse models save communication: FedGradMP is more accurate on the {name} digits than FedAvg "
             f"at equal bits {text}(Section I).",
             _more_accurate(mine, measures.at_bits_of(bits[0], on_digits("fedavg", ""), bits[1])),
             artefact="fig6_bits",
-            reading=reading,
         )
-    for tau, (step, text) in itertools.product(TAUS[:3], STEPS.items()):
+    for tau, (step, (suffix, text)) in itertools.product(TAUS[:3], STEPS.items()):
         gaussian, standard = (
             level(column("train_accuracy", experiment, "fedgradmp", str(tau), reading=step))
             for experiment in ("digits_gaussian", "digits")
@@ -258,12 +256,8 @@ def _digits() -> Iterator[Claim]:
             "FedGradMP with a random Gaussian dictionary is more accurate on the training digits than with "
             f"the standard basis {text}(Section V-B, Figure 7).",
             _more_accurate(gaussian, standard),
-            reading=_reading(tau, step),
+            reading=f"tau {tau}{suffix}",
         )
-
-
-def _reading(tau: int, step: str) -> str:
-    return f"tau {tau}" if step == "own" else f"tau {tau}, {step}"
 
 
 def _figures8_9() -> Iterator[Claim]:
