@@ -125,12 +125,7 @@ class _Trial:
 
 
 def run(
-    method: str,
-    settings: dict,
-    tuned: dict | None,
-    table: Any,
-    partition: Any,
-    progress: Progress = silent,
+    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress = silent
 ) -> pd.DataFrame:
     """Run the method on the reported repetitions, at the multiple that the search chose."""
     multiple = tuned["search"]["step"] if tuned is not None and tunes(method) else 1.0

@@ -21,15 +21,10 @@ _USED = {"round": "rounds", "bits": "bits", "sample_gradients": "sample gradient
 
 
 def _used(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """Use until the target, for each data set and method.
+    """Median, least and largest use until the target, for each data set and method.
 
-    Returns
-    -------
-    DataFrame
-        experiment, method, used; median over all seeds, where those that never got there count as more than
-        any other (infinite where no more than half got there); low, high: least and largest use, infinite
-        where no seed, or not every seed, got there; reached, seeds: numbers of seeds; tuning_runs,
-        tuning_rounds, tuning_bits: what the search used, zero where there was none.
+    Seeds that never got there count as more than any other, so that a number which hangs on them is infinite.
+    reached and seeds are numbers of seeds; tuning_* say what the search used, zero where there was none.
     """
     rows = []
     for experiment in inputs.experiments():

@@ -14,16 +14,7 @@ from functools import partial
 from typing import Any
 
 from replifed.claims.curves import at, curves, first, last, level, log_linear_fit, round_at, rounds_to, steps
-from replifed.claims.quantities import (
-    Quantity,
-    as_it_stands,
-    drawn,
-    formula,
-    joined,
-    power10,
-    run,
-    settings,
-)
+from replifed.claims.quantities import Quantity, as_it_stands, drawn, formula, joined, power10, run, settings
 from replifed.claims.statements import Statements, slug
 from replifed.claims.verdicts import Claim
 from replifed.papers.fedgradmp import measures

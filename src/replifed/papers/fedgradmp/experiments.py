@@ -262,12 +262,7 @@ def _train_accuracy(data: problems.Digits):
 
 
 def run(
-    method: str,
-    settings: dict,
-    tuned: dict | None,
-    table: Any,
-    partition: Any,
-    progress: Progress = silent,
+    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress = silent
 ) -> pd.DataFrame:
     """Run all variants and seeds of `method`."""
     match settings["problem"]:
