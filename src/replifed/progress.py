@@ -10,6 +10,10 @@ Progress = Callable[[str, int, int], None]
 """Called with (what is running, done, in all)."""
 
 
+def silent(what: str, done: int, total: int) -> None:
+    """Says nothing."""
+
+
 class Lines:
     """Says on standard error, every ten seconds at most, how far a long job is.
 

@@ -9,15 +9,16 @@ import pytest
 import yaml
 from scipy import sparse
 
-from replifed.algorithms.registry import method_class
+from replifed.algorithms.fedavg import FedAvg
+from replifed.algorithms.registry import METHODS, method_class
 from replifed.network.fading import Constant
 from replifed.papers.cross import experiments
 from replifed.papers.cross.claims import CLAIMS
-from replifed.papers.cross.experiments import _moduli, relative_gap, run, tune
+from replifed.papers.cross.experiments import relative_gap, run, tune
 from replifed.papers.cross.figures import FIGURES
-from replifed.papers.cross.methods import algorithm, width
+from replifed.papers.cross.methods import algorithm, tunes, width
 from replifed.papers.cross.paper import FIRST_ORDER, SECOND_ORDER
-from replifed.papers.cross.tables import TABLES, reached
+from replifed.papers.cross.tables import TABLES
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
@@ -40,7 +41,7 @@ def problem():
 def test_every_method_closes_most_of_the_gap(problem, method):
     least = problem.loss(minimiser(problem, 1))
     start = problem.loss(np.zeros((1, problem.dim))) - least
-    made = algorithm(method, np.array([0.5]), _moduli(problem), SETTINGS, problem.dim)
+    made = algorithm(method, np.array([0.5]), problem, SETTINGS)
     history = simulate(made, problem, Streams(0, (1,)), 60, channel=Constant(SETTINGS["bits"]))
     gap = relative_gap(history.metrics["objective"], least, start)[:, 0]
     assert gap[0] == pytest.approx(1.0)
@@ -59,7 +60,7 @@ def test_every_method_sends_floats_of_32_bits(problem, method, monkeypatch):
         weights=problem.weights,
         l2=0.01,
     )
-    made = algorithm(method, np.array([0.5]), _moduli(problem), SETTINGS, problem.dim)
+    made = algorithm(method, np.array([0.5]), problem, SETTINGS)
     if kept is np.float64:
         sent = type(made).sent
         monkeypatch.setattr(
@@ -102,6 +103,18 @@ def test_a_run_is_rounded_where_it_sends():
     np.testing.assert_array_equal(rounded, rounded.astype(np.float32))  # from zero, by a step of 1
 
 
+class Mine(FedAvg):
+    """A stranger's method."""
+
+
+def test_a_method_of_a_step_and_local_steps_joins_by_its_class_alone(problem, monkeypatch):
+    monkeypatch.setitem(METHODS, "mine", f"{__name__}:Mine")
+    made = algorithm("mine", np.array([0.5, 2.0]), problem, SETTINGS)
+    assert isinstance(made, Mine) and tunes("mine") and width("mine") is np.float32
+    np.testing.assert_allclose(made.step * problem.smoothness().max(), [0.5, 2.0])
+    assert made.local_steps == SETTINGS["local_steps"]
+
+
 def test_every_method_has_a_line():
     assert set(SETTINGS["methods"]) == {*FIRST_ORDER, *SECOND_ORDER}
 
@@ -113,9 +126,6 @@ def test_the_table_counts_to_the_first_round_at_the_target(tmp_path):
     later = one.assign(replicate=3, gap=[1, 1, 1, 1e-4])
     never = one.assign(replicate=2, gap=1.0)
     history = pd.concat([one.assign(replicate=1), never])
-    used = reached(history)
-    assert used.loc[1].tolist() == [2, 22, 10]
-    assert used.loc[2].isna().all()
 
     histories = {
         "fedlin": one.assign(replicate=1),
@@ -138,7 +148,10 @@ def test_the_table_counts_to_the_first_round_at_the_target(tmp_path):
             cost = {"runs": 40, "rounds": 2000, "bits": 1.5e8}
             return {"cost": cost} if method == "fedlin" else {"search": None}
 
-    TABLES["table1"].table(Inputs(), {}).to_csv(tmp_path / "t.csv", index=False)
+    used = TABLES["table1"].table(Inputs(), {})
+    assert used[used["method"] == "fedlin"]["median"].tolist() == [2, 22, 10]
+    assert np.isinf(used[used["method"] == "shed"][["median", "low", "high"]]).all(axis=None)
+    used.to_csv(tmp_path / "t.csv", index=False)
     shown = TABLES["table1"].show(pd.read_csv(tmp_path / "t.csv", keep_default_na=False, na_values=["nan"]))
     assert shown.set_index("method")["a9a: bits"].to_dict() == {
         "FedLin": "22 [22, 22]",

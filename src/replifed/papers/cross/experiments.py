@@ -7,18 +7,19 @@ methods with doubles, of which they round what they send.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.network.fading import Constant
-from replifed.papers.cross.methods import Moduli, algorithm, tunes, width
+from replifed.papers.cross.methods import algorithm, tunes, width
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
-from replifed.progress import Progress
+from replifed.progress import Progress, silent
 from replifed.randomness import Streams, generator
 from replifed.simulate import simulate
 from replifed.tune import SCORED, Grid, Trials, best_of_chaotic, search, with_margin
@@ -29,25 +30,13 @@ _EXACT = 1e-12
 _TAIL = 0.2
 
 
-class Problem(NamedTuple):
-    """One problem at two widths.
+def problem(
+    method: str, settings: dict, replicate: int, table: Any, partition: Any
+) -> tuple[DenseLinearModel, DenseLinearModel]:
+    """F in doubles, on which gaps are measured, and as the method computes on it (`methods.width`).
 
-    Attributes
-    ----------
-    exact : in doubles; gaps are measured on it.
-    own : as a method computes on it (`methods.width`).
+    Each client has at most so many samples, drawn; F is the plain mean of the losses f_i.
     """
-
-    exact: DenseLinearModel
-    own: DenseLinearModel
-
-    def objective(self, _: Any, seen: dict[str, NDArray]) -> NDArray:
-        """F at the server's model, in doubles."""
-        return self.exact.loss(seen["server"].astype(float))
-
-
-def problem(method: str, settings: dict, replicate: int, table: Any, partition: Any) -> Problem:
-    """Each client's samples, at most `samples` of them, drawn; F is the plain mean of the losses f_i."""
     client = partition.clients[replicate]
     N, m = int(client.max()) + 1, settings["samples"]
     rng = generator(settings["seed"], replicate, None, "samples")
@@ -64,11 +53,11 @@ def problem(method: str, settings: dict, replicate: int, table: Any, partition: 
         loss, l2 = loss_named("logistic"), settings["ridge"]
         return DenseLinearModel(X.astype(dtype), y.astype(dtype), loss, sizes=sizes, weights=weights, l2=l2)
 
-    return Problem(at(np.float64), at(width(method)))
+    return at(np.float64), at(width(method))
 
 
 def tune(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None = None
+    method: str, settings: dict, table: Any, partition: Any, progress: Progress = silent
 ) -> dict[str, Any]:
     """Search the method's one number on repetitions that are not reported.
 
@@ -86,8 +75,6 @@ def tune(
     if not tunes(method):
         return {"method": method, "search": None, "trials": {"replicates": []}}
     chosen = settings["tuning"]
-    if progress is not None:
-        progress("searching", 0, 1)
     together = Trials((), settings["seed"], chosen["rounds"])
 
     def trial(name: int) -> _Trial:
@@ -112,55 +99,48 @@ class _Trial:
     """One repetition of the search; a multiple's reference value, and so the method, are of its own data."""
 
     def __init__(
-        self, method: str, settings: dict, name: int, table: Any, partition: Any, trials: Trials
+        self, method: str, settings: dict, replicate: int, table: Any, partition: Any, trials: Trials
     ) -> None:
         self._method, self._settings = method, settings
-        data = problem(method, settings, name, table, partition)
-        self._data, self._moduli = data.own, _moduli(data.exact)
-        self._trials = replace(trials, problems=[(name, self._data)])  # what is spent is counted together
+        self._exact, self._own = problem(method, settings, replicate, table, partition)
+        # What is spent is counted together.
+        self._trials = replace(trials, problems=[(replicate, self._own)])
 
     def _make(self, multiples: NDArray) -> Any:
-        return algorithm(self._method, multiples, self._moduli, self._settings, self._data.dim)
+        return algorithm(self._method, multiples, self._exact, self._settings)
 
     def descents(self, multiples: NDArray) -> NDArray:
         """Objectives at the end, infinite where they are no lower than at the beginning.
 
         Such a run is on its way to diverge, or has found a step on which it only oscillates.
         """
-        start = np.zeros((1, self._data.dim), self._data.dtype)
-        ends = self._trials.scores(lambda rows: self._make(multiples[rows]), len(multiples))
-        return np.where(ends < self._data.loss(start), ends, np.inf)
+        ends = self._trials.scores(lambda runs: self._make(multiples[runs]), len(multiples))
+        start = self._own.loss(np.zeros((1, self._own.dim), self._own.dtype))
+        return np.where(ends < start, ends, np.inf)
 
     def stable(self, multiples: NDArray) -> NDArray:
         """Whether the runs end as their twins do."""
         late = replace(self._trials, tail=_TAIL)
-        return late.stable(lambda rows, factors: self._make(multiples[rows] * factors), len(multiples))
+        return late.stable(lambda runs, factors: self._make(multiples[runs] * factors), len(multiples))
 
 
 def run(
-    method: str,
-    settings: dict,
-    tuned: dict | None,
-    table: Any,
-    partition: Any,
-    progress: Progress | None = None,
+    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress = silent
 ) -> pd.DataFrame:
     """Run the method on the reported repetitions, at the multiple that the search chose."""
     multiple = tuned["search"]["step"] if tuned is not None and tunes(method) else 1.0
     frames = []
     for number, replicate in enumerate(settings["replicates"]):
-        if progress is not None:
-            progress(f"seed {replicate}", number, len(settings["replicates"]))
-        data = problem(method, settings, replicate, table, partition)
-        exact = data.exact
+        progress(f"seed {replicate}", number, len(settings["replicates"]))
+        exact, own = problem(method, settings, replicate, table, partition)
         least = exact.loss(minimiser(exact, 1))
         start = exact.loss(np.zeros((1, exact.dim))) - least
         history = simulate(
-            algorithm(method, np.array([multiple]), _moduli(exact), settings, exact.dim),
-            data.own,
+            algorithm(method, np.array([multiple]), exact, settings),
+            own,
             Streams(settings["seed"], (replicate,)),
             settings["rounds"],
-            metrics={"objective": data.objective},
+            metrics={"objective": partial(_objective, exact)},
             record_every=settings["record_every"],
             channel=Constant(settings["bits"]),
         )
@@ -169,10 +149,11 @@ def run(
     return pd.concat(frames, ignore_index=True)
 
 
+def _objective(exact: DenseLinearModel, _: Any, seen: dict[str, NDArray]) -> NDArray:
+    """F at the server's model, in doubles."""
+    return exact.loss(seen["server"].astype(float))
+
+
 def relative_gap(values: NDArray, least: NDArray, start: NDArray) -> NDArray:
     """(F(x) - F*) / (F(0) - F*) from the values F(x) (T, R), F* (R,) and F(0) - F* (R,)."""
     return np.maximum(values - least, _EXACT * start) / start
-
-
-def _moduli(data: DenseLinearModel) -> Moduli:
-    return Moduli(float(data.strong_convexity().min()), float(data.smoothness().max()), data.n_clients)

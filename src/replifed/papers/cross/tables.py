@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from replifed.claims.curves import reached
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.summaries import median_and_range
 from replifed.papers.cross.paper import EXPERIMENTS, FIRST_ORDER, SECOND_ORDER, SETTING
@@ -19,55 +20,35 @@ TARGET = 1e-4
 _USED = {"round": "rounds", "bits": "bits", "sample_gradients": "sample gradients"}
 
 
-def reached(history: pd.DataFrame, target: float = TARGET) -> pd.DataFrame:
-    """Line of the first round at which each seed's gap is at most `target`; NaN where it never is.
-
-    Returns
-    -------
-    DataFrame
-        One row a replicate, columns round, bits, sample_gradients.
-    """
-    history = history.assign(bits=history["bits_up"] + history["bits_down"])
-    rows = {}
-    for replicate, run in history.groupby("replicate"):
-        there = run[run["gap"] <= target].sort_values("round")
-        rows[replicate] = (
-            there.iloc[0][list(_USED)].astype(float) if len(there) else pd.Series(np.nan, index=list(_USED))
-        )
-    return pd.DataFrame(rows).T
-
-
 def _used(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """Use until the target, for each data set and method.
+    """Median, least and largest use until the target, for each data set and method.
 
-    Returns
-    -------
-    DataFrame
-        experiment, method, used; median over all seeds, where those that never got there count as more than
-        any other (infinite where no more than half got there); low, high: least and largest use, infinite
-        where no seed, or not every seed, got there; reached, seeds: numbers of seeds; tuning_runs,
-        tuning_rounds, tuning_bits: what the search used, zero where there was none.
+    Seeds that never got there count as more than any other, so that a number which hangs on them is infinite.
+    reached and seeds are numbers of seeds; tuning_* say what the search used, zero where there was none.
     """
-    rows: list[dict[str, Any]] = []
+    rows = []
     for experiment in inputs.experiments():
         for method in inputs.methods(experiment):
-            used = reached(inputs.run(experiment, method))
+            history = inputs.run(experiment, method)
+            history = history.assign(bits=history["bits_up"] + history["bits_down"])
             cost = inputs.tuned(experiment, method).get("cost", Spent().record())
-            first = {"experiment": experiment, "method": method}
-            last = {f"tuning_{kind}": amount for kind, amount in cost.items()}
-            rows.extend({**first, "used": column, **_row(used[column]), **last} for column in _USED)
+            for used in _USED:
+                first = reached(history, TARGET, count=used)
+                values = np.where(first.bounds == 0, first.values, np.inf)
+                rows.append(
+                    {
+                        "experiment": experiment,
+                        "method": method,
+                        "used": used,
+                        "median": np.median(values),
+                        "low": values.min(),
+                        "high": values.max(),
+                        "reached": int(np.isfinite(values).sum()),
+                        "seeds": len(values),
+                        **{f"tuning_{kind}": amount for kind, amount in cost.items()},
+                    }
+                )
     return pd.DataFrame(rows)
-
-
-def _row(values: pd.Series) -> dict[str, Any]:
-    counted = values.fillna(np.inf)
-    return {
-        "median": counted.median(),
-        "low": counted.min(),
-        "high": counted.max(),
-        "reached": int(values.notna().sum()),
-        "seeds": len(values),
-    }
 
 
 def _render_used(frame: pd.DataFrame) -> pd.DataFrame:

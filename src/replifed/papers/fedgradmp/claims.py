@@ -9,24 +9,15 @@ each tau is a reading, as the paper states none; all methods are at their best s
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from replifed.claims.curves import at, curves, first, last, level, log_linear_fit, round_at, rounds_to, steps
-from replifed.claims.quantities import (
-    Quantity,
-    as_it_stands,
-    drawn,
-    formula,
-    joined,
-    power10,
-    run,
-    settings,
-)
-from replifed.claims.statements import Statements
+from replifed.claims.quantities import Quantity, as_it_stands, drawn, formula, joined, power10, run, settings
+from replifed.claims.statements import Statements, slug
 from replifed.claims.verdicts import Claim
-from replifed.papers.fedgradmp import measures, theory
+from replifed.papers.fedgradmp import measures
 from replifed.papers.fedgradmp.measures import MACHINE, decades, logs, tail
 from replifed.papers.fedgradmp.paper import EXPERIMENTS, LINES, METHODS, READINGS
 
@@ -35,17 +26,15 @@ FIGURES = (("fig3", "mild", "exact"), ("fig4", "strong", "exact"), ("fig5", "den
 ALPHAS = (0.0, 0.5, 1.0, 2.5)
 NOISES = {0.0: "noiseless", 4e-6: "noisy"}
 TAUS = (500, 1000, 2000, 4000)
-GAUSSIAN_TAUS = (500, 1000, 2000)
-# Readings of the step size on digits, and what a statement says of them.
-STEPS = {"own": "", "printed": "with the printed steps "}
+# Readings of the step size on digits, and what a reading's name and a statement say of them.
+STEPS = {"own": ("", ""), "printed": (", printed", "with the printed steps ")}
 LARGE, SMALL = (0.004, 0.01, 0.02), (0.0001, 0.0005, 0.001, 0.002)
 _LINE = "R² {0.min:.3f} to {0.max:.3f}, factor a round {1.median:.3g}"
 
 
 def _suffix(reading: str) -> str:
     """What a reading adds to an id: "tau 500, printed" becomes ".tau-500.printed"."""
-    parts = reading.lower().split(", ")
-    return "".join(f".{re.sub(r'[^a-z0-9.]+', '-', part).strip('-')}" for part in parts if part)
+    return "".join(slug(part) for part in reading.lower().split(", "))
 
 
 CLAIM = Statements("fedgradmp", _suffix)
@@ -53,19 +42,25 @@ DECADES, SHARE = CLAIM.given(unit="decades"), CLAIM.given(unit="share")
 RATES = CLAIM.given(artefact="rates")
 
 
-def error(experiment: str, method: str = "fedgradmp", **where: Any) -> Quantity:
-    """Relative errors of one curve."""
-    return curves(run(experiment, method), "error", **where)
+def column(
+    value: str, experiment: str, method: str = "fedgradmp", variant: str | None = None, **where: Any
+) -> Quantity:
+    """Curves of a column of a method's runs, or of those of a variant."""
+    where = where if variant is None else {"variant": variant, **where}
+    return curves(run(experiment, method), value, **where)
 
 
-def early(after: int, experiment: str, method: str = "fedgradmp", **where: Any) -> Quantity:
+error = partial(column, "error")
+
+
+def early(after: int, *curve: str, **where: Any) -> Quantity:
     """Decimal logarithm of the error after some rounds."""
-    return at(logs(error(experiment, method, **where)), after)
+    return at(logs(error(*curve, **where)), after)
 
 
-def end(experiment: str, method: str = "fedgradmp", **where: Any) -> Quantity:
+def end(*curve: str, **where: Any) -> Quantity:
     """Decimal logarithm of the error at the end."""
-    return tail(error(experiment, method, **where))
+    return tail(error(*curve, **where))
 
 
 def _table1() -> Iterator[Claim]:
@@ -73,7 +68,7 @@ def _table1() -> Iterator[Claim]:
         yield CLAIM.identity(
             f"table1.{method}",
             f"Table I, line of {METHODS[method]}: its four cells.",
-            formula(theory.table_row, method),
+            formula(measures.table_row, method),
             note="convergence and dissimilarity are as the authors' theorems state them",
         )
 
@@ -84,7 +79,7 @@ def _figure1() -> Iterator[Claim]:
         floor = 1e-13 if noise == 0 else 5e-3
         fit = log_linear_fit(error("heterogeneity", alpha=alpha, noise=noise), floor)
         yield CLAIM.shape(
-            f"fig1.linear.{name}.{alpha:g}".replace(".", "-").replace("fig1-linear-", "fig1.linear."),
+            f"fig1.linear.{name}-" + f"{alpha:g}".replace(".", "-"),
             f"FedGradMP converges linearly at alpha = {alpha:g}, {name}: the logarithm of the error is a "
             "straight line down to its floor, R^2 >= 0.9 (Section V-A, Figure 1).",
             (fit[1] >= 0.9).note(_LINE, fit[1], fit[0]),
@@ -125,31 +120,27 @@ def _figure2() -> Iterator[Claim]:
 
 
 def _comparison(artefact: str, experiment: str, variant: str) -> Iterator[Claim]:
-    where, best = EXPERIMENTS[experiment], {"variant": variant}
-
-    def work(method: str, variant: str) -> Quantity:
-        return curves(run(experiment, method), "sample_gradients", variant=variant)
-
+    where, best = EXPERIMENTS[experiment], (experiment, "fedgradmp", variant)
     for method, variant_of in BASELINES:
-        name, other = METHODS[method], {"variant": variant_of}
+        name, other = METHODS[method], (experiment, method, variant_of)
         yield DECADES.order(
             f"{artefact}.{method}.rounds",
             f"{where}: FedGradMP converges faster than {name} in rounds; its error after 5 is smaller "
             "(Section V-B).",
-            decades(early(5, experiment, method, **other), early(5, experiment, **best)),
+            decades(early(5, *other), early(5, *best)),
         )
-        ours, theirs = error(experiment, **best), error(experiment, method, **other)
+        spent, spent_by_them = (column("sample_gradients", *curve) for curve in (best, other))
         yield DECADES.order(
             f"{artefact}.{method}.work",
             f"{where}: FedGradMP converges faster than {name} in computation; its error after 5 rounds "
             "is smaller than the other's at equal work (Section V-B).",
-            measures.at_work_of(ours, work("fedgradmp", variant), theirs, work(method, variant_of), 5),
+            measures.at_work_of(error(*best), spent, error(*other), spent_by_them, 5),
             reading="counted work",
         )
         yield DECADES.order(
             f"{artefact}.{method}.residual",
             f"{where}: FedGradMP has a smaller residual error than {name} at the end (Section V-B).",
-            decades(end(experiment, method, **other), end(experiment, **best)),
+            decades(end(*other), end(*best)),
         )
     tau = 400 if experiment == "dense" else 15
     yield CLAIM.identity(
@@ -168,9 +159,9 @@ def _comparisons() -> Iterator[Claim]:
             f"fig3.slowest.{method}",
             f"FedAvg is the slowest of all: its final error is larger than {METHODS[method]}'s "
             "(Section V-B).",
-            decades(end("mild", "fedavg", variant=""), end("mild", method, variant=variant)),
+            decades(end("mild", "fedavg", ""), end("mild", method, variant)),
         )
-    curve = error("mild", "fediterht", variant="")
+    curve = error("mild", "fediterht", "")
     fit, ends = log_linear_fit(curve, measures.end_floor(curve)), power10(tail(curve))
     yield CLAIM.shape(
         "fig3.fediterht.linear",
@@ -181,23 +172,24 @@ def _comparisons() -> Iterator[Claim]:
         ),
     )
     for method, variant in BASELINES[1:3]:
-        ends = end("mild", method, variant=variant)
+        ends = end("mild", method, variant)
         yield DECADES.order(
             f"fig3.{method}.converges",
             f"{METHODS[method]} converges too: its final error is below that of the start (Section V-B).",
-            (early(0, "mild", method, variant=variant) - ends).note("ends at {0.antilog:.3g}", ends),
+            (early(0, "mild", method, variant) - ends).note("ends at {0.antilog:.3g}", ends),
         )
+    nonzeros = last(column("nonzeros", "mild", "fedavg"))
     yield CLAIM.identity(
         "fig3.fedavg.dense",
         "FedAvg does not produce a sparse solution (Section V-B).",
-        measures.dense_at_end(curves(run("mild", "fedavg"), "nonzeros"), 15),
+        (nonzeros > 15).note("non-zeros: {0.min:g} to {0.max:g}", nonzeros),
     )
-    mild, strong = (end(experiment, variant="exact") for experiment in ("mild", "strong"))
+    mild, strong = (end(experiment, "fedgradmp", "exact") for experiment in ("mild", "strong"))
     yield DECADES.order(
         "fig3.bias",
         "FedGradMP's residual is the optimal statistical bias (Remark 4): exact sub-problems leave no more "
         "than inexact ones.",
-        decades(end("mild", variant="gd"), mild),
+        decades(end("mild", "fedgradmp", "gd"), mild),
     )
     grown = power10(strong - mild)
     yield CLAIM.shape(
@@ -208,23 +200,12 @@ def _comparisons() -> Iterator[Claim]:
         note="twice was chosen beforehand",
     )
     for method, variant in BASELINES:
-        lost = end("strong", method, variant=variant) - end("mild", method, variant=variant)
+        lost, kept = end("strong", method, variant) - end("mild", method, variant), strong - mild
         yield DECADES.order(
             f"fig4.{method}.degrades",
             f"{METHODS[method]} degrades more than FedGradMP from Figure 3 to Figure 4 (Section V-B).",
-            (lost - (strong - mild)).note(
-                "final error times {0.antilog:.3g} against {1.antilog:.3g}", lost, strong - mild
-            ),
+            (lost - kept).note("final error times {0.antilog:.3g} against {1.antilog:.3g}", lost, kept),
         )
-
-
-def accuracy(value: str, experiment: str, method: str, variant: str, step: str) -> Quantity:
-    """Curves of an accuracy, or of another column, on digits."""
-    return curves(run(experiment, method), value, variant=variant, reading=step)
-
-
-def _bits(*curve: str) -> Quantity:
-    return measures.sums(*(accuracy(column, *curve) for column in ("bits_up", "bits_down")))
 
 
 def _more_accurate(mine: Quantity, theirs: Quantity) -> Quantity:
@@ -233,29 +214,32 @@ def _more_accurate(mine: Quantity, theirs: Quantity) -> Quantity:
 
 def _digits() -> Iterator[Claim]:
     panels = {"train_accuracy": "training", "test_accuracy": "test"}
-    for tau, (value, name), (step, text) in itertools.product(TAUS, panels.items(), STEPS.items()):
-        best = ("digits", "fedgradmp", str(tau), step)
-        claim = SHARE.given(reading=_reading(tau, step))
-        mine = level(accuracy(value, *best))
-        for other in ("fediterht", "fedmid", "feddualavg", "fedavg"):
-            variant = {"fediterht": str(tau), "fedavg": ""}.get(other, "0.0001")
+    for tau, (value, name), (step, (suffix, text)) in itertools.product(TAUS, panels.items(), STEPS.items()):
+        claim = SHARE.given(reading=f"tau {tau}{suffix}")
+        on_digits = partial(column, value, "digits", reading=step)
+        mine = level(on_digits("fedgradmp", str(tau)))
+        rivals = {"fediterht": str(tau), "fedmid": "0.0001", "feddualavg": "0.0001", "fedavg": ""}
+        for rival, variant in rivals.items():
             yield claim.order(
-                f"fig6.{other}.{name}",
-                f"FedGradMP is more accurate than {METHODS[other]} on the {name} digits after all rounds "
+                f"fig6.{rival}.{name}",
+                f"FedGradMP is more accurate than {METHODS[rival]} on the {name} digits after all rounds "
                 f"{text}(Section V-B, Figure 6).",
-                _more_accurate(mine, level(accuracy(value, "digits", other, variant, step))),
+                _more_accurate(mine, level(on_digits(rival, variant))),
             )
-        fedavg = ("digits", "fedavg", "", step)
+        bits = [
+            curves(measures.with_bits(run("digits", method)), "bits", variant=variant, reading=step)
+            for method, variant in (("fedgradmp", str(tau)), ("fedavg", ""))
+        ]
         yield claim.order(
             f"fig6-bits.fedavg.{name}",
             f"Sparse models save communication: FedGradMP is more accurate on the {name} digits than FedAvg "
             f"at equal bits {text}(Section I).",
-            _more_accurate(mine, measures.at_bits_of(_bits(*best), accuracy(value, *fedavg), _bits(*fedavg))),
+            _more_accurate(mine, measures.at_bits_of(bits[0], on_digits("fedavg", ""), bits[1])),
             artefact="fig6_bits",
         )
-    for tau, (step, text) in itertools.product(GAUSSIAN_TAUS, STEPS.items()):
+    for tau, (step, (suffix, text)) in itertools.product(TAUS[:3], STEPS.items()):
         gaussian, standard = (
-            level(accuracy("train_accuracy", experiment, "fedgradmp", str(tau), step))
+            level(column("train_accuracy", experiment, "fedgradmp", str(tau), reading=step))
             for experiment in ("digits_gaussian", "digits")
         )
         yield SHARE.order(
@@ -263,18 +247,14 @@ def _digits() -> Iterator[Claim]:
             "FedGradMP with a random Gaussian dictionary is more accurate on the training digits than with "
             f"the standard basis {text}(Section V-B, Figure 7).",
             _more_accurate(gaussian, standard),
-            reading=_reading(tau, step),
+            reading=f"tau {tau}{suffix}",
         )
-
-
-def _reading(tau: int, step: str) -> str:
-    return f"tau {tau}" if step == "own" else f"tau {tau}, {step}"
 
 
 def _figures8_9() -> Iterator[Claim]:
     for reading, text in READINGS.items():
         large, small = (
-            joined(*(last(error("learning_rates", "fediterht", variant=reading, step=one)) for one in sizes))
+            joined(*(last(error("learning_rates", "fediterht", reading, step=one)) for one in sizes))
             for sizes in (LARGE, SMALL)
         )
         yield CLAIM.shape(
@@ -377,20 +357,20 @@ def _theory() -> Iterator[Claim]:
     yield RATES.shape(
         "theorem5.bound",
         "The mean squared error stays below kappa^t |x_0 - x*|^2 + residual where Theorem 5 holds.",
-        theory.below_bound(*isometry),
+        measures.below_bound(*isometry),
     )
     yield RATES.shape(
         "corollary6.bound",
         "The mean objective stays below f(x*) + |grad f(x*)|^2 / (2 rho) + rho (kappa^t |x_0 - x*|^2 + "
         "residual) where Theorem 5 holds (Corollary 6).",
-        theory.objective_below_bound(*isometry),
+        measures.objective_below_bound(*isometry),
     )
     experiments = ("exact", "heterogeneity")
     yield RATES.identity(
         "theorem5.conditions",
         "The clients' losses in the experiments have restricted constants with 2 rho^- > rho^+, as Theorem 5 "
         "needs (Figures 1 and 9).",
-        theory.conditions_met(*map(settings, experiments)).beside(
+        measures.conditions_met(*map(settings, experiments)).beside(
             *(run(name, "fedgradmp") for name in experiments)
         ),
         note="so the theorem promises nothing of the experiments that are said to validate it",
@@ -398,34 +378,35 @@ def _theory() -> Iterator[Claim]:
     yield RATES.shape(
         "theorem5.k",
         "kappa falls as the number of local iterations grows (Remark 3).",
-        formula(theory.kappa_falls_with_k),
+        formula(measures.kappa_falls_with_k),
     )
     yield RATES.shape(
         "theorem7.bound",
         "With inexact sub-problems the mean squared error stays below kappa^t |x_0 - x*|^2 + residual where "
         "Theorem 7 holds.",
-        theory.below_bound(*isometry, "gd"),
+        measures.below_bound(*isometry, "gd"),
         note=(
             "one gradient step a sub-problem; delta is the largest distance from an exact solution. The "
             "bound is the printed one; the paper's proof ends with 2 (1 + eta_2)^2 times its nu and delta^2"
         ),
     )
-    for name, statement, holds in (
-        ("theorem8.cohort", "kappa falls as the cohort grows (Remark 6).", theory.kappa_falls_with_cohort),
-        (
-            "corollary10",
-            "The isometry constant of BA/|B|_F with Gaussian A falls as the stable rank of B grows "
-            "(Corollary 10).",
-            theory.isometry_improves,
-        ),
-        (
-            "section4d",
-            "A loss that is not restricted strongly convex in the standard basis is so with Gaussian atoms "
-            "(Section IV-D).",
-            theory.gaussian_atoms_help,
-        ),
-    ):
-        yield RATES.shape(name, statement, formula(holds))
+    yield RATES.shape(
+        "theorem8.cohort",
+        "kappa falls as the cohort grows (Remark 6).",
+        formula(measures.kappa_falls_with_cohort),
+    )
+    yield RATES.shape(
+        "corollary10",
+        "The isometry constant of BA/|B|_F with Gaussian A falls as the stable rank of B grows "
+        "(Corollary 10).",
+        formula(measures.isometry_improves),
+    )
+    yield RATES.shape(
+        "section4d",
+        "A loss that is not restricted strongly convex in the standard basis is so with Gaussian atoms "
+        "(Section IV-D).",
+        formula(measures.gaussian_atoms_help),
+    )
 
 
 CLAIMS = (

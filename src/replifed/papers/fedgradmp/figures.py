@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
 from replifed.figures.style import GREY, SEQUENCE, VERMILLION, Line, canvas, housed, legend, sequence_lines
-from replifed.figures.summaries import summarise
+from replifed.figures.summaries import LEAST, summarise
+from replifed.papers.fedgradmp import problems
+from replifed.papers.fedgradmp.experiments import regression_method
+from replifed.papers.fedgradmp.measures import client_constants, promises
 from replifed.papers.fedgradmp.paper import DICTIONARIES, DIGIT_LINES, EXPERIMENTS, LINES, READINGS
-from replifed.papers.fedgradmp.rates import client_constants, promise, solved
+from replifed.randomness import Streams
+from replifed.simulate import simulate
 
 if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
@@ -51,9 +55,9 @@ def _noise(variance: float) -> str:
     return "noiseless" if variance == 0 else f"noise of variance {variance:.3g}"
 
 
-def _in_order(column: str, label: str) -> Callable[[pd.DataFrame], Mapping[Any, Line]]:
-    """Return what gives the values of a column, in order, the lines of a sequence."""
-    return lambda frame: sequence_lines({one: label.format(one) for one in sorted(frame[column].unique())})
+def _in_order(column: str, label: str, frame: pd.DataFrame) -> dict[Any, Line]:
+    """The values of a column, in order, and lines of a sequence."""
+    return sequence_lines({one: label.format(one) for one in sorted(frame[column].unique())})
 
 
 def _after_start(frame: pd.DataFrame) -> pd.DataFrame:
@@ -85,13 +89,47 @@ figure = partial(
 comparison = partial(figure, columns=[X("round", "work")], legend_columns=3)
 
 
+def swept(name: str, column: str, label: str, **more: Any) -> Grid:
+    """Figures 1, 10 and 11: a curve for each value of a column; noiseless on the left, noisy on the right."""
+    return figure(
+        name,
+        by=("experiment", "noise", column),
+        columns=[By("noise", _noise)],
+        series=column,
+        lines=partial(_in_order, column, label),
+        **more,
+    )
+
+
 # -- Processor seconds ---------------------------------------------------------------------------------
 
 
 def _seconds(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    from replifed.papers.fedgradmp import timing
+    """Error of the first repetition against the seconds that a few rounds of it take, run anew and timed.
 
-    return timing.seconds(inputs, settings)
+    Processor seconds on one thread: the only numbers that differ from run to run.
+    """
+    rounds = settings["artefact"]["settings"]["rounds"]
+    frames = []
+    for experiment, methods in settings["artefact"]["runs"].items():
+        own = {"seed": settings["seed"], **settings["experiments"][experiment]}
+        replicate = own["replicates"][0]
+        data, _ = problems.regression(own, own["alphas"][0], own["noises"][0], replicate)
+        streams = Streams(own["seed"], (replicate,))
+        for method in methods:
+            history = _prepared(inputs.run(experiment, method).assign(experiment=experiment), inputs)
+            history = history.assign(error=np.maximum(history["error"], LEAST))
+            for variant, curve in history[history["replicate"] == replicate].groupby("variant", sort=False):
+                step = curve["step"].to_numpy()[:1]
+                algorithm = regression_method(method, own, variant, step, own["local_steps"][0])
+                # Once to set up what a problem keeps between rounds, such as its features by column.
+                simulate(algorithm, data, streams, 1, metrics={})
+                began = time.process_time()
+                simulate(algorithm, data, streams, rounds, metrics={})
+                each = (time.process_time() - began) / rounds
+                frame = summarise(curve, ("experiment", "series"), "error", band="range", axes=())
+                frames.append(frame.assign(seconds=frame["round"] * each, seconds_a_round=each))
+    return pd.concat(frames, ignore_index=True)
 
 
 timed = partial(figure, source=_seconds, columns=[X("seconds")], width=6.4, legend_columns=2)
@@ -179,68 +217,66 @@ def _ranged_by_all(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(diverged=frame["diverged"].where(frame["panel"] != "large", 0))
 
 
+SUPPORT = {
+    "precision": "precision: share of the model's non-zeros",
+    "recall": "recall: share of the true ones",
+}
+
+
 # -- Figure 2 ------------------------------------------------------------------------------------------
 
 
 def _frames(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """The pictures, at half the resolution, and the signal-to-noise ratios of all repetitions."""
     frames = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        for method in methods:
-            history = inputs.run(experiment, method)
-            curve = history[history["part"] == "curve"]
-            last = curve[curve["round"] == curve["round"].max()]
-            pixels = history[history["part"] == "pixels"]
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "experiment": experiment,
-                        "down": pixels["down"].astype(int),
-                        "right": pixels["right"].astype(int),
-                        "original": pixels["original"].round(4),
-                        "recovered": pixels["recovered"].round(4),
-                        "psnr": round(float(last["psnr"].mean()), 3),
-                        "best_psnr": round(float(last["best_psnr"].mean()), 3),
-                        "seeds": len(last),
-                    }
-                )
+    for experiment in settings["artefact"]["runs"]:
+        history = inputs.run(experiment, "fedgradmp")
+        pixels = history.loc[history["part"] == "pixels", ["down", "right", "original", "recovered"]]
+        curve = history[history["part"] == "curve"]
+        last = curve[curve["round"] == curve["round"].max()]
+        frames.append(
+            pd.DataFrame(
+                {
+                    "experiment": experiment,
+                    **pixels.round(4).astype({"down": int, "right": int}),
+                    "psnr": round(float(last["psnr"].mean()), 3),
+                    "best_psnr": round(float(last["best_psnr"].mean()), 3),
+                    "seeds": len(last),
+                }
             )
+        )
     return pd.concat(frames, ignore_index=True)
 
 
 @housed
 def _draw_frames(frame: pd.DataFrame) -> Figure:
     """Draw what `_frames` returns: original, recovered and difference side by side."""
-    names = list(dict.fromkeys(frame["experiment"]))
     made, axes = canvas(
-        len(names),
+        frame["experiment"].nunique(),
         3,
         title="FedGradMP · Figure 2: sparse video recovery",
         width=3.2,
         height=2.65,
         legend_lines=0,
     )
-    for row, name in zip(axes, names, strict=True):
-        one = frame[frame["experiment"] == name]
-        shape = int(one["down"].max()) + 1, int(one["right"].max()) + 1
-        original, recovered = np.zeros(shape), np.zeros(shape)
-        original[one["down"], one["right"]] = one["original"]
-        recovered[one["down"], one["right"]] = one["recovered"]
+    for row, (name, one) in zip(axes, frame.groupby("experiment", sort=False), strict=True):
+        height = int(one["down"].max()) + 1
+        original, recovered = (one[part].to_numpy().reshape(height, -1) for part in ("original", "recovered"))
+        difference = recovered - original
+        span = max(np.abs(difference).max(), 1e-6)
+        row[0].imshow(original, cmap="gray", vmin=0, vmax=1)
+        row[1].imshow(recovered, cmap="gray", vmin=0, vmax=1)
+        shown = row[2].imshow(difference, cmap="RdBu", vmin=-span, vmax=span)
+        made.colorbar(shown, ax=row[2], shrink=0.8)
         ratio, best = one["psnr"].iloc[0], one["best_psnr"].iloc[0]
         texts = (
             f"{EXPERIMENTS[name]}: original",
             f"recovered, PSNR {ratio:.1f} dB (best {best:.1f})",
             "difference",
         )
-        span = max(np.abs(recovered - original).max(), 1e-6)
-        row[0].imshow(original, cmap="gray", vmin=0, vmax=1)
-        row[1].imshow(recovered, cmap="gray", vmin=0, vmax=1)
-        shown = row[2].imshow(recovered - original, cmap="RdBu", vmin=-span, vmax=span)
-        made.colorbar(shown, ax=row[2], shrink=0.8)
         for ax, text in zip(row, texts, strict=True):
             ax.set_title(text, loc="left", fontsize=9)
-            ax.set_xlabel("column")
-            ax.set_ylabel("line")
+            ax.set(xlabel="column", ylabel="line")
             ax.grid(False)
     return made
 
@@ -253,42 +289,24 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
 
     Column series is "error", "bound" or "condition".
     """
-    isometry = settings["experiments"]["isometry"]
-    history = solved(inputs.run("isometry", "fedgradmp"))
+    history = inputs.run("isometry", "fedgradmp")
     history = history.assign(squared=np.maximum(history["error"], 1e-17) ** 2)
     frames = []
-    for (condition, noise, K), curve in history.groupby(["condition", "noise", "local_steps"]):
-        measured = summarise(curve, ["condition"], "squared")
+    for (_, noise, K), runs, promised in promises(history, settings["experiments"]["isometry"]):
+        measured = summarise(runs, ["condition"], "squared")
         # x* has length one, so squared errors are relative ones.
-        promised = promise(isometry, condition, int(K), float(curve["peak"].mean()))
         bound = promised.kappa ** measured["round"] + promised.residual
-        labels = {
-            "noise": noise,
-            "local_steps": K,
-            "kappa": promised.kappa,
-            "residual": promised.residual,
-        }
-        kept = measured[["condition", "round", "mean", "low", "high", "seeds"]].assign(**labels)
+        kept = measured[["condition", "round", "mean", "low", "high", "seeds"]].assign(
+            noise=noise, local_steps=K, kappa=promised.kappa, residual=promised.residual
+        )
         frames.append(kept.assign(series="error"))
         frames.append(kept.assign(series="bound", mean=bound, low=bound, high=bound))
     for name in ("exact", "heterogeneity"):
-        chosen = {"seed": settings["seed"], **settings["experiments"][name]}
-        for alpha in chosen["alphas"]:
-            constants = client_constants(chosen, alpha, chosen["replicates"][0])
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "series": "condition",
-                        "experiment": name,
-                        "alpha": alpha,
-                        "client": constants["client"],
-                        "mean": constants["condition"],
-                        "low": constants["low"],
-                        "high": constants["high"],
-                        "seeds": 1,
-                    }
-                )
-            )
+        own = {"seed": settings["seed"], **settings["experiments"][name]}
+        for alpha in own["alphas"]:
+            constants = client_constants(own, alpha, own["replicates"][0])
+            labels = {"series": "condition", "experiment": name, "alpha": alpha, "seeds": 1}
+            frames.append(pd.DataFrame({**labels, **constants.rename(columns={"condition": "mean"})}))
     frame = pd.concat(frames, ignore_index=True)
     # A column of numbers with gaps would come back from the CSV as text.
     frame["experiment"] = frame["experiment"].fillna("isometry")
@@ -298,66 +316,47 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
 @housed
 def _draw_rates(frame: pd.DataFrame) -> Figure:
     """Draw what `_rates` returns: without noise, with noise, and the conditions on the paper's data."""
-    made, axes = canvas(
+    made, [axes] = canvas(
         1, 3, title="FedGradMP · Theorem 5 (not in the paper)", width=4.4, height=3.0, legend_lines=2
     )
-    theory = frame[frame["series"].isin(["error", "bound"])]
-    conditions = sorted(theory["condition"].unique())
-    K = theory["local_steps"].min()
-    lines = {c: SEQUENCE[i]._replace(label=f"ρ⁺/ρ⁻ = {c:g}") for i, c in enumerate(conditions)}
-    for ax, noise in zip(axes[0], sorted(theory["noise"].unique()), strict=False):
-        _draw_bound(ax, theory[(theory["noise"] == noise) & (theory["local_steps"] == K)], lines)
-        what = "noiseless" if noise == 0 else f"noise of variance {noise:g}"
-        ax.set_title(f"near-isometric clients, K = {K:g}, {what}", loc="left", fontsize=9)
-    ax = axes[0][2]
-    ratios = frame[frame["series"] == "condition"]
-    marks = {}
-    for number, ((name, alpha), one) in enumerate(ratios.groupby(["experiment", "alpha"], sort=False)):
-        style = SEQUENCE[number % len(SEQUENCE)]
+    theory = frame[frame["series"] != "condition"]
+    theory = theory[theory["local_steps"] == theory["local_steps"].min()]
+    lines = sequence_lines({one: f"ρ⁺/ρ⁻ = {one:g}" for one in sorted(theory["condition"].unique())})
+    for ax, ((K, noise), panel) in zip(axes, theory.groupby(["local_steps", "noise"]), strict=False):
+        for number, (condition, line) in enumerate(lines.items()):
+            of_condition = panel[panel["condition"] == condition]
+            error, bound = (of_condition[of_condition["series"] == one] for one in ("error", "bound"))
+            ax.plot(error["round"], error["mean"], **line.look, markevery=(number, 4))
+            ax.plot(bound["round"], bound["mean"], color=line.color, linestyle=":", linewidth=1.2)
+        ax.set(yscale="log", xlabel="communication rounds", ylabel="relative error squared")
+        ax.set_title(f"near-isometric clients, K = {K:g}, {_noise(noise)}", loc="left", fontsize=9)
+    ax, marks = axes[2], []
+    ratios = frame[frame["series"] == "condition"].groupby(["experiment", "alpha"], sort=False)
+    for style, ((name, alpha), one) in zip(itertools.cycle(SEQUENCE), ratios, strict=False):
         label = f"α = {alpha:g}" + (" (Figure 9)" if name == "exact" else "")
-        ax.plot(one["client"], one["mean"], linestyle="", marker=style.marker, color=style.color, ms=3)
-        marks[label] = Line(label, style.color, "", style.marker)
+        marks.append(Line(label, style.color, "", style.marker))
+        ax.plot(one["client"], one["mean"], **marks[-1].look, ms=3)
     ax.axhline(2.0, color=VERMILLION, linestyle="--", linewidth=1.2)
-    ax.set_yscale("log")
-    ax.set_xlabel("client i")
-    ax.set_ylabel("restricted ρ⁺/ρ⁻ over 4τ coordinates")
+    ax.set(yscale="log", xlabel="client i", ylabel="restricted ρ⁺/ρ⁻ over 4τ coordinates")
     ax.set_title("the paper's data, estimated", loc="left", fontsize=9)
     extra = [
         Line("bound of Theorem 5", GREY, ":", "", 1.2),
         Line("2: the theorem needs less", VERMILLION, "--", "", 1.2),
     ]
-    legend(made, [*lines.values(), *extra, *marks.values()], columns=5)
+    legend(made, [*lines.values(), *extra, *marks], columns=5)
     return made
 
 
-def _draw_bound(ax: Axes, frame: pd.DataFrame, lines: dict) -> None:
-    for number, (condition, line) in enumerate(lines.items()):
-        one = frame[frame["condition"] == condition]
-        error, bound = one[one["series"] == "error"], one[one["series"] == "bound"]
-        ax.plot(
-            error["round"],
-            error["mean"],
-            **line.look,
-            markevery=(number, 4),
-        )
-        ax.plot(bound["round"], bound["mean"], color=line.color, linestyle=":", linewidth=1.2)
-    ax.set_yscale("log")
-    ax.set_xlabel("communication rounds")
-    ax.set_ylabel(ERROR.replace("|xₜ − x#| / |x#|", "squared"))
-
-
 FIGURES = by_name(
-    figure(
+    swept(
         "fig1",
+        "alpha",
+        "α = {:g}",
         title="Figure 1: linear convergence",
         caption=(
             f"Relative error of FedGradMP with K = 1 against rounds for four variances alpha of the clients' "
             f"means; noiseless on the left, noisy on the right. {_BANDS}"
         ),
-        by=("experiment", "noise", "alpha"),
-        columns=[By("noise", _noise)],
-        series="alpha",
-        lines=_in_order("alpha", "α = {:g}"),
     ),
     Made(
         "fig2",
@@ -374,32 +373,21 @@ FIGURES = by_name(
     comparison(
         "fig3",
         title="Figure 3: low heterogeneity",
-        caption=(f"Relative error of all methods against rounds, each at its best step. {_WORK} {_BANDS}"),
+        caption=f"Relative error of all methods against rounds, each at its best step. {_WORK} {_BANDS}",
     ),
     comparison(
         "fig4",
         title="Figure 4: high heterogeneity",
-        caption=(f"As Figure 3, with clients' means of variance 0.5. {_WORK} {_BANDS}"),
+        caption=f"As Figure 3, with clients' means of variance 0.5. {_WORK} {_BANDS}",
     ),
     comparison(
         "fig5",
         title="Figure 5: many non-zeros",
-        caption=(f"As Figure 4 with 400 non-zeros, FedGradMP with gradient descent inside. {_WORK} {_BANDS}"),
+        caption=f"As Figure 4 with 400 non-zeros, FedGradMP with gradient descent inside. {_WORK} {_BANDS}",
     ),
-    timed(
-        "fig3_seconds",
-        title="Figure 3 in seconds",
-        caption=_SECONDS,
-    ),
-    timed(
-        "fig4_seconds",
-        title="Figure 4 in seconds",
-        caption=_SECONDS,
-    ),
-    timed(
-        "fig5_seconds",
-        title="Figure 5 in seconds",
-        caption=_SECONDS,
+    *(
+        timed(f"fig{number}_seconds", title=f"Figure {number} in seconds", caption=_SECONDS)
+        for number in (3, 4, 5)
     ),
     by_writer(
         "fig6",
@@ -413,7 +401,7 @@ FIGURES = by_name(
     by_writer(
         "fig6_bits",
         title="Figure 6 against bits (not in the paper)",
-        caption=(f"The accuracies of Figure 6 against the bits sent both ways. {_DIGITS}"),
+        caption=f"The accuracies of Figure 6 against the bits sent both ways. {_DIGITS}",
         columns=[By("panel", WRITERS), X("bits")],
     ),
     dictionaries(
@@ -428,7 +416,7 @@ FIGURES = by_name(
     dictionaries(
         "fig7_bits",
         title="Figure 7 against bits (not in the paper)",
-        caption=(f"The accuracies of Figure 7 against the bits sent both ways. {_DIGITS.split(';')[0]}."),
+        caption=f"The accuracies of Figure 7 against the bits sent both ways. {_DIGITS.split(';')[0]}.",
         columns=[By("tau", "τ = {}".format), X("bits")],
     ),
     figure(
@@ -447,7 +435,7 @@ FIGURES = by_name(
         rows=[By("variant", READINGS)],
         columns=[By("panel", RATES)],
         series="step",
-        lines=_in_order("step", "{:g}"),
+        lines=partial(_in_order, "step", "{:g}"),
         y={"large": ERROR, "small": ERROR, "loss": "loss"},
         width=4.0,
         legend_columns=7,
@@ -455,58 +443,46 @@ FIGURES = by_name(
     figure(
         "fig9",
         title="Figure 9: exact recovery",
-        caption=(f"Relative error and loss of FedGradMP with K = 3 on the data of Figure 8. {_BANDS}"),
+        caption=f"Relative error and loss of FedGradMP with K = 3 on the data of Figure 8. {_BANDS}",
         metric="panel",
         values=("error", "objective"),
         columns=["panel"],
         y={"error": ERROR, "objective": "loss"},
         width=3.8,
     ),
-    figure(
+    swept(
         "fig10",
+        "local_steps",
+        "K = {}",
         title="Figure 10: number of local iterations",
         caption=(
             "Relative error of FedGradMP for each number of local iterations K; noiseless on the left, "
             f"noisy on the right. {_BANDS}"
         ),
-        by=("experiment", "noise", "local_steps"),
-        columns=[By("noise", _noise)],
-        series="local_steps",
-        lines=_in_order("local_steps", "K = {}"),
     ),
-    figure(
+    swept(
         "fig11",
+        "cohort",
+        "{} clients",
         title="Figure 11: cohort size",
         caption=(
             "Relative error of FedGradMP for each number of clients that take part in a round; noiseless on "
             "the left, noisy on the right; at the dimension of all other figures and at the printed one. "
             f"{_BANDS}"
         ),
-        by=("experiment", "noise", "cohort"),
         rows=[By("experiment", EXPERIMENTS)],
-        columns=[By("noise", _noise)],
-        series="cohort",
-        lines=_in_order("cohort", "{} clients"),
     ),
     figure(
         "supports",
         title="Support recovery (not in the paper)",
-        caption=("Precision and recall of the support of the server's model on the data of Figures 3 and 4."),
+        caption="Precision and recall of the support of the server's model on the data of Figures 3 and 4.",
         metric="panel",
-        values=("precision", "recall"),
+        values=tuple(SUPPORT),
         centre="mean",
         band="ci",
         shown=_after_start,
         rows=[By("experiment", EXPERIMENTS)],
-        columns=[
-            By(
-                "panel",
-                {
-                    "precision": "precision: share of the model's non-zeros",
-                    "recall": "recall: share of the true ones",
-                },
-            )
-        ],
+        columns=[By("panel", SUPPORT)],
         y="share",
         log_y=False,
         legend_columns=3,

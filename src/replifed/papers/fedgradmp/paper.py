@@ -13,13 +13,6 @@ PAPER = {
     "doi": "10.48550/arXiv.2302.10755",
 }
 
-METHODS = {
-    "fedgradmp": "FedGradMP",
-    "fediterht": "FedIterHT",
-    "fedmid": "FedMid",
-    "feddualavg": "FedDualAvg",
-    "fedavg": "FedAvg",
-}
 EXPERIMENTS = {
     "mild": "Figure 3's data (α = 0.2)",
     "strong": "Figure 4's data (α = 0.5)",
@@ -51,6 +44,7 @@ DIGIT_LINES = {
     "feddualavg": Line("FedDualAvg", PURPLE, (0, (3, 1)), "D"),
     "fedavg": Line("FedAvg", GREY, (0, (1, 1.2)), "x"),
 }
+METHODS = {method: line.label for method, line in DIGIT_LINES.items()}
 DICTIONARIES = {
     "digits": Line("standard basis", BLACK, (0, (5, 1.5)), "s"),
     "digits_gaussian": Line("200 random Gaussian atoms", ORANGE, "-", "o"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.data.surrogates import clip
 from replifed.operators import dictionaries
 from replifed.operators.ksvd import ksvd
 from replifed.operators.projections import MatchingPursuit
@@ -17,54 +18,45 @@ from replifed.randomness import generator
 
 
 class Planted(NamedTuple):
-    """A regression problem and its solution.
-
-    Attributes
-    ----------
-    problem : DenseLinearModel
-    solution : array, shape (D,)
-        x#.
-    """
+    """A regression problem and its solution x#, shape (D,)."""
 
     problem: DenseLinearModel
     solution: NDArray
 
 
+def _sparse_model(rng: np.random.Generator, n: int, tau: int) -> NDArray:
+    """Draw x#: non-zeros at random places, uniform on the unit sphere."""
+    x = np.zeros(n)
+    values = rng.standard_normal(tau)
+    x[rng.choice(n, tau, replace=False)] = values / np.linalg.norm(values)
+    return x
+
+
 def heterogeneous(
     rng: np.random.Generator, clients: int, m: int, n: int, alpha: float, decay: float
-) -> Callable[[int], NDArray]:
-    """Return a function of the client's number that draws its matrix, in the order of the clients.
+) -> Iterator[NDArray]:
+    """Draw the clients' matrices, one after the other.
 
     Client i = 1, ..., N has entries N(mu_i, 1/i^c), with one mean mu_i ~ N(0, alpha) for all of them
     (Section V-A; the second argument is a variance).
     """
-    means = np.sqrt(alpha) * rng.standard_normal(clients)
-
-    def draw(i: int) -> NDArray:
+    for i, mean in enumerate(np.sqrt(alpha) * rng.standard_normal(clients), start=1):
         A = rng.standard_normal((m, n))
-        A *= (i + 1) ** (-decay / 2)
-        A += means[i]
-        return A
-
-    return draw
+        A *= i ** (-decay / 2)
+        A += mean
+        yield A
 
 
 def regression(settings: dict, alpha: float, noise: float, replicate: int) -> Planted:
     """Noisy measurements of one sparse model, with matrices whose law differs from client to client.
 
-    Non-zeros of x# are at random places, uniform on the unit sphere. All values of alpha and of the noise
-    share their random numbers.
+    All values of alpha and of the noise share their random numbers.
     """
     N, m, n, tau = (settings[key] for key in ("clients", "samples", "features", "planted"))
     rng = generator(settings["seed"], replicate, None, "data/regression")
-    x = np.zeros(n)
-    values = rng.standard_normal(tau)
-    x[rng.choice(n, tau, replace=False)] = values / np.linalg.norm(values)
+    x = _sparse_model(rng, n, tau)
     errors = rng.standard_normal((N, m))
-    draw = heterogeneous(rng, N, m, n, alpha, settings["decay"])
-    X = np.empty((1, N, m, n))
-    for i in range(N):
-        X[0, i] = draw(i)
+    X = np.stack([*heterogeneous(rng, N, m, n, alpha, settings["decay"])])[None]
     y = X @ x + np.sqrt(noise) * errors
     return Planted(DenseLinearModel(X, y, LeastSquares()), x)
 
@@ -76,9 +68,7 @@ def isometry(settings: dict, condition: float, noise: float, replicate: int) -> 
     """
     N, n, tau = settings["clients"], settings["features"], settings["planted"]
     rng = generator(settings["seed"], replicate, None, "data/isometry")
-    x = np.zeros(n)
-    values = rng.standard_normal(tau)
-    x[rng.choice(n, tau, replace=False)] = values / np.linalg.norm(values)
+    x = _sparse_model(rng, n, tau)
     shares = rng.random((N, n))
     # Both ends are attained on every client.
     shares[:, 0], shares[:, 1] = 0.0, 1.0
@@ -90,36 +80,34 @@ def isometry(settings: dict, condition: float, noise: float, replicate: int) -> 
 
 
 class Frame(NamedTuple):
-    """A frame to be recovered from its clients' measurements.
+    """A frame to be recovered from its clients' measurements."""
 
-    Attributes
-    ----------
-    problem : DenseLinearModel
-        In the coefficients of the dictionary: features A_i Psi.
-    projection : MatchingPursuit
-    atoms : array, shape (pixels, d)
-        Psi.
-    image : array, shape (pixels,), in [0, 1]
-    best : array, shape (d,)
-        Coefficients of the best approximation by tau atoms that matching pursuit finds.
-    """
-
-    problem: DenseLinearModel
+    problem: DenseLinearModel  # in the coefficients of the dictionary, with features A_i Psi
     projection: MatchingPursuit
-    atoms: NDArray
-    image: NDArray
-    best: NDArray
+    atoms: NDArray  # Psi (pixels, d)
+    image: NDArray  # (pixels,), in [0, 1]
+    best: NDArray  # coefficients (d,) of the best approximation by tau atoms that matching pursuit finds
+
+    def psnr(self, _: Any, seen: dict[str, NDArray]) -> NDArray:
+        """Metric: peak signal-to-noise ratio of the server's frame, in decibels."""
+        left = seen["server"] @ self.atoms.T - self.image
+        return -10 * np.log10(np.mean(left**2, axis=-1))
+
+
+def clip_of(settings: dict, table: Any) -> NDArray:
+    """The frames of the paper's clip, or of a drawn one, as bytes (frames, pixels)."""
+    if settings["problem"] == "video":
+        return table.X
+    world, sample = (
+        generator(settings["seed"], 0, None, f"data/clip/{part}") for part in ("world", "sample")
+    )
+    return clip(world, sample, frames=settings["frames"])[0]
 
 
 def frame(settings: dict, frames: NDArray, replicate: int) -> Frame:
     """Figure 2: learn a dictionary from the frames before the target, measure the target at each client.
 
-    Parameters
-    ----------
-    settings : dict
-    frames : array of bytes, shape (frames, pixels)
-    replicate : int
-        Names the measurements; the dictionary is the same for all.
+    Takes bytes (frames, pixels). `replicate` names the measurements; the dictionary is the same for all.
     """
     target = min(settings["target"], len(frames)) - 1
     training = frames[: min(settings["training"], target)].T / 255.0
@@ -137,10 +125,8 @@ def frame(settings: dict, frames: NDArray, replicate: int) -> Frame:
     projection = MatchingPursuit(small.T @ small)
     N, m = settings["clients"], settings["samples"]
     rng = generator(settings["seed"], replicate, None, "data/video")
-    draw = heterogeneous(rng, N, m, len(image), settings["alpha"], settings["decay"])
     X, y = np.empty((1, N, m, d)), np.empty((1, N, m))
-    for i in range(N):
-        A = draw(i)
+    for i, A in enumerate(heterogeneous(rng, N, m, len(image), settings["alpha"], settings["decay"])):
         X[0, i], y[0, i] = A @ learned.atoms, A @ image
     tau = min(settings["sparsity"], d)
     best = projection.pursue((image @ learned.atoms)[None], tau)[0]
@@ -148,15 +134,7 @@ def frame(settings: dict, frames: NDArray, replicate: int) -> Frame:
 
 
 class Digits(NamedTuple):
-    """Softmax regression on digits by writer.
-
-    Attributes
-    ----------
-    problem : DenseLinearModel
-        The training writers, one client each.
-    test : (features, labels)
-        Digits of the other writers.
-    """
+    """Softmax regression on digits, one client a writer; and features and labels of the other writers."""
 
     problem: DenseLinearModel
     test: tuple[NDArray, NDArray]

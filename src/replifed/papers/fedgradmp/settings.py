@@ -19,6 +19,9 @@ from replifed.settings.fields import (
     StepTuning,
 )
 
+_SOLVER = "steps of the inexact solver of FedGradMP's sub-problem"
+_WEIGHTS = "weights lambda of the 1-norm of FedMid and FedDualAvg"
+
 
 class Common(fields.Recorded):
     """What every experiment has, whatever its data."""
@@ -34,16 +37,28 @@ class Reading(fields.Settings):
     scale: Positive = Field(description="what gradients are multiplied by")
 
 
-class Regression(Common):
+class Planted(Common):
+    """A regression whose solution is known."""
+
+    features: Count = Field(description="dimension n of the model")
+    planted: Count = Field(description="non-zeros of the true model x#; tau as well")
+    noises: Several[NonNegative] = Field(description="variances of the noise")
+
+
+class Isometry(Planted):
+    """Where Theorem 5 promises something."""
+
+    problem: Literal["isometry"] = Field(description="kind of data")
+    conditions: Several[Positive] = Field(description="condition numbers of the clients' losses")
+
+
+class Regression(Planted):
     """Sparse linear regression on drawn data."""
 
     problem: Literal["regression"] = Field(description="kind of data")
     samples: Count = Field(description="samples of each client")
-    features: Count = Field(description="dimension n of the model")
-    planted: Count = Field(description="non-zeros of the true model x#; tau as well")
     decay: NonNegative = Field(description="c; entries of client i's data have variance 1/i^c")
     alphas: Several[NonNegative] = Field(description="variances of the clients' mean entries")
-    noises: Several[NonNegative] = Field(description="variances of the noise")
     batch: Count = Field(description="samples of a mini-batch")
     cohorts: Maybe[Counts] = Field(
         None, description="numbers of clients that take part in a round; all by default"
@@ -51,12 +66,8 @@ class Regression(Common):
     solvers: Several[Literal["exact", "newton", "gd"]] = Field(
         ["exact"], description="solvers of FedGradMP's sub-problem"
     )
-    inner_steps: Maybe[Count] = Field(
-        None, description="steps of the inexact solver of FedGradMP's sub-problem"
-    )
-    weights: Maybe[Several[Positive]] = Field(
-        None, description="weights lambda of the 1-norm of FedMid and FedDualAvg"
-    )
+    inner_steps: Maybe[Count] = Field(None, description=_SOLVER)
+    weights: Maybe[Several[Positive]] = Field(None, description=_WEIGHTS)
     steps: Maybe[Several[Positive]] = Field(
         None, description="step sizes that are run instead of one that is searched"
     )
@@ -107,23 +118,11 @@ class Digits(Common):
     batch: Count = Field(description="samples of a mini-batch")
     sparsities: Counts = Field(description="sparsity levels, tau")
     matched_steps: Count = Field(description="local iterations of FedGradMP")
-    inner_steps: Count = Field(description="steps of the inexact solver of FedGradMP's sub-problem")
+    inner_steps: Count = Field(description=_SOLVER)
     radius: Maybe[Positive] = Field(None, description="largest norm of FedGradMP's models")
-    weights: Maybe[Several[Positive]] = Field(
-        None, description="weights lambda of the 1-norm of FedMid and FedDualAvg"
-    )
+    weights: Maybe[Several[Positive]] = Field(None, description=_WEIGHTS)
     dtype: Precision = Field("float64", description="floating-point type of the arithmetic")
     tuning: StepTuning = Field(description="how the step size of each method is chosen")
-
-
-class Isometry(Common):
-    """Where Theorem 5 promises something."""
-
-    problem: Literal["isometry"] = Field(description="kind of data")
-    features: Count = Field(description="dimension n of the model")
-    planted: Count = Field(description="non-zeros of the true model x#; tau as well")
-    conditions: Several[Positive] = Field(description="condition numbers of the clients' losses")
-    noises: Several[NonNegative] = Field(description="variances of the noise")
 
 
 class Timing(fields.Settings):

@@ -5,7 +5,7 @@ The steps are those on Figure 4's data; the cost is that of each experiment's se
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ NAMES = {**METHODS, "fediterht": "FedHT / FedIterHT"}
 
 
 def _table1(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """One line a method; columns such as tuning_mild_bits say what its search used."""
+    """One line a method; columns such as tuning_mild_bits say what its search used, zero without one."""
     rows = []
     searched = settings["artefact"].get("tuned", {})
     for experiment, methods in settings["artefact"]["runs"].items():
@@ -30,61 +30,43 @@ def _table1(inputs: Inputs, settings: dict) -> pd.DataFrame:
             history = inputs.run(experiment, method)
             steps = sorted(set(history["step"].dropna()))
             final = history[history["round"] == history["round"].max()]["error"]
-            rows.append(
-                {
-                    "method": method,
-                    **declared(method),
-                    "steps_run": " ".join(f"{step:g}" for step in steps),
-                    "best_final_error": float(np.min(final)),
-                    **{
-                        f"tuning_{name}_{kind}": amount
-                        for name in searched
-                        for kind, amount in _cost(inputs, searched, name, method).items()
-                    },
-                }
-            )
+            row = {
+                "method": method,
+                **declared(method),
+                "steps_run": " ".join(f"{step:g}" for step in steps),
+                "best_final_error": float(np.min(final)),
+            }
+            for name, tuned in searched.items():
+                found = inputs.tuned(name, method) if method in tuned else {}
+                cost = found.get("cost", Spent().record())
+                row |= {f"tuning_{name}_{kind}": amount for kind, amount in cost.items()}
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _cost(inputs: Inputs, searched: dict[str, list[str]], experiment: str, method: str) -> dict[str, float]:
-    """What a method's search used; zeros where there was none."""
-    tuned = inputs.tuned(experiment, method) if method in searched[experiment] else {}
-    return tuned.get("cost", Spent().record())
+def _mark(holds: bool) -> str:
+    return "✓" if holds else "✗"
 
 
 def _render_table1(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table for people."""
-
-    def true(value: Any) -> bool:
-        return str(value) == "True"
-
-    def mark(value: Any, star: str = "") -> str:
-        return ("✓" if true(value) else "✗") + star
-
-    return pd.DataFrame(
-        [
-            {
-                "Method": NAMES[row.method],
-                "Dictionary sparsity": mark(row.dictionary),
-                "Linear convergence to the optimal statistical bias": mark(
-                    row.linear_to_bias, "*" if true(row.growing_batches) else ""
-                ),
-                "No client step size": mark(
-                    row.no_client_step, "**" if true(row.no_step_for_least_squares) else ""
-                ),
-                "Unbounded dissimilarity": mark(row.unbounded_dissimilarity),
-                "Client step sizes run here": str(row.steps_run) or "none",
-                **{
-                    f"Tuning, {EXPERIMENTS[name]}": str(
-                        Spent(*(getattr(row, f"tuning_{name}_{kind}") for kind in Spent().record()))
-                    )
-                    for name in EXPERIMENTS
-                    if f"tuning_{name}_runs" in frame
-                },
-            }
-            for row in frame.itertuples()
-        ]
-    )
+    rows = []
+    for row in frame.to_dict("records"):
+        line = {
+            "Method": NAMES[row["method"]],
+            "Dictionary sparsity": _mark(row["dictionary"]),
+            "Linear convergence to the optimal statistical bias": _mark(row["linear_to_bias"])
+            + "*" * row["growing_batches"],
+            "No client step size": _mark(row["no_client_step"]) + "**" * row["no_step_for_least_squares"],
+            "Unbounded dissimilarity": _mark(row["unbounded_dissimilarity"]),
+            "Client step sizes run here": str(row["steps_run"]) or "none",
+        }
+        for name, label in EXPERIMENTS.items():
+            if f"tuning_{name}_runs" in frame:
+                cost = Spent(*(row[f"tuning_{name}_{kind}"] for kind in Spent().record()))
+                line[f"Tuning, {label}"] = str(cost)
+        rows.append(line)
+    return pd.DataFrame(rows)
 
 
 TABLES = by_name(

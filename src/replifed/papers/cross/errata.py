@@ -1,3 +1,0 @@
-"""Nothing is printed here that could be wrong."""
-
-ERRATA = ()
