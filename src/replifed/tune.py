@@ -88,7 +88,7 @@ class Search:
     ----------
     best : the chosen point, one number a parameter.
     points, scores : all points tried, in increasing order. The score of a run that diverged is infinite; that
-        of one that was given up is the objective that it had come to.
+        of one that was given up is what it had come to, see `Trials.scores`.
     rejected : points that were checked and are not admissible.
     edge : whether the chosen point lies at an edge of what was tried, since a bound was met, the grid may not
         grow, or growing was given up.
@@ -540,17 +540,23 @@ class Trials:
     def scores(self, make: Callable[[NDArray], Algorithm], count: int) -> NDArray:
         """Objective at the end of `count` runs, mean over the data sets, infinite where one diverged.
 
-        A run whose descent on the first data set is less than `_BEHIND` times that of the best is given up;
-        its score is its objective there.
+        A run whose descent on the first data set is less than `_BEHIND` times that of the best is given up. Its
+        score is its objective there and the most that the other data sets add to that of a run which was not:
+        else it would win where the first data set has the lowest objectives.
         """
         first, *others = self.problems
         scores, start = self._objectives(make, first, np.arange(count))
         farthest = (start - scores).max()
         least = _BEHIND * farthest if farthest > 0 else -np.inf
         kept = np.flatnonzero(np.isfinite(scores) & (start - scores >= least))
-        for problem in others if kept.size else ():
-            scores[kept] += self._objectives(make, problem, kept)[0]
-        scores[kept] /= len(self.problems)
+        if not kept.size:
+            return scores
+        means = scores[kept] / len(self.problems)
+        for problem in others:
+            means += self._objectives(make, problem, kept)[0] / len(self.problems)
+        added = (means - scores[kept])[np.isfinite(means)]
+        scores += added.max() if added.size else 0.0
+        scores[kept] = means
         return scores
 
     def more_scores(self, make: Callable[[NDArray], Algorithm], known: NDArray) -> NDArray:

@@ -105,12 +105,30 @@ def test_a_batched_search_is_a_search_run_by_run(batch, rounds, tail, scored):
             continue
         # Those that come down less than half as far as the best are not tried on the other data set.
         on_first = simulate(make(step), first, Streams(9, (name,)), rounds).metrics["objective"]
-        assert one == pytest.approx(on_first[scored, 0].mean(), rel=1e-10)
-        assert on_first[0, 0] - one < 0.5 * (on_first[0, 0] - min(alone.scores))
+        there = on_first[scored, 0].mean()
+        assert on_first[0, 0] - there < 0.5 * (on_first[0, 0] - min(alone.scores))
+        assert one > together.score
         given_up += 1
     assert given_up < len(together.steps) / 2
     assert np.isinf(together.scores[-1])
     assert np.isfinite(together.scores[0])
+
+
+def test_a_step_that_is_given_up_does_not_win_where_the_first_data_set_is_the_easiest():
+    (first, easy), (other, hard) = problems()
+    easy = DenseLinearModel(easy.X, 0.1 * easy.y, LeastSquares())
+    data = [(first, easy), (other, hard)]
+
+    def make(steps):
+        return FedIterHT(step=steps, sparsity=8, local_steps=3, batch=None)
+
+    trials = Trials(data, 9, 20)
+    steps = np.array([0.1, 1e-3])
+    scores = trials.scores(lambda runs: make(steps[runs]), 2)
+    ends = [simulate(make(steps[0]), problem, Streams(9, (name,)), 20) for name, problem in data]
+    assert scores[0] == pytest.approx(np.mean([run.metrics["objective"][-1, 0] for run in ends]), rel=1e-10)
+    assert trials.spent.runs == 3  # the short step was not tried on the second
+    assert scores[1] > scores[0]
 
 
 def test_a_lucky_last_round_does_not_win():
