@@ -15,20 +15,18 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from replifed.claims.samples import UNDECIDED, Sample, paired
 from replifed.claims.verdicts import Measured, NotMeasurableError
 
 
-def _operator(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *arguments: Quantity(function, arguments)
-
-
 @dataclass(frozen=True)
-class Quantity:
+class Quantity(NDArrayOperatorsMixin):
     """A function of other quantities, or, if it has keys of its own, of the inputs.
 
-    Equal expressions are equal, and computed once for the same inputs.
+    Operators and functions of numpy make quantities of quantities. Equal expressions are equal, and computed
+    once for the same inputs.
     """
 
     function: Callable[..., Any]
@@ -67,24 +65,11 @@ class Quantity:
         """The same, as a statement on other runs, too, which it does not look at."""
         return Quantity(_first, (self, *others))
 
-    __getitem__ = _operator(operator.getitem)
-    __neg__ = _operator(operator.neg)
-    __invert__ = _operator(operator.invert)
-    __add__ = _operator(operator.add)
-    __sub__ = _operator(operator.sub)
-    __mul__ = _operator(operator.mul)
-    __truediv__ = _operator(operator.truediv)
-    __lt__ = _operator(operator.lt)
-    __le__ = _operator(operator.le)
-    __gt__ = _operator(operator.gt)
-    __ge__ = _operator(operator.ge)
-    __and__ = _operator(operator.and_)
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *arguments: Any, **named: Any) -> Quantity:
+        return Quantity(ufunc, arguments)
 
-    def __rsub__(self, other: float) -> Quantity:
-        return Quantity(operator.sub, (other, self))
-
-    def __rmul__(self, other: float) -> Quantity:
-        return Quantity(operator.mul, (other, self))
+    def __getitem__(self, index: Any) -> Quantity:
+        return Quantity(operator.getitem, (self, index))
 
 
 _COMPUTED: WeakKeyDictionary[Any, dict[Quantity, Any]] = WeakKeyDictionary()
@@ -184,7 +169,7 @@ def _optional(inputs: Any, kept: tuple[Quantity]) -> Any:
 # --- On samples ----------------------------------------------------------------------------------
 
 decided = quantity(Sample.decided)
-percent = quantity(lambda sample: sample.percent)
+power10 = functools.partial(np.power, 10)
 
 
 @quantity
@@ -210,18 +195,6 @@ def least(*several: Sample) -> Sample:
     known = np.stack([one.bounds == 0 for one in several])
     bounds = np.where(((values == lowest) & known).any(axis=0), 0, 1)
     return Sample(lowest, bounds, several[0].seeds, any(one.chaotic for one in several))
-
-
-@quantity
-def log(sample: Sample) -> Sample:
-    """Natural logarithm."""
-    return sample.map(np.log)
-
-
-@quantity
-def power10(sample: Sample) -> Sample:
-    """Ten to the value."""
-    return sample.map(lambda values: 10**values)
 
 
 @quantity

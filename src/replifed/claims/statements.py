@@ -23,14 +23,8 @@ def slug(reading: str) -> str:
 class Statements:
     """Makes the claims of one paper, which find the runs that they need in what they measure.
 
-    Parameters
-    ----------
-    paper : str
-    suffix : callable
-        What the reading adds to an id.
-    **common
-        What all of them have in common, such as a reading, a unit or an artefact. By default the artefact is
-        the first part of the name.
+    `suffix` is what a reading adds to an id. `common` is what all of them have in common, such as a reading,
+    a unit or an artefact; by default the artefact is the first part of the name.
     """
 
     def __init__(self, paper: str, suffix: Callable[[str], str] = slug, **common: Any) -> None:
@@ -64,14 +58,7 @@ class Statements:
         """A shape without a measure, beside what it is a statement on."""
         return self._claim("shape", name, statement, None, needs=beside.needs, **more)
 
-    def _claim(
-        self,
-        kind: Any,
-        name: str,
-        statement: str,
-        measured: Quantity | None,
-        **more: Any,
-    ) -> Claim:
+    def _claim(self, kind: Any, name: str, statement: str, measured: Quantity | None, **more: Any) -> Claim:
         more = {"artefact": name.partition(".")[0], **self.common, **more}
         more["tolerance_reason"] = more.pop("because", "")
         if measured is not None:

@@ -112,7 +112,7 @@ def visible_range(frame: pd.DataFrame, series: str) -> tuple[float, float]:
         values = curve[centre_of(frame)].dropna().to_numpy()
         if not len(values):
             continue
-        lost_altogether = "seeds" in curve and curve["diverged"].iloc[0] == curve["seeds"].iloc[0]
+        lost_altogether = "diverged" in curve and curve["diverged"].iloc[0] == curve["seeds"].iloc[0]
         lowest = min(lowest, values.min())
         highest = max(highest, (values[:1] if lost_altogether else values).max())
     return float(lowest), float(highest)

@@ -12,9 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.curves import readable_log_axis
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.style import BLUE, GREY, ORANGE, Line, canvas, housed, legend, sequence_lines
+from replifed.figures.style import BLUE, GREY, ORANGE, Line, canvas, housed, sequence_lines
 from replifed.papers.fedmm.experiments import FULL, tuned_betas
 from replifed.papers.fedmm.paper import EXPERIMENTS, METHODS, METRICS
 
@@ -133,8 +132,16 @@ def _lines_of_bits(frame: pd.DataFrame) -> Mapping[str, Line]:
 
 # -- Batches -------------------------------------------------------------------------------------------
 
-_KINDS: dict[str, tuple[str, str | tuple]]
-_KINDS = {"final": ("last round", "-"), "lowest": ("lowest on the way", (0, (1, 1.2)))}
+BATCH_LINES = {
+    f"{method} {kind}": METHODS[method]._replace(
+        label=f"{METHODS[method].label}, {words}", dashes=dashes, marker=METHODS[method].marker[:size]
+    )
+    for method in ("fedmm", "parameter_aggregation")
+    for kind, words, dashes, size in (
+        ("final", "last round", "-", 1),
+        ("lowest", "lowest on the way", (0, (1, 1.2)), 0),
+    )
+}
 
 
 def _batches(inputs: Inputs, settings: dict) -> pd.DataFrame:
@@ -172,43 +179,16 @@ def _batches(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@housed
-def _draw_batches(frame: pd.DataFrame) -> Figure:
-    """Draw what `_batches` returns: a panel for each reconstruction of the sizes."""
-    experiments = [name for name in EXPERIMENTS if (frame["experiment"] == name).any()]
-    methods = {key: line for key, line in METHODS.items() if (frame["method"] == key).any()}
-    made, axes = canvas(
-        1,
-        len(experiments),
-        title="FedMM · The local batch against the number of atoms (not in the paper)",
-        width=4.4,
-        height=3.0,
-        legend_lines=2,
+def _with_bands(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[np.isfinite(frame["mean"])].assign(
+        curve=frame["method"] + " " + frame["kind"],
+        low=frame["mean"] - frame["deviation"],
+        high=frame["mean"] + frame["deviation"],
     )
-    for ax, experiment in zip(axes[0], experiments, strict=True):
-        panel = frame[(frame["experiment"] == experiment) & np.isfinite(frame["mean"])]
-        for method, line in methods.items():
-            for kind, (_, dashes) in _KINDS.items():
-                curve = panel[(panel["method"] == method) & (panel["kind"] == kind)].sort_values("samples")
-                ax.errorbar(
-                    curve["per_atom"],
-                    curve["mean"],
-                    yerr=curve["deviation"],
-                    color=line.color,
-                    linestyle=dashes,
-                    marker=line.marker if kind == "final" else "",
-                    capsize=2,
-                )
-        ax.set_xscale("log")
-        low, high = panel["per_atom"].min(), panel["per_atom"].max()
-        readable_log_axis(ax.xaxis, low, high)
-        ax.axvline(1.0, color="#BBBBBB", linewidth=0.8, zorder=0)
-        ax.set_title(EXPERIMENTS[experiment], loc="left", fontsize=9)
-        ax.set_xlabel("local samples a round / K")
-        ax.set_ylabel("objective (28)")
-    shapes = [Line(label, "black", dashes) for label, dashes in _KINDS.values()]
-    legend(made, [*(line._replace(dashes="") for line in methods.values()), *shapes], columns=2)
-    return made
+
+
+def _mark_one_sample_an_atom(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
+    ax.axvline(1.0, color="#BBBBBB", linewidth=0.8, zorder=0)
 
 
 # -- Clients -------------------------------------------------------------------------------------------
@@ -329,19 +309,32 @@ FIGURES = by_name(
         height=2.8,
         legend_columns=3,
     ),
-    Made(
+    figure(
         "batch",
-        "The local batch against the number of atoms (not in the paper)",
-        (
+        title="The local batch against the number of atoms (not in the paper)",
+        caption=(
             "Final objective of both methods against local samples a round in units of K, for two "
             "reconstructions of the lost sizes. Steps are the best of a fixed range in these very runs; on "
             "unlike clients with small batches the naive method would gain from smaller ones, see the table "
             "of searches. A local surrogate of fewer samples than atoms leaves atoms unused, which a local "
-            "minimiser sets to zero: this is what makes aggregation of parameters fail. Bars are one "
+            "minimiser sets to zero: this is what makes aggregation of parameters fail. Bands are one "
             "standard deviation."
         ),
-        _batches,
-        _draw_batches,
+        source=_batches,
+        band="range",
+        shown=_with_bands,
+        rows=[],
+        columns=[By("experiment", EXPERIMENTS), X("per_atom")],
+        metric=None,
+        series="curve",
+        lines=BATCH_LINES,
+        y="objective (28)",
+        x={"per_atom": "local samples a round / K"},
+        log_y=False,
+        annotate=_mark_one_sample_an_atom,
+        width=4.4,
+        height=3.0,
+        legend_columns=2,
     ),
     figure(
         "bits",
