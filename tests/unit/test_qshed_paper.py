@@ -9,7 +9,7 @@ from replifed.algorithms.registry import method_class
 from replifed.claims.verdicts import judge
 from replifed.data.parse import Table
 from replifed.papers.qshed import claims, experiments
-from replifed.papers.qshed.data import problems
+from replifed.papers.qshed.experiments import problems
 from replifed.papers.qshed.figures import CASES, FIGURES
 from replifed.papers.qshed.tables import TABLES
 from replifed.settings import load

@@ -32,7 +32,7 @@ class Curves(NamedTuple):
         luck = None if self.chaotic is None else self.chaotic[which]
         return Curves(self.rounds, self.seeds[which], self.values[which], luck)
 
-    def sample(self, values: NDArray, bounds: NDArray | None = None) -> Sample:
+    def sample(self, values: NDArray, bounds: Any = None) -> Sample:
         """What was measured on each curve."""
         chaotic = self.chaotic is not None and bool(self.chaotic.any())
         return Sample(values, bounds, self.seeds, chaotic)

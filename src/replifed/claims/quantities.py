@@ -115,40 +115,21 @@ def formula(function: Callable[..., Any], *arguments: Any, **named: Any) -> Quan
 # --- What is read --------------------------------------------------------------------------------
 
 
-def run(experiment: str, method: str) -> Quantity:
-    """The history of a method."""
-    return Quantity(_read, ("run", experiment, method), keys=(f"run:{experiment}/{method}",))
+def _input(kind: str, key: str = "") -> Callable[..., Quantity]:
+    """What makes quantities of what `papers.inputs` has under a kind and names."""
+    return lambda *names: Quantity(_read, (kind, *names), keys=(key.format(*names),) if key else ())
 
 
-def tuned(experiment: str, method: str) -> Quantity:
-    """The outcome of a method's search."""
-    return Quantity(_read, ("tuned", experiment, method), keys=(f"tuned:{experiment}/{method}",))
-
-
-def partition(experiment: str) -> Quantity:
-    """How the samples are split between the clients."""
-    return Quantity(_read, ("partition", experiment), keys=(f"partition:{experiment}",))
-
-
-def data_kind(experiment: str) -> Quantity:
-    """Kind and stamp of an experiment's data, as its partition has them."""
-    return Quantity(_read, ("data_kind", experiment), keys=(f"partition:{experiment}",))
-
-
-def drawn(artefact: str) -> Quantity:
-    """The numbers of a figure."""
-    return Quantity(_read, ("artefact", artefact), keys=())
+run = _input("run", "run:{}/{}")  # the history of a method on an experiment
+tuned = _input("tuned", "tuned:{}/{}")  # the outcome of its search
+partition = _input("partition", "partition:{}")  # how the samples are split between the clients
+data_kind = _input("data_kind", "partition:{}")  # kind and stamp of an experiment's data
+drawn = _input("artefact")  # the numbers of a figure
 
 
 def settings(experiment: str) -> Quantity:
     """The settings of an experiment, with the seed of its paper."""
     return Quantity(_settings, (experiment,), keys=())
-
-
-def optional(measured: Quantity) -> Quantity:
-    """The same, or None where it cannot be measured."""
-    # Kept from being computed like other arguments, before the error could be caught.
-    return Quantity(_optional, ((measured,),), keys=measured.needs)
 
 
 def _read(inputs: Any, kind: str, *names: str) -> Any:
@@ -157,13 +138,6 @@ def _read(inputs: Any, kind: str, *names: str) -> Any:
 
 def _settings(inputs: Any, experiment: str) -> dict[str, Any]:
     return {"seed": inputs.settings.get("seed"), **inputs.settings["experiments"][experiment]}
-
-
-def _optional(inputs: Any, kept: tuple[Quantity]) -> Any:
-    try:
-        return kept[0](inputs)
-    except NotMeasurableError:
-        return None
 
 
 # --- On samples ----------------------------------------------------------------------------------

@@ -57,22 +57,17 @@ class Sample(NDArrayOperatorsMixin):
             object.__setattr__(self, name, array)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *arguments: Any, **named: Any) -> Sample:
-        paired_samples = paired(*(one for one in arguments if isinstance(one, Sample)))
-        first, rest = paired_samples[0], iter(paired_samples)
+        samples = paired(*(one for one in arguments if isinstance(one, Sample)))
+        first, rest = samples[0], iter(samples)
         arguments = tuple(next(rest) if isinstance(one, Sample) else one for one in arguments)
         values = ufunc(*(one.values if isinstance(one, Sample) else one for one in arguments))
-        bounds = None
+        bounds: Any = None
         if ufunc in _GROWTH:
             growth = zip(arguments, _GROWTH[ufunc], strict=True)
-            moved = [
-                one.bounds if grows > 0 else _turned(one.bounds)
-                for one, grows in growth
-                if isinstance(one, Sample)
-            ]
-            bounds = reduce(_combined, moved)
-        return Sample(
-            values, bounds, first.seeds, any(one.chaotic for one in paired_samples), first.repetitions
-        )
+            known = [(one.bounds, grows) for one, grows in growth if isinstance(one, Sample)]
+            bounds = reduce(_combined, [one if grows > 0 else _turned(one) for one, grows in known])
+        chaotic = any(one.chaotic for one in samples)
+        return Sample(values, bounds, first.seeds, chaotic, first.repetitions)
 
     def take(self, which: NDArray) -> Sample:
         """Those of some seeds, by a mask or by index."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partialmethod
 from typing import Any
 
 from replifed.claims.quantities import Quantity, as_measured
-from replifed.claims.verdicts import Claim
+from replifed.claims.verdicts import Claim, Kind
 
 
 def slug(reading: str) -> str:
@@ -18,6 +19,10 @@ def slug(reading: str) -> str:
     """
     suffix = re.sub(r"[^a-z0-9.]+", "-", reading).strip("-")
     return f".{suffix}" if suffix else ""
+
+
+# What the tolerance of a claim and its reason are called where it is stated.
+_NAMES = {"within": "tolerance", "share": "tolerance", "because": "tolerance_reason"}
 
 
 class Statements:
@@ -34,33 +39,17 @@ class Statements:
         """The same, with more in common."""
         return Statements(self.paper, self.suffix, **{**self.common, **common})
 
-    def value(
-        self, name: str, statement: str, published: float, measured: Quantity, *, within: float, **more: Any
-    ) -> Claim:
+    def value(self, name: str, statement: str, published: float, measured: Quantity, **more: Any) -> Claim:
         """`measured` is the published number, `within` a tolerance that is there `because` of something."""
-        return self._claim("value", name, statement, measured, published=published, tolerance=within, **more)
-
-    def order(self, name: str, statement: str, difference: Quantity, **more: Any) -> Claim:
-        """`difference` is positive."""
-        return self._claim("order", name, statement, difference, **more)
-
-    def shape(
-        self, name: str, statement: str, holds: Quantity, *, share: float | None = None, **more: Any
-    ) -> Claim:
-        """`holds` is true in all cases, or in a share of them, `because` of something."""
-        return self._claim("shape", name, statement, holds, tolerance=share, **more)
-
-    def identity(self, name: str, statement: str, holds: Quantity, **more: Any) -> Claim:
-        """`holds` is true without exception."""
-        return self._claim("identity", name, statement, holds, **more)
+        return self._claim("value", name, statement, measured, published=published, **more)
 
     def unmeasured(self, name: str, statement: str, beside: Quantity, **more: Any) -> Claim:
         """A shape without a measure, beside what it is a statement on."""
         return self._claim("shape", name, statement, None, needs=beside.needs, **more)
 
-    def _claim(self, kind: Any, name: str, statement: str, measured: Quantity | None, **more: Any) -> Claim:
+    def _claim(self, kind: Kind, name: str, statement: str, measured: Quantity | None, **more: Any) -> Claim:
         more = {"artefact": name.partition(".")[0], **self.common, **more}
-        more["tolerance_reason"] = more.pop("because", "")
+        more = {_NAMES.get(key, key): value for key, value in more.items()}
         if measured is not None:
             more |= {"needs": measured.needs, "measure": lambda inputs: as_measured(measured(inputs))}
         return Claim(
@@ -70,3 +59,7 @@ class Statements:
             kind=kind,
             **more,
         )
+
+    order = partialmethod(_claim, "order")  # a difference is positive
+    shape = partialmethod(_claim, "shape")  # something is true in all cases, or in a `share` of them
+    identity = partialmethod(_claim, "identity")  # something is true without exception

@@ -37,17 +37,12 @@ def plot_curves(
     frame : DataFrame
         From `summaries.summarise`, one panel; or without column round, and then without divergence.
     series : str
-        Column that tells the curves apart.
     lines : mapping
-        Line of each value of `series`; this is also the order of drawing.
+        Line of each value of `series`, in the order of drawing.
     x : str
-        Column of the horizontal axis.
-    log_x : bool
-        Leaves out what comes at x = 0.
-    log_y : bool, optional
-        By the range of the values if not given, see `is_logarithmic`.
-    limits : (float, float), optional
-        Of the vertical axis; by the range of the values if not given.
+        Column of the horizontal axis; what comes at 0 is left out with `log_x`.
+    log_y, limits : bool, (float, float), optional
+        Of the vertical axis; by the range of the values if not given, see `is_logarithmic`.
     notes : bool
         Whether to say which curves diverged.
     """
@@ -61,18 +56,15 @@ def plot_curves(
         if len(curve):
             _plot_curve(axes, curve, line, x, position, bottom, top)
             remarks.extend(_divergence(axes, curve, line, x, bottom, top))
+    axes.set_yscale("log" if log_y else "linear")
+    axes.set_ylim(bottom, top)
     if log_y:
-        axes.set_yscale("log")
-        axes.set_ylim(bottom, top)
         readable_log_axis(axes.yaxis, bottom, top)
-    else:
-        axes.set_ylim(bottom, top)
     if log_x:
         axes.set_xscale("log")
         readable_log_axis(axes.xaxis, *axes.get_xlim())
     else:
-        whole = bool((frame[x] % 1 == 0).all())
-        axes.xaxis.set_major_locator(MaxNLocator(6, integer=whole))
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=bool((frame[x] % 1 == 0).all())))
     if notes and remarks:
         axes.text(
             0.98,
