@@ -21,7 +21,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TextIO, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -282,27 +282,19 @@ _COLOURS = {"reproduced": "32", "deviates": "31", "inconclusive": "33", "uncheck
 MARKS = {"reproduced": "✓", "deviates": "✗", "inconclusive": "?", "unchecked": "–"}
 
 
-def show(
-    path: str | os.PathLike[str],
-    paper: str | None = None,
-    verdict: str | None = None,
-    out: TextIO | None = None,
-) -> None:
+def show(path: str | os.PathLike[str], paper: str | None = None, verdict: str | None = None) -> None:
     """Print the claims of a file, verdict first, and how many there are of each verdict.
 
-    With `paper` or `verdict` those alone. The text is coloured if `out` (standard output by default) is a
-    terminal and NO_COLOR is not set.
+    With `paper` or `verdict` those alone; in colours on a terminal, unless NO_COLOR is set.
     """
-    out = sys.stdout if out is None else out
     rows = read(path)
-    if verdict is not None and verdict not in VERDICTS:
-        raise ConfigError(unknown_name("verdict", verdict, VERDICTS))
     papers = {row["paper"] for row in rows}
-    if paper is not None and paper not in papers:
-        raise ConfigError(unknown_name("paper", paper, papers))
+    for kind, name, known in (("verdict", verdict, VERDICTS), ("paper", paper, papers)):
+        if name is not None and name not in known:
+            raise ConfigError(unknown_name(kind, name, known))
     rows = [row for row in rows if paper in (None, row["paper"])]
     shown = [row for row in rows if verdict in (None, row["verdict"])]
-    coloured = out.isatty() and "NO_COLOR" not in os.environ
+    coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
     def paint(text: str, code: str) -> str:
         return f"\033[{code}m{text}\033[0m" if coloured else text
@@ -310,15 +302,14 @@ def show(
     for row in shown:
         name = row["verdict"]
         parts = [row["id"], number_text(row), f"[{row['data']}, {row['scale']}]"]
-        print(paint(f"{MARKS[name]} {name:12}", _COLOURS[name]), "  ".join(filter(None, parts)), file=out)
+        print(paint(f"{MARKS[name]} {name:12}", _COLOURS[name]), "  ".join(filter(None, parts)))
         for line in textwrap.wrap(row["statement"], 100):
-            print(f"    {line}", file=out)
-        if row["note"] and name in ("deviates", "inconclusive"):
-            for line in textwrap.wrap(row["note"], 100):
-                print(paint(f"    {line}", "90"), file=out)
-    counts = {name: sum(row["verdict"] == name for row in rows) for name in VERDICTS}
-    total = ", ".join(paint(f"{count} {name}", _COLOURS[name]) for name, count in counts.items())
-    print(f"\n{len(rows)} claims: {total}", file=out)
+            print(f"    {line}")
+        for line in textwrap.wrap(row["note"], 100) if name in ("deviates", "inconclusive") else ():
+            print(paint(f"    {line}", "90"))
+    counts = Counter(row["verdict"] for row in rows)
+    total = ", ".join(paint(f"{counts[name]} {name}", _COLOURS[name]) for name in VERDICTS)
+    print(f"\n{len(rows)} claims: {total}")
 
 
 def number_text(row: dict[str, str]) -> str:

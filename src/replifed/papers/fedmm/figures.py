@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,12 +13,10 @@ from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.style import BLUE, GREY, ORANGE, Line, canvas, housed, sequence_lines
+from replifed.figures.style import BLUE, GREY, ORANGE, VERMILLION, Line, canvas, housed, sequence_lines
 from replifed.papers.fedmm.experiments import FULL, tuned_betas
 from replifed.papers.fedmm.paper import EXPERIMENTS, METHODS, METRICS
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
+from replifed.papers.inputs import Inputs
 
 _MARKS = (
     "The text at hand has lost its formulas and numbers. Recovered: 10 independent runs, equal-size "
@@ -28,9 +26,8 @@ _MARKS = (
 )
 _BANDS = "Lines are means over seeds, bands one standard deviation."
 _METRICS = (
-    "Columns: objective (28) on all data; squared update of the parameter over γ², of T(S) for "
-    "FedMM; squared "
-    "update of the surrogate over γ², of the mirror of θ for parameter aggregation."
+    "Columns: objective (28) on all data; squared update of the parameter over γ², of T(S) for FedMM; "
+    "squared update of the surrogate over γ², of the mirror of θ for parameter aggregation."
 )
 
 figure = partial(
@@ -69,9 +66,6 @@ def _at_step(reading: str) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
     return prepare
 
 
-# -- Figure 2 ------------------------------------------------------------------------------------------
-
-
 def _with_settings(frame: pd.DataFrame) -> pd.DataFrame:
     pairs = zip(frame["alpha"], frame["participation"], strict=True)
     return frame.assign(setting=[f"{alpha:g},{share:g}" for alpha, share in pairs])
@@ -88,18 +82,9 @@ def _lines_of_settings(frame: pd.DataFrame) -> Mapping[str, Line]:
     )
 
 
-# -- Figure 3 ------------------------------------------------------------------------------------------
-
-
-def _with_gradients(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    return history.assign(gradients=history["sample_gradients"])
-
-
 def _mark_best_linear_map(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
     ax.axhline(panel["linear_uvp"].iloc[0], color=GREY, linestyle=":", linewidth=1.2, zorder=1)
 
-
-# -- EM ------------------------------------------------------------------------------------------------
 
 EM_LINES = {
     "sa_ssmm/exact": Line("EM on all data", GREY, "-", "", 4.0),
@@ -117,30 +102,18 @@ def _above_em(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     return history.assign(curve=history["method"] + "/" + history["reading"], gap=gap)
 
 
-# -- Bits ----------------------------------------------------------------------------------------------
-
-
-def _uplink(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    """Count the clients' bits only: the server's broadcast is not quantised."""
-    return history.assign(bits=history["bits_up"])
-
-
 def _lines_of_bits(frame: pd.DataFrame) -> Mapping[str, Line]:
     values = [*sorted(set(frame["message_bits"]) - {FULL}, key=int), FULL]
     return sequence_lines({bits: "32 bits (whole)" if bits == FULL else f"{bits} bits" for bits in values})
 
 
-# -- Batches -------------------------------------------------------------------------------------------
-
 BATCH_LINES = {
-    f"{method} {kind}": METHODS[method]._replace(
-        label=f"{METHODS[method].label}, {words}", dashes=dashes, marker=METHODS[method].marker[:size]
-    )
-    for method in ("fedmm", "parameter_aggregation")
-    for kind, words, dashes, size in (
-        ("final", "last round", "-", 1),
-        ("lowest", "lowest on the way", (0, (1, 1.2)), 0),
-    )
+    "fedmm final": Line("FedMM, last round", BLUE, "-", "o"),
+    "fedmm lowest": Line("FedMM, lowest on the way", BLUE, (0, (1, 1.2))),
+    "parameter_aggregation final": Line("parameter aggregation, last round", VERMILLION, "-", "s"),
+    "parameter_aggregation lowest": Line(
+        "parameter aggregation, lowest on the way", VERMILLION, (0, (1, 1.2))
+    ),
 }
 
 
@@ -189,9 +162,6 @@ def _with_bands(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _mark_one_sample_an_atom(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
     ax.axvline(1.0, color="#BBBBBB", linewidth=0.8, zorder=0)
-
-
-# -- Clients -------------------------------------------------------------------------------------------
 
 
 def _clients(inputs: Inputs, settings: dict) -> pd.DataFrame:
@@ -247,7 +217,7 @@ FIGURES = by_name(
     figure(
         "fig1_common",
         title="Figure 1 at one step for both methods (second reading)",
-        caption=(f"As Figure 1, with the step tuned for FedMM in both methods. {_METRICS} {_BANDS} {_MARKS}"),
+        caption=f"As Figure 1, with the step tuned for FedMM in both methods. {_METRICS} {_BANDS} {_MARKS}",
         prepare=_at_step("common"),
     ),
     figure(
@@ -255,8 +225,7 @@ FIGURES = by_name(
         title="Figure 2: control variates",
         caption=(
             "FedMM with all local samples and no quantisation, with (α > 0) and without (α = 0) "
-            "control variates, "
-            f"at two shares of active clients; β = 1. {_METRICS} {_BANDS} {_MARKS}"
+            f"control variates, at two shares of active clients; β = 1. {_METRICS} {_BANDS} {_MARKS}"
         ),
         finish=_with_settings,
         series="setting",
@@ -273,7 +242,7 @@ FIGURES = by_name(
             "fixed, and the conjugate maximises. The weight of the cycle term is not stated, and zero here. "
             "Clients' step, server's step and control variates are chosen here."
         ),
-        prepare=_with_gradients,
+        prepare=lambda history, _: history.assign(gradients=history["sample_gradients"]),
         by=("dim", "method", "step", "linear_uvp"),
         rows=[X("round", "gradients")],
         columns=[By("dim", "D = {}".format)],
@@ -340,11 +309,11 @@ FIGURES = by_name(
         "bits",
         title="Bits of a coordinate (not in the paper)",
         caption=(
-            "Objective on heterogeneous synthetic data for several numbers of bits a coordinate, "
-            "against rounds and "
-            f"against bits sent; β = 1. {_BANDS}"
+            "Objective on heterogeneous synthetic data for several numbers of bits a coordinate, against "
+            f"rounds and against bits sent; β = 1. {_BANDS}"
         ),
-        prepare=_uplink,
+        # The clients' bits only: the server's broadcast is not quantised.
+        prepare=lambda history, _: history.assign(bits=history["bits_up"]),
         rows=[By("method", {name: line.label for name, line in METHODS.items()})],
         columns=[X("round", "bits")],
         values=("objective",),
@@ -360,7 +329,7 @@ FIGURES = by_name(
     Made(
         "partitions",
         "Clients of MovieLens 1M (not in the paper)",
-        ("What the clients hold that constrained k-means made of 5000 users."),
+        "What the clients hold that constrained k-means made of 5000 users.",
         _clients,
         _draw_clients,
     ),

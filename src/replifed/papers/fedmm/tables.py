@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,9 +10,7 @@ import pandas as pd
 from replifed.figures.artefact import Made, by_name
 from replifed.papers.fedmm.paper import EXPERIMENTS, METHODS
 from replifed.papers.fedmm.problems import TOYS
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
+from replifed.papers.inputs import Inputs
 
 # Readings of Remark 1's example.
 TOY_NAMES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,19 +15,10 @@ from replifed.claims.curves import reached
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
 from replifed.figures.style import BLUE, GREY, ORANGE, canvas, housed, legend
+from replifed.papers.inputs import Inputs
 from replifed.papers.qshed.experiments import example_bits, nearest_spectrum
-from replifed.papers.qshed.paper import (
-    CHANNELS,
-    EXPERIMENTS,
-    LINES,
-    PRINTED_BITS,
-    PRINTED_VALUES,
-    curve_name,
-)
+from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, LINES, PRINTED_BITS, PRINTED_VALUES, curve_name
 from replifed.papers.qshed.tables import columns_of
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
 
 # Those that the paper compares.
 COMPARED = ("ideal_shed", "qshed", "nqshed", "fednl.rank1_ls", "fednl.projected")

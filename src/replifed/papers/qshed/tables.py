@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,10 +11,8 @@ from replifed.claims.curves import reached
 from replifed.claims.samples import Sample
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.summaries import median_and_range
+from replifed.papers.inputs import Inputs
 from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, LINES, THRESHOLDS, curve_name
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
 
 # Q-SHED is not compared with itself, nor with those that no budget limits.
 _NO_RIVALS = ("qshed", "ideal_shed", "giant", "newton", "gradient_descent")
