@@ -164,12 +164,8 @@ def slowness(one: Curves) -> Sample:
 def log_linear_fit(one: Curves, relative_floor: float | Sample = 1e-20) -> tuple[Sample, Sample]:
     """Fit a straight line to the logarithm of each curve, above `relative_floor` of its start.
 
-    Returns
-    -------
-    factor : Sample
-        What the curve is multiplied by each round.
-    r2 : Sample
-        Share of the logarithm's variance that the line explains.
+    Returns what the curve is multiplied by each round, and the share of the logarithm's variance that the
+    line explains.
     """
     factor, r2 = np.empty(len(one.seeds)), np.empty(len(one.seeds))
     floor = relative_floor.values if isinstance(relative_floor, Sample) else relative_floor

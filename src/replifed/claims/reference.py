@@ -20,13 +20,8 @@ COLUMNS = ("id", "data", "measured", "verdict", "tolerance")
 def compare(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> tuple[int, list[str]]:
     """Compare measured claims, a file from `verdicts.collect`, with their references.
 
-    Returns
-    -------
-    compared : int
-        Claims that have a reference for their kind of data.
-    faults : list of str
-        One line for each that is off its reference by more than the tolerance, or that held in the
-        reference and does not hold now, or that was measured there and is not now.
+    Returns how many have a reference for their kind of data, and one line for each fault: off its reference
+    by more than the tolerance, or held there and not now, or measured there and not now.
     """
     references = _read(golden)
     known = [(_key(row), row) for row in read(claims) if _key(row) in references]
@@ -66,12 +61,8 @@ def _holds_no_longer(row: dict[str, str], reference: dict[str, str]) -> bool:
 def accept(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list[str]:
     """Make what was measured the reference; references for other kinds of data, and of other papers, stay.
 
-    Those of claims that a paper no longer makes go.
-
-    Returns
-    -------
-    list of str
-        One line for each reference that is new or has moved: old, new and difference.
+    Those of claims that a paper no longer makes go. Returns one line for each reference that is new or has
+    moved: old, new and difference.
     """
     references = _read(golden) if Path(golden).exists() else {}
     rows, moved = read(claims), []

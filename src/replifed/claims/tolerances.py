@@ -20,10 +20,7 @@ COLUMNS = ("id", "published", "tolerance", "reason")
 def differences(claims: Iterable[Claim], log: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
     """Claims whose numbers are not what the log's last line on them says.
 
-    Returns
-    -------
-    dict
-        (logged, current) by id, each as "published +- tolerance"; "" where there is no line, or no claim.
+    (logged, current) by id, each as "published +- tolerance"; "" where there is no line, or no claim.
     """
     logged = {row["id"]: _said(row["published"], row["tolerance"]) for row in _read(log)}
     current = {claim.id: _said(_text(claim.published), _text(claim.tolerance)) for claim in claims}

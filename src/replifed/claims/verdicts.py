@@ -187,20 +187,10 @@ def _judge_order(low: float, high: float, bounds: NDArray) -> str:
 
 
 def measure(claims: Sequence[Claim], inputs: Any, scale: str):
-    """Measure and judge claims.
+    """Measure and judge claims: a DataFrame with one line a claim and `COLUMNS`.
 
-    Parameters
-    ----------
-    claims : sequence of Claim
-    inputs : Inputs
-        What `papers.inputs` offers: has(key), data_kind(experiment), and what the claims' measures call.
-    scale : str
-        "paper", or the name of the cut-down settings.
-
-    Returns
-    -------
-    DataFrame
-        One line a claim, with `COLUMNS`. Numbers that do not exist are missing.
+    Inputs are what `papers.inputs` offers: has(key), data_kind(experiment), and what the measures call. Scale
+    is "paper", or the name of the cut-down settings. Numbers that do not exist are missing.
     """
     import pandas as pd
 

@@ -6,7 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from replifed.errors import ReplifedError
+from replifed.store.histories import read_history
+from replifed.store.tuned import read_tuned
 
 
 class Inputs:
@@ -49,14 +53,10 @@ class Inputs:
         return key in self._files
 
     def _run(self, experiment: str, method: str):
-        from replifed.store.histories import read_history
-
         return read_history(self._path(f"run:{experiment}/{method}", ".parquet"))[0]
 
     def tuned(self, experiment: str, method: str) -> dict[str, Any]:
         """Outcome of the step-size search."""
-        from replifed.store.tuned import read_tuned
-
         return read_tuned(self._path(f"tuned:{experiment}/{method}", ".json"), method)
 
     def _partition(self, experiment: str):
@@ -66,8 +66,6 @@ class Inputs:
 
     def partition_table(self, experiment: str):
         """The partition's table of clients."""
-        import pandas as pd
-
         return pd.read_csv(self._path(f"partition:{experiment}", ".csv"))
 
     def _data(self, experiment: str):
@@ -77,14 +75,10 @@ class Inputs:
 
     def _artefact(self, name: str):
         """The CSV of a figure."""
-        import pandas as pd
-
         return pd.read_csv(self._path(f"artefact:{name}", ".csv"), keep_default_na=False, na_values=["nan"])
 
     def data_kind(self, experiment: str) -> tuple[str, str]:
         """Kind of an experiment's data (`claims.verdicts.DATA_KINDS`), and what a picture says of them."""
-        from replifed.store.histories import read_history
-
         run, tuned = (self._methods(kind, experiment) for kind in ("run", "tuned"))
         if run:
             data = read_history(self._path(f"run:{experiment}/{run[0]}", ".parquet"))[1]["data"]

@@ -33,18 +33,15 @@ def build(
 
     Parameters
     ----------
-    claims_csv : path-like
-        From `verdicts.collect`.
+    claims_csv, errata : path-like, sequence of path-like
+        From `verdicts.collect`, and from `errata.write`, a file a paper.
     figures_dir : path-like
         Holds PAPER/ARTEFACT.{csv,png} of figures and PAPER/ARTEFACT.{csv,md} of tables.
     scale : str
         "paper", or the name of the cut-down settings.
-    out : path-like
     config : mapping, optional
         The whole configuration. It tells which artefacts there are, in order, and which are not computed,
         with the reason. Without it, those that claims name and those found on disk are shown.
-    errata : sequence of path-like
-        From `errata.write`, a file a paper; the section is left out if there are none.
     """
     from jinja2 import Environment, StrictUndefined
 

@@ -50,11 +50,7 @@ def parameter_update(problem: Any, seen: dict[str, NDArray]) -> NDArray:
     return _squared(seen["server"] - before, seen["gamma"])
 
 
-METRICS = {
-    "surrogate_update": surrogate_update,
-    "objective": objective,
-    "parameter_update": parameter_update,
-}
+METRICS = {"surrogate_update": surrogate_update, "objective": objective, "parameter_update": parameter_update}
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -69,11 +65,8 @@ def tune(
 ) -> dict[str, Any]:
     """Search the method's step beta, and FedMM's for a method that is to run with it too.
 
-    Returns
-    -------
-    dict
-        What `_search` returns; for another method than FedMM also `common`: the same of FedMM's search, as
-        FedMM's own job makes it. `trials` are those of both.
+    Returns what `_search` does; for another method than FedMM also `common`: the same of FedMM's search, as
+    FedMM's own job makes it. `trials` are those of both.
     """
     if settings["problem"] == "transport":
         return _search_transport(method, settings, table, progress)
@@ -93,11 +86,8 @@ def tuned_betas(tuned: dict[str, Any]) -> dict[str, float]:
 def _search(method: str, settings: dict, table: Any, partition: Any, progress: Progress) -> dict[str, Any]:
     """Search the step with the lowest mean objective in the tail among those that are stable.
 
-    Returns
-    -------
-    dict
-        beta, score; betas, scores: all that were tried, None for a step that diverged; rejected, edge,
-        chaotic: see `tune.Search`; highest: the bound of the search; trials, cost: what was run.
+    Returns a record of `tune.Search`, its steps called beta and betas; highest: the bound of the search;
+    trials, cost: what was run.
     """
     progress(f"searching the step of {method}", 0, 1)
     asked = settings["tuning"]
@@ -127,6 +117,7 @@ def _search_transport(method: str, settings: dict, table: Any, progress: Progres
     """Search the step with the lowest L2-UVP, mean over the search's repetitions."""
     asked, spent = settings["tuning"], Spent()
     names, rounds = asked["replicates"], asked["rounds"]
+    only_last = settings | {"rounds": rounds, "record_every": rounds}
     data_sets = list(transport_problems(settings, table, names))
 
     def score(steps: NDArray) -> NDArray:
@@ -135,7 +126,7 @@ def _search_transport(method: str, settings: dict, table: Any, progress: Progres
             progress(f"step {step:g}", number, len(steps))
             last = []
             for name, data in zip(names, data_sets, strict=True):
-                history = _simulate_transport(method, settings, data, name, step, rounds, rounds)
+                history = _transport(method, only_last, data, name, step)
                 spent.add(history)
                 last.append(history.metrics["uvp"][-1, 0])
             found.append(np.mean(last))
@@ -149,12 +140,7 @@ def _search_transport(method: str, settings: dict, table: Any, progress: Progres
 
 
 def run(
-    method: str,
-    settings: dict,
-    tuned: dict | None,
-    table: Any,
-    partition: Any,
-    progress: Progress = _silent,
+    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress = _silent
 ) -> pd.DataFrame:
     """Run all curves and seeds of `method`."""
     if settings["problem"] == "em":
@@ -186,6 +172,21 @@ def _cohort(participation: float, clients: int) -> FixedSize | None:
     return None if active == clients else FixedSize(active)
 
 
+def _simulate(
+    algorithm: Any, problem: Any, names: list[int], settings: dict, participation: float = 1.0, **metrics: Any
+) -> History:
+    """The repetitions `names` of an algorithm, for the rounds of the settings."""
+    return simulate(
+        algorithm,
+        problem,
+        Streams(settings["seed"], tuple(names)),
+        settings["rounds"],
+        metrics=metrics or None,
+        record_every=settings.get("record_every", 1),
+        cohort=_cohort(participation, problem.n_clients),
+    )
+
+
 def _run_dictionary(
     method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress
 ) -> Iterator[pd.DataFrame]:
@@ -200,15 +201,8 @@ def _run_dictionary(
     problem = dictionary_problem(settings, names, table, partition)
     for number, curve in enumerate(curves):
         progress(", ".join(f"{key} {value}" for key, value in curve.items()), number, len(curves))
-        history = simulate(
-            _algorithm(method, settings, curve, np.array(betas), np.array(alphas)),
-            problem,
-            Streams(settings["seed"], tuple(names)),
-            settings["rounds"],
-            metrics=METRICS,
-            record_every=settings["record_every"],
-            cohort=_cohort(curve["participation"], problem.n_clients),
-        )
+        algorithm = _algorithm(method, settings, curve, np.array(betas), np.array(alphas))
+        history = _simulate(algorithm, problem, names, settings, curve["participation"], **METRICS)
         yield history.frame(
             method=method,
             beta=betas,
@@ -234,27 +228,20 @@ def _run_em(method: str, settings: dict) -> Iterator[pd.DataFrame]:
     for replicate in settings["replicates"]:
         problem = em_problem(settings, replicate)
         for reading, (own, participation) in readings.items():
-            history = simulate(
-                method_class(method)(**own),
-                problem,
-                Streams(settings["seed"], (replicate,)),
-                settings["rounds"],
-                record_every=settings["record_every"],
-                cohort=_cohort(participation, problem.n_clients),
-            )
+            algorithm = method_class(method)(**own)
+            history = _simulate(algorithm, problem, [replicate], settings, participation)
             yield history.frame(method=method, reading=reading, replicate=replicate)
+
+
+def _first_coordinate(_: Any, seen: dict[str, NDArray]) -> NDArray:
+    return seen["server"][:, 0]
 
 
 def _run_toy(method: str, settings: dict) -> Iterator[pd.DataFrame]:
     """Remark 1: exact oracles, all clients, step 1."""
     for reading, z in settings["values"].items():
-        history = simulate(
-            method_class(method)(beta=1.0, decay=0.0),
-            toy_problem(reading, z),
-            Streams(settings["seed"], (0,)),
-            settings["rounds"],
-            metrics={"objective": objective, "theta": lambda _, seen: seen["server"][:, 0]},
-        )
+        algorithm, problem = method_class(method)(beta=1.0, decay=0.0), toy_problem(reading, z)
+        history = _simulate(algorithm, problem, [0], settings, objective=objective, theta=_first_coordinate)
         yield history.frame(method=method, reading=reading, replicate=0)
 
 
@@ -265,24 +252,18 @@ def _run_transport(method: str, settings: dict, table: Any, progress: Progress) 
     linear = float(np.mean([data.linear_uvp() for data in data_sets]))
     for number, (name, data) in enumerate(zip(names, data_sets, strict=True)):
         progress(f"seed {name}", number, len(names))
-        history = _simulate_transport(
-            method, settings, data, name, step, settings["rounds"], settings["record_every"]
-        )
+        history = _transport(method, settings, data, name, step)
         yield history.frame(method=method, dim=settings["dim"], step=step, linear_uvp=linear, replicate=name)
 
 
-def _simulate_transport(
-    method: str, settings: dict, data: Any, name: int, step: float, rounds: int, every: int
-) -> History:
+def _transport(method: str, settings: dict, data: Any, name: int, step: float) -> History:
     keys = ["batch", "server_batch", "start_steps", "cycle"]
     if method == "fedmm_ot":
         keys += ["alpha", "server_step", "server_steps"]
-    return simulate(
-        method_class(method)(step=np.array([step]), **{key: settings[key] for key in keys}),
-        data,
-        Streams(settings["seed"], (name,)),
-        rounds,
-        metrics={"uvp": lambda data, seen: data.uvp(seen["server"])},  # in percent
-        record_every=every,
-        cohort=_cohort(settings["participation"], data.n_clients),
-    )
+    algorithm = method_class(method)(step=np.array([step]), **{key: settings[key] for key in keys})
+    return _simulate(algorithm, data, [name], settings, settings["participation"], uvp=_uvp)
+
+
+def _uvp(data: Any, seen: dict[str, NDArray]) -> NDArray:
+    """L2-UVP of the potential's map, in percent."""
+    return data.uvp(seen["server"])

@@ -110,9 +110,9 @@ def _lines_of_bits(frame: pd.DataFrame) -> Mapping[str, Line]:
 BATCH_LINES = {
     "fedmm final": Line("FedMM, last round", BLUE, "-", "o"),
     "fedmm lowest": Line("FedMM, lowest on the way", BLUE, (0, (1, 1.2))),
-    "parameter_aggregation final": Line("parameter aggregation, last round", VERMILLION, "-", "s"),
+    "parameter_aggregation final": Line("parameter aggregation (naive), last round", VERMILLION, "-", "s"),
     "parameter_aggregation lowest": Line(
-        "parameter aggregation, lowest on the way", VERMILLION, (0, (1, 1.2))
+        "parameter aggregation (naive), lowest on the way", VERMILLION, (0, (1, 1.2))
     ),
 }
 

@@ -164,7 +164,7 @@ def run(
     tuned: dict | None,
     table: Any,
     partition: Any,
-    progress: Progress | None = None,
+    progress: Progress = lambda what, done, total: None,
 ) -> pd.DataFrame:
     """Run all cases, variants, channels and seeds of `method`."""
     if settings["kind"] == "allocation":
@@ -180,9 +180,8 @@ def run(
         for number, drawn in enumerate(problems(settings | {"l2": l2}, table, apart=method in APART)):
             for indices in together.values():
                 group = [curves[index] for index in indices]
-                if progress is not None:
-                    label = " ".join(filter(None, group[0].labels.values()))
-                    progress(f"{label} seeds {drawn.replicates}", done, total)
+                label = " ".join(filter(None, group[0].labels.values()))
+                progress(f"{label} seeds {drawn.replicates}", done, total)
                 for index, frame in zip(indices, _simulate(group, drawn), strict=True):
                     frames[index, number] = frame
                 done += len(group) * len(drawn.replicates)
@@ -213,7 +212,7 @@ def _simulate(curves: list[_Curve], drawn: Drawn) -> Iterator[pd.DataFrame]:
 # --- Section IV-A's example ----------------------------------------------------------------------
 
 
-def _allocations(method: str, settings: dict, table: Any, progress: Progress | None) -> pd.DataFrame:
+def _allocations(method: str, settings: dict, table: Any, progress: Progress) -> pd.DataFrame:
     """Every device's eigenvalues and the bits that its eigenvectors have, round by round."""
     frames = []
     for drawn in problems(settings, table):
@@ -221,8 +220,7 @@ def _allocations(method: str, settings: dict, table: Any, progress: Progress | N
         built, limits = algorithm(method, settings), channel(settings["channels"][0], settings)
         state = built.init(drawn.problem, streams)
         for t in range(settings["rounds"]):
-            if progress is not None:
-                progress("rounds", t, settings["rounds"])
+            progress("rounds", t, settings["rounds"])
             before = state
             state = simulate(
                 built, drawn.problem, streams, t + 1, channel=limits, resume=(t, state), metrics={}
@@ -253,12 +251,7 @@ def _allocation_frame(drawn: Drawn, t: int, before: Any, state: Any, budget: NDA
 def nearest_spectrum(history: pd.DataFrame) -> tuple[pd.DataFrame, float]:
     """The new Hessian, of any device and round, whose leading eigenvalues come closest to the printed ones.
 
-    Returns
-    -------
-    frame : DataFrame
-        Its lines of the history, by vector.
-    distance : float
-        Sum of the absolute differences of the eleven eigenvalues.
+    Returns its lines of the history, by vector, and the sum of the eleven absolute differences.
     """
     printed = np.array(PRINTED_VALUES)
     leading = history[history["renewed"] & (history["vector"] <= len(printed))]

@@ -189,26 +189,17 @@ def _bit_allocation(inputs: Inputs, settings: dict) -> pd.DataFrame:
     history = inputs.run(experiment, "qshed")
     spectrum, _ = nearest_spectrum(history)
     bits = example_bits(spectrum, settings["experiments"][experiment]["b_max"])
+    vectors = range(1, len(PRINTED_BITS) + 1)
+    printed = pd.DataFrame({"printed_bits": PRINTED_BITS, "printed_eigenvalue": PRINTED_VALUES}, vectors)
+    example = spectrum.assign(panel="example", bits=bits).join(printed, on="vector")
     nearest = spectrum.iloc[0]
-    example = pd.DataFrame(
-        {
-            "panel": "example",
-            "round": nearest["round"],
-            "vector": spectrum["vector"].to_numpy(),
-            "eigenvalue": spectrum["eigenvalue"].to_numpy(),
-            "bits": bits,
-            "printed_bits": pd.Series(PRINTED_BITS).reindex(range(len(bits)), fill_value=0),
-            "printed_eigenvalue": pd.Series(PRINTED_VALUES).reindex(range(len(bits)), fill_value=0.0),
-        }
-    )
-    same = history[(history["replicate"] == nearest["replicate"]) & (history["device"] == nearest["device"])]
-    later = same[(same["round"] >= nearest["round"])]
-    renewals = later.loc[later["renewed"], "round"]
-    ends = renewals[renewals > nearest["round"]]
-    later = later[later["round"] < (ends.min() if len(ends) else np.inf)]
-    growth = later[["round", "vector", "eigenvalue", "bits"]].assign(panel="growth")
-    frame = pd.concat([example, growth], ignore_index=True).fillna(0)
-    return frame[frame["vector"] <= _SHOWN].assign(replicate=nearest["replicate"], device=nearest["device"])
+    same = (history["replicate"] == nearest["replicate"]) & (history["device"] == nearest["device"])
+    growth = history[same & (history["round"] >= nearest["round"])].assign(panel="growth")
+    end = growth.loc[growth["renewed"] & (growth["round"] > nearest["round"]), "round"].min()
+    growth = growth[~(growth["round"] >= end)]  # all of it without a further renewal
+    columns = ["panel", "round", "vector", "eigenvalue", "bits", *printed, "replicate", "device"]
+    frame = pd.concat([example, growth], ignore_index=True)[columns].fillna(0)
+    return frame[frame["vector"] <= _SHOWN]
 
 
 @housed
