@@ -43,12 +43,7 @@ from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, PRINTED_BITS, THR
 
 FIGURES = {"fmnist": "fig1", "w8a": "fig2"}
 # Other readings of the line search and of the quantiser, by their cases.
-CHOICES = {
-    "giant": "search_giant",
-    "loose": "search_loose",
-    "fednl": "search_half",
-    "clip": "overload_clip",
-}
+CHOICES = {"giant": "search_giant", "loose": "search_loose", "fednl": "search_half", "clip": "overload_clip"}
 COMPETITORS = {"nqshed": "NQ-SHED", "fednl": "FedNL"}
 # Of FedNL the strongest variant of rank 1.
 VARIANT = {"fednl": "rank1_ls"}
@@ -75,34 +70,25 @@ EXAMPLE = CLAIM.given(artefact="bit_allocation")
 
 
 @quantity
-def curve(history: pd.DataFrame, method: str, channel: str, case: str) -> pd.DataFrame:
+def curve(
+    history: pd.DataFrame, method: str, channel: str = "constant", case: str = "default"
+) -> pd.DataFrame:
     """All seeds' runs of a method in a case; one that changes nothing for the method was not run for it."""
     case = case if (history["case"] == case).any() else "default"
     return only(history, variant=VARIANT.get(method, ""), channel=channel, case=case)
 
 
 def T(
-    experiment: str,
-    method: str,
-    channel: str = "constant",
-    case: str = "default",
-    *,
-    threshold: float = 1e-6,
-    count: str = "round",
+    experiment: str, method: str, channel: str = "constant", case: str = "default", **more: Any
 ) -> Quantity:
-    """Rounds to a relative cost, or another count until then."""
-    return reached(curve(run(experiment, method), method, channel, case), threshold, count=count)
+    """Rounds to a relative cost, 1e-6 without another `threshold`, or another `count` until then."""
+    history = curve(run(experiment, method), method, channel, case)
+    return reached(history, **{"threshold": 1e-6, **more})
 
 
-def saving(
-    experiment: str,
-    others: tuple[str, ...],
-    channel: str = "constant",
-    case: str = "default",
-    threshold: float = 1e-6,
-) -> Quantity:
+def saving(experiment: str, others: tuple[str, ...], channel: str = "constant", **more: Any) -> Quantity:
     """1 - T_Q / T for the best of the other methods; undecided where neither got there."""
-    ours, *theirs = (T(experiment, name, channel, case, threshold=threshold) for name in ("qshed", *others))
+    ours, *theirs = (T(experiment, name, channel, **more) for name in ("qshed", *others))
     return 1 - ours / least(*theirs)
 
 
@@ -239,7 +225,7 @@ def _savings(experiment: str, figure: str, data: str) -> Iterator[Claim]:
             f"{figure}.saving.{reading}.{channel}",
             f"{data}, {CHANNELS[channel]}: Q-SHED needs at least 30 % fewer rounds to "
             "1e-6 than the better of NQ-SHED and FedNL (Section I).",
-            _saves_30_percent(saving(f"{experiment}_choices", tuple(COMPETITORS), channel, case)),
+            _saves_30_percent(saving(f"{experiment}_choices", tuple(COMPETITORS), channel, case=case)),
             artefact="choices",
             unit="share",
             reading=reading,
@@ -320,7 +306,7 @@ def _others(experiment: str, figure: str, data: str) -> Iterator[Claim]:
         unit="rounds",
     )
     for name, label in COMPETITORS.items():
-        sent, ours = (bits_a_round(_steady(experiment, method)) for method in (name, "qshed"))
+        sent, ours = (bits_a_round(curve(run(experiment, method), method)) for method in (name, "qshed"))
         yield BACKTRACKING.value(
             f"{figure}_bits.same.{name}",
             f"{data}: Q-SHED and {label} use the same number of bits in each round (caption).",
@@ -335,10 +321,6 @@ def _others(experiment: str, figure: str, data: str) -> Iterator[Claim]:
         )
 
 
-def _steady(experiment: str, method: str) -> Any:
-    return curve(run(experiment, method), method, "constant", "default")
-
-
 def _identities() -> Iterator[Claim]:
     yield CLAIM.identity(
         "descent",
@@ -349,7 +331,10 @@ def _identities() -> Iterator[Claim]:
     yield CLAIM.identity(
         "linear_bits",
         "Q-SHED sends O(n) bits a round (Section I): n B for its vectors, and a gradient and scalars.",
-        joined(*(within_budget(_steady(name, "qshed"), settings(name)) for name in FIGURES), apart=True),
+        joined(
+            *(within_budget(curve(run(name, "qshed"), "qshed"), settings(name)) for name in FIGURES),
+            apart=True,
+        ),
         artefact="fig1_bits",
     )
     history, chosen = run("example", "qshed"), settings("example")

@@ -145,7 +145,7 @@ class _Curve(NamedTuple):
         method, limit = replace(self.method, line_search=None), self.channel
         if isinstance(limit, Constant) and method.enough is not None:
             limit = Constant(min(limit.bits, method.enough))
-        return method, limit
+        return self.settings["l2"], method, limit
 
 
 def _curves(method: str, settings: dict) -> Iterator[_Curve]:
@@ -170,21 +170,21 @@ def run(
     if settings["kind"] == "allocation":
         return _allocations(method, settings, table, progress)
     curves = list(_curves(method, settings))
-    done, total = 0, len(curves) * len(settings["replicates"])
+    data = {
+        l2: list(problems(settings | {"l2": l2}, table, apart=method in APART))
+        for l2 in {curve.settings["l2"] for curve in curves}
+    }
+    groups: dict[tuple, list[int]] = {}
+    for index, curve in enumerate(curves):
+        groups.setdefault(curve.shared, []).append(index)
     frames: dict[tuple[int, int], pd.DataFrame] = {}
-    for l2 in dict.fromkeys(curve.settings["l2"] for curve in curves):
-        together: dict[tuple, list[int]] = {}
-        for index, curve in enumerate(curves):
-            if curve.settings["l2"] == l2:
-                together.setdefault(curve.shared, []).append(index)
-        for number, drawn in enumerate(problems(settings | {"l2": l2}, table, apart=method in APART)):
-            for indices in together.values():
-                group = [curves[index] for index in indices]
-                label = " ".join(filter(None, group[0].labels.values()))
-                progress(f"{label} seeds {drawn.replicates}", done, total)
-                for index, frame in zip(indices, _simulate(group, drawn), strict=True):
-                    frames[index, number] = frame
-                done += len(group) * len(drawn.replicates)
+    for done, indices in enumerate(groups.values()):
+        group = [curves[index] for index in indices]
+        for number, drawn in enumerate(data[group[0].settings["l2"]]):
+            label = " ".join(filter(None, group[0].labels.values()))
+            progress(f"{label} seeds {drawn.replicates}", done, len(groups))
+            for index, frame in zip(indices, _simulate(group, drawn), strict=True):
+                frames[index, number] = frame
     return pd.concat([frames[key] for key in sorted(frames)], ignore_index=True)
 
 
