@@ -80,7 +80,7 @@ def test_functions_of_quantities_are_functions_of_what_they_stand_for():
     assert added(2.0) == 3.0
     lazy = added(settings("sim"), other=run("sim", "a"))
     assert lazy.needs == ("run:sim/a",)
-    assert formula(added, 2.0, other=5.0)(None) == 7.0
+    assert formula(added, 2.0, other=5.0)(Runs()) == 7.0
     assert settings("sim")(Runs()) == {"seed": 7, "clients": 3}
 
 

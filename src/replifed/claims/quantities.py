@@ -43,16 +43,10 @@ class Quantity(NDArrayOperatorsMixin):
 
     def __call__(self, inputs: Any) -> Any:
         """Compute it."""
-        try:
-            known = _COMPUTED.setdefault(inputs, {})
-        except TypeError:  # inputs of which no reference can be kept
-            known = {}
-        return self._compute(inputs, known)
-
-    def _compute(self, inputs: Any, known: dict[Quantity, Any]) -> Any:
+        known = _COMPUTED.setdefault(inputs, {})
         if self not in known:
-            values = [_value(part, inputs, known) for part in self.arguments]
-            named = {name: _value(part, inputs, known) for name, part in self.named}
+            values = [_value(part, inputs) for part in self.arguments]
+            named = {name: _value(part, inputs) for name, part in self.named}
             first = () if self.keys is None else (inputs,)
             known[self] = self.function(*first, *values, **named)
         return known[self]
@@ -75,8 +69,8 @@ class Quantity(NDArrayOperatorsMixin):
 _COMPUTED: WeakKeyDictionary[Any, dict[Quantity, Any]] = WeakKeyDictionary()
 
 
-def _value(part: Any, inputs: Any, known: dict[Quantity, Any]) -> Any:
-    return part._compute(inputs, known) if isinstance(part, Quantity) else part
+def _value(part: Any, inputs: Any) -> Any:
+    return part(inputs) if isinstance(part, Quantity) else part
 
 
 def _first(value: Any, *others: Any) -> Any:

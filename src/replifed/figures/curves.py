@@ -31,20 +31,10 @@ def plot_curves(
 ) -> None:
     """Draw a curve for each value of column `series`: its centre, its band, and a cross where seeds diverged.
 
-    Parameters
-    ----------
-    axes : Axes
-    frame : DataFrame
-        From `summaries.summarise`, one panel; or without column round, and then without divergence.
-    series : str
-    lines : mapping
-        Line of each value of `series`, in the order of drawing.
-    x : str
-        Column of the horizontal axis; what comes at 0 is left out with `log_x`.
-    log_y, limits : bool, (float, float), optional
-        Of the vertical axis; by the range of the values if not given, see `is_logarithmic`.
-    notes : bool
-        Whether to say which curves diverged.
+    The frame is one panel from `summaries.summarise`; or without column round, and then without divergence.
+    Lines are by value of `series`, in the order of drawing. With `log_x` what comes at 0 of column `x` is left
+    out; `log_y` and `limits` of the vertical axis follow from the range of the values if not given. `notes`
+    say which curves diverged.
     """
     log_y = is_logarithmic(frame, series) if log_y is None else log_y
     bottom, top = _with_margin(*visible_range(frame, series), log_y) if limits is None else limits

@@ -52,8 +52,7 @@ def summarise(
     -------
     DataFrame
         Columns `by`, then round, `axes`, mean (or median), low, high (the mean itself where it is over one
-        repetition), alive (repetitions at that round), seeds (repetitions in all) and diverged (repetitions
-        lost by the end of the run).
+        repetition), alive (repetitions at that round), seeds (in all) and diverged (lost by the end).
     """
     if "bits" in axes and "bits" not in history:
         history = history.assign(bits=history["bits_up"] + history["bits_down"])
