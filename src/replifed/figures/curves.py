@@ -32,9 +32,9 @@ def plot_curves(
     """Draw a curve for each value of column `series`: its centre, its band, and a cross where seeds diverged.
 
     The frame is one panel from `summaries.summarise`; or without column round, and then without divergence.
-    Lines are by value of `series`, in the order of drawing. With `log_x` what comes at 0 of column `x` is left
-    out; `log_y` and `limits` of the vertical axis follow from the range of the values if not given. `notes`
-    say which curves diverged.
+    Lines are by value of `series`, in the order of drawing. With `log_x` what comes at 0 of column `x` is
+    left out; `log_y` and `limits` of the vertical axis follow from the range of the values if not given.
+    `notes` say which curves diverged.
     """
     log_y = is_logarithmic(frame, series) if log_y is None else log_y
     bottom, top = _with_margin(*visible_range(frame, series), log_y) if limits is None else limits
