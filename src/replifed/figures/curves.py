@@ -94,7 +94,8 @@ def visible_range(frame: pd.DataFrame, series: str) -> tuple[float, float]:
         values = curve[centre_of(frame)].dropna().to_numpy()
         if not len(values):
             continue
-        lost_altogether = "diverged" in curve and curve["diverged"].iloc[0] == curve["seeds"].iloc[0]
+        told = {"seeds", "diverged"} <= set(curve)
+        lost_altogether = told and curve["diverged"].iloc[0] == curve["seeds"].iloc[0]
         lowest = min(lowest, values.min())
         highest = max(highest, (values[:1] if lost_altogether else values).max())
     return float(lowest), float(highest)
