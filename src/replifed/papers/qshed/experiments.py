@@ -7,7 +7,7 @@ the experiments on these choices change one of them at a time. A `variant` is a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from replifed.algorithms.line_search import Armijo
-from replifed.algorithms.newton_type import share_directions
 from replifed.algorithms.registry import method_class
 from replifed.network.fading import Constant, Rayleigh
 from replifed.operators.bit_allocation import allocate
@@ -28,7 +27,7 @@ from replifed.problems.minimiser import minimiser
 from replifed.problems.sparse import SparseLinearModel
 from replifed.progress import Progress
 from replifed.randomness import Streams, generator
-from replifed.simulate import simulate, simulate_group
+from replifed.simulate import simulate
 
 # These send what they send, whatever the channel.
 UNLIMITED = ("giant", "newton", "gradient_descent")
@@ -131,31 +130,15 @@ def cases(method: str, settings: dict) -> dict[str, dict]:
     }
 
 
-class _Curve(NamedTuple):
-    """One method over one channel: what its lines are called, and how it is run."""
-
-    labels: dict[str, str]
-    settings: dict
-    method: Any
-    channel: Callable[[Streams, int], NDArray]
-
-    @property
-    def shared(self) -> tuple:
-        """What it has in common with runs from which its line search alone may part it."""
-        method, limit = replace(self.method, line_search=None), self.channel
-        if isinstance(limit, Constant) and method.enough is not None:
-            limit = Constant(min(limit.bits, method.enough))
-        return self.settings["l2"], method, limit
-
-
-def _curves(method: str, settings: dict) -> Iterator[_Curve]:
+def _curves(method: str, settings: dict) -> Iterator[tuple[dict[str, str], dict]]:
+    """What the lines of each curve are called, and its settings."""
     for case, changed in cases(method, settings).items():
         merged = settings | changed
         for variant, own in settings["variants"].get(method, {"": {}}).items():
             steady = method in UNLIMITED or variant in settings["steady"]
             for name in ["constant"] if steady else merged["channels"]:
                 labels = {"method": method, "variant": variant, "case": case, "channel": name}
-                yield _Curve(labels, merged, algorithm(method, merged | own), channel(name, merged))
+                yield labels, merged | own
 
 
 def run(
@@ -172,41 +155,32 @@ def run(
     curves = list(_curves(method, settings))
     data = {
         l2: list(problems(settings | {"l2": l2}, table, apart=method in APART))
-        for l2 in {curve.settings["l2"] for curve in curves}
+        for l2 in {own["l2"] for _, own in curves}
     }
-    groups: dict[tuple, list[int]] = {}
-    for index, curve in enumerate(curves):
-        groups.setdefault(curve.shared, []).append(index)
-    frames: dict[tuple[int, int], pd.DataFrame] = {}
-    for done, indices in enumerate(groups.values()):
-        group = [curves[index] for index in indices]
-        for number, drawn in enumerate(data[group[0].settings["l2"]]):
-            label = " ".join(filter(None, group[0].labels.values()))
-            progress(f"{label} seeds {drawn.replicates}", done, len(groups))
-            for index, frame in zip(indices, _simulate(group, drawn), strict=True):
-                frames[index, number] = frame
-    return pd.concat([frames[key] for key in sorted(frames)], ignore_index=True)
+    frames = []
+    for done, (labels, own) in enumerate(curves):
+        for drawn in data[own["l2"]]:
+            label = " ".join(filter(None, labels.values()))
+            progress(f"{label} seeds {drawn.replicates}", done, len(curves))
+            frames.append(_simulate(labels, own, drawn))
+    return pd.concat(frames, ignore_index=True)
 
 
-def _simulate(curves: list[_Curve], drawn: Drawn) -> Iterator[pd.DataFrame]:
-    """One line a repetition and round of each; `gap` is f - f*, at least rounding error."""
+def _simulate(labels: dict[str, str], settings: dict, drawn: Drawn) -> pd.DataFrame:
+    """One line a repetition and round; `gap` is f - f*, at least rounding error."""
     floor = FLOOR * np.maximum(1.0, np.abs(drawn.minimum))
-    settings = curves[0].settings
-    histories = simulate_group(
-        [curve.method for curve in curves],
-        share_directions,
+    history = simulate(
+        algorithm(labels["method"], settings),
         drawn.problem,
         Streams(settings["seed"], drawn.replicates),
         settings["rounds"],
-        channel=curves[0].channel,
+        channel=channel(labels["channel"], settings),
         until=lambda now: now["objective"] - drawn.minimum <= np.maximum(settings["stop"], floor),
     )
-    for curve, history in zip(curves, histories, strict=True):
-        frame = history.frame(**curve.labels, replicate=drawn.replicates)
-        rounds = len(history.rounds)
-        gap = frame["objective"] - np.repeat(drawn.minimum, rounds)
-        frame["gap"] = np.maximum(gap, np.repeat(floor, rounds))
-        yield frame
+    frame = history.frame(**labels, replicate=drawn.replicates)
+    rounds = len(history.rounds)
+    gap = frame["objective"] - np.repeat(drawn.minimum, rounds)
+    return frame.assign(gap=np.maximum(gap, np.repeat(floor, rounds)))
 
 
 # --- Section IV-A's example ----------------------------------------------------------------------
