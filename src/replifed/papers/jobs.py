@@ -30,12 +30,11 @@ def tune(
     out: Path,
 ) -> None:
     """Search a method's step sizes; writes the choice and the whole curve as JSON."""
-    from replifed.store.histories import provenance
     from replifed.store.tuned import write_tuned
 
     table, split = _data(data, partition)
     found = _part(paper, "experiments").tune(method, settings, table, split, Lines(paper, experiment, method))
-    write_tuned(out, found, provenance(_modules(paper, method), settings, _kind(table)))
+    write_tuned(out, found, _provenance(paper, method, settings, table))
 
 
 def run(
@@ -49,7 +48,7 @@ def run(
     out: Path,
 ) -> None:
     """Run one method with all its settings and seeds; writes its history."""
-    from replifed.store.histories import provenance, write_history
+    from replifed.store.histories import write_history
     from replifed.store.tuned import read_tuned
 
     table, split = _data(data, partition)
@@ -58,7 +57,7 @@ def run(
     frame = _part(paper, "experiments").run(method, settings, choice, table, split, progress)
     if tuned and choice is not None:
         check_apart(tuned, choice, frame)
-    write_history(out, frame, provenance(_modules(paper, method), settings, _kind(table)))
+    write_history(out, frame, _provenance(paper, method, settings, table))
 
 
 def check_apart(tuned: Path, choice: dict[str, Any], history: Any) -> None:
@@ -180,14 +179,12 @@ def _data(data: Path | None, partition: Path | None) -> tuple[Any, Any]:
     return table, load_partition(partition, samples=len(table.y))
 
 
-def _kind(table: Any) -> dict[str, str]:
-    if table is None:
-        return SYNTHETIC
-    return {key: table.meta[key] for key in ("id", "kind", "stamp")}
+def _provenance(paper: str, method: str, settings: dict, table: Any) -> dict[str, Any]:
+    from replifed.store.histories import provenance
 
-
-def _modules(paper: str, method: str) -> list[str]:
-    return [METHODS[method].split(":")[0], part(paper, "experiments")]
+    modules = [METHODS[method].split(":")[0], part(paper, "experiments")]
+    kind = SYNTHETIC if table is None else {key: table.meta[key] for key in ("id", "kind", "stamp")}
+    return provenance(modules, settings, kind)
 
 
 def _stamps(inputs: Inputs) -> str:
