@@ -17,11 +17,11 @@ from replifed.data.catalogue import get
 from replifed.data.surrogates import generate
 from replifed.figures.style import save
 from replifed.network.ledger import Cost
-from replifed.papers.fedmm import experiments, transport
+from replifed.papers.fedmm import experiments
 from replifed.papers.fedmm.claims import CLAIMS
 from replifed.papers.fedmm.errata import ERRATA
 from replifed.papers.fedmm.figures import FIGURES
-from replifed.papers.fedmm.simulations import dictionary_problem, sparse_signals
+from replifed.papers.fedmm.problems import dictionary_problem, sparse_signals, transport_problems
 from replifed.papers.fedmm.tables import TABLES
 from replifed.papers.inputs import Inputs
 from replifed.randomness import Streams
@@ -259,7 +259,7 @@ def test_the_table_of_searches_shows_what_they_cost(section, made):
 def test_repetitions_of_transport_draw_their_own_samples(section):
     settings = section["experiments"]["transport_2"]
     table = Table(*generate(get(settings["dataset"])), {})
-    one, other, again = transport.problems(settings, table, [1, 101, 1])
+    one, other, again = transport_problems(settings, table, [1, 101, 1])
     # The true map is one for all, so equal points have equal images.
     np.testing.assert_array_equal(one._images, again._images)
     assert one._sources.shape == other._sources.shape

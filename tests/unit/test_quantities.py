@@ -15,7 +15,6 @@ from replifed.claims.quantities import (
     formula,
     joined,
     least,
-    optional,
     quantity,
     run,
     settings,
@@ -81,7 +80,7 @@ def test_functions_of_quantities_are_functions_of_what_they_stand_for():
     assert added(2.0) == 3.0
     lazy = added(settings("sim"), other=run("sim", "a"))
     assert lazy.needs == ("run:sim/a",)
-    assert formula(added, 2.0, other=5.0)(None) == 7.0
+    assert formula(added, 2.0, other=5.0)(Runs()) == 7.0
     assert settings("sim")(Runs()) == {"seed": 7, "clients": 3}
 
 
@@ -176,13 +175,6 @@ def test_statements_take_id_artefact_and_needs_from_what_they_are():
     assert judge(claim, measured).verdict == "reproduced"
     value = paper.value("table1.x", "It is 2.", 2.0, difference, within=0.1, because="a tenth", unit="ratio")
     assert (value.kind, value.tolerance, value.tolerance_reason) == ("value", 0.1, "a tenth")
-
-
-def test_an_optional_quantity_may_be_missing():
-    wanted = optional(curves(run("sim", "a"), "gap", case="x"))
-    assert wanted.needs == ("run:sim/a",)
-    assert wanted(Runs(a=history([1, 2], case="y"))) is None
-    assert wanted(Runs(a=history([1, 2], case="x"))) is not None
 
 
 def test_a_run_that_lacks_a_reading_says_which():

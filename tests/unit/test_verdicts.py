@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 from functools import cache
 
 import numpy as np
@@ -357,13 +358,12 @@ def test_collect_refuses_doubles_and_strangers(files, tmp_path):
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_show(files, tmp_path):
+def test_show(files, tmp_path, capsys):
     collect(files, tmp_path / "claims.csv")
 
     def shown(**chosen):
-        out = io.StringIO()
-        show(tmp_path / "claims.csv", out=out, **chosen)
-        return out.getvalue()
+        show(tmp_path / "claims.csv", **chosen)
+        return capsys.readouterr().out
 
     everything = shown()
     assert "4 claims: 1 reproduced, 1 deviates, 1 inconclusive, 1 unchecked" in everything
@@ -384,13 +384,13 @@ def test_colours_only_on_a_terminal(files, tmp_path, monkeypatch):
             return True
 
     monkeypatch.delenv("NO_COLOR", raising=False)
-    out = Terminal()
-    show(files[0], out=out)
-    assert "\033[31m✗ deviates" in out.getvalue()
+    monkeypatch.setattr("sys.stdout", Terminal())
+    show(files[0])
+    assert "\033[31m✗ deviates" in sys.stdout.getvalue()
     monkeypatch.setenv("NO_COLOR", "1")
-    out = Terminal()
-    show(files[0], out=out)
-    assert "\033" not in out.getvalue()
+    monkeypatch.setattr("sys.stdout", Terminal())
+    show(files[0])
+    assert "\033" not in sys.stdout.getvalue()
 
 
 # --- Measures on curves --------------------------------------------------------------------------

@@ -14,21 +14,12 @@ from replifed.claims.verdicts import NotMeasurableError
 
 
 class Curves(NamedTuple):
-    """One curve of each seed.
+    """One curve of each seed."""
 
-    Attributes
-    ----------
-    rounds : int array, shape (T,)
-    seeds : int array, shape (R,)
-    values : array, shape (R, T)
-        Infinite once a seed has diverged.
-    chaotic : boolean array, shape (R,), optional
-        Which runs hang on rounding, as their twins say (`replifed.twins`); None if they had no twins.
-    """
-
-    rounds: NDArray
-    seeds: NDArray
-    values: NDArray
+    rounds: NDArray  # int, shape (T,)
+    seeds: NDArray  # int, shape (R,)
+    values: NDArray  # shape (R, T), infinite once a seed has diverged
+    # Which runs hang on rounding, shape (R,), as their twins say; None if they had no twins.
     chaotic: NDArray | None = None
 
     @property
@@ -41,22 +32,15 @@ class Curves(NamedTuple):
         luck = None if self.chaotic is None else self.chaotic[which]
         return Curves(self.rounds, self.seeds[which], self.values[which], luck)
 
-    def sample(self, values: NDArray, bounds: NDArray | None = None) -> Sample:
+    def sample(self, values: NDArray, bounds: Any = None) -> Sample:
         """What was measured on each curve."""
         chaotic = self.chaotic is not None and bool(self.chaotic.any())
-        signs = np.zeros(len(values), dtype=int) if bounds is None else bounds.astype(int)
-        return Sample(values, signs, self.seeds, chaotic)
+        return Sample(values, bounds, self.seeds, chaotic)
 
 
 @quantity
 def only(history: pd.DataFrame, **where: Any) -> pd.DataFrame:
-    """Lines of a history whose columns hold the values `where`.
-
-    Raises
-    ------
-    NotMeasurableError
-        There are none.
-    """
+    """Lines of a history whose columns hold the values `where`; `NotMeasurableError` if there are none."""
     for column, wanted in where.items():
         history = history[history[column] == wanted]
     if history.empty:
@@ -84,40 +68,31 @@ def curves(history: pd.DataFrame, value: str = "objective", **where: Any) -> Cur
 def reached(history: pd.DataFrame, threshold: float, value: str = "gap", count: str = "round") -> Sample:
     """When each seed of one curve first had a `value` of at most `threshold`; bounds where it never had.
 
-    Seeds may have run for different numbers of rounds.
-
-    Parameters
-    ----------
-    history : DataFrame
-        One curve of each seed.
-    threshold : float
-    value : str
-    count : str
-        What is counted: "round", or a total such as "bits_up".
+    Seeds may have run for different numbers of rounds. What is counted is "round", or a total such as
+    "bits_up".
     """
     if history.duplicated(["replicate", "round"]).any():
         raise ValueError("more than one curve")
-    seeds, counts, censored = [], [], []
-    for seed, run in history.groupby("replicate"):
-        run = run.sort_values("round")
-        below = run[value].to_numpy() <= threshold
-        first = below.argmax() if below.any() else len(below) - 1
-        seeds.append(seed)
-        counts.append(float(run[count].iloc[first]))
-        censored.append(int(not below.any()))
-    return Sample(np.array(counts), np.array(censored), np.array(seeds))
+    history = history.sort_values("round")
+    end = history.groupby("replicate")[count].last().astype(float)
+    there = history[history[value] <= threshold].groupby("replicate")[count].first().reindex(end.index)
+    return Sample(there.fillna(end).to_numpy(), there.isna().to_numpy(), end.index.to_numpy())
+
+
+def _index(one: Curves, wanted: int) -> Any:
+    return np.searchsorted(one.rounds, wanted, side="right") - 1
 
 
 @quantity
 def round_at(one: Curves, wanted: int) -> int:
     """The last recorded round up to `wanted`."""
-    return int(one.rounds[np.searchsorted(one.rounds, wanted, side="right") - 1])
+    return int(one.rounds[_index(one, wanted)])
 
 
 @quantity
 def at(one: Curves, wanted: int) -> Sample:
     """Values at the last recorded round up to `wanted`."""
-    return one.sample(one.values[:, np.searchsorted(one.rounds, wanted, side="right") - 1])
+    return one.sample(one.values[:, _index(one, wanted)])
 
 
 @quantity
@@ -143,10 +118,8 @@ def rounds_to(one: Curves, target: float | Sample) -> Sample:
     """First round at which each curve is at or below its target; the last, as a bound, where it never is."""
     if isinstance(target, Sample):
         one, targets = paired(one, target)
-        level = targets.values[:, None]
-    else:
-        level = target
-    below = one.values <= level
+        target = targets.values[:, None]
+    below = one.values <= target
     there = np.asarray(below.any(axis=1))
     index = np.where(there, below.argmax(axis=1), len(one.rounds) - 1)
     return one.sample(one.rounds[index].astype(float), ~there)
@@ -191,17 +164,8 @@ def slowness(one: Curves) -> Sample:
 def log_linear_fit(one: Curves, relative_floor: float | Sample = 1e-20) -> tuple[Sample, Sample]:
     """Fit a straight line to the logarithm of each curve, above `relative_floor` of its start.
 
-    Parameters
-    ----------
-    one : Curves
-    relative_floor : float or Sample
-
-    Returns
-    -------
-    factor : Sample
-        What the curve is multiplied by each round.
-    r2 : Sample
-        Share of the logarithm's variance that the line explains.
+    Returns what the curve is multiplied by each round, and the share of the logarithm's variance that the
+    line explains.
     """
     factor, r2 = np.empty(len(one.seeds)), np.empty(len(one.seeds))
     floor = relative_floor.values if isinstance(relative_floor, Sample) else relative_floor

@@ -17,13 +17,7 @@ COLUMNS = ("id", "paper", "place", "printed", "corrected", "shown", "evidence")
 
 
 class Outcome(NamedTuple):
-    """What a check says of one form of a formula.
-
-    Attributes
-    ----------
-    passes : whether the form stands the check.
-    evidence : the numbers behind it, in a few words.
-    """
+    """What a check says of one form of a formula: whether it passes, and the numbers behind it."""
 
     passes: bool
     evidence: str
@@ -31,30 +25,16 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Erratum:
-    """A fault of a paper.
+    """A fault of a paper."""
 
-    Parameters
-    ----------
-    id : str
-        Unique over all papers, "PAPER.name".
-    paper : str
-    place : str
-        Equation, table, figure or sentence.
-    printed, corrected : str
-        Both forms in words or in plain-text mathematics.
-    forms : (Any, Any)
-        The printed and the corrected form as the check takes them: functions, or parameters.
-    check : callable
-        Maps one form to its `Outcome`. Deterministic, a few seconds at most.
-    """
-
-    id: str
+    id: str  # unique over all papers, "PAPER.name"
     paper: str
-    place: str
+    place: str  # equation, table, figure or sentence
+    # In words or in plain-text mathematics.
     printed: str
     corrected: str
-    forms: tuple[Any, Any]
-    check: Callable[[Any], Outcome]
+    forms: tuple[Any, Any]  # the printed and the corrected form as the check takes them
+    check: Callable[[Any], Outcome]  # of one form; deterministic, a few seconds at most
 
 
 def measure(errata: Sequence[Erratum]) -> list[dict[str, str]]:
@@ -63,12 +43,8 @@ def measure(errata: Sequence[Erratum]) -> list[dict[str, str]]:
     for erratum in errata:
         printed, corrected = (erratum.check(form) for form in erratum.forms)
         rows.append(
-            {
-                "id": erratum.id,
-                "paper": erratum.paper,
-                "place": erratum.place,
-                "printed": erratum.printed,
-                "corrected": erratum.corrected,
+            {column: getattr(erratum, column) for column in COLUMNS[:5]}
+            | {
                 "shown": "yes" if corrected.passes and not printed.passes else "no",
                 "evidence": f"as printed: {printed.evidence}; corrected: {corrected.evidence}",
             }

@@ -15,20 +15,18 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from replifed.claims.samples import UNDECIDED, Sample, paired
 from replifed.claims.verdicts import Measured, NotMeasurableError
 
 
-def _operator(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *arguments: Quantity(function, arguments)
-
-
 @dataclass(frozen=True)
-class Quantity:
+class Quantity(NDArrayOperatorsMixin):
     """A function of other quantities, or, if it has keys of its own, of the inputs.
 
-    Equal expressions are equal, and computed once for the same inputs.
+    Operators and functions of numpy make quantities of quantities. Equal expressions are equal, and computed
+    once for the same inputs.
     """
 
     function: Callable[..., Any]
@@ -45,16 +43,10 @@ class Quantity:
 
     def __call__(self, inputs: Any) -> Any:
         """Compute it."""
-        try:
-            known = _COMPUTED.setdefault(inputs, {})
-        except TypeError:  # inputs of which no reference can be kept
-            known = {}
-        return self._compute(inputs, known)
-
-    def _compute(self, inputs: Any, known: dict[Quantity, Any]) -> Any:
+        known = _COMPUTED.setdefault(inputs, {})
         if self not in known:
-            values = [_value(part, inputs, known) for part in self.arguments]
-            named = {name: _value(part, inputs, known) for name, part in self.named}
+            values = [_value(part, inputs) for part in self.arguments]
+            named = {name: _value(part, inputs) for name, part in self.named}
             first = () if self.keys is None else (inputs,)
             known[self] = self.function(*first, *values, **named)
         return known[self]
@@ -67,31 +59,18 @@ class Quantity:
         """The same, as a statement on other runs, too, which it does not look at."""
         return Quantity(_first, (self, *others))
 
-    __getitem__ = _operator(operator.getitem)
-    __neg__ = _operator(operator.neg)
-    __invert__ = _operator(operator.invert)
-    __add__ = _operator(operator.add)
-    __sub__ = _operator(operator.sub)
-    __mul__ = _operator(operator.mul)
-    __truediv__ = _operator(operator.truediv)
-    __lt__ = _operator(operator.lt)
-    __le__ = _operator(operator.le)
-    __gt__ = _operator(operator.gt)
-    __ge__ = _operator(operator.ge)
-    __and__ = _operator(operator.and_)
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *arguments: Any, **named: Any) -> Quantity:
+        return Quantity(ufunc, arguments)
 
-    def __rsub__(self, other: float) -> Quantity:
-        return Quantity(operator.sub, (other, self))
-
-    def __rmul__(self, other: float) -> Quantity:
-        return Quantity(operator.mul, (other, self))
+    def __getitem__(self, index: Any) -> Quantity:
+        return Quantity(operator.getitem, (self, index))
 
 
 _COMPUTED: WeakKeyDictionary[Any, dict[Quantity, Any]] = WeakKeyDictionary()
 
 
-def _value(part: Any, inputs: Any, known: dict[Quantity, Any]) -> Any:
-    return part._compute(inputs, known) if isinstance(part, Quantity) else part
+def _value(part: Any, inputs: Any) -> Any:
+    return part(inputs) if isinstance(part, Quantity) else part
 
 
 def _first(value: Any, *others: Any) -> Any:
@@ -130,40 +109,21 @@ def formula(function: Callable[..., Any], *arguments: Any, **named: Any) -> Quan
 # --- What is read --------------------------------------------------------------------------------
 
 
-def run(experiment: str, method: str) -> Quantity:
-    """The history of a method."""
-    return Quantity(_read, ("run", experiment, method), keys=(f"run:{experiment}/{method}",))
+def _input(kind: str, key: str = "") -> Callable[..., Quantity]:
+    """What makes quantities of what `papers.inputs` has under a kind and names."""
+    return lambda *names: Quantity(_read, (kind, *names), keys=(key.format(*names),) if key else ())
 
 
-def tuned(experiment: str, method: str) -> Quantity:
-    """The outcome of a method's search."""
-    return Quantity(_read, ("tuned", experiment, method), keys=(f"tuned:{experiment}/{method}",))
-
-
-def partition(experiment: str) -> Quantity:
-    """How the samples are split between the clients."""
-    return Quantity(_read, ("partition", experiment), keys=(f"partition:{experiment}",))
-
-
-def data_kind(experiment: str) -> Quantity:
-    """Kind and stamp of an experiment's data, as its partition has them."""
-    return Quantity(_read, ("data_kind", experiment), keys=(f"partition:{experiment}",))
-
-
-def drawn(artefact: str) -> Quantity:
-    """The numbers of a figure."""
-    return Quantity(_read, ("artefact", artefact), keys=())
+run = _input("run", "run:{}/{}")  # the history of a method on an experiment
+tuned = _input("tuned", "tuned:{}/{}")  # the outcome of its search
+partition = _input("partition", "partition:{}")  # how the samples are split between the clients
+data_kind = _input("data_kind", "partition:{}")  # kind and stamp of an experiment's data
+drawn = _input("artefact")  # the numbers of a figure
 
 
 def settings(experiment: str) -> Quantity:
     """The settings of an experiment, with the seed of its paper."""
     return Quantity(_settings, (experiment,), keys=())
-
-
-def optional(measured: Quantity) -> Quantity:
-    """The same, or None where it cannot be measured."""
-    # Kept from being computed like other arguments, before the error could be caught.
-    return Quantity(_optional, ((measured,),), keys=measured.needs)
 
 
 def _read(inputs: Any, kind: str, *names: str) -> Any:
@@ -174,17 +134,10 @@ def _settings(inputs: Any, experiment: str) -> dict[str, Any]:
     return {"seed": inputs.settings.get("seed"), **inputs.settings["experiments"][experiment]}
 
 
-def _optional(inputs: Any, kept: tuple[Quantity]) -> Any:
-    try:
-        return kept[0](inputs)
-    except NotMeasurableError:
-        return None
-
-
 # --- On samples ----------------------------------------------------------------------------------
 
 decided = quantity(Sample.decided)
-percent = quantity(lambda sample: sample.percent)
+power10 = functools.partial(np.power, 10)
 
 
 @quantity
@@ -210,18 +163,6 @@ def least(*several: Sample) -> Sample:
     known = np.stack([one.bounds == 0 for one in several])
     bounds = np.where(((values == lowest) & known).any(axis=0), 0, 1)
     return Sample(lowest, bounds, several[0].seeds, any(one.chaotic for one in several))
-
-
-@quantity
-def log(sample: Sample) -> Sample:
-    """Natural logarithm."""
-    return sample.map(np.log)
-
-
-@quantity
-def power10(sample: Sample) -> Sample:
-    """Ten to the value."""
-    return sample.map(lambda values: 10**values)
 
 
 @quantity

@@ -2,62 +2,72 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import ArrayLike, NDArray
 
 from replifed.claims.verdicts import Measured, NotMeasurableError
 
 # Mark of a seed on which nothing is known, not even a bound.
 UNDECIDED = 2
-
-
-def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda one, other: replace(one._with(other, function), bounds=None)
+# Whether a result grows or falls with each of its arguments.
+_GROWTH: dict[np.ufunc, tuple[int, ...]] = {
+    np.add: (1, 1),
+    np.subtract: (1, -1),
+    np.multiply: (1, 1),
+    np.divide: (1, -1),
+    np.negative: (-1,),
+    np.log: (1,),
+    np.log10: (1,),
+    np.power: (1, 1),
+}
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """One number a seed.
+class Sample(NDArrayOperatorsMixin):
+    """One number a seed; arrays of shape (n,).
 
-    Sums, differences, products, quotients and comparisons pair seeds and leave out those that only one side
-    has. Bounds follow: the difference of two numbers that are both at least something is undecided. Products
-    and quotients are of positive numbers; comparisons take every value as it stands.
-
-    Parameters
-    ----------
-    values : array, shape (n,)
-        Numbers, or booleans.
-    bounds : int array, shape (n,)
-        0 where the value is exact, 1 or -1 where the truth is at least or at most the value, `UNDECIDED`
-        where nothing is known. All 0 by default.
-    seeds : array, shape (n,)
-        Ascending; 0 to n - 1 by default.
-    chaotic : bool
-        Whether one of the runs behind it hangs on rounding (`replifed.twins`).
-    repetitions : int, optional
-        Seeds behind it, where the values are cases and not one a seed.
+    Functions of numpy, and with them sums, differences, products, quotients and comparisons, pair seeds and
+    leave out those that only one side has. Bounds follow: the difference of two numbers that are both at
+    least something is undecided. Products, quotients and powers are of positive numbers; what is neither
+    arithmetic nor a logarithm, as a comparison, takes every value as it stands.
     """
 
-    values: NDArray
+    values: NDArray  # numbers, or booleans
+    # 0 where the value is exact, 1 or -1 where the truth is at least or at most the value, `UNDECIDED` where
+    # nothing is known. All 0 by default.
     bounds: NDArray = None  # type: ignore[assignment]
-    seeds: NDArray = None  # type: ignore[assignment]
-    chaotic: bool = False
-    repetitions: int | None = None
-    # So that a number of numpy's leaves arithmetic to this class.
-    __array_ufunc__ = None
+    seeds: NDArray = None  # type: ignore[assignment]  # ascending; 0 to n - 1 by default
+    chaotic: bool = False  # whether one of the runs behind it hangs on rounding
+    repetitions: int | None = None  # seeds behind it, where the values are cases and not one a seed
 
     def __post_init__(self) -> None:
-        values = np.asarray(self.values)
-        default = {"bounds": np.zeros(len(values), dtype=int), "seeds": np.arange(len(values))}
-        object.__setattr__(self, "values", values)
-        for name, array in default.items():
-            given = getattr(self, name)
-            object.__setattr__(self, name, array if given is None else np.asarray(given))
+        n = len(self.values)
+        arrays = {
+            "values": np.asarray(self.values),
+            "bounds": np.zeros(n, int) if self.bounds is None else np.asarray(self.bounds, dtype=int),
+            "seeds": np.arange(n) if self.seeds is None else np.asarray(self.seeds),
+        }
+        for name, array in arrays.items():
+            object.__setattr__(self, name, array)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *arguments: Any, **named: Any) -> Sample:
+        samples = paired(*(one for one in arguments if isinstance(one, Sample)))
+        first, rest = samples[0], iter(samples)
+        arguments = tuple(next(rest) if isinstance(one, Sample) else one for one in arguments)
+        values = ufunc(*(one.values if isinstance(one, Sample) else one for one in arguments))
+        bounds: Any = None
+        if ufunc in _GROWTH:
+            growth = zip(arguments, _GROWTH[ufunc], strict=True)
+            known = [(one.bounds, grows) for one, grows in growth if isinstance(one, Sample)]
+            bounds = reduce(_combined, [one if grows > 0 else _turned(one) for one, grows in known])
+        chaotic = any(one.chaotic for one in samples)
+        return Sample(values, bounds, first.seeds, chaotic, first.repetitions)
 
     def take(self, which: NDArray) -> Sample:
         """Those of some seeds, by a mask or by index."""
@@ -99,63 +109,6 @@ class Sample:
         """Ten to the mean: of decimal logarithms, the geometric mean."""
         return float(10 ** self.values.mean())
 
-    @property
-    def percent(self) -> Sample:
-        """The same in per cent."""
-        return self.map(lambda values: 100 * values)
-
-    # Arithmetic.
-
-    def __neg__(self) -> Sample:
-        return replace(self, values=-self.values, bounds=_turned(self.bounds))
-
-    def __add__(self, other: Any) -> Sample:
-        return self._with(other, np.add)
-
-    def __sub__(self, other: Any) -> Sample:
-        return self._with(other, np.subtract, turned=True)
-
-    def __mul__(self, other: Any) -> Sample:
-        return self._with(other, np.multiply)
-
-    def __truediv__(self, other: Any) -> Sample:
-        return self._with(other, np.divide, turned=True)
-
-    def __radd__(self, other: float) -> Sample:
-        return self + other
-
-    def __rsub__(self, other: float) -> Sample:
-        return -self + other
-
-    def __rmul__(self, other: float) -> Sample:
-        return self * other
-
-    def __rtruediv__(self, other: float) -> Sample:
-        return replace(self, values=other / self.values, bounds=_turned(self.bounds))
-
-    __lt__ = _comparison(operator.lt)
-    __le__ = _comparison(operator.le)
-    __gt__ = _comparison(operator.gt)
-    __ge__ = _comparison(operator.ge)
-    __and__ = _comparison(operator.and_)
-
-    def __invert__(self) -> Sample:
-        return replace(self, values=~self.values)
-
-    def _with(self, other: Any, function: Callable[..., Any], turned: bool = False) -> Sample:
-        if not isinstance(other, Sample):
-            # Differences and products with positive numbers keep their order.
-            return replace(self, values=np.asarray(function(self.values, other)))
-        mine, theirs = paired(self, other)
-        second = _turned(theirs.bounds) if turned else theirs.bounds
-        return Sample(
-            function(mine.values, theirs.values),
-            combined(mine.bounds, second),
-            mine.seeds,
-            mine.chaotic or theirs.chaotic,
-            self.repetitions,
-        )
-
     def decided(self, message: str = "no seed of either method reached the threshold") -> Sample:
         """Leave out the undecided seeds; if none is left, the claim cannot be measured."""
         known = self.bounds != UNDECIDED
@@ -175,14 +128,13 @@ def paired(*several: Any) -> list[Any]:
     common = several[0].seeds
     if all(np.array_equal(one.seeds, common) for one in several[1:]):
         return list(several)
-    for one in several[1:]:
-        common = np.intersect1d(common, one.seeds)
+    common = reduce(np.intersect1d, (one.seeds for one in several))
     if not len(common):
         raise NotMeasurableError("the methods share no seed")
     return [one.take(np.searchsorted(one.seeds, common)) for one in several]
 
 
-def combined(first: NDArray, second: NDArray) -> NDArray:
+def _combined(first: NDArray, second: NDArray) -> NDArray:
     """Bounds of a sum: those of opposite kinds decide nothing."""
     contrary = (first * second < 0) | (np.maximum(first, second) == UNDECIDED)
     return np.where(contrary, UNDECIDED, np.sign(first + second))

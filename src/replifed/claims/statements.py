@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partialmethod
 from typing import Any
 
 from replifed.claims.quantities import Quantity, as_measured
-from replifed.claims.verdicts import Claim
+from replifed.claims.verdicts import Claim, Kind
 
 
 def slug(reading: str) -> str:
@@ -20,17 +21,15 @@ def slug(reading: str) -> str:
     return f".{suffix}" if suffix else ""
 
 
+# What the tolerance of a claim and its reason are called where it is stated.
+_NAMES = {"within": "tolerance", "share": "tolerance", "because": "tolerance_reason"}
+
+
 class Statements:
     """Makes the claims of one paper, which find the runs that they need in what they measure.
 
-    Parameters
-    ----------
-    paper : str
-    suffix : callable
-        What the reading adds to an id.
-    **common
-        What all of them have in common, such as a reading, a unit or an artefact. By default the artefact is
-        the first part of the name.
+    `suffix` is what a reading adds to an id. `common` is what all of them have in common, such as a reading,
+    a unit or an artefact; by default the artefact is the first part of the name.
     """
 
     def __init__(self, paper: str, suffix: Callable[[str], str] = slug, **common: Any) -> None:
@@ -40,40 +39,17 @@ class Statements:
         """The same, with more in common."""
         return Statements(self.paper, self.suffix, **{**self.common, **common})
 
-    def value(
-        self, name: str, statement: str, published: float, measured: Quantity, *, within: float, **more: Any
-    ) -> Claim:
+    def value(self, name: str, statement: str, published: float, measured: Quantity, **more: Any) -> Claim:
         """`measured` is the published number, `within` a tolerance that is there `because` of something."""
-        return self._claim("value", name, statement, measured, published=published, tolerance=within, **more)
-
-    def order(self, name: str, statement: str, difference: Quantity, **more: Any) -> Claim:
-        """`difference` is positive."""
-        return self._claim("order", name, statement, difference, **more)
-
-    def shape(
-        self, name: str, statement: str, holds: Quantity, *, share: float | None = None, **more: Any
-    ) -> Claim:
-        """`holds` is true in all cases, or in a share of them, `because` of something."""
-        return self._claim("shape", name, statement, holds, tolerance=share, **more)
-
-    def identity(self, name: str, statement: str, holds: Quantity, **more: Any) -> Claim:
-        """`holds` is true without exception."""
-        return self._claim("identity", name, statement, holds, **more)
+        return self._claim("value", name, statement, measured, published=published, **more)
 
     def unmeasured(self, name: str, statement: str, beside: Quantity, **more: Any) -> Claim:
         """A shape without a measure, beside what it is a statement on."""
         return self._claim("shape", name, statement, None, needs=beside.needs, **more)
 
-    def _claim(
-        self,
-        kind: Any,
-        name: str,
-        statement: str,
-        measured: Quantity | None,
-        **more: Any,
-    ) -> Claim:
+    def _claim(self, kind: Kind, name: str, statement: str, measured: Quantity | None, **more: Any) -> Claim:
         more = {"artefact": name.partition(".")[0], **self.common, **more}
-        more["tolerance_reason"] = more.pop("because", "")
+        more = {_NAMES.get(key, key): value for key, value in more.items()}
         if measured is not None:
             more |= {"needs": measured.needs, "measure": lambda inputs: as_measured(measured(inputs))}
         return Claim(
@@ -83,3 +59,7 @@ class Statements:
             kind=kind,
             **more,
         )
+
+    order = partialmethod(_claim, "order")  # a difference is positive
+    shape = partialmethod(_claim, "shape")  # something is true in all cases, or in a `share` of them
+    identity = partialmethod(_claim, "identity")  # something is true without exception

@@ -20,39 +20,24 @@ COLUMNS = ("id", "published", "tolerance", "reason")
 def differences(claims: Iterable[Claim], log: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
     """Claims whose numbers are not what the log's last line on them says.
 
-    Returns
-    -------
-    dict
-        (logged, current) by id, each as "published +- tolerance"; "" where there is no line, or no claim.
+    (logged, current) by id, each as "published +- tolerance"; "" where there is no line, or no claim.
     """
     logged = {row["id"]: _said(row["published"], row["tolerance"]) for row in _read(log)}
     current = {claim.id: _said(_text(claim.published), _text(claim.tolerance)) for claim in claims}
-    names = sorted(logged.keys() | current.keys())
-    return {
-        name: (logged.get(name, ""), current.get(name, ""))
-        for name in names
-        if logged.get(name) != current.get(name)
-    }
+    both = {name: (logged.get(name, ""), current.get(name, "")) for name in sorted(logged | current)}
+    return {name: (was, now) for name, (was, now) in both.items() if was != now}
 
 
 def record(claims: Iterable[Claim], log: str | os.PathLike[str], reason: str) -> dict[str, tuple[str, str]]:
     """Add a line for every claim that is new or has changed; claims that are gone leave the log.
 
-    Parameters
-    ----------
-    reason : str
-        Why a number was changed. A claim's first line has the reason of its tolerance instead.
-
-    Returns
-    -------
-    dict
-        What differed, as from `differences`.
+    `reason` says why a number was changed; a claim's first line has the reason of its tolerance instead.
+    Returns what differed, as `differences` does.
     """
-    claims = list(claims)
-    changed = differences(claims, log)
+    by_id = {claim.id: claim for claim in claims}
+    changed = differences(by_id.values(), log)
     if any(before and now for before, now in changed.values()) and not reason.strip():
         raise ConfigError("a changed tolerance or published number needs --reason TEXT")
-    by_id = {claim.id: claim for claim in claims}
     rows = [row for row in _read(log) if row["id"] in by_id]
     for name, (before, now) in changed.items():
         if now:
@@ -70,9 +55,7 @@ def record(claims: Iterable[Claim], log: str | os.PathLike[str], reason: str) ->
 
 
 def _read(log: str | os.PathLike[str]) -> list[dict[str, str]]:
-    if not Path(log).is_file():
-        return []
-    return tables.read(log, COLUMNS, "is no log of tolerances")
+    return tables.read(log, COLUMNS, "is no log of tolerances") if Path(log).is_file() else []
 
 
 def _text(number: float | None) -> str:

@@ -3,55 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-
-class Artefact(Protocol):
-    """A figure or a table: its CSV, and what a reader sees of it.
-
-    Attributes
-    ----------
-    name : str
-        Of its files.
-    title : str
-        In the report.
-    caption : str
-        What it shows; it doubles as the alternative text of a picture.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def caption(self) -> str: ...
-
-    def table(self, inputs: Any, settings: dict) -> pd.DataFrame:
-        """Return the numbers of the artefact.
-
-        Parameters
-        ----------
-        inputs : papers.inputs.Inputs
-        settings : dict
-            Of the artefact.
-        """
-        ...
-
-    def show(self, frame: pd.DataFrame) -> Any:
-        """Return what `table` returned, read back from its CSV, as a picture or as a table of texts."""
-        ...
+from replifed.figures.grid import Grid
 
 
 class Made(NamedTuple):
     """An artefact of two functions, for what is no grid of curves."""
 
-    name: str
-    title: str
-    caption: str
+    name: str  # of its files
+    title: str  # in the report
+    caption: str  # what it shows; it doubles as the alternative text of a picture
+    # Its numbers, from `papers.inputs.Inputs` and its settings.
     table: Callable[[Any, dict], pd.DataFrame]
+    # These numbers, read back from their CSV, as a picture or as a table of texts.
     show: Callable[[pd.DataFrame], Any]
+
+
+Artefact = Made | Grid
 
 
 def by_name(*artefacts: Artefact) -> dict[str, Artefact]:

@@ -31,25 +31,10 @@ def plot_curves(
 ) -> None:
     """Draw a curve for each value of column `series`: its centre, its band, and a cross where seeds diverged.
 
-    Parameters
-    ----------
-    axes : Axes
-    frame : DataFrame
-        From `summaries.summarise`, one panel; or without column round, and then without divergence.
-    series : str
-        Column that tells the curves apart.
-    lines : mapping
-        Line of each value of `series`; this is also the order of drawing.
-    x : str
-        Column of the horizontal axis.
-    log_x : bool
-        Leaves out what comes at x = 0.
-    log_y : bool, optional
-        By the range of the values if not given, see `is_logarithmic`.
-    limits : (float, float), optional
-        Of the vertical axis; by the range of the values if not given.
-    notes : bool
-        Whether to say which curves diverged.
+    The frame is one panel from `summaries.summarise`; or without column round, and then without divergence.
+    Lines are by value of `series`, in the order of drawing. With `log_x` what comes at 0 of column `x` is
+    left out; `log_y` and `limits` of the vertical axis follow from the range of the values if not given.
+    `notes` say which curves diverged.
     """
     log_y = is_logarithmic(frame, series) if log_y is None else log_y
     bottom, top = _with_margin(*visible_range(frame, series), log_y) if limits is None else limits
@@ -61,18 +46,15 @@ def plot_curves(
         if len(curve):
             _plot_curve(axes, curve, line, x, position, bottom, top)
             remarks.extend(_divergence(axes, curve, line, x, bottom, top))
+    axes.set_yscale("log" if log_y else "linear")
+    axes.set_ylim(bottom, top)
     if log_y:
-        axes.set_yscale("log")
-        axes.set_ylim(bottom, top)
         readable_log_axis(axes.yaxis, bottom, top)
-    else:
-        axes.set_ylim(bottom, top)
     if log_x:
         axes.set_xscale("log")
         readable_log_axis(axes.xaxis, *axes.get_xlim())
     else:
-        whole = bool((frame[x] % 1 == 0).all())
-        axes.xaxis.set_major_locator(MaxNLocator(6, integer=whole))
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=bool((frame[x] % 1 == 0).all())))
     if notes and remarks:
         axes.text(
             0.98,
@@ -112,7 +94,8 @@ def visible_range(frame: pd.DataFrame, series: str) -> tuple[float, float]:
         values = curve[centre_of(frame)].dropna().to_numpy()
         if not len(values):
             continue
-        lost_altogether = "seeds" in curve and curve["diverged"].iloc[0] == curve["seeds"].iloc[0]
+        told = {"seeds", "diverged"} <= set(curve)
+        lost_altogether = told and curve["diverged"].iloc[0] == curve["seeds"].iloc[0]
         lowest = min(lowest, values.min())
         highest = max(highest, (values[:1] if lost_altogether else values).max())
     return float(lowest), float(highest)

@@ -21,20 +21,11 @@ Labels = Mapping[Any, str] | Callable[[Any], str]
 
 @dataclass(frozen=True)
 class By:
-    """Panels by the values of a column.
-
-    Parameters
-    ----------
-    column : str
-    labels : mapping or callable, optional
-        From a value to its part of the panels' titles. A mapping gives the order, too.
-    key : callable, optional
-        From a value to what it is sorted by; numbers are sorted as such, and other values stay in order of
-        appearance.
-    """
+    """Panels by the values of a column."""
 
     column: str
-    labels: Labels | None = None
+    labels: Labels | None = None  # from a value to its part of the titles; a mapping gives the order, too
+    # From a value to what it is sorted by. Without it numbers are sorted, others in order of appearance.
     key: Callable[[Any], Any] | None = None
 
     def order(self, values: Sequence[Any]) -> list[Any]:
@@ -55,14 +46,11 @@ class By:
         return self.labels(value) if self.labels is not None else ""
 
 
-@dataclass(frozen=True, init=False)
 class X:
     """A panel for each horizontal axis, which is a column of the table."""
 
-    columns: tuple[str, ...]
-
     def __init__(self, *columns: str) -> None:
-        object.__setattr__(self, "columns", columns)
+        self.columns = columns
 
 
 class _Strip(NamedTuple):
@@ -73,93 +61,51 @@ class _Strip(NamedTuple):
     label: str
 
 
-def _as_it_is(history: pd.DataFrame, inputs: Any) -> pd.DataFrame:
-    return history
-
-
 @dataclass(frozen=True)
 class Grid:
-    """Curves over repetitions, a grid of panels; see `figures.artefact.Artefact`.
+    """Curves over repetitions, a grid of panels; name, `table` and `show` as in `figures.artefact.Made`.
 
     Every run of the artefact's settings goes through `prepare`, and `summarise` makes a curve of each
     combination of the columns `by`. On a logarithmic axis a band is computed on the scale of logarithms.
-
-    Parameters
-    ----------
-    name, title, caption : str
-    prefix : str
-        What the picture says before its title.
-    rows, columns : sequence of str, By or X
-        What tells rows and columns of panels apart; a str is a column of the table without labels.
-    series : str
-        Column that tells the curves of a panel apart.
-    lines : mapping or callable
-        Line of each value of `series`, or from the table to such a mapping; a value that it lacks is drawn in
-        black.
-    values : sequence of str
-        Columns of the histories that are averaged.
-    metric : str, optional
-        Column of the table that says which of `values` a curve shows.
-    y : str or mapping
-        Label of the vertical axes, or one for each value of `metric`.
-    x : mapping
-        Labels of the horizontal axes by column.
-    by : sequence of str
-    prepare : callable
-        Maps a history, with a column experiment, and the inputs to the lines and columns that are averaged.
-    first : mapping
-        First round that has a number, by value.
-    source : callable
-        Maps inputs and settings to the summary, where it is no average of histories round by round.
-    finish : callable
-        Maps the summary to the table.
-    centre, band, axes
-        See `summarise`.
-    shown : callable
-        Maps the table to what is drawn of it.
-    log_y : bool or mapping, optional
-        Whether the vertical axes are logarithmic, or by the values of `metric`; by the range of the curves
-        if not given.
-    log_x : bool, optional
-        As `log_y`, for the horizontal axes; all but rounds if not given.
-    limits : (float, float), optional
-        Of the vertical axes.
-    annotate : callable, optional
-        Called with the axes of a panel, its curves, the lines and the column of the horizontal axis.
-    others : sequence of Line
-        What else the legend explains.
-    width, height, pad : float
-        Of a panel, in inches, and above it, in points.
-    legend_columns : int
     """
 
     name: str
     _: KW_ONLY
     title: str
     caption: str
-    prefix: str
-    series: str
-    lines: Mapping[Any, Line] | Callable[[pd.DataFrame], Mapping[Any, Line]] = field(default_factory=dict)
-    y: str | Mapping[str, str]
-    x: Mapping[str, str]
-    by: Sequence[str] = ()
+    prefix: str  # what the picture says before its title
+    # The panels: rows and columns of them, a str being a column of the table without labels.
     rows: Sequence[str | By | X] = ()
     columns: Sequence[str | By | X] = ()
+    # The curves of a panel: the column that tells them apart, and the line of each of its values, or what
+    # makes that of the table; a value that it lacks is drawn in black.
+    series: str
+    lines: Mapping[Any, Line] | Callable[[pd.DataFrame], Mapping[Any, Line]] = field(default_factory=dict)
+    # The table: columns that tell curves apart, columns of the histories that are averaged, what maps a
+    # history (with a column experiment) and the inputs to the lines that are averaged, and `summarise`'s own.
+    by: Sequence[str] = ()
     values: Sequence[str] = ("objective",)
-    metric: str | None = None
-    prepare: Callable[[pd.DataFrame, Any], pd.DataFrame] = _as_it_is
-    first: Mapping[str, int] = field(default_factory=dict)
-    source: Callable[[Any, dict], pd.DataFrame] | None = None
-    finish: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    prepare: Callable[[pd.DataFrame, Any], pd.DataFrame] | None = None
+    first: Mapping[str, int] = field(default_factory=dict)  # first round that has a number, by value
     centre: Centre = "mean"
     band: Band = "ci"
     axes: Sequence[str] = ("iterations", "bits")
-    shown: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    # Inputs and settings to the summary, where it is no average of histories round by round.
+    source: Callable[[Any, dict], pd.DataFrame] | None = None
+    finish: Callable[[pd.DataFrame], pd.DataFrame] | None = None  # the summary to the table
+    shown: Callable[[pd.DataFrame], pd.DataFrame] | None = None  # the table to what is drawn of it
+    metric: str | None = None  # column of the table that says which of `values` a curve shows
+    # The axes: labels, by value of `metric` and by column, and whether they are logarithmic. Without a word
+    # the curves' range decides on vertical axes; horizontal ones are logarithmic for all but rounds.
+    y: str | Mapping[str, str]
+    x: Mapping[str, str]
     log_y: bool | Mapping[str, bool] | None = None
     log_x: bool | None = None
-    limits: tuple[float, float] | None = None
+    limits: tuple[float, float] | None = None  # of the vertical axes
+    # Called with the axes of a panel, its curves, the lines and the column of the horizontal axis.
     annotate: Callable[[Axes, pd.DataFrame, Mapping[Any, Line], str], None] | None = None
-    others: Sequence[Line] = ()
+    others: Sequence[Line] = ()  # what else the legend explains
+    # Of a panel, in inches, and above it, in points.
     width: float = 4.6
     height: float = 2.6
     pad: float | None = None
@@ -176,7 +122,9 @@ class Grid:
         frames = []
         for experiment, methods in settings["artefact"]["runs"].items():
             for method in methods:
-                history = self.prepare(inputs.run(experiment, method).assign(experiment=experiment), inputs)
+                history = inputs.run(experiment, method).assign(experiment=experiment)
+                if self.prepare is not None:
+                    history = self.prepare(history, inputs)
                 frames += [self._summary(history, value) for value in self.values if len(history)]
         return pd.concat(frames, ignore_index=True)
 
@@ -205,7 +153,7 @@ class Grid:
         return given
 
     def _dimensions(self) -> list[By | X]:
-        return [_dimension(part) for part in (*self.rows, *self.columns)]
+        return _dimensions((*self.rows, *self.columns))
 
     @housed
     def show(self, frame: pd.DataFrame) -> Figure:
@@ -213,6 +161,7 @@ class Grid:
         frame = frame if self.shown is None else self.shown(frame)
         lines = self._lines(frame)
         rows, columns = _strips(self.rows, frame), _strips(self.columns, frame)
+        first_x = next((part.columns[0] for part in self._dimensions() if isinstance(part, X)), "round")
         entries = [*lines.values(), *self.others]
         made, axes = canvas(
             len(rows),
@@ -243,16 +192,12 @@ class Grid:
                 log_x=x != "round" if self.log_x is None else self.log_x,
                 log_y=self._of_metric(self.log_y, panel),
                 limits=self.limits,
-                notes=x == self._first_axis(),
+                notes=x == first_x,
             )
             if self.annotate is not None:
                 self.annotate(ax, panel, lines, x)
         legend(made, entries, columns=self.legend_columns)
         return made
-
-    def _first_axis(self) -> str:
-        axes = (part.columns[0] for part in self._dimensions() if isinstance(part, X))
-        return next(axes, "round")
 
     def _lines(self, frame: pd.DataFrame) -> dict[Any, Line]:
         """Return the lines of the curves drawn: those declared, in their order, then any others."""
@@ -262,13 +207,13 @@ class Grid:
         return {key: line for key, line in known.items() if key in present} | others
 
 
-def _dimension(part: str | By | X) -> By | X:
-    return By(part) if isinstance(part, str) else part
+def _dimensions(parts: Sequence[str | By | X]) -> list[By | X]:
+    return [By(part) if isinstance(part, str) else part for part in parts]
 
 
 def _strips(parts: Sequence[str | By | X], frame: pd.DataFrame) -> list[_Strip]:
     """Return the rows, or the columns, of panels: combinations of values that occur, and axes."""
-    dimensions = [_dimension(part) for part in parts]
+    dimensions = _dimensions(parts)
     by = [part for part in dimensions if isinstance(part, By)]
     occurring = set(frame[[part.column for part in by]].itertuples(index=False, name=None))
     choices = [

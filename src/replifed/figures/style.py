@@ -99,21 +99,9 @@ def sequence_lines(labels: Mapping[Any, str]) -> dict[Any, Line]:
 def canvas(
     rows: int, cols: int, *, title: str = "", width: float = 3.0, height: float = 2.2, legend_lines: int = 1
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Make a figure with a grid of axes, and room for title, stamp and legend.
+    """Make a figure with a grid of axes, and room for title, stamp and `legend_lines` of a legend below.
 
-    Parameters
-    ----------
-    rows, cols : int
-    title : str
-    width, height : float
-        Inches of each panel, labels included.
-    legend_lines : int
-        Lines of the legend below the panels; 0 for none.
-
-    Returns
-    -------
-    Figure
-    list of lists of Axes
+    `width` and `height` are inches of each panel, labels included.
     """
     total = (cols * width, rows * height + _TITLE + _STAMP + legend_lines * _LEGEND)
     made = Figure(figsize=total, dpi=DPI)
@@ -152,16 +140,10 @@ def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
 
 @housed
 def stamp(made: Figure, data: str, scale: str) -> None:
-    """Say, in a strip of its own, that a figure is not what the paper's settings and data give.
+    """Say, in a strip of its own, that a figure from `canvas` is not what the paper's settings and data give.
 
-    Parameters
-    ----------
-    made : Figure
-        From `canvas`.
-    data : str
-        A remark on the data; empty if they are the paper's own.
-    scale : str
-        "paper", or the name of the cut-down settings.
+    `data` is a remark on the data, empty if they are the paper's own; `scale` is "paper", or the name of the
+    cut-down settings.
     """
     remarks = []
     if data:

@@ -37,12 +37,8 @@ def summarise(
     Parameters
     ----------
     history : DataFrame
-        With columns `by`, replicate, round, `value`, diverged, and `axes`, for which bits may be
-        left to be the sum of bits_up and bits_down.
-    by : sequence of str
-        Columns that tell the curves apart.
-    value : str
-        The column to average.
+        With columns `by` (which tell the curves apart), replicate, round, `value`, diverged, and `axes`, for
+        which bits may be left to be the sum of bits_up and bits_down.
     centre : {"mean", "geometric", "median"}
         The geometric mean fits curves that fall over many decades.
     band : {"ci", "sd", "range"}
@@ -56,8 +52,7 @@ def summarise(
     -------
     DataFrame
         Columns `by`, then round, `axes`, mean (or median), low, high (the mean itself where it is over one
-        repetition), alive (repetitions at that round), seeds (repetitions in all) and diverged (repetitions
-        lost by the end of the run).
+        repetition), alive (repetitions at that round), seeds (in all) and diverged (lost by the end).
     """
     if "bits" in axes and "bits" not in history:
         history = history.assign(bits=history["bits_up"] + history["bits_down"])
@@ -133,24 +128,20 @@ def on_log_scale(frame: pd.DataFrame) -> pd.DataFrame:
 def over_repetitions(history: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
     """Average one number a repetition, such as a rate, for each combination of the columns `by`.
 
-    Returns
-    -------
-    DataFrame
-        Columns `by`, then mean, low, high (95 % t interval, the mean itself over one repetition), sets, and
-        diverged: repetitions without a finite value, which stay out of the mean (it is 1 where none is left).
+    Mean, low, high (95 % t interval, the mean itself over one repetition), sets, and diverged: repetitions
+    without a finite value, which stay out of the mean (it is 1 where none is left).
     """
     rows = []
     for key, group in history.groupby(list(by), sort=False):
         values = group[value].to_numpy(dtype=float)
         finite = values[np.isfinite(values)]
-        mean, low, high = mean_interval(finite) if len(finite) else (1.0, 1.0, 1.0)
-        one = len(finite) < 2
+        mean, low, high = _centre_and_band(finite, finite, "mean", "ci") if len(finite) else (1.0, 1.0, 1.0)
         rows.append(
             {
                 **dict(zip(by, key, strict=True)),
                 "mean": mean,
-                "low": mean if one else low,
-                "high": mean if one else high,
+                "low": low,
+                "high": high,
                 "sets": len(values),
                 "diverged": len(values) - len(finite),
             }
@@ -169,13 +160,8 @@ def with_interval(row: pd.Series, digits: int = 3) -> str:
 def median_and_range(row: Any, form: str, seeds: str = "") -> str:
     """What it took to get somewhere: "120 [80, …] (2 of 3)", or "not reached" where no seed got there.
 
-    Parameters
-    ----------
-    row : with median, low and high, infinite where so few seeds got there, and the numbers reached and seeds
-    form : str
-        Format of the numbers.
-    seeds : str
-        What to say behind the number of seeds.
+    `row` has median, low and high, infinite where so few seeds got there, and the numbers reached and seeds;
+    `form` is the format of numbers, and `seeds` stands behind the number of seeds.
     """
     if not row.reached:
         return "not reached"

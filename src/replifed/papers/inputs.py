@@ -6,19 +6,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from replifed.errors import ReplifedError
+from replifed.store.histories import read_history
+from replifed.store.tuned import read_tuned
 
 
 class Inputs:
-    """Files of one paper by key, loaded on demand and once.
+    """Files of one paper by key, loaded on demand and once, and the settings of the artefact or the claims.
 
-    Parameters
-    ----------
-    files : dict
-        Paths by key: "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD", "partition:EXPERIMENT" (a list
-        of the partition and its table), "data:EXPERIMENT", "artefact:NAME".
-    settings : dict, optional
-        Settings of the artefact or of the claims.
+    Keys are "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD", "partition:EXPERIMENT" (a list of the
+    partition and its table), "data:EXPERIMENT" and "artefact:NAME".
     """
 
     def __init__(self, files: dict[str, list[Path]], settings: dict[str, Any] | None = None) -> None:
@@ -43,7 +42,10 @@ class Inputs:
 
     def methods(self, experiment: str) -> list[str]:
         """Methods whose histories of `experiment` are among the inputs."""
-        prefix = f"run:{experiment}/"
+        return self._methods("run", experiment)
+
+    def _methods(self, kind: str, experiment: str) -> list[str]:
+        prefix = f"{kind}:{experiment}/"
         return [key.removeprefix(prefix) for key in self._files if key.startswith(prefix)]
 
     def has(self, key: str) -> bool:
@@ -51,14 +53,10 @@ class Inputs:
         return key in self._files
 
     def _run(self, experiment: str, method: str):
-        from replifed.store.histories import read_history
-
         return read_history(self._path(f"run:{experiment}/{method}", ".parquet"))[0]
 
     def tuned(self, experiment: str, method: str) -> dict[str, Any]:
         """Outcome of the step-size search."""
-        from replifed.store.tuned import read_tuned
-
         return read_tuned(self._path(f"tuned:{experiment}/{method}", ".json"), method)
 
     def _partition(self, experiment: str):
@@ -68,8 +66,6 @@ class Inputs:
 
     def partition_table(self, experiment: str):
         """The partition's table of clients."""
-        import pandas as pd
-
         return pd.read_csv(self._path(f"partition:{experiment}", ".csv"))
 
     def _data(self, experiment: str):
@@ -79,26 +75,15 @@ class Inputs:
 
     def _artefact(self, name: str):
         """The CSV of a figure."""
-        import pandas as pd
-
         return pd.read_csv(self._path(f"artefact:{name}", ".csv"), keep_default_na=False, na_values=["nan"])
 
     def data_kind(self, experiment: str) -> tuple[str, str]:
-        """Kind of an experiment's data and what a picture made from them says.
-
-        Returns
-        -------
-        kind : "original", "substitute", "surrogate" or "synthetic"
-        stamp : str, empty for original and synthetic data
-        """
-        from replifed.store.histories import read_history
-
-        for method in self.methods(experiment):
-            data = read_history(self._path(f"run:{experiment}/{method}", ".parquet"))[1]["data"]
-            return data["kind"], data["stamp"]
-        for key in self._files:
-            if key.startswith(f"tuned:{experiment}/"):
-                data = self.tuned(experiment, key.split("/", 1)[1])["meta"]["data"]
-                return data["kind"], data["stamp"]
-        meta = self.partition(experiment).meta["data"]
-        return meta["kind"], meta["stamp"]
+        """Kind of an experiment's data (`claims.verdicts.DATA_KINDS`), and what a picture says of them."""
+        run, tuned = (self._methods(kind, experiment) for kind in ("run", "tuned"))
+        if run:
+            data = read_history(self._path(f"run:{experiment}/{run[0]}", ".parquet"))[1]["data"]
+        elif tuned:
+            data = self.tuned(experiment, tuned[0])["meta"]["data"]
+        else:
+            data = self.partition(experiment).meta["data"]
+        return data["kind"], data["stamp"]

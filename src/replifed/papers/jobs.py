@@ -30,12 +30,11 @@ def tune(
     out: Path,
 ) -> None:
     """Search a method's step sizes; writes the choice and the whole curve as JSON."""
-    from replifed.store.histories import provenance
     from replifed.store.tuned import write_tuned
 
     table, split = _data(data, partition)
     found = _part(paper, "experiments").tune(method, settings, table, split, Lines(paper, experiment, method))
-    write_tuned(out, found, provenance(_modules(paper, method), settings, _kind(table)))
+    write_tuned(out, found, _provenance(paper, method, settings, table))
 
 
 def run(
@@ -49,7 +48,7 @@ def run(
     out: Path,
 ) -> None:
     """Run one method with all its settings and seeds; writes its history."""
-    from replifed.store.histories import provenance, write_history
+    from replifed.store.histories import write_history
     from replifed.store.tuned import read_tuned
 
     table, split = _data(data, partition)
@@ -58,21 +57,15 @@ def run(
     frame = _part(paper, "experiments").run(method, settings, choice, table, split, progress)
     if tuned and choice is not None:
         check_apart(tuned, choice, frame)
-    write_history(out, frame, provenance(_modules(paper, method), settings, _kind(table)))
+    write_history(out, frame, _provenance(paper, method, settings, table))
 
 
 def check_apart(tuned: Path, choice: dict[str, Any], history: Any) -> None:
-    """Refuse a history that reports data on which its steps were searched, by what both say they ran.
-
-    Raises
-    ------
-    ReplifedError
-        Names the file of the search and the repetitions.
-    """
+    """Refuse a history that reports data on which its steps were searched, by what both say they ran."""
     both = sorted(set(choice["trials"]["replicates"]) & set(history["replicate"].tolist()))
     if both:
-        names = ", ".join(map(str, both))
-        raise ReplifedError(f"{tuned}: searched on the repetitions that are reported ({names})")
+        repetitions = ", ".join(map(str, both))
+        raise ReplifedError(f"{tuned}: searched on the repetitions that are reported ({repetitions})")
 
 
 def artefact(
@@ -85,27 +78,21 @@ def artefact(
 ) -> None:
     """Make a figure or a table: first the CSV of exactly its numbers, then, from that alone, the rest.
 
-    Parameters
-    ----------
-    outputs : dict
-        Paths by suffix: csv, and either pdf and png, or md and tex.
+    Outputs are by suffix: csv, and either pdf and png, or md and tex.
     """
     import pandas as pd
 
     from replifed.papers.inputs import Inputs
 
-    made = artefact_named(paper, name, settings["artefact"]["kind"])
+    kind = f"{settings['artefact']['kind']}s"
+    made = getattr(_part(paper, kind), kind.upper())[name]
     available = Inputs(inputs, settings)
-    frame = made.table(available, settings)
-    frame["data"] = _stamps(available)
-    frame["scale"] = scale
+    frame = made.table(available, settings).assign(data=_stamps(available), scale=scale)
     write_text(outputs["csv"], frame.to_csv(index=False, float_format="%.12g"))
     # What is drawn is what the CSV says, to the last digit.
     frame = pd.read_csv(outputs["csv"], keep_default_na=False, na_values=["nan"])
-    if "png" in outputs:
-        draw(made, frame, [outputs["pdf"], outputs["png"]])
-    else:
-        _print_table(made, frame, outputs)
+    publish = _draw if "png" in outputs else _print_table
+    publish(made, frame, outputs)
 
 
 def artefacts(
@@ -117,14 +104,7 @@ def artefacts(
 ) -> None:
     """As `artefact`, for all artefacts of a paper, one after the other.
 
-    Parameters
-    ----------
-    settings : dict
-        Of all of them, from `config.cuts.artefacts_settings`.
-    inputs : dict
-        Files of all of them by key.
-    outputs : dict
-        Paths by keys such as "fig1.csv".
+    Settings are those of `settings.artefacts_settings`, and outputs are by keys such as "fig1.csv".
     """
     for name, chosen in settings["artefacts"].items():
         read = {experiment: settings["experiments"][k] for experiment, k in settings["reads"][name].items()}
@@ -132,21 +112,6 @@ def artefacts(
         files = {key: inputs[key] for key in settings["inputs"][name]}
         made = {Path(key).suffix[1:]: file for key, file in outputs.items() if Path(key).stem == name}
         artefact(paper, name, own, scale, files, made)
-
-
-def artefact_named(paper: str, name: str, kind: str) -> Artefact:
-    """Return the figure or the table of a paper that is called `name`."""
-    return getattr(_part(paper, f"{kind}s"), f"{kind}s".upper())[name]
-
-
-def draw(made: Artefact, frame: Any, paths: list[Path]) -> None:
-    """Draw an artefact's CSV, stamped with its data and scale."""
-    from replifed.figures.style import save, stamp
-
-    figure = made.show(frame)
-    stamp(figure, frame["data"].iloc[0], frame["scale"].iloc[0])
-    for path in paths:
-        save(figure, path)
 
 
 def measure_claims(paper: str, settings: dict, scale: str, inputs: dict[str, list[Path]], out: Path) -> None:
@@ -160,28 +125,21 @@ def measure_claims(paper: str, settings: dict, scale: str, inputs: dict[str, lis
 
 
 def measure_timing(scale: str, files: dict[str, list[Path]], out: Path) -> None:
-    """Hold the claims on seconds against the figures that were timed; writes a CSV.
-
-    Parameters
-    ----------
-    files : dict
-        CSV files by key "PAPER/ARTEFACT".
-    """
+    """Hold the claims on seconds against the timed figures, CSV files by "PAPER/ARTEFACT"; writes a CSV."""
     import pandas as pd
 
     from replifed.claims.verdicts import measure
     from replifed.papers.inputs import Inputs
 
+    timed: dict[str, dict[str, list[Path]]] = {}
+    for key, paths in files.items():
+        paper, name = key.split("/")
+        timed.setdefault(paper, {})[f"artefact:{name}"] = paths
     parts = []
-    for paper in dict.fromkeys(key.split("/")[0] for key in files):
-        timed = {
-            f"artefact:{key.split('/')[1]}": paths
-            for key, paths in files.items()
-            if key.split("/")[0] == paper
-        }
+    for paper, figures in timed.items():
         claims = _part(paper, "claims").TIMING
-        drawn = [claim for claim in claims if f"artefact:{claim.artefact}" in timed]
-        parts.append(measure(drawn, Inputs(timed), scale))
+        drawn = [claim for claim in claims if f"artefact:{claim.artefact}" in figures]
+        parts.append(measure(drawn, Inputs(figures), scale))
     write_text(out, pd.concat(parts).to_csv(index=False, float_format="%.12g"))
 
 
@@ -221,33 +179,33 @@ def _data(data: Path | None, partition: Path | None) -> tuple[Any, Any]:
     return table, load_partition(partition, samples=len(table.y))
 
 
-def _kind(table: Any) -> dict[str, str]:
-    if table is None:
-        return SYNTHETIC
-    return {key: table.meta[key] for key in ("id", "kind", "stamp")}
+def _provenance(paper: str, method: str, settings: dict, table: Any) -> dict[str, Any]:
+    from replifed.store.histories import provenance
 
-
-def _modules(paper: str, method: str) -> list[str]:
-    return [METHODS[method].split(":")[0], part(paper, "experiments")]
+    modules = [METHODS[method].split(":")[0], part(paper, "experiments")]
+    kind = SYNTHETIC if table is None else {key: table.meta[key] for key in ("id", "kind", "stamp")}
+    return provenance(modules, settings, kind)
 
 
 def _stamps(inputs: Inputs) -> str:
     """What a picture says of its data: nothing for original and synthetic data."""
     kinds = {experiment: inputs.data_kind(experiment) for experiment in inputs.experiments()}
-    return "; ".join(
-        f"{experiment}: {text}"
-        for experiment, (kind, text) in kinds.items()
-        if kind not in ("original", "synthetic")
-    )
+    told = ((name, text) for name, (kind, text) in kinds.items() if kind not in ("original", "synthetic"))
+    return "; ".join(f"{name}: {text}" for name, text in told)
+
+
+def _draw(made: Artefact, frame: Any, outputs: dict[str, Path]) -> None:
+    from replifed.figures.style import save, stamp
+
+    figure = made.show(frame)
+    stamp(figure, frame["data"].iloc[0], frame["scale"].iloc[0])
+    for suffix in ("pdf", "png"):
+        save(figure, outputs[suffix])
 
 
 def _print_table(made: Artefact, frame: Any, outputs: dict[str, Path]) -> None:
-    readable = made.show(frame)
-    note = "; ".join(
-        text
-        for text in (frame["data"].iloc[0], f"scale: {frame['scale'].iloc[0]}")
-        if text and text != "scale: paper"
-    )
+    readable, scale = made.show(frame), frame["scale"].iloc[0]
+    note = "; ".join(filter(None, (frame["data"].iloc[0], "" if scale == "paper" else f"scale: {scale}")))
     markdown = readable.to_markdown(index=False, disable_numparse=True)
     write_text(outputs["md"], markdown + (f"\n\n*{note}*\n" if note else "\n"))
     latex = readable.style.hide(axis="index").to_latex(hrules=True, caption=note or None)

@@ -17,15 +17,9 @@ def tune_and_run(
 ) -> None:
     """As `jobs.tune`, for experiments that tune, and `jobs.run`, one experiment after the other.
 
-    Parameters
-    ----------
-    settings : dict
-        "run": settings by experiment; "tune": the same for the searches of the experiments that tune.
-    inputs : dict
-        Data and partitions by keys "data:EXPERIMENT" and "partition:EXPERIMENT"; the first file of each
-        counts.
-    outputs : dict
-        Histories by keys "run:EXPERIMENT", and outcomes of searches by keys "tuned:EXPERIMENT".
+    Settings are by experiment, under "run" and, for the searches of those that tune, under "tune". Inputs are
+    by keys "data:EXPERIMENT" and "partition:EXPERIMENT", of which the first file counts; outputs by keys
+    "run:EXPERIMENT" and "tuned:EXPERIMENT".
     """
     searches = settings.get("tune", {})
     for name, own in settings["run"].items():

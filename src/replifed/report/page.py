@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from replifed import hashes
 from replifed.atomic import write_text
 from replifed.claims.errata import read as read_errata
-from replifed.claims.verdicts import DATA_KINDS, MARKS, VERDICTS, number_text, read
+from replifed.claims.verdicts import DATA_KINDS, MARKS, VERDICTS, Kind, number_text, read
 from replifed.errors import DataError
 from replifed.papers import names as paper_names
 from replifed.papers import part
@@ -33,22 +33,21 @@ def build(
 
     Parameters
     ----------
-    claims_csv : path-like
-        From `verdicts.collect`.
+    claims_csv, errata : path-like, sequence of path-like
+        From `verdicts.collect`, and from `errata.write`, a file a paper.
     figures_dir : path-like
         Holds PAPER/ARTEFACT.{csv,png} of figures and PAPER/ARTEFACT.{csv,md} of tables.
     scale : str
         "paper", or the name of the cut-down settings.
-    out : path-like
     config : mapping, optional
         The whole configuration. It tells which artefacts there are, in order, and which are not computed,
         with the reason. Without it, those that claims name and those found on disk are shown.
-    errata : sequence of path-like
-        From `errata.write`, a file a paper; the section is left out if there are none.
     """
     from jinja2 import Environment, StrictUndefined
 
-    claims = [_claim(row) for row in read(claims_csv)]
+    claims: list[dict[str, Any]] = [
+        {**row, "number": number_text(row), "mark": MARKS[row["verdict"]]} for row in read(claims_csv)
+    ]
     listed = list(config["papers"]) if config else []
     names = list(dict.fromkeys([*listed, *(claim["paper"] for claim in claims)]))
     papers = [_paper(name, claims, Path(figures_dir), (config or {}).get(name)) for name in names]
@@ -64,9 +63,7 @@ def build(
         scale=scale,
         papers=papers,
         verdicts=VERDICTS,
-        kinds=[
-            kind for kind in ("value", "order", "shape", "identity") if any(c["kind"] == kind for c in claims)
-        ],
+        kinds=[kind for kind in get_args(Kind) if any(claim["kind"] == kind for claim in claims)],
         readings=sorted({claim["reading"] for claim in claims} - {""}),
         claims=claims,
         deviations=_deviations(claims),
@@ -80,10 +77,6 @@ def build(
         errata=[row for file in errata for row in read_errata(file)],
     )
     write_text(out, page.rstrip("\n") + "\n")
-
-
-def _claim(row: dict[str, str]) -> dict[str, Any]:
-    return {**row, "number": number_text(row), "mark": MARKS[row["verdict"]]}
 
 
 def _deviations(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -106,19 +99,14 @@ def _paper(
     else:
         only = section.get("only")
         keys = [key for key in section["artefacts"] if only is None or key in only]
-    counts = {
-        verdict: (
-            sum(claim["verdict"] == verdict for claim in own),
-            sum(claim["verdict"] == verdict and claim["data"] == "substitute" for claim in own),
-        )
-        for verdict in VERDICTS
-    }
+    of_all = Counter(claim["verdict"] for claim in own)
+    of_substitutes = Counter(claim["verdict"] for claim in own if claim["data"] == "substitute")
     return {
         "key": name,
         "name": about.get("name", name),
         "citation": about.get("citation", ""),
         "doi": about.get("doi", ""),
-        "counts": counts,
+        "counts": {verdict: (of_all[verdict], of_substitutes[verdict]) for verdict in VERDICTS},
         "total": len(own),
         "artefacts": [_artefact(key, figures_dir / name, captions.get(key, (key, "")), own) for key in keys],
         "not_computed": sorted((section or {}).get("not_computed", {}).items()),
@@ -183,16 +171,10 @@ def _size(content: bytes, path: Path) -> tuple[int, int]:
 
 
 def _markdown_table(path: Path) -> list[list[str]]:
-    """Cells of the first table of a Markdown file, head first."""
-    rows: list[list[str]] = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("|"):
-            if rows:
-                break
-            continue
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if not all(set(cell) <= set(":-") for cell in cells):
-            rows.append(cells)
+    """Cells of a Markdown file's table, head first."""
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    cells = ([cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines)
+    rows = [row for row in cells if not all(set(cell) <= set(":-") for cell in row)]
     if not rows:
         raise DataError(f"{path} holds no table; delete it and run the workflow again")
     return rows

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
 from replifed.network.participation import FixedSize
-from replifed.papers.fedmm import transport
-from replifed.papers.fedmm.simulations import dictionary_problem, em_problem, toy_problem
+from replifed.papers.fedmm.problems import dictionary_problem, em_problem, toy_problem, transport_problems
 from replifed.progress import Progress
 from replifed.randomness import Streams
-from replifed.simulate import objective, simulate
-from replifed.tune import Grid, Trials, tune_step
+from replifed.simulate import History, objective, simulate
+from replifed.tune import Grid, Spent, Trials, search, tune_step
 
 # The method at whose step both are read in `common`.
 _LEADER = "fedmm"
@@ -39,43 +38,38 @@ def _squared(moved: NDArray, gamma: NDArray) -> NDArray:
 def surrogate_update(problem: Any, seen: dict[str, NDArray]) -> NDArray:
     """E^s: |s+ - s|^2 / gamma^2; for parameter aggregation, of the mirrors of its parameters."""
     if "surrogate" in seen:
-        moved = seen["surrogate"] - seen["surrogate_before"]
-    else:
-        # The earlier mirror first: the later one is at hand for the objective.
-        before = problem.mirror(seen["server_before"])
-        moved = problem.mirror(seen["server"]) - before
-    return _squared(moved, seen["gamma"])
+        return _squared(seen["surrogate"] - seen["surrogate_before"], seen["gamma"])
+    # The earlier mirror first: the later one is at hand for the objective.
+    before = problem.mirror(seen["server_before"])
+    return _squared(problem.mirror(seen["server"]) - before, seen["gamma"])
 
 
 def parameter_update(problem: Any, seen: dict[str, NDArray]) -> NDArray:
     """E^p: |T(s+) - T(s)|^2 / gamma^2; for parameter aggregation |theta+ - theta|^2 / gamma^2."""
-    if "surrogate" in seen:
-        moved = seen["server"] - problem.T(seen["surrogate_before"])
-    else:
-        moved = seen["server"] - seen["server_before"]
-    return _squared(moved, seen["gamma"])
+    before = problem.T(seen["surrogate_before"]) if "surrogate" in seen else seen["server_before"]
+    return _squared(seen["server"] - before, seen["gamma"])
 
 
-METRICS = {
-    "surrogate_update": surrogate_update,
-    "objective": objective,
-    "parameter_update": parameter_update,
-}
+METRICS = {"surrogate_update": surrogate_update, "objective": objective, "parameter_update": parameter_update}
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """The progress of a job that nobody watches."""
+
+
+# --- Searches ------------------------------------------------------------------------------------
 
 
 def tune(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None = None
+    method: str, settings: dict, table: Any, partition: Any, progress: Progress = _silent
 ) -> dict[str, Any]:
     """Search the method's step beta, and FedMM's for a method that is to run with it too.
 
-    Returns
-    -------
-    dict
-        What `_search` returns; for another method than FedMM also `common`: the same of FedMM's search, as
-        FedMM's own job makes it. `trials` are those of both.
+    Returns what `_search` does; for another method than FedMM also `common`: the same of FedMM's search, as
+    FedMM's own job makes it. `trials` are those of both.
     """
     if settings["problem"] == "transport":
-        return transport.search(method, settings, table, progress)
+        return _search_transport(method, settings, table, progress)
     found = {"method": method, **_search(method, settings, table, partition, progress)}
     if method != _LEADER:
         found["common"] = _search(_LEADER, settings, table, partition, progress)
@@ -89,19 +83,13 @@ def tuned_betas(tuned: dict[str, Any]) -> dict[str, float]:
     return {"own": tuned["beta"], "common": tuned.get("common", tuned)["beta"]}
 
 
-def _search(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None
-) -> dict[str, Any]:
+def _search(method: str, settings: dict, table: Any, partition: Any, progress: Progress) -> dict[str, Any]:
     """Search the step with the lowest mean objective in the tail among those that are stable.
 
-    Returns
-    -------
-    dict
-        beta, score; betas, scores: all that were tried, None for a step that diverged; rejected, edge,
-        chaotic: see `tune.Search`; highest: the bound of the search; trials, cost: what was run.
+    Returns a record of `tune.Search`, its steps called beta and betas; highest: the bound of the search;
+    trials, cost: what was run.
     """
-    if progress is not None:
-        progress(f"searching the step of {method}", 0, 1)
+    progress(f"searching the step of {method}", 0, 1)
     asked = settings["tuning"]
     rounds = asked["rounds"]
     (curve,) = _curves(settings)
@@ -111,7 +99,7 @@ def _search(
         settings["seed"],
         rounds,
         asked["tail"],
-        options={"cohort": _cohort(curve, settings["clients"])},
+        options={"cohort": _cohort(curve["participation"], settings["clients"])},
     )
     # gamma_t = min(1, beta / t^decay) is 1 all along for all larger steps.
     highest = float(f"{rounds ** settings['decay']:.4g}")
@@ -121,36 +109,53 @@ def _search(
         Grid.of_steps(asked["betas"], asked["refine"], bounds=((0.0, highest),)),
         check=True,
     ).record()
-    return {
-        "beta": found.pop("step"),
-        "betas": found.pop("steps"),
-        **found,
-        "highest": highest,
-        **trials.record(),
-    }
+    steps = {"beta": found.pop("step"), "betas": found.pop("steps")}
+    return {**steps, **found, "highest": highest, **trials.record()}
+
+
+def _search_transport(method: str, settings: dict, table: Any, progress: Progress) -> dict[str, Any]:
+    """Search the step with the lowest L2-UVP, mean over the search's repetitions."""
+    asked, spent = settings["tuning"], Spent()
+    names, rounds = asked["replicates"], asked["rounds"]
+    only_last = settings | {"rounds": rounds, "record_every": rounds}
+    data_sets = list(transport_problems(settings, table, names))
+
+    def score(steps: NDArray) -> NDArray:
+        found = []
+        for number, step in enumerate(steps):
+            progress(f"step {step:g}", number, len(steps))
+            last = []
+            for name, data in zip(names, data_sets, strict=True):
+                history = _transport(method, only_last, data, name, step)
+                spent.add(history)
+                last.append(history.metrics["uvp"][-1, 0])
+            found.append(np.mean(last))
+        return np.where(np.isfinite(found), found, np.inf)
+
+    found = search(score, Grid.of_steps(asked["steps"][method], refine=0)).record()
+    return {"method": method, **found, "trials": {"replicates": sorted(names)}, "cost": spent.record()}
+
+
+# --- Runs ----------------------------------------------------------------------------------------
 
 
 def run(
-    method: str,
-    settings: dict,
-    tuned: dict | None,
-    table: Any,
-    partition: Any,
-    progress: Progress | None = None,
+    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress = _silent
 ) -> pd.DataFrame:
     """Run all curves and seeds of `method`."""
-    runner = {
-        "dictionary": _run_dictionary,
-        "movielens": _run_dictionary,
-        "em": _run_em,
-        "toy": _run_toy,
-        "transport": _run_transport,
-    }[settings["problem"]]
-    return runner(method, settings, tuned, table, partition, progress)
+    if settings["problem"] == "em":
+        frames = _run_em(method, settings)
+    elif settings["problem"] == "toy":
+        frames = _run_toy(method, settings)
+    elif settings["problem"] == "transport":
+        frames = _run_transport(method, settings, table, progress)
+    else:
+        frames = _run_dictionary(method, settings, tuned, table, partition, progress)
+    return pd.concat(frames, ignore_index=True)
 
 
 def _curves(settings: dict) -> Iterator[dict[str, Any]]:
-    """Settings of which each combination is a simulation of its own; steps are rows of one."""
+    """Settings of which each combination is a simulation of its own; steps are runs of one."""
     keys = {"participations": "participation", "batches": "batch", "bits": "bits"}
     for values in itertools.product(*(settings[key] for key in keys)):
         yield dict(zip(keys.values(), values, strict=True))
@@ -162,110 +167,103 @@ def _algorithm(method: str, settings: dict, curve: dict, beta: NDArray, alpha: N
     )
 
 
-def _cohort(curve: dict, clients: int) -> FixedSize | None:
-    active = max(round(curve["participation"] * clients), 1)
+def _cohort(participation: float, clients: int) -> FixedSize | None:
+    active = max(round(participation * clients), 1)
     return None if active == clients else FixedSize(active)
 
 
+def _simulate(
+    algorithm: Any, problem: Any, names: list[int], settings: dict, participation: float = 1.0, **metrics: Any
+) -> History:
+    """The repetitions `names` of an algorithm, for the rounds of the settings."""
+    return simulate(
+        algorithm,
+        problem,
+        Streams(settings["seed"], tuple(names)),
+        settings["rounds"],
+        metrics=metrics or None,
+        record_every=settings.get("record_every", 1),
+        cohort=_cohort(participation, problem.n_clients),
+    )
+
+
 def _run_dictionary(
-    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress | None
-) -> pd.DataFrame:
+    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress
+) -> Iterator[pd.DataFrame]:
     steps = settings["betas"] if tuned is None else sorted(set(tuned_betas(tuned).values()))
-    rows = list(itertools.product(settings["replicates"], steps, settings["alphas"]))
-    names, betas, alphas = (list(column) for column in zip(*rows, strict=True))
+    runs = list(itertools.product(settings["replicates"], steps, settings["alphas"]))
+    names, betas, alphas = (list(column) for column in zip(*runs, strict=True))
     known = {}
     if tuned is not None:  # what the searches found out about their steps
         luck = {one["beta"]: one["chaotic"] for one in (tuned.get("common", tuned), tuned)}
         known["chaotic"] = [luck[beta] for beta in betas]
-    curves, frames = list(_curves(settings)), []
+    curves = list(_curves(settings))
     problem = dictionary_problem(settings, names, table, partition)
     for number, curve in enumerate(curves):
-        if progress is not None:
-            progress(", ".join(f"{key} {value}" for key, value in curve.items()), number, len(curves))
-        history = simulate(
-            _algorithm(method, settings, curve, np.array(betas), np.array(alphas)),
-            problem,
-            Streams(settings["seed"], tuple(names)),
-            settings["rounds"],
-            metrics=METRICS,
-            record_every=settings["record_every"],
-            cohort=_cohort(curve, problem.n_clients),
+        progress(", ".join(f"{key} {value}" for key, value in curve.items()), number, len(curves))
+        algorithm = _algorithm(method, settings, curve, np.array(betas), np.array(alphas))
+        history = _simulate(algorithm, problem, names, settings, curve["participation"], **METRICS)
+        yield history.frame(
+            method=method,
+            beta=betas,
+            alpha=alphas,
+            participation=curve["participation"],
+            batch=FULL if curve["batch"] is None else str(curve["batch"]),
+            message_bits=FULL if curve["bits"] is None else str(curve["bits"]),
+            replicate=names,
+            **known,
         )
-        frames.append(
-            history.frame(
-                method=method,
-                beta=betas,
-                alpha=alphas,
-                participation=curve["participation"],
-                batch=FULL if curve["batch"] is None else str(curve["batch"]),
-                message_bits=FULL if curve["bits"] is None else str(curve["bits"]),
-                replicate=names,
-                **known,
-            )
-        )
-    return pd.concat(frames, ignore_index=True)
 
 
-def _run_em(
-    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress | None
-) -> pd.DataFrame:
+def _run_em(method: str, settings: dict) -> Iterator[pd.DataFrame]:
     """Centralised EM for SA-SSMM; FedMM with everybody, all samples and step 1, and as a federation."""
-    frames = []
-    for number, replicate in enumerate(settings["replicates"]):
-        if progress is not None:
-            progress(f"seed {replicate}", number, len(settings["replicates"]))
+    federation = {key: settings[key] for key in ("beta", "decay", "alpha", "bits", "batch")}
+    exact = {"beta": 1.0, "decay": 0.0}
+    readings: dict[str, tuple[dict, float]]
+    if method == "sa_ssmm":
+        readings = {"exact": (exact, 1.0)}
+    else:
+        exact["alpha"] = settings["alpha"]
+        readings = {"exact": (exact, 1.0), "federated": (federation, settings["participation"])}
+    for replicate in settings["replicates"]:
         problem = em_problem(settings, replicate)
-        readings: dict[str, tuple[Any, FixedSize | None]]
-        if method == "sa_ssmm":
-            readings = {"exact": (method_class(method)(beta=1.0, decay=0.0), None)}
-        else:
-            federated = method_class(method)(
-                beta=settings["beta"],
-                decay=settings["decay"],
-                alpha=settings["alpha"],
-                bits=settings["bits"],
-                batch=settings["batch"],
-            )
-            active = max(round(settings["participation"] * problem.n_clients), 1)
-            readings = {
-                "exact": (method_class(method)(beta=1.0, decay=0.0, alpha=settings["alpha"]), None),
-                "federated": (federated, FixedSize(active)),
-            }
-        for reading, (algorithm, cohort) in readings.items():
-            history = simulate(
-                algorithm,
-                problem,
-                Streams(settings["seed"], (replicate,)),
-                settings["rounds"],
-                record_every=settings["record_every"],
-                cohort=cohort,
-            )
-            frames.append(history.frame(method=method, reading=reading, replicate=replicate))
-    return pd.concat(frames, ignore_index=True)
+        for reading, (own, participation) in readings.items():
+            algorithm = method_class(method)(**own)
+            history = _simulate(algorithm, problem, [replicate], settings, participation)
+            yield history.frame(method=method, reading=reading, replicate=replicate)
 
 
-def _server(_: Any, seen: dict[str, NDArray]) -> NDArray:
+def _first_coordinate(_: Any, seen: dict[str, NDArray]) -> NDArray:
     return seen["server"][:, 0]
 
 
-def _run_toy(
-    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress | None
-) -> pd.DataFrame:
+def _run_toy(method: str, settings: dict) -> Iterator[pd.DataFrame]:
     """Remark 1: exact oracles, all clients, step 1."""
-    frames = []
     for reading, z in settings["values"].items():
-        history = simulate(
-            method_class(method)(beta=1.0, decay=0.0),
-            toy_problem(reading, z),
-            Streams(settings["seed"], (0,)),
-            settings["rounds"],
-            metrics={"objective": objective, "theta": _server},
-        )
-        frames.append(history.frame(method=method, reading=reading, replicate=0))
-    return pd.concat(frames, ignore_index=True)
+        algorithm, problem = method_class(method)(beta=1.0, decay=0.0), toy_problem(reading, z)
+        history = _simulate(algorithm, problem, [0], settings, objective=objective, theta=_first_coordinate)
+        yield history.frame(method=method, reading=reading, replicate=0)
 
 
-def _run_transport(
-    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress | None
-) -> pd.DataFrame:
-    return transport.run(method, settings, table, progress)
+def _run_transport(method: str, settings: dict, table: Any, progress: Progress) -> Iterator[pd.DataFrame]:
+    """All repetitions of one method at its step, each with samples and a split of its own."""
+    names, step = settings["replicates"], settings["steps"][method]
+    data_sets = list(transport_problems(settings, table, names))
+    linear = float(np.mean([data.linear_uvp() for data in data_sets]))
+    for number, (name, data) in enumerate(zip(names, data_sets, strict=True)):
+        progress(f"seed {name}", number, len(names))
+        history = _transport(method, settings, data, name, step)
+        yield history.frame(method=method, dim=settings["dim"], step=step, linear_uvp=linear, replicate=name)
+
+
+def _transport(method: str, settings: dict, data: Any, name: int, step: float) -> History:
+    keys = ["batch", "server_batch", "start_steps", "cycle"]
+    if method == "fedmm_ot":
+        keys += ["alpha", "server_step", "server_steps"]
+    algorithm = method_class(method)(step=np.array([step]), **{key: settings[key] for key in keys})
+    return _simulate(algorithm, data, [name], settings, settings["participation"], uvp=_uvp)
+
+
+def _uvp(data: Any, seen: dict[str, NDArray]) -> NDArray:
+    """L2-UVP of the potential's map, in percent."""
+    return data.uvp(seen["server"])

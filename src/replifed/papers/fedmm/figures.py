@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,14 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.curves import readable_log_axis
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.style import BLUE, GREY, ORANGE, Line, canvas, housed, legend, sequence_lines
+from replifed.figures.style import BLUE, GREY, ORANGE, VERMILLION, Line, canvas, housed, sequence_lines
 from replifed.papers.fedmm.experiments import FULL, tuned_betas
 from replifed.papers.fedmm.paper import EXPERIMENTS, METHODS, METRICS
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
+from replifed.papers.inputs import Inputs
 
 _MARKS = (
     "The text at hand has lost its formulas and numbers. Recovered: 10 independent runs, equal-size "
@@ -29,9 +26,8 @@ _MARKS = (
 )
 _BANDS = "Lines are means over seeds, bands one standard deviation."
 _METRICS = (
-    "Columns: objective (28) on all data; squared update of the parameter over γ², of T(S) for "
-    "FedMM; squared "
-    "update of the surrogate over γ², of the mirror of θ for parameter aggregation."
+    "Columns: objective (28) on all data; squared update of the parameter over γ², of T(S) for FedMM; "
+    "squared update of the surrogate over γ², of the mirror of θ for parameter aggregation."
 )
 
 figure = partial(
@@ -70,9 +66,6 @@ def _at_step(reading: str) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
     return prepare
 
 
-# -- Figure 2 ------------------------------------------------------------------------------------------
-
-
 def _with_settings(frame: pd.DataFrame) -> pd.DataFrame:
     pairs = zip(frame["alpha"], frame["participation"], strict=True)
     return frame.assign(setting=[f"{alpha:g},{share:g}" for alpha, share in pairs])
@@ -89,18 +82,9 @@ def _lines_of_settings(frame: pd.DataFrame) -> Mapping[str, Line]:
     )
 
 
-# -- Figure 3 ------------------------------------------------------------------------------------------
-
-
-def _with_gradients(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    return history.assign(gradients=history["sample_gradients"])
-
-
 def _mark_best_linear_map(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
     ax.axhline(panel["linear_uvp"].iloc[0], color=GREY, linestyle=":", linewidth=1.2, zorder=1)
 
-
-# -- EM ------------------------------------------------------------------------------------------------
 
 EM_LINES = {
     "sa_ssmm/exact": Line("EM on all data", GREY, "-", "", 4.0),
@@ -118,23 +102,19 @@ def _above_em(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     return history.assign(curve=history["method"] + "/" + history["reading"], gap=gap)
 
 
-# -- Bits ----------------------------------------------------------------------------------------------
-
-
-def _uplink(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    """Count the clients' bits only: the server's broadcast is not quantised."""
-    return history.assign(bits=history["bits_up"])
-
-
 def _lines_of_bits(frame: pd.DataFrame) -> Mapping[str, Line]:
     values = [*sorted(set(frame["message_bits"]) - {FULL}, key=int), FULL]
     return sequence_lines({bits: "32 bits (whole)" if bits == FULL else f"{bits} bits" for bits in values})
 
 
-# -- Batches -------------------------------------------------------------------------------------------
-
-_KINDS: dict[str, tuple[str, str | tuple]]
-_KINDS = {"final": ("last round", "-"), "lowest": ("lowest on the way", (0, (1, 1.2)))}
+BATCH_LINES = {
+    "fedmm final": Line("FedMM, last round", BLUE, "-", "o"),
+    "fedmm lowest": Line("FedMM, lowest on the way", BLUE, (0, (1, 1.2))),
+    "parameter_aggregation final": Line("parameter aggregation (naive), last round", VERMILLION, "-", "s"),
+    "parameter_aggregation lowest": Line(
+        "parameter aggregation (naive), lowest on the way", VERMILLION, (0, (1, 1.2))
+    ),
+}
 
 
 def _batches(inputs: Inputs, settings: dict) -> pd.DataFrame:
@@ -172,46 +152,16 @@ def _batches(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@housed
-def _draw_batches(frame: pd.DataFrame) -> Figure:
-    """Draw what `_batches` returns: a panel for each reconstruction of the sizes."""
-    experiments = [name for name in EXPERIMENTS if (frame["experiment"] == name).any()]
-    methods = {key: line for key, line in METHODS.items() if (frame["method"] == key).any()}
-    made, axes = canvas(
-        1,
-        len(experiments),
-        title="FedMM · The local batch against the number of atoms (not in the paper)",
-        width=4.4,
-        height=3.0,
-        legend_lines=2,
+def _with_bands(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[np.isfinite(frame["mean"])].assign(
+        curve=frame["method"] + " " + frame["kind"],
+        low=frame["mean"] - frame["deviation"],
+        high=frame["mean"] + frame["deviation"],
     )
-    for ax, experiment in zip(axes[0], experiments, strict=True):
-        panel = frame[(frame["experiment"] == experiment) & np.isfinite(frame["mean"])]
-        for method, line in methods.items():
-            for kind, (_, dashes) in _KINDS.items():
-                curve = panel[(panel["method"] == method) & (panel["kind"] == kind)].sort_values("samples")
-                ax.errorbar(
-                    curve["per_atom"],
-                    curve["mean"],
-                    yerr=curve["deviation"],
-                    color=line.color,
-                    linestyle=dashes,
-                    marker=line.marker if kind == "final" else "",
-                    capsize=2,
-                )
-        ax.set_xscale("log")
-        low, high = panel["per_atom"].min(), panel["per_atom"].max()
-        readable_log_axis(ax.xaxis, low, high)
-        ax.axvline(1.0, color="#BBBBBB", linewidth=0.8, zorder=0)
-        ax.set_title(EXPERIMENTS[experiment], loc="left", fontsize=9)
-        ax.set_xlabel("local samples a round / K")
-        ax.set_ylabel("objective (28)")
-    shapes = [Line(label, "black", dashes) for label, dashes in _KINDS.values()]
-    legend(made, [*(line._replace(dashes="") for line in methods.values()), *shapes], columns=2)
-    return made
 
 
-# -- Clients -------------------------------------------------------------------------------------------
+def _mark_one_sample_an_atom(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
+    ax.axvline(1.0, color="#BBBBBB", linewidth=0.8, zorder=0)
 
 
 def _clients(inputs: Inputs, settings: dict) -> pd.DataFrame:
@@ -267,7 +217,7 @@ FIGURES = by_name(
     figure(
         "fig1_common",
         title="Figure 1 at one step for both methods (second reading)",
-        caption=(f"As Figure 1, with the step tuned for FedMM in both methods. {_METRICS} {_BANDS} {_MARKS}"),
+        caption=f"As Figure 1, with the step tuned for FedMM in both methods. {_METRICS} {_BANDS} {_MARKS}",
         prepare=_at_step("common"),
     ),
     figure(
@@ -275,8 +225,7 @@ FIGURES = by_name(
         title="Figure 2: control variates",
         caption=(
             "FedMM with all local samples and no quantisation, with (α > 0) and without (α = 0) "
-            "control variates, "
-            f"at two shares of active clients; β = 1. {_METRICS} {_BANDS} {_MARKS}"
+            f"control variates, at two shares of active clients; β = 1. {_METRICS} {_BANDS} {_MARKS}"
         ),
         finish=_with_settings,
         series="setting",
@@ -293,7 +242,7 @@ FIGURES = by_name(
             "fixed, and the conjugate maximises. The weight of the cycle term is not stated, and zero here. "
             "Clients' step, server's step and control variates are chosen here."
         ),
-        prepare=_with_gradients,
+        prepare=lambda history, _: history.assign(gradients=history["sample_gradients"]),
         by=("dim", "method", "step", "linear_uvp"),
         rows=[X("round", "gradients")],
         columns=[By("dim", "D = {}".format)],
@@ -329,29 +278,42 @@ FIGURES = by_name(
         height=2.8,
         legend_columns=3,
     ),
-    Made(
+    figure(
         "batch",
-        "The local batch against the number of atoms (not in the paper)",
-        (
+        title="The local batch against the number of atoms (not in the paper)",
+        caption=(
             "Final objective of both methods against local samples a round in units of K, for two "
             "reconstructions of the lost sizes. Steps are the best of a fixed range in these very runs; on "
             "unlike clients with small batches the naive method would gain from smaller ones, see the table "
             "of searches. A local surrogate of fewer samples than atoms leaves atoms unused, which a local "
-            "minimiser sets to zero: this is what makes aggregation of parameters fail. Bars are one "
+            "minimiser sets to zero: this is what makes aggregation of parameters fail. Bands are one "
             "standard deviation."
         ),
-        _batches,
-        _draw_batches,
+        source=_batches,
+        band="range",
+        shown=_with_bands,
+        rows=[],
+        columns=[By("experiment", EXPERIMENTS), X("per_atom")],
+        metric=None,
+        series="curve",
+        lines=BATCH_LINES,
+        y="objective (28)",
+        x={"per_atom": "local samples a round / K"},
+        log_y=False,
+        annotate=_mark_one_sample_an_atom,
+        width=4.4,
+        height=3.0,
+        legend_columns=2,
     ),
     figure(
         "bits",
         title="Bits of a coordinate (not in the paper)",
         caption=(
-            "Objective on heterogeneous synthetic data for several numbers of bits a coordinate, "
-            "against rounds and "
-            f"against bits sent; β = 1. {_BANDS}"
+            "Objective on heterogeneous synthetic data for several numbers of bits a coordinate, against "
+            f"rounds and against bits sent; β = 1. {_BANDS}"
         ),
-        prepare=_uplink,
+        # The clients' bits only: the server's broadcast is not quantised.
+        prepare=lambda history, _: history.assign(bits=history["bits_up"]),
         rows=[By("method", {name: line.label for name, line in METHODS.items()})],
         columns=[X("round", "bits")],
         values=("objective",),
@@ -367,7 +329,7 @@ FIGURES = by_name(
     Made(
         "partitions",
         "Clients of MovieLens 1M (not in the paper)",
-        ("What the clients hold that constrained k-means made of 5000 users."),
+        "What the clients hold that constrained k-means made of 5000 users.",
         _clients,
         _draw_clients,
     ),

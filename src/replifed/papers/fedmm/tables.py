@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from replifed.figures.artefact import Made, by_name
 from replifed.papers.fedmm.paper import EXPERIMENTS, METHODS
-from replifed.papers.fedmm.simulations import TOYS
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
+from replifed.papers.fedmm.problems import TOYS
+from replifed.papers.inputs import Inputs
 
 # Readings of Remark 1's example.
 TOY_NAMES = {
@@ -27,25 +24,21 @@ def _steps(inputs: Inputs, settings: dict) -> pd.DataFrame:
 
     `edge`, `chaotic` and the cost (`runs`, `rounds`, `bits`) are the whole search's.
     """
-    rows = []
+    frames = []
     for experiment, methods in settings["artefact"]["tuned"].items():
         for method in methods:
             search = inputs.tuned(experiment, method)
-            for beta, score in zip(search["betas"], search["scores"], strict=True):
-                rows.append(
-                    {
-                        "experiment": experiment,
-                        "method": method,
-                        "beta": beta,
-                        "score": math.inf if score is None else score,
-                        "chosen": beta == search["beta"],
-                        "rejected": beta in search["rejected"],
-                        "edge": search["edge"],
-                        "chaotic": search["chaotic"],
-                        **search["cost"],
-                    }
-                )
-    return pd.DataFrame(rows)
+            columns = {
+                "experiment": experiment,
+                "method": method,
+                "beta": search["betas"],
+                "score": [np.inf if score is None else score for score in search["scores"]],
+                "chosen": [beta == search["beta"] for beta in search["betas"]],
+                "rejected": [beta in search["rejected"] for beta in search["betas"]],
+            }
+            whole = {"edge": search["edge"], "chaotic": search["chaotic"], **search["cost"]}
+            frames.append(pd.DataFrame(columns).assign(**whole))
+    return pd.concat(frames, ignore_index=True)
 
 
 def _render_steps(frame: pd.DataFrame) -> pd.DataFrame:
@@ -69,32 +62,29 @@ def _render_steps(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _step(line: Any) -> str:
-    score = "diverged" if math.isinf(line.score) else f"{line.score:.4g}"
+    score = "diverged" if np.isinf(line.score) else f"{line.score:.4g}"
     return f"{line.beta:g}: {score}" + (" *" if line.chosen else " †" if line.rejected else "")
 
 
 def _remark1(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Model after each round, its distance to the solution, and the solution T(mean of z)."""
-    rows = []
+    frames = []
     for experiment, methods in settings["artefact"]["runs"].items():
         for reading, z in settings["experiments"][experiment]["values"].items():
             solution = float(TOYS[reading].T(np.array([np.mean(z)]))[0])
             for method in methods:
                 history = inputs.run(experiment, method)
-                for line in history[history["reading"] == reading].itertuples():
-                    if line.round > 0:
-                        rows.append(
-                            {
-                                "reading": reading,
-                                "z": " ".join(f"{value:g}" for value in z),
-                                "method": method,
-                                "round": line.round,
-                                "theta": line.theta,
-                                "solution": solution,
-                                "error": line.theta - solution,
-                            }
-                        )
-    return pd.DataFrame(rows)
+                history = history[(history["reading"] == reading) & (history["round"] > 0)]
+                frames.append(
+                    history.assign(
+                        z=" ".join(f"{value:g}" for value in z),
+                        solution=solution,
+                        error=history["theta"] - solution,
+                    )
+                )
+    return pd.concat(frames, ignore_index=True)[
+        ["reading", "z", "method", "round", "theta", "solution", "error"]
+    ]
 
 
 def _render_remark1(frame: pd.DataFrame) -> pd.DataFrame:

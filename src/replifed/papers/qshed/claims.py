@@ -30,27 +30,20 @@ from replifed.claims.quantities import (
     exact,
     joined,
     least,
-    optional,
-    percent,
     quantity,
     run,
     settings,
 )
-from replifed.claims.samples import Sample
+from replifed.claims.samples import UNDECIDED, Sample
 from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Claim, Measured, NotMeasurableError
-from replifed.papers.qshed.bit_allocation import PRINTED_BITS, example_bits, nearest_spectrum
-from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS
+from replifed.data.catalogue import get
+from replifed.papers.qshed.experiments import example_bits, nearest_spectrum
+from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, PRINTED_BITS, THRESHOLDS
 
-THRESHOLDS = (1e-4, 1e-6, 1e-8)
 FIGURES = {"fmnist": "fig1", "w8a": "fig2"}
 # Other readings of the line search and of the quantiser, by their cases.
-CHOICES = {
-    "giant": "search_giant",
-    "loose": "search_loose",
-    "fednl": "search_half",
-    "clip": "overload_clip",
-}
+CHOICES = {"giant": "search_giant", "loose": "search_loose", "fednl": "search_half", "clip": "overload_clip"}
 COMPETITORS = {"nqshed": "NQ-SHED", "fednl": "FedNL"}
 # Of FedNL the strongest variant of rank 1.
 VARIANT = {"fednl": "rank1_ls"}
@@ -66,6 +59,7 @@ _WRAPPED = "the same three seeds with coordinates that wrap around are in the fi
 _SKIPS = (
     "on FMNIST the search's gradient steps, and not the updates that fading skips, decide how fast FedNL is"
 )
+_MEDIANS = "medians {0.median_reached:g} and {1.median_reached:g}"
 
 CLAIM = Statements("qshed", suffix=lambda reading: "")
 BACKTRACKING = CLAIM.given(reading="backtracking")
@@ -76,40 +70,26 @@ EXAMPLE = CLAIM.given(artefact="bit_allocation")
 
 
 @quantity
-def curve(history: pd.DataFrame, channel: str, case: str, variant: str) -> pd.DataFrame:
-    """All seeds' runs of one method in a case; one that changes nothing for the method was not run for it."""
+def curve(
+    history: pd.DataFrame, method: str, channel: str = "constant", case: str = "default"
+) -> pd.DataFrame:
+    """All seeds' runs of a method in a case; one that changes nothing for the method was not run for it."""
     case = case if (history["case"] == case).any() else "default"
-    return only(history, variant=variant, channel=channel, case=case)
-
-
-def curve_of(experiment: str, method: str, channel: str = "constant", case: str = "default") -> Any:
-    """The curves of a method."""
-    return curve(run(experiment, method), channel, case, VARIANT.get(method, ""))
+    return only(history, variant=VARIANT.get(method, ""), channel=channel, case=case)
 
 
 def T(
-    experiment: str,
-    method: str,
-    channel: str = "constant",
-    case: str = "default",
-    *,
-    threshold: float = 1e-6,
-    count: str = "round",
+    experiment: str, method: str, channel: str = "constant", case: str = "default", **more: Any
 ) -> Quantity:
-    """Rounds to a relative cost, or another count until then."""
-    return reached(curve_of(experiment, method, channel, case), threshold, count=count)
+    """Rounds to a relative cost, 1e-6 without another `threshold`, or another `count` until then."""
+    history = curve(run(experiment, method), method, channel, case)
+    return reached(history, **{"threshold": 1e-6, **more})
 
 
-def saving(
-    experiment: str,
-    others: tuple[str, ...],
-    channel: str = "constant",
-    case: str = "default",
-    threshold: float = 1e-6,
-) -> Quantity:
-    """1 - T_Q / T for the best of the other methods."""
-    ours, *theirs = (T(experiment, name, channel, case, threshold=threshold) for name in ("qshed", *others))
-    return decided(1 - ours / least(*theirs))
+def saving(experiment: str, others: tuple[str, ...], channel: str = "constant", **more: Any) -> Quantity:
+    """1 - T_Q / T for the best of the other methods; undecided where neither got there."""
+    ours, *theirs = (T(experiment, name, channel, **more) for name in ("qshed", *others))
+    return 1 - ours / least(*theirs)
 
 
 def slowdown(experiment: str, method: str) -> Quantity:
@@ -120,19 +100,14 @@ def slowdown(experiment: str, method: str) -> Quantity:
 
 def _saves_30_percent(saved: Quantity) -> Quantity:
     note = "savings: median {0.median:.0f} %, {0.min:.0f} to {0.max:.0f} %"
-    return (saved - 0.3).note(note, percent(saved))
-
-
-def _later(
-    slow: Quantity, fast: Quantity, note: str = "medians {0.median_reached:g} and {1.median_reached:g}"
-):
-    return as_it_stands(slow - fast).note(note, slow, fast)
+    return (decided(saved) - 0.3).note(note, 100 * decided(saved))
 
 
 @quantity
-def largest(*savings: Sample | None) -> Sample:
+def largest(*savings: Sample) -> Sample:
     """Each seed's largest saving, where all seeds are known and Q-SHED got there."""
-    known = [one for one in savings if one is not None and not (one.bounds < 0).any()]
+    known = [one.take(one.bounds != UNDECIDED) for one in savings]
+    known = [one for one in known if len(one.values) and not (one.bounds < 0).any()]
     known = [one for one in known if len(one.values) == len(known[0].values)]
     if not known:
         raise NotMeasurableError("Q-SHED did not reach the thresholds")
@@ -162,11 +137,9 @@ def bits_a_round(history: pd.DataFrame) -> Sample:
 @quantity
 def never_rises(history: pd.DataFrame) -> Sample:
     """For each run, whether the objective never rises but by rounding."""
-    holds = []
-    for _, one in history.groupby(["channel", "replicate"]):
-        f = one.sort_values("round")["objective"].to_numpy()
-        holds.append(bool((np.diff(f) <= 1e-14 * np.abs(f[:-1])).all()))
-    return Sample(np.array(holds))
+    runs = history.sort_values("round").groupby(["channel", "replicate"])["objective"]
+    curves = (one.to_numpy() for _, one in runs)
+    return Sample(np.array([(np.diff(f) <= 1e-14 * np.abs(f[:-1])).all() for f in curves]))
 
 
 @quantity
@@ -176,25 +149,13 @@ def within_budget(history: pd.DataFrame, chosen: dict[str, Any]) -> Sample:
     Besides n B bits for its vectors a device sends its gradient, and scalars: at most B eigenvalues, rho, and
     what the line search asks for.
     """
-    n, N, B = _dimension(chosen), chosen["clients"], chosen["budget"]
+    N, B, components = chosen["clients"], chosen["budget"], chosen.get("components")
+    n = (components or get(chosen["dataset"]).counts.features) + chosen["intercept"]
     holds = []
-    for _, one in history.groupby("replicate"):
-        one = one.sort_values("round")
+    for _, one in history.sort_values("round").groupby("replicate"):
         bits, tried = np.diff(one["bits_up"]), np.diff(one["line_search_messages"])
-        holds.append(bool((bits <= N * (n * (B + chosen["b_max"]) + 32 * (B + 1)) + 32 * tried).all()))
+        holds.append((bits <= N * (n * (B + chosen["b_max"]) + 32 * (B + 1)) + 32 * tried).all())
     return Sample(np.array(holds))
-
-
-def _dimension(chosen: dict[str, Any]) -> int:
-    components = chosen.get("components")
-    if components is None:
-        from replifed.data.catalogue import get
-
-        components = get(chosen["dataset"]).counts.features
-    return components + chosen["intercept"]
-
-
-# --- The example of Section IV-A -----------------------------------------------------------------
 
 
 @quantity
@@ -230,28 +191,27 @@ def bits_decrease(history: pd.DataFrame) -> Measured:
 def bits_sum_to_budget(history: pd.DataFrame, chosen: dict[str, Any]) -> Measured:
     """For each device and round, whether the bits sent are min(B, what b_max leaves)."""
     history = history.sort_values(["replicate", "device", "round", "vector"])
-    n = int(history["vector"].max())
-    runs = history["replicate"].nunique() * history["device"].nunique()
-    bits = history["bits"].to_numpy().reshape(runs, -1, n)
-    first = history.groupby(["replicate", "device", "round"], sort=True)[["budget", "renewed"]].first()
-    budget, renewed = (first[name].to_numpy().reshape(runs, -1) for name in ("budget", "renewed"))
+    n, replicates = int(history["vector"].max()), history["replicate"].nunique()
+    # Device after device, round after round.
+    shape = (replicates * history["device"].nunique(), -1, n)
+    bits = history["bits"].to_numpy().reshape(shape)
+    budget, renewed = (history[name].to_numpy().reshape(shape)[..., 0] for name in ("budget", "renewed"))
     before = np.concatenate([np.zeros_like(bits[:, :1]), bits[:, :-1]], axis=1)
     before = np.where(renewed[..., None], 0, before)
     q = np.where(before > 0, np.arange(1, n + 1), 0).max(axis=-1)
     considered = np.arange(n) < np.minimum(q + budget, n - 1)[..., None]
     free = np.where(considered, chosen["b_max"] - before, 0).sum(axis=-1)
     sent = (bits - before).sum(axis=-1)
-    return Measured((sent == np.minimum(budget, free)).ravel(), seeds=history["replicate"].nunique())
+    return Measured((sent == np.minimum(budget, free)).ravel(), seeds=replicates)
 
 
 # --- Claims --------------------------------------------------------------------------------------
 
 
 def _savings(experiment: str, figure: str, data: str) -> Iterator[Claim]:
-    groups: dict[str, tuple[tuple[str, ...], str]]
-    groups = {name: ((name,), label) for name, label in COMPETITORS.items()}
-    groups["better"] = (tuple(COMPETITORS), "the better of NQ-SHED and FedNL")
-    for (key, (others, label)), threshold in itertools.product(groups.items(), THRESHOLDS):
+    labels = COMPETITORS | {"better": "the better of NQ-SHED and FedNL"}
+    for (key, label), threshold in itertools.product(labels.items(), THRESHOLDS):
+        others = (key,) if key in COMPETITORS else tuple(COMPETITORS)
         yield BACKTRACKING.order(
             f"{figure}.saving.{key}.{threshold:.0e}",
             f"{data}: without fading Q-SHED needs at least 30 % fewer rounds to "
@@ -265,29 +225,31 @@ def _savings(experiment: str, figure: str, data: str) -> Iterator[Claim]:
             f"{figure}.saving.{reading}.{channel}",
             f"{data}, {CHANNELS[channel]}: Q-SHED needs at least 30 % fewer rounds to "
             "1e-6 than the better of NQ-SHED and FedNL (Section I).",
-            _saves_30_percent(saving(f"{experiment}_choices", tuple(COMPETITORS), channel, case)),
+            _saves_30_percent(saving(f"{experiment}_choices", tuple(COMPETITORS), channel, case=case)),
             artefact="choices",
             unit="share",
             reading=reading,
             note=_WRAPPED if reading == "clip" else "",
         )
-    each = itertools.product(COMPETITORS, THRESHOLDS)
+    saved = {
+        (name, channel): [saving(experiment, (name,), channel, threshold=one) for one in THRESHOLDS]
+        for name, channel in itertools.product(COMPETITORS, CHANNELS)
+    }
     yield BACKTRACKING.value(
         f"{figure}.saving.largest",
         f"{data}: with fading Q-SHED saves up to 60 % of the rounds (Section I).",
         0.6,
-        largest(*(optional(saving(experiment, (name,), "rayleigh", threshold=one)) for name, one in each)),
+        largest(*(one for name in COMPETITORS for one in saved[name, "rayleigh"])),
         within=0.1,
         because="a tenth, for an 'up to' over an unstated number of runs and an unstated threshold",
         unit="share",
     )
-    for (name, label), channel in itertools.product(COMPETITORS.items(), CHANNELS):
-        saved = (saving(experiment, (name,), channel, threshold=one) for one in THRESHOLDS)
+    for (name, channel), savings in saved.items():
         yield BACKTRACKING.shape(
             f"{figure}.between.{name}.{channel}",
             f"{data}, {CHANNELS[channel]}: Q-SHED saves between 30 % and 60 % of "
-            f"the rounds of {label} (Section V).",
-            medians_between(0.25, 0.65, *saved),
+            f"the rounds of {COMPETITORS[name]} (Section V).",
+            medians_between(0.25, 0.65, *map(decided, savings)),
             note="each threshold is a case; medians from 25 % to 65 % count"
             + (f"; {_NOTES[experiment]}" if name == "fednl" else ""),
         )
@@ -296,40 +258,39 @@ def _savings(experiment: str, figure: str, data: str) -> Iterator[Claim]:
 def _fading(experiment: str, figure: str, data: str) -> Iterator[Claim]:
     for name, label in COMPETITORS.items():
         theirs, ours = slowdown(experiment, name), slowdown(experiment, "qshed")
-        note = _SKIPS if (experiment, name) == ("fmnist", "fednl") else ""
-        yield BACKTRACKING.order(
+        claim = BACKTRACKING.given(
+            unit="ratio", note=_SKIPS if (experiment, name) == ("fmnist", "fednl") else ""
+        )
+        yield claim.order(
             f"{figure}.fading.{name}",
             f"{data}: fading degrades {label} (Section V): it needs more rounds to 1e-6.",
             (theirs - 1).note("median factor {0.median:.2f}", theirs),
-            unit="ratio",
-            note=note,
         )
-        yield BACKTRACKING.order(
+        yield claim.order(
             f"{figure}.robust.{name}",
             f"{data}: Q-SHED is more robust to fading than {label} (Section V): it is slowed down less.",
             # Computed first: without its own slow-down there is nothing to compare.
             as_it_stands(-ours + theirs).note(
                 "median factors {0.median:.2f} and {1.median:.2f}", theirs, ours
             ),
-            unit="ratio",
-            note=note,
         )
 
 
 def _others(experiment: str, figure: str, data: str) -> Iterator[Claim]:
     for channel, words in CHANNELS.items():
+        ours, ideal = (T(experiment, name, channel) for name in ("qshed", "ideal_shed"))
         yield BACKTRACKING.order(
             f"{figure}.ideal.{channel}",
             f"{data}, {words}: ideal-SHED, which sends the same vectors exactly, needs fewer "
             "rounds to 1e-6 than Q-SHED (Section V).",
-            _later(T(experiment, "qshed", channel), T(experiment, "ideal_shed", channel)),
+            as_it_stands(ours - ideal).note(_MEDIANS, ours, ideal),
             unit="rounds",
         )
-    fednl, qshed = (T(experiment, name, count="hessians") for name in ("fednl", "qshed"))
+    fednl, ours = (T(experiment, name, count="hessians") for name in ("fednl", "qshed"))
     yield BACKTRACKING.order(
         f"{figure}.hessians",
         f"{data}: Q-SHED needs few Hessians (abstract): fewer than FedNL until 1e-6.",
-        _later(fednl, qshed, "medians {0.median_reached:g}, {1.median_reached:g}"),
+        as_it_stands(fednl - ours).note(_MEDIANS.replace(" and", ","), fednl, ours),
         unit="count",
     )
     quantised, left_out = (
@@ -340,12 +301,12 @@ def _others(experiment: str, figure: str, data: str) -> Iterator[Claim]:
         f"{figure}.quantised",
         f"{data}, {CHANNELS['rayleigh']}: quantising FedNL's second-order information where budgets are "
         "small, instead of leaving it out, degrades it (Section V): it needs more rounds to 1e-6.",
-        more.note("medians {0.median_reached:g} and {1.median_reached:g}", quantised, left_out),
+        more.note(_MEDIANS, quantised, left_out),
         artefact="choices",
         unit="rounds",
     )
     for name, label in COMPETITORS.items():
-        sent, ours = (bits_a_round(curve_of(experiment, method)) for method in (name, "qshed"))
+        sent, ours = (bits_a_round(curve(run(experiment, method), method)) for method in (name, "qshed"))
         yield BACKTRACKING.value(
             f"{figure}_bits.same.{name}",
             f"{data}: Q-SHED and {label} use the same number of bits in each round (caption).",
@@ -370,7 +331,10 @@ def _identities() -> Iterator[Claim]:
     yield CLAIM.identity(
         "linear_bits",
         "Q-SHED sends O(n) bits a round (Section I): n B for its vectors, and a gradient and scalars.",
-        joined(*(within_budget(curve_of(name, "qshed"), settings(name)) for name in FIGURES), apart=True),
+        joined(
+            *(within_budget(curve(run(name, "qshed"), "qshed"), settings(name)) for name in FIGURES),
+            apart=True,
+        ),
         artefact="fig1_bits",
     )
     history, chosen = run("example", "qshed"), settings("example")

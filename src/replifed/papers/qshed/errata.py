@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -24,75 +25,47 @@ _VALUES = np.array([1.0, 0.6, 0.3, 0.1, 0.05, 0.01])
 _Q, _BITS = 3, np.array([3, 2, 2])
 
 
-def _printed_a1(n: int) -> float:
-    return 1 / 12 + n / 6
-
-
-def _expected(form: Callable[[int], float]) -> float:
-    """Eq. (14) with one or the other a1."""
-    n, x = len(_VALUES), np.zeros(len(_VALUES))
+def _monte_carlo(form: Callable[[int], float]) -> Outcome:
+    """|H - H^|_F^2 for errors of the vectors that are uniform in their cells, eq. (11), against eq. (14)."""
+    n, draws, x = len(_VALUES), 200_000, np.zeros(len(_VALUES))
     x[:_Q] = interval(_BITS) ** 2
     _, lbar = coefficients(_VALUES, np.array(_Q))
-    correction = (form(n) - a1(n)) * (lbar**2 * x).sum()
-    return float(expected_error(_VALUES, np.array(_Q), x) + correction)
-
-
-def _squared_errors(draws: int) -> NDArray:
-    """|H - H^|_F^2 for errors of the vectors that are uniform in their cells, eq. (11)."""
+    expected = float(expected_error(_VALUES, np.array(_Q), x) + (form(n) - a1(n)) * (lbar**2 * x).sum())
     rng = np.random.default_rng(0)
-    n = len(_VALUES)
     V = np.linalg.qr(rng.standard_normal((n, n)))[0].T
     rho = _VALUES[_Q]
     H = (V.T * _VALUES) @ V
     received = V[:_Q] + interval(_BITS)[:, None] * rng.uniform(-0.5, 0.5, (draws, _Q, n))
     approximate = np.matmul(received.swapaxes(1, 2) * (_VALUES[:_Q] - rho), received) + rho * np.eye(n)
-    return ((H - approximate) ** 2).sum(axis=(1, 2))
-
-
-def _monte_carlo(form: Callable[[int], float]) -> Outcome:
-    errors = _squared_errors(200_000)
-    deviation = (errors.mean() - _expected(form)) / (errors.std() / np.sqrt(len(errors)))
+    errors = ((H - approximate) ** 2).sum(axis=(1, 2))
+    deviation = (errors.mean() - expected) / (errors.std() / np.sqrt(draws))
     return Outcome(abs(deviation) < 4, f"{deviation:+.1f} standard errors from a Monte-Carlo mean")
-
-
-def _swapped(n: int) -> tuple[float, float]:
-    return a3(n), a2(n) - a3(n)
-
-
-def _straight(n: int) -> tuple[float, float]:
-    return a2(n) - a3(n), a3(n)
 
 
 def _quadratic_form(form: Callable[[int], tuple[float, float]]) -> Outcome:
     """Second differences of (17)'s first line against A_q."""
     n = len(_VALUES)
-    _, lbar = coefficients(_VALUES, np.array(_Q))
-    lbar = lbar[:_Q]
+    lbar = coefficients(_VALUES, np.array(_Q))[1][:_Q]
     on_diagonal, everywhere = form(n)
     A = on_diagonal * np.diag(lbar**2) + everywhere * np.outer(lbar, lbar)
 
     def first_line(x: NDArray) -> float:
-        cross = np.outer(lbar * x, lbar * x)
-        return a2(n) * np.trace(cross) + a3(n) * (cross.sum() - np.trace(cross))
+        return _cross_terms(a2(n), a3(n), lbar * x)
 
     step, unit, at = 1e-3, np.eye(_Q), np.array([0.3, 0.2, 0.1])
-    hessian = np.empty((_Q, _Q))
-    for i in range(_Q):
-        for j in range(_Q):
-            corners = [
-                (a, b, first_line(at + step * (a * unit[i] + b * unit[j]))) for a in (1, -1) for b in (1, -1)
-            ]
-            hessian[i, j] = sum(a * b * value for a, b, value in corners) / (4 * step**2)
+    hessian = np.zeros((_Q, _Q))
+    for i, j in itertools.product(range(_Q), repeat=2):
+        for a, b in itertools.product((1, -1), repeat=2):
+            hessian[i, j] += a * b * first_line(at + step * (a * unit[i] + b * unit[j]))
+    hessian /= 4 * step**2
     gap = np.abs(hessian - 2 * A).max() / np.abs(hessian).max()
     return Outcome(gap < 1e-6, f"A_q off by {gap:.1e} of the second differences")
 
 
-def _for_any_q(values: NDArray, q: int) -> bool:
-    return True
-
-
-def _with_a_gap(values: NDArray, q: int) -> bool:
-    return bool(values[q - 1] > values[q])
+def _cross_terms(on_diagonal: float, off: float, lx: NDArray) -> float:
+    """The quadratic terms of (17) and (20) for the products of lbar and x."""
+    cross = np.outer(lx, lx)
+    return on_diagonal * np.trace(cross) + off * (cross.sum() - np.trace(cross))
 
 
 def _strictly_convex(condition: Callable[[NDArray, int], bool]) -> Outcome:
@@ -117,20 +90,10 @@ def _refined_cost(form: tuple[Callable[[int], float], Callable[[int], float]] | 
     n, x = len(_VALUES), np.array([0.5, 0.7, 1.1, 0, 0, 0])
     gamma, lbar = coefficients(_VALUES, np.array(_Q))
     left_out = ((_VALUES[_Q:] - _VALUES[_Q]) ** 2).sum()
-    cross = np.outer(lbar * x, lbar * x)
     b, c = form
-    value = left_out + gamma @ x + b(n) * np.trace(cross) + c(n) * (cross.sum() - np.trace(cross))
+    value = left_out + gamma @ x + _cross_terms(b(n), c(n), lbar * x)
     gap = abs(value / expected_error(_VALUES, np.array(_Q), x) - 1)
     return Outcome(gap < 1e-12, f"relative difference to eq. (14) {gap:.1e}")
-
-
-def _charged_at_four(lbar: float, n: int) -> float:
-    """Eq. (14) at x = 4, that is b = 0, for a vector alone and no tail."""
-    return 4 * a1(n) * lbar**2 + 16 * a2(n) * lbar**2
-
-
-def _left_out(lbar: float, n: int) -> float:
-    return lbar**2
 
 
 def _cost_of_nothing(form: Callable[[float, int], float]) -> Outcome:
@@ -150,10 +113,8 @@ def _one_bit(largest: float) -> Outcome:
     error = quantise(np.full((draws, 1), largest), np.ones(draws, dtype=int), dither[:, None])[:, 0] - largest
     variance, expected = np.mean(error**2), 1 / 12
     spread = np.std(error**2) / np.sqrt(draws)
-    passes = abs(variance - expected) < 4 * spread
-    return Outcome(
-        bool(passes), f"mean squared error {variance:.4f} at v = {largest:g}, promised {expected:.4f}"
-    )
+    said = f"mean squared error {variance:.4f} at v = {largest:g}, promised {expected:.4f}"
+    return Outcome(bool(abs(variance - expected) < 4 * spread), said)
 
 
 def _refinement_suffices(b_max: int) -> Outcome:
@@ -198,8 +159,82 @@ def _every_q(last: Callable[[int], int]) -> Outcome:
     return Outcome(True, f"of n = {n} eigenvalues, q = {last(n)} needs number {last(n) + 1}")
 
 
-def _erratum(name: str, place: str, printed: str, corrected: str, forms: tuple, check: Callable) -> Erratum:
-    return Erratum(
+_FAULTS: tuple[tuple[str, str, str, str, tuple, Callable], ...] = (
+    (
+        "a1",
+        "eq. (12), and with it eq. (14)",
+        "a1(n) = 1/12 + n/6",
+        "a1(n) = (n + 1)/6: for n = 1, E(v^2 - (v + e)^2)^2 has 4 v^2 E e^2 = Delta^2/3",
+        (lambda n: 1 / 12 + n / 6, a1),
+        _monte_carlo,
+    ),
+    (
+        "swapped_form",
+        "eq. (17), second line, and eq. (18)",
+        "A_q = a3 diag(lbar^2) + (a2 - a3) lbar lbar'",
+        "A_q = (a2 - a3) diag(lbar^2) + a3 lbar lbar'",
+        (lambda n: (a3(n), a2(n) - a3(n)), lambda n: (a2(n) - a3(n), a3(n))),
+        _quadratic_form,
+    ),
+    (
+        "strict_convexity",
+        "Lemma III.1",
+        "f(x, q) is strictly convex in x for any q",
+        "where lambda_q > lambda_{q+1}; otherwise lbar_q = 0 and f does not depend on x_q",
+        (lambda values, q: True, lambda values, q: values[q - 1] > values[q]),
+        _strictly_convex,
+    ),
+    (
+        "undefined_b_c",
+        "eq. (20)",
+        "b(n) and c(n), which are not defined",
+        "b(n) = a2(n), c(n) = a3(n)",
+        (None, (a2, a3)),
+        _refined_cost,
+    ),
+    (
+        "no_bits",
+        "eq. (16), x_i <= 4 as b_i >= 0",
+        "a vector without bits costs what eq. (14) says at x = 4",
+        "it is received as zero and costs lbar^2: the model overcharges it by a factor that grows as n^2",
+        (lambda lbar, n: 4 * a1(n) * lbar**2 + 16 * a2(n) * lbar**2, lambda lbar, n: lbar**2),
+        _cost_of_nothing,
+    ),
+    (
+        "b_max",
+        "problems (16) and (21)",
+        "the bits b_i are bounded by b_i >= 0 and their sum alone",
+        "and by b_max, less what was sent before: no more than b_max bits are of use (Section IV-D)",
+        (64, 16),
+        _most_bits,
+    ),
+    (
+        "last_q",
+        "Lemma III.1, and below problems (16) and (21)",
+        "q = 1, ..., n",
+        "q = 1, ..., n - 1, since rho_q = lambda_{q+1}",
+        (lambda n: n, lambda n: n - 1),
+        _every_q,
+    ),
+    (
+        "one_bit_overload",
+        "eq. (11)",
+        "the error of one bit has variance Delta^2/12 for coordinates in [-1, 1]",
+        "for |v_j| <= 1 - Delta/2 = 1/2; beyond, the quantiser overloads",
+        (1.0, 0.5),
+        _one_bit,
+    ),
+    (
+        "refinement",
+        "Section IV-D, below eq. (25)",
+        "a small enough quantisation error can always be achieved by refinements (of up to b_max = 16 bits)",
+        "not with mu = 1e-5 at 300 features: e_t < lambda_n takes more bits, 28 for one",
+        (16, 28),
+        _refinement_suffices,
+    ),
+)
+ERRATA = tuple(
+    Erratum(
         id=f"qshed.{name}",
         paper="qshed",
         place=place,
@@ -208,79 +243,5 @@ def _erratum(name: str, place: str, printed: str, corrected: str, forms: tuple, 
         forms=forms,
         check=check,
     )
-
-
-ERRATA = (
-    _erratum(
-        "a1",
-        "eq. (12), and with it eq. (14)",
-        "a1(n) = 1/12 + n/6",
-        "a1(n) = (n + 1)/6: for n = 1, E(v^2 - (v + e)^2)^2 has 4 v^2 E e^2 = Delta^2/3",
-        (_printed_a1, a1),
-        _monte_carlo,
-    ),
-    _erratum(
-        "swapped_form",
-        "eq. (17), second line, and eq. (18)",
-        "A_q = a3 diag(lbar^2) + (a2 - a3) lbar lbar'",
-        "A_q = (a2 - a3) diag(lbar^2) + a3 lbar lbar'",
-        (_swapped, _straight),
-        _quadratic_form,
-    ),
-    _erratum(
-        "strict_convexity",
-        "Lemma III.1",
-        "f(x, q) is strictly convex in x for any q",
-        "where lambda_q > lambda_{q+1}; otherwise lbar_q = 0 and f does not depend on x_q",
-        (_for_any_q, _with_a_gap),
-        _strictly_convex,
-    ),
-    _erratum(
-        "undefined_b_c",
-        "eq. (20)",
-        "b(n) and c(n), which are not defined",
-        "b(n) = a2(n), c(n) = a3(n)",
-        (None, (a2, a3)),
-        _refined_cost,
-    ),
-    _erratum(
-        "no_bits",
-        "eq. (16), x_i <= 4 as b_i >= 0",
-        "a vector without bits costs what eq. (14) says at x = 4",
-        "it is received as zero and costs lbar^2: the model overcharges it by a factor that grows as n^2",
-        (_charged_at_four, _left_out),
-        _cost_of_nothing,
-    ),
-    _erratum(
-        "b_max",
-        "problems (16) and (21)",
-        "the bits b_i are bounded by b_i >= 0 and their sum alone",
-        "and by b_max, less what was sent before: no more than b_max bits are of use (Section IV-D)",
-        (64, 16),
-        _most_bits,
-    ),
-    _erratum(
-        "last_q",
-        "Lemma III.1, and below problems (16) and (21)",
-        "q = 1, ..., n",
-        "q = 1, ..., n - 1, since rho_q = lambda_{q+1}",
-        (lambda n: n, lambda n: n - 1),
-        _every_q,
-    ),
-    _erratum(
-        "one_bit_overload",
-        "eq. (11)",
-        "the error of one bit has variance Delta^2/12 for coordinates in [-1, 1]",
-        "for |v_j| <= 1 - Delta/2 = 1/2; beyond, the quantiser overloads",
-        (1.0, 0.5),
-        _one_bit,
-    ),
-    _erratum(
-        "refinement",
-        "Section IV-D, below eq. (25)",
-        "a small enough quantisation error can always be achieved by refinements (of up to b_max = 16 bits)",
-        "not with mu = 1e-5 at 300 features: e_t < lambda_n takes more bits, 28 for one",
-        (16, 28),
-        _refinement_suffices,
-    ),
+    for name, place, printed, corrected, forms, check in _FAULTS
 )

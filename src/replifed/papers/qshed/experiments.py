@@ -7,27 +7,33 @@ the experiments on these choices change one of them at a time. A `variant` is a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy.linalg
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from replifed.algorithms.line_search import Armijo
-from replifed.algorithms.newton_type import share_directions
 from replifed.algorithms.registry import method_class
 from replifed.network.fading import Constant, Rayleigh
-from replifed.papers.qshed.data import Drawn, problems
+from replifed.operators.bit_allocation import allocate
+from replifed.papers.qshed.paper import PRINTED_BITS, PRINTED_VALUES
+from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import loss_named
+from replifed.problems.minimiser import minimiser
+from replifed.problems.sparse import SparseLinearModel
 from replifed.progress import Progress
-from replifed.randomness import Streams
-from replifed.simulate import simulate, simulate_group
+from replifed.randomness import Streams, generator
+from replifed.simulate import simulate
 
 # These send what they send, whatever the channel.
 UNLIMITED = ("giant", "newton", "gradient_descent")
 
 # Rounds of these are work on one device's matrix after the other, so that repetitions gain nothing side by
-# side; alone, each ends when it has converged, and stays there in what is drawn (`curves.medians`).
+# side; alone, each ends when it has converged, and stays there in what is drawn.
 APART = ("fednl",)
 
 # Settings of the problem and the channel, which change every method.
@@ -37,14 +43,74 @@ _COMMON = {"budget", "l2"}
 FLOOR = 1e-13
 
 
-def algorithm(method: str, settings: dict, **own: Any) -> Any:
-    """Build `method` with those of the experiment's settings that it has, and its own ones."""
-    merged = settings | own
-    known = {field.name for field in fields(method_class(method)) if field.init}
-    kept = {name: value for name, value in merged.items() if name in known}
+# --- Problems ------------------------------------------------------------------------------------
+
+
+class Drawn(NamedTuple):
+    """A problem of some repetitions, side by side."""
+
+    replicates: tuple[int, ...]
+    problem: Any  # with one data set a repetition
+    minimum: NDArray  # f*, shape (R,), by Newton's method to a gradient of 1e-13
+
+
+def problems(settings: dict, table: Any, *, apart: bool = False) -> Iterator[Drawn]:
+    """Draw the devices' samples, uniformly without replacement, anew for each repetition.
+
+    Dense data of all repetitions make one problem, unless they are wanted `apart`. Sparse ones always are: a
+    run of 300 features keeps 8 x 300 x 300 numbers in several arrays.
+    """
+    N, m, loss, l2 = settings["clients"], settings["samples"], loss_named("logistic"), settings["l2"]
+    names, sparse = tuple(settings["replicates"]), sp.issparse(table.X)
+    for replicates in [(name,) for name in names] if apart or sparse else [names]:
+        streams = (generator(settings["seed"], name, None, "data") for name in replicates)
+        # Samples of all devices, device after device.
+        rows = [rng.permutation(len(table.y))[: N * m] for rng in streams]
+        y = np.stack([_labels(settings, table.y[one]) for one in rows])
+        problem: Any
+        if sparse:
+            X, device = sp.csr_array(table.X)[rows[0]], np.repeat(np.arange(N), m)
+            problem = SparseLinearModel(X, y[0], loss, device, l2=l2)
+        else:
+            shape = (len(replicates), N, m)
+            X = np.stack([_features(settings, table.X[one]) for one in rows])
+            problem = DenseLinearModel(X.reshape(*shape, -1), y.reshape(shape), loss, l2=l2)
+        yield Drawn(replicates, problem, problem.loss(minimiser(problem, len(replicates))))
+
+
+def _labels(settings: dict, y: NDArray) -> NDArray:
+    """+1 for the positive class, -1 for the rest; labels that are so already are kept."""
+    positive = settings.get("positive")
+    return np.asarray(y, float) if positive is None else np.where(y == positive, 1.0, -1.0)
+
+
+def _features(settings: dict, images: NDArray) -> NDArray:
+    """Pixels in [0, 1], their leading principal components, and a constant."""
+    X = np.asarray(images, dtype=float) / settings["pixel_scale"]
+    components = settings.get("components")
+    if components is not None:
+        X = X - X.mean(axis=0)
+        features = X.shape[1]
+        leading = (features - components, features - 1)
+        V = scipy.linalg.eigh(X.T @ X, subset_by_index=leading)[1][:, ::-1]
+        V = V * np.where(np.take_along_axis(V, np.abs(V).argmax(axis=0)[None], axis=0) < 0, -1.0, 1.0)
+        X = X @ V
+    return np.hstack([X, np.ones((len(X), 1))]) if settings["intercept"] else X
+
+
+# --- Curves --------------------------------------------------------------------------------------
+
+
+def algorithm(method: str, settings: dict) -> Any:
+    """Build `method` with those of the settings that it has."""
+    kept = {name: settings[name] for name in _fields(method) & set(settings)}
     if kept.get("line_search") is not None:
         kept["line_search"] = Armijo(**kept["line_search"])
     return method_class(method)(**kept)
+
+
+def _fields(method: str) -> set[str]:
+    return {field.name for field in fields(method_class(method)) if field.init}
 
 
 def channel(name: str, settings: dict) -> Callable[[Streams, int], NDArray]:
@@ -56,7 +122,7 @@ def channel(name: str, settings: dict) -> Callable[[Streams, int], NDArray]:
 
 def cases(method: str, settings: dict) -> dict[str, dict]:
     """The cases that change something for `method`, with the settings that they change."""
-    known = {field.name for field in fields(method_class(method)) if field.init} | _COMMON
+    known = _fields(method) | _COMMON
     return {
         name: changed
         for name, changed in settings["cases"].items()
@@ -64,27 +130,15 @@ def cases(method: str, settings: dict) -> dict[str, dict]:
     }
 
 
-def channels(method: str, variant: str, settings: dict) -> list[str]:
-    """The channels over which a variant of `method` is run."""
-    steady = method in UNLIMITED or variant in settings["steady"]
-    return ["constant"] if steady else list(settings["channels"])
-
-
-class _Curve(NamedTuple):
-    """One method over one channel: what its lines are called, and how it is run."""
-
-    labels: dict[str, str]
-    settings: dict
-    method: Any
-    channel: Callable[[Streams, int], NDArray]
-
-    @property
-    def shared(self) -> tuple:
-        """What it has in common with runs from which its line search alone may part it."""
-        method, limit = replace(self.method, line_search=None), self.channel
-        if isinstance(limit, Constant) and method.enough is not None:
-            limit = Constant(min(limit.bits, method.enough))
-        return method, limit
+def _curves(method: str, settings: dict) -> Iterator[tuple[dict[str, str], dict]]:
+    """What the lines of each curve are called, and its settings."""
+    for case, changed in cases(method, settings).items():
+        merged = settings | changed
+        for variant, own in settings["variants"].get(method, {"": {}}).items():
+            steady = method in UNLIMITED or variant in settings["steady"]
+            for name in ["constant"] if steady else merged["channels"]:
+                labels = {"method": method, "variant": variant, "case": case, "channel": name}
+                yield labels, merged | own
 
 
 def run(
@@ -93,73 +147,55 @@ def run(
     tuned: dict | None,
     table: Any,
     partition: Any,
-    progress: Progress | None = None,
+    progress: Progress = lambda what, done, total: None,
 ) -> pd.DataFrame:
     """Run all cases, variants, channels and seeds of `method`."""
     if settings["kind"] == "allocation":
         return _allocations(method, settings, table, progress)
     curves = list(_curves(method, settings))
-    done, total = 0, len(curves) * len(settings["replicates"])
-    frames: dict[tuple[int, int], pd.DataFrame] = {}
-    for l2 in dict.fromkeys(curve.settings["l2"] for curve in curves):
-        together: dict[tuple, list[int]] = {}
-        for place, curve in enumerate(curves):
-            if curve.settings["l2"] == l2:
-                together.setdefault(curve.shared, []).append(place)
-        for number, drawn in enumerate(problems(settings | {"l2": l2}, table, apart=method in APART)):
-            for places in together.values():
-                found = [curves[place] for place in places]
-                if progress is not None:
-                    label = " ".join(filter(None, found[0].labels.values()))
-                    progress(f"{label} seeds {drawn.replicates}", done, total)
-                for place, frame in zip(places, _simulate(found, drawn), strict=True):
-                    frames[place, number] = frame
-                done += len(found) * len(drawn.replicates)
-    return pd.concat([frames[key] for key in sorted(frames)], ignore_index=True)
+    data = {
+        l2: list(problems(settings | {"l2": l2}, table, apart=method in APART))
+        for l2 in {own["l2"] for _, own in curves}
+    }
+    frames = []
+    for done, (labels, own) in enumerate(curves):
+        for drawn in data[own["l2"]]:
+            label = " ".join(filter(None, labels.values()))
+            progress(f"{label} seeds {drawn.replicates}", done, len(curves))
+            frames.append(_simulate(labels, own, drawn))
+    return pd.concat(frames, ignore_index=True)
 
 
-def _curves(method: str, settings: dict) -> Iterator[_Curve]:
-    for case, changed in cases(method, settings).items():
-        merged = settings | changed
-        for variant, own in settings["variants"].get(method, {"": {}}).items():
-            for name in channels(method, variant, merged):
-                labels = {"method": method, "variant": variant, "case": case, "channel": name}
-                yield _Curve(labels, merged, algorithm(method, merged, **own), channel(name, merged))
-
-
-def _simulate(curves: list[_Curve], drawn: Drawn) -> Iterator[pd.DataFrame]:
-    """One line a repetition and round of each; `gap` is f - f*, at least rounding error."""
+def _simulate(labels: dict[str, str], settings: dict, drawn: Drawn) -> pd.DataFrame:
+    """One line a repetition and round; `gap` is f - f*, at least rounding error."""
     floor = FLOOR * np.maximum(1.0, np.abs(drawn.minimum))
-    settings = curves[0].settings
-    histories = simulate_group(
-        [curve.method for curve in curves],
-        share_directions,
+    history = simulate(
+        algorithm(labels["method"], settings),
         drawn.problem,
         Streams(settings["seed"], drawn.replicates),
         settings["rounds"],
-        channel=curves[0].channel,
+        channel=channel(labels["channel"], settings),
         until=lambda now: now["objective"] - drawn.minimum <= np.maximum(settings["stop"], floor),
     )
-    for curve, history in zip(curves, histories, strict=True):
-        frame = history.frame(**curve.labels, replicate=drawn.replicates)
-        rounds = len(history.rounds)
-        gap = frame["objective"] - np.repeat(drawn.minimum, rounds)
-        frame["gap"] = np.maximum(gap, np.repeat(floor, rounds))
-        yield frame
+    frame = history.frame(**labels, replicate=drawn.replicates)
+    rounds = len(history.rounds)
+    gap = frame["objective"] - np.repeat(drawn.minimum, rounds)
+    return frame.assign(gap=np.maximum(gap, np.repeat(floor, rounds)))
 
 
-def _allocations(method: str, settings: dict, table: Any, progress: Progress | None) -> pd.DataFrame:
+# --- Section IV-A's example ----------------------------------------------------------------------
+
+
+def _allocations(method: str, settings: dict, table: Any, progress: Progress) -> pd.DataFrame:
     """Every device's eigenvalues and the bits that its eigenvectors have, round by round."""
     frames = []
     for drawn in problems(settings, table):
         streams = Streams(settings["seed"], drawn.replicates)
-        built = algorithm(method, settings)
+        built, limits = algorithm(method, settings), channel(settings["channels"][0], settings)
         state = built.init(drawn.problem, streams)
         for t in range(settings["rounds"]):
-            if progress is not None:
-                progress("rounds", t, settings["rounds"])
+            progress("rounds", t, settings["rounds"])
             before = state
-            limits = channel(settings["channels"][0], settings)
             state = simulate(
                 built, drawn.problem, streams, t + 1, channel=limits, resume=(t, state), metrics={}
             ).state
@@ -184,3 +220,24 @@ def _allocation_frame(drawn: Drawn, t: int, before: Any, state: Any, budget: NDA
             "renewed": renewed[replicate, device],
         }
     )
+
+
+def nearest_spectrum(history: pd.DataFrame) -> tuple[pd.DataFrame, float]:
+    """The new Hessian, of any device and round, whose leading eigenvalues come closest to the printed ones.
+
+    Returns its lines of the history, by vector, and the sum of the eleven absolute differences.
+    """
+    printed = np.array(PRINTED_VALUES)
+    leading = history[history["renewed"] & (history["vector"] <= len(printed))]
+    keys = ["replicate", "round", "device"]
+    table = leading.set_index([*keys, "vector"])["eigenvalue"].unstack()  # noqa: PD010
+    distance = np.abs(table - printed).sum(axis=1)
+    chosen = history.set_index(keys).loc[distance.idxmin()].reset_index()
+    return chosen.sort_values("vector"), float(distance.min())
+
+
+def example_bits(spectrum: pd.DataFrame, b_max: int) -> NDArray:
+    """Bits that the heuristic of Section IV-C gives a fresh spectrum with the printed example's budget."""
+    values = spectrum["eigenvalue"].to_numpy()
+    fresh = np.zeros(len(values), dtype=int)
+    return allocate(values, np.array(0), fresh, np.array(sum(PRINTED_BITS)), b_max)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,11 +15,10 @@ from replifed.claims.curves import reached
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
 from replifed.figures.style import BLUE, GREY, ORANGE, canvas, housed, legend
-from replifed.papers.qshed.bit_allocation import PRINTED_BITS, PRINTED_VALUES, example_bits, nearest_spectrum
-from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, LINES, curve_name
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
+from replifed.papers.inputs import Inputs
+from replifed.papers.qshed.experiments import example_bits, nearest_spectrum
+from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, LINES, PRINTED_BITS, PRINTED_VALUES, curve_name
+from replifed.papers.qshed.tables import columns_of
 
 # Those that the paper compares.
 COMPARED = ("ideal_shed", "qshed", "nqshed", "fednl.rank1_ls", "fednl.projected")
@@ -35,6 +34,7 @@ _READINGS = (
     "savings. Nor does it state what becomes of coordinates that overload the quantiser: here they wrap "
     "around. What other choices do is drawn in the figure of choices."
 )
+_DATA = {"fmnist": "Fashion-MNIST, class 1 against the rest", "w8a": "w8a"}
 _FEDNL = (
     "FedNL starts from zero Hessians; projected without a line search its first step is a gradient step "
     "of length 1/µ, and it diverges."
@@ -104,13 +104,9 @@ CASES = {
 
 
 def _choices(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """One row for each experiment, channel, case and method that the case changes.
+    """One row for each experiment (without "_choices"), channel, case and method that the case changes.
 
-    Returns
-    -------
-    DataFrame
-        experiment (without "_choices"), channel, case, curve; median, low, high: rounds to the threshold
-        (infinite where seeds did not get there); last: rounds of the run; reached, seeds.
+    Rounds to the threshold, as `columns_of` has them, and `last`: rounds of the run.
     """
     rows = []
     for experiment, methods in settings["artefact"]["runs"].items():
@@ -119,20 +115,13 @@ def _choices(inputs: Inputs, settings: dict) -> pd.DataFrame:
             history = inputs.run(experiment, method)
             keys = ["case", "variant", "channel"]
             for (case, variant, channel), curve in history.groupby(keys, sort=False):
-                rounds = reached(curve, THRESHOLD)
-                there = rounds.bounds == 0
                 rows.append(
                     {
                         "experiment": experiment.removesuffix("_choices"),
                         "channel": channel,
                         "case": case,
                         "curve": curve_name(method, variant),
-                        "median": rounds.median_reached,
-                        "low": rounds.values[there].min() if there.any() else np.inf,
-                        "high": rounds.values[there].max() if there.all() else np.inf,
-                        "last": last,
-                        "reached": int(there.sum()),
-                        "seeds": len(there),
+                        **columns_of(reached(curve, THRESHOLD), last=last),
                     }
                 )
     return pd.DataFrame(rows)
@@ -147,15 +136,12 @@ def _draw_choices(frame: pd.DataFrame) -> Figure:
     made, axes = canvas(
         1, len(panels), title="Q-SHED · What the paper leaves open", width=3.6, height=0.27 * len(shown) + 0.9
     )
-    for column, (experiment, channel) in enumerate(panels):
-        ax = axes[0][column]
+    for ax, (experiment, channel) in zip(axes[0], panels, strict=True):
         one = frame[(frame["experiment"] == experiment) & (frame["channel"] == channel)]
         _draw_choices_of(ax, one, lines, shown)
         ax.set_title(f"{EXPERIMENTS[experiment]}, {CHANNELS[channel]}", loc="left")
         ax.set_xlabel("rounds to 1e-6")
-        ax.set_yticks(
-            range(len(shown)), [CASES[case] for case in shown] if column == 0 else [""] * len(shown)
-        )
+        ax.set_yticks(range(len(shown)), [CASES[case] if ax is axes[0][0] else "" for case in shown])
     legend(made, list(lines.values()))
     return made
 
@@ -171,16 +157,18 @@ def _draw_choices_of(ax: Axes, frame: pd.DataFrame, lines: dict, shown: list[str
         for row, case in enumerate(shown):
             if case not in curve.index:
                 continue
-            cell = curve.loc[case]
-            y = row + 0.22 * (shift - 1)
-            low, high = min(cell["low"], last), min(cell["high"], last)
-            ax.plot([low, high], [y, y], color=line.color, linewidth=1.4, zorder=2)
+            cell, y = curve.loc[case], row + 0.22 * (shift - 1)
+            ax.plot(np.minimum([cell["low"], cell["high"]], last), [y, y], color=line.color, linewidth=1.4)
             there = np.isfinite(cell["median"])
-            at = cell["median"] if there else last
-            face = line.color if there else "white"
-            marker = line.marker if there else ">"
             ax.plot(
-                at, y, marker, color=line.color, markerfacecolor=face, markersize=5, zorder=3, clip_on=False
+                cell["median"] if there else last,
+                y,
+                line.marker if there else ">",
+                color=line.color,
+                markerfacecolor=line.color if there else "white",
+                markersize=5,
+                zorder=3,
+                clip_on=False,
             )
     ax.set_ylim(len(shown) - 0.5, -0.5)
     ax.set_xlim(0, 1.04 * last)
@@ -201,26 +189,17 @@ def _bit_allocation(inputs: Inputs, settings: dict) -> pd.DataFrame:
     history = inputs.run(experiment, "qshed")
     spectrum, _ = nearest_spectrum(history)
     bits = example_bits(spectrum, settings["experiments"][experiment]["b_max"])
+    vectors = range(1, len(PRINTED_BITS) + 1)
+    printed = pd.DataFrame({"printed_bits": PRINTED_BITS, "printed_eigenvalue": PRINTED_VALUES}, vectors)
+    example = spectrum.assign(panel="example", bits=bits).join(printed, on="vector")
     nearest = spectrum.iloc[0]
-    example = pd.DataFrame(
-        {
-            "panel": "example",
-            "round": nearest["round"],
-            "vector": spectrum["vector"].to_numpy(),
-            "eigenvalue": spectrum["eigenvalue"].to_numpy(),
-            "bits": bits,
-            "printed_bits": pd.Series(PRINTED_BITS).reindex(range(len(bits)), fill_value=0),
-            "printed_eigenvalue": pd.Series(PRINTED_VALUES).reindex(range(len(bits)), fill_value=0.0),
-        }
-    )
-    same = history[(history["replicate"] == nearest["replicate"]) & (history["device"] == nearest["device"])]
-    later = same[(same["round"] >= nearest["round"])]
-    renewals = later.loc[later["renewed"], "round"]
-    ends = renewals[renewals > nearest["round"]]
-    later = later[later["round"] < (ends.min() if len(ends) else np.inf)]
-    growth = later[["round", "vector", "eigenvalue", "bits"]].assign(panel="growth")
-    frame = pd.concat([example, growth], ignore_index=True).fillna(0)
-    return frame[frame["vector"] <= _SHOWN].assign(replicate=nearest["replicate"], device=nearest["device"])
+    same = (history["replicate"] == nearest["replicate"]) & (history["device"] == nearest["device"])
+    growth = history[same & (history["round"] >= nearest["round"])].assign(panel="growth")
+    end = growth.loc[growth["renewed"] & (growth["round"] > nearest["round"]), "round"].min()
+    growth = growth[~(growth["round"] >= end)]  # all of it without a further renewal
+    columns = ["panel", "round", "vector", "eigenvalue", "bits", *printed, "replicate", "device"]
+    frame = pd.concat([example, growth], ignore_index=True)[columns].fillna(0)
+    return frame[frame["vector"] <= _SHOWN]
 
 
 @housed
@@ -229,75 +208,64 @@ def _draw_bit_allocation(frame: pd.DataFrame) -> Figure:
     made, axes = canvas(
         1, 3, title="Q-SHED · Bits of each eigenvector", width=3.6, height=2.9, legend_lines=0
     )
+    values, bits, growth = axes[0]
     example = frame[(frame["panel"] == "example") & (frame["vector"] <= 14)].sort_values("vector")
-    at = example["vector"].to_numpy()
-    nearest = example.iloc[0]
-    axes[0][0].semilogy(at, example["eigenvalue"], "o-", color=BLUE, label="nearest device and round found")
+    at, nearest = example["vector"].to_numpy(), example.iloc[0]
     printed = example[example["printed_eigenvalue"] > 0]
-    axes[0][0].semilogy(
+    values.semilogy(at, example["eigenvalue"], "o-", color=BLUE, label="nearest device and round found")
+    values.semilogy(
         printed["vector"], printed["printed_eigenvalue"], "s", color=ORANGE, label="printed (two decimals)"
     )
-    axes[0][0].set_ylabel("eigenvalue")
-    axes[0][0].set_title(f"Device {nearest['device']:g}, round {nearest['round']:g}", loc="left")
-    axes[0][0].legend(fontsize=7.5)
-    axes[0][1].bar(at - 0.2, example["printed_bits"], 0.4, color=ORANGE, label="printed")
-    axes[0][1].bar(at + 0.2, example["bits"], 0.4, color=BLUE, label="found, same budget")
-    axes[0][1].set_ylabel("bits per coordinate")
-    axes[0][1].set_title(f"{sum(PRINTED_BITS)} bits per coordinate", loc="left")
-    axes[0][1].legend(fontsize=7.5)
-    growth = frame[frame["panel"] == "growth"].set_index(["round", "vector"])["bits"].unstack()  # noqa: PD010
-    image = axes[0][2].pcolormesh(
-        growth.columns, growth.index, growth.to_numpy(), cmap="viridis", rasterized=True, shading="nearest"
+    values.set_ylabel("eigenvalue")
+    values.set_title(f"Device {nearest['device']:g}, round {nearest['round']:g}", loc="left")
+    values.legend(fontsize=7.5)
+    bits.bar(at - 0.2, example["printed_bits"], 0.4, color=ORANGE, label="printed")
+    bits.bar(at + 0.2, example["bits"], 0.4, color=BLUE, label="found, same budget")
+    bits.set_ylabel("bits per coordinate")
+    bits.set_title(f"{sum(PRINTED_BITS)} bits per coordinate", loc="left")
+    bits.legend(fontsize=7.5)
+    table = frame[frame["panel"] == "growth"].set_index(["round", "vector"])["bits"].unstack()  # noqa: PD010
+    image = growth.pcolormesh(
+        table.columns, table.index, table.to_numpy(), cmap="viridis", rasterized=True, shading="nearest"
     )
-    made.colorbar(image, ax=axes[0][2], label="bits per coordinate so far")
-    axes[0][2].grid(False)
-    axes[0][2].set_ylabel("round")
-    axes[0][2].set_title("Until the next renewal", loc="left")
+    made.colorbar(image, ax=growth, label="bits per coordinate so far")
+    growth.grid(False)
+    growth.set_ylabel("round")
+    growth.set_title("Until the next renewal", loc="left")
     for ax in axes[0]:
         ax.set_xlabel("eigenvector")
         ax.tick_params(color=GREY)
     return made
 
 
-compared = partial(figure, prepare=_runs(COMPARED, CHANNELS))
-
-FIGURES = by_name(
-    compared(
-        "fig1",
-        title="Figure 1: FMNIST",
+def _compared(number: int, data: str) -> Iterator[Grid]:
+    """A figure of the paper, against rounds as there, and against bits."""
+    yield figure(
+        f"fig{number}",
+        title=f"Figure {number}: {EXPERIMENTS[data]}",
         caption=(
-            "Relative cost f − f* against communication rounds on Fashion-MNIST, class 1 against the rest, "
+            f"Relative cost f − f* against communication rounds on {_DATA[data]}, "
             f"without and with Rayleigh fading. {_BANDS} {_READINGS} {_FEDNL}"
         ),
+        prepare=_runs(COMPARED, CHANNELS),
         columns=[*PANELS, X("round")],
-    ),
-    compared(
-        "fig2",
-        title="Figure 2: w8a",
+    )
+    yield figure(
+        f"fig{number}_bits",
+        title=f"Figure {number} against bits",
         caption=(
-            "Relative cost f − f* against communication rounds on w8a, without and with Rayleigh fading. "
-            f"{_BANDS} {_READINGS} {_FEDNL}"
+            f"The same runs on {EXPERIMENTS[data]} against the bits that all devices have sent, the line "
+            "search's included. FedNL's message of rank 1 takes half of the budget without fading. "
+            f"{_BANDS}"
         ),
-        columns=[*PANELS, X("round")],
-    ),
-    compared(
-        "fig1_bits",
-        title="Figure 1 against bits",
-        caption=(
-            "The same runs on FMNIST against the bits that all devices have sent, the line search's "
-            f"included. FedNL's message of rank 1 takes half of the budget without fading. {_BANDS}"
-        ),
+        prepare=_runs(COMPARED, CHANNELS),
         columns=[*PANELS, X("megabits")],
-    ),
-    compared(
-        "fig2_bits",
-        title="Figure 2 against bits",
-        caption=(
-            "The same runs on w8a against the bits that all devices have sent, the line search's included. "
-            f"FedNL's message of rank 1 takes half of the budget without fading. {_BANDS}"
-        ),
-        columns=[*PANELS, X("megabits")],
-    ),
+    )
+
+
+FIGURES = by_name(
+    *_compared(1, "fmnist"),
+    *_compared(2, "w8a"),
     figure(
         "baselines",
         title="Further methods",

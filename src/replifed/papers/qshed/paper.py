@@ -1,4 +1,4 @@
-"""The paper, and names of experiments, channels and methods, with the lines of these."""
+"""The paper, what it prints, and names of experiments, channels and methods, with the lines of these."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ PAPER = {
 
 EXPERIMENTS = {"fmnist": "FMNIST", "w8a": "w8a"}
 CHANNELS = {"constant": "no fading", "rayleigh": "Rayleigh fading"}
+THRESHOLDS = (1e-4, 1e-6, 1e-8)
+# Section IV-A: what a device allocates to its first eigenvectors, and their eigenvalues.
+PRINTED_BITS = (3, 3, 2, 2, 2, 1, 1, 1, 1, 1, 1)
+PRINTED_VALUES = (0.21, 0.11, 0.06, 0.03, 0.03, 0.02, 0.02, 0.01, 0.01, 0.01, 0.01)
 
 # By method and variant, "method" or "method.variant".
 LINES = {

@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from replifed.claims.curves import reached
+from replifed.claims.samples import Sample
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.summaries import median_and_range
-from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, LINES, curve_name
+from replifed.papers.inputs import Inputs
+from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, LINES, THRESHOLDS, curve_name
 
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
-
-THRESHOLDS = (1e-4, 1e-6, 1e-8)
 # Q-SHED is not compared with itself, nor with those that no budget limits.
 _NO_RIVALS = ("qshed", "ideal_shed", "giant", "newton", "gradient_descent")
+
+
+def columns_of(rounds: Sample, **more: Any) -> dict[str, Any]:
+    """Median, low and high over the seeds that got there, `more`, and the numbers of seeds.
+
+    The median is infinite where no more than half of the seeds got there, low and high where not all or none
+    did.
+    """
+    there = rounds.bounds == 0
+    return {
+        "median": rounds.median_reached,
+        "low": rounds.values[there].min() if there.any() else np.inf,
+        "high": rounds.values[there].max() if there.all() else np.inf,
+        **more,
+        "reached": int(there.sum()),
+        "seeds": len(there),
+    }
 
 
 def _rounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """One row for each experiment, channel, method and threshold.
 
-    Returns
-    -------
-    DataFrame
-        experiment, channel, curve, threshold; median, low, high: rounds over the seeds that got there
-        (the median is infinite where no more than half did); megabits: median of what all devices sent until
-        then; reached, seeds: numbers of seeds; saving: one minus the ratio of Q-SHED's median to this one
-        (at least so much where this one is only known to be later than the run).
+    Beside rounds there are megabits (median of what all devices sent until then) and `saving`: one minus the
+    ratio of Q-SHED's median to this one, at least so much where this one is only known to be later than the
+    run (`bound`).
     """
     rows = []
     for experiment, methods in settings["artefact"]["runs"].items():
@@ -38,51 +49,33 @@ def _rounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
             history = inputs.run(experiment, method)
             for (variant, channel), curve in history.groupby(["variant", "channel"], sort=False):
                 for threshold in THRESHOLDS:
-                    mine = reached(own[own["channel"] == channel], threshold)
+                    mine = reached(own[own["channel"] == channel], threshold).median_reached
+                    rounds, bits = reached(curve, threshold), reached(curve, threshold, count="bits_up")
+                    median = rounds.median_reached
                     rows.append(
                         {
                             "experiment": experiment,
                             "channel": channel,
                             "curve": curve_name(method, variant),
                             "threshold": threshold,
-                            **_row(curve, threshold, mine.median_reached),
+                            **columns_of(rounds, megabits=bits.median_reached / 1e6),
+                            "saving": 1.0 - mine / min(median, curve["round"].max()),
+                            "bound": not np.isfinite(median),
                         }
                     )
     return pd.DataFrame(rows)
-
-
-def _row(curve: pd.DataFrame, threshold: float, mine: float) -> dict[str, Any]:
-    rounds, bits = reached(curve, threshold), reached(curve, threshold, count="bits_up")
-    there = rounds.bounds == 0
-    median = rounds.median_reached
-    last = curve["round"].max()
-    return {
-        "median": median,
-        "low": rounds.values[there].min() if there.any() else np.inf,
-        "high": rounds.values[there].max() if there.all() else np.inf,
-        "megabits": bits.median_reached / 1e6,
-        "reached": int(there.sum()),
-        "seeds": len(there),
-        "saving": 1.0 - mine / min(median, last),
-        "bound": not np.isfinite(median),
-    }
 
 
 def _render_rounds(frame: pd.DataFrame) -> pd.DataFrame:
     """One line a method: rounds as median [range], and what Q-SHED saves, for each threshold."""
     rows = []
     for (experiment, channel, name), cells in frame.groupby(["experiment", "channel", "curve"], sort=False):
-        row = {
-            "Data": EXPERIMENTS[experiment],
-            "Channel": CHANNELS[channel],
-            "Method": LINES[name].label,
-        }
+        row = {"Data": EXPERIMENTS[experiment], "Channel": CHANNELS[channel], "Method": LINES[name].label}
         for cell in cells.itertuples():
-            row[f"Rounds to {cell.threshold:.0e}"] = median_and_range(cell, "g", " seeds")
-            row[f"Mbit to {cell.threshold:.0e}"] = (
-                f"{cell.megabits:.3g}" if np.isfinite(cell.megabits) else "–"
-            )
-            row[f"Saved at {cell.threshold:.0e}"] = "" if name in _NO_RIVALS else _saving(cell)
+            to = f"{cell.threshold:.0e}"
+            row[f"Rounds to {to}"] = median_and_range(cell, "g", " seeds")
+            row[f"Mbit to {to}"] = f"{cell.megabits:.3g}" if np.isfinite(cell.megabits) else "–"
+            row[f"Saved at {to}"] = "" if name in _NO_RIVALS else _saving(cell)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -90,8 +83,7 @@ def _render_rounds(frame: pd.DataFrame) -> pd.DataFrame:
 def _saving(cell: Any) -> str:
     if not np.isfinite(cell.saving):
         return "–"
-    at_least = "≥ " if cell.bound else ""
-    return f"{at_least}{100 * cell.saving:.0f} %"
+    return f"{'≥ ' if cell.bound else ''}{100 * cell.saving:.0f} %"
 
 
 TABLES = by_name(

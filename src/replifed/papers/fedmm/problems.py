@@ -1,7 +1,8 @@
-"""The paper's synthetic data (Section 6), data for its EM examples (Appendix C), and its toy (Remark 1)."""
+"""The problems: dictionaries (Section 6), EM (Appendix C), transport (Section 7), a toy (Remark 1)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,12 @@ from replifed.problems.surrogates.base import Family, FederatedSurrogate
 from replifed.problems.surrogates.jensen import GaussianMixture, Poisson, PoissonKnownMean
 from replifed.problems.surrogates.quadratic import Location, Rate
 from replifed.problems.surrogates.variational import DictionaryLearning
+from replifed.problems.transport import FederatedTransport, Mixture, TrueMap
 from replifed.randomness import generator
+
+TOYS: dict[str, Family] = {"interval": Location(), "rate": Rate()}
+# Samples of transport on which the map is tested, and those of Q that all can see.
+_TESTS, _PUBLIC = 4096, 2**14
 
 
 def sparse_signals(settings: dict, replicate: int) -> NDArray:
@@ -32,44 +38,39 @@ def sparse_signals(settings: dict, replicate: int) -> NDArray:
 
 
 def dictionary_problem(settings: dict, replicates: list[int], table: Any, partition: Any):
-    """Problem (28) of every row: rows of synthetic data have data of their own, MovieLens is shared.
+    """Problem (28) of every run: synthetic data are drawn for each of the `replicates`, MovieLens is shared.
 
-    Parameters
-    ----------
-    settings : dict
-        Of an experiment of problem "dictionary" or "movielens".
-    replicates : list of int, length R
-        Name of each row's repetition; it decides on synthetic data and on where the methods start.
-    table, partition : Table and Partition, for MovieLens
+    A dictionary with entries N(0, 1) is where all methods start; s_0 is its mirror.
     """
-    N = settings["clients"]
+    N, seed, names = settings["clients"], settings["seed"], dict.fromkeys(replicates)
     if settings["problem"] == "movielens":
-        cluster, columns = partition.cluster, partition.meta["columns"]
-        ratings = table.X[:, columns].toarray()
-        Z = np.stack([ratings[cluster == i] for i in range(N)])[None]
+        ratings = table.X[:, partition.meta["columns"]].toarray()
+        Z = _by_client(ratings, partition.cluster, N)[None]
     else:
-        drawn = {name: _clients(settings, name) for name in dict.fromkeys(replicates)}
+        drawn = {name: _synthetic(settings, name) for name in names}
         Z = np.stack([drawn[name] for name in replicates])
     family = DictionaryLearning(
         features=Z.shape[-1], atoms=settings["atoms"], lam=settings["lam"], eta=settings["eta"]
     )
-    start = {name: _start(settings, family.parameters, name) for name in dict.fromkeys(replicates)}
+    start = {name: generator(seed, name, None, "start").standard_normal(family.parameters) for name in names}
     return FederatedSurrogate(family, Z, np.stack([start[name] for name in replicates]), n_clients=N)
 
 
-def _clients(settings: dict, replicate: int) -> NDArray:
+def _synthetic(settings: dict, replicate: int) -> NDArray:
     """Synthetic samples by client, (N, m, p); (1, n, p) where all clients hold all samples."""
     Z = sparse_signals(settings, replicate)
     if not settings["heterogeneous"]:
         return Z[None]
-    start = int(generator(settings["seed"], replicate, None, "clusters").integers(2**31))
-    cluster = equal_clusters(Z, settings["clients"], start)
-    return np.stack([Z[cluster == i] for i in range(settings["clients"])])
+    return _clustered(Z, settings["clients"], generator(settings["seed"], replicate, None, "clusters"))
 
 
-def _start(settings: dict, parameters: int, replicate: int) -> NDArray:
-    """A dictionary with entries N(0, 1), common to all methods; s_0 is its mirror."""
-    return generator(settings["seed"], replicate, None, "start").standard_normal(parameters)
+def _clustered(Z: NDArray, clients: int, rng: np.random.Generator) -> NDArray:
+    """Samples (n, p) by client, each with a cluster of its own, shape (N, n / N, p)."""
+    return _by_client(Z, equal_clusters(Z, clients, int(rng.integers(2**31))), clients)
+
+
+def _by_client(Z: NDArray, cluster: NDArray, clients: int) -> NDArray:
+    return np.stack([Z[cluster == i] for i in range(clients)])
 
 
 def em_problem(settings: dict, replicate: int) -> FederatedSurrogate:
@@ -95,9 +96,21 @@ def em_problem(settings: dict, replicate: int) -> FederatedSurrogate:
     return FederatedSurrogate(family, Z[None], theta)
 
 
-TOYS: dict[str, Family] = {"interval": Location(), "rate": Rate()}
-
-
 def toy_problem(reading: str, z: list[float]) -> FederatedSurrogate:
     """Remark 1: client i holds the single value z_i."""
     return FederatedSurrogate(TOYS[reading], np.array(z, float)[None, :, None, None], np.array([[0.3]]))
+
+
+def transport_problems(settings: dict, table: Any, names: list[int]) -> Iterator[FederatedTransport]:
+    """The transport problem of each repetition: samples and a split of its own, and one true map for all.
+
+    `table` holds the parameters of the two networks behind the true map.
+    """
+    dim, N, seed = settings["dim"], settings["clients"], settings["seed"]
+    what, mixture = f"data/transport {dim}", Mixture(dim=dim)
+    true_map = TrueMap(table.X, dim, mixture.sample(generator(seed, 0, None, what), _PUBLIC))
+    for name in names:
+        rng = generator(seed, name, None, what)
+        clients = _clustered(mixture.sample(rng, settings["samples"]), N, rng)
+        public = true_map(mixture.sample(rng, _PUBLIC))
+        yield FederatedTransport(clients, public, mixture.sample(rng, _TESTS), true_map)

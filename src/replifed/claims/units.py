@@ -1,0 +1,57 @@
+"""What a number of a claim is one of, and how far another processor's rounding may move it."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+
+class Unit(NamedTuple):
+    """How far a number may be off: a `share` of it, `most` at most, and `least` where it is nearly zero."""
+
+    share: float
+    most: float
+    least: float
+
+
+# Differences have the unit of what they are differences of. Rounding changes the last bit of a product. That
+# moves smooth quantities hardly, and others by what hangs on one comparison. No share reaches a tenth, except
+# that of rounds: a change by two of them is always found.
+UNITS = {
+    # Of communication. Hard thresholding may swap a coordinate of a support, which costs a round or two.
+    "rounds": Unit(0.4, 1.5, 0.1),
+    # How often something was computed: one a round and client, over hundreds of rounds.
+    "count": Unit(0.05, math.inf, 0.1),
+    # A spectrum on the edge between two allocations moves whole bits, and those must be found.
+    "bits": Unit(0.05, 0.5, 1e-6),
+    # Differences of decimal logarithms. Swapped coordinates move a curve by a few per cent; near machine
+    # precision by half of what is left.
+    "decades": Unit(0.08, 0.2, 1e-5),
+    # As decades, in natural logarithms.
+    "e-folds": Unit(0.08, 0.4, 1e-5),
+    # A quantity as a multiple of another: mean rounds or errors, either of which moves by a few per cent.
+    "ratio": Unit(0.08, math.inf, 1e-5),
+    # Slope between two logarithms: their common error leaves it alone.
+    "exponent": Unit(0.05, 0.02, 1e-5),
+    # Part of a whole: a sample next to a decision boundary, or a round of many.
+    "share": Unit(0.08, 0.02, 1e-6),
+    # Factor by which an error shrinks each round. Smooth iterations; what a fit picks as its last round moves
+    # the third digit. Equal rates differ in the seventh.
+    "rate": Unit(0.08, 0.002, 1e-5),
+    # Sums over samples, after runs on the same random numbers.
+    "objective": Unit(0.05, math.inf, 1e-6),
+    # Norm of a difference of models: means over runs on the same random numbers, down to the smallest noise.
+    "distance": Unit(0.05, math.inf, 1e-9),
+    # Of a Hessian. A decomposition is exact to twelve digits; which round is nearest may change.
+    "eigenvalue": Unit(0.05, math.inf, 1e-6),
+    # A point of a grid of parameters, the same or another one: only printed digits may differ.
+    "grid": Unit(1e-9, math.inf, 1e-12),
+}
+# Units of what is counted.
+COUNTED = ("rounds", "count", "ratio")
+
+
+def tolerance(measured: float, unit: str) -> float:
+    """How far another processor's rounding may move a number."""
+    rule = UNITS[unit]
+    return max(min(rule.most, rule.share * abs(measured)), rule.least)
