@@ -540,9 +540,9 @@ class Trials:
     def scores(self, make: Callable[[NDArray], Algorithm], count: int) -> NDArray:
         """Objective at the end of `count` runs, mean over the data sets, infinite where one diverged.
 
-        A run whose descent on the first data set is less than `_BEHIND` times that of the best is given up. Its
-        score is its objective there and the most that the other data sets add to that of a run which was not:
-        else it would win where the first data set has the lowest objectives.
+        A run whose descent on the first data set is less than `_BEHIND` times that of the best is given up.
+        Its score is its objective there and the most that the other data sets add to that of a run which was
+        not: else it would win where the first data set has the lowest objectives.
         """
         first, *others = self.problems
         scores, start = self._objectives(make, first, np.arange(count))

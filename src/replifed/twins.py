@@ -69,6 +69,7 @@ def simulate_with_twins(
     *,
     tail: float = 0.2,
     whole: bool = True,
+    compared: str = "objective",
     **options: Any,
 ) -> Twinned:
     """Run R settings of a method, each beside its two twins.
@@ -87,8 +88,10 @@ def simulate_with_twins(
         Share of the rounds, at the end, over which objectives are compared.
     whole : bool
         Whether the rounds before the tail are recorded too.
+    compared : str
+        The metric by which runs and twins are compared, lower is better.
     **options
-        Of `simulate`. A metric "objective" is needed; it is the default.
+        Of `simulate`; its metrics must have the one that is compared.
 
     Returns
     -------
@@ -106,7 +109,7 @@ def simulate_with_twins(
     history = simulate(
         _Moved(longer, role == 1, size), problem, everyone, rounds, record_from=begin, **options
     )
-    objective = history.metrics["objective"]
+    objective = history.metrics[compared]
     late = objective[history.rounds >= last].reshape(-1, R, 3)
     start = np.abs(objective[0].reshape(R, 3)[:, 0])
     runs = history.take(role == 0)

@@ -269,6 +269,33 @@ def test_repetitions_of_transport_draw_their_own_samples(section):
     assert 0.9 < one._variance / other._variance < 1.1
 
 
+@pytest.mark.parametrize("hangs", ["fedmm_ot", "fedadam"])
+def test_adversarial_training_that_hangs_on_rounding_tells_no_order(hangs, made):
+    """Whichever of the two methods it is, and although one repetition alone has twins."""
+    wanted = [claim for claim in CLAIMS if "fig3.d2." in claim.id]
+    lower = {"fedmm_ot": 1.0, "fedadam": 2.0}
+
+    class Planted(Made):
+        def run(self, experiment, method):
+            history = made.run(experiment, method)
+            noise = 1 + 0.01 * np.arange(len(history))
+            chaotic = (history["replicate"] == 1) & (method == hangs and self.chaos)
+            return history.assign(uvp=lower[method] * noise, chaotic=chaotic)
+
+    for chaos, verdict in ((False, "reproduced"), (True, "inconclusive")):
+        planted = Planted(made.section)
+        planted.chaos = chaos
+        assert set(measure(wanted, planted, "tiny")["verdict"]) == {verdict}
+
+
+def test_transport_runs_beside_twins_say_whether_they_hang_on_rounding(made):
+    """Adam divides by the gradient's size, so in single precision they part within a few rounds."""
+    history = made.run("transport_2", "fedadam")
+    twins = made.section["experiments"]["transport_2"]["twin_replicates"]
+    assert set(twins) < set(history["replicate"])
+    assert (history["chaotic"] == history["replicate"].isin(twins)).all()
+
+
 def test_claims_say_what_seeds_share():
     shared = {claim.id: claim.shared for claim in CLAIMS}
     assert {name for name, what in shared.items() if what} == {n for n in shared if "movielens" in n}

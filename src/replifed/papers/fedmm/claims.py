@@ -112,9 +112,9 @@ def at_equal_gradients(ours: pd.DataFrame, adam: pd.DataFrame) -> Measured:
     # The last record of each that has used no more than both have.
     most = min(used[-1] for used in work)
     i, j = (int(np.searchsorted(used, most, side="right")) - 1 for used in work)
-    ratio = pair[1].values[:, j] / pair[0].values[:, i]
+    ratio = pair[1].sample(pair[1].values[:, j]) / pair[0].sample(pair[0].values[:, i])
     note = f"FedMM-OT after {pair[0].rounds[i]} rounds, FedAdam after {pair[1].rounds[j]}"
-    return pair[0].sample(np.log(ratio)).measured(note=note)
+    return np.log(ratio).measured(note=note)
 
 
 @quantity

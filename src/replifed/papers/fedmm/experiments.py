@@ -22,6 +22,7 @@ from replifed.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import History, objective, simulate
 from replifed.tune import Grid, Spent, Trials, search, tune_step
+from replifed.twins import Twinned, simulate_with_twins
 
 # The method at whose step both are read in `common`.
 _LEADER = "fedmm"
@@ -252,16 +253,44 @@ def _run_transport(method: str, settings: dict, table: Any, progress: Progress) 
     linear = float(np.mean([data.linear_uvp() for data in data_sets]))
     for number, (name, data) in enumerate(zip(names, data_sets, strict=True)):
         progress(f"seed {name}", number, len(names))
-        history = _transport(method, settings, data, name, step)
-        yield history.frame(method=method, dim=settings["dim"], step=step, linear_uvp=linear, replicate=name)
+        if name in settings.get("twin_replicates", [name]):
+            twinned = _transport_with_twins(method, settings, data, name, step)
+            history, chaotic = twinned.history, twinned.chaotic
+        else:
+            history, chaotic = _transport(method, settings, data, name, step), np.zeros(1, bool)
+        yield history.frame(
+            method=method,
+            dim=settings["dim"],
+            step=step,
+            linear_uvp=linear,
+            replicate=name,
+            chaotic=chaotic,
+        )
 
 
-def _transport(method: str, settings: dict, data: Any, name: int, step: float) -> History:
+def _networks(method: str, settings: dict, step: NDArray) -> Any:
     keys = ["batch", "server_batch", "start_steps", "cycle"]
     if method == "fedmm_ot":
         keys += ["alpha", "server_step", "server_steps"]
-    algorithm = method_class(method)(step=np.array([step]), **{key: settings[key] for key in keys})
+    return method_class(method)(step=step, **{key: settings[key] for key in keys})
+
+
+def _transport(method: str, settings: dict, data: Any, name: int, step: float) -> History:
+    algorithm = _networks(method, settings, np.array([step]))
     return _simulate(algorithm, data, [name], settings, settings["participation"], uvp=_uvp)
+
+
+def _transport_with_twins(method: str, settings: dict, data: Any, name: int, step: float) -> Twinned:
+    return simulate_with_twins(
+        lambda numbers, factors: _networks(method, settings, step * factors),
+        data,
+        Streams(settings["seed"], (name,)),
+        settings["rounds"],
+        compared="uvp",
+        metrics={"uvp": _uvp},
+        record_every=settings["record_every"],
+        cohort=_cohort(settings["participation"], data.n_clients),
+    )
 
 
 def _uvp(data: Any, seen: dict[str, NDArray]) -> NDArray:

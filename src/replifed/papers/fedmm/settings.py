@@ -11,6 +11,7 @@ from replifed.settings.fields import (
     WHOLE,
     Artefact,
     Count,
+    Distinct,
     EqualClusters,
     Flag,
     Maybe,
@@ -160,6 +161,11 @@ class Transport(fields.Recorded):
         None, description="the search behind the steps of each method, kept with them"
     )
     tuning: Maybe[MapTuning] = Field(None, description="a search of the steps, made on request only")
+    twin_replicates: Maybe[Distinct[Natural]] = Field(
+        None,
+        description="names of the repetitions that run beside twins, which tell whether a run hangs on "
+        "rounding; all by default",
+    )
 
 
 Experiment = Annotated[
