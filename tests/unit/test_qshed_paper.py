@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from replifed.algorithms.registry import method_class
 from replifed.claims.verdicts import judge
-from replifed.data.parse import Table
+from replifed.data.table import Table
 from replifed.papers.qshed import claims, experiments
 from replifed.papers.qshed.data import problems
 from replifed.papers.qshed.figures import CASES, FIGURES

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 
 from replifed import __version__, hashes
-from replifed.cli import claims, data, editors, listing, outputs, runs
-from replifed.cli.arguments import files_of
+from replifed.cli import claims, data, listing, outputs, runs
+from replifed.cli.arguments import call, files_of
 from replifed.errors import ReplifedError
 
 _EPILOG = """\
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         hashes.check(files_of(arguments, arguments.reads))
-        status = arguments.handler(arguments) or 0
+        status = call(arguments.handler, arguments)
         hashes.record(files_of(arguments, arguments.writes))
         return status
     except ReplifedError as error:
@@ -86,6 +86,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, runs, data, claims, outputs, editors):
+    for module in (listing, runs, data, claims, outputs):
         module.add(commands)
     return parser

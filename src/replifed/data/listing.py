@@ -23,12 +23,12 @@ Made from the catalogue by `python -m replifed.data.listing > data/README.md`: e
 - `REPLIFED_OFFLINE=1` keeps everything away from the network.
 - *Originals* are the data the papers used. *Substitutes* are other real data, and *surrogates* are generated;
   whatever is made from them is stamped as such.
-- `.pins.json` beside the files keeps the hash of each file from its first acceptance on. It matters for files
-  without an official hash; to replace such a file by another version, delete the pin file too.
+- `.hashes/` beside the files keeps the hash of each file from its first acceptance on. It matters for files
+  without an official hash; to replace such a file by another version, delete its hash too.
 - A file that is wrong (altered, truncated, a web page, another data set's) is an error under every
   policy. It is never replaced by a surrogate in silence.
 
-The *content hash* is a sha256 over the parsed numbers (`replifed.data.content`), the same for every packing
+The *content hash* is a sha256 over the parsed numbers (`replifed.data.table`), the same for every packing
 and way of writing them. A dash stands for what has not been checked on the original.
 """
 

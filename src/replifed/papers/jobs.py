@@ -211,7 +211,7 @@ def _part(paper: str, name: str) -> Any:
 def _data(data: Path | None, partition: Path | None) -> tuple[Any, Any]:
     if data is None:
         return None, None
-    from replifed.data.parse import load as load_table
+    from replifed.data.table import load as load_table
 
     if partition is None:
         return load_table(data), None

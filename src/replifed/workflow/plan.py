@@ -239,7 +239,7 @@ class Plan(Files):
 
     def closing_line(self) -> str:
         """Say how many of the data sets in use are not the papers' own, and where the report is."""
-        from replifed.data.commands import not_original, status_rows
+        from replifed.data.records import not_original, status_rows
 
         used = settings.used_datasets(self.config)
         known = [name for name in used if Path(self.in_data(f"raw/{name}.json")).is_file()]
