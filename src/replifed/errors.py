@@ -6,8 +6,10 @@ message on one line and exits with status 2, without a traceback. Any other exce
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 
 class ReplifedError(Exception):
@@ -32,3 +34,9 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ";"
     return f"unknown {kind} {name!r}{hint} (known: {', '.join(known)})"
+
+
+def shown(value: Any) -> str:
+    """A value as JSON, cut if it is long."""
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:77]}..."

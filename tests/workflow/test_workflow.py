@@ -75,7 +75,7 @@ def test_a_dry_run_of_all_is_complete_and_loads_no_numerics(whole):
     for paper in everything["papers"]:
         for name, artefact in config.artefacts(everything[paper]).items():
             word = f"draw {name}" if artefact["kind"] == "figure" else f"write {name}"
-            if config.drawn_together(everything[paper]):
+            if everything[paper]["together"]:
                 word = "make all figures and tables"
             assert f"{paper}: {word}" in result.jobs
     assert (

@@ -22,7 +22,15 @@ from replifed import hashes, settings
 from replifed.algorithms.registry import METHODS
 from replifed.data.catalogue import CATALOGUE as DATASETS
 from replifed.errors import ReplifedError
-from replifed.workflow import Grouping, Plan, one_of, source_stamp
+from replifed.workflow import (
+    SUFFIXES,
+    Grouping,
+    Plan,
+    flags,
+    inputs_flag,
+    one_of,
+    source_stamp,
+)
 
 # Relative to the working folder, like every other path of the workflow.
 SOURCE_ROOT = os.path.relpath(REPOSITORY.joinpath("src"))
@@ -43,7 +51,7 @@ def stop(error):
 
 def listed_papers():
     try:
-        return settings.paper_names(config, settings.PAPER_FOLDER)
+        return settings.listed_papers(config, settings.PAPER_FOLDER)
     except ReplifedError as error:
         stop(error)
 
@@ -139,6 +147,11 @@ def ask(function, *first):
             raise WorkflowError(str(error))
 
     return answer
+
+
+def input_flags(wildcards, input):
+    """Return the flags of a job's input files but its sources."""
+    return flags({name: file for name, file in input.items() if name != "source"})
 
 
 def targets():

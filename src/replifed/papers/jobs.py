@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from replifed.algorithms.registry import METHODS
 from replifed.atomic import write_text
 from replifed.errors import ReplifedError
-from replifed.papers import names, part
+from replifed.parts import paper_names, part
 from replifed.progress import Lines
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def measure_timing(scale: str, files: dict[str, list[Path]], out: Path) -> None:
 
 def every_claim() -> list[Any]:
     """Claims of every paper, those on seconds too, in order of the papers' names."""
-    modules = [_part(paper, "claims") for paper in names()]
+    modules = [_part(paper, "claims") for paper in paper_names()]
     return [claim for module in modules for claim in (*module.CLAIMS, *getattr(module, "TIMING", ()))]
 
 

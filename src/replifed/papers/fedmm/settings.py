@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from replifed.errors import shown
 from replifed.settings import fields
 from replifed.settings.fields import (
     WHOLE,
     Artefact,
     Count,
     EqualClusters,
-    Flag,
     Maybe,
     Name,
     Natural,
@@ -25,7 +25,6 @@ from replifed.settings.fields import (
     Weight,
     refusal,
 )
-from replifed.settings.wording import shown
 
 Bits = Annotated[int, Field(ge=2, le=32), WHOLE]
 
@@ -72,7 +71,7 @@ class Dictionary(Codes):
     """Drawn samples."""
 
     problem: Literal["dictionary"] = Field(description="kind of problem")
-    heterogeneous: Flag = Field(description="whether clients hold clusters of samples, else all hold all")
+    heterogeneous: bool = Field(description="whether clients hold clusters of samples, else all hold all")
     samples: Count = Field(description="samples in all")
     features: Count = Field(description="coordinates of a sample")
     nonzeros: Share = Field(description="share of non-zero codes of a sample")

@@ -12,7 +12,6 @@ from replifed.settings.fields import (
     Artefact,
     Count,
     Distinct,
-    Flag,
     Fraction,
     Maybe,
     Name,
@@ -67,7 +66,7 @@ class Changes(fields.Settings):
     dither: Maybe[Dither] = None
     overload: Maybe[Overload] = None
     line_search: Annotated[Search, fields.LEFT_OUT] = None
-    normalise: Maybe[Flag] = Field(
+    normalise: Maybe[bool] = Field(
         None, description="whether the server scales received vectors to unit length"
     )
     q_choice: Maybe[Literal["heuristic", "exact"]] = Field(
@@ -82,7 +81,7 @@ class Changes(fields.Settings):
     skip_below: Maybe[Natural] = Field(
         None, description="bits per coordinate below which FedNL sends its gradient alone"
     )
-    quantised: Maybe[Flag] = Field(
+    quantised: Maybe[bool] = Field(
         None, description="whether FedNL sends its vector with fewer bits where the budget is small"
     )
     step: Maybe[Positive] = Field(None, description="longest step of gradient descent")
@@ -105,7 +104,7 @@ class Experiment(fields.Repeated):
     positive: Maybe[Annotated[int, WHOLE]] = Field(None, description="class that is told from the rest")
     pixel_scale: Positive = Field(1, description="what features are divided by")
     components: Maybe[Count] = Field(None, description="principal components kept")
-    intercept: Flag = Field(False, description="whether a constant feature is added")
+    intercept: bool = Field(False, description="whether a constant feature is added")
     clients: Count = Field(description="number of devices")
     samples: Count = Field(description="samples of each device")
     l2: L2
