@@ -1,6 +1,7 @@
 """What only Snakemake can do. Which file is made from which is decided in `replifed.workflow`."""
 
 import atexit
+import contextlib
 import inspect
 import os
 import shlex
@@ -44,16 +45,20 @@ RESUME_LINE = (
 # --- Configuration ---
 
 
-def stop(error):
+@contextlib.contextmanager
+def stopping():
     """Stop while the workflow is read, with the message alone and no traceback."""
-    sys.exit("\n".join(f"replifed: error: {line}" for line in str(error).splitlines()))
+    try:
+        yield
+    except ReplifedError as error:
+        sys.exit(
+            "\n".join(f"replifed: error: {line}" for line in str(error).splitlines())
+        )
 
 
 def listed_papers():
-    try:
+    with stopping():
         return settings.listed_papers(config, settings.PAPER_FOLDER)
-    except ReplifedError as error:
-        stop(error)
 
 
 def check_config():
@@ -61,13 +66,9 @@ def check_config():
     given = settings.retyped(workflow.config_settings.config)
     papers = [settings.PAPER_FOLDER / f"{name}.yaml" for name in config["papers"]]
     overrides = [Path(os.path.relpath(file)) for file in workflow.overwrite_configfiles]
-    try:
-        checked = settings.validate(
-            settings.deep_merge(config, given),
-            [settings.MAIN_FILE, *papers, *overrides, given],
-        )
-    except ReplifedError as error:
-        stop(error)
+    sources = [settings.MAIN_FILE, *papers, *overrides, given]
+    with stopping():
+        checked = settings.validate(settings.deep_merge(config, given), sources)
     config.clear()
     config.update(checked)
 
@@ -127,10 +128,7 @@ def cancel_timers():
 
 def sources_of(*modules):
     """Return the input that stands for the source files of modules."""
-    try:
-        return [source_stamp(modules, SOURCE_ROOT, ".snakemake/source_stamps")]
-    except ReplifedError as error:
-        raise WorkflowError(str(error))
+    return [source_stamp(modules, SOURCE_ROOT, ".snakemake/source_stamps")]
 
 
 def ask(function, *first):

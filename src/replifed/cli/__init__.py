@@ -42,18 +42,10 @@ Everything of all papers: snakemake --cores 2 all
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
+    """Run one command, by default with the arguments of the process; return its status.
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments; those of the process by default.
-
-    Returns
-    -------
-    int
-        0 on success, 2 after an error that the user can act on, 130 after Ctrl-C, else the status
-        of the Snakemake call that the command stands for.
+    It is 0 on success, 2 after an error that the user can act on, 130 after Ctrl-C, else that of the
+    Snakemake call that the command stands for.
     """
     arguments = _parser().parse_args(argv)
     try:

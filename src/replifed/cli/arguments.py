@@ -25,6 +25,7 @@ def add_command(
     *,
     reads: Sequence[str] = (),
     writes: Sequence[str] = (),
+    **more: Any,
 ) -> argparse.ArgumentParser:
     """Add a command whose help ends with an example.
 
@@ -41,6 +42,7 @@ def add_command(
         description=text,
         epilog=f"example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        **more,
     )
     parser.set_defaults(handler=handler, reads=reads, writes=writes)
     return parser

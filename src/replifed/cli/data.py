@@ -27,6 +27,7 @@ def add(commands: Any) -> None:
         _default,
         "Fetch, parse and look at data sets.",
         "replifed data status\n  replifed data --refresh\n  replifed data fetch mnist --policy real",
+        argument_default=argparse.SUPPRESS,
     )
     _add_source(data)
     parts = data.add_subparsers(
@@ -39,6 +40,7 @@ def add(commands: Any) -> None:
         _fetch,
         "Fetch raw files and record where they come from.",
         "replifed data fetch mnist",
+        argument_default=argparse.SUPPRESS,
     )
     fetch.add_argument("ids", nargs="+", metavar="DATASET")
     _add_source(fetch)
@@ -50,13 +52,19 @@ def add(commands: Any) -> None:
         "Parse a fetched data set and check it.",
         "replifed data parse mnist --out data/parsed/mnist.npz",
         writes=("out",),
+        argument_default=argparse.SUPPRESS,
     )
     parse.add_argument("id", metavar="DATASET")
     _add_raw_dir(parse)
-    add_out(parse, required=False, help="default: parsed/DATASET.npz beside the raw folder")
+    add_out(parse, required=False, default=None, help="default: parsed/DATASET.npz beside the raw folder")
 
     status = add_command(
-        parts, "status", _status, "Print for each data set what was fetched.", "replifed data status"
+        parts,
+        "status",
+        _status,
+        "Print for each data set what was fetched.",
+        "replifed data status",
+        argument_default=argparse.SUPPRESS,
     )
     _add_raw_dir(status)
 
@@ -89,7 +97,6 @@ def _add_raw_dir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--raw-dir",
         type=Path,
-        default=argparse.SUPPRESS,
         metavar="FOLDER",
         help="folder of raw files; default: raw/ in the data folder of the configuration",
     )
@@ -100,26 +107,22 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
         choices=_POLICIES,
-        default=argparse.SUPPRESS,
         help="what to do when the original cannot be had; default: that of the configuration",
     )
     parser.add_argument(
         "--mirror",
         type=Path,
-        default=argparse.SUPPRESS,
         metavar="FOLDER",
         help="folder with copies of the original files; default: the variable REPLIFED_MIRROR",
     )
     parser.add_argument(
         "--substitutes",
         action="store_true",
-        default=argparse.SUPPRESS,
         help="accept other real data with policy real",
     )
     parser.add_argument(
         "--refresh",
         action="store_true",
-        default=argparse.SUPPRESS,
         help="look again for the originals of data sets that are not original",
     )
 

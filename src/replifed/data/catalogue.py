@@ -22,16 +22,10 @@ _CONFIG = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, config=_CONFIG)
 class Counts:
-    """What a parsed table must contain; None where no checked number is known.
+    """What a parsed table must contain; None where no checked number is known, and for classes in regression.
 
-    Parameters
-    ----------
-    rows, features : int or None
-        Shape of the table. `features` also bounds the column indices of LibSVM files.
-    classes : int or None
-        Number of distinct labels; None for regression.
-    nonzeros : int or None
-        Number of stored values after explicit zeros are dropped.
+    `features` also bounds the column indices of LibSVM files. Explicit zeros are dropped before non-zeros are
+    counted.
     """
 
     rows: int | None = None
@@ -42,18 +36,10 @@ class Counts:
 
 @dataclass(frozen=True, config=_CONFIG)
 class RawFile:
-    """One file of a form.
+    """One file of a form, called `name` in ``<raw folder>/<data set>/``.
 
-    Parameters
-    ----------
-    name : str
-        Its name under ``<raw folder>/<data set>/``.
-    mirror_path : str
-        Where a mirror folder holds it; the bare `name` is looked for as well.
-    urls : tuple of str
-        Where to download it, in order of preference. Empty when it can only be put in place by hand.
-    sha256, md5 : str or None
-        Officially known hashes.
+    A mirror may hold it under `mirror_path`, or under its bare name. `urls` come in order of preference;
+    without any it can only be put in place by hand. Hashes are the officially known ones.
     """
 
     name: str
@@ -70,22 +56,10 @@ class RawFile:
 
 @dataclass(frozen=True, config=_CONFIG)
 class Form:
-    """One way in which a data set can be had.
+    """One way in which a data set can be had: all `files`, read by a `parser` of `replifed.data.parse`.
 
-    Parameters
-    ----------
-    name : str
-        Unique within the data set.
-    kind : {"original", "substitute"}
-        Whether it holds the paper's data or other real data.
-    files : tuple of RawFile
-        All are needed.
-    parser : str
-        A key of `replifed.data.parse.PARSERS`.
-    stamp : str
-        What figures show; empty for originals.
-    counts, content_sha256 : Counts or None, str or None
-        What this form must contain; None means as the data set itself (originals only).
+    Substitutes hold other real data than the paper's; what is made from them shows the `stamp`. `counts` and
+    `content_sha256` are what this form must contain; None means as the data set itself (originals only).
     """
 
     name: str
@@ -99,27 +73,13 @@ class Form:
 
 @dataclass(frozen=True, config=_CONFIG)
 class Dataset:
-    """All that is known about one data set.
+    """All that is known about one data set; `id` is its name in configuration files and paths.
 
-    Parameters
-    ----------
-    id : str
-        Its name in configuration files and paths.
-    title, citation, licence, homepage : str
-        For people.
-    task : {"regression", "binary", "multiclass", "unlabelled"}
-        Binary labels are stored as -1 and +1, multi-class labels as they are, targets as floats, and zeros
-        where there are no labels.
-    counts : Counts
-        What an original form must contain.
-    forms : tuple of Form
-        Originals first, in order of preference.
-    surrogate : dict
-        The stand-in of last resort: a `generator` of `replifed.data.surrogates`, and its settings.
-    content_sha256 : str or None
-        Hash of the parsed original; None until somebody has seen the original.
-    terms : str
-        Terms of use that are shown whenever the files are fetched; empty if there are none to show.
+    Binary labels are stored as -1 and +1, multi-class labels as they are, targets as floats, and zeros where
+    there are no labels. `counts` and `content_sha256` are what an original must contain; the hash is None
+    until somebody has seen the original. `forms` come originals first, in order of preference; the
+    `surrogate` of last resort is a `generator` of `replifed.data.surrogates` and its settings. `terms` of use
+    are shown whenever files are fetched.
     """
 
     id: str

@@ -29,20 +29,9 @@ if TYPE_CHECKING:
 
 
 def parse(dataset: Dataset, raw_dir: str | os.PathLike[str], out: str | os.PathLike[str]) -> dict[str, Any]:
-    """Parse a fetched data set, check it and write it to `out`.
+    """Parse a fetched data set, check it and write it to `out`, an ``.npz``, whole or not at all.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    raw_dir : path-like
-        The folder with ``<id>.json`` and the raw files.
-    out : path-like
-        The ``.npz`` to write (see `replifed.data.table`); whole or not at all.
-
-    Returns
-    -------
-    dict
-        The table's metadata: id, task, form, kind, stamp, counts, content_sha256.
+    Returns its metadata: id, task, form, kind, stamp, counts, content_sha256.
     """
     raw_dir = Path(raw_dir)
     record = read_record(raw_dir, dataset.id)

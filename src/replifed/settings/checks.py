@@ -43,7 +43,7 @@ def _section_of(paper: str) -> type[fields.Settings]:
     A paper without that module is not imported: every call of Snakemake would wait for it.
     """
     module = part(paper, "settings")
-    free = fields.Paper[fields.FreeExperiment, fields.FreeArtefact]
+    free = fields.Paper[fields.FreeExperiment, fields.ArtefactWith[dict[str, Any]]]
     return getattr(import_module(module), "Section", free) if module.endswith(".settings") else free
 
 

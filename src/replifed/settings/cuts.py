@@ -38,10 +38,7 @@ def artefacts_keys(paper_config: Mapping[str, Any]) -> list[str]:
 
 
 def claim_keys(paper_config: Mapping[str, Any]) -> list[str]:
-    """Return the names of the files that the claims of a paper are measured on.
-
-    They are those of its artefacts, without the data itself.
-    """
+    """Return the names of the files that claims are measured on: those of artefacts, but no parsed data."""
     return [key for key in artefacts_keys(paper_config) if not key.startswith("data:")]
 
 
@@ -85,12 +82,8 @@ def groups(paper_config: Mapping[str, Any]) -> dict[str, list[str]]:
 def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:
     """Return `settings_for` step "artefact" of all artefacts, with each experiment's settings once.
 
-    Returns
-    -------
-    dict
-        ``seed``, and ``artefacts`` by name, as they are in those; the distinct ``experiments`` as a list, and
-        by artefact and experiment which of them it ``reads``; by artefact the keys of its ``inputs``, whose
-        order counts.
+    The distinct ``experiments`` are a list, of which each artefact ``reads`` some, by number; the order of
+    the keys of its ``inputs`` counts.
     """
     experiments: list[Any] = []
     reads: dict[str, dict[str, int]] = {}
@@ -130,20 +123,14 @@ def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = 
     Parameters
     ----------
     step : {"partition", "tune", "run", "artefact", "claims"}
-        What the job does.
+        What the job does. The first three get an experiment's settings: a partition those that it is made
+        from, a search no methods and nothing that only reported runs use, a run no methods and no ``tuning``.
+        The others get artefacts, and the experiments that they read, as the steps that made their files saw
+        them.
     paper_config : mapping
         The validated section of the paper.
     name : str
         The experiment, or for step "artefact" the artefact; not used by step "claims".
-
-    Returns
-    -------
-    dict
-        For the first three steps the experiment's settings and ``seed`` side by side. "partition"
-        keeps only ``dataset``, ``partition``, ``replicates`` and ``tuning.replicates``; "tune" drops
-        ``methods`` and what only reported runs use; "run" drops ``methods`` and ``tuning``.
-        For "artefact" ``seed``, ``artefact`` (its entry) and ``experiments`` (those it reads, as the
-        steps that made its files saw them); for "claims" ``seed``, ``artefacts`` and ``experiments``.
     """
     seed = {"seed": paper_config["seed"]}
     if step == "artefact":

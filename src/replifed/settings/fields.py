@@ -134,20 +134,14 @@ class Data(Settings):
         description="auto generates a surrogate when a data set can be had nowhere, real fails instead, "
         "surrogate never touches the network",
     )
-    mirror: Text | None = Field(
-        None, description="folder with copies of the original files, looked at before any download"
-    )
-    substitutes: bool = Field(
-        False, description="with policy real, whether other real data may stand in for the paper's"
-    )
+    mirror: Text | None = Field(None, description="folder with copies of the files, asked before any network")
+    substitutes: bool = Field(False, description="whether policy real accepts other real data in their place")
 
 
 class Main(Settings):
     """What config/config.yaml holds, but for the list of papers."""
 
-    scale: Literal["paper", "small", "tiny"] = Field(
-        "paper", description="size of the run; every artefact carries it"
-    )
+    scale: Literal["paper", "small", "tiny"] = Field("paper", description="size of the run, on each artefact")
     paths: Paths = Field(default_factory=Paths, description="folders, relative to the working folder")
     data: Data = Field(default_factory=Data, description="where data sets come from")
 
@@ -262,10 +256,10 @@ class Artefact(Settings):
         return self
 
 
-class FreeArtefact(Artefact):
-    """An artefact of such a paper."""
+class ArtefactWith(Artefact, Generic[T]):
+    """An artefact that has settings of its own."""
 
-    settings: Maybe[dict[str, Any]] = Field(None, description="what the artefact needs")
+    settings: Maybe[T] = Field(None, description="numbers that the artefact needs")
 
 
 E = TypeVar("E")
@@ -289,6 +283,4 @@ class Section(Settings, Generic[E, A]):
 class Paper(Section[E, A], Generic[E, A]):
     """A section that replicates a paper."""
 
-    not_computed: dict[Name, Text] = Field(
-        default_factory=dict, description="artefacts of the paper that are not made, with the reason"
-    )
+    not_computed: dict[Name, Text] = Field(default_factory=dict, description="artefacts not made, and why")

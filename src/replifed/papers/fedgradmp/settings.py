@@ -45,21 +45,13 @@ class Regression(Common):
     alphas: Several[NonNegative] = Field(description="variances of the clients' mean entries")
     noises: Several[NonNegative] = Field(description="variances of the noise")
     batch: Count = Field(description="samples of a mini-batch")
-    cohorts: Maybe[Counts] = Field(
-        None, description="numbers of clients that take part in a round; all by default"
-    )
+    cohorts: Maybe[Counts] = Field(None, description="clients of a round, several numbers; all by default")
     solvers: Several[Literal["exact", "newton", "gd"]] = Field(
-        ["exact"], description="solvers of FedGradMP's sub-problem"
+        ["exact"], description="solvers of its sub-problem"
     )
-    inner_steps: Maybe[Count] = Field(
-        None, description="steps of the inexact solver of FedGradMP's sub-problem"
-    )
-    weights: Maybe[Several[Positive]] = Field(
-        None, description="weights lambda of the 1-norm of FedMid and FedDualAvg"
-    )
-    steps: Maybe[Several[Positive]] = Field(
-        None, description="step sizes that are run instead of one that is searched"
-    )
+    inner_steps: Maybe[Count] = Field(None, description="steps of the inexact solver")
+    weights: Maybe[Several[Positive]] = Field(None, description="weights of FedMid's and FedDualAvg's 1-norm")
+    steps: Maybe[Several[Positive]] = Field(None, description="step sizes that are run, instead of a search")
     readings: Maybe[Annotated[dict[str, Reading], Field(min_length=1)]] = Field(
         None, description="ways to read what the paper leaves open, by name"
     )
@@ -109,9 +101,7 @@ class Digits(Common):
     matched_steps: Count = Field(description="local iterations of FedGradMP")
     inner_steps: Count = Field(description="steps of the inexact solver of FedGradMP's sub-problem")
     radius: Maybe[Positive] = Field(None, description="largest norm of FedGradMP's models")
-    weights: Maybe[Several[Positive]] = Field(
-        None, description="weights lambda of the 1-norm of FedMid and FedDualAvg"
-    )
+    weights: Maybe[Several[Positive]] = Field(None, description="weights of FedMid's and FedDualAvg's 1-norm")
     dtype: Precision = Field("float64", description="floating-point type of the arithmetic")
     tuning: StepTuning = Field(description="how the step size of each method is chosen")
 
@@ -132,14 +122,8 @@ class Timing(fields.Settings):
     rounds: Maybe[Count] = Field(None, description="rounds that are timed")
 
 
-class Artefact(fields.Artefact):
-    """A figure or a table and what it is made from."""
-
-    settings: Maybe[Timing] = Field(None, description="numbers that the artefact needs")
-
-
 Experiment = Annotated[Regression | Video | DrawnVideo | Digits | Isometry, Field(discriminator="problem")]
 
 
-class Section(fields.Paper[Experiment, Artefact]):
+class Section(fields.Paper[Experiment, fields.ArtefactWith[Timing]]):
     """FedGradMP."""

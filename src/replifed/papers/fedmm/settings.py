@@ -37,9 +37,7 @@ class Tuning(fields.Tuning):
         "three, the rest are for the choice among steps of which none is stable"
     )
     tail: Share = Field(description="share of the rounds, at the end, over which the objective is averaged")
-    betas: Several[Positive] = Field(
-        description="steps to start from; an edge at which the best lies is moved outwards"
-    )
+    betas: Several[Positive] = Field(description="first steps; an edge that is best is moved outwards")
     refine: Natural = Field(description="halvings of the log-distance around the best step")
 
 
@@ -56,7 +54,7 @@ class Codes(fields.Recorded):
     batches: Several[Count | None] = Field(description="local samples of a round, null for all of them")
     bits: Several[Bits | None] = Field(description="bits of a coordinate, null for whole numbers")
     betas: Maybe[Several[Positive]] = Field(
-        None, description="steps that are run, where none is tuned: gamma_t = min(1, beta / t^decay)"
+        None, description="untuned steps gamma_t = min(1, beta / t^decay)"
     )
     tuning: Maybe[Tuning] = Field(None, description="how the step of each method is chosen")
 
@@ -155,9 +153,7 @@ class Transport(fields.Recorded):
     start_steps: Natural = Field(description="steps that train both networks to the identity beforehand")
     cycle: NonNegative = Field(0, description="lambda, the weight of the cycle term in both losses")
     steps: Maybe[dict[str, Positive]] = Field(None, description="step of each method")
-    searched: Maybe[dict[str, Searched]] = Field(
-        None, description="the search behind the steps of each method, kept with them"
-    )
+    searched: Maybe[dict[str, Searched]] = Field(None, description="the search behind each method's step")
     tuning: Maybe[MapTuning] = Field(None, description="a search of the steps, made on request only")
 
 

@@ -76,12 +76,8 @@ class Regression(fields.Repeated):
     samples: Count = Field(description="samples of each agent")
     features: Count = Field(description="features without the intercept, n - 1")
     ridge: Positive = Field(description="weight of |x|^2 / 2 in each agent's loss")
-    loss: Literal["sum", "mean"] = Field(
-        description="whether an agent's loss is the sum or the mean over its samples"
-    )
-    data: Literal["planted", "classification"] = Field(
-        description="labels of a planted model, or scikit-learn's make_classification"
-    )
+    loss: Literal["sum", "mean"] = Field(description="whether an agent's loss sums or averages its samples")
+    data: Literal["planted", "classification"] = Field(description="planted labels, or make_classification's")
     rounds: Count = Field(description="most communication rounds of a run")
 
 
@@ -139,16 +135,9 @@ class Noise(LocalSteps):
 
 
 class Penalty(LocalSteps):
-    """Figure 2."""
+    """Figure 2, and which reading of the set-up gives the published numbers."""
 
-    problem: Literal["penalty"] = Field(description="what is run")
-    rho_grid: RhoGrid
-
-
-class Readings(LocalSteps):
-    """Which reading of the set-up gives the published numbers."""
-
-    problem: Literal["readings"] = Field(description="what is run")
+    problem: Literal["penalty", "readings"] = Field(description="what is run")
     rho_grid: RhoGrid
 
 
@@ -185,16 +174,7 @@ class Bounds(Epochs):
 
 
 Experiment = Annotated[
-    Comparison
-    | Participation
-    | Noise
-    | Penalty
-    | LocalEpochs
-    | Exactness
-    | Readings
-    | Privacy
-    | Bounds
-    | Footprint,
+    Comparison | Participation | Noise | Penalty | LocalEpochs | Exactness | Privacy | Bounds | Footprint,
     Field(discriminator="problem"),
 ]
 
