@@ -31,9 +31,13 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     "unknown method 'fedth'; did you mean 'fedht'? (known: fedavg, fedht)"
     """
     known = sorted(known)
+    return f"unknown {kind} {name!r}{meant(name, known) or ';'} (known: {', '.join(known)})"
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Name the nearest known name, if one is near."""
     near = get_close_matches(name, known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ";"
-    return f"unknown {kind} {name!r}{hint} (known: {', '.join(known)})"
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def shown(value: Any) -> str:

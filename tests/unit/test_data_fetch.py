@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import pytest
 
-from replifed.data import download as transfer
 from replifed.data import fetch as fetching
 from replifed.data.catalogue import Counts, Dataset, Form, RawFile
 from replifed.data.fetch import fetch
@@ -28,15 +27,12 @@ PAGE = b"<!DOCTYPE html><html>Please log in to the guest network</html>"
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch):
-    """No mirror, no proxy, nothing remembered of hosts; real addresses are never asked."""
+    """No mirror, no proxy; real addresses are never asked."""
     for name in ("REPLIFED_MIRROR", "REPLIFED_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
     for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("no_proxy", "*")
-    transfer.unreachable.cache_clear()
-    yield
-    transfer.unreachable.cache_clear()
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -417,36 +413,21 @@ def test_full_disk(tmp_path, monkeypatch):
 # Hosts
 
 
-def test_dead_host_is_probed_once(monkeypatch):
-    calls = []
-
-    def refused(*args, **kwargs):
-        calls.append(args)
-        raise ConnectionRefusedError(111, "Connection refused")
-
-    monkeypatch.setattr(socket, "create_connection", refused)
-    for _ in range(2):
-        assert (
-            transfer.unreachable("dead.example", 443) == "no connection to dead.example (Connection refused)"
-        )
-    assert len(calls) == 1
-
-
-def test_hanging_name_lookup_is_cut_short(monkeypatch):
-    monkeypatch.setattr(transfer, "PROBE_SECONDS", 0.05)
-    done = threading.Event()
-    monkeypatch.setattr(socket, "create_connection", lambda *args, **kwargs: done.wait(5) and socket.socket())
-    assert "within 0.05 s" in transfer.unreachable("slow.example", 443)
-    done.set()
-
-
-def test_proxy_is_probed_in_place_of_the_host(tmp_path, monkeypatch):
-    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
-    monkeypatch.delenv("no_proxy")
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    assert transfer._endpoint("https://www.example.org/x") == ("proxy.example", 3128)
-    monkeypatch.setenv("no_proxy", "*")
-    assert transfer._endpoint("https://www.example.org/x") == ("www.example.org", 443)
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("http://127.0.0.1:{port}/toy", r"no connection to 127\.0\.0\.1 \(.*refused\)"),
+        ("http://dead.invalid/toy", r"no connection to dead\.invalid \(.*dead\.invalid"),
+    ],
+)
+def test_a_dead_host_is_named_and_not_asked_again(tmp_path, monkeypatch, url, fault):
+    monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("asked again"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    dataset = toy(RawFile("toy", "toy", (url.format(port=port),)))
+    with pytest.raises(DataError, match=f"toy cannot be had .*{fault}"):
+        fetch(dataset, tmp_path, policy="real")
 
 
 def test_concurrent_jobs(tmp_path):

@@ -43,7 +43,6 @@ def fetch(
 
     Parameters
     ----------
-    dataset : Dataset
     raw_dir : path-like
         Files go to ``<raw_dir>/<id>/``; files put there by hand are accepted after their checks.
     policy : {"auto", "real", "surrogate"}
@@ -54,8 +53,7 @@ def fetch(
     substitutes : bool
         Whether policy "real" accepts other real data in place of the paper's.
     refresh : bool
-        Try the network again although the data set was fetched before in another form than an
-        original. Originals are only verified.
+        Try the network again although another form than an original was fetched before.
     progress : bool
         Show a bar while downloading, on a terminal.
 

@@ -203,28 +203,27 @@ def _experiment_faults(experiment: Mapping[str, Any]) -> Iterator[Fault]:
         )
 
 
-def _artefact_faults(artefact: Mapping[str, Any], experiments: Mapping[str, Any]) -> Iterator[Fault]:
-    def with_key(key: str) -> str:
-        return ", ".join(name for name, one in experiments.items() if isinstance(one, dict) and key in one)
+# What an artefact may read of an experiment, which key this needs, and what it is that the experiment then does.
+_READ = {
+    "runs": ("", ""),
+    "tuned": ("tuning", "tunes"),
+    "partitions": ("partition", "deals a data set to clients"),
+}
 
-    for kind in ("runs", "tuned"):
-        for name, methods in artefact.get(kind, {}).items():
-            experiment = experiments.get(name)
-            if experiment is None:
+
+def _artefact_faults(artefact: Mapping[str, Any], experiments: Mapping[str, Any]) -> Iterator[Fault]:
+    sections = {name: one for name, one in experiments.items() if isinstance(one, dict)}
+    for kind, (needed, does) in _READ.items():
+        read = artefact.get(kind, {})
+        for name in read:
+            if name not in experiments:
                 yield (kind,), unknown_name("experiment", name, experiments)
+            if name not in sections:
                 continue
-            if not isinstance(experiment, dict):
-                continue
-            known = experiment.get("methods")
-            for method in methods:
-                if isinstance(known, list) and method not in known:
+            known: Any = sections[name].get("methods")
+            for method in read[name] if isinstance(read, Mapping) and isinstance(known, list) else ():
+                if method not in known:
                     yield (kind, name), unknown_name("method of this experiment", method, map(str, known))
-            if kind == "tuned" and "tuning" not in experiment:
-                expected = f"an experiment that tunes: {with_key('tuning')}"
-                yield (kind,), f"{shown(name)} is not allowed; expected {expected}"
-    for name in artefact.get("partitions", ()):
-        if name not in experiments:
-            yield ("partitions",), unknown_name("experiment", name, experiments)
-        elif isinstance(experiments[name], dict) and "partition" not in experiments[name]:
-            expected = f"an experiment that deals a data set to clients: {with_key('partition')}"
-            yield ("partitions",), f"{shown(name)} is not allowed; expected {expected}"
+            if needed and needed not in sections[name]:
+                fit = ", ".join(other for other, section in sections.items() if needed in section)
+                yield (kind,), f"{shown(name)} is not allowed; expected an experiment that {does}: {fit}"

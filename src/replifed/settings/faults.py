@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
-from replifed.errors import shown
+from replifed.errors import meant, shown
 from replifed.settings.reading import read_file
 
 # Where a fault is, and what is wrong there.
@@ -92,8 +91,7 @@ def _fault(error: Any, schema: _Places, papers: Iterable[str]) -> Fault:
 
 def _unknown_key(key: Any, value: Any, known: Iterable[str]) -> str:
     """What is wrong with a key, which keys there are, and which may have been meant."""
-    near = get_close_matches(str(key), known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = meant(str(key), known)
     if "." in str(key):
         outer, _, inner = str(key).rpartition(".")
         hint = f"; nested keys are written --config '{outer.replace('.', '={')}={{{inner}: ...}}'"
@@ -106,8 +104,7 @@ def _not_allowed(value: Any, expected: str, known: Iterable[Any] = ()) -> str:
     if not isinstance(value, str):
         return text
     if names := [name for name in known if isinstance(name, str)]:
-        near = get_close_matches(value, names, n=1)
-        return f"{text}; did you mean {near[0]!r}?" if near else text
+        return text + meant(value, names)
     try:
         float(value)
     except ValueError:
