@@ -8,7 +8,7 @@ import pytest
 
 from replifed import cli
 from replifed.data.catalogue import CATALOGUE, _read, get
-from replifed.data.listing import readme
+from replifed.data.listing import sections
 from replifed.data.parse import PARSERS
 from replifed.data.records import not_original, status_rows
 from replifed.data.surrogates import GENERATORS
@@ -62,9 +62,7 @@ def test_readme_is_the_catalogue():
     path = Path(__file__).parents[2] / "data" / "README.md"
     if not path.exists():
         pytest.skip("not run from a checkout")
-    assert path.read_text(encoding="utf-8") == readme(), (
-        "run: python -m replifed.data.listing > data/README.md"
-    )
+    assert path.read_text(encoding="utf-8").endswith(sections()), "run: python -m replifed.data.listing"
 
 
 def test_commands_and_status(tmp_path, capsys):

@@ -13,7 +13,6 @@ from replifed.cli.arguments import (
     add_inputs,
     add_job,
     add_out,
-    by_key,
     load_config,
 )
 from replifed.errors import ConfigError, ReplifedError
@@ -84,7 +83,7 @@ def add(commands: Any) -> None:
     timing = add_command(
         parts,
         "timing",
-        _timing,
+        "replifed.papers.jobs:measure_timing",
         "Measure the claims on seconds, on the figures that show them.",
         "replifed claims timing --scale paper "
         "--inputs fedgradmp/fig3_seconds=FILE --out results/claims_timing.csv",
@@ -157,9 +156,3 @@ def _log(arguments: argparse.Namespace) -> None:
     for name, (before, now) in changed.items():
         print(f"{name}: {before or 'new'} -> {now or 'gone'}")
     print(f"{len(changed)} entries changed in {arguments.log}")
-
-
-def _timing(arguments: argparse.Namespace) -> None:
-    from replifed.papers import jobs
-
-    jobs.measure_timing(arguments.scale, by_key(arguments.inputs), arguments.out)

@@ -159,12 +159,12 @@ def measure_claims(paper: str, settings: dict, scale: str, inputs: dict[str, lis
     write_text(out, frame.to_csv(index=False, float_format="%.12g"))
 
 
-def measure_timing(scale: str, files: dict[str, list[Path]], out: Path) -> None:
+def measure_timing(scale: str, inputs: dict[str, list[Path]], out: Path) -> None:
     """Hold the claims on seconds against the figures that were timed; writes a CSV.
 
     Parameters
     ----------
-    files : dict
+    inputs : dict
         CSV files by key "PAPER/ARTEFACT".
     """
     import pandas as pd
@@ -173,10 +173,10 @@ def measure_timing(scale: str, files: dict[str, list[Path]], out: Path) -> None:
     from replifed.papers.inputs import Inputs
 
     parts = []
-    for paper in dict.fromkeys(key.split("/")[0] for key in files):
+    for paper in dict.fromkeys(key.split("/")[0] for key in inputs):
         timed = {
             f"artefact:{key.split('/')[1]}": paths
-            for key, paths in files.items()
+            for key, paths in inputs.items()
             if key.split("/")[0] == paper
         }
         claims = _part(paper, "claims").TIMING

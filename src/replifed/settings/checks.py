@@ -203,7 +203,7 @@ def _experiment_faults(experiment: Mapping[str, Any]) -> Iterator[Fault]:
         )
 
 
-# What an artefact may read of an experiment, which key this needs, and what it is that the experiment then does.
+# What an artefact may read of an experiment, which key this needs, and what the experiment then does.
 _READ = {
     "runs": ("", ""),
     "tuned": ("tuning", "tunes"),
