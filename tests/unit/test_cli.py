@@ -23,6 +23,7 @@ from replifed.papers import jobs
 from replifed.papers.fedht.figures import FIGURES
 from replifed.papers.inputs import Inputs
 from replifed.provenance import config_hash
+from replifed.settings import cuts
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = json.dumps({"seed": 1, "name": 'it\'s "quoted"'})
@@ -352,7 +353,7 @@ def test_artefacts_made_together_are_the_single_ones(tmp_path, monkeypatch):
     words += ["--settings", json.dumps(config.settings_for("artefact", checked, "rates"))]
     files = {suffix: tmp_path / f"single.{suffix}" for suffix in ("csv", "pdf", "png")}
     assert cli.main([*words, *(f"--{suffix}={file}" for suffix, file in files.items())]) == 0
-    shared = config.artefacts_settings(section)
+    shared = cuts.artefacts_settings(section)
     assert len(shared["experiments"]) == 1
     monkeypatch.setitem(FIGURES, "again", FIGURES["rates"])
     words = ["artefacts", "fedht", "--scale", "tiny", "--settings", json.dumps(shared)]

@@ -13,6 +13,7 @@ import yaml
 from replifed import cli, parts, provenance
 from replifed import settings as config
 from replifed.errors import ConfigError
+from replifed.settings import cuts, reading
 
 ROOT = Path(__file__).parents[2]
 
@@ -377,7 +378,7 @@ def test_an_unknown_paper_is_named_before_its_file_is_looked_for(tmp_path):
     ],
 )
 def test_texts_of_the_command_line_become_numbers(text, value):
-    assert config.retyped({"a": [{"b": text}]}) == {"a": [{"b": value}]}
+    assert reading.retyped({"a": [{"b": text}]}) == {"a": [{"b": value}]}
 
 
 # --- Classes ---
@@ -445,13 +446,13 @@ def test_each_step_gets_only_what_it_uses(whole):
 def test_settings_of_all_artefacts_hold_those_of_each(whole, paper):
     section = {**whole[paper], "only": list(whole[paper]["artefacts"])[2:]}
     # As the workflow passes it on, which sorts names.
-    shared = json.loads(provenance.canonical_json(config.artefacts_settings(section)))
+    shared = json.loads(provenance.canonical_json(cuts.artefacts_settings(section)))
     assert set(shared["artefacts"]) == set(shared["reads"]) == set(section["only"])
     for name, artefact in shared["artefacts"].items():
         read = {experiment: shared["experiments"][k] for experiment, k in shared["reads"][name].items()}
         single = {"seed": shared["seed"], "artefact": artefact, "experiments": read}
         assert single == config.settings_for("artefact", section, name)
-        assert shared["inputs"][name] == config.artefact_keys(section["artefacts"][name])
+        assert shared["inputs"][name] == cuts.artefact_keys(section["artefacts"][name])
 
 
 # a changed setting, and the steps of the same experiment that must notice
@@ -496,8 +497,8 @@ def test_only_restricts_artefacts_claims_and_data_sets(whole):
     cut["papers"] = ["fedht"]
     cut["fedht"]["only"] = ["fig5", "rates"]
     assert list(config.artefacts(cut["fedht"])) == ["fig5", "rates"]
-    assert config.used_datasets(cut) == ["rcv1_binary"]
-    assert config.claim_keys(cut["fedht"]) == [
+    assert cuts.used_datasets(cut) == ["rcv1_binary"]
+    assert cuts.claim_keys(cut["fedht"]) == [
         "partition:rcv1",
         "run:planted/fedht",
         "run:planted/fediterht",
@@ -511,7 +512,7 @@ def test_keys_of_an_artefact_come_in_the_order_of_the_configuration():
         "tuned": {"a": ["x"]},
         "partitions": ["c"],
     }
-    assert config.artefact_keys(artefact) == [
+    assert cuts.artefact_keys(artefact) == [
         "run:b/y",
         "run:b/x",
         "run:a/x",
@@ -519,4 +520,4 @@ def test_keys_of_an_artefact_come_in_the_order_of_the_configuration():
         "partition:c",
         "data:c",
     ]
-    assert config.used_experiments(artefact) == ["b", "a", "c"]
+    assert cuts.used_experiments(artefact) == ["b", "a", "c"]

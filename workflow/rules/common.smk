@@ -23,6 +23,7 @@ from replifed import hashes, settings
 from replifed.algorithms.registry import METHODS
 from replifed.data.catalogue import CATALOGUE as DATASETS
 from replifed.errors import ReplifedError
+from replifed.settings import reading
 from replifed.workflow import (
     SUFFIXES,
     Grouping,
@@ -58,17 +59,17 @@ def stopping():
 
 def listed_papers():
     with stopping():
-        return settings.listed_papers(config, settings.PAPER_FOLDER)
+        return reading.listed_papers(config, reading.PAPER_FOLDER)
 
 
 def check_config():
     """Replace the merged configuration by the checked one, with defaults."""
-    given = settings.retyped(workflow.config_settings.config)
-    papers = [settings.PAPER_FOLDER / f"{name}.yaml" for name in config["papers"]]
+    given = reading.retyped(workflow.config_settings.config)
+    papers = [reading.PAPER_FOLDER / f"{name}.yaml" for name in config["papers"]]
     overrides = [Path(os.path.relpath(file)) for file in workflow.overwrite_configfiles]
-    sources = [settings.MAIN_FILE, *papers, *overrides, given]
+    sources = [reading.MAIN_FILE, *papers, *overrides, given]
     with stopping():
-        checked = settings.validate(settings.deep_merge(config, given), sources)
+        checked = settings.validate(reading.deep_merge(config, given), sources)
     config.clear()
     config.update(checked)
 

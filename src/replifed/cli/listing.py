@@ -52,7 +52,7 @@ def _list(arguments: argparse.Namespace) -> None:
 
 
 def _list_artefacts(arguments: argparse.Namespace) -> None:
-    from replifed.settings import artefacts, used_experiments
+    from replifed.settings.cuts import artefacts, used_experiments
 
     config = load_config(arguments)
     papers = config["papers"]

@@ -16,9 +16,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from replifed import settings
 from replifed.parts import part
 from replifed.provenance import canonical_json
+from replifed.settings import cuts
 from replifed.workflow.plan import Plan, one_of
 
 # The rules of jobs of their own; a job on another machine is asked for by its rule.
@@ -113,7 +113,7 @@ class GroupedRun(GroupedJob):
         steps = {"tune": self.tuned, "run": self.experiments}
         return canonical_json(
             {
-                step: {name: settings.settings_for(step, section, name) for name in names}
+                step: {name: cuts.settings_for(step, section, name) for name in names}
                 for step, names in steps.items()
             }
         )
@@ -128,7 +128,7 @@ class GroupedArtefacts(GroupedJob):
     def __init__(self, plan: Plan, paper: str) -> None:
         self.plan, self.paper = plan, paper
         self.name, self.rule = "artefacts", f"artefacts_{paper}"
-        self.keys = settings.artefacts_keys(plan.config[paper])
+        self.keys = cuts.artefacts_keys(plan.config[paper])
         self.outputs = plan.artefact_outputs(paper)
         self.patterns = list(plan.artefact_outputs(paper, "{paper}").values())
         self.worth = list(self.outputs.values())
@@ -136,10 +136,10 @@ class GroupedArtefacts(GroupedJob):
 
     @cached_property
     def settings(self) -> str:
-        return canonical_json(settings.artefacts_settings(self.plan.config[self.paper]))
+        return canonical_json(cuts.artefacts_settings(self.plan.config[self.paper]))
 
     def source(self) -> list[str]:
-        entries = settings.artefacts(self.plan.config[self.paper]).values()
+        entries = cuts.artefacts(self.plan.config[self.paper]).values()
         modules = [part(self.paper, f"{entry['kind']}s") for entry in entries]
         return self.plan.source("replifed.papers.jobs:artefacts", *modules)
 
@@ -147,7 +147,7 @@ class GroupedArtefacts(GroupedJob):
 @cache
 def grouped_runs(plan: Plan, paper: str) -> list[GroupedRun]:
     """Return the jobs that run the methods of a paper, if each is to run in one job."""
-    groups = enumerate(settings.groups(plan.config[paper]).items())
+    groups = enumerate(cuts.groups(plan.config[paper]).items())
     return [GroupedRun(plan, paper, number, *group) for number, group in groups]
 
 
@@ -198,7 +198,7 @@ def _files_for(plan: Plan, target: str) -> list[str]:
 def _files_in(plan: Plan, paper: str, target: str) -> list[str]:
     path, outputs = Path(target), plan.artefact_outputs(paper).values()
     if target in outputs:
-        drawn_from = plan.files_of(paper, *settings.artefact_keys(plan.artefact(paper, path.stem)))
+        drawn_from = plan.files_of(paper, *cuts.artefact_keys(plan.artefact(paper, path.stem)))
         return [*drawn_from, *(file for file in outputs if Path(file).stem == path.stem)]
     if path.parent.name in plan.config[paper]["experiments"]:
         return [target]

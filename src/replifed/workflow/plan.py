@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from replifed import settings
 from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError
 from replifed.parts import part
 from replifed.provenance import canonical_json
+from replifed.settings import cuts
 
 _FILES = {
     "run": [".parquet"],
@@ -102,7 +102,7 @@ class Plan:
     def step_settings(self, step: str, paper: str, experiment: str) -> str:
         """Return the settings of step "partition", "tune" or "run" as JSON."""
         self.experiment(paper, experiment)
-        return canonical_json(settings.settings_for(step, self.config[paper], experiment))
+        return canonical_json(cuts.settings_for(step, self.config[paper], experiment))
 
     def method_source(self, step: str, paper: str, method: str) -> list[str]:
         """Return the sources of a step (MODULE:FUNCTION), of the paper's experiments and of one method."""
@@ -147,20 +147,20 @@ class Plan:
     def artefact(self, paper: str, artefact: str) -> Mapping[str, Any]:
         """Return an artefact's entry."""
         try:
-            return settings.artefacts(self.config[paper])[artefact]
+            return cuts.artefacts(self.config[paper])[artefact]
         except KeyError:
             raise ConfigError(f"paper {paper} has no artefact {artefact}") from None
 
     def artefact_names(self, kind: str) -> set[str]:
         """Return the names of the figures or the tables of all papers."""
-        sections = [settings.artefacts(self.config[paper]) for paper in self.papers]
+        sections = [cuts.artefacts(self.config[paper]) for paper in self.papers]
         return {name for section in sections for name, entry in section.items() if entry["kind"] == kind}
 
     def artefact_outputs(self, paper: str, folder: str | None = None) -> dict[str, str]:
         """Return every file of every artefact of a paper by keys such as ``fig1.csv``."""
         return {
             f"{name}.{suffix}": self.in_figures(f"{folder or paper}/{name}.{suffix}")
-            for name, entry in settings.artefacts(self.config[paper]).items()
+            for name, entry in cuts.artefacts(self.config[paper]).items()
             for suffix in SUFFIXES[entry["kind"]]
         }
 
@@ -172,31 +172,31 @@ class Plan:
         """Return what an artefact is made from."""
         entry = self.artefact(paper, artefact)
         source = self.source("replifed.papers.jobs:artefact", part(paper, f"{entry['kind']}s"))
-        return {"files": self.files_of(paper, *settings.artefact_keys(entry)), "source": source}
+        return {"files": self.files_of(paper, *cuts.artefact_keys(entry)), "source": source}
 
     def artefact_settings(self, paper: str, artefact: str) -> str:
         """Return an artefact's settings as JSON."""
         self.artefact(paper, artefact)
-        return canonical_json(settings.settings_for("artefact", self.config[paper], artefact))
+        return canonical_json(cuts.settings_for("artefact", self.config[paper], artefact))
 
     def artefact_flags(self, paper: str, artefact: str) -> str:
         """Return the flag of what an artefact is made from."""
-        return self.inputs_flag(paper, settings.artefact_keys(self.artefact(paper, artefact)))
+        return self.inputs_flag(paper, cuts.artefact_keys(self.artefact(paper, artefact)))
 
     # --- Claims ---
 
     def claims_inputs(self, paper: str) -> dict[str, Any]:
         """Return what a paper's claims are measured on."""
         source = self.source("replifed.papers.jobs:measure_claims", part(paper, "claims"))
-        return {"files": self.files_of(paper, *settings.claim_keys(self.config[paper])), "source": source}
+        return {"files": self.files_of(paper, *cuts.claim_keys(self.config[paper])), "source": source}
 
     def claims_settings(self, paper: str) -> str:
         """Return the settings that a paper's claims are measured with as JSON."""
-        return canonical_json(settings.settings_for("claims", self.config[paper]))
+        return canonical_json(cuts.settings_for("claims", self.config[paper]))
 
     def claims_flags(self, paper: str) -> str:
         """Return the flag of what a paper's claims are measured on."""
-        return self.inputs_flag(paper, settings.claim_keys(self.config[paper]))
+        return self.inputs_flag(paper, cuts.claim_keys(self.config[paper]))
 
     def errata_source(self, paper: str) -> list[str]:
         """Return the sources of a paper's errata, which are made from nothing else."""
@@ -207,7 +207,7 @@ class Plan:
         return {
             f"{paper}/{name}": self.in_figures(f"{paper}/{name}.csv")
             for paper in self.papers
-            for name in settings.artefacts(self.config[paper])
+            for name in cuts.artefacts(self.config[paper])
             if name.endswith("_seconds")
         }
 
@@ -237,10 +237,10 @@ class Plan:
         """Return all files that rules read or write, but for logs, benchmarks and measured seconds."""
         files = [file for file in self.artefact_files(*self.papers) if "_seconds." not in file]
         for paper in self.papers:
-            keys = settings.claim_keys(self.config[paper])
+            keys = cuts.claim_keys(self.config[paper])
             files += self.files_of(paper, *keys, *self._earlier_keys(paper, keys))
             files += [self.in_results(f"{paper}/{name}.csv") for name in ("claims", "errata")]
-        for dataset in settings.used_datasets(self.config):
+        for dataset in cuts.used_datasets(self.config):
             files += [self.in_data(f"raw/{dataset}.json"), self.parsed(dataset)]
         files += [self.in_results(name) for name in ("claims.csv", "report.html")]
         return list(dict.fromkeys(files))
@@ -260,7 +260,7 @@ class Plan:
 
     def raw_folders(self) -> list[str]:
         """Return the folders of the downloaded files."""
-        return [self.in_data(f"raw/{dataset}") for dataset in settings.used_datasets(self.config)]
+        return [self.in_data(f"raw/{dataset}") for dataset in cuts.used_datasets(self.config)]
 
     def verified_folders(self) -> list[str]:
         """Return the folders in which nothing may lie that no job made."""
@@ -271,7 +271,7 @@ class Plan:
         """Say how many of the data sets in use are not the papers' own, and where the report is."""
         from replifed.data.records import not_original, status_rows
 
-        used = settings.used_datasets(self.config)
+        used = cuts.used_datasets(self.config)
         known = [name for name in used if Path(self.in_data(f"raw/{name}.json")).is_file()]
         parts = [not_original(status_rows(self.in_data("raw"), known))] if known else []
         report = self.in_results("report.html")

@@ -7,17 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from replifed.settings import fields
-from replifed.settings.fields import (
-    Count,
-    Counts,
-    Maybe,
-    Name,
-    NonNegative,
-    Positive,
-    Precision,
-    Several,
-    StepTuning,
-)
+from replifed.settings.fields import Count, Counts, Maybe, Name, NonNegative, Positive, Several
 
 
 class Common(fields.Recorded):
@@ -55,7 +45,7 @@ class Regression(Common):
     readings: Maybe[Annotated[dict[str, Reading], Field(min_length=1)]] = Field(
         None, description="ways to read what the paper leaves open, by name"
     )
-    tuning: Maybe[StepTuning] = Field(None, description="how the step size of each method is chosen")
+    tuning: Maybe[fields.StepTuning] = Field(None, description="how the step size of each method is chosen")
 
 
 class Clip(Common):
@@ -102,8 +92,8 @@ class Digits(Common):
     inner_steps: Count = Field(description="steps of the inexact solver of FedGradMP's sub-problem")
     radius: Maybe[Positive] = Field(None, description="largest norm of FedGradMP's models")
     weights: Maybe[Several[Positive]] = Field(None, description="weights of FedMid's and FedDualAvg's 1-norm")
-    dtype: Precision = Field("float64", description="floating-point type of the arithmetic")
-    tuning: StepTuning = Field(description="how the step size of each method is chosen")
+    dtype: fields.Precision = Field("float64", description="floating-point type of the arithmetic")
+    tuning: fields.StepTuning = Field(description="how the step size of each method is chosen")
 
 
 class Isometry(Common):

@@ -7,26 +7,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from replifed.settings import fields
-from replifed.settings.fields import (
-    REAL,
-    Count,
-    Counts,
-    Distinct,
-    Maybe,
-    Name,
-    Natural,
-    NonNegative,
-    Positive,
-    Precision,
-    Several,
-    Shards,
-    StepTuning,
-)
+from replifed.settings.fields import Count, Counts, Distinct, Maybe, Name, Natural, Positive, Several, Shards
 
-Level = Annotated[list[NonNegative], Field(min_length=2, max_length=2)]
+Level = Annotated[list[fields.NonNegative], Field(min_length=2, max_length=2)]
 
 
-class Tuning(StepTuning):
+class Tuning(fields.StepTuning):
     """How the step size of each method is chosen, in the reading `common` as well."""
 
     common_fraction: Positive = Field(
@@ -42,7 +28,7 @@ class Common(fields.Repeated):
     sparsity: Count = Field(description="number of weights that hard thresholding keeps")
     local_steps: Counts = Field(description="numbers of local steps between two communications, K")
     rounds: Count = Field(description="communication rounds")
-    dtype: Precision = Field("float64", description="floating-point type of the arithmetic")
+    dtype: fields.Precision = Field("float64", description="floating-point type of the arithmetic")
 
 
 class Compared(Common, fields.Recorded):
@@ -101,7 +87,7 @@ class Planted(Common, fields.Recorded):
     samples: Count = Field(description="samples of each client")
     features: Count = Field(description="number of features")
     planted: Count = Field(description="non-zeros of the true weights, tau*")
-    condition: Annotated[float, Field(ge=1), REAL] = Field(description="condition number, kappa")
+    condition: Annotated[float, Field(ge=1), fields.REAL] = Field(description="condition number, kappa")
     first_batch: Count = Field(description="samples of the first mini-batch, where theorems ask for more")
 
 

@@ -8,31 +8,15 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from replifed.errors import shown
 from replifed.settings import fields
-from replifed.settings.fields import (
-    WHOLE,
-    Artefact,
-    Count,
-    EqualClusters,
-    Maybe,
-    Name,
-    Natural,
-    NonNegative,
-    Number,
-    Positive,
-    Replicates,
-    Several,
-    Share,
-    Weight,
-    refusal,
-)
+from replifed.settings.fields import Count, Maybe, Name, Natural, Number, Positive, Several, Share, Weight
 
-Bits = Annotated[int, Field(ge=2, le=32), WHOLE]
+Bits = Annotated[int, Field(ge=2, le=32), fields.WHOLE]
 
 
 class Tuning(fields.Tuning):
     """How the step of each method is chosen."""
 
-    replicates: Replicates = Field(
+    replicates: fields.Replicates = Field(
         description="repetitions used for tuning, none of them reported; every step is scored on the first "
         "three, the rest are for the choice among steps of which none is stable"
     )
@@ -61,7 +45,7 @@ class Codes(fields.Recorded):
     @model_validator(mode="after")
     def _has_one_source_of_steps(self) -> Codes:
         if (self.betas is None) == (self.tuning is None):
-            raise refusal("no or two sources of steps; expected one of the keys betas, tuning")
+            raise fields.refusal("no or two sources of steps; expected one of the keys betas, tuning")
         return self
 
 
@@ -80,7 +64,7 @@ class MovieLens(Codes):
 
     problem: Literal["movielens"] = Field(description="kind of problem")
     dataset: Name = Field(description="a data set of the catalogue")
-    partition: EqualClusters = Field(description="how users are split between the clients")
+    partition: fields.EqualClusters = Field(description="how users are split between the clients")
 
 
 class ExpectationMaximisation(fields.Recorded):
@@ -126,7 +110,7 @@ class Searched(fields.Settings):
     @classmethod
     def _one_for_each_step(cls, value: list[float | None], info: ValidationInfo) -> list[float | None]:
         if "steps" in info.data and len(value) != len(info.data["steps"]):
-            raise refusal(f"{shown(value)} is not allowed; expected one for each step")
+            raise fields.refusal(f"{shown(value)} is not allowed; expected one for each step")
         return value
 
 
@@ -151,7 +135,7 @@ class Transport(fields.Recorded):
     server_step: Positive = Field(description="Adam's step for the conjugate")
     server_steps: Count = Field(description="Adam's steps a round")
     start_steps: Natural = Field(description="steps that train both networks to the identity beforehand")
-    cycle: NonNegative = Field(0, description="lambda, the weight of the cycle term in both losses")
+    cycle: fields.NonNegative = Field(0, description="lambda, the weight of the cycle term in both losses")
     steps: Maybe[dict[str, Positive]] = Field(None, description="step of each method")
     searched: Maybe[dict[str, Searched]] = Field(None, description="the search behind each method's step")
     tuning: Maybe[MapTuning] = Field(None, description="a search of the steps, made on request only")
@@ -162,5 +146,5 @@ Experiment = Annotated[
 ]
 
 
-class Section(fields.Paper[Experiment, Artefact]):
+class Section(fields.Paper[Experiment, fields.Artefact]):
     """FedMM."""

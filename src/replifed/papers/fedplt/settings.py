@@ -7,19 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from replifed.settings import fields
-from replifed.settings.fields import (
-    REAL,
-    Artefact,
-    Count,
-    Counts,
-    Fraction,
-    Natural,
-    NonNegative,
-    Positive,
-    Several,
-    Share,
-    refusal,
-)
+from replifed.settings.fields import Count, Counts, Natural, Positive, Several, Share
 
 _REFINE = (
     "times that the log-distance between the best point of a search and its neighbours is halved, at most "
@@ -30,11 +18,11 @@ _REFINE = (
 
 def _is_grid(grid: list[float]) -> list[float]:
     if grid[2] < 2 or grid[2] != int(grid[2]):
-        raise refusal(f"{grid[2]} is no number of points; expected an integer of at least 2")
+        raise fields.refusal(f"{grid[2]} is no number of points; expected an integer of at least 2")
     return [*grid[:2], int(grid[2])]
 
 
-Ratio = Annotated[float, Field(gt=1), REAL]
+Ratio = Annotated[float, Field(gt=1), fields.REAL]
 Grid = Annotated[list[Positive], Field(min_length=3, max_length=3), AfterValidator(_is_grid)]
 RhoGrid = Annotated[Grid, Field(description="geometric grid of penalties: least, largest, number of points")]
 
@@ -161,7 +149,7 @@ class Privacy(Epochs):
     problem: Literal["privacy"] = Field(description="what is run")
     tau: Several[Positive] = Field(description="levels of the noise")
     clip: Positive = Field(description="L, twice the longest gradient that a sample may have")
-    delta: Fraction = Field(description="delta of (epsilon, delta)-privacy")
+    delta: fields.Fraction = Field(description="delta of (epsilon, delta)-privacy")
     record_every: Count = Field(description="rounds between two recorded points")
 
 
@@ -169,7 +157,7 @@ class Bounds(Epochs):
     """Proposition 2 and Corollary 1."""
 
     problem: Literal["bounds"] = Field(description="what is run")
-    tau: Several[NonNegative] = Field(description="levels of the noise")
+    tau: Several[fields.NonNegative] = Field(description="levels of the noise")
     probabilities: Several[Share] = Field(description="probabilities that an agent takes part")
 
 
@@ -179,5 +167,5 @@ Experiment = Annotated[
 ]
 
 
-class Section(fields.Paper[Experiment, Artefact]):
+class Section(fields.Paper[Experiment, fields.Artefact]):
     """Fed-PLT."""

@@ -7,20 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from replifed.settings import fields
-from replifed.settings.fields import (
-    WHOLE,
-    Artefact,
-    Count,
-    Distinct,
-    Fraction,
-    Maybe,
-    Name,
-    Named,
-    Natural,
-    NonNegative,
-    Positive,
-    Several,
-)
+from replifed.settings.fields import WHOLE, Count, Fraction, Maybe, Name, Natural, Positive, Several
 
 L2 = Annotated[Positive, Field(description="weight of half the squared norm of the parameters, mu")]
 Budget = Annotated[Count, Field(description="bits per coordinate and round of a channel without fading")]
@@ -109,16 +96,18 @@ class Experiment(fields.Repeated):
     overload: Overload = "wrap"
     line_search: Search
     rounds: Count = Field(description="communication rounds at most")
-    stop: NonNegative = Field(0, description="gap to the minimum at which a run ends")
+    stop: fields.NonNegative = Field(0, description="gap to the minimum at which a run ends")
     variants: dict[Name, Annotated[dict[str, Changes], Field(min_length=1)]] = Field(
         default_factory=dict, description="ways to run a method, by method and name"
     )
-    steady: Distinct[Name] = Field(default_factory=list, description="variants run without fading only")
-    cases: Named[Changes] = Field(
+    steady: fields.Distinct[Name] = Field(
+        default_factory=list, description="variants run without fading only"
+    )
+    cases: fields.Named[Changes] = Field(
         default_factory=lambda: {"default": Changes()},
         description="changed settings by name; methods that have none of these are left out",
     )
 
 
-class Section(fields.Paper[Experiment, Artefact]):
+class Section(fields.Paper[Experiment, fields.Artefact]):
     """Q-SHED."""
