@@ -197,7 +197,7 @@ def test_every_rule_that_computes_states_what_it_uses(file):
         assert not re.search(r"^    (run|script|notebook):", body, flags=re.MULTILINE), name
         if "    shell:" not in body:
             continue
-        for directive in ("log:", "conda:", "threads: 1", "resources:", "mem_mb=", "message:"):
+        for directive in ("log:", "conda:", "resources:", "mem_mb=", "message:"):
             assert f"    {directive}" in body, f"{name} lacks {directive}"
         assert "    benchmark:" in body or name in ("help", "verify"), f"{name} lacks benchmark:"
         assert "python -m replifed" in body, name
