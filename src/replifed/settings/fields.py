@@ -256,7 +256,10 @@ class Artefact(Settings):
         return self
 
 
-class ArtefactWith(Artefact, Generic[T]):
+_DESCRIBED = {"description": Artefact.__doc__}  # a docstring is not inherited
+
+
+class ArtefactWith(Artefact, Generic[T], json_schema_extra=_DESCRIBED):
     """An artefact that has settings of its own."""
 
     settings: Maybe[T] = Field(None, description="numbers that the artefact needs")

@@ -35,9 +35,9 @@ class Regression(Common):
     alphas: Several[NonNegative] = Field(description="variances of the clients' mean entries")
     noises: Several[NonNegative] = Field(description="variances of the noise")
     batch: Count = Field(description="samples of a mini-batch")
-    cohorts: Maybe[Counts] = Field(None, description="clients of a round, several numbers; all by default")
+    cohorts: Maybe[Counts] = Field(None, description="numbers of clients in a round; all by default")
     solvers: Several[Literal["exact", "newton", "gd"]] = Field(
-        ["exact"], description="solvers of its sub-problem"
+        ["exact"], description="solvers of FedGradMP's sub-problem"
     )
     inner_steps: Maybe[Count] = Field(None, description="steps of the inexact solver")
     weights: Maybe[Several[Positive]] = Field(None, description="weights of FedMid's and FedDualAvg's 1-norm")

@@ -35,7 +35,7 @@ class Compared(Common, fields.Recorded):
     """An experiment of the paper, in which steps are searched and some runs take full gradients."""
 
     batch: Count = Field(description="samples of a mini-batch")
-    baseline_rounds: Maybe[Count] = Field(None, description="rounds of methods with K = 1, if other ones")
+    baseline_rounds: Maybe[Count] = Field(None, description="rounds where K = 1, if other than `rounds`")
     full_batch_replicates: Distinct[Natural] = Field(
         default_factory=list, description="names of the repetitions that are run with full gradients as well"
     )

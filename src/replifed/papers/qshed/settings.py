@@ -78,7 +78,7 @@ class Fading(fields.Settings):
 class Experiment(fields.Repeated):
     """Logistic regression over channels of few bits."""
 
-    kind: Literal["comparison", "allocation"] = Field(description="methods, or the bits of each eigenvector")
+    kind: Literal["comparison", "allocation"] = Field(description="compare methods, or follow bits")
     dataset: Name = Field(description="a data set of the catalogue")
     positive: Maybe[Annotated[int, WHOLE]] = Field(None, description="class that is told from the rest")
     pixel_scale: Positive = Field(1, description="what features are divided by")
