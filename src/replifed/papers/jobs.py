@@ -120,7 +120,7 @@ def artefacts(
     Parameters
     ----------
     settings : dict
-        Of all of them, from `config.cuts.artefacts_settings`.
+        Of all of them, from `settings.cuts.artefacts_settings`.
     inputs : dict
         Files of all of them by key.
     outputs : dict
