@@ -26,7 +26,7 @@ N, K, B, TAU, STEP = 100, 5, 50, 200, 1.0
 def load(path: Path | None) -> tuple[sp.csr_array, np.ndarray]:
     """Features and labels of a parsed data set, or of the stand-in for RCV1."""
     if path is not None:
-        from replifed.data.parse import load
+        from replifed.data.table import load
 
         table = load(path)
         return sp.csr_array(table.X), table.y.astype(float)

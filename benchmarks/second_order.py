@@ -18,7 +18,7 @@ from scipy.special import expit
 from replifed.algorithms.base import Round
 from replifed.algorithms.fednl import FedNL
 from replifed.algorithms.shed import QShed, Shed
-from replifed.data.parse import load
+from replifed.data.table import load
 from replifed.operators.eigenpairs import eigenpairs
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic

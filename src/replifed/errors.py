@@ -6,8 +6,10 @@ message on one line and exits with status 2, without a traceback. Any other exce
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 
 class ReplifedError(Exception):
@@ -29,6 +31,16 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     "unknown method 'fedth'; did you mean 'fedht'? (known: fedavg, fedht)"
     """
     known = sorted(known)
+    return f"unknown {kind} {name!r}{meant(name, known) or ';'} (known: {', '.join(known)})"
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Name the nearest known name, if one is near."""
     near = get_close_matches(name, known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ";"
-    return f"unknown {kind} {name!r}{hint} (known: {', '.join(known)})"
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def shown(value: Any) -> str:
+    """A value as JSON, cut if it is long."""
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:77]}..."

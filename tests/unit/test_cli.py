@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import subprocess
@@ -16,13 +17,13 @@ import pytest
 from replifed import cli
 from replifed import settings as config
 from replifed.claims.verdicts import COLUMNS
-from replifed.data import commands as data_commands
+from replifed.data.catalogue import CATALOGUE
 from replifed.errors import DataError
 from replifed.papers import jobs
 from replifed.papers.fedht.figures import FIGURES
 from replifed.papers.inputs import Inputs
-from replifed.partition import commands as partition_commands
 from replifed.provenance import config_hash
+from replifed.settings import cuts
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = json.dumps({"seed": 1, "name": 'it\'s "quoted"'})
@@ -34,26 +35,26 @@ def calls(monkeypatch):
     """Replace what the handlers call, and return the list of calls."""
     made = []
 
-    def recorder(name):
+    def recorder(name, real):
         def record(*positional, **named):
             made.append((name, positional, named))
+            return {"kind": "", "files": [], "counts": {}}
 
+        record.__signature__ = inspect.signature(real)
         return record
 
-    fakes = {
+    replaced = {
         "replifed.papers.jobs": ["tune", "run", "artefact", "measure_claims"],
         "replifed.claims.verdicts": ["collect", "show"],
         "replifed.report.page": ["build"],
+        "replifed.partition.commands": ["partition"],
+        "replifed.data.fetch": ["fetch"],
+        "replifed.data.parse": ["parse"],
     }
-    import_module("replifed.claims.reference")  # with the real modules below it
-    for module, names in fakes.items():
-        fake = types.SimpleNamespace(**{name: recorder(name) for name in names})
-        monkeypatch.setitem(sys.modules, module, fake)
-        package, _, name = module.rpartition(".")
-        monkeypatch.setattr(import_module(package), name, fake, raising=False)
-    monkeypatch.setattr(partition_commands, "partition", recorder("partition"))
-    for name in ("fetch_command", "parse_command"):
-        monkeypatch.setattr(data_commands, name, recorder(name))
+    for module, names in replaced.items():
+        for name in names:
+            real = getattr(import_module(module), name)
+            monkeypatch.setattr(f"{module}.{name}", recorder(name, real))
     monkeypatch.setattr(
         subprocess,
         "run",
@@ -64,39 +65,31 @@ def calls(monkeypatch):
 
 
 def test_partition(calls):
-    words = [
-        "partition",
-        "fedht",
-        "mnist",
-        "--settings",
-        SETTINGS,
-        "--data",
-        "d.npz",
-        "--out",
-        "p.npz",
-        "--table",
-        "p.csv",
-    ]
-    assert cli.main(words) == 0
-    expected = ("fedht", "mnist", PARSED_SETTINGS, Path("d.npz"), Path("p.npz"), Path("p.csv"))
-    assert calls == [("partition", expected, {})]
+    words = ["partition", "fedht", "mnist", "--settings", SETTINGS]
+    assert cli.main([*words, "--data", "d.npz", "--out", "p.npz", "--table", "p.csv"]) == 0
+    files = {"data": Path("d.npz"), "out": Path("p.npz"), "table": Path("p.csv")}
+    named = {"paper": "fedht", "experiment": "mnist", "settings": PARSED_SETTINGS}
+    assert calls == [("partition", (), named | files)]
+
+
+JOB = {"paper": "fedht", "experiment": "mnist", "method": "fedavg", "settings": PARSED_SETTINGS}
 
 
 def test_tune_with_and_without_data(calls):
     start = ["tune", "fedht", "mnist", "fedavg", "--settings", SETTINGS, "--out", "t.json"]
     assert cli.main(start) == 0
     assert cli.main([*start, "--data", "d.npz", "--partition", "p.npz"]) == 0
-    names = ("fedht", "mnist", "fedavg", PARSED_SETTINGS)
-    assert calls[0] == ("tune", (*names, None, None, Path("t.json")), {})
-    assert calls[1] == ("tune", (*names, Path("d.npz"), Path("p.npz"), Path("t.json")), {})
+    job = {**JOB, "out": Path("t.json")}
+    assert calls[0] == ("tune", (), {**job, "data": None, "partition": None})
+    assert calls[1] == ("tune", (), {**job, "data": Path("d.npz"), "partition": Path("p.npz")})
 
 
 def test_run_as_a_step(calls):
     words = ["run", "fedht", "mnist", "fedavg", "--settings", SETTINGS, "--out", "r.parquet"]
     words += ["--tuned", "t=1.json"]
     assert cli.main(words) == 0
-    expected = ("fedht", "mnist", "fedavg", PARSED_SETTINGS, None, None, Path("t=1.json"), Path("r.parquet"))
-    assert calls == [("run", expected, {})]
+    files = {"data": None, "partition": None, "tuned": Path("t=1.json"), "out": Path("r.parquet")}
+    assert calls == [("run", (), JOB | files)]
 
 
 def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):
@@ -157,9 +150,10 @@ def test_artefact_and_claims_get_the_files_of_each_key(calls):
     assert cli.main(["artefact", "fedht", "table2", *common, "--csv", "a.csv", "--md", "a.md"]) == 0
     assert cli.main(["claims", "measure", "fedht", *common, "--out", "c.csv"]) == 0
     outputs = {"csv": Path("a.csv"), "md": Path("a.md")}
+    named = {"paper": "fedht", "settings": PARSED_SETTINGS, "scale": "tiny", "inputs": files}
     assert calls == [
-        ("artefact", ("fedht", "table2", PARSED_SETTINGS, "tiny", files, outputs), {}),
-        ("measure_claims", ("fedht", PARSED_SETTINGS, "tiny", files, Path("c.csv")), {}),
+        ("artefact", (), {**named, "name": "table2", "outputs": outputs}),
+        ("measure_claims", (), {**named, "out": Path("c.csv")}),
     ]
 
 
@@ -170,14 +164,12 @@ def test_claims_and_report(calls, tmp_path):
     assert cli.main(["claims", "--file", str(table), "--paper", "fedht", "--verdict", "deviates"]) == 0
     words = ["report", "--claims", "c.csv", "--figures-dir", "f", "--scale", "small", "--out", "r.html"]
     assert cli.main(words) == 0
+    made = {"claims_csv": Path("c.csv"), "figures_dir": Path("f"), "scale": "small", "out": Path("r.html")}
     assert calls == [
-        ("collect", ([Path("a.csv"), Path("b.csv")], Path("c.csv")), {}),
+        ("collect", (), {"files": [Path("a.csv"), Path("b.csv")], "out": Path("c.csv")}),
         ("show", (table,), {"paper": "fedht", "verdict": "deviates"}),
-        ("build", (Path("c.csv"), Path("f"), "small", Path("r.html")), {"config": None, "errata": []}),
+        ("build", (), {**made, "config": None, "errata": []}),
     ]
-
-
-PLAIN = {"policy": "auto", "mirror": None, "substitutes": False, "refresh": False, "progress": False}
 
 
 @pytest.mark.parametrize(
@@ -186,20 +178,23 @@ PLAIN = {"policy": "auto", "mirror": None, "substitutes": False, "refresh": Fals
         (["fetch", "mnist", "--raw-dir", "r", "--policy", "real"], ["mnist"], {"policy": "real"}),
         (["--raw-dir", "r", "--policy", "real", "fetch", "mnist"], ["mnist"], {"policy": "real"}),
         (["fetch", "mnist", "a9a", "--raw-dir", "r"], ["mnist", "a9a"], {}),
-        (["--refresh", "--raw-dir", "r", "--mirror", "m"], [], {"refresh": True, "mirror": Path("m")}),
+        (["--refresh", "--raw-dir", "r", "--mirror", "m"], CATALOGUE, {"refresh": True, "mirror": Path("m")}),
         (["fetch", "mnist", "--raw-dir", "r", "--substitutes"], ["mnist"], {"substitutes": True}),
     ],
 )
 def test_data_fetch(calls, words, ids, changed):
     assert cli.main(["data", *words]) == 0
-    assert calls == [("fetch_command", (ids, Path("r")), {**PLAIN, **changed})]
+    plain = {} if "policy" in changed else {"policy": "auto", "mirror": None, "substitutes": False}
+    named = {**plain, **changed, "progress": False}
+    assert calls == [("fetch", (CATALOGUE[id_], Path("r")), named) for id_ in ids]
 
 
 def test_data_parse_writes_beside_the_raw_folder(calls):
     assert cli.main(["data", "parse", "mnist", "--raw-dir", "store/raw"]) == 0
     assert cli.main(["data", "parse", "mnist", "--out", "m.npz"]) == 0
-    assert calls[0] == ("parse_command", ("mnist", Path("store/raw"), Path("store/parsed/mnist.npz")), {})
-    assert calls[1] == ("parse_command", ("mnist", Path("data/raw"), Path("m.npz")), {})
+    mnist = CATALOGUE["mnist"]
+    assert calls[0] == ("parse", (mnist, Path("store/raw"), Path("store/parsed/mnist.npz")), {})
+    assert calls[1] == ("parse", (mnist, Path("data/raw"), Path("m.npz")), {})
 
 
 def test_data_all_asks_snakemake(calls):
@@ -241,7 +236,7 @@ def test_how_errors_end(monkeypatch, capsys, raised, status, text):
     def fail(*_, **__):
         raise raised
 
-    monkeypatch.setattr(data_commands, "parse_command", fail)
+    monkeypatch.setattr("replifed.data.parse.parse", fail)
     assert cli.main(["data", "parse", "mnist", "--raw-dir", "r"]) == status
     assert capsys.readouterr().err == text
 
@@ -250,7 +245,7 @@ def test_a_bug_keeps_its_traceback(monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(data_commands, "parse_command", fail)
+    monkeypatch.setattr("replifed.data.parse.parse", fail)
     with pytest.raises(ZeroDivisionError):
         cli.main(["data", "parse", "mnist", "--raw-dir", "r"])
 
@@ -358,7 +353,7 @@ def test_artefacts_made_together_are_the_single_ones(tmp_path, monkeypatch):
     words += ["--settings", json.dumps(config.settings_for("artefact", checked, "rates"))]
     files = {suffix: tmp_path / f"single.{suffix}" for suffix in ("csv", "pdf", "png")}
     assert cli.main([*words, *(f"--{suffix}={file}" for suffix, file in files.items())]) == 0
-    shared = config.artefacts_settings(section)
+    shared = cuts.artefacts_settings(section)
     assert len(shared["experiments"]) == 1
     monkeypatch.setitem(FIGURES, "again", FIGURES["rates"])
     words = ["artefacts", "fedht", "--scale", "tiny", "--settings", json.dumps(shared)]

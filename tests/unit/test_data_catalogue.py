@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from replifed import cli
 from replifed.data.catalogue import CATALOGUE, _read, get
-from replifed.data.commands import fetch_command, not_original, parse_command, status_rows, status_table
-from replifed.data.listing import readme
+from replifed.data.listing import sections
 from replifed.data.parse import PARSERS
+from replifed.data.records import not_original, status_rows
 from replifed.data.surrogates import GENERATORS
 from replifed.errors import DataError
 
@@ -20,7 +21,7 @@ def test_record_is_consistent(dataset):
     assert len(set(names)) == len(names)
     kinds = [form.kind for form in dataset.forms]
     assert kinds == sorted(kinds), "originals come before substitutes"
-    assert dataset.surrogate.generator in GENERATORS
+    assert dataset.surrogate["generator"] in GENERATORS
     for form in dataset.forms:
         assert form.parser in PARSERS
         assert bool(form.stamp) == (form.kind == "substitute")
@@ -50,7 +51,7 @@ def test_record_with_a_wrong_key_is_named():
 
 def test_catalogue_import_stays_light():
     code = (
-        "import sys, replifed.data.catalogue, replifed.data.commands, replifed.data.fetch; "
+        "import sys, replifed.data.catalogue, replifed.data.fetch; "
         "print(*{'numpy', 'sklearn', 'scipy', 'pooch', 'requests', 'pandas'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -61,22 +62,19 @@ def test_readme_is_the_catalogue():
     path = Path(__file__).parents[2] / "data" / "README.md"
     if not path.exists():
         pytest.skip("not run from a checkout")
-    assert path.read_text(encoding="utf-8") == readme(), (
-        "run: python -m replifed.data.listing > data/README.md"
-    )
+    assert path.read_text(encoding="utf-8").endswith(sections()), "run: python -m replifed.data.listing"
 
 
 def test_commands_and_status(tmp_path, capsys):
-    raw = tmp_path / "raw"
-    assert "not fetched" in status_table(raw)
-    (record,) = fetch_command(["mushrooms"], raw, policy="surrogate")
-    assert record["kind"] == "surrogate"
-    meta = parse_command("mushrooms", raw, tmp_path / "mushrooms.npz")
-    assert (meta["kind"], meta["stamp"]) == ("surrogate", "SURROGATE DATA")
-    assert "mushrooms: surrogate, 8124 rows, 112 features" in capsys.readouterr().out
-    rows = status_rows(raw, ["mushrooms", "a9a"])
-    assert [row["kind"] for row in rows] == ["surrogate", "not fetched"]
-    assert status_table(raw, ["mushrooms"]).endswith(
-        "1 of 1 data sets is not original: mushrooms (surrogate)"
+    where = ["--raw-dir", str(tmp_path / "raw")]
+    assert cli.main(["data", "status", *where]) == 0
+    assert "not fetched" in capsys.readouterr().out
+    assert cli.main(["data", "fetch", "mushrooms", "--policy", "surrogate", *where]) == 0
+    assert cli.main(["data", "parse", "mushrooms", *where]) == 0
+    assert capsys.readouterr().out.startswith(
+        "mushrooms: surrogate\nmushrooms: surrogate, 8124 rows, 112 features"
     )
+    rows = status_rows(tmp_path / "raw", ["mushrooms", "a9a"])
+    assert [row["kind"] for row in rows] == ["surrogate", "not fetched"]
+    assert not_original(rows[:1]) == "1 of 1 data sets is not original: mushrooms (surrogate)"
     assert not_original([{"id": "a", "kind": "original"}]) == "0 of 1 data sets are not original"

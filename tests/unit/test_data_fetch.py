@@ -13,9 +13,8 @@ from dataclasses import replace
 
 import pytest
 
-from replifed.data import download as transfer
 from replifed.data import fetch as fetching
-from replifed.data.catalogue import Counts, Dataset, Form, RawFile, Surrogate
+from replifed.data.catalogue import Counts, Dataset, Form, RawFile
 from replifed.data.fetch import fetch
 from replifed.errors import ConfigError, DataError, ReplifedError
 
@@ -28,19 +27,16 @@ PAGE = b"<!DOCTYPE html><html>Please log in to the guest network</html>"
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch):
-    """No mirror, no proxy, nothing remembered of hosts; real addresses are never asked."""
+    """No mirror, no proxy; real addresses are never asked."""
     for name in ("REPLIFED_MIRROR", "REPLIFED_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
     for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("no_proxy", "*")
-    transfer._verdicts.clear()
-    yield
-    transfer._verdicts.clear()
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """A loopback server with ranges; it notes each request and can break off a transfer."""
+    """A loopback server; it notes each request and can break off a transfer."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -48,7 +44,6 @@ class Server(http.server.ThreadingHTTPServer):
         self.requests = []
         self.break_after = []
         self.content_type = "application/octet-stream"
-        self.ranges = True
 
     def url(self, name):
         return f"http://127.0.0.1:{self.server_address[1]}/{name}"
@@ -57,29 +52,16 @@ class Server(http.server.ThreadingHTTPServer):
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         server = self.server
-        asked = self.headers.get("Range")
-        server.requests.append((self.path, asked))
+        server.requests.append(self.path)
         content = server.files.get(self.path[1:])
         if content is None:
             self.send_error(404)
             return
-        start = 0
-        if asked and server.ranges:
-            start = int(asked.removeprefix("bytes=").removesuffix("-"))
-            if start >= len(content):
-                self.send_response(416)
-                self.send_header("Content-Range", f"bytes */{len(content)}")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-                return
-            self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-        else:
-            self.send_response(200)
+        self.send_response(200)
         self.send_header("Content-Type", server.content_type)
-        self.send_header("Content-Length", str(len(content) - start))
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        body = content[start:]
+        body = content
         if server.break_after:
             body = body[: server.break_after.pop(0)]
         self.wfile.write(body)
@@ -105,7 +87,7 @@ def toy(*files, substitute=False, **changes):
     if substitute:
         file = RawFile("sample", "other/sample")
         forms += (Form("sample", "substitute", (file,), "libsvm", "toy sample", Counts(2, 4, 2)),)
-    stand_in = Surrogate("digits", class_sizes=(1, 1))
+    stand_in = {"generator": "digits", "class_sizes": (1, 1)}
     record = Dataset("toy", "Toy", "binary", "", "none", "", Counts(3, 4, 2, 5), forms, stand_in)
     return replace(record, **changes)
 
@@ -118,14 +100,14 @@ def put(folder, name, content):
 
 
 def left(raw):
-    """Names of all files under `raw`, but for locks, the notes on hosts, and recorded hashes."""
+    """Names of all files under `raw`, but for locks and recorded hashes."""
     if not raw.exists():
         return []
     names = (path.relative_to(raw).as_posix() for path in raw.rglob("*") if path.is_file())
-    return sorted(name for name in names if not re.search(r"\.lock$|^\.probes|\.hashes/", name))
+    return sorted(name for name in names if not re.search(r"\.lock$|\.hashes/", name))
 
 
-KEPT = ["toy.json", "toy/.pins.json", "toy/toy"]
+KEPT = ["toy.json", "toy/toy"]
 
 
 # Where files are found
@@ -141,7 +123,7 @@ def test_mirror(tmp_path, monkeypatch, place, by):
         record = fetch(toy(), raw, policy="real")
     else:
         record = fetch(toy(), raw, policy="real", mirror=tmp_path / "mirror")
-    file = {"name": "toy", "sha256": SHA, "bytes": len(TEXT), "source": "mirror"}
+    file = {"name": "toy", "sha256": SHA, "bytes": len(TEXT)}
     assert record == {
         "id": "toy",
         "form": "plain",
@@ -153,7 +135,7 @@ def test_mirror(tmp_path, monkeypatch, place, by):
     assert json.loads((raw / "toy.json").read_text()) == record
     assert (raw / "toy" / "toy").read_bytes() == TEXT
     assert left(raw) == KEPT
-    # Fetching once more changes nothing, not even the word for where the file came from.
+    # Fetching once more changes nothing.
     before = (raw / "toy.json").stat().st_mtime_ns
     assert fetch(toy(), raw, policy="real") == record
     assert (raw / "toy.json").stat().st_mtime_ns == before
@@ -164,7 +146,7 @@ def test_mirror(tmp_path, monkeypatch, place, by):
 def test_file_put_in_by_hand(tmp_path):
     put(tmp_path, "toy/toy", TEXT)
     record = fetch(toy(), tmp_path)
-    assert [file["source"] for file in record["files"]] == ["already there"]
+    assert [file["sha256"] for file in record["files"]] == [SHA]
     assert left(tmp_path) == KEPT
 
 
@@ -172,12 +154,12 @@ def test_url(tmp_path, server):
     server.files["toy"] = TEXT
     dataset = toy(RawFile("toy", "toy", (server.url("gone"), server.url("toy"))))
     record = fetch(dataset, tmp_path)
-    assert [file["source"] for file in record["files"]] == ["url"]
+    assert record["kind"] == "original"
     assert (tmp_path / "toy" / "toy").read_bytes() == TEXT
     assert left(tmp_path) == KEPT
     (tmp_path / "toy" / "toy").unlink()  # lost, though recorded: fetched once more
     assert fetch(dataset, tmp_path) == record
-    assert [path for path, _ in server.requests] == ["/gone", "/toy"] * 2
+    assert server.requests == ["/gone", "/toy"] * 2
 
 
 def test_local_forms_go_before_urls(tmp_path, server):
@@ -330,15 +312,14 @@ def test_pins(tmp_path):
     put(tmp_path, "toy/toy", OTHER)  # well-formed, right counts, other numbers
     with pytest.raises(DataError, match="recorded when it was first accepted") as caught:
         fetch(toy(), tmp_path)
-    for part in (SHA, hashlib.sha256(OTHER).hexdigest(), str(tmp_path / "toy" / "toy"), ".pins.json"):
+    pin = tmp_path / "toy/.hashes/toy"
+    for part in (SHA, hashlib.sha256(OTHER).hexdigest(), str(tmp_path / "toy" / "toy"), str(pin)):
         assert part in str(caught.value)
-    (tmp_path / "toy" / ".pins.json").unlink()
+    pin.unlink()
     assert fetch(toy(), tmp_path)["files"][0]["sha256"] == hashlib.sha256(OTHER).hexdigest()
-    pins = (tmp_path / "toy/.pins.json").read_bytes()
-    for damaged in (b"{", pins.replace(b"already", b"alreadz")):
-        put(tmp_path, "toy/.pins.json", damaged)
-        with pytest.raises(DataError, match=r"\.pins\.json is damaged"):
-            fetch(toy(), tmp_path)
+    pin.write_text("damaged")
+    with pytest.raises(DataError, match="recorded when it was first accepted"):
+        fetch(toy(), tmp_path)
 
 
 def test_damaged_record_is_written_anew(tmp_path):
@@ -374,68 +355,45 @@ def test_web_page_instead_of_data(tmp_path, server, kind, capsys):
 # Interruptions
 
 
-def test_broken_transfer_is_resumed(tmp_path, server):
+def test_broken_transfer_is_tried_again(tmp_path, server, monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
     server.files["toy"] = TEXT
+    dataset = toy(RawFile("toy", "toy", (server.url("toy"),), sha256=SHA))
+    server.break_after = [3, 10, 3]
+    with pytest.raises(DataError, match=r"toy cannot be had .*the connection broke off"):
+        fetch(dataset, tmp_path, policy="real")
+    assert left(tmp_path) == []
     server.break_after = [10]
-    fetch(toy(RawFile("toy", "toy", (server.url("toy"),), sha256=SHA)), tmp_path)
-    assert server.requests == [("/toy", None), ("/toy", "bytes=10-")]
+    put(tmp_path, "toy/.incoming/rubbish", b"of a killed run")
+    fetch(dataset, tmp_path, policy="real")
+    assert server.requests == ["/toy"] * 5
     assert (tmp_path / "toy" / "toy").read_bytes() == TEXT
     assert left(tmp_path) == KEPT
 
 
-@pytest.mark.parametrize("ranges", [True, False])
-@pytest.mark.parametrize(
-    ("part", "asked"),
-    [(TEXT[:12], ["bytes=12-"]), (TEXT, [f"bytes={len(TEXT)}-"]), (b"stale" * 2, ["bytes=10-", None])],
-)
-def test_partial_file_of_an_earlier_run(tmp_path, server, part, asked, ranges):
-    """It is continued; when the whole then fails its check, all is downloaded anew."""
-    server.files["toy"] = TEXT
-    server.ranges = ranges
-    put(tmp_path, "toy/.incoming/toy.part", part)
-    put(tmp_path, "toy/.incoming/rubbish", b"of a killed run")
-    fetch(toy(RawFile("toy", "toy", (server.url("toy"),), sha256=SHA)), tmp_path)
-    assert [range_ for _, range_ in server.requests] == (asked if ranges else asked[:1])
-    assert left(tmp_path) == KEPT
-
-
-def test_persistent_truncation(tmp_path, server, monkeypatch):
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)
-    server.files["toy"] = TEXT
-    server.break_after = [3, 3, 3]
-    dataset = toy(RawFile("toy", "toy", (server.url("toy"),), sha256=SHA))
-    with pytest.raises(DataError, match="toy cannot be had"):
-        fetch(dataset, tmp_path, policy="real")
-    assert left(tmp_path) == ["toy/.incoming/toy.part"]
-    fetch(dataset, tmp_path, policy="real")
-    assert server.requests[-1] == ("/toy", "bytes=9-")
-    assert left(tmp_path) == KEPT
-
-
 def test_one_of_two_files_missing(tmp_path, server):
-    """What is known to be right is kept, so that the next try fetches only the rest."""
     server.files["toy"] = TEXT
     first = RawFile("toy", "toy", (server.url("toy"),), sha256=SHA)
     second = RawFile("more", "more", (server.url("more"),), sha256=SHA)
     with pytest.raises(DataError, match="404"):
         fetch(toy(first, second), tmp_path, policy="real")
-    assert left(tmp_path) == ["toy/.pins.json", "toy/toy"]
+    assert left(tmp_path) == []
 
 
-@pytest.mark.parametrize("step", ["read_form", "copyfile", "write_json"])
+@pytest.mark.parametrize("step", ["read_form", "copyfile", "write_record"])
 def test_kill_leaves_nothing_under_a_final_name(tmp_path, monkeypatch, step):
     def dies(*args, **kwargs):
         raise KeyboardInterrupt
 
-    from replifed.data import parse, pins
+    from replifed.data import parse
 
-    target = {"read_form": parse, "copyfile": fetching.shutil, "write_json": pins}[step]
+    target = {"read_form": parse, "copyfile": fetching.shutil, "write_record": fetching}[step]
     put(tmp_path / "mirror", "toy", TEXT)
     with monkeypatch.context() as patch:
         patch.setattr(target, step, dies)
         with pytest.raises(KeyboardInterrupt):
             fetch(toy(), tmp_path / "raw", mirror=tmp_path / "mirror")
-    # A file that has passed its checks may be in place before its pin; it is then simply checked again.
+    # A file that has passed its checks may be in place before its record; it is then simply checked again.
     assert left(tmp_path / "raw") in ([], ["toy/toy"])
     assert not (tmp_path / "raw" / "toy.json").exists()
     assert fetch(toy(), tmp_path / "raw", mirror=tmp_path / "mirror")["kind"] == "original"
@@ -455,47 +413,21 @@ def test_full_disk(tmp_path, monkeypatch):
 # Hosts
 
 
-def test_dead_host_is_probed_once(tmp_path, monkeypatch):
-    calls = []
-
-    def refused(*args, **kwargs):
-        calls.append(args)
-        raise ConnectionRefusedError(111, "Connection refused")
-
-    monkeypatch.setattr(socket, "create_connection", refused)
-    urls = ("https://dead.example/a", "https://dead.example/b")
-    for _ in range(2):
-        for url in urls:
-            assert transfer.unreachable(url, tmp_path) == "no connection to dead.example (Connection refused)"
-        transfer._verdicts.clear()  # as in another process
-    assert len(calls) == 1
-    for _ in range(2):  # within one process no note on the disk is needed
-        transfer.unreachable(urls[0], tmp_path / "elsewhere")
-        for path in (tmp_path / "elsewhere").iterdir():
-            path.unlink()
-    assert len(calls) == 2
-    transfer._verdicts.clear()
-    later = time.time() + 120
-    monkeypatch.setattr(time, "time", lambda: later)
-    transfer.unreachable(urls[0], tmp_path)
-    assert len(calls) == 3
-
-
-def test_hanging_name_lookup_is_cut_short(tmp_path, monkeypatch):
-    monkeypatch.setattr(transfer, "PROBE_SECONDS", 0.05)
-    done = threading.Event()
-    monkeypatch.setattr(socket, "create_connection", lambda *args, **kwargs: done.wait(5) and socket.socket())
-    assert "within 0.05 s" in transfer.unreachable("https://slow.example/", tmp_path)
-    done.set()
-
-
-def test_proxy_is_probed_in_place_of_the_host(tmp_path, monkeypatch):
-    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
-    monkeypatch.delenv("no_proxy")
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    assert transfer._endpoint("https://www.example.org/x") == ("proxy.example", 3128)
-    monkeypatch.setenv("no_proxy", "*")
-    assert transfer._endpoint("https://www.example.org/x") == ("www.example.org", 443)
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("http://127.0.0.1:{port}/toy", r"no connection to 127\.0\.0\.1 \(.*refused\)"),
+        ("http://dead.invalid/toy", r"no connection to dead\.invalid \(.*dead\.invalid"),
+    ],
+)
+def test_a_dead_host_is_named_and_not_asked_again(tmp_path, monkeypatch, url, fault):
+    monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("asked again"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    dataset = toy(RawFile("toy", "toy", (url.format(port=port),)))
+    with pytest.raises(DataError, match=f"toy cannot be had .*{fault}"):
+        fetch(dataset, tmp_path, policy="real")
 
 
 def test_concurrent_jobs(tmp_path):

@@ -7,7 +7,8 @@ import pytest
 
 from replifed.data.catalogue import CATALOGUE
 from replifed.data.fetch import fetch
-from replifed.data.parse import load, parse
+from replifed.data.parse import parse
+from replifed.data.table import load
 
 MIRROR = os.environ.get("REPLIFED_MIRROR", "")
 

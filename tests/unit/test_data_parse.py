@@ -10,15 +10,23 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from replifed.data import archive, idx
-from replifed.data.catalogue import Counts, Dataset, Form, RawFile, Surrogate
-from replifed.data.content import Table, content_sha256
+from replifed.data import idx
+from replifed.data import table as archive
+from replifed.data.catalogue import Counts, Dataset, Form, RawFile
 from replifed.data.fetch import fetch
-from replifed.data.parse import load, parse
+from replifed.data.parse import parse
+from replifed.data.table import Table, content_sha256, load
 from replifed.errors import DataError, ReplifedError
 
 TEXT = b"0 1:0.5 3:2\n1 2:1\n1 1:1 4:-1\n"
-SURROGATE = Surrogate("categorical", rows=30, features=9, attributes=3, positives=12, clusters=2)
+SURROGATE = {
+    "generator": "categorical",
+    "rows": 30,
+    "features": 9,
+    "attributes": 3,
+    "positives": 12,
+    "clusters": 2,
+}
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from replifed.data.catalogue import CATALOGUE, Surrogate, get
-from replifed.data.content import content_sha256
+from replifed.data.catalogue import CATALOGUE, get
 from replifed.data.surrogates import GENERATORS, generate
+from replifed.data.table import content_sha256
 
 SMALL = {
     "text_regression": {"rows": 400, "features": 3000, "row_nonzeros": 60, "clusters": 5},
@@ -38,7 +38,9 @@ SMALL = {
 
 
 def small(generator):
-    return replace(get("w8a"), id=f"small_{generator}", surrogate=Surrogate(generator, **SMALL[generator]))
+    return replace(
+        get("w8a"), id=f"small_{generator}", surrogate={"generator": generator, **SMALL[generator]}
+    )
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
@@ -68,8 +70,8 @@ def test_text_classes_are_clusters():
 
 
 def test_counts_values():
-    settings = {**SMALL["text_classes"], "values": "counts"}
-    X, _ = generate(replace(get("news20"), surrogate=Surrogate("text_classes", **settings)))
+    settings = {"generator": "text_classes", **SMALL["text_classes"], "values": "counts"}
+    X, _ = generate(replace(get("news20"), surrogate=settings))
     assert X.data.min() == 1
     np.testing.assert_array_equal(X.data, np.round(X.data))
 
@@ -119,7 +121,7 @@ def test_of_the_catalogue(id_):
 
 @pytest.mark.parametrize("dataset", CATALOGUE.values(), ids=lambda d: d.id)
 def test_shape_is_the_catalogues(dataset):
-    settings = dataset.surrogate.settings
+    settings = dataset.surrogate
     if "features" in settings:
         assert settings["features"] == dataset.counts.features
     rows = settings.get("rows") or settings.get("frames") or sum(settings["class_sizes"])

@@ -8,9 +8,18 @@ import numpy as np
 import pytest
 
 from replifed.data import video, writers
+from replifed.data.catalogue import Counts
 from replifed.errors import DataError
 
 h5py = pytest.importorskip("h5py")
+
+
+def read_hdf5(path, **sizes):
+    return writers.read_hdf5([path], Counts(), **sizes)
+
+
+def read_idx(*paths, **sizes):
+    return writers.read_idx(paths, Counts(), **sizes)
 
 
 def release(path, sizes, seed=0):
@@ -35,7 +44,7 @@ def test_writers_of_the_release_come_in_order_of_their_names(tmp_path, packed):
         with tarfile.open(tmp_path / "release.tar.bz2", "w:bz2") as archive:
             archive.add(path, "./fed_emnist_digitsonly_train.h5")
         path = tmp_path / "release.tar.bz2"
-    X, y = writers.read_hdf5(path, "it", writers=3, digits=4)
+    X, y = read_hdf5(path, writers=3, digits=4)
     names = [name for name in sorted(held) if len(held[name][1]) >= 4][:3]
     assert X.dtype == np.uint8
     np.testing.assert_array_equal(y, np.concatenate([held[name][1][:4] for name in names]))
@@ -47,19 +56,19 @@ def test_faults_of_the_release_are_named(tmp_path):
     path = tmp_path / "few.h5"
     release(path, (5, 3))
     with pytest.raises(DataError, match="only 1 writers have 4 digits; 2 are needed"):
-        writers.read_hdf5(path, "few.h5", writers=2, digits=4)
+        read_hdf5(path, writers=2, digits=4)
     (tmp_path / "page.h5").write_text("<html>not found</html>")
     with pytest.raises(DataError, match="not a file of federated EMNIST"):
-        writers.read_hdf5(tmp_path / "page.h5", "page.h5")
+        read_hdf5(tmp_path / "page.h5")
     with tarfile.open(tmp_path / "other.tar.bz2", "w:bz2") as archive:
         archive.add(tmp_path / "page.h5", "page.h5")
     with pytest.raises(DataError, match=r"holds no fed_emnist_digitsonly_train\.h5"):
-        writers.read_hdf5(tmp_path / "other.tar.bz2", "other.tar.bz2")
+        read_hdf5(tmp_path / "other.tar.bz2")
     (tmp_path / "fed_emnist_digitsonly_train.h5").mkdir()
     with tarfile.open(tmp_path / "folder.tar.bz2", "w:bz2") as archive:
         archive.add(tmp_path / "fed_emnist_digitsonly_train.h5", "fed_emnist_digitsonly_train.h5")
     with pytest.raises(DataError, match=r"fed_emnist_digitsonly_train\.h5 is not a file"):
-        writers.read_hdf5(tmp_path / "folder.tar.bz2", "folder.tar.bz2")
+        read_hdf5(tmp_path / "folder.tar.bz2")
 
 
 def pack(values, code):
@@ -74,13 +83,14 @@ def test_writers_of_qmnist(tmp_path):
     extended[:, 2] = [7] * 3 + [2, 5] * 6 + [7] * 3 + [1] * 2
     (tmp_path / "images.gz").write_bytes(pack(images, 0x08))
     (tmp_path / "labels.gz").write_bytes(pack(extended, 0x0C))
-    X, y = writers.read_idx(tmp_path / "images.gz", tmp_path / "labels.gz", ("i", "l"), writers=2, digits=5)
+    files = tmp_path / "images.gz", tmp_path / "labels.gz"
+    X, y = read_idx(*files, writers=2, digits=5)
     rows = [3, 5, 7, 9, 11, 4, 6, 8, 10, 12]
     np.testing.assert_array_equal(X, images.reshape(20, -1)[rows])
     np.testing.assert_array_equal(y, extended[rows, 0])
     (tmp_path / "labels.gz").write_bytes(pack(extended[:19], 0x0C))
     with pytest.raises(DataError, match="not the extended labels"):
-        writers.read_idx(tmp_path / "images.gz", tmp_path / "labels.gz", ("i", "l"))
+        read_idx(*files)
 
 
 def moving(frames=5, height=32, width=48):
@@ -95,13 +105,13 @@ def test_frames_of_a_matlab_file(tmp_path):
     frames = moving()
     planes = np.concatenate([frame for frame in frames], axis=-1)
     savemat(tmp_path / "clip.mat", {"dat": planes})
-    X, y = video.read_mat(tmp_path / "clip.mat", "clip.mat")
+    X, y = video.read_mat([tmp_path / "clip.mat"], Counts())
     luma = frames[2] @ np.array([0.2989, 0.5870, 0.1140])
     np.testing.assert_allclose(X[2].reshape(32, 48), luma, atol=0.5)
     assert y.tolist() == [1, 2, 3, 4, 5]
     savemat(tmp_path / "clip.mat", {"other": planes})
     with pytest.raises(DataError, match="not a MATLAB file with frames"):
-        video.read_mat(tmp_path / "clip.mat", "clip.mat")
+        video.read_mat([tmp_path / "clip.mat"], Counts())
 
 
 def test_frames_of_a_video(tmp_path):
@@ -113,14 +123,14 @@ def test_frames_of_a_video(tmp_path):
         for frame in frames:
             container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
         container.mux(stream.encode())
-    X, y = video.read_mp4(tmp_path / "clip.mp4", "clip.mp4")
+    X, y = video.read_mp4([tmp_path / "clip.mp4"], Counts())
     assert X.shape == (9, 32 * 48)
     assert y[-1] == 9
     # Compression costs some grey levels, at the edge that moves most of all.
     assert np.median(np.abs(X.astype(float) - video.grey(frames))) < 8
     (tmp_path / "clip.mp4").write_bytes(b"not a video")
     with pytest.raises(DataError, match="no readable video"):
-        video.read_mp4(tmp_path / "clip.mp4", "clip.mp4")
+        video.read_mp4([tmp_path / "clip.mp4"], Counts())
 
 
 def test_a_missing_reader_is_named_with_its_remedy(tmp_path, monkeypatch):
@@ -128,4 +138,4 @@ def test_a_missing_reader_is_named_with_its_remedy(tmp_path, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(DataError, match=r"pip install 'replifed\[video\]'"):
-        video.read_mp4(tmp_path / "clip.mp4", "clip.mp4")
+        video.read_mp4([tmp_path / "clip.mp4"], Counts())

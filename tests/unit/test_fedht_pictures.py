@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from replifed.data.content import Table
+from replifed.data.table import Table
 from replifed.papers.fedht import experiments
 from replifed.papers.fedht.by_class import share_unseen, threshold, unseen_classes
 from replifed.papers.fedht.embedding import embedding

@@ -12,9 +12,9 @@ import pytest
 from replifed import settings as config
 from replifed.claims.errata import measure as measure_errata
 from replifed.claims.verdicts import measure
-from replifed.data.archive import Table
 from replifed.data.catalogue import get
 from replifed.data.surrogates import generate
+from replifed.data.table import Table
 from replifed.figures.style import save
 from replifed.network.ledger import Cost
 from replifed.papers.fedmm import experiments

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from replifed.data import archive
-from replifed.data.content import Table
+from replifed.data import table as archive
+from replifed.data.table import Table
 from replifed.errors import DataError
 from replifed.partition import store
 from replifed.store import histories, tuned

@@ -292,8 +292,7 @@ def test_load_says_what_is_wrong(tmp_path, partition):
 
 
 def test_the_command_writes_a_partition_and_a_table(tmp_path):
-    from replifed.data.archive import save
-    from replifed.data.content import Table
+    from replifed.data.table import Table, save
 
     X, y = blobs()
     meta = {"id": "toy", "kind": "surrogate", "stamp": "SURROGATE DATA", "content_sha256": "0" * 64}

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from replifed.claims.verdicts import judge
-from replifed.data.parse import Table
+from replifed.data.table import Table
 from replifed.papers.qshed import claims, experiments
 from replifed.papers.qshed.experiments import problems
 from replifed.papers.qshed.figures import CASES, FIGURES

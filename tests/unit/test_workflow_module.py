@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replifed.errors import ConfigError, ReplifedError
-from replifed.workflow import Grouping, Plan, source_stamp
+from replifed.workflow import Grouping, Plan, flags, inputs_flag, source_stamp
 
 CONFIG = {
     "scale": "small",
@@ -80,7 +80,7 @@ def test_a_run_reads_its_data_its_partition_and_its_tuned_step(plan):
     }
     assert list(plan.run_inputs("fedht", "toy", "fedht")) == ["source"]
     assert "tuned" not in plan.tune_inputs("fedht", "mnist", "fedht")
-    assert plan.tune_flags("fedht", "mnist") == (
+    assert flags(plan.problem_files("fedht", "mnist")) == (
         "--data data/parsed/mnist.npz --partition results/small/fedht/mnist/partition.npz"
     )
     assert plan.step_settings("run", "fedht", "toy") == '{"rounds":3,"seed":1}'
@@ -108,7 +108,7 @@ def test_an_artefact_is_made_from_what_its_entry_names(plan):
 def test_claims_on_seconds_have_files_of_their_own_that_the_manifest_leaves_out(plan):
     timed = "figures/small/fedht/fig2_seconds.csv"
     assert plan.timing_inputs()["files"] == [timed]
-    assert plan.timing_flags() == f"--inputs fedht/fig2_seconds={timed}"
+    assert inputs_flag(plan.timed_figures().items()) == f"--inputs fedht/fig2_seconds={timed}"
     assert planned(only=["fig1"]).timing_outputs() == []
     assert timed not in plan.manifest_files()
 
@@ -181,7 +181,7 @@ def test_jobs_are_grouped_where_all_that_they_make_is_wanted(plan, tmp_path, mon
 def test_a_grouped_job_does_what_the_single_ones_do(plan):
     grouping = Grouping(plan, ["all"])
     job = grouping.runs[0]
-    assert (job.experiments, job.method, job.memory) == (("toy", "mnist"), "fedht", 4000)
+    assert (job.experiments, job.method, job.memory) == (["toy", "mnist"], "fedht", 4000)
     assert job.keys == ["data:mnist", "partition:mnist"]
     assert job.outputs == {
         "tuned:mnist": "results/small/fedht/mnist/fedht.tuned.json",

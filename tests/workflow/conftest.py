@@ -59,29 +59,26 @@ def collect(files, out):
 """,
     "report/page.py": """
 
-def build(claims, figures_dir, scale, out, config=None, errata=()):
+def build(claims_csv, figures_dir, scale, out, config=None, errata=()):
     out.write_text("stub")
 """,
-    "data/commands.py": """
+    "data/fetch.py": """
 
-def fetch_command(ids, raw_dir, *, policy, mirror, substitutes, refresh, progress):
-    import os
-
-    from replifed.data.records import write_record
-    from replifed.errors import DataError
-
+def fetch(dataset, raw_dir, *, policy, mirror=None, **_):
     if policy == "real" and os.environ.get("STUB_FAILS"):
         raise DataError("no such file anywhere")
     print(f"mirror is {mirror or os.environ.get('REPLIFED_MIRROR')}")
-    for id_ in ids:
-        kind = "original" if id_ == "mnist" else "surrogate"
-        record = {"id": id_, "form": "", "kind": kind, "stamp": "", "policy": policy, "files": []}
-        write_record(raw_dir, record)
+    record = {"id": dataset.id, "form": "", "stamp": "", "policy": policy, "files": []}
+    record["kind"] = "original" if dataset.id == "mnist" else "surrogate"
+    write_record(raw_dir, record)
+    return record
+""",
+    "data/parse.py": """
 
-
-def parse_command(id_, raw_dir, out):
+def parse(dataset, raw_dir, out):
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text("stub")
+    return {"kind": "stub", "counts": {}}
 """,
 }
 

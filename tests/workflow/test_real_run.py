@@ -17,7 +17,6 @@ import pytest
 from conftest import copy_repository, surroundings
 
 from replifed.claims.reference import accept, compare
-from replifed.data.pins import write_pins
 from replifed.hashes import record
 from replifed.partition import store
 from replifed.store.histories import read_history
@@ -34,10 +33,11 @@ OTHER_PROCESSOR = {
 
 def plant(folder: Path) -> None:
     """Leave what a download and a split leave, which these few artefacts do without."""
-    write_pins(folder / "data/raw/mushrooms", {"old": {"sha256": "0" * 64, "bytes": 1, "source": "url"}})
-    partition = folder / KINDS["partition"]
+    raw, partition = folder / KINDS["raw data"], folder / KINDS["partition"]
+    raw.parent.mkdir(parents=True)
+    raw.write_text("old")
     store.save(partition, store.Partition(np.arange(8, dtype="<i4"), {1: np.arange(8, dtype="<i4")}))
-    record([partition])
+    record([raw, partition])
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ KINDS = {
     "partition": "results/tiny/qshed/example/partition.npz",
     "parsed data": "data/parsed/mushrooms.npz",
     "record of data": "data/raw/mushrooms.json",
-    "pins": "data/raw/mushrooms/.pins.json",
+    "raw data": "data/raw/mushrooms/old",
     "claims of a paper": "results/tiny/fedht/claims.csv",
     "errata": "results/tiny/fedht/errata.csv",
     "claims": "results/tiny/claims.csv",
@@ -144,8 +144,8 @@ def verified(killed):
 def test_a_flip_in_any_file_is_named_with_the_command_that_mends_it(verified, kind):
     name = KINDS[kind]
     (line,) = (line for line in verified.text.splitlines() if line.startswith(f"{name}: changed, sha256 is "))
-    first = "rm data/raw/mushrooms/.pins.json && " if kind == "pins" else ""
-    target = "data/raw/mushrooms.json" if kind == "pins" else name
+    first = f"rm {name} && " if kind == "raw data" else ""
+    target = "data/raw/mushrooms.json" if kind == "raw data" else name
     assert line.endswith(f"; `{first}snakemake {target} {AGAIN}`")
 
 

@@ -16,6 +16,7 @@ from conftest import ROOT, Copy, copy_repository
 from replifed import provenance
 from replifed import settings as config
 from replifed.algorithms import registry
+from replifed.settings.cuts import groups
 
 METHODS = ("fedht", "fediterht", "distributed_iht", "fedavg")
 TUNED = ("simulation1", "simulation2", "e2006", "rcv1", "mnist")
@@ -75,7 +76,7 @@ def test_a_dry_run_of_all_is_complete_and_loads_no_numerics(whole):
     for paper in everything["papers"]:
         for name, artefact in config.artefacts(everything[paper]).items():
             word = f"draw {name}" if artefact["kind"] == "figure" else f"write {name}"
-            if config.drawn_together(everything[paper]):
+            if everything[paper]["together"]:
                 word = "make all figures and tables"
             assert f"{paper}: {word}" in result.jobs
     assert (
@@ -119,7 +120,7 @@ def test_a_method_runs_on_all_experiments_of_a_paper_together(whole):
 def test_one_small_job_runs_a_method_on_all_experiments_that_have_it(whole):
     small = "config/small.yaml"
     paper = config.load([ROOT / small], root=ROOT)["fedmm"]
-    (names,) = (group.experiments for group in config.groups(paper) if group.method == "fedmm")
+    names = groups(paper)["fedmm"]
     assert {"bits", "movielens", "em_mixture"} <= set(names) and "transport_2" not in names
     # What no artefact reads is not run along, and has jobs of its own.
     tuned = "fedmm/transport_search_2/fedmm_ot.tuned.json"
@@ -196,7 +197,7 @@ def test_every_rule_that_computes_states_what_it_uses(file):
         assert not re.search(r"^    (run|script|notebook):", body, flags=re.MULTILINE), name
         if "    shell:" not in body:
             continue
-        for directive in ("log:", "conda:", "threads: 1", "resources:", "mem_mb=", "message:"):
+        for directive in ("log:", "conda:", "resources:", "mem_mb=", "message:"):
             assert f"    {directive}" in body, f"{name} lacks {directive}"
         assert "    benchmark:" in body or name in ("help", "verify"), f"{name} lacks benchmark:"
         assert "python -m replifed" in body, name
@@ -368,11 +369,11 @@ def test_a_copy_elsewhere_with_new_times_reruns_nothing(built, tmp_path):
 def test_another_scale_runs_everything_but_the_data(built):
     jobs = built.planned("--configfile", "config/small.yaml")
     paper = config.load([ROOT / "config/small.yaml"], root=ROOT)["fedht"]
-    together = config.groups(paper)
-    assert {group.method for group in together} == set(METHODS)
-    assert {name for group in together for name in group.experiments} == {*TUNED, "mnist_classes", "planted"}
-    for group in together:
-        assert runs(group.method, on=[", ".join(group.experiments)]) <= jobs
+    together = groups(paper)
+    assert set(together) == set(METHODS)
+    assert {name for names in together.values() for name in names} == {*TUNED, "mnist_classes", "planted"}
+    for method, names in together.items():
+        assert runs(method, on=[", ".join(names)]) <= jobs
     assert "fedht: make all figures and tables" in jobs
     assert not {job for job in jobs if "draw" in job or "write table" in job}
     assert not {job for job in jobs if job.endswith((": fetch", ": parse and check"))}

@@ -9,7 +9,6 @@ rule measure_claims:
         plan.in_benchmarks("{paper}/claims")
     conda:
         "../../environment.yml"
-    threads: 1
     resources:
         mem_mb=2000,
     params:
@@ -34,7 +33,6 @@ rule errata:
         plan.in_benchmarks("{paper}/errata")
     conda:
         "../../environment.yml"
-    threads: 1
     resources:
         mem_mb=1000,
     message:
@@ -55,7 +53,6 @@ rule claims:
         plan.in_benchmarks("claims")
     conda:
         "../../environment.yml"
-    threads: 1
     resources:
         mem_mb=500,
     message:
@@ -75,12 +72,11 @@ rule claims_timing:
         plan.in_benchmarks("claims_timing")
     conda:
         "../../environment.yml"
-    threads: 1
     resources:
         mem_mb=500,
     params:
         scale=config["scale"],
-        files=ask(plan.timing_flags),
+        files=inputs_flag(plan.timed_figures().items()),
     message:
         "measure the claims on seconds"
     shell:

@@ -1,6 +1,7 @@
 """What only Snakemake can do. Which file is made from which is decided in `replifed.workflow`."""
 
 import atexit
+import contextlib
 import inspect
 import os
 import shlex
@@ -22,7 +23,16 @@ from replifed import hashes, settings
 from replifed.algorithms.registry import METHODS
 from replifed.data.catalogue import CATALOGUE as DATASETS
 from replifed.errors import ReplifedError
-from replifed.workflow import Grouping, Plan, one_of, source_stamp
+from replifed.settings import reading
+from replifed.workflow import (
+    SUFFIXES,
+    Grouping,
+    Plan,
+    flags,
+    inputs_flag,
+    one_of,
+    source_stamp,
+)
 
 # Relative to the working folder, like every other path of the workflow.
 SOURCE_ROOT = os.path.relpath(REPOSITORY.joinpath("src"))
@@ -36,30 +46,30 @@ RESUME_LINE = (
 # --- Configuration ---
 
 
-def stop(error):
+@contextlib.contextmanager
+def stopping():
     """Stop while the workflow is read, with the message alone and no traceback."""
-    sys.exit("\n".join(f"replifed: error: {line}" for line in str(error).splitlines()))
+    try:
+        yield
+    except ReplifedError as error:
+        sys.exit(
+            "\n".join(f"replifed: error: {line}" for line in str(error).splitlines())
+        )
 
 
 def listed_papers():
-    try:
-        return settings.paper_names(config, settings.PAPER_FOLDER)
-    except ReplifedError as error:
-        stop(error)
+    with stopping():
+        return reading.listed_papers(config, reading.PAPER_FOLDER)
 
 
 def check_config():
     """Replace the merged configuration by the checked one, with defaults."""
-    given = settings.retyped(workflow.config_settings.config)
-    papers = [settings.PAPER_FOLDER / f"{name}.yaml" for name in config["papers"]]
+    given = reading.retyped(workflow.config_settings.config)
+    papers = [reading.PAPER_FOLDER / f"{name}.yaml" for name in config["papers"]]
     overrides = [Path(os.path.relpath(file)) for file in workflow.overwrite_configfiles]
-    try:
-        checked = settings.validate(
-            settings.deep_merge(config, given),
-            [settings.MAIN_FILE, *papers, *overrides, given],
-        )
-    except ReplifedError as error:
-        stop(error)
+    sources = [reading.MAIN_FILE, *papers, *overrides, given]
+    with stopping():
+        checked = settings.validate(reading.deep_merge(config, given), sources)
     config.clear()
     config.update(checked)
 
@@ -119,10 +129,7 @@ def cancel_timers():
 
 def sources_of(*modules):
     """Return the input that stands for the source files of modules."""
-    try:
-        return [source_stamp(modules, SOURCE_ROOT, ".snakemake/source_stamps")]
-    except ReplifedError as error:
-        raise WorkflowError(str(error))
+    return [source_stamp(modules, SOURCE_ROOT, ".snakemake/source_stamps")]
 
 
 def ask(function, *first):
@@ -139,6 +146,11 @@ def ask(function, *first):
             raise WorkflowError(str(error))
 
     return answer
+
+
+def input_flags(wildcards, input):
+    """Return the flags of a job's input files but its sources."""
+    return flags({name: file for name, file in input.items() if name != "source"})
 
 
 def targets():

@@ -13,7 +13,6 @@ rule fetch:
     priority: 30
     conda:
         "../../environment.yml"
-    threads: 1
     resources:
         mem_mb=500,
     params:
@@ -40,7 +39,6 @@ rule parse:
     priority: 30
     conda:
         "../../environment.yml"
-    threads: 1
     resources:
         mem_mb=3000,
     params:

@@ -11,7 +11,6 @@ rule partition:
     priority: 30
     conda:
         "../../environment.yml"
-    threads: 1
     resources:
         mem_mb=ask(plan.memory),
     params:

@@ -12,7 +12,6 @@ rule report:
         plan.in_benchmarks("report")
     conda:
         "../../environment.yml"
-    threads: 1
     resources:
         mem_mb=1000,
     params:

@@ -13,12 +13,11 @@ rule run_method:
     priority: 10
     conda:
         "../../environment.yml"
-    threads: 1
     resources:
         mem_mb=ask(plan.memory),
     params:
         settings=ask(plan.step_settings, "run"),
-        files=ask(plan.run_flags),
+        files=input_flags,
     message:
         "{wildcards.paper}: run {wildcards.method} on {wildcards.experiment}"
     shell:
@@ -48,7 +47,6 @@ for job in grouping.runs:
         priority: max(60 - job.number, 21)
         conda:
             "../../environment.yml"
-        threads: 1
         resources:
             mem_mb=job.memory,
         params:

@@ -20,7 +20,6 @@ rule help:
         plan.in_logs("help"),
     conda:
         "../../environment.yml"
-    threads: 1
     resources:
         mem_mb=200,
     params:

@@ -12,12 +12,11 @@ rule tune:
     priority: 20
     conda:
         "../../environment.yml"
-    threads: 1
     resources:
         mem_mb=ask(plan.memory),
     params:
         settings=ask(plan.step_settings, "tune"),
-        files=ask(plan.tune_flags),
+        files=input_flags,
     message:
         "{wildcards.paper}: tune {wildcards.method} on {wildcards.experiment}"
     shell:

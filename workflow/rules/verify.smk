@@ -11,7 +11,6 @@ rule manifest:
         plan.in_benchmarks("manifest")
     conda:
         "../../environment.yml"
-    threads: 1
     resources:
         mem_mb=200,
     params:
@@ -28,7 +27,6 @@ rule verify:
         plan.in_logs("verify"),
     conda:
         "../../environment.yml"
-    threads: 1
     resources:
         mem_mb=200,
     params:

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 
 from replifed import __version__, hashes
-from replifed.cli import claims, data, editors, listing, outputs, runs
-from replifed.cli.arguments import files_of
+from replifed.cli import claims, data, listing, outputs, runs
+from replifed.cli.arguments import call, files_of
 from replifed.errors import ReplifedError
 
 _EPILOG = """\
@@ -42,23 +42,15 @@ Everything of all papers: snakemake --cores 2 all
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
+    """Run one command, by default with the arguments of the process; return its status.
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments; those of the process by default.
-
-    Returns
-    -------
-    int
-        0 on success, 2 after an error that the user can act on, 130 after Ctrl-C, else the status
-        of the Snakemake call that the command stands for.
+    It is 0 on success, 2 after an error that the user can act on, 130 after Ctrl-C, else that of the
+    Snakemake call that the command stands for.
     """
     arguments = _parser().parse_args(argv)
     try:
         hashes.check(files_of(arguments, arguments.reads))
-        status = arguments.handler(arguments) or 0
+        status = call(arguments.handler, arguments)
         hashes.record(files_of(arguments, arguments.writes))
         return status
     except ReplifedError as error:
@@ -86,6 +78,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, runs, data, claims, outputs, editors):
+    for module in (listing, runs, data, claims, outputs):
         module.add(commands)
     return parser

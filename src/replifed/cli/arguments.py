@@ -3,72 +3,106 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from replifed.errors import ConfigError, unknown_name
 
+Handler = Callable[[argparse.Namespace], int | None] | str
+
 
 def add_command(
     commands: Any,
     name: str,
-    handler: Callable[[argparse.Namespace], int | None],
+    handler: Handler,
     text: str,
     example: str,
     *,
     reads: Sequence[str] = (),
     writes: Sequence[str] = (),
+    **more: Any,
 ) -> argparse.ArgumentParser:
     """Add a command whose help ends with an example.
 
-    `reads` and `writes` name its arguments that are files of the workflow: what it reads must be as it was
-    made, and what it writes is recorded (see `replifed.hashes`).
+    Parameters
+    ----------
+    handler : callable or str
+        Gets the arguments; or "MODULE:FUNCTION", which gets those that bear the names of its parameters.
+    reads, writes : sequence of str
+        Names of arguments that are files of the workflow: what the command reads must be as it was made, and
+        what it writes is recorded (see `replifed.hashes`).
     """
     parser = commands.add_parser(
         name,
         description=text,
         epilog=f"example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        **more,
     )
     parser.set_defaults(handler=handler, reads=reads, writes=writes)
     return parser
 
 
-def add_job(parser: argparse.ArgumentParser, *, method: bool = False, needs_settings: bool = True) -> None:
-    """Names of a paper and an experiment, perhaps of a method, and the settings."""
-    parser.add_argument("paper")
-    parser.add_argument("experiment")
-    if method:
-        parser.add_argument("method")
-    add_settings(parser, required=needs_settings)
+def call(handler: Handler, arguments: argparse.Namespace) -> int:
+    """Call what a command stands for; return its status."""
+    if not isinstance(handler, str):
+        return handler(arguments) or 0
+    module, _, name = handler.partition(":")
+    function = getattr(import_module(module), name)
+    given = {**vars(arguments)}
+    if "inputs" in given:
+        given["inputs"] = by_key(given["inputs"])
+    if "outputs" in given:
+        given["outputs"] = dict(given["outputs"])
+    function(**{key: given[key] for key in inspect.signature(function).parameters if key in given})
+    return 0
 
 
-def add_settings(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+def add_job(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Names of what a step of the workflow works on, such as a paper and an experiment, and its settings."""
+    for name in names:
+        parser.add_argument(name)
+    add_settings(parser)
+
+
+def add_settings(parser: argparse.ArgumentParser, **more: Any) -> None:
     """A step's settings as JSON, which the workflow gives."""
-    by_hand = "" if required else " (workflow)"
-    parser.add_argument(
-        "--settings",
-        type=json_object,
-        required=required,
-        metavar="JSON",
-        help=f"settings of this step{by_hand}",
-    )
+    named = {"required": True, "help": "settings of this step", **more}
+    parser.add_argument("--settings", type=json_object, metavar="JSON", **named)
+
+
+def add_file(parser: argparse.ArgumentParser, name: str, **more: Any) -> None:
+    """A file."""
+    parser.add_argument(name, type=Path, metavar="FILE", **more)
+
+
+def add_out(parser: argparse.ArgumentParser, **more: Any) -> None:
+    """The file that a step of the workflow writes."""
+    add_file(parser, "--out", **{"required": True, **more})
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Input files by key, and the scale of the run."""
     parser.add_argument("--scale", required=True, help="scale of the run: paper, small or tiny")
-    add_files(parser, "inputs")
+    add_files(parser, "--inputs")
 
 
 def add_files(parser: argparse.ArgumentParser, name: str) -> None:
-    """Files by key, as `--name KEY=FILE ...`."""
-    parser.add_argument(
-        f"--{name}", type=key_and_file, nargs="+", action="extend", default=[], metavar="KEY=FILE"
-    )
+    """Files by key, as `--inputs KEY=FILE ...`."""
+    parser.add_argument(name, type=key_and_file, nargs="+", action="extend", default=[], metavar="KEY=FILE")
+
+
+def by_key(pairs: Sequence[tuple[str, Path]]) -> dict[str, list[Path]]:
+    """Return the files of each key, which may have several (a partition and its table)."""
+    files: dict[str, list[Path]] = {}
+    for key, file in pairs:
+        files.setdefault(key, []).append(file)
+    return files
 
 
 def add_configfile(parser: argparse.ArgumentParser) -> None:
@@ -82,10 +116,9 @@ def add_configfile(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_snakemake(parser: argparse.ArgumentParser, *, configfile: bool = True) -> None:
+def add_snakemake(parser: argparse.ArgumentParser) -> None:
     """Options of commands that stand for a call of Snakemake."""
-    if configfile:
-        add_configfile(parser)
+    add_configfile(parser)
     parser.add_argument("-c", "--cores", type=int, default=1, metavar="N", help="jobs at a time; default 1")
     parser.add_argument("-n", "--dry-run", action="store_true", help="only say what would be done")
 
@@ -123,14 +156,6 @@ def load_config(arguments: argparse.Namespace) -> dict[str, Any]:
     from replifed.settings import load
 
     return load(arguments.configfile)
-
-
-def by_key(pairs: Sequence[tuple[str, Path]]) -> dict[str, list[Path]]:
-    """Return the files of each key, which may have several (a partition and its table)."""
-    files: dict[str, list[Path]] = {}
-    for key, file in pairs:
-        files.setdefault(key, []).append(file)
-    return files
 
 
 def check_known(kind: str, name: str, known: Sequence[str] | dict[str, Any]) -> None:

@@ -6,43 +6,41 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import add_command, add_configfile, add_inputs, add_settings, by_key, load_config
+from replifed.cli.arguments import (
+    add_command,
+    add_configfile,
+    add_file,
+    add_inputs,
+    add_job,
+    add_out,
+    load_config,
+)
 from replifed.errors import ConfigError, ReplifedError
 
 
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
-    _add_claims(commands)
-    _add_errata(commands)
-
-
-def _add_claims(commands: Any) -> None:
     claims = add_command(
         commands,
         "claims",
-        _claims_show,
+        _show,
         "Show the verdicts on the papers' claims (made by `snakemake all`); exits with status 1 if one that "
         "held in the reference holds no longer.",
         "replifed claims --paper fedht --verdict deviates",
     )
-    claims.add_argument("--file", type=Path, metavar="FILE", help="default: claims.csv in the results folder")
+    add_file(claims, "--file", help="default: claims.csv in the results folder")
     claims.add_argument("--paper", help="only this paper")
     claims.add_argument(
         "--verdict", help="only this verdict: reproduced, deviates, inconclusive or unchecked"
     )
-    claims.add_argument(
-        "--golden",
-        type=Path,
-        metavar="FILE",
-        help="the reference; default: tests/golden/SCALE.csv, if it exists",
-    )
+    add_file(claims, "--golden", help="the reference; default: tests/golden/SCALE.csv, if it exists")
     add_configfile(claims)
     parts = claims.add_subparsers(title="references, and steps that the workflow calls", metavar="COMMAND")
 
     check = add_command(
         parts,
         "check",
-        _claims_check,
+        _check,
         "Compare what was measured with reference numbers; exits with status 1 if something moved.",
         "replifed claims check --golden tests/golden/small.csv --file results/small/claims.csv",
         reads=("file",),
@@ -50,43 +48,42 @@ def _add_claims(commands: Any) -> None:
     accept = add_command(
         parts,
         "accept",
-        _claims_accept,
+        _accept,
         "Make what was measured the reference, printing old, new and difference.",
         "replifed claims accept --golden tests/golden/small.csv --file results/small/claims.csv",
     )
     for part in (check, accept):
-        part.add_argument("--golden", type=Path, required=True, metavar="FILE", help="the reference")
-        part.add_argument("--file", type=Path, required=True, metavar="FILE", help="the measured claims")
+        add_file(part, "--golden", required=True, help="the reference")
+        add_file(part, "--file", required=True, help="the measured claims")
 
     log = add_command(
         parts,
         "log",
-        _claims_log,
+        _log,
         "Enter new and changed tolerances in their log, printing old and new.",
         "replifed claims log tests/golden/tolerances.csv --reason 'the interval of 30 seeds is known now'",
     )
-    log.add_argument("log", type=Path, metavar="FILE")
+    add_file(log, "log")
     log.add_argument("--reason", default="", metavar="TEXT", help="why a number was changed")
 
     measure = add_command(
         parts,
         "measure",
-        _claims_measure,
+        "replifed.papers.jobs:measure_claims",
         "Measure the claims of one paper.",
         "replifed claims measure fedht --settings JSON --scale paper "
         "--inputs run:simulation1/fedht=FILE --out results/fedht/claims.csv",
         reads=("inputs",),
         writes=("out",),
     )
-    measure.add_argument("paper")
-    add_settings(measure)
+    add_job(measure, "paper")
     add_inputs(measure)
-    measure.add_argument("--out", type=Path, required=True, metavar="FILE")
+    add_out(measure)
 
     timing = add_command(
         parts,
         "timing",
-        _claims_timing,
+        "replifed.papers.jobs:measure_timing",
         "Measure the claims on seconds, on the figures that show them.",
         "replifed claims timing --scale paper "
         "--inputs fedgradmp/fig3_seconds=FILE --out results/claims_timing.csv",
@@ -94,35 +91,33 @@ def _add_claims(commands: Any) -> None:
         writes=("out",),
     )
     add_inputs(timing)
-    timing.add_argument("--out", type=Path, required=True, metavar="FILE")
+    add_out(timing)
 
     collect = add_command(
         parts,
         "collect",
-        _claims_collect,
+        "replifed.claims.verdicts:collect",
         "Join the claims of all papers.",
         "replifed claims collect results/fedht/claims.csv --out results/claims.csv",
         reads=("files",),
         writes=("out",),
     )
-    collect.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    collect.add_argument("--out", type=Path, required=True, metavar="FILE")
+    add_file(collect, "files", nargs="+")
+    add_out(collect)
 
-
-def _add_errata(commands: Any) -> None:
-    parser = add_command(
+    errata = add_command(
         commands,
         "errata",
-        _errata,
+        "replifed.papers.jobs:measure_errata",
         "Step of the workflow: check the errata of one paper.",
         "replifed errata fedht --out results/fedht/errata.csv",
         writes=("out",),
     )
-    parser.add_argument("paper")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    errata.add_argument("paper")
+    add_out(errata)
 
 
-def _claims_show(arguments: argparse.Namespace) -> int:
+def _show(arguments: argparse.Namespace) -> int:
     from replifed.claims import reference, verdicts
 
     file = arguments.file or Path(load_config(arguments)["paths"]["results"], "claims.csv")
@@ -136,15 +131,7 @@ def _claims_show(arguments: argparse.Namespace) -> int:
     return 1 if lost else 0
 
 
-def _claims_measure(arguments: argparse.Namespace) -> None:
-    from replifed.papers import jobs
-
-    jobs.measure_claims(
-        arguments.paper, arguments.settings, arguments.scale, by_key(arguments.inputs), arguments.out
-    )
-
-
-def _claims_check(arguments: argparse.Namespace) -> int:
+def _check(arguments: argparse.Namespace) -> int:
     from replifed.claims import reference
 
     compared, faults = reference.compare(arguments.file, arguments.golden)
@@ -154,14 +141,14 @@ def _claims_check(arguments: argparse.Namespace) -> int:
     return 1 if faults else 0
 
 
-def _claims_accept(arguments: argparse.Namespace) -> None:
+def _accept(arguments: argparse.Namespace) -> None:
     from replifed.claims import reference
 
     moved = reference.accept(arguments.file, arguments.golden)
     print("\n".join([*moved, f"{len(moved)} references moved in {arguments.golden}"]))
 
 
-def _claims_log(arguments: argparse.Namespace) -> None:
+def _log(arguments: argparse.Namespace) -> None:
     from replifed.claims import tolerances
     from replifed.papers import jobs
 
@@ -169,21 +156,3 @@ def _claims_log(arguments: argparse.Namespace) -> None:
     for name, (before, now) in changed.items():
         print(f"{name}: {before or 'new'} -> {now or 'gone'}")
     print(f"{len(changed)} entries changed in {arguments.log}")
-
-
-def _claims_timing(arguments: argparse.Namespace) -> None:
-    from replifed.papers import jobs
-
-    jobs.measure_timing(arguments.scale, by_key(arguments.inputs), arguments.out)
-
-
-def _claims_collect(arguments: argparse.Namespace) -> None:
-    from replifed.claims import verdicts
-
-    verdicts.collect(arguments.files, arguments.out)
-
-
-def _errata(arguments: argparse.Namespace) -> None:
-    from replifed.papers import jobs
-
-    jobs.measure_errata(arguments.paper, arguments.out)

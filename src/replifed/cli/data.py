@@ -7,24 +7,27 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import add_command, add_configfile, add_job, add_snakemake, call_snakemake
+from replifed.cli.arguments import (
+    add_command,
+    add_file,
+    add_job,
+    add_out,
+    add_snakemake,
+    call_snakemake,
+)
 
 _POLICIES = ("auto", "real", "surrogate")
 
 
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
-    _add_data(commands)
-    _add_partition(commands)
-
-
-def _add_data(commands: Any) -> None:
     data = add_command(
         commands,
         "data",
-        _data_default,
+        _default,
         "Fetch, parse and look at data sets.",
         "replifed data status\n  replifed data --refresh\n  replifed data fetch mnist --policy real",
+        argument_default=argparse.SUPPRESS,
     )
     _add_source(data)
     parts = data.add_subparsers(
@@ -34,9 +37,10 @@ def _add_data(commands: Any) -> None:
     fetch = add_command(
         parts,
         "fetch",
-        _data_fetch,
+        _fetch,
         "Fetch raw files and record where they come from.",
         "replifed data fetch mnist",
+        argument_default=argparse.SUPPRESS,
     )
     fetch.add_argument("ids", nargs="+", metavar="DATASET")
     _add_source(fetch)
@@ -44,57 +48,55 @@ def _add_data(commands: Any) -> None:
     parse = add_command(
         parts,
         "parse",
-        _data_parse,
+        _parse,
         "Parse a fetched data set and check it.",
         "replifed data parse mnist --out data/parsed/mnist.npz",
         writes=("out",),
+        argument_default=argparse.SUPPRESS,
     )
     parse.add_argument("id", metavar="DATASET")
     _add_raw_dir(parse)
-    parse.add_argument(
-        "--out", type=Path, metavar="FILE", help="default: parsed/DATASET.npz beside the raw folder"
-    )
+    add_out(parse, required=False, default=None, help="default: parsed/DATASET.npz beside the raw folder")
 
     status = add_command(
-        parts, "status", _data_status, "Print for each data set what was fetched.", "replifed data status"
+        parts,
+        "status",
+        _status,
+        "Print for each data set what was fetched.",
+        "replifed data status",
+        argument_default=argparse.SUPPRESS,
     )
     _add_raw_dir(status)
 
     everything = add_command(
         parts,
         "all",
-        _data_all,
+        _all,
         "Fetch and parse every data set, through Snakemake.",
         "replifed data all --cores 2",
     )
-    add_configfile(everything)
-    add_snakemake(everything, configfile=False)
+    add_snakemake(everything)
 
-
-def _add_partition(commands: Any) -> None:
-    parser = add_command(
+    partition = add_command(
         commands,
         "partition",
-        _partition,
+        "replifed.partition.commands:partition",
         "Step of the workflow: split a data set between clients.",
         "replifed partition fedht mnist --settings JSON --data data/parsed/mnist.npz "
         "--out partition.npz --table partition.csv",
         reads=("data",),
         writes=("out", "table"),
     )
-    add_job(parser)
-    parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="parsed data set")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the .npz to write")
-    parser.add_argument(
-        "--table", type=Path, required=True, metavar="FILE", help="the .csv of its heterogeneity"
-    )
+    add_job(partition, "paper", "experiment")
+    add_file(partition, "--data", required=True, help="parsed data set")
+    add_out(partition, help="the .npz to write")
+    add_file(partition, "--table", required=True, help="the .csv of its heterogeneity")
 
 
 def _add_raw_dir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--raw-dir",
         type=Path,
-        default=argparse.SUPPRESS,
         metavar="FOLDER",
         help="folder of raw files; default: raw/ in the data folder of the configuration",
     )
@@ -105,67 +107,70 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
         choices=_POLICIES,
-        default=argparse.SUPPRESS,
         help="what to do when the original cannot be had; default: that of the configuration",
     )
     parser.add_argument(
         "--mirror",
         type=Path,
-        default=argparse.SUPPRESS,
         metavar="FOLDER",
         help="folder with copies of the original files; default: the variable REPLIFED_MIRROR",
     )
     parser.add_argument(
         "--substitutes",
         action="store_true",
-        default=argparse.SUPPRESS,
         help="accept other real data with policy real",
     )
     parser.add_argument(
         "--refresh",
         action="store_true",
-        default=argparse.SUPPRESS,
         help="look again for the originals of data sets that are not original",
     )
 
 
-def _data_default(arguments: argparse.Namespace) -> None:
-    if getattr(arguments, "refresh", False):
+def _default(arguments: argparse.Namespace) -> None:
+    if "refresh" in arguments:
         arguments.ids = []
-        _data_fetch(arguments)
+        _fetch(arguments)
     else:
-        _data_status(arguments)
+        _status(arguments)
 
 
-def _data_fetch(arguments: argparse.Namespace) -> None:
-    from replifed.data.commands import fetch_command
+def _fetch(arguments: argparse.Namespace) -> None:
+    """Fetch the named data sets, or all of them, and print one line for each."""
+    from replifed.data.catalogue import CATALOGUE, get
+    from replifed.data.fetch import fetch
 
     given = vars(arguments)
     # The workflow gives everything that a job may depend on; by hand, the rest is as configured.
-    configured = {} if {"raw_dir", "policy"} <= given.keys() else _configured_data()
-    fetch_command(
-        arguments.ids,
-        _raw_dir(arguments),
-        policy=given.get("policy", configured.get("policy", "auto")),
-        mirror=given.get("mirror", configured.get("mirror")),
-        substitutes=given.get("substitutes", configured.get("substitutes", False)),
-        refresh=given.get("refresh", False),
-        progress=sys.stderr.isatty(),
-    )
+    chosen = {} if {"raw_dir", "policy"} <= given.keys() else _configured_data()
+    chosen.pop("folder", None)
+    chosen |= {key: given[key] for key in ("policy", "mirror", "substitutes", "refresh") if key in given}
+    raw_dir = _raw_dir(arguments)
+    for dataset in [get(id_) for id_ in arguments.ids] or CATALOGUE.values():
+        record = fetch(dataset, raw_dir, progress=sys.stderr.isatty(), **chosen)
+        print(", ".join([f"{dataset.id}: {record['kind']}", *(file["name"] for file in record["files"])]))
+        if dataset.terms and record["kind"] != "surrogate":
+            print(f"{dataset.id}: terms of use: {dataset.terms}")
 
 
-def _data_parse(arguments: argparse.Namespace) -> None:
-    from replifed.data.commands import parse_command
+def _parse(arguments: argparse.Namespace) -> None:
+    from replifed.data.catalogue import get
+    from replifed.data.parse import parse
 
     raw_dir = _raw_dir(arguments)
     arguments.out = arguments.out or raw_dir.parent / "parsed" / f"{arguments.id}.npz"
-    parse_command(arguments.id, raw_dir, arguments.out)
+    meta = parse(get(arguments.id), raw_dir, arguments.out)
+    counts = ", ".join(f"{value} {name}" for name, value in meta["counts"].items() if value is not None)
+    print(f"{arguments.id}: {meta['kind']}, {counts}")
 
 
-def _data_status(arguments: argparse.Namespace) -> None:
-    from replifed.data.commands import status_table
+def _status(arguments: argparse.Namespace) -> None:
+    from tabulate import tabulate
 
-    print(status_table(_raw_dir(arguments)))
+    from replifed.data.records import not_original, status_rows
+
+    rows = status_rows(_raw_dir(arguments))
+    print(f"{tabulate(rows, headers='keys')}\n\n{not_original(rows)}")
 
 
 def _raw_dir(arguments: argparse.Namespace) -> Path:
@@ -184,18 +189,5 @@ def _configured_data() -> dict[str, Any]:
     return {**config["data"], "folder": config["paths"]["data"]}
 
 
-def _data_all(arguments: argparse.Namespace) -> int:
+def _all(arguments: argparse.Namespace) -> int:
     return call_snakemake("data", arguments)
-
-
-def _partition(arguments: argparse.Namespace) -> None:
-    from replifed.partition.commands import partition
-
-    partition(
-        arguments.paper,
-        arguments.experiment,
-        arguments.settings,
-        arguments.data,
-        arguments.out,
-        arguments.table,
-    )

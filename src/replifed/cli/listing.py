@@ -1,4 +1,4 @@
-"""`replifed list`: what there is, and what it cost."""
+"""`replifed list` and `schema`: what there is, what it cost, and what settings may hold."""
 
 from __future__ import annotations
 
@@ -6,23 +6,29 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import add_command, add_configfile, check_known, load_config
+from replifed.cli.arguments import add_command, add_configfile, add_out, check_known, load_config
 
 
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
-    _add_list(commands)
-
-
-def _add_list(commands: Any) -> None:
-    parser = add_command(
+    listed = add_command(
         commands, "list", _list, "Print what there is.", "replifed list artefacts --paper fedht"
     )
-    parser.add_argument(
+    listed.add_argument(
         "what", nargs="?", default="artefacts", choices=["papers", "artefacts", "datasets", "methods", "jobs"]
     )
-    parser.add_argument("--paper", help="only the artefacts of this paper")
-    add_configfile(parser)
+    listed.add_argument("--paper", help="only the artefacts of this paper")
+    add_configfile(listed)
+
+    schema = add_command(
+        commands,
+        "schema",
+        "replifed.settings:write_schema",
+        "Write the JSON schema from which editors complete and check the files in config/.",
+        "replifed schema",
+    )
+    default = "config/config.schema.json"
+    add_out(schema, required=False, default=Path(default), help=f"the file to write; default {default}")
 
 
 def _list(arguments: argparse.Namespace) -> None:
@@ -36,8 +42,7 @@ def _list(arguments: argparse.Namespace) -> None:
         width = max(map(len, CATALOGUE))
         print("\n".join(f"{name:{width}}  {dataset.title}" for name, dataset in CATALOGUE.items()))
     elif arguments.what == "papers":
-        config = load_config(arguments)
-        print("\n".join(config["papers"]))
+        print("\n".join(load_config(arguments)["papers"]))
     elif arguments.what == "jobs":
         from replifed.costs import read, table
 
@@ -47,27 +52,25 @@ def _list(arguments: argparse.Namespace) -> None:
 
 
 def _list_artefacts(arguments: argparse.Namespace) -> None:
-    from replifed.settings import artefacts, used_experiments
+    from replifed.settings.cuts import artefacts, used_experiments
 
     config = load_config(arguments)
     papers = config["papers"]
     if arguments.paper is not None:
         check_known("paper", arguments.paper, papers)
         papers = [arguments.paper]
-    figures, flags = (
-        config["paths"]["figures"],
-        "".join(f" --configfile {name}" for name in arguments.configfile),
-    )
+    figures = config["paths"]["figures"]
+    flags = "".join(f" --configfile {name}" for name in arguments.configfile)
+    suffixes = {"figure": "pdf", "table": "md"}
     for paper in papers:
         print(f"{paper}: all of this paper")
-        made = artefacts(config[paper])
-        paths = {
-            name: f"{figures}/{paper}/{name}.{'pdf' if artefact['kind'] == 'figure' else 'md'}"
-            for name, artefact in made.items()
+        sources = {
+            f"{figures}/{paper}/{name}.{suffixes[artefact['kind']]}": ", ".join(used_experiments(artefact))
+            for name, artefact in artefacts(config[paper]).items()
         }
-        width = max(map(len, paths.values()))
-        for name, artefact in made.items():
-            print(f"  {paths[name]:{width}}  from {', '.join(used_experiments(artefact))}")
+        width = max(map(len, sources))
+        for path, names in sources.items():
+            print(f"  {path:{width}}  from {names}")
         for name, reason in config[paper].get("not_computed", {}).items():
             print(f"  ({name} is not computed: {reason})")
     if arguments.paper is None:

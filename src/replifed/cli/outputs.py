@@ -6,7 +6,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import add_command, add_files, add_inputs, add_settings, by_key
+from replifed.cli.arguments import (
+    add_command,
+    add_file,
+    add_files,
+    add_inputs,
+    add_job,
+    add_out,
+    add_settings,
+    call,
+)
 from replifed.errors import ConfigError
 
 _SUFFIXES = ("csv", "pdf", "png", "md", "tex")
@@ -14,14 +23,7 @@ _SUFFIXES = ("csv", "pdf", "png", "md", "tex")
 
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
-    _add_artefact(commands)
-    _add_artefacts(commands)
-    _add_report(commands)
-    _add_manifest(commands)
-
-
-def _add_artefact(commands: Any) -> None:
-    parser = add_command(
+    artefact = add_command(
         commands,
         "artefact",
         _artefact,
@@ -31,65 +33,56 @@ def _add_artefact(commands: Any) -> None:
         reads=("inputs",),
         writes=_SUFFIXES,
     )
-    parser.add_argument("paper")
-    parser.add_argument("name", metavar="artefact")
-    add_settings(parser)
-    add_inputs(parser)
+    artefact.add_argument("paper")
+    artefact.add_argument("name", metavar="artefact")
+    add_settings(artefact)
+    add_inputs(artefact)
     for suffix in _SUFFIXES:
-        parser.add_argument(f"--{suffix}", type=Path, metavar="FILE", help=f"the .{suffix} to write")
+        add_file(artefact, f"--{suffix}", help=f"the .{suffix} to write")
 
-
-def _add_artefacts(commands: Any) -> None:
-    parser = add_command(
+    artefacts = add_command(
         commands,
         "artefacts",
-        _artefacts,
+        "replifed.papers.jobs:artefacts",
         "Step of the workflow: make all figures and tables of a paper, one after the other.",
         "replifed artefacts fedht --settings JSON --scale small --inputs run:simulation1/fedht=FILE "
         "--outputs fig1.csv=fig1.csv fig1.pdf=fig1.pdf fig1.png=fig1.png",
         reads=("inputs",),
         writes=("outputs",),
     )
-    parser.add_argument("paper")
-    add_settings(parser)
-    add_inputs(parser)
-    add_files(parser, "outputs")
+    add_job(artefacts, "paper")
+    add_inputs(artefacts)
+    add_files(artefacts, "--outputs")
 
-
-def _add_report(commands: Any) -> None:
-    parser = add_command(
+    report = add_command(
         commands,
         "report",
-        _report,
+        "replifed.report.page:build",
         "Step of the workflow: write the report.",
         "replifed report --claims results/claims.csv --figures-dir figures --scale paper --out report.html",
-        reads=("claims", "errata"),
+        reads=("claims_csv", "errata"),
         writes=("out",),
     )
-    parser.add_argument("--claims", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--errata", type=Path, nargs="*", default=[], metavar="FILE")
-    add_settings(parser, required=False)
-    parser.add_argument("--figures-dir", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--scale", required=True)
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    add_file(report, "--claims", dest="claims_csv", required=True)
+    add_file(report, "--errata", nargs="*", default=[])
+    add_settings(report, required=False, dest="config")
+    report.add_argument("--figures-dir", type=Path, required=True, metavar="FOLDER")
+    report.add_argument("--scale", required=True)
+    add_out(report)
 
-
-def _add_manifest(commands: Any) -> None:
     manifest = commands.add_parser("manifest", description="Hashes of what was made; see `snakemake verify`.")
     parts = manifest.add_subparsers(title="commands", metavar="COMMAND", required=True)
     write = add_command(
         parts,
         "write",
-        _manifest_write,
+        "replifed.manifest:write",
         "Step of the workflow: list files, and those in folders, by the hashes that their jobs recorded.",
         "replifed manifest write results/claims.csv --folders data/raw --out results/manifest.csv",
         writes=("out",),
     )
     write.add_argument("files", nargs="+", metavar="FILE")
-    write.add_argument(
-        "--folders", nargs="*", default=[], metavar="FOLDER", help="with all files below; may be absent"
-    )
-    write.add_argument("--out", type=Path, required=True, metavar="FILE")
+    _add_folders(write, "with all files below; may be absent")
+    add_out(write)
     verify = add_command(
         parts,
         "verify",
@@ -97,59 +90,21 @@ def _add_manifest(commands: Any) -> None:
         "Hash every file again; exits with status 1 if one has changed, is missing or was made by no job.",
         "replifed manifest verify results/manifest.csv --folders results/fedht figures/fedht",
     )
-    verify.add_argument("manifest", type=Path, metavar="FILE")
-    verify.add_argument(
-        "--folders", nargs="*", default=[], metavar="FOLDER", help="with files of the workflow alone"
-    )
+    add_file(verify, "manifest")
+    _add_folders(verify, "with files of the workflow alone")
 
 
-def _artefact(arguments: argparse.Namespace) -> None:
-    from replifed.papers import jobs
+def _add_folders(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("--folders", nargs="*", default=[], metavar="FOLDER", help=text)
 
-    outputs = {suffix: file for suffix in _SUFFIXES if (file := getattr(arguments, suffix)) is not None}
-    if not outputs:
+
+def _artefact(arguments: argparse.Namespace) -> int:
+    arguments.outputs = [(suffix, file) for suffix in _SUFFIXES if (file := getattr(arguments, suffix))]
+    if not arguments.outputs:
         raise ConfigError(
             f"nothing to write; give at least one of {', '.join(f'--{name}' for name in _SUFFIXES)}"
         )
-    jobs.artefact(
-        arguments.paper,
-        arguments.name,
-        arguments.settings,
-        arguments.scale,
-        by_key(arguments.inputs),
-        outputs,
-    )
-
-
-def _artefacts(arguments: argparse.Namespace) -> None:
-    from replifed.papers import jobs
-
-    jobs.artefacts(
-        arguments.paper,
-        arguments.settings,
-        arguments.scale,
-        by_key(arguments.inputs),
-        dict(arguments.outputs),
-    )
-
-
-def _report(arguments: argparse.Namespace) -> None:
-    from replifed.report import page
-
-    page.build(
-        arguments.claims,
-        arguments.figures_dir,
-        arguments.scale,
-        arguments.out,
-        config=arguments.settings,
-        errata=arguments.errata,
-    )
-
-
-def _manifest_write(arguments: argparse.Namespace) -> None:
-    from replifed import manifest
-
-    manifest.write(arguments.files, arguments.out, arguments.folders)
+    return call("replifed.papers.jobs:artefact", arguments)
 
 
 def _manifest_verify(arguments: argparse.Namespace) -> int:

@@ -6,30 +6,26 @@ To add a data set, append a record there; to add a file format, add a parser to 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 import yaml
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
 from replifed.errors import DataError, unknown_name
 
 SURROGATE_STAMP = "SURROGATE DATA"
+_CONFIG = ConfigDict(extra="forbid")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=_CONFIG)
 class Counts:
-    """What a parsed table must contain; None where no checked number is known.
+    """What a parsed table must contain; None where no checked number is known, and for classes in regression.
 
-    Parameters
-    ----------
-    rows, features : int or None
-        Shape of the table. `features` also bounds the column indices of LibSVM files.
-    classes : int or None
-        Number of distinct labels; None for regression.
-    nonzeros : int or None
-        Number of stored values after explicit zeros are dropped.
+    `features` also bounds the column indices of LibSVM files. Explicit zeros are dropped before non-zeros are
+    counted.
     """
 
     rows: int | None = None
@@ -38,20 +34,12 @@ class Counts:
     nonzeros: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=_CONFIG)
 class RawFile:
-    """One file of a form.
+    """One file of a form, called `name` in ``<raw folder>/<data set>/``.
 
-    Parameters
-    ----------
-    name : str
-        Its name under ``<raw folder>/<data set>/``.
-    mirror_path : str
-        Where a mirror folder holds it; the bare `name` is looked for as well.
-    urls : tuple of str
-        Where to download it, in order of preference. Empty when it can only be put in place by hand.
-    sha256, md5 : str or None
-        Officially known hashes.
+    A mirror may hold it under `mirror_path`, or under its bare name. `urls` come in order of preference;
+    without any it can only be put in place by hand. Hashes are the officially known ones.
     """
 
     name: str
@@ -66,26 +54,12 @@ class RawFile:
         return self.sha256 is not None or self.md5 is not None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=_CONFIG)
 class Form:
-    """One way in which a data set can be had.
+    """One way in which a data set can be had: all `files`, read by a `parser` of `replifed.data.parse`.
 
-    Parameters
-    ----------
-    name : str
-        Unique within the data set.
-    kind : {"original", "substitute"}
-        Whether it holds the paper's data or other real data.
-    files : tuple of RawFile
-        All are needed.
-    parser : str
-        A key of `replifed.data.parse.PARSERS`.
-    stamp : str
-        What figures show; empty for originals.
-    counts : Counts or None
-        What this form must contain; None means the data set's own counts (originals only).
-    content_sha256 : str or None
-        Hash of the parsed table; None means the data set's own (originals only).
+    Substitutes hold other real data than the paper's; what is made from them shows the `stamp`. `counts` and
+    `content_sha256` are what this form must contain; None means as the data set itself (originals only).
     """
 
     name: str
@@ -97,37 +71,15 @@ class Form:
     content_sha256: str | None = None
 
 
-class Surrogate:
-    """How to generate a stand-in: a generator of `replifed.data.surrogates` and its settings."""
-
-    def __init__(self, generator: str, **settings: Any) -> None:
-        self.generator = generator
-        self.settings: Mapping[str, Any] = MappingProxyType(settings)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=_CONFIG)
 class Dataset:
-    """All that is known about one data set.
+    """All that is known about one data set; `id` is its name in configuration files and paths.
 
-    Parameters
-    ----------
-    id : str
-        Its name in configuration files and paths.
-    title, citation, licence, homepage : str
-        For people.
-    task : {"regression", "binary", "multiclass", "unlabelled"}
-        Binary labels are stored as -1 and +1, multi-class labels as they are, targets as floats, and zeros
-        where there are no labels.
-    counts : Counts
-        What an original form must contain.
-    forms : tuple of Form
-        Originals first, in order of preference.
-    surrogate : Surrogate
-        The stand-in of last resort.
-    content_sha256 : str or None
-        Hash of the parsed original; None until somebody has seen the original.
-    terms : str
-        Terms of use that are shown whenever the files are fetched; empty if there are none to show.
+    Binary labels are stored as -1 and +1, multi-class labels as they are, targets as floats, and zeros where
+    there are no labels. `counts` and `content_sha256` are what an original must contain; the hash is None
+    until somebody has seen the original. `forms` come originals first, in order of preference; the
+    `surrogate` of last resort is a `generator` of `replifed.data.surrogates` and its settings. `terms` of use
+    are shown whenever files are fetched.
     """
 
     id: str
@@ -138,7 +90,7 @@ class Dataset:
     homepage: str
     counts: Counts
     forms: tuple[Form, ...]
-    surrogate: Surrogate
+    surrogate: dict[str, Any]
     content_sha256: str | None = None
     terms: str = ""
 
@@ -172,40 +124,19 @@ def _libsvm(file: str, group: str, published: str) -> tuple[Form, ...]:
     return forms if published == "plain" else forms[::-1]
 
 
-def _form(*, files: list[dict[str, Any]], counts: dict[str, int] | None = None, **rest: Any) -> Form:
-    raw = (RawFile(**{**file, "urls": tuple(file.get("urls", ()))}) for file in files)
-    return Form(files=tuple(raw), counts=None if counts is None else Counts(**counts), **rest)
-
-
-def _dataset(
-    id_: str,
-    *,
-    counts: dict[str, int],
-    surrogate: dict[str, Any],
-    libsvm: dict[str, str] | None = None,
-    forms: list[dict[str, Any]] | None = None,
-    **rest: Any,
-) -> Dataset:
-    packings = _libsvm(**libsvm) if libsvm else ()
-    return Dataset(
-        id=id_,
-        counts=Counts(**counts),
-        forms=(*packings, *(_form(**form) for form in forms or ())),
-        surrogate=Surrogate(**surrogate),
-        **rest,
-    )
-
-
 def _read(text: str) -> dict[str, Dataset]:
     """Return the records of a catalogue; what begins with an underscore, others refer to."""
     datasets = {}
     for id_, record in yaml.load(text, yaml.CSafeLoader).items():
         if id_.startswith("_"):
             continue
+        libsvm = record.pop("libsvm", None)
+        forms = [*(_libsvm(**libsvm) if libsvm else ()), *record.pop("forms", ())]
         try:
-            datasets[id_] = _dataset(id_, **record)
-        except TypeError as error:
-            raise DataError(f"{_FILE}: {id_}: {error}") from error
+            datasets[id_] = TypeAdapter(Dataset).validate_python({"id": id_, "forms": forms, **record})
+        except ValidationError as error:
+            faults = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+            raise DataError(f"{_FILE}: {id_}: {'; '.join(faults)}") from error
     return datasets
 
 

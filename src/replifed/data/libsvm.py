@@ -1,21 +1,23 @@
 """LibSVM text files: fast reading, and a slow second look that names the faulty line.
 
 scikit-learn's parser is quick but takes truncated and empty files for good ones, and its errors do
-not say where the fault is. When it fails, or when the caller finds the result wrong, `first_fault`
-reads the file line by line.
+not say where the fault is. When it fails, or when the result is wrong, `first_fault` reads the file
+line by line.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replifed.data.content import canonical
-from replifed.data.streams import BROKEN_STREAM, describe_broken, open_unpacked
+from replifed.data.catalogue import Counts
+from replifed.data.streams import unpacked
+from replifed.data.table import canonical
 from replifed.errors import DataError
 
 if TYPE_CHECKING:
@@ -25,116 +27,79 @@ if TYPE_CHECKING:
 _WHOLE = re.compile(rb"[+-]?[0-9]+")
 
 
-def read(
-    path: Path, features: int | None = None, shown: str | None = None
-) -> tuple[csr_matrix, NDArray[np.float64]]:
-    """Read a LibSVM file, plain or packed.
+def read(paths: Sequence[Path], counts: Counts) -> tuple[csr_matrix, NDArray[np.float64]]:
+    """Read one file: features in canonical form (see `table.canonical`), and labels as written.
 
-    Parameters
-    ----------
-    path : Path
-        The file; ``.gz`` and ``.bz2`` are unpacked.
-    features : int, optional
-        Number of columns; a larger index in the file is an error. Default: the largest index.
-    shown : str, optional
-        What to call the file in error messages; default its path.
-
-    Returns
-    -------
-    X : csr_matrix of float64, shape (rows, features)
-        In canonical form.
-    y : array of float64, shape (rows,)
-        The labels as written.
+    A column beyond ``counts.features`` is an error; without a number, the largest one is the last.
     """
     from sklearn.datasets import load_svmlight_file
 
-    shown = shown or str(path)
+    (path,) = paths
     try:
-        with open_unpacked(path) as stream:
-            X, y = load_svmlight_file(stream, n_features=features, dtype=np.float64, zero_based=False)
-    except BROKEN_STREAM as error:
-        raise DataError(describe_broken(path, shown, error)) from error
+        with unpacked(path) as stream:
+            X, y = load_svmlight_file(stream, n_features=counts.features, zero_based=False)
     except (ValueError, IndexError, OverflowError, TypeError) as error:
-        raise DataError(first_fault(path, features, shown) or f"{shown}: {error}") from error
+        raise DataError(first_fault(path, counts.features) or f"{path}: {error}") from error
     if X.shape[0] == 0:
-        raise DataError(f"{shown} is empty: it holds no line with data")
+        raise DataError(f"{path} is empty: it holds no line with data")
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-        raise DataError(first_fault(path, features, shown) or f"{shown} holds a value that is not finite")
+        raise DataError(first_fault(path, counts.features) or f"{path} holds a value that is not finite")
     return canonical(X), y
 
 
-def first_fault(path: Path, features: int | None = None, shown: str | None = None) -> str | None:
-    """Describe the first malformed line of a LibSVM file.
-
-    Parameters
-    ----------
-    path, features, shown
-        As for `read`.
-
-    Returns
-    -------
-    str or None
-        File, line number, the offending text and what is wrong with it; None when all lines are
-        well-formed.
-    """
-    shown = shown or str(path)
-    number = 0
-    line = b"\n"
+def first_fault(path: Path, features: int | None = None) -> str | None:
+    """Name the first malformed line: file, number, the offending text and why; None if there is none."""
+    number, line = 0, b"\n"
     try:
-        with open_unpacked(path) as stream:
+        with unpacked(path) as stream:
             for number, line in enumerate(stream, start=1):
                 fault = _line_fault(line, features)
                 if fault is not None:
                     text, reason = fault
-                    return f"{shown}, line {number}: {_quote(text)}: {reason}"
-    except BROKEN_STREAM as error:
-        return f"{describe_broken(path, shown, error)} (after line {number})"
+                    return f"{path}, line {number}: {_quote(text)}: {reason}"
+    except DataError as error:
+        return f"{error} (after line {number})"
     if not line.endswith(b"\n"):
-        return f"{shown}, line {number}: {_quote(line)}: no line end here; the file may be truncated"
+        return f"{path}, line {number}: {_quote(line)}: no line end here; the file may be truncated"
     return None
 
 
 def _line_fault(line: bytes, features: int | None) -> tuple[bytes, str] | None:
-    tokens = line.split(b"#", 1)[0].split()
-    if not tokens:
+    label, *pairs = line.split(b"#", 1)[0].split() or [b""]
+    if not label:
         return line.strip(), "the line has no label"
-    if b":" in tokens[0]:
-        return tokens[0], "the label is missing: the line starts with an index:value pair"
-    label = _number(tokens[0])
-    if label is None:
-        return tokens[0], "the label is not a number"
-    if not math.isfinite(label):
-        return tokens[0], "the label is not finite"
+    if b":" in label:
+        return label, "the label is missing: the line starts with an index:value pair"
+    if fault := _number_fault(label):
+        return label, f"the label is not {fault}"
     previous = 0
-    for token in tokens[1:]:
-        left, colon, right = token.partition(b":")
+    for pair in pairs:
+        left, colon, right = pair.partition(b":")
         if not colon:
-            return token, "not an index:value pair"
+            return pair, "not an index:value pair"
         if not _WHOLE.fullmatch(left):
-            return token, "the index is not a whole number"
+            return pair, "the index is not a whole number"
         index = int(left)
         if index < 1:
-            return token, "indices start at 1"
+            return pair, "indices start at 1"
         if features is not None and index > features:
-            return token, f"the index is beyond the {features} features of this data set"
+            return pair, f"the index is beyond the {features} features of this data set"
         if index == previous:
-            return token, "the index occurs twice in its line"
+            return pair, "the index occurs twice in its line"
         if index < previous:
-            return token, f"the indices are not in ascending order ({index} after {previous})"
+            return pair, f"the indices are not in ascending order ({index} after {previous})"
         previous = index
-        value = _number(right)
-        if value is None:
-            return token, "the value is not a number"
-        if not math.isfinite(value):
-            return token, "the value is not finite"
+        if fault := _number_fault(right):
+            return pair, f"the value is not {fault}"
     return None
 
 
-def _number(text: bytes) -> float | None:
+def _number_fault(text: bytes) -> str:
     try:
-        return None if b"_" in text else float(text)
+        finite = math.isfinite(float(text))
     except ValueError:
-        return None
+        return "a number"
+    return "a number" if b"_" in text else "" if finite else "finite"
 
 
 def _quote(text: bytes, width: int = 60) -> str:

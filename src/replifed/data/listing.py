@@ -1,41 +1,19 @@
-"""The text of ``data/README.md``, made from the catalogue so that the two cannot disagree.
+"""The part of ``data/README.md`` that is made from the catalogue, so that the two cannot disagree.
 
-Run ``python -m replifed.data.listing > data/README.md`` after a change of the catalogue; a test
-compares them.
+Run ``python -m replifed.data.listing`` after a change of the catalogue; a test compares them.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from replifed.atomic import write_text
 from replifed.data.catalogue import CATALOGUE, Counts, Dataset, Form
 
-_HEAD = """\
-# Data
 
-This folder holds what the workflow downloads and makes of it; nothing but this file is committed.
-Made from the catalogue by `python -m replifed.data.listing > data/README.md`: edit
-`src/replifed/data/catalogue.yaml` instead.
-
-- `raw/<id>/`: the files as they come, and `raw/<id>.json`, which says which form was chosen.
-- Files are looked for in `raw/<id>/`, then in the mirror folder (`mirror:` in the configuration, or the
-  environment variable `REPLIFED_MIRROR`), then at the URLs. To put a file in by hand, copy it unchanged into
-  `raw/<id>/` under the name given below; it is checked like any other.
-- In a mirror, files lie under the paths given below, or under their bare names, or as `<id>/<name>`.
-- `REPLIFED_OFFLINE=1` keeps everything away from the network.
-- *Originals* are the data the papers used. *Substitutes* are other real data, and *surrogates* are generated;
-  whatever is made from them is stamped as such.
-- `.pins.json` beside the files keeps the hash of each file from its first acceptance on. It matters for files
-  without an official hash; to replace such a file by another version, delete the pin file too.
-- A file that is wrong (altered, truncated, a web page, another data set's) is an error under every
-  policy. It is never replaced by a surrogate in silence.
-
-The *content hash* is a sha256 over the parsed numbers (`replifed.data.content`), the same for every packing
-and way of writing them. A dash stands for what has not been checked on the original.
-"""
-
-
-def readme() -> str:
-    """Return the whole text of ``data/README.md``."""
-    return _HEAD + "".join(_section(dataset) for dataset in CATALOGUE.values())
+def sections() -> str:
+    """Return one section a data set."""
+    return "".join(map(_section, CATALOGUE.values()))
 
 
 def _section(dataset: Dataset) -> str:
@@ -80,4 +58,6 @@ def _code(text: str | None) -> str:
 
 
 if __name__ == "__main__":
-    print(readme(), end="")
+    readme = Path("data/README.md")
+    head, _, _ = readme.read_text(encoding="utf-8").partition("\n## ")
+    write_text(readme, head + sections())

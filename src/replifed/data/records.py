@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from replifed import hashes
 from replifed.atomic import write_json
+from replifed.data.catalogue import CATALOGUE, get
 from replifed.errors import DataError
 
 _KEYS = {"id", "form", "kind", "stamp", "policy", "files"}
@@ -36,19 +38,45 @@ def find_record(raw_dir: Path, id_: str) -> dict[str, Any] | None:
 
 def read_record(raw_dir: Path, id_: str) -> dict[str, Any]:
     """Return the record of a data set that must have been fetched, and not changed since."""
-    hashes.check([record_path(raw_dir, id_)])
+    path = record_path(raw_dir, id_)
+    hashes.check([path])
     record = find_record(raw_dir, id_)
     if record is None:
-        raise DataError(f"{record_path(raw_dir, id_)} does not exist; run `replifed data fetch {id_}` first")
+        raise DataError(f"{path} does not exist; run `replifed data fetch {id_}` first")
     return record
 
 
 def write_record(raw_dir: Path, record: dict[str, Any]) -> None:
     """Write `record`, unless the same one is already there (so that nothing is rebuilt for it)."""
+    path = record_path(raw_dir, record["id"])
     try:
         unchanged = find_record(raw_dir, record["id"]) == record
     except DataError:
         unchanged = False  # a damaged record is simply replaced
     if not unchanged:
-        write_json(record_path(raw_dir, record["id"]), record)
-    hashes.record([record_path(raw_dir, record["id"])])
+        write_json(path, record)
+    hashes.record([path])
+
+
+def status_rows(raw_dir: str | Path, ids: Iterable[str] = CATALOGUE) -> list[dict[str, str]]:
+    """Return one row a data set: id, form, kind ("not fetched" without a record), files and licence."""
+    rows = []
+    for dataset in map(get, ids):
+        record = find_record(Path(raw_dir), dataset.id) or {"form": "", "kind": "not fetched", "files": []}
+        own = {key: record[key] for key in ("form", "kind")}
+        files = ", ".join(file["name"] for file in record["files"])
+        rows.append({"id": dataset.id, **own, "files": files, "licence": dataset.licence})
+    return rows
+
+
+def not_original(rows: Iterable[dict[str, str]]) -> str:
+    """Say in one sentence how many of the data sets in `status_rows` are not the papers' own.
+
+    >>> not_original([{"id": "a", "kind": "original"}, {"id": "b", "kind": "surrogate"}])
+    '1 of 2 data sets is not original: b (surrogate)'
+    """
+    rows = list(rows)
+    others = [f"{row['id']} ({row['kind']})" for row in rows if row["kind"] != "original"]
+    verb = "is" if len(others) == 1 else "are"
+    named = f": {', '.join(others)}" if others else ""
+    return f"{len(others)} of {len(rows)} data sets {verb} not original{named}"

@@ -6,7 +6,6 @@ import bz2
 import contextlib
 import gzip
 import hashlib
-import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -20,44 +19,35 @@ _PACKINGS: dict[str, tuple[str, bytes, Callable[..., Any]]] = {
     ".bz2": ("bzip2", b"BZh", bz2.open),
     ".xz": ("xz", b"\xfd7zXZ\x00", lzma.open),
 }
-_CHUNK = 1 << 20
-
-# What the standard library raises on a packed file that is cut short or altered.
-BROKEN_STREAM = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
-def open_unpacked(path: Path) -> BinaryIO:
-    """Open `path` for reading, unpacking ``.gz``, ``.bz2`` and ``.xz`` on the way."""
-    packing = _PACKINGS.get(path.suffix)
-    if packing is None:
-        return path.open("rb")
-    return io.BufferedReader(packing[2](path, "rb"), buffer_size=_CHUNK)
-
-
-def describe_broken(path: Path, shown: str, error: BaseException) -> str:
-    """Say in one sentence why the packed file `path` cannot be read."""
-    packing = _PACKINGS.get(path.suffix)
-    if packing is None:
-        return f"{shown} cannot be read: {error}"
-    with path.open("rb") as stream:
-        magic = stream.read(len(packing[1]))
-    if magic != packing[1]:
-        return f"{shown} is not {packing[0]} data (it starts with {magic!r})"
-    if isinstance(error, EOFError):
-        return f"{shown} is truncated: its {packing[0]} stream ends early"
-    return f"{shown} is damaged inside its {packing[0]} stream ({error})"
-
-
-def stream_fault(path: Path, shown: str) -> str | None:
-    """Unpack the whole of a packed file; return what is wrong with it, or None."""
-    if path.suffix not in _PACKINGS:
-        return None
+@contextlib.contextmanager
+def unpacked(path: Path) -> Iterator[BinaryIO]:
+    """Open a file, unpacking ``.gz``, ``.bz2`` and ``.xz``; one that is cut short or altered is an error."""
+    name, magic, opened = _PACKINGS.get(path.suffix, ("", b"", open))
     try:
-        with open_unpacked(path) as stream:
-            while stream.read(_CHUNK):
+        with opened(path, "rb") as stream:
+            yield stream
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        if not name:
+            raise DataError(f"{path} cannot be read: {error}") from error
+        with path.open("rb") as packed:
+            start = packed.read(len(magic))
+        if start != magic:
+            raise DataError(f"{path} is not {name} data (it starts with {start!r})") from error
+        if isinstance(error, EOFError):
+            raise DataError(f"{path} is truncated: its {name} stream ends early") from error
+        raise DataError(f"{path} is damaged inside its {name} stream ({error})") from error
+
+
+def stream_fault(path: Path) -> str | None:
+    """Unpack the whole of a file; return what is wrong with its packing, or None."""
+    try:
+        with unpacked(path) as stream:
+            while stream.read(1 << 20):
                 pass
-    except BROKEN_STREAM as error:
-        return describe_broken(path, shown, error)
+    except DataError as error:
+        return str(error)
     return None
 
 
@@ -69,15 +59,11 @@ def looks_like_web_page(path: Path) -> bool:
 
 def file_sha256(path: Path) -> str:
     """Return the sha256 of the file's bytes."""
-    return _file_hash(path, "sha256")
+    return file_hash(path, "sha256")
 
 
-def file_md5(path: Path) -> str:
-    """Return the md5 of the file's bytes (for comparison with published sums only)."""
-    return _file_hash(path, "md5")
-
-
-def _file_hash(path: Path, algorithm: str) -> str:
+def file_hash(path: Path, algorithm: str) -> str:
+    """Return a hash of the file's bytes (md5 for comparison with published sums only)."""
     with _readable(path), path.open("rb") as stream:
         return hashlib.file_digest(stream, algorithm).hexdigest()
 

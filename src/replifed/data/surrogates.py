@@ -5,7 +5,16 @@ it stands for, so that every experiment runs and costs about as much as on the r
 no information about the real data: numbers made from it say nothing about a paper.
 
 Each generator is drawn in two streams: the *world* (vocabulary, topics, planted weights) and the
-*sample* (the rows). A training and a test part name the same world.
+*sample* (the rows). A training and a test part name the same world. Their settings, in the catalogue:
+
+rows, features
+    Shape.
+row_nonzeros
+    Mean number of distinct words (or ones) in a row.
+clusters
+    Number of topics, or of groups of rows that are alike.
+positives
+    Number of rows labelled +1, by a planted linear score with noise.
 """
 
 from __future__ import annotations
@@ -18,34 +27,24 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from replifed.data.catalogue import Dataset
 from replifed.randomness import generator
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+    from replifed.data.catalogue import Dataset
 
 # Words are drawn in batches of about this many, which keeps a batch's arrays near 100 MB.
 _BATCH = 4_000_000
 
 
 def generate(dataset: Dataset) -> tuple[csr_matrix | NDArray, NDArray]:
-    """Return the features and labels of a data set's surrogate.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Its `surrogate` names one of `GENERATORS` and the settings.
-
-    Returns
-    -------
-    X : csr_matrix or array, shape (rows, features)
-    y : array, shape (rows,)
-        In the convention of parsed tables: -1/+1, class numbers, or float targets.
-    """
-    settings = dict(dataset.surrogate.settings)
+    """Return the features and labels of a data set's surrogate, as those of a parsed table."""
+    settings = dict(dataset.surrogate)
+    draw = GENERATORS[settings.pop("generator")]
     world = generator(0, 0, None, f"surrogate world {settings.pop('world', dataset.id)}")
     sample = generator(0, 0, None, f"surrogate sample {dataset.id}")
-    return GENERATORS[dataset.surrogate.generator](world, sample, **settings)
+    return draw(world, sample, **settings)
 
 
 def text_regression(
@@ -62,20 +61,7 @@ def text_regression(
 ) -> tuple[csr_matrix, NDArray]:
     """Documents with a target that is linear in a few words, plus noise.
 
-    Parameters
-    ----------
-    world, sample : Generator
-        Streams for what is shared with related data sets, and for the rows.
-    rows, features : int
-        Shape.
-    row_nonzeros : float
-        Mean number of distinct words in a document.
-    clusters : int
-        Number of topics.
-    mean, std : float
-        Of the targets.
-    signal : float
-        Standard deviation of the linear part, as a share of `std`.
+    The target has mean `mean` and standard deviation `std`, of which its linear part has the share `signal`.
     """
     vocabulary = _Vocabulary(world, features, clusters)
     weights = np.zeros(features)
@@ -104,18 +90,10 @@ def text_classes(
     values: str = "tfidf",
     label_noise: float = 0.02,
 ) -> tuple[csr_matrix, NDArray]:
-    """Documents whose class is told by their topic.
+    """Documents whose class is told by their topic; class `labels[k]` has the relative size `sizes[k]`.
 
-    Parameters
-    ----------
-    world, sample, rows, features, row_nonzeros, clusters
-        As for `text_regression`.
-    labels, sizes : sequence
-        The classes and their relative sizes; every class occurs.
-    values : {"tfidf", "counts"}
-        Unit rows, or plain word counts.
-    label_noise : float
-        Share of documents whose label belongs to another document.
+    `values` is "tfidf" (unit rows) or "counts" (of words); a share `label_noise` of the documents has another
+    document's label.
     """
     vocabulary = _Vocabulary(world, features, clusters)
     classes = sample.permutation(np.repeat(np.arange(len(labels)), _shares(rows, sizes)))
@@ -138,15 +116,7 @@ def binary_bag(
     positives: int,
     clusters: int,
 ) -> tuple[csr_matrix, NDArray]:
-    """Rows of zeros and ones with a few popular columns; long and empty rows occur.
-
-    Parameters
-    ----------
-    world, sample, rows, features, row_nonzeros, clusters
-        As for `text_regression`.
-    positives : int
-        Number of rows labelled +1, by a planted linear score with noise.
-    """
+    """Rows of zeros and ones with a few popular columns; long and empty rows occur."""
     popularity = 1 / (np.arange(features) + 8.0) ** 1.1
     popularity = popularity[world.permutation(features)]
     taste = np.exp(world.normal(0, 1, (clusters, features)))
@@ -181,16 +151,8 @@ def categorical(
 ) -> tuple[csr_matrix, NDArray]:
     """Attributes in one-hot coding, whose levels depend on the row's cluster.
 
-    Parameters
-    ----------
-    world, sample, rows, features, positives, clusters
-        As for `binary_bag`.
-    attributes : int
-        Number of attributes, among which the columns are shared out; also the ones in a full row.
-    missing : float
-        Share of attributes without a value.
-    value : float
-        What stands for "one".
+    The columns are shared out among the `attributes`, of which a share `missing` has no value; `value` stands
+    for "one".
     """
     levels = 1 + _shares(features - attributes, world.random(attributes) + 0.2)
     offsets = np.concatenate([[0], np.cumsum(levels)])
@@ -212,16 +174,8 @@ def digits(
 ) -> tuple[NDArray[np.uint8], NDArray]:
     """Grey images: smooth strokes of a class in several styles, moved and noisy.
 
-    Parameters
-    ----------
-    world, sample : Generator
-        As for `text_regression`.
-    class_sizes : sequence of int
-        Number of images of class 0, 1, ...
-    side : int
-        Images have `side` x `side` pixels from 0 to 255; a row of `X` is one image, line by line.
-    styles : int
-        Number of variants (clusters) a class.
+    There are `class_sizes[k]` images of class k. Each has `side` x `side` pixels from 0 to 255, line by line
+    in a row of X, and one of the `styles` (clusters) of its class.
     """
     from scipy.ndimage import gaussian_filter
 
@@ -260,19 +214,7 @@ def digits(
 def ratings(
     world: Generator, sample: Generator, *, rows: int, features: int, nonzeros: int, clusters: int
 ) -> tuple[csr_matrix, NDArray]:
-    """Ratings from 1 to 5 of films by users, who share tastes; few films and users have many.
-
-    Parameters
-    ----------
-    world, sample : Generator
-        As for `text_regression`.
-    rows, features : int
-        Users and films.
-    nonzeros : int
-        Ratings in all, about.
-    clusters : int
-        Groups of users with one taste.
-    """
+    """About `nonzeros` ratings from 1 to 5 of films by users, who share tastes; a few have many."""
     from scipy.sparse import csr_matrix
 
     popularity = world.permutation(1 / (np.arange(features) + 30.0) ** 1.1)
@@ -297,14 +239,7 @@ def clip(
 ) -> tuple[NDArray[np.uint8], NDArray]:
     """A video of bars of different heights over a lit background, struck in turn by a mallet.
 
-    Parameters
-    ----------
-    world, sample : Generator
-        As for `text_regression`.
-    frames : int
-    height, width : int
-    bars : int
-        Each swings after it is struck, and comes to rest.
+    Each bar swings after it is struck, and comes to rest. A row of X is a frame, line by line.
     """
     down, right = np.mgrid[:height, :width] / np.array([height, width])[:, None, None]
     scene = 70 + 60 * right + 30 * np.sin(6 * down + 2 * right)
@@ -336,14 +271,8 @@ def potentials(
 ) -> tuple[NDArray[np.float32], NDArray]:
     """Networks that are convex, as the potentials of a transport map must be, and otherwise random.
 
-    Parameters
-    ----------
-    world, sample : Generator
-        As for `text_regression`.
-    rows, features : int
-        Networks, and parameters of each.
-    dim : int
-        Coordinates of their inputs: of the parameters, the last ones are weights between layers.
+    A row of X has the `features` parameters of one, the last of which are weights between layers; inputs have
+    `dim` coordinates.
     """
     # Heavy tails: a sum of many equal parts would be all but quadratic, and its map all but the identity.
     X = (0.3 * sample.standard_normal((rows, features)) ** 5).astype(np.float32)
@@ -412,10 +341,7 @@ class _Vocabulary:
         column = self.columns[self.common[sample.integers(len(self.common), size=len(row))]]
         chosen = self.special[sample.integers(len(self.special), size=int(special.sum()))]
         column[special] = self.topics[topics[row[special]], chosen]
-        keys = row * self.features + column
-        keys.sort()
-        first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-        return keys[first], np.diff(np.append(first, len(keys)))
+        return np.unique(row * self.features + column, return_counts=True)
 
 
 def _zipf_table(size: int, exponent: float = 1.0, entries: int = 1 << 20) -> NDArray[np.int32]:

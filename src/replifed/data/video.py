@@ -1,12 +1,14 @@
-"""Video clips as tables: one grey frame a row, line by line, in their order of time."""
+"""Video clips as tables: one grey frame a row, line by line; labels number them from 1."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.data.catalogue import Counts
 from replifed.errors import DataError
 
 # ITU-R BT.601, as rgb2gray has it.
@@ -18,41 +20,36 @@ def grey(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.round(frames @ _LUMA).astype(np.uint8).reshape(len(frames), -1)
 
 
-def read_mp4(path: Path, shown: str) -> tuple[NDArray[np.uint8], NDArray]:
-    """Read all frames of a video file.
-
-    Returns
-    -------
-    X : array of uint8, shape (frames, height * width)
-    y : array, shape (frames,)
-        Frame numbers, from 1.
-    """
+def read_mp4(paths: Sequence[Path], counts: Counts) -> tuple[NDArray[np.uint8], NDArray]:
+    """Read all frames of a video file."""
+    (path,) = paths
     try:
         import av
     except ImportError:
         raise DataError(
-            f"reading {shown} needs PyAV, which is not installed: pip install 'replifed[video]'"
+            f"reading {path} needs PyAV, which is not installed: pip install 'replifed[video]'"
         ) from None
     try:
         with av.open(str(path)) as container:
             frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
     except (av.error.FFmpegError, IndexError) as error:
-        raise DataError(f"{shown} is no readable video ({error})") from error
+        raise DataError(f"{path} is no readable video ({error})") from error
     if not frames:
-        raise DataError(f"{shown} holds no frame")
+        raise DataError(f"{path} holds no frame")
     return grey(np.stack(frames)), np.arange(1, len(frames) + 1)
 
 
-def read_mat(path: Path, shown: str) -> tuple[NDArray[np.uint8], NDArray]:
-    """Read frames of a MATLAB file, array `dat` (height, width, 3 n), planes R, G, B, ...; as `read_mp4`."""
+def read_mat(paths: Sequence[Path], counts: Counts) -> tuple[NDArray[np.uint8], NDArray]:
+    """Read frames of a MATLAB file: array `dat` (height, width, 3 n), planes R, G, B, ..."""
     from scipy.io import loadmat
 
+    (path,) = paths
     try:
         planes = loadmat(path, variable_names=["dat"])["dat"]
     except (KeyError, ValueError, NotImplementedError, OSError) as error:
-        raise DataError(f"{shown} is not a MATLAB file with frames ({error})") from error
+        raise DataError(f"{path} is not a MATLAB file with frames ({error})") from error
     if planes.dtype != np.uint8 or planes.ndim != 3 or planes.shape[2] % 3:
-        raise DataError(f"{shown}: expected bytes of shape (height, width, 3 n), got {planes.shape}")
+        raise DataError(f"{path}: expected bytes of shape (height, width, 3 n), got {planes.shape}")
     height, width, _ = planes.shape
     frames = planes.reshape(height, width, -1, 3).transpose(2, 0, 1, 3)
     return grey(frames), np.arange(1, len(frames) + 1)

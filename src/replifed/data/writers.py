@@ -10,13 +10,14 @@ import contextlib
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.data import idx
+from replifed.data.catalogue import Counts
 from replifed.errors import DataError
 
 WRITERS, DIGITS = 350, 100
@@ -26,21 +27,12 @@ _CLASS, _WRITER = 0, 2
 
 
 def read_hdf5(
-    path: Path, shown: str, writers: int = WRITERS, digits: int = DIGITS
+    paths: Sequence[Path], counts: Counts, writers: int = WRITERS, digits: int = DIGITS
 ) -> tuple[NDArray[np.uint8], NDArray]:
     """Read the training part of TensorFlow Federated's `fed_emnist_digitsonly`, an HDF5 file or its archive.
 
     Group ``examples/<writer>`` holds ``pixels`` (n, 28, 28), 1 for white paper and 0 for ink, and
-    ``label`` (n,).
-
-    Parameters
-    ----------
-    path : Path
-        ``.h5``, or the ``.tar.bz2`` in which it is published.
-    shown : str
-        What to call the file in error messages.
-    writers, digits : int
-        How many writers to take, in the order of their names, and how many digits of each.
+    ``label`` (n,). Writers come in the order of their names.
 
     Returns
     -------
@@ -51,15 +43,16 @@ def read_hdf5(
     # A tenth of a second to import, for this alone.
     import h5py
 
-    with _unpacked(path, shown) as file:
+    (path,) = paths
+    with _unpacked(path) as file:
         try:
             with h5py.File(file, "r") as archive:
-                return _select(archive["examples"], shown, writers, digits)
+                return _select(archive["examples"], path, writers, digits)
         except (OSError, KeyError, ValueError) as error:
-            raise DataError(f"{shown} is not a file of federated EMNIST digits ({error})") from error
+            raise DataError(f"{path} is not a file of federated EMNIST digits ({error})") from error
 
 
-def _select(examples, shown: str, writers: int, digits: int) -> tuple[NDArray[np.uint8], NDArray]:
+def _select(examples, path: Path, writers: int, digits: int) -> tuple[NDArray[np.uint8], NDArray]:
     pixels: list[NDArray] = []
     labels: list[NDArray] = []
     for name in sorted(examples):
@@ -69,15 +62,15 @@ def _select(examples, shown: str, writers: int, digits: int) -> tuple[NDArray[np
             pixels.append(examples[name]["pixels"][:digits])
             labels.append(examples[name]["label"][:digits])
     if len(labels) < writers:
-        raise DataError(f"{shown}: only {len(labels)} writers have {digits} digits; {writers} are needed")
+        raise DataError(f"{path}: only {len(labels)} writers have {digits} digits; {writers} are needed")
     white = np.concatenate(pixels).reshape(writers * digits, -1)
     if not (white.min() >= 0 and white.max() <= 1):
-        raise DataError(f"{shown}: pixels are not between 0 and 1")
+        raise DataError(f"{path}: pixels are not between 0 and 1")
     return np.round(255 * (1.0 - white)).astype(np.uint8), np.concatenate(labels).astype(np.int64)
 
 
 @contextlib.contextmanager
-def _unpacked(path: Path, shown: str) -> Iterator[Path]:
+def _unpacked(path: Path) -> Iterator[Path]:
     """Yield the HDF5 file, taken out of its archive for the time being."""
     if not tarfile.is_tarfile(path):
         yield path
@@ -88,30 +81,30 @@ def _unpacked(path: Path, shown: str) -> Iterator[Path]:
             with tarfile.open(path) as archive:
                 names = [name for name in archive.getnames() if Path(name).name == _MEMBER]
                 if not names:
-                    raise DataError(f"{shown} holds no {_MEMBER}")
+                    raise DataError(f"{path} holds no {_MEMBER}")
                 packed = archive.extractfile(names[0])
                 if packed is None:
-                    raise DataError(f"{shown}: {_MEMBER} is not a file")
+                    raise DataError(f"{path}: {_MEMBER} is not a file")
                 with packed, out.open("wb") as plain:
                     shutil.copyfileobj(packed, plain)
         except (tarfile.TarError, EOFError) as error:
-            raise DataError(f"{shown} is damaged ({error}); fetch it again") from error
+            raise DataError(f"{path} is damaged ({error}); fetch it again") from error
         yield out
 
 
 def read_idx(
-    images: Path, labels: Path, shown: tuple[str, str], writers: int = WRITERS, digits: int = DIGITS
+    paths: Sequence[Path], counts: Counts, writers: int = WRITERS, digits: int = DIGITS
 ) -> tuple[NDArray[np.uint8], NDArray]:
-    """Read MNIST's training images with QMNIST's extended labels; arguments and result as in `read_hdf5`."""
-    pixels, extended = idx.read(images, shown[0]), idx.read(labels, shown[1])
+    """Read MNIST's training images, then QMNIST's extended labels of them; result as of `read_hdf5`."""
+    pixels, extended = map(idx.read, paths)
     if extended.ndim != 2 or extended.shape[1] <= _WRITER or len(extended) != len(pixels):
         raise DataError(
-            f"{shown[1]} is not the extended labels of {shown[0]}: it has shape {extended.shape}, "
+            f"{paths[1]} is not the extended labels of {paths[0]}: it has shape {extended.shape}, "
             f"for {len(pixels)} images"
         )
-    names, counts = np.unique(extended[:, _WRITER], return_counts=True)
-    taken = names[counts >= digits][:writers]
+    names, sizes = np.unique(extended[:, _WRITER], return_counts=True)
+    taken = names[sizes >= digits][:writers]
     if len(taken) < writers:
-        raise DataError(f"{shown[1]}: only {len(taken)} writers have {digits} digits; {writers} are needed")
+        raise DataError(f"{paths[1]}: only {len(taken)} writers have {digits} digits; {writers} are needed")
     rows = np.concatenate([np.flatnonzero(extended[:, _WRITER] == name)[:digits] for name in taken])
     return pixels.reshape(len(pixels), -1)[rows], extended[rows, _CLASS].astype(np.int64)

@@ -69,7 +69,7 @@ class Inputs:
         return pd.read_csv(self._path(f"partition:{experiment}", ".csv"))
 
     def _data(self, experiment: str):
-        from replifed.data.parse import load
+        from replifed.data.table import load
 
         return load(self._path(f"data:{experiment}", ".npz"))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from replifed.algorithms.registry import METHODS
 from replifed.atomic import write_text
 from replifed.errors import ReplifedError
-from replifed.papers import names, part
+from replifed.parts import paper_names, part
 from replifed.progress import Lines
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def measure_claims(paper: str, settings: dict, scale: str, inputs: dict[str, lis
     write_text(out, frame.to_csv(index=False, float_format="%.12g"))
 
 
-def measure_timing(scale: str, files: dict[str, list[Path]], out: Path) -> None:
+def measure_timing(scale: str, inputs: dict[str, list[Path]], out: Path) -> None:
     """Hold the claims on seconds against the timed figures, CSV files by "PAPER/ARTEFACT"; writes a CSV."""
     import pandas as pd
 
@@ -132,7 +132,7 @@ def measure_timing(scale: str, files: dict[str, list[Path]], out: Path) -> None:
     from replifed.papers.inputs import Inputs
 
     timed: dict[str, dict[str, list[Path]]] = {}
-    for key, paths in files.items():
+    for key, paths in inputs.items():
         paper, name = key.split("/")
         timed.setdefault(paper, {})[f"artefact:{name}"] = paths
     parts = []
@@ -145,7 +145,7 @@ def measure_timing(scale: str, files: dict[str, list[Path]], out: Path) -> None:
 
 def every_claim() -> list[Any]:
     """Claims of every paper, those on seconds too, in order of the papers' names."""
-    modules = [_part(paper, "claims") for paper in names()]
+    modules = [_part(paper, "claims") for paper in paper_names()]
     return [claim for module in modules for claim in (*module.CLAIMS, *getattr(module, "TIMING", ()))]
 
 
@@ -169,7 +169,7 @@ def _part(paper: str, name: str) -> Any:
 def _data(data: Path | None, partition: Path | None) -> tuple[Any, Any]:
     if data is None:
         return None, None
-    from replifed.data.parse import load as load_table
+    from replifed.data.table import load as load_table
 
     if partition is None:
         return load_table(data), None

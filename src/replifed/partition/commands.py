@@ -33,7 +33,7 @@ def partition(
     table : path-like
         The CSV of all clients to write.
     """
-    from replifed.data.parse import load
+    from replifed.data.table import load
     from replifed.errors import DataError
     from replifed.partition.build import build
     from replifed.partition.store import Partition, save

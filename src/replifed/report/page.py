@@ -17,8 +17,7 @@ from replifed.atomic import write_text
 from replifed.claims.errata import read as read_errata
 from replifed.claims.verdicts import DATA_KINDS, MARKS, VERDICTS, Kind, number_text, read
 from replifed.errors import DataError
-from replifed.papers import names as paper_names
-from replifed.papers import part
+from replifed.parts import paper_names, part
 
 
 def build(

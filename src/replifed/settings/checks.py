@@ -2,28 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError, create_model
 
-from replifed.errors import ConfigError, unknown_name
-from replifed.settings.classes import configuration_of, known_papers
-from replifed.settings.faults import faults_in, file_to_edit
-from replifed.settings.wording import dotted, shown
+from replifed.algorithms.registry import METHODS
+from replifed.atomic import write_text
+from replifed.data.catalogue import CATALOGUE
+from replifed.errors import ConfigError, shown, unknown_name
+from replifed.parts import paper_names, part
+from replifed.settings import fields
+from replifed.settings.faults import Fault, dotted, faults_in, file_to_edit, schema_of
+from replifed.settings.reading import MAIN_FILE, PAPER_FOLDER, deep_merge, listed_papers, read_file
 
-# Where a fault is, and what is wrong there.
-_Fault = tuple[tuple, str]
+
+def configuration_of(papers: Sequence[str]) -> type[fields.Settings]:
+    """Return the class of a configuration that has sections of `papers`."""
+    known = paper_names()
+    listed = Field(
+        default_factory=lambda: known,
+        description="papers to replicate; each has a file config/papers/<paper>.yaml",
+    )
+    sections: dict[str, Any] = {
+        paper: (_section_of(paper), Field(description=f"experiments and artefacts of {paper}"))
+        for paper in papers
+    }
+    paper: Any = Literal[tuple(known)]
+    sections["papers"] = (fields.Several[paper], listed)
+    return create_model("Configuration", __base__=fields.Main, **sections)
 
 
-def validate(
-    config: Mapping[str, Any],
-    sources: Sequence[Path | Mapping[str, Any]] = (),
-    *,
-    methods: Collection[str] | None = None,
-    datasets: Mapping[str, Any] | None = None,
+def _section_of(paper: str) -> type[fields.Settings]:
+    """Return ``Section`` of the paper's module ``settings``, or one whose experiments may hold anything.
+
+    A paper without that module is not imported: every call of Snakemake would wait for it.
+    """
+    module = part(paper, "settings")
+    free = fields.Paper[fields.FreeExperiment, fields.ArtefactWith[dict[str, Any]]]
+    return getattr(import_module(module), "Section", free) if module.endswith(".settings") else free
+
+
+def write_schema(out: Path) -> None:
+    """Write the JSON schema from which editors complete and check the files in ``config/``."""
+    schema = schema_of(configuration_of(paper_names()))
+    # Every file holds a part: sections have files of their own.
+    del schema["required"]
+    write_text(out, json.dumps(schema, indent=1) + "\n")
+
+
+def load(
+    configfiles: Sequence[str | os.PathLike[str]] = (), root: str | os.PathLike[str] = "."
 ) -> dict[str, Any]:
+    """Read and check the configuration as the workflow does.
+
+    Parameters
+    ----------
+    configfiles : sequence of path-like
+        Overrides such as ``config/small.yaml``, merged in this order over the files of the workflow.
+    root : path-like
+        The folder that holds ``config/``.
+    """
+    main, folder = Path(root, MAIN_FILE), Path(root, PAPER_FOLDER)
+    files = [Path(file) for file in configfiles]
+    overrides = [read_file(file) for file in files]
+    config = deep_merge(read_file(main), *overrides)
+    papers = [folder / f"{paper}.yaml" for paper in listed_papers(config, folder)]
+    config = deep_merge(config, *(content for file in papers for content in (read_file(file), *overrides)))
+    return validate(config, [main, *papers, *files])
+
+
+def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, Any]] = ()) -> dict[str, Any]:
     """Check a merged configuration and fill in the defaults.
 
     Parameters
@@ -33,10 +86,6 @@ def validate(
     sources : sequence of Path or mapping
         What it was merged from, in this order: files, and for ``--config`` what it holds. They are read only
         to say which of them to edit.
-    methods : collection of str, optional
-        Known methods; those of the registry by default.
-    datasets : mapping, optional
-        Known data sets by name; those of the catalogue by default.
 
     Returns
     -------
@@ -48,23 +97,14 @@ def validate(
     ConfigError
         Its message has one line for each fault.
     """
-    if methods is None:
-        from replifed.algorithms.registry import METHODS
-
-        methods = METHODS
-    if datasets is None:
-        from replifed.data.catalogue import CATALOGUE
-
-        datasets = CATALOGUE
-
-    known = known_papers()
+    known = paper_names()
     # Where the list itself is a fault, all sections that are there are checked.
     listed = config.get("papers", known)
     papers = [paper for paper in known if paper in (listed if isinstance(listed, list) else config)]
     # Overrides such as config/small.yaml hold parts of the sections of papers that may not be listed.
     config = {key: value for key, value in config.items() if key in papers or key not in known}
     configuration = configuration_of(papers)
-    faults: list[_Fault] = []
+    faults: list[Fault] = []
     try:
         config = configuration.model_validate(config).plain()
     except ValidationError as error:
@@ -74,7 +114,7 @@ def validate(
     for paper in papers:
         if isinstance(config.get(paper), Mapping):
             faults.extend(
-                [*_paper_faults(paper, config[paper], broken, methods, datasets)]
+                [*_paper_faults(paper, config[paper], broken)]
                 # Those of names that are mistaken would only be told twice.
                 or ([] if broken else [*_undrawn(paper, **config[paper])])
             )
@@ -87,40 +127,31 @@ def validate(
     return dict(config)
 
 
-def _paper_faults(
-    paper: str,
-    section: Mapping[str, Any],
-    broken: Sequence[tuple],
-    methods: Collection[str],
-    datasets: Mapping[str, Any],
-) -> Iterator[_Fault]:
+def _paper_faults(paper: str, section: Mapping[str, Any], broken: Sequence[tuple]) -> Iterator[Fault]:
     """Yield what no key shows by itself; parts that are broken are passed over."""
 
     def sound(*path: str) -> bool:
         full = (paper, *path)
-        return not any(fault[: len(full)] == full or full[: len(fault)] == fault for fault in broken)
+        return not any(fault[: len(full)] == full[: len(fault)] for fault in broken)
 
-    experiments = section.get("experiments")
-    experiments = experiments if isinstance(experiments, dict) else {}
+    parts = {kind: section.get(kind) for kind in ("experiments", "artefacts")}
+    experiments, artefacts = (one if isinstance(one, dict) else {} for one in parts.values())
     for name, experiment in experiments.items():
         if sound("experiments", name):
-            for path, text in _experiment_faults(experiment, methods, datasets):
+            for path, text in _experiment_faults(experiment):
                 yield (paper, "experiments", name, *path), text
-    artefacts = section.get("artefacts")
-    artefacts = artefacts if isinstance(artefacts, dict) else {}
     for name, artefact in artefacts.items():
         if sound("artefacts", name):
             for path, text in _artefact_faults(artefact, experiments):
                 yield (paper, "artefacts", name, *path), text
-    if sound("only"):
-        for name in section.get("only", ()):
-            if name not in artefacts:
-                yield (paper, "only"), unknown_name("artefact", name, artefacts)
+    for name in section.get("only", ()) if sound("only") else ():
+        if name not in artefacts:
+            yield (paper, "only"), unknown_name("artefact", name, artefacts)
 
 
 def _undrawn(
     paper: str, experiments: Mapping[str, Any], artefacts: Mapping[str, Any], **_: Any
-) -> Iterator[_Fault]:
+) -> Iterator[Fault]:
     """Yield methods that no figure shows, of experiments of which some figure shows others."""
     for name, experiment in experiments.items():
         figures = [artefact for artefact in artefacts.values() if artefact["kind"] == "figure"]
@@ -134,14 +165,12 @@ def _undrawn(
                 )
 
 
-def _experiment_faults(
-    experiment: Mapping[str, Any], methods: Collection[str], datasets: Mapping[str, Any]
-) -> Iterator[_Fault]:
+def _experiment_faults(experiment: Mapping[str, Any]) -> Iterator[Fault]:
     for method in experiment["methods"]:
-        if method not in methods:
-            yield ("methods",), unknown_name("method", method, methods)
+        if method not in METHODS:
+            yield ("methods",), unknown_name("method", method, METHODS)
 
-    def at_most(limit: int | None, what: str, *keys: str) -> Iterator[_Fault]:
+    def at_most(limit: int | None, what: str, *keys: str) -> Iterator[Fault]:
         for key in keys:
             given = experiment.get(key)
             for value in given if isinstance(given, list) else [given]:
@@ -151,13 +180,13 @@ def _experiment_faults(
     parameters = experiment.get("features")
     if "dataset" in experiment:
         name = experiment["dataset"]
-        if name in datasets:
-            counts = datasets[name].counts
+        if name in CATALOGUE:
+            counts = CATALOGUE[name].counts
             parameters = counts.features
             if experiment.get("loss") == "softmax":
                 parameters = parameters * counts.classes if parameters and counts.classes else None
         else:
-            yield ("dataset",), unknown_name("data set", name, datasets)
+            yield ("dataset",), unknown_name("data set", name, CATALOGUE)
     clients = experiment.get("agents", experiment.get("clients"))
     yield from at_most(parameters, "number of weights", "sparsity", "planted")
     yield from at_most(experiment.get("samples"), "samples of a client", "batch", "first_batch", "positives")
@@ -174,28 +203,27 @@ def _experiment_faults(
         )
 
 
-def _artefact_faults(artefact: Mapping[str, Any], experiments: Mapping[str, Any]) -> Iterator[_Fault]:
-    def with_key(key: str) -> str:
-        return ", ".join(name for name, one in experiments.items() if isinstance(one, dict) and key in one)
+# What an artefact may read of an experiment, which key this needs, and what the experiment then does.
+_READ = {
+    "runs": ("", ""),
+    "tuned": ("tuning", "tunes"),
+    "partitions": ("partition", "deals a data set to clients"),
+}
 
-    for kind in ("runs", "tuned"):
-        for name, methods in artefact.get(kind, {}).items():
-            experiment = experiments.get(name)
-            if experiment is None:
+
+def _artefact_faults(artefact: Mapping[str, Any], experiments: Mapping[str, Any]) -> Iterator[Fault]:
+    sections = {name: one for name, one in experiments.items() if isinstance(one, dict)}
+    for kind, (needed, does) in _READ.items():
+        read = artefact.get(kind, {})
+        for name in read:
+            if name not in experiments:
                 yield (kind,), unknown_name("experiment", name, experiments)
+            if name not in sections:
                 continue
-            if not isinstance(experiment, dict):
-                continue
-            known = experiment.get("methods")
-            for method in methods:
-                if isinstance(known, list) and method not in known:
+            known: Any = sections[name].get("methods")
+            for method in read[name] if isinstance(read, Mapping) and isinstance(known, list) else ():
+                if method not in known:
                     yield (kind, name), unknown_name("method of this experiment", method, map(str, known))
-            if kind == "tuned" and "tuning" not in experiment:
-                expected = f"an experiment that tunes: {with_key('tuning')}"
-                yield (kind,), f"{shown(name)} is not allowed; expected {expected}"
-    for name in artefact.get("partitions", ()):
-        if name not in experiments:
-            yield ("partitions",), unknown_name("experiment", name, experiments)
-        elif isinstance(experiments[name], dict) and "partition" not in experiments[name]:
-            expected = f"an experiment that deals a data set to clients: {with_key('partition')}"
-            yield ("partitions",), f"{shown(name)} is not allowed; expected {expected}"
+            if needed and needed not in sections[name]:
+                fit = ", ".join(other for other, section in sections.items() if needed in section)
+                yield (kind,), f"{shown(name)} is not allowed; expected an experiment that {does}: {fit}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from replifed.errors import ConfigError
 from replifed.settings.reading import deep_merge
@@ -38,10 +38,7 @@ def artefacts_keys(paper_config: Mapping[str, Any]) -> list[str]:
 
 
 def claim_keys(paper_config: Mapping[str, Any]) -> list[str]:
-    """Return the names of the files that the claims of a paper are measured on.
-
-    They are those of its artefacts, without the data itself.
-    """
+    """Return the names of the files that claims are measured on: those of artefacts, but no parsed data."""
     return [key for key in artefacts_keys(paper_config) if not key.startswith("data:")]
 
 
@@ -62,49 +59,31 @@ def used_datasets(config: Mapping[str, Any]) -> list[str]:
     return sorted(used)
 
 
-class Group(NamedTuple):
-    """A method, and the experiments on which one job tunes and runs it."""
+def groups(paper_config: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return by method the experiments on which one job tunes and runs it, if ``together`` is set.
 
-    method: str
-    experiments: tuple[str, ...]
-
-
-def groups(paper_config: Mapping[str, Any]) -> list[Group]:
-    """Return what runs in one job if ``together`` is set; experiments that no target reads do not.
+    Experiments that no target reads have no part in it.
 
     >>> paper = {"artefacts": {"fig1": {"runs": {"a": ["fedht"], "b": ["fedht"], "c": ["fedht"]}}}}
     >>> paper["experiments"] = {name: {"methods": ["fedht"]} for name in "abcd"}
     >>> paper["experiments"]["b"] = {"methods": ["fedht", "fedavg"]}
-    >>> for together in (True, False):
-    ...     print([(group.method, *group.experiments) for group in groups(paper | {"together": together})])
-    [('fedht', 'a', 'b', 'c'), ('fedavg', 'b')]
-    []
+    >>> groups(paper | {"together": True}), groups(paper | {"together": False})
+    ({'fedht': ['a', 'b', 'c'], 'fedavg': ['b']}, {})
     """
-    if not paper_config.get("together"):
-        return []
-    used = {name for artefact in artefacts(paper_config).values() for name in used_experiments(artefact)}
     found: dict[str, list[str]] = {}
-    for name, experiment in paper_config["experiments"].items():
-        if name in used:
-            for method in experiment["methods"]:
+    if paper_config.get("together"):
+        used = {name for artefact in artefacts(paper_config).values() for name in used_experiments(artefact)}
+        for name, experiment in paper_config["experiments"].items():
+            for method in experiment["methods"] if name in used else ():
                 found.setdefault(method, []).append(name)
-    return [Group(method, tuple(names)) for method, names in found.items()]
-
-
-def drawn_together(paper_config: Mapping[str, Any]) -> bool:
-    """Whether one job makes all artefacts of a paper."""
-    return bool(paper_config.get("together"))
+    return found
 
 
 def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:
     """Return `settings_for` step "artefact" of all artefacts, with each experiment's settings once.
 
-    Returns
-    -------
-    dict
-        ``seed``, and ``artefacts`` by name, as they are in those; the distinct ``experiments`` as a list, and
-        by artefact and experiment which of them it ``reads``; by artefact the keys of its ``inputs``, whose
-        order counts.
+    The distinct ``experiments`` are a list, of which each artefact ``reads`` some, by number; the order of
+    the keys of its ``inputs`` counts.
     """
     experiments: list[Any] = []
     reads: dict[str, dict[str, int]] = {}
@@ -144,55 +123,39 @@ def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = 
     Parameters
     ----------
     step : {"partition", "tune", "run", "artefact", "claims"}
-        What the job does.
+        What the job does. The first three get an experiment's settings: a partition those that it is made
+        from, a search no methods and nothing that only reported runs use, a run no methods and no ``tuning``.
+        The others get artefacts, and the experiments that they read, as the steps that made their files saw
+        them.
     paper_config : mapping
         The validated section of the paper.
     name : str
         The experiment, or for step "artefact" the artefact; not used by step "claims".
-
-    Returns
-    -------
-    dict
-        For the first three steps the experiment's settings and ``seed`` side by side. "partition"
-        keeps only ``dataset``, ``partition``, ``replicates`` and ``tuning.replicates``; "tune" drops
-        ``methods`` and what only reported runs use; "run" drops ``methods`` and ``tuning``.
-        For "artefact" ``seed``, ``artefact`` (its entry) and ``experiments`` (those it reads, as the
-        steps that made its files saw them); for "claims" ``seed``, ``artefacts`` and ``experiments``.
     """
     seed = {"seed": paper_config["seed"]}
     if step == "artefact":
         artefact = paper_config["artefacts"][name]
-        return {
-            **seed,
-            "artefact": copy.deepcopy(artefact),
-            "experiments": _read_settings([artefact], paper_config),
-        }
+        read = {"artefact": artefact, "experiments": _read_settings([artefact], paper_config)}
+        return {**seed, **copy.deepcopy(read)}
     if step == "claims":
         chosen = artefacts(paper_config)
-        return {
-            **seed,
-            "artefacts": copy.deepcopy(chosen),
-            "experiments": _read_settings(list(chosen.values()), paper_config),
-        }
+        read = {"artefacts": chosen, "experiments": _read_settings(chosen.values(), paper_config)}
+        return {**seed, **copy.deepcopy(read)}
     experiment = copy.deepcopy(dict(paper_config["experiments"][name]))
     tuning = experiment.pop("tuning", None)
     if step == "partition":
         kept = {key: experiment[key] for key in ("dataset", "partition", "replicates")}
         return {**seed, **kept, **({"tuning": {"replicates": tuning["replicates"]}} if tuning else {})}
+    dropped = {"tune": (*_REPORTED_ONLY, *_NO_RESULT), "run": _NO_RESULT}[step]
+    settings = {**seed, **{key: value for key, value in experiment.items() if key not in dropped}}
     if step == "tune":
         if tuning is None:
             raise ConfigError(f"experiment {name} has no section `tuning`, so nothing can be tuned")
-        for key in (*_REPORTED_ONLY, *_NO_RESULT):
-            experiment.pop(key, None)
-        return {**seed, **experiment, "tuning": tuning}
-    if step == "run":
-        for key in _NO_RESULT:
-            experiment.pop(key, None)
-        return {**seed, **experiment}
-    raise ValueError(f"unknown step {step!r}")
+        settings["tuning"] = tuning
+    return settings
 
 
-def _read_settings(chosen: Sequence[Mapping[str, Any]], paper_config: Mapping[str, Any]) -> dict[str, Any]:
+def _read_settings(chosen: Iterable[Mapping[str, Any]], paper_config: Mapping[str, Any]) -> dict[str, Any]:
     """Return for each experiment the settings of every step whose files `chosen` artefacts read."""
     steps = {"runs": "run", "tuned": "tune", "partitions": "partition"}
     read: dict[str, Any] = {}

@@ -9,8 +9,11 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
+from replifed.errors import meant, shown
 from replifed.settings.reading import read_file
-from replifed.settings.wording import not_allowed, unknown_key
+
+# Where a fault is, and what is wrong there.
+Fault = tuple[tuple, str]
 
 _TYPES = {
     "integer": "an integer",
@@ -51,20 +54,8 @@ def schema_of(configuration: type[BaseModel]) -> dict[str, Any]:
     return configuration.model_json_schema(schema_generator=_Schema)
 
 
-def faults_in(
-    error: ValidationError, configuration: type[BaseModel], papers: Iterable[str]
-) -> list[tuple[tuple, str]]:
-    """Return the path and the text of every fault, in the order of the paths.
-
-    Parameters
-    ----------
-    error : ValidationError
-        What `configuration` raised.
-    configuration : class
-        The class of the whole configuration.
-    papers : iterable of str
-        Further keys that are known at the top.
-    """
+def faults_in(error: ValidationError, configuration: type[BaseModel], papers: Iterable[str]) -> list[Fault]:
+    """Return the faults that `configuration` raised, in the order of their paths; `papers` are known keys."""
     schema = _Places(schema_of(configuration))
     found: dict[tuple, str] = {}
     for one in error.errors(include_url=False):
@@ -73,16 +64,16 @@ def faults_in(
     return sorted(found.items(), key=lambda fault: [str(part) for part in fault[0]])
 
 
-def _fault(error: Any, schema: _Places, papers: Iterable[str]) -> tuple[tuple, str]:
+def _fault(error: Any, schema: _Places, papers: Iterable[str]) -> Fault:
     kind, loc, value = error["type"], error["loc"], error["input"]
     if loc[-1:] == ("[key]",):
         name = schema.at(loc[:-2])[1].get("propertyNames", {}).get("description", "a text")
         path = schema.at(loc[:-1])[0]
-        return path, not_allowed(value, name).replace("is not allowed", "is not a valid name", 1)
+        return path, _not_allowed(value, name).replace("is not allowed", "is not a valid name", 1)
     if kind in ("extra_forbidden", "invalid_key"):
         path, above = schema.at(loc[:-1])
         known = [*above.get("properties", ()), *(() if path else papers)]
-        return (*path, loc[-1]), unknown_key(loc[-1], value, dict.fromkeys(known))
+        return (*path, loc[-1]), _unknown_key(loc[-1], value, dict.fromkeys(known))
     path, place = schema.at(loc)
     if kind.startswith("union_tag"):
         # The key that says which class it is.
@@ -95,7 +86,30 @@ def _fault(error: Any, schema: _Places, papers: Iterable[str]) -> tuple[tuple, s
     if kind == "refusal":
         return path, error["ctx"]["text"]
     known = [name for one in place.get("anyOf", [place]) for name in schema.resolved(one).get("enum", ())]
-    return path, not_allowed(value, schema.allowed(place), known)
+    return path, _not_allowed(value, schema.allowed(place), known)
+
+
+def _unknown_key(key: Any, value: Any, known: Iterable[str]) -> str:
+    """What is wrong with a key, which keys there are, and which may have been meant."""
+    hint = meant(str(key), known)
+    if "." in str(key):
+        outer, _, inner = str(key).rpartition(".")
+        hint = f"; nested keys are written --config '{outer.replace('.', '={')}={{{inner}: ...}}'"
+    return f"unknown key with value {shown(value)}{hint} (known: {', '.join(sorted(known))})"
+
+
+def _not_allowed(value: Any, expected: str, known: Iterable[Any] = ()) -> str:
+    """What is wrong with a value, what is expected, and the likely slip if one comes to mind."""
+    text = f"{shown(value)} is not allowed; expected {expected}"
+    if not isinstance(value, str):
+        return text
+    if names := [name for name in known if isinstance(name, str)]:
+        return text + meant(value, names)
+    try:
+        float(value)
+    except ValueError:
+        return text
+    return f"{text}; YAML reads this as text: drop the quotes, and write 1e-3 as 1.0e-3"
 
 
 class _Places:
@@ -162,15 +176,7 @@ class _Places:
 
 
 def file_to_edit(path: Sequence[Any], sources: Sequence[Path | Mapping[str, Any]]) -> str:
-    """Return which of `sources` sets a key last; for a missing key the paper's own file, or the first.
-
-    Parameters
-    ----------
-    path : sequence
-        Keys from the top, and numbers of list entries.
-    sources : sequence of Path or mapping
-        Files, and for ``--config`` what it holds, each laid over those before it.
-    """
+    """Return which of `sources` sets a key last; for a missing key the paper's own file, or the first."""
     for source in reversed(sources):
         if _sets(source if isinstance(source, Mapping) else read_file(source), path):
             return "--config" if isinstance(source, Mapping) else str(source)
@@ -186,3 +192,11 @@ def _sets(content: Any, path: Sequence[Any]) -> bool:
             return False
         content = content[part]
     return True
+
+
+def dotted(path: Iterable[Any]) -> str:
+    """The place of a value: keys joined by dots, numbers of a list in brackets."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text or "the configuration"

@@ -9,16 +9,19 @@ from __future__ import annotations
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationInfo,
+    WrapValidator,
     field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError, core_schema
 
-from replifed.settings.wording import shown
+from replifed.errors import shown
 
 T = TypeVar("T")
 
@@ -40,31 +43,6 @@ class _Absent(_LeftOut):
         return handler.generate_schema(kind)
 
 
-class _Whole:
-    """Marks an integer: 5.0 becomes 5, since Python's range() takes no float; true is none."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
-        return core_schema.no_info_before_validator_function(_as_integer, handler(source) | {"strict": True})
-
-
-class _Real:
-    """Marks a finite number, which stays as it is written: 1 and 1.0 are different texts to a job."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
-        schema = handler(source) | {"strict": True, "allow_inf_nan": False}
-        return core_schema.no_info_wrap_validator_function(_as_written, schema)
-
-
-class _Distinct:
-    """Marks a list without repeats."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
-        return core_schema.no_info_after_validator_function(_without_repeats, handler(source))
-
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
-        return {**handler(schema), "uniqueItems": True}
-
-
 def _as_integer(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -80,7 +58,11 @@ def _without_repeats(values: list[Any]) -> list[Any]:
     return values
 
 
-WHOLE, REAL, LEFT_OUT = _Whole(), _Real(), _LeftOut()
+# An integer may be written 5.0, but Python's range() takes no float.
+WHOLE = BeforeValidator(_as_integer)
+# Other numbers stay as they are written: 1 and 1.0 are different texts to a job.
+REAL = WrapValidator(_as_written)
+LEFT_OUT = _LeftOut()
 # A key that may be left out.
 Maybe = Annotated[T | None, _Absent()]
 
@@ -94,15 +76,15 @@ Share = Annotated[float, Field(gt=0, le=1), REAL]
 Weight = Annotated[float, Field(ge=0, le=1), REAL]
 # Strictly between 0 and 1.
 Fraction = Annotated[float, Field(gt=0, lt=1), REAL]
-Flag = Annotated[bool, Field(strict=True)]
-Text = Annotated[str, Field(strict=True, min_length=1)]
-Name = Annotated[
-    str, Field(strict=True, pattern="^[a-z][a-z0-9_]*$", description="small letters, digits and underscores")
-]
+Text = Annotated[str, Field(min_length=1)]
+Name = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$", description="small letters, digits and underscores")]
 Precision = Literal["float32", "float64"]
 
-Distinct = Annotated[list[T], _Distinct()]
-Several = Annotated[list[T], Field(min_length=1), _Distinct()]
+_DISTINCT = {"uniqueItems": True}
+Distinct = Annotated[list[T], Field(json_schema_extra=_DISTINCT), AfterValidator(_without_repeats)]
+Several = Annotated[
+    list[T], Field(min_length=1, json_schema_extra=_DISTINCT), AfterValidator(_without_repeats)
+]
 Names = Several[Name]
 Counts = Several[Count]
 Replicates = Several[Natural]
@@ -113,7 +95,7 @@ ByExperiment = Annotated[dict[str, Names], Field(min_length=1)]
 class Settings(BaseModel):
     """Base of all classes of settings: an unknown key is a fault, and what is left out stays out."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     def plain(self) -> dict[str, Any]:
         """Return the mapping that jobs get: with defaults, without what is left out."""
@@ -152,20 +134,14 @@ class Data(Settings):
         description="auto generates a surrogate when a data set can be had nowhere, real fails instead, "
         "surrogate never touches the network",
     )
-    mirror: Text | None = Field(
-        None, description="folder with copies of the original files, looked at before any download"
-    )
-    substitutes: Flag = Field(
-        False, description="with policy real, whether other real data may stand in for the paper's"
-    )
+    mirror: Text | None = Field(None, description="folder with copies of the files, asked before any network")
+    substitutes: bool = Field(False, description="whether policy real accepts other real data in their place")
 
 
 class Main(Settings):
     """What config/config.yaml holds, but for the list of papers."""
 
-    scale: Literal["paper", "small", "tiny"] = Field(
-        "paper", description="size of the run; every artefact carries it"
-    )
+    scale: Literal["paper", "small", "tiny"] = Field("paper", description="size of the run, on each artefact")
     paths: Paths = Field(default_factory=Paths, description="folders, relative to the working folder")
     data: Data = Field(default_factory=Data, description="where data sets come from")
 
@@ -280,10 +256,13 @@ class Artefact(Settings):
         return self
 
 
-class FreeArtefact(Artefact):
-    """An artefact of such a paper."""
+_DESCRIBED = {"description": Artefact.__doc__}  # a docstring is not inherited
 
-    settings: Maybe[dict[str, Any]] = Field(None, description="what the artefact needs")
+
+class ArtefactWith(Artefact, Generic[T], json_schema_extra=_DESCRIBED):
+    """An artefact that has settings of its own."""
+
+    settings: Maybe[T] = Field(None, description="numbers that the artefact needs")
 
 
 E = TypeVar("E")
@@ -294,7 +273,7 @@ class Section(Settings, Generic[E, A]):
     """Experiments and artefacts of one kind each."""
 
     seed: Natural = Field(description="names every random stream")
-    together: Flag = Field(
+    together: bool = Field(
         False,
         description="whether one job tunes and runs a method on all experiments that have it, and one makes "
         "all figures and tables; otherwise each search, each run, each figure and each table is a job",
@@ -307,6 +286,4 @@ class Section(Settings, Generic[E, A]):
 class Paper(Section[E, A], Generic[E, A]):
     """A section that replicates a paper."""
 
-    not_computed: dict[Name, Text] = Field(
-        default_factory=dict, description="artefacts of the paper that are not made, with the reason"
-    )
+    not_computed: dict[Name, Text] = Field(default_factory=dict, description="artefacts not made, and why")

@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from replifed.errors import ConfigError, unknown_name
-from replifed.settings.wording import shown
+import yaml
 
+from replifed.errors import ConfigError, shown, unknown_name
+
+# The C parser is ten times faster, and every workflow call parses them all.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAIN_FILE = Path("config/config.yaml")
 PAPER_FOLDER = Path("config/papers")
-SCHEMA_FILE = Path("config/config.schema.json")
 
 
 def deep_merge(base: Mapping[str, Any], *overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,16 +47,14 @@ def retyped(value: Any) -> Any:
     if not isinstance(value, str):
         return value
 
-    import yaml
-
     try:
-        read = yaml.load(value, Loader=_loader())
+        read = yaml.load(value, Loader=_LOADER)
     except yaml.YAMLError:
         return value
     return read if isinstance(read, int | float | bool) or value in ("null", "~") else value
 
 
-def paper_names(config: Mapping[str, Any], folder: str | os.PathLike[str]) -> list[str]:
+def listed_papers(config: Mapping[str, Any], folder: str | os.PathLike[str]) -> list[str]:
     """Return the papers that `config` lists, each of which must have a file in `folder`."""
     papers = config.get("papers", [])
     if not isinstance(papers, list) or not all(isinstance(paper, str) for paper in papers):
@@ -68,10 +68,8 @@ def paper_names(config: Mapping[str, Any], folder: str | os.PathLike[str]) -> li
 
 def read_file(file: Path) -> dict[str, Any]:
     """Read one YAML file; an empty one gives an empty mapping."""
-    import yaml
-
     try:
-        content = yaml.load(file.read_text(encoding="utf-8"), Loader=_loader())
+        content = yaml.load(file.read_text(encoding="utf-8"), Loader=_LOADER)
     except FileNotFoundError:
         raise ConfigError(
             f"{file} does not exist; run from the folder that holds config/, or correct the name"
@@ -83,10 +81,3 @@ def read_file(file: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ConfigError(f"{file}: expected a mapping at the top, got {shown(content)}")
     return content
-
-
-def _loader() -> Any:
-    import yaml
-
-    # The C parser is ten times faster, and every workflow call parses them all.
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)

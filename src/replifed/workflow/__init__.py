@@ -4,9 +4,8 @@ All of it follows from the checked configuration; only `grouping` looks at files
 ones. Nothing here knows Snakemake, and no job imports it.
 """
 
-from replifed.workflow.files import one_of
 from replifed.workflow.grouping import Grouping
-from replifed.workflow.plan import Plan
+from replifed.workflow.plan import SUFFIXES, Plan, flags, inputs_flag, one_of
 from replifed.workflow.sources import source_stamp
 
-__all__ = ["Grouping", "Plan", "one_of", "source_stamp"]
+__all__ = ["SUFFIXES", "Grouping", "Plan", "flags", "inputs_flag", "one_of", "source_stamp"]

@@ -9,43 +9,27 @@ must go on being that job's.)
 from __future__ import annotations
 
 import hashlib
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from replifed import settings
-from replifed.papers import part
+from replifed.parts import part
 from replifed.provenance import canonical_json
-from replifed.workflow.files import one_of, pairs
-from replifed.workflow.plan import Plan
+from replifed.settings import cuts
+from replifed.workflow.plan import Plan, one_of
 
 # The rules of jobs of their own; a job on another machine is asked for by its rule.
 SINGLE_RULES = ("run_method", "tune", "figure", "table")
 
 
 class GroupedJob(ABC):
-    """One job in place of many.
+    """One job in place of many: the rule `rule`, whose log and benchmark are called `name`.
 
-    Attributes
-    ----------
-    plan : Plan
-    paper : str
-    rule : str
-        The rule's name.
-    name : str
-        Of its log and its benchmark.
-    keys : list of str
-        Of the files that it reads.
-    outputs : dict of str to str
-        Files by key.
-    patterns : list of str
-        The same files with a wildcard: a rule without would be listed as a target of its own.
-    worth : list of str
-        The files that must all be wanted for the job to be worth it.
-    settings : str
-        Of all that it does, as JSON.
+    It reads the files of `keys` and writes `outputs`, files by key; `patterns` are these with a wildcard: a
+    rule without would be listed as a target of its own. It is worth it if all files of `worth` are wanted.
     """
 
     plan: Plan
@@ -56,18 +40,16 @@ class GroupedJob(ABC):
     outputs: dict[str, str]
     patterns: list[str]
     worth: list[str]
+    before: Iterable[GroupedJob] = ()  # jobs that may make what it reads
 
     @cached_property
     @abstractmethod
-    def settings(self) -> str: ...
+    def settings(self) -> str:
+        """Settings of all that it does, as JSON."""
 
     @abstractmethod
     def source(self) -> list[str]:
         """Return its sources."""
-
-    def before(self) -> list[GroupedJob]:
-        """Return the jobs that may make what it reads."""
-        return []
 
     def inputs(self) -> dict[str, Any]:
         """Return what it is made from."""
@@ -79,11 +61,11 @@ class GroupedJob(ABC):
 
     def output_pairs(self) -> str:
         """Return what it writes as ``KEY=FILE ...``."""
-        return pairs(self.outputs)
+        return " ".join(shlex.quote(f"{key}={file}") for key, file in self.outputs.items())
 
     def digest(self) -> str:
         """Return a hash of its settings and sources, and those of the jobs before it."""
-        parts = [self.settings, *self.source(), *(job.digest() for job in self.before())]
+        parts = [self.settings, *self.source(), *(job.digest() for job in self.before)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     @property
@@ -104,21 +86,9 @@ class GroupedJob(ABC):
 
 
 class GroupedRun(GroupedJob):
-    """Searches and runs one method on several experiments, one after the other.
+    """Searches and runs one method on several experiments, one after the other; a paper's have a `number`."""
 
-    Parameters
-    ----------
-    plan : Plan
-    paper : str
-    number : int
-        Its place among those of the paper.
-    method : str
-    experiments : tuple of str
-    """
-
-    def __init__(
-        self, plan: Plan, paper: str, number: int, method: str, experiments: tuple[str, ...]
-    ) -> None:
+    def __init__(self, plan: Plan, paper: str, number: int, method: str, experiments: list[str]) -> None:
         self.plan, self.paper = plan, paper
         self.number, self.method, self.experiments = number, method, experiments
         # Of the first experiment, and how many more there are.
@@ -143,82 +113,62 @@ class GroupedRun(GroupedJob):
         steps = {"tune": self.tuned, "run": self.experiments}
         return canonical_json(
             {
-                step: {name: settings.settings_for(step, section, name) for name in names}
+                step: {name: cuts.settings_for(step, section, name) for name in names}
                 for step, names in steps.items()
             }
         )
 
     def source(self) -> list[str]:
-        """Return its sources."""
         return self.plan.method_source("together", self.paper, self.method)
 
 
 class GroupedArtefacts(GroupedJob):
-    """Makes all artefacts of a paper, one after the other.
-
-    Parameters
-    ----------
-    plan : Plan
-    paper : str
-    """
+    """Makes all artefacts of a paper, one after the other."""
 
     def __init__(self, plan: Plan, paper: str) -> None:
         self.plan, self.paper = plan, paper
         self.name, self.rule = "artefacts", f"artefacts_{paper}"
-        self.keys = settings.artefacts_keys(plan.config[paper])
+        self.keys = cuts.artefacts_keys(plan.config[paper])
         self.outputs = plan.artefact_outputs(paper)
         self.patterns = list(plan.artefact_outputs(paper, "{paper}").values())
         self.worth = list(self.outputs.values())
+        self.before = grouped_runs(plan, paper)
 
     @cached_property
     def settings(self) -> str:
-        return canonical_json(settings.artefacts_settings(self.plan.config[self.paper]))
+        return canonical_json(cuts.artefacts_settings(self.plan.config[self.paper]))
 
     def source(self) -> list[str]:
-        """Return its sources."""
-        entries = settings.artefacts(self.plan.config[self.paper]).values()
+        entries = cuts.artefacts(self.plan.config[self.paper]).values()
         modules = [part(self.paper, f"{entry['kind']}s") for entry in entries]
         return self.plan.source("replifed.papers.jobs:artefacts", *modules)
-
-    def before(self) -> list[GroupedJob]:
-        """Return the jobs that may make what it reads."""
-        return [*grouped_runs(self.plan, self.paper)]
 
 
 @cache
 def grouped_runs(plan: Plan, paper: str) -> list[GroupedRun]:
     """Return the jobs that run the methods of a paper, if each is to run in one job."""
-    groups = enumerate(settings.groups(plan.config[paper]))
+    groups = enumerate(cuts.groups(plan.config[paper]).items())
     return [GroupedRun(plan, paper, number, *group) for number, group in groups]
 
 
 @cache
 def grouped_artefacts(plan: Plan, paper: str) -> list[GroupedArtefacts]:
     """Return the job that makes all artefacts of a paper, if there is to be one."""
-    return [GroupedArtefacts(plan, paper)] if settings.drawn_together(plan.config[paper]) else []
+    return [GroupedArtefacts(plan, paper)] if plan.config[paper].get("together") else []
 
 
 class Grouping:
-    """The grouped jobs that are rules of the workflow: `runs` and `artefacts`.
-
-    Parameters
-    ----------
-    plan : Plan
-    targets : iterable of str
-        What is asked for: files, rules, or both.
-    """
+    """The grouped jobs that are rules of the workflow, `runs` and `artefacts`, if `targets` are asked for."""
 
     def __init__(self, plan: Plan, targets: Iterable[str]) -> None:
-        wanted = files_for(plan, targets)
+        wanted = {file for target in targets for file in _files_for(plan, target)}
 
         def is_used(job: GroupedJob) -> bool:
             return wanted.issuperset(job.worth) or job.stands()
 
-        self._papers = plan.papers
-        self.runs = [job for paper in plan.papers for job in grouped_runs(plan, paper) if is_used(job)]
-        self.artefacts = [
-            job for paper in plan.papers for job in grouped_artefacts(plan, paper) if is_used(job)
-        ]
+        papers = self._papers = plan.papers
+        self.runs = [job for paper in papers for job in grouped_runs(plan, paper) if is_used(job)]
+        self.artefacts = [job for paper in papers for job in grouped_artefacts(plan, paper) if is_used(job)]
 
     def papers_of_single_runs(self) -> str:
         """Return a pattern of papers that no run of a grouped job follows: they have a rule already."""
@@ -230,33 +180,27 @@ class Grouping:
         return one_of(set(self._papers) - {job.paper for job in self.artefacts})
 
 
-def files_for(plan: Plan, targets: Iterable[str]) -> set[str]:
-    """Return the runs' and artefacts' files among targets, and those that such artefacts are drawn from.
+def _files_for(plan: Plan, target: str) -> list[str]:
+    """Return a target, if it is of a run or an artefact, and the files that such an artefact is drawn from.
 
     Of a target that needs more than a figure or a table does, such as `all` or the claims, they are all files
     of its paper, or of all papers.
     """
-    return {file for target in targets for file in _files_for(plan, target)}
-
-
-def _files_for(plan: Plan, target: str) -> list[str]:
     if target in SINGLE_RULES or target.startswith(plan.in_data("")):
         return []
     for paper in plan.papers:
-        if target == paper:
-            return _all_files(plan, paper)
-        if target.startswith((plan.in_results(f"{paper}/"), plan.in_figures(f"{paper}/"))):
+        folders = plan.in_results(f"{paper}/"), plan.in_figures(f"{paper}/")
+        if target == paper or target.startswith(folders):
             return _files_in(plan, paper, target)
     return [file for paper in plan.papers for file in _all_files(plan, paper)]
 
 
 def _files_in(plan: Plan, paper: str, target: str) -> list[str]:
-    outputs = plan.artefact_outputs(paper).values()
+    path, outputs = Path(target), plan.artefact_outputs(paper).values()
     if target in outputs:
-        name = Path(target).stem
-        drawn_from = plan.files_of(paper, *settings.artefact_keys(plan.artefact(paper, name)))
-        return [*drawn_from, *(file for file in outputs if Path(file).stem == name)]
-    if Path(target).parent.name in plan.config[paper]["experiments"]:
+        drawn_from = plan.files_of(paper, *cuts.artefact_keys(plan.artefact(paper, path.stem)))
+        return [*drawn_from, *(file for file in outputs if Path(file).stem == path.stem)]
+    if path.parent.name in plan.config[paper]["experiments"]:
         return [target]
     return _all_files(plan, paper)
 

@@ -1,25 +1,33 @@
-"""Inputs, outputs and settings of every kind of job."""
+"""Where the files of the workflow lie; inputs, outputs and settings of every kind of job."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from replifed import settings
 from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError
-from replifed.papers import part
+from replifed.parts import part
 from replifed.provenance import canonical_json
-from replifed.workflow.files import Files, flags
+from replifed.settings import cuts
 
-_SUFFIXES = {"figure": ("csv", "pdf", "png"), "table": ("csv", "md", "tex")}
+_FILES = {
+    "run": [".parquet"],
+    "tuned": [".tuned.json"],
+    "partition": ["/partition.npz", "/partition.csv"],
+}
+SUFFIXES = {"figure": ("csv", "pdf", "png"), "table": ("csv", "md", "tex")}
 _MEMORY_MB = 2000
 
 
-class Plan(Files):
+class Plan:
     """Which file is made from which.
+
+    A key names what a paper's jobs make: "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD",
+    "partition:EXPERIMENT" (two files), and "data:EXPERIMENT" for its parsed data set. What is no experiment,
+    partition or artefact of a paper is a `ConfigError`.
 
     Parameters
     ----------
@@ -30,10 +38,58 @@ class Plan(Files):
     """
 
     def __init__(self, config: Mapping[str, Any], source: Callable[..., list[str]]) -> None:
-        super().__init__(config)
+        self.config = config
         self.source = source
+        self.papers: list[str] = config["papers"]
+
+    # --- Files ---
+
+    def in_data(self, path: str) -> str:
+        """Return a file of the data sets, which all scales share."""
+        return f"{self.config['paths']['data']}/{path}"
+
+    def in_results(self, path: str) -> str:
+        """Return a file of the results."""
+        return f"{self.config['paths']['results']}/{path}"
+
+    def in_figures(self, path: str) -> str:
+        """Return a file of the figures and tables."""
+        return f"{self.config['paths']['figures']}/{path}"
+
+    def in_logs(self, path: str) -> str:
+        """Return the log of a job."""
+        return f"logs/{self.config['scale']}/{path}.log"
+
+    def in_benchmarks(self, path: str) -> str:
+        """Return what Snakemake measures of a job."""
+        return self.in_results(f"benchmarks/{path}.tsv")
+
+    def parsed(self, dataset: str) -> str:
+        """Return a parsed data set."""
+        return self.in_data(f"parsed/{dataset}.npz")
+
+    def files_of(self, paper: str, *keys: str) -> list[str]:
+        """Return the files of keys."""
+        return [file for key in keys for file in self._files_of(paper, key)]
+
+    def _files_of(self, paper: str, key: str) -> list[str]:
+        kind, _, name = key.partition(":")
+        if kind == "data":
+            return [self.parsed(self.experiment(paper, name)["dataset"])]
+        return [self.in_results(f"{paper}/{name}{suffix}") for suffix in _FILES[kind]]
+
+    def inputs_flag(self, paper: str, keys: Iterable[str]) -> str:
+        """Return ``--inputs KEY=FILE ...``, or nothing where there are no keys."""
+        return inputs_flag((key, file) for key in keys for file in self.files_of(paper, key))
 
     # --- Partitions, searches, runs ---
+
+    def experiment(self, paper: str, experiment: str) -> Mapping[str, Any]:
+        """Return an experiment's section."""
+        try:
+            return self.config[paper]["experiments"][experiment]
+        except KeyError:
+            raise ConfigError(f"paper {paper} has no experiment {experiment}") from None
 
     def experiment_names(self) -> set[str]:
         """Return the names of the experiments of all papers."""
@@ -46,7 +102,7 @@ class Plan(Files):
     def step_settings(self, step: str, paper: str, experiment: str) -> str:
         """Return the settings of step "partition", "tune" or "run" as JSON."""
         self.experiment(paper, experiment)
-        return canonical_json(settings.settings_for(step, self.config[paper], experiment))
+        return canonical_json(cuts.settings_for(step, self.config[paper], experiment))
 
     def method_source(self, step: str, paper: str, method: str) -> list[str]:
         """Return the sources of a step (MODULE:FUNCTION), of the paper's experiments and of one method."""
@@ -60,10 +116,8 @@ class Plan(Files):
             raise ConfigError(
                 f"experiment {experiment} of {paper} has no section `partition` to make one from"
             )
-        return {
-            "data": self.parsed(section["dataset"]),
-            "source": self.source("replifed.partition.commands"),
-        }
+        source = self.source("replifed.partition.commands")
+        return {"data": self.parsed(section["dataset"]), "source": source}
 
     def problem_keys(self, paper: str, experiment: str) -> list[str]:
         """Return the keys of what an experiment's problem is made from, if anything."""
@@ -76,51 +130,38 @@ class Plan(Files):
         keys = self.problem_keys(paper, experiment)
         return {key.partition(":")[0]: self.files_of(paper, key)[0] for key in keys}
 
-    def run_files(self, paper: str, experiment: str, method: str) -> dict[str, str]:
-        """Return what a run reads: the files of its problem, and its method's tuned step, if any."""
-        files = self.problem_files(paper, experiment)
-        if "tuning" in self.experiment(paper, experiment):
-            (files["tuned"],) = self.files_of(paper, f"tuned:{experiment}/{method}")
-        return files
-
     def tune_inputs(self, paper: str, experiment: str, method: str) -> dict[str, Any]:
         """Return what a search is made from."""
         source = self.method_source("jobs:tune", paper, method)
         return {**self.problem_files(paper, experiment), "source": source}
 
     def run_inputs(self, paper: str, experiment: str, method: str) -> dict[str, Any]:
-        """Return what a run is made from."""
-        source = self.method_source("jobs:run", paper, method)
-        return {**self.run_files(paper, experiment, method), "source": source}
-
-    def tune_flags(self, paper: str, experiment: str) -> str:
-        """Return the flags of what a search reads."""
-        return flags(self.problem_files(paper, experiment))
-
-    def run_flags(self, paper: str, experiment: str, method: str) -> str:
-        """Return the flags of what a run reads."""
-        return flags(self.run_files(paper, experiment, method))
+        """Return what a run is made from: the files of its problem, and its method's tuned step, if any."""
+        files = self.problem_files(paper, experiment)
+        if "tuning" in self.experiment(paper, experiment):
+            (files["tuned"],) = self.files_of(paper, f"tuned:{experiment}/{method}")
+        return {**files, "source": self.method_source("jobs:run", paper, method)}
 
     # --- Figures and tables ---
 
     def artefact(self, paper: str, artefact: str) -> Mapping[str, Any]:
-        """Return an artefact's entry; one that is no target is a `ConfigError`."""
+        """Return an artefact's entry."""
         try:
-            return settings.artefacts(self.config[paper])[artefact]
+            return cuts.artefacts(self.config[paper])[artefact]
         except KeyError:
             raise ConfigError(f"paper {paper} has no artefact {artefact}") from None
 
     def artefact_names(self, kind: str) -> set[str]:
         """Return the names of the figures or the tables of all papers."""
-        sections = [settings.artefacts(self.config[paper]) for paper in self.papers]
+        sections = [cuts.artefacts(self.config[paper]) for paper in self.papers]
         return {name for section in sections for name, entry in section.items() if entry["kind"] == kind}
 
     def artefact_outputs(self, paper: str, folder: str | None = None) -> dict[str, str]:
         """Return every file of every artefact of a paper by keys such as ``fig1.csv``."""
         return {
             f"{name}.{suffix}": self.in_figures(f"{folder or paper}/{name}.{suffix}")
-            for name, entry in settings.artefacts(self.config[paper]).items()
-            for suffix in _SUFFIXES[entry["kind"]]
+            for name, entry in cuts.artefacts(self.config[paper]).items()
+            for suffix in SUFFIXES[entry["kind"]]
         }
 
     def artefact_files(self, *papers: str) -> list[str]:
@@ -130,36 +171,32 @@ class Plan(Files):
     def artefact_inputs(self, paper: str, artefact: str) -> dict[str, Any]:
         """Return what an artefact is made from."""
         entry = self.artefact(paper, artefact)
-        modules = "replifed.papers.jobs:artefact", part(paper, f"{entry['kind']}s")
-        return {
-            "files": self.files_of(paper, *settings.artefact_keys(entry)),
-            "source": self.source(*modules),
-        }
+        source = self.source("replifed.papers.jobs:artefact", part(paper, f"{entry['kind']}s"))
+        return {"files": self.files_of(paper, *cuts.artefact_keys(entry)), "source": source}
 
     def artefact_settings(self, paper: str, artefact: str) -> str:
         """Return an artefact's settings as JSON."""
         self.artefact(paper, artefact)
-        return canonical_json(settings.settings_for("artefact", self.config[paper], artefact))
+        return canonical_json(cuts.settings_for("artefact", self.config[paper], artefact))
 
     def artefact_flags(self, paper: str, artefact: str) -> str:
-        """Return the flags of what an artefact is made from."""
-        return self.inputs_flag(paper, settings.artefact_keys(self.artefact(paper, artefact)))
+        """Return the flag of what an artefact is made from."""
+        return self.inputs_flag(paper, cuts.artefact_keys(self.artefact(paper, artefact)))
 
     # --- Claims ---
 
     def claims_inputs(self, paper: str) -> dict[str, Any]:
         """Return what a paper's claims are measured on."""
-        modules = "replifed.papers.jobs:measure_claims", part(paper, "claims")
-        keys = settings.claim_keys(self.config[paper])
-        return {"files": self.files_of(paper, *keys), "source": self.source(*modules)}
+        source = self.source("replifed.papers.jobs:measure_claims", part(paper, "claims"))
+        return {"files": self.files_of(paper, *cuts.claim_keys(self.config[paper])), "source": source}
 
     def claims_settings(self, paper: str) -> str:
         """Return the settings that a paper's claims are measured with as JSON."""
-        return canonical_json(settings.settings_for("claims", self.config[paper]))
+        return canonical_json(cuts.settings_for("claims", self.config[paper]))
 
     def claims_flags(self, paper: str) -> str:
-        """Return the flags of what a paper's claims are measured on."""
-        return self.inputs_flag(paper, settings.claim_keys(self.config[paper]))
+        """Return the flag of what a paper's claims are measured on."""
+        return self.inputs_flag(paper, cuts.claim_keys(self.config[paper]))
 
     def errata_source(self, paper: str) -> list[str]:
         """Return the sources of a paper's errata, which are made from nothing else."""
@@ -170,7 +207,7 @@ class Plan(Files):
         return {
             f"{paper}/{name}": self.in_figures(f"{paper}/{name}.csv")
             for paper in self.papers
-            for name in settings.artefacts(self.config[paper])
+            for name in cuts.artefacts(self.config[paper])
             if name.endswith("_seconds")
         }
 
@@ -182,55 +219,48 @@ class Plan(Files):
         """Return what the claims on seconds are measured on."""
         papers = dict.fromkeys(key.split("/")[0] for key in self.timed_figures())
         modules = [part(paper, "claims") for paper in papers]
-        return {
-            "files": list(self.timed_figures().values()),
-            "source": self.source("replifed.papers.jobs:measure_timing", *modules),
-        }
-
-    def timing_flags(self) -> str:
-        """Return the flags of what the claims on seconds are measured on."""
-        given = [f"{key}={file}" for key, file in self.timed_figures().items()]
-        return " ".join(["--inputs", *map(shlex.quote, given)])
+        source = self.source("replifed.papers.jobs:measure_timing", *modules)
+        return {"files": list(self.timed_figures().values()), "source": source}
 
     # --- Report and manifest ---
 
     def report_settings(self) -> str:
         """Return what the report shows beside claims and pictures: the artefacts, and those not computed."""
         keys = ("artefacts", "not_computed", "only")
-        papers = {
-            name: {key: self.config[name][key] for key in keys if key in self.config[name]}
-            for name in self.papers
+        sections = {
+            paper: {key: self.config[paper][key] for key in keys if key in self.config[paper]}
+            for paper in self.papers
         }
-        return canonical_json({"papers": self.papers, **papers})
+        return canonical_json({"papers": self.papers, **sections})
 
     def manifest_files(self) -> list[str]:
         """Return all files that rules read or write, but for logs, benchmarks and measured seconds."""
         files = [file for file in self.artefact_files(*self.papers) if "_seconds." not in file]
         for paper in self.papers:
-            keys = [*settings.claim_keys(self.config[paper]), *self._earlier_keys(paper)]
-            files += self.files_of(paper, *keys)
+            keys = cuts.claim_keys(self.config[paper])
+            files += self.files_of(paper, *keys, *self._earlier_keys(paper, keys))
             files += [self.in_results(f"{paper}/{name}.csv") for name in ("claims", "errata")]
-        for dataset in settings.used_datasets(self.config):
+        for dataset in cuts.used_datasets(self.config):
             files += [self.in_data(f"raw/{dataset}.json"), self.parsed(dataset)]
         files += [self.in_results(name) for name in ("claims.csv", "report.html")]
         return list(dict.fromkeys(files))
 
-    def _earlier_keys(self, paper: str) -> list[str]:
-        """Return the keys of the searches and the partitions before the runs that artefacts read."""
-        keys = []
-        for key in settings.claim_keys(self.config[paper]):
+    def _earlier_keys(self, paper: str, keys: list[str]) -> list[str]:
+        """Return the keys of the searches and the partitions before runs."""
+        earlier = []
+        for key in keys:
             kind, _, name = key.partition(":")
             experiment = name.partition("/")[0]
             section = self.experiment(paper, experiment)
             if kind == "run" and "tuning" in section:
-                keys.append(f"tuned:{name}")
+                earlier.append(f"tuned:{name}")
             if "partition" in section:
-                keys.append(f"partition:{experiment}")
-        return keys
+                earlier.append(f"partition:{experiment}")
+        return earlier
 
     def raw_folders(self) -> list[str]:
         """Return the folders of the downloaded files."""
-        return [self.in_data(f"raw/{dataset}") for dataset in settings.used_datasets(self.config)]
+        return [self.in_data(f"raw/{dataset}") for dataset in cuts.used_datasets(self.config)]
 
     def verified_folders(self) -> list[str]:
         """Return the folders in which nothing may lie that no job made."""
@@ -239,12 +269,40 @@ class Plan(Files):
 
     def closing_line(self) -> str:
         """Say how many of the data sets in use are not the papers' own, and where the report is."""
-        from replifed.data.commands import not_original, status_rows
+        from replifed.data.records import not_original, status_rows
 
-        used = settings.used_datasets(self.config)
+        used = cuts.used_datasets(self.config)
         known = [name for name in used if Path(self.in_data(f"raw/{name}.json")).is_file()]
         parts = [not_original(status_rows(self.in_data("raw"), known))] if known else []
         report = self.in_results("report.html")
         if Path(report).is_file():
             parts.append(f"report: {report}")
         return "; ".join(parts)
+
+
+def flags(files: Mapping[str, str]) -> str:
+    """Return ``--NAME FILE ...``.
+
+    >>> flags({"data": "a b.npz", "tuned": "fedht.tuned.json"})
+    "--data 'a b.npz' --tuned fedht.tuned.json"
+    """
+    return " ".join(f"--{name} {shlex.quote(file)}" for name, file in files.items())
+
+
+def inputs_flag(files: Iterable[tuple[str, str]]) -> str:
+    """Return ``--inputs KEY=FILE ...``, or nothing where there are no files.
+
+    >>> inputs_flag([("run:mnist", "mnist/fedht.parquet")])
+    '--inputs run:mnist=mnist/fedht.parquet'
+    """
+    words = [shlex.quote(f"{key}={file}") for key, file in files]
+    return " ".join(["--inputs", *words] if words else [])
+
+
+def one_of(names: Iterable[str]) -> str:
+    """Return a pattern of names. Of no name at all it matches nothing: an empty pattern would match all.
+
+    >>> one_of(["fedmm", "fedht"]), one_of([])
+    ('fedht|fedmm', '(?!)')
+    """
+    return "|".join(sorted(names)) or "(?!)"

@@ -26,16 +26,9 @@ def source_stamp(modules: tuple[str, ...], root: str, folder: str) -> str:
     Parameters
     ----------
     modules : tuple of str
-        Such as "replifed.papers.jobs:run".
-    root : str
-        The folder of the package.
-    folder : str
-        Where the stamps lie.
-
-    Raises
-    ------
-    ReplifedError
-        A source is missing.
+        Such as "replifed.papers.jobs:run"; a missing one is a `ReplifedError`.
+    root, folder : str
+        The folder of the package, and that of the stamps.
     """
     found = {file.relative_to(root) for module in modules for file in _sources(module, root)} - {REGISTRY}
     names = sorted(file.as_posix() for file in found)

@@ -7,17 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from replifed.settings import fields
-from replifed.settings.fields import (
-    Count,
-    Counts,
-    Maybe,
-    Name,
-    NonNegative,
-    Positive,
-    Precision,
-    Several,
-    StepTuning,
-)
+from replifed.settings.fields import Count, Counts, Maybe, Name, NonNegative, Positive, Several
 
 _SOLVER = "steps of the inexact solver of FedGradMP's sub-problem"
 _WEIGHTS = "weights lambda of the 1-norm of FedMid and FedDualAvg"
@@ -60,9 +50,7 @@ class Regression(Planted):
     decay: NonNegative = Field(description="c; entries of client i's data have variance 1/i^c")
     alphas: Several[NonNegative] = Field(description="variances of the clients' mean entries")
     batch: Count = Field(description="samples of a mini-batch")
-    cohorts: Maybe[Counts] = Field(
-        None, description="numbers of clients that take part in a round; all by default"
-    )
+    cohorts: Maybe[Counts] = Field(None, description="numbers of clients in a round; all by default")
     solvers: Several[Literal["exact", "newton", "gd"]] = Field(
         ["exact"], description="solvers of FedGradMP's sub-problem"
     )
@@ -74,7 +62,7 @@ class Regression(Planted):
     readings: Maybe[Annotated[dict[str, Reading], Field(min_length=1)]] = Field(
         None, description="ways to read what the paper leaves open, by name"
     )
-    tuning: Maybe[StepTuning] = Field(None, description="how the step size of each method is chosen")
+    tuning: Maybe[fields.StepTuning] = Field(None, description="how the step size of each method is chosen")
 
 
 class Clip(Common):
@@ -121,8 +109,8 @@ class Digits(Common):
     inner_steps: Count = Field(description=_SOLVER)
     radius: Maybe[Positive] = Field(None, description="largest norm of FedGradMP's models")
     weights: Maybe[Several[Positive]] = Field(None, description=_WEIGHTS)
-    dtype: Precision = Field("float64", description="floating-point type of the arithmetic")
-    tuning: StepTuning = Field(description="how the step size of each method is chosen")
+    dtype: fields.Precision = Field("float64", description="floating-point type of the arithmetic")
+    tuning: fields.StepTuning = Field(description="how the step size of each method is chosen")
 
 
 class Timing(fields.Settings):
@@ -131,14 +119,8 @@ class Timing(fields.Settings):
     rounds: Maybe[Count] = Field(None, description="rounds that are timed")
 
 
-class Artefact(fields.Artefact):
-    """A figure or a table and what it is made from."""
-
-    settings: Maybe[Timing] = Field(None, description="numbers that the artefact needs")
-
-
 Experiment = Annotated[Regression | Video | DrawnVideo | Digits | Isometry, Field(discriminator="problem")]
 
 
-class Section(fields.Paper[Experiment, Artefact]):
+class Section(fields.Paper[Experiment, fields.ArtefactWith[Timing]]):
     """FedGradMP."""

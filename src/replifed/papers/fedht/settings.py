@@ -7,26 +7,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from replifed.settings import fields
-from replifed.settings.fields import (
-    REAL,
-    Count,
-    Counts,
-    Distinct,
-    Maybe,
-    Name,
-    Natural,
-    NonNegative,
-    Positive,
-    Precision,
-    Several,
-    Shards,
-    StepTuning,
-)
+from replifed.settings.fields import Count, Counts, Distinct, Maybe, Name, Natural, Positive, Several, Shards
 
-Level = Annotated[list[NonNegative], Field(min_length=2, max_length=2)]
+Level = Annotated[list[fields.NonNegative], Field(min_length=2, max_length=2)]
 
 
-class Tuning(StepTuning):
+class Tuning(fields.StepTuning):
     """How the step size of each method is chosen, in the reading `common` as well."""
 
     common_fraction: Positive = Field(
@@ -42,16 +28,14 @@ class Common(fields.Repeated):
     sparsity: Count = Field(description="number of weights that hard thresholding keeps")
     local_steps: Counts = Field(description="numbers of local steps between two communications, K")
     rounds: Count = Field(description="communication rounds")
-    dtype: Precision = Field("float64", description="floating-point type of the arithmetic")
+    dtype: fields.Precision = Field("float64", description="floating-point type of the arithmetic")
 
 
 class Compared(Common, fields.Recorded):
     """An experiment of the paper, in which steps are searched and some runs take full gradients."""
 
     batch: Count = Field(description="samples of a mini-batch")
-    baseline_rounds: Maybe[Count] = Field(
-        None, description="rounds of methods with one local step, if other than `rounds`"
-    )
+    baseline_rounds: Maybe[Count] = Field(None, description="rounds where K = 1, if other than `rounds`")
     full_batch_replicates: Distinct[Natural] = Field(
         default_factory=list, description="names of the repetitions that are run with full gradients as well"
     )
@@ -68,9 +52,7 @@ class Simulation(Compared):
     positives: Maybe[Count] = Field(None, description="samples of each client that are labelled +1")
     features: Count = Field(description="number of features")
     planted: Count = Field(description="non-zeros of each client's own weights")
-    levels: Several[Level] = Field(
-        description="pairs (alpha, beta) of variances: spread of weights and of features between clients"
-    )
+    levels: Several[Level] = Field(description="pairs (alpha, beta): variance of weights and of features")
 
 
 class DataSet(Compared):
@@ -93,9 +75,7 @@ class Classes(Common):
     dataset: Name = Field(description="a data set of the catalogue")
     partition: Shards = Field(description="how the samples are split between the clients")
     batch: Count = Field(description="samples of a mini-batch")
-    local_steps: Annotated[Counts, Field(max_length=1)] = Field(
-        description="number of local steps between two communications, K"
-    )
+    local_steps: Annotated[Counts, Field(max_length=1)] = Field(description="number of local steps, K")
     step: Positive = Field(description="step size of the local steps")
 
 
@@ -107,10 +87,8 @@ class Planted(Common, fields.Recorded):
     samples: Count = Field(description="samples of each client")
     features: Count = Field(description="number of features")
     planted: Count = Field(description="non-zeros of the true weights, tau*")
-    condition: Annotated[float, Field(ge=1), REAL] = Field(description="condition number, kappa")
-    first_batch: Count = Field(
-        description="samples of the first mini-batch, where it is smaller than the theorems ask"
-    )
+    condition: Annotated[float, Field(ge=1), fields.REAL] = Field(description="condition number, kappa")
+    first_batch: Count = Field(description="samples of the first mini-batch, where theorems ask for more")
 
 
 class Drawing(fields.Settings):
@@ -121,14 +99,8 @@ class Drawing(fields.Settings):
     perplexity: Maybe[Positive] = Field(None, description="perplexity of t-SNE")
 
 
-class Artefact(fields.Artefact):
-    """A figure or a table and what it is made from."""
-
-    settings: Maybe[Drawing] = Field(None, description="numbers that the drawing needs")
-
-
 Experiment = Annotated[Simulation | DataSet | Classes | Planted, Field(discriminator="problem")]
 
 
-class Section(fields.Paper[Experiment, Artefact]):
+class Section(fields.Paper[Experiment, fields.ArtefactWith[Drawing]]):
     """FedHT and FedIterHT."""

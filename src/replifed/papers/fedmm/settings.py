@@ -6,42 +6,22 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from replifed.errors import shown
 from replifed.settings import fields
-from replifed.settings.fields import (
-    WHOLE,
-    Artefact,
-    Count,
-    Distinct,
-    EqualClusters,
-    Flag,
-    Maybe,
-    Name,
-    Natural,
-    NonNegative,
-    Number,
-    Positive,
-    Replicates,
-    Several,
-    Share,
-    Weight,
-    refusal,
-)
-from replifed.settings.wording import shown
+from replifed.settings.fields import Count, Maybe, Name, Natural, Number, Positive, Several, Share, Weight
 
-Bits = Annotated[int, Field(ge=2, le=32), WHOLE]
+Bits = Annotated[int, Field(ge=2, le=32), fields.WHOLE]
 
 
 class Tuning(fields.Tuning):
     """How the step of each method is chosen."""
 
-    replicates: Replicates = Field(
+    replicates: fields.Replicates = Field(
         description="repetitions used for tuning, none of them reported; every step is scored on the first "
         "three, the rest are for the choice among steps of which none is stable"
     )
     tail: Share = Field(description="share of the rounds, at the end, over which the objective is averaged")
-    betas: Several[Positive] = Field(
-        description="steps to start from; an edge at which the best lies is moved outwards"
-    )
+    betas: Several[Positive] = Field(description="first steps; an edge that is best is moved outwards")
     refine: Natural = Field(description="halvings of the log-distance around the best step")
 
 
@@ -58,14 +38,14 @@ class Codes(fields.Recorded):
     batches: Several[Count | None] = Field(description="local samples of a round, null for all of them")
     bits: Several[Bits | None] = Field(description="bits of a coordinate, null for whole numbers")
     betas: Maybe[Several[Positive]] = Field(
-        None, description="steps that are run, where none is tuned: gamma_t = min(1, beta / t^decay)"
+        None, description="untuned steps gamma_t = min(1, beta / t^decay)"
     )
     tuning: Maybe[Tuning] = Field(None, description="how the step of each method is chosen")
 
     @model_validator(mode="after")
     def _has_one_source_of_steps(self) -> Codes:
         if (self.betas is None) == (self.tuning is None):
-            raise refusal("no or two sources of steps; expected one of the keys betas, tuning")
+            raise fields.refusal("no or two sources of steps; expected one of the keys betas, tuning")
         return self
 
 
@@ -73,7 +53,7 @@ class Dictionary(Codes):
     """Drawn samples."""
 
     problem: Literal["dictionary"] = Field(description="kind of problem")
-    heterogeneous: Flag = Field(description="whether clients hold clusters of samples, else all hold all")
+    heterogeneous: bool = Field(description="whether clients hold clusters of samples, else all hold all")
     samples: Count = Field(description="samples in all")
     features: Count = Field(description="coordinates of a sample")
     nonzeros: Share = Field(description="share of non-zero codes of a sample")
@@ -84,7 +64,7 @@ class MovieLens(Codes):
 
     problem: Literal["movielens"] = Field(description="kind of problem")
     dataset: Name = Field(description="a data set of the catalogue")
-    partition: EqualClusters = Field(description="how users are split between the clients")
+    partition: fields.EqualClusters = Field(description="how users are split between the clients")
 
 
 class ExpectationMaximisation(fields.Recorded):
@@ -130,7 +110,7 @@ class Searched(fields.Settings):
     @classmethod
     def _one_for_each_step(cls, value: list[float | None], info: ValidationInfo) -> list[float | None]:
         if "steps" in info.data and len(value) != len(info.data["steps"]):
-            raise refusal(f"{shown(value)} is not allowed; expected one for each step")
+            raise fields.refusal(f"{shown(value)} is not allowed; expected one for each step")
         return value
 
 
@@ -155,13 +135,11 @@ class Transport(fields.Recorded):
     server_step: Positive = Field(description="Adam's step for the conjugate")
     server_steps: Count = Field(description="Adam's steps a round")
     start_steps: Natural = Field(description="steps that train both networks to the identity beforehand")
-    cycle: NonNegative = Field(0, description="lambda, the weight of the cycle term in both losses")
+    cycle: fields.NonNegative = Field(0, description="lambda, the weight of the cycle term in both losses")
     steps: Maybe[dict[str, Positive]] = Field(None, description="step of each method")
-    searched: Maybe[dict[str, Searched]] = Field(
-        None, description="the search behind the steps of each method, kept with them"
-    )
+    searched: Maybe[dict[str, Searched]] = Field(None, description="the search behind each method's step")
     tuning: Maybe[MapTuning] = Field(None, description="a search of the steps, made on request only")
-    twin_replicates: Maybe[Distinct[Natural]] = Field(
+    twin_replicates: Maybe[fields.Distinct[Natural]] = Field(
         None,
         description="names of the repetitions that run beside twins, which tell whether a run hangs on "
         "rounding; all by default",
@@ -173,5 +151,5 @@ Experiment = Annotated[
 ]
 
 
-class Section(fields.Paper[Experiment, Artefact]):
+class Section(fields.Paper[Experiment, fields.Artefact]):
     """FedMM."""

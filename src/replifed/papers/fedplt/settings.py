@@ -71,12 +71,8 @@ class Regression(fields.Repeated):
     samples: Count = Field(description="samples of each agent")
     features: Count = Field(description="features without the intercept, n - 1")
     ridge: Positive = Field(description="weight of |x|^2 / 2 in each agent's loss")
-    loss: Literal["sum", "mean"] = Field(
-        description="whether an agent's loss is the sum or the mean over its samples"
-    )
-    data: Literal["planted", "classification"] = Field(
-        description="labels of a planted model, or scikit-learn's make_classification"
-    )
+    loss: Literal["sum", "mean"] = Field(description="whether an agent's loss sums or averages its samples")
+    data: Literal["planted", "classification"] = Field(description="planted labels, or make_classification's")
     rounds: Count = Field(description="most communication rounds of a run")
 
 

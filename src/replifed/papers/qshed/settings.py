@@ -7,21 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from replifed.settings import fields
-from replifed.settings.fields import (
-    WHOLE,
-    Artefact,
-    Count,
-    Distinct,
-    Flag,
-    Fraction,
-    Maybe,
-    Name,
-    Named,
-    Natural,
-    NonNegative,
-    Positive,
-    Several,
-)
+from replifed.settings.fields import WHOLE, Count, Fraction, Maybe, Name, Natural, Positive, Several
 
 L2 = Annotated[Positive, Field(description="weight of half the squared norm of the parameters, mu")]
 Budget = Annotated[Count, Field(description="bits per coordinate and round of a channel without fading")]
@@ -67,9 +53,7 @@ class Changes(fields.Settings):
     dither: Maybe[Dither] = None
     overload: Maybe[Overload] = None
     line_search: Annotated[Search, fields.LEFT_OUT] = None
-    normalise: Maybe[Flag] = Field(
-        None, description="whether the server scales received vectors to unit length"
-    )
+    normalise: Maybe[bool] = Field(None, description="whether the server scales received vectors to length 1")
     q_choice: Maybe[Literal["heuristic", "exact"]] = Field(
         None, description="how many vectors are considered, once or all"
     )
@@ -79,12 +63,8 @@ class Changes(fields.Settings):
     compressor: Maybe[Literal["rank1", "topk"]] = Field(None, description="what FedNL sends of a difference")
     entries: Maybe[Count] = Field(None, description="entries that a top-k compressor keeps")
     start: Maybe[Literal["zero", "hessian"]] = Field(None, description="FedNL's first Hessians")
-    skip_below: Maybe[Natural] = Field(
-        None, description="bits per coordinate below which FedNL sends its gradient alone"
-    )
-    quantised: Maybe[Flag] = Field(
-        None, description="whether FedNL sends its vector with fewer bits where the budget is small"
-    )
+    skip_below: Maybe[Natural] = Field(None, description="budget below which FedNL sends its gradient alone")
+    quantised: Maybe[bool] = Field(None, description="whether FedNL's vector has fewer bits at small budgets")
     step: Maybe[Positive] = Field(None, description="longest step of gradient descent")
 
 
@@ -98,20 +78,16 @@ class Fading(fields.Settings):
 class Experiment(fields.Repeated):
     """Logistic regression over channels of few bits."""
 
-    kind: Literal["comparison", "allocation"] = Field(
-        description="compare methods, or follow the bits of each eigenvector"
-    )
+    kind: Literal["comparison", "allocation"] = Field(description="compare methods, or follow bits")
     dataset: Name = Field(description="a data set of the catalogue")
     positive: Maybe[Annotated[int, WHOLE]] = Field(None, description="class that is told from the rest")
     pixel_scale: Positive = Field(1, description="what features are divided by")
     components: Maybe[Count] = Field(None, description="principal components kept")
-    intercept: Flag = Field(False, description="whether a constant feature is added")
+    intercept: bool = Field(False, description="whether a constant feature is added")
     clients: Count = Field(description="number of devices")
     samples: Count = Field(description="samples of each device")
     l2: L2
-    b_max: Annotated[int, Field(ge=1, le=52), WHOLE] = Field(
-        description="most bits of a coordinate; a double holds no more than 52"
-    )
+    b_max: Annotated[int, Field(ge=1, le=52), WHOLE] = Field(description="most bits of a coordinate")
     budget: Budget
     channels: Channels = Field(["constant", "rayleigh"])
     fading: Fading = Field(default_factory=Fading, description="parameters of Rayleigh fading")
@@ -120,18 +96,18 @@ class Experiment(fields.Repeated):
     overload: Overload = "wrap"
     line_search: Search
     rounds: Count = Field(description="communication rounds at most")
-    stop: NonNegative = Field(0, description="gap to the minimum at which a run ends")
+    stop: fields.NonNegative = Field(0, description="gap to the minimum at which a run ends")
     variants: dict[Name, Annotated[dict[str, Changes], Field(min_length=1)]] = Field(
         default_factory=dict, description="ways to run a method, by method and name"
     )
-    steady: Distinct[Name] = Field(
-        default_factory=list, description="variants that are run without fading only"
+    steady: fields.Distinct[Name] = Field(
+        default_factory=list, description="variants run without fading only"
     )
-    cases: Named[Changes] = Field(
+    cases: fields.Named[Changes] = Field(
         default_factory=lambda: {"default": Changes()},
         description="changed settings by name; methods that have none of these are left out",
     )
 
 
-class Section(fields.Paper[Experiment, Artefact]):
+class Section(fields.Paper[Experiment, fields.Artefact]):
     """Q-SHED."""

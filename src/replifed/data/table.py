@@ -1,4 +1,4 @@
-"""A parsed table, and the hash of what it says.
+"""A parsed table: in memory, on disk, and the hash of what it says.
 
 The hash covers canonical little-endian arrays, so that two files with the same numbers, written or
 packed differently, agree: for a sparse table the shape, `indptr` (int64), `indices` (int32), `data`
@@ -9,10 +9,18 @@ element type and the elements row by row; then the labels (float64).
 from __future__ import annotations
 
 import hashlib
+import json
+import os
+import zipfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from replifed.errors import DataError
+from replifed.formats import FORMAT, check_format
+from replifed.npz import read_npz, write_npz
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,18 +57,7 @@ def canonical(X: csr_matrix) -> csr_matrix:
 
 
 def content_sha256(X: csr_matrix | NDArray, y: NDArray) -> str:
-    """Return the hash of a table in canonical form.
-
-    Parameters
-    ----------
-    X : csr_matrix (see `canonical`) or array, shape (rows, features)
-    y : array, shape (rows,)
-
-    Returns
-    -------
-    str
-        A sha256 in hexadecimal.
-    """
+    """Return the hash of a `canonical` sparse table or of an array, and of its labels."""
     digest = hashlib.sha256()
     digest.update(np.asarray(X.shape, dtype="<i8").tobytes())
     if isinstance(X, np.ndarray):
@@ -74,6 +71,33 @@ def content_sha256(X: csr_matrix | NDArray, y: NDArray) -> str:
     return digest.hexdigest()
 
 
-def count_nonzeros(X: csr_matrix | NDArray) -> int:
-    """Return the number of values other than zero."""
-    return int(np.count_nonzero(X)) if isinstance(X, np.ndarray) else int(X.nnz)
+def save(path: str | os.PathLike[str], table: Table) -> None:
+    """Write a table as an ``.npz`` whose bytes depend on nothing but the table, whole or not at all."""
+    meta = json.dumps({**table.meta, "format": FORMAT}, sort_keys=True, allow_nan=False)
+    arrays = {"meta": np.frombuffer(meta.encode("utf-8"), dtype=np.uint8), "y": table.y}
+    if isinstance(table.X, np.ndarray):
+        arrays["X"] = table.X
+    else:
+        arrays["shape"] = np.asarray(table.X.shape, dtype=np.int64)
+        arrays |= {name: getattr(table.X, name) for name in ("data", "indices", "indptr")}
+    write_npz(path, arrays)
+
+
+def load(path: str | os.PathLike[str]) -> Table:
+    """Read a table that `save` wrote; `X` is a CSR matrix or an array."""
+    path = Path(path)
+    if not path.exists():
+        raise DataError(f"{path} does not exist; make it with `replifed data parse`")
+    try:
+        arrays = read_npz(path)
+        meta = json.loads(arrays["meta"].tobytes().decode("utf-8"))
+        check_format(path, meta.pop("format", None))
+        y = arrays["y"]
+        if "X" in arrays:
+            return Table(arrays["X"], y, meta)
+        from scipy.sparse import csr_matrix
+
+        parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+        return Table(csr_matrix(parts, shape=tuple(arrays["shape"])), y, meta)
+    except (ValueError, KeyError, AttributeError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path} is damaged or not a table of this package ({error}); delete it") from error
