@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
+from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Range, Round
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedmm_ot import (
     AdamState,
@@ -28,8 +28,7 @@ class Pair(NamedTuple):
 
     Attributes
     ----------
-    parameters : array, shape (R, 2 D)
-        Both networks, the potential first.
+    parameters : array, shape (R, 2 D), both networks, the potential first.
     mean, square, steps : Adam's moments.
     """
 
@@ -40,42 +39,25 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FedAdam:
+class FedAdam(Method):
     """One client step a round on (omega, theta), with FedMM-OT's two losses; the average feeds Adam.
 
     Parameters
     ----------
-    step : float or array, shape (R,)
-        Adam's step at the server. The clients' step only scales what Adam normalises.
-    batch, server_batch : int
-        Samples of P and of Q in a client's minibatches.
-    start_steps : int
-        Steps that train both networks to the identity beforehand.
-    cycle : float
-        lambda, the weight of the cycle term.
+    step : Adam's step at the server, one or one a run (R,). The clients' only scales what Adam normalises.
+    batch, server_batch : samples of P and of Q in a client's minibatches.
+    start_steps : steps that train both networks to the identity beforehand.
+    cycle : lambda, the weight of the cycle term.
     """
 
-    step: float | NDArray
-    batch: int
-    server_batch: int
-    start_steps: int = 500
-    cycle: float = 0.0
+    step: Annotated[float | NDArray, POSITIVE]
+    batch: Annotated[int, COUNT]
+    server_batch: Annotated[int, COUNT]
+    start_steps: Annotated[int, Range(0, whole=True)] = 500
+    cycle: Annotated[float, NONNEGATIVE] = 0.0
 
     needs: ClassVar = (Transport,)
-    stochastic: ClassVar = True
-    partial_participation: ClassVar = True
-
-    def __post_init__(self) -> None:
-        check_settings(
-            self,
-            {
-                "step": POSITIVE,
-                "batch": COUNT,
-                "server_batch": COUNT,
-                "start_steps": Range(0, whole=True),
-                "cycle": Range(0),
-            },
-        )
+    small: ClassVar = {"step": 1e-3, "batch": 6, "server_batch": 9, "start_steps": 8}
 
     def init(self, problem, streams: Streams) -> Pair:
         start = identity_networks(problem.net, streams, problem.dtype, self.start_steps)
@@ -106,8 +88,3 @@ class FedAdam:
     def observe(self, state: Pair) -> dict[str, NDArray]:
         D = state.parameters.shape[1] // 2
         return {"server": state.parameters[:, :D], "conjugate": state.parameters[:, D:]}
-
-    @classmethod
-    def example(cls) -> FedAdam:
-        """Small settings, for the contract tests."""
-        return cls(step=1e-3, batch=6, server_batch=9, start_steps=8)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings, per_run
+from replifed.algorithms.base import COUNT, POSITIVE, Method, Range, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.sa_ssmm import step_size
 from replifed.errors import ConfigError
@@ -24,18 +24,12 @@ class Variates(NamedTuple):
 
     Attributes
     ----------
-    x : array, shape (R, D)
-        What the server averages.
-    theta : array, shape (R, d)
-        The model: T(S_t), or x itself.
-    V : array, shape (R, D)
-        The server's control variate; sum_i mu_i V_i at all times (Proposition 5).
-    V_i : array, shape (R, N, D)
-        The clients' control variates.
-    before : array, shape (R, D)
-        x one round ago.
-    gamma : array, shape (R,)
-        The last step; 0 before the first.
+    x : array, shape (R, D), what the server averages.
+    theta : array, shape (R, d), the model: T(S_t), or x itself.
+    V : array, shape (R, D), the server's control variate; sum_i mu_i V_i at all times (Proposition 5).
+    V_i : array, shape (R, N, D), the clients' control variates.
+    before : array, shape (R, D), x one round ago.
+    gamma : array, shape (R,), the last step; 0 before the first.
     """
 
     x: NDArray
@@ -47,48 +41,30 @@ class Variates(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ControlVariates:
+class _ControlVariates(Method):
     """What both methods share: everything but the space in which clients answer.
 
     Parameters
     ----------
-    beta : float or array, shape (R,)
-        gamma_t = min(1, beta / t^decay).
-    decay : float
-        0 keeps the step.
-    alpha : float or array, shape (R,)
-        Step of the control variates; 0 leaves them out. At most 1/(1 + omega) in theory.
-    bits : int or None
-        Bits a coordinate of the messages; None sends them whole.
-    batch : int or None
-        Samples of each client in a minibatch; None takes all.
-    participation : float or None
-        Probability p that a client takes part, where clients do so independently. Where the cohort has a
-        fixed size it is known from that.
+    beta : gamma_t = min(1, beta / t^decay), one or one a run (R,).
+    decay : 0 keeps the step.
+    alpha : step of the control variates, one or one a run (R,); 0 leaves them out. In theory at most
+        1 / (1 + omega).
+    bits : bits a coordinate of the messages; None sends them whole.
+    batch : samples of each client in a minibatch; None takes all.
+    participation : probability p that a client takes part, where clients do so independently. Where the
+        cohort has a fixed size it is known from that.
     """
 
-    beta: float | NDArray
-    decay: float = 0.5
-    alpha: float | NDArray = 0.0
-    bits: int | None = None
-    batch: int | None = None
-    participation: float | None = None
+    beta: Annotated[float | NDArray, POSITIVE]
+    decay: Annotated[float, Range(0, 1)] = 0.5
+    alpha: Annotated[float | NDArray, Range(0, 1)] = 0.0
+    bits: Annotated[int | None, Range(2, 32, whole=True)] = None
+    batch: Annotated[int | None, COUNT] = None
+    participation: Annotated[float | None, Range(0, 1, low_open=True)] = None
 
     needs: ClassVar = (Surrogate,)
-    partial_participation: ClassVar = True
-
-    def __post_init__(self) -> None:
-        check_settings(
-            self,
-            {
-                "beta": POSITIVE,
-                "decay": Range(0, 1),
-                "alpha": Range(0, 1),
-                "bits": Range(2, 32, whole=True),
-                "batch": COUNT,
-                "participation": Range(0, 1, low_open=True),
-            },
-        )
+    small: ClassVar = {"beta": 0.6, "alpha": 0.2}
 
     @property
     def stochastic(self) -> bool:
@@ -137,11 +113,6 @@ class _ControlVariates:
         up = dense_bits(D) if self.bits is None else message_bits(dim=D, bits=self.bits)
         samples = problem.sizes.max() if self.batch is None else min(self.batch, problem.sizes.max())
         return Cost(cohort.count * up, cohort.count * dense_bits(down), 1, 1, cohort.count * samples)
-
-    @classmethod
-    def example(cls) -> Self:
-        """Small settings, for the contract tests."""
-        return cls(beta=0.6, alpha=0.2)
 
 
 @dataclass(frozen=True, kw_only=True)

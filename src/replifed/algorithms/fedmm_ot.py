@@ -10,19 +10,12 @@ lambda E_Q |grad f(grad psi(Y)) - Y|^2, is added to both with the weight `cycle`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import (
-    COUNT,
-    POSITIVE,
-    Range,
-    Round,
-    check_settings,
-    per_run,
-)
+from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Range, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost, dense_bits
 from replifed.problems.icnn import ICNN
@@ -141,59 +134,41 @@ class Potentials(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FedMMOT:
+class FedMMOT(Method):
     """A client's surrogate is its potential, one gradient step from the server's; the server averages
     potentials and minimises over the conjugate on public data.
 
     Parameters
     ----------
-    step : float or array, shape (R,)
-        The clients' gradient step.
-    gamma : float
-        The server's step towards the average.
-    alpha : float
-        Step of the control variates.
-    server_step : float
-        Adam's step for the conjugate.
-    server_steps : int
-        Its steps a round; ten in the paper.
-    batch, server_batch : int
-        Samples of a client's minibatch of P, and of a minibatch of Q.
-    start_steps : int
-        Steps that train both networks to the identity beforehand.
-    cycle : float
-        lambda, the weight of the cycle term.
+    step : the clients' gradient step, one or one a run (R,).
+    gamma : the server's step towards the average.
+    alpha : step of the control variates.
+    server_step : Adam's step for the conjugate.
+    server_steps : its steps a round; ten in the paper.
+    batch, server_batch : samples of a client's minibatch of P, and of a minibatch of Q.
+    start_steps : steps that train both networks to the identity beforehand.
+    cycle : lambda, the weight of the cycle term.
     """
 
-    step: float | NDArray
-    gamma: float = 1.0
-    alpha: float = 0.0
-    server_step: float = 1e-3
-    server_steps: int = 10
-    batch: int
-    server_batch: int
-    start_steps: int = 500
-    cycle: float = 0.0
+    step: Annotated[float | NDArray, POSITIVE]
+    gamma: Annotated[float, Range(0, 1, low_open=True)] = 1.0
+    alpha: Annotated[float, Range(0, 1)] = 0.0
+    server_step: Annotated[float, POSITIVE] = 1e-3
+    server_steps: Annotated[int, COUNT] = 10
+    batch: Annotated[int, COUNT]
+    server_batch: Annotated[int, COUNT]
+    start_steps: Annotated[int, Range(0, whole=True)] = 500
+    cycle: Annotated[float, NONNEGATIVE] = 0.0
 
     needs: ClassVar = (Transport,)
-    stochastic: ClassVar = True
-    partial_participation: ClassVar = True
-
-    def __post_init__(self) -> None:
-        check_settings(
-            self,
-            {
-                "step": POSITIVE,
-                "gamma": Range(0, 1, low_open=True),
-                "alpha": Range(0, 1),
-                "server_step": POSITIVE,
-                "server_steps": COUNT,
-                "batch": COUNT,
-                "server_batch": COUNT,
-                "start_steps": Range(0, whole=True),
-                "cycle": Range(0),
-            },
-        )
+    small: ClassVar = {
+        "step": 0.02,
+        "alpha": 0.4,
+        "server_steps": 3,
+        "batch": 6,
+        "server_batch": 9,
+        "start_steps": 8,
+    }
 
     def init(self, problem, streams: Streams) -> Potentials:
         start = identity_networks(problem.net, streams, problem.dtype, self.start_steps)
@@ -240,8 +215,3 @@ class FedMMOT:
             "clients": state.V_i,
             "variate": state.V,
         }
-
-    @classmethod
-    def example(cls) -> FedMMOT:
-        """Small settings, for the contract tests."""
-        return cls(step=0.02, alpha=0.4, server_steps=3, batch=6, server_batch=9, start_steps=8)

@@ -7,7 +7,7 @@ Eigenvectors Quantization, arXiv 2305.10852, 2023 (Algorithm 1); SHED is arXiv 2
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE
 from replifed.operators.bit_allocation import allocate, allocate_exactly, vectors_in_use
 from replifed.operators.eigenpairs import eigenpairs
-from replifed.operators.quantise import DITHERS, OVERLOADS, draw_dither, quantise_grown, refine
+from replifed.operators.quantise import draw_dither, quantise_grown, refine
 
 RENEWALS = ("fibonacci", "fibonacci_numbers", "once")
 
@@ -57,18 +57,12 @@ class SharedEigenpairs(NamedTuple):
     Attributes
     ----------
     x : array, shape (R, n)
-    values : array, shape (R, N, n)
-        Eigenvalues lambda_1 >= ... >= lambda_n.
-    vectors : array, shape (R, N, n, n)
-        Row i is v_i.
-    received : array, shape (R, N, k, n)
-        Row i is what the server has of v_i, of the first k vectors, where they are quantised.
-    dither : array, shape (R, N, n, n)
-        What each vector is dithered with, if it is.
-    bits : int array, shape (R, N, n)
-        Bits per coordinate of each vector, sent so far.
-    q : int array, shape (R, N)
-        Vectors in use.
+    values : array, shape (R, N, n), eigenvalues lambda_1 >= ... >= lambda_n.
+    vectors : array, shape (R, N, n, n); row i is v_i.
+    received : array, shape (R, N, k, n), what the server has of the first k, where they are quantised.
+    dither : array, shape (R, N, n, n), what each vector is dithered with, if it is.
+    bits : int array, shape (R, N, n), bits per coordinate of each vector, sent so far.
+    q : int array, shape (R, N), vectors in use.
     """
 
     x: NDArray
@@ -86,8 +80,7 @@ class Shed(NewtonType):
 
     Parameters
     ----------
-    renewals : str or int
-        I, the rounds in which Hessians are computed anew; see `renews`.
+    renewals : I, the rounds in which Hessians are computed anew; see `renews`.
     """
 
     renewals: str | int = "fibonacci"
@@ -169,18 +162,14 @@ class _Allocating(Shed):
 
     Parameters
     ----------
-    q_choice : {"heuristic", "exact"}
-        How q_t is chosen: once for qbar = q_{t-1} + B (Section IV-C), or by solving (21) for every q.
+    q_choice : how q_t is chosen: once for qbar = q_{t-1} + B (Section IV-C), or by solving (21) for every q.
     """
 
-    q_choice: str = "heuristic"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _one_of(self, "q_choice", ALLOCATIONS)
+    q_choice: Literal["heuristic", "exact"] = "heuristic"
 
     def allocate(self, state: SharedEigenpairs, B: NDArray) -> NDArray:
-        return ALLOCATIONS[self.q_choice](state.values, state.q, state.bits, B, self.b_max)
+        choose = allocate_exactly if self.q_choice == "exact" else allocate
+        return choose(state.values, state.q, state.bits, B, self.b_max)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,23 +186,15 @@ class NQShed(Shed):
 
     Parameters
     ----------
-    dither : {"nested", "none", "added", "fresh"}
-        See `operators.quantise`, as for the next one.
-    overload : {"wrap", "clip"}
-    normalise : bool
-        Whether the server scales what it receives to unit length, which the paper does not.
+    dither, overload : see `operators.quantise`.
+    normalise : whether the server scales what it receives to unit length, which the paper does not.
     """
 
-    dither: str = "nested"
-    overload: str = "wrap"
+    dither: Literal["nested", "none", "added", "fresh"] = "nested"
+    overload: Literal["wrap", "clip"] = "wrap"
     normalise: bool = False
 
     quantises: ClassVar = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _one_of(self, "dither", DITHERS)
-        _one_of(self, "overload", OVERLOADS)
 
     @property
     def stochastic(self) -> bool:
@@ -246,21 +227,15 @@ class QShed(_Allocating, NQShed):
     """
 
 
-ALLOCATIONS = {"heuristic": allocate, "exact": allocate_exactly}
-
-
 def aggregate(values: NDArray, received: NDArray, q: NDArray, rho: NDArray, weights: NDArray) -> NDArray:
     """The server's Hessian, eq. (22).
 
     Parameters
     ----------
     values : array, shape (R, N, n)
-    received : array, shape (R, N, k, n)
-        Row i is what the server has of v_i.
-    q : int array, shape (R, N)
-    rho : array, shape (R, N)
-    weights : array, shape (S, N)
-        N_d / N.
+    received : array, shape (R, N, k, n); row i is what the server has of v_i.
+    q, rho : int array and array, shape (R, N)
+    weights : N_d / N, array, shape (S, N)
 
     Returns
     -------
@@ -276,11 +251,3 @@ def aggregate(values: NDArray, received: NDArray, q: NDArray, rho: NDArray, weig
     H = np.matmul(scaled.swapaxes(1, 2), scaled)
     H[:, np.arange(n), np.arange(n)] += (weights * rho).sum(axis=1)[:, None]
     return H
-
-
-def _one_of(algorithm, name: str, allowed) -> None:
-    if getattr(algorithm, name) not in allowed:
-        raise ConfigError(
-            f"{type(algorithm).__name__}.{name} = {getattr(algorithm, name)!r}: must be one of "
-            f"{', '.join(allowed)}"
-        )
