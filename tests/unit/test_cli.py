@@ -21,7 +21,7 @@ from replifed.errors import DataError
 from replifed.papers import jobs
 from replifed.papers.fedht.figures import FIGURES
 from replifed.papers.inputs import Inputs
-from replifed.partition import commands as partition_commands
+from replifed.partition import build as partition_build
 from replifed.provenance import config_hash
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ def calls(monkeypatch):
         monkeypatch.setitem(sys.modules, module, fake)
         package, _, name = module.rpartition(".")
         monkeypatch.setattr(import_module(package), name, fake, raising=False)
-    monkeypatch.setattr(partition_commands, "partition", recorder("partition"))
+    monkeypatch.setattr(partition_build, "partition", recorder("partition"))
     for name in ("fetch_command", "parse_command"):
         monkeypatch.setattr(data_commands, name, recorder(name))
     monkeypatch.setattr(

@@ -189,7 +189,7 @@ def _data_all(arguments: argparse.Namespace) -> int:
 
 
 def _partition(arguments: argparse.Namespace) -> None:
-    from replifed.partition.commands import partition
+    from replifed.partition.build import partition
 
     partition(
         arguments.paper,

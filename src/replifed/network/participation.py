@@ -45,12 +45,7 @@ class FixedSize:
 
 @dataclass(frozen=True)
 class Independent:
-    """Each client takes part with its own probability, independently; some rounds may have none.
-
-    Parameters
-    ----------
-    probability : float or array, shape (N,)
-    """
+    """Each client takes part with its own probability (one or (N,)), independently; at times none does."""
 
     probability: float | NDArray
 

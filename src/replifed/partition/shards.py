@@ -21,10 +21,8 @@ def split_shards(cluster: NDArray, parts: int, rng: Generator) -> NDArray[np.int
 
     Parameters
     ----------
-    cluster : array of int, shape (n,)
-        Cluster of each sample, from 0.
-    parts : int
-        Shards a cluster.
+    cluster : array of int, shape (n,), cluster of each sample, from 0.
+    parts : shards a cluster.
     rng : Generator
 
     Returns
@@ -49,12 +47,9 @@ def deal_shards(cluster: NDArray, size: NDArray, shards_per_client: int, rng: Ge
 
     Parameters
     ----------
-    cluster : array of int, shape (S,)
-        Cluster of each shard, each cluster with equally many shards.
-    size : array of int, shape (S,)
-        Number of samples in each shard.
-    shards_per_client : int
-        Shards in a hand; divides S.
+    cluster : array of int, shape (S,), cluster of each shard, each cluster with equally many shards.
+    size : array of int, shape (S,), number of samples in each shard.
+    shards_per_client : shards in a hand; divides S.
     rng : Generator
 
     Returns
@@ -86,20 +81,9 @@ def deal_shards(cluster: NDArray, size: NDArray, shards_per_client: int, rng: Ge
 
 
 def deal_clients(cluster: NDArray, parts: int, shards_per_client: int, rng: Generator) -> NDArray[np.int32]:
-    """Cut the clusters into shards, deal these, and say which client has each sample.
+    """Cut clusters into shards, deal these, and say which client has each sample; parameters as above.
 
-    Parameters
-    ----------
-    cluster : array of int, shape (n,)
-        Cluster of each sample, from 0, none left out.
-    parts, shards_per_client : int
-        As in `split_shards` and `deal_shards`.
-    rng : Generator
-
-    Returns
-    -------
-    array of int32, shape (n,)
-        Client of each sample; there are ``clusters * parts / shards_per_client`` clients.
+    `cluster` (n,) leaves no cluster out. There are ``clusters * parts / shards_per_client`` clients.
     """
     shards = (int(np.max(cluster)) + 1) * parts
     shard = split_shards(cluster, parts, rng)

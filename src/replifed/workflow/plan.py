@@ -62,7 +62,7 @@ class Plan(Files):
             )
         return {
             "data": self.parsed(section["dataset"]),
-            "source": self.source("replifed.partition.commands"),
+            "source": self.source("replifed.partition.build"),
         }
 
     def problem_keys(self, paper: str, experiment: str) -> list[str]:

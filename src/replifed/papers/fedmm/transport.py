@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from replifed import tune
 from replifed.algorithms.registry import method_class
 from replifed.network.participation import FixedSize
-from replifed.partition.equal import equal_clusters
+from replifed.partition.clusters import equal_clusters
 from replifed.problems.transport import FederatedTransport, Mixture, TrueMap
 from replifed.progress import Progress
 from replifed.randomness import Streams, generator
