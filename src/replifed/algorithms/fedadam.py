@@ -76,9 +76,7 @@ class FedAdam(Method):
         y = problem.targets(public)
         up = potential_gradient(net, omega, theta, x, y, self.cycle).mean(axis=1)
         gradient = np.concatenate([up, conjugate_gradient(net, omega, theta, y, self.cycle)], axis=1)
-        moments, change = adam(
-            AdamState(state.mean, state.square, state.steps), gradient, self.step, (0.9, 0.999), 1e-8
-        )
+        moments, change = adam(AdamState(state.mean, state.square, state.steps), gradient, self.step)
         moved = state.parameters + change
         both = [net.clamped(moved[:, :D]), net.clamped(moved[:, D:])]
         message = c * dense_bits(2 * D)

@@ -32,7 +32,11 @@ class AdamState(NamedTuple):
 
 
 def adam(
-    state: AdamState, gradient: NDArray, step: float | NDArray, betas: tuple[float, float], eps: float
+    state: AdamState,
+    gradient: NDArray,
+    step: float | NDArray,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
 ) -> tuple[AdamState, NDArray]:
     """One step of Adam (Kingma, Ba 2015); returns the state and the change of the parameters."""
     one, two = betas
@@ -53,13 +57,7 @@ def no_moments(runs: int, dim: int, dtype: np.dtype) -> AdamState:
 def identity_networks(net: ICNN, streams: Streams, dtype: np.dtype, steps: int) -> NDArray:
     """Parameters of a network whose gradient is close to the identity on 3 N(0, I), shape (R, D).
 
-    Parameters
-    ----------
-    net : ICNN
-    streams : Streams
-    dtype : numpy dtype
-    steps : int
-        Steps of Adam on minibatches of 256, from random parameters.
+    They come from random ones by `steps` steps of Adam on minibatches of 256.
     """
     R = len(streams)
     flat = streams.draw("start", lambda rng: rng.standard_normal(net.parameters))
@@ -70,7 +68,7 @@ def identity_networks(net: ICNN, streams: Streams, dtype: np.dtype, steps: int) 
         away = net.push(flat, x) - x
         gradient, _ = net.derivative(flat, x, v=2 * away / x.shape[-2])
         # A step that shrinks to its hundredth: the last ones take out the noise.
-        moments, change = adam(moments, gradient, 1e-2 * 0.01 ** (t / steps), (0.9, 0.999), 1e-8)
+        moments, change = adam(moments, gradient, 1e-2 * 0.01 ** (t / steps))
         flat = net.clamped(flat + change)
     return flat
 
@@ -87,7 +85,6 @@ def potential_gradient(
     omega, theta : array, shape (R, D)
     x : array, shape (R or 1, c, b, dim)
     y : array, shape (R, b', dim)
-    cycle : float
 
     Returns
     -------
@@ -116,11 +113,8 @@ class Potentials(NamedTuple):
 
     Attributes
     ----------
-    omega, theta : array, shape (R, D)
-        Parameters of the potential f and of the conjugate's psi.
-    V : array, shape (R, D)
-    V_i : array, shape (R, N, D)
-        Control variates of server and clients.
+    omega, theta : array, shape (R, D), parameters of the potential f and of the conjugate's psi.
+    V, V_i : array, shape (R, D) and (R, N, D), control variates of server and clients.
     mean, square, steps : Adam's moments for theta.
     """
 
@@ -202,16 +196,12 @@ class FedMMOT(Method):
         for k in range(self.server_steps):
             y = problem.targets(public[:, k + 1])
             gradient = conjugate_gradient(net, omega, theta, y, self.cycle)
-            moments, change = adam(moments, gradient, self.server_step, (0.9, 0.999), 1e-8)
+            moments, change = adam(moments, gradient, self.server_step)
             theta = net.clamped(theta + change)
         samples = c * (x.shape[2] + self.server_batch) + self.server_steps * self.server_batch
         cost = Cost(c * dense_bits(net.parameters), c * dense_bits(2 * net.parameters), 1, 1, samples)
         return Potentials(omega, theta, V, V_i, *moments), cost
 
     def observe(self, state: Potentials) -> dict[str, NDArray]:
-        return {
-            "server": state.omega,
-            "conjugate": state.theta,
-            "clients": state.V_i,
-            "variate": state.V,
-        }
+        seen = {"server": state.omega, "conjugate": state.theta}
+        return seen | {"clients": state.V_i, "variate": state.V}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +84,7 @@ def proximal(problem: Any, v: NDArray, rho: float | NDArray) -> LocalObjective:
     return LocalObjective(problem, -weight * v, 1.0 / np.asarray(rho))
 
 
-class LocalSolver(Protocol):
+class LocalSolver(ABC):
     """Some steps down on the clients' objectives.
 
     Attributes
@@ -93,63 +93,27 @@ class LocalSolver(Protocol):
     stochastic : whether it needs random numbers.
     """
 
-    @property
-    def steps(self) -> int: ...
-
-    @property
-    def stochastic(self) -> bool: ...
+    steps: int
+    stochastic: ClassVar[bool] = False
 
     def draw(self, ctx: Round, problem: Any, steps: int) -> NDArray | None:
         """Random numbers of a round, for all of the problem's clients: (R or 1, steps, N, any)."""
+        return None
 
     def samples(self, problem: Any) -> NDArray:
         """Samples that each client looks at in one step, shape (S, N)."""
+        return problem.sizes
 
+    @abstractmethod
     def solve(
         self, objective: LocalObjective, start: NDArray, drawn: NDArray | None, counts: NDArray | None = None
     ) -> NDArray:
         """Clients' models (R, N, D) after `steps` steps from `start`; or after counts[r] steps in run r."""
 
 
-class SteppedSolver(LocalSolver, Protocol):
-    """A local solver with a step size; None where it chooses one itself."""
-
-    @property
-    def step(self) -> float | NDArray | None: ...
-
-
-def with_step(solver: SteppedSolver, step: float | NDArray) -> SteppedSolver:
-    """`solver` with the step size that a method prescribes, unless it has one."""
-    return replace(solver, step=step) if solver.step is None else solver  # type: ignore[type-var]
-
-
 @dataclass(frozen=True, kw_only=True)
-class SolverMethod(Method):
-    """What methods share whose clients remember something, and use a local solver.
-
-    Parameters
-    ----------
-    solver : LocalSolver
-    """
-
-    solver: LocalSolver
-
-    needs: ClassVar = (Smooth, PerClientModels)
-
-    @property
-    def stochastic(self) -> bool:
-        return self.solver.stochastic
-
-    def cost(self, cohort: Cohort, exchanges: int = 1, gradients: int = 0) -> Cost:
-        """Of a round: in each exchange a model there and back; so many full gradients beside the steps."""
-        steps, message, problem = self.solver.steps, cohort.message(exchanges), cohort.whole
-        used = steps * cohort.total(self.solver.samples(problem)) + gradients * cohort.total(problem.sizes)
-        return Cost(message, message, exchanges, iterations=steps, sample_gradients=used)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Stepwise(ABC):
-    """What solvers that go step by step share.
+class SteppedSolver(LocalSolver):
+    """A local solver that goes step by step.
 
     Parameters
     ----------
@@ -160,16 +124,8 @@ class _Stepwise(ABC):
     steps: Annotated[int, COUNT]
     step: Annotated[float | NDArray | None, POSITIVE] = None
 
-    stochastic: ClassVar[bool] = False
-
     def __post_init__(self) -> None:
         check_settings(self)
-
-    def draw(self, ctx: Round, problem: Any, steps: int) -> NDArray | None:
-        return None
-
-    def samples(self, problem: Any) -> NDArray:
-        return problem.sizes
 
     def solve(
         self, objective: LocalObjective, start: NDArray, drawn: NDArray | None, counts: NDArray | None = None
@@ -205,8 +161,13 @@ class _Stepwise(ABC):
         """The state one step later; its first entry is the clients' models."""
 
 
+def with_step(solver: SteppedSolver, step: float | NDArray) -> SteppedSolver:
+    """`solver` with the step size that a method prescribes, unless it has one."""
+    return replace(solver, step=step) if solver.step is None else solver
+
+
 @dataclass(frozen=True, kw_only=True)
-class Gradient(_Stepwise):
+class Gradient(SteppedSolver):
     """Gradient descent (Fed-PLT eq. (11)): w <- w - gamma grad d(w); gamma = 2 / (mu + L) by default."""
 
     def solve(self, objective, start, drawn, counts=None):
@@ -221,7 +182,7 @@ class Gradient(_Stepwise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accelerated(_Stepwise):
+class Accelerated(SteppedSolver):
     """Nesterov's gradient with constant momentum (eq. (12)), restarted in each round; the result is w.
 
     u+ = w - grad d(w) / L,  w+ = u+ + beta (u+ - u),  beta = (sqrt L - sqrt mu) / (sqrt L + sqrt mu).
@@ -249,7 +210,7 @@ class Accelerated(_Stepwise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stochastic(_Stepwise):
+class Stochastic(SteppedSolver):
     """Gradient descent on minibatches of size `batch`, drawn uniformly with replacement.
 
     Notes
@@ -279,7 +240,7 @@ class Stochastic(_Stepwise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noisy(_Stepwise):
+class Noisy(SteppedSolver):
     """Noisy gradient descent (eq. (13)): w <- w - gamma grad d(w) + sqrt(2 gamma) t.
 
     Parameters
@@ -311,20 +272,13 @@ class Noisy(_Stepwise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exact:
+class Exact(LocalSolver):
     """The minimiser of d by Newton's method, with which Fed-PLT is Peaceman-Rachford splitting itself.
 
     Not a number where a Hessian is singular.
     """
 
-    steps: ClassVar[int] = 1
-    stochastic: ClassVar[bool] = False
-
-    def draw(self, ctx, problem, steps):
-        return None
-
-    def samples(self, problem):
-        return problem.sizes
+    steps: ClassVar[int] = 1  # type: ignore[misc]
 
     def solve(self, objective, start, drawn, counts=None):
         w = start
@@ -337,3 +291,27 @@ class Exact:
             if longest <= _NEWTON_TOLERANCE * (1.0 + size):
                 break
         return w
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverMethod(Method):
+    """What methods share whose clients remember something, and use a local solver.
+
+    Parameters
+    ----------
+    solver : LocalSolver
+    """
+
+    solver: LocalSolver
+
+    needs: ClassVar = (Smooth, PerClientModels)
+
+    @property
+    def stochastic(self) -> bool:
+        return self.solver.stochastic
+
+    def cost(self, cohort: Cohort, exchanges: int = 1, gradients: int = 0) -> Cost:
+        """Of a round: in each exchange a model there and back; so many full gradients beside the steps."""
+        steps, message, problem = self.solver.steps, cohort.message(exchanges), cohort.whole
+        used = steps * cohort.total(self.solver.samples(problem)) + gradients * cohort.total(problem.sizes)
+        return Cost(message, message, exchanges, iterations=steps, sample_gradients=used)

@@ -21,9 +21,9 @@ def best_step(mu: float, L: float, rho: float) -> float:
     return 2.0 / (mu + L + 2.0 / rho)
 
 
-def chi(mu: float, L: float, rho: float, gamma: float | None = None) -> float:
-    """Contraction constant of one gradient step on d_i (Lemma 2), with the best step by default."""
-    gamma = best_step(mu, L, rho) if gamma is None else gamma
+def chi(mu: float, L: float, rho: float) -> float:
+    """Contraction constant of one gradient step on d_i (Lemma 2), with the best step."""
+    gamma = best_step(mu, L, rho)
     return max(abs(1 - gamma * (constant + 1 / rho)) for constant in (mu, L))
 
 
@@ -44,15 +44,6 @@ def accelerated_contraction(mu: float, L: float, steps: int) -> float:
     return math.sqrt(printed_accelerated_contraction(mu, L, steps))
 
 
-def matrix_S(mu: float, rho: float, zeta: float, contraction: float) -> NDArray:
-    """S of Proposition 1, for local steps that contract by `contraction` (chi^N_e) in all; shape (2, 2).
-
-    It bounds the distances of (x, z) to the fixed point after a round by those before.
-    """
-    s, c = contraction, 1.0 / (mu + 1.0 / rho)
-    return np.array([[s, (1 + s) * c], [2 * s, zeta + 2 * s * c]])
-
-
 def norm(S: NDArray) -> float:
     """Largest singular value of S. Proposition 1 bounds the contraction constant by it."""
     return float(np.linalg.norm(S, 2))
@@ -66,8 +57,9 @@ def spectral_radius(S: NDArray) -> float:
 def contraction(
     mu: float, L: float, rho: float, steps: int, *, accelerated: bool = False, printed: bool = False
 ) -> NDArray:
-    """S for `steps` local steps of (accelerated) gradient descent with their best constant step.
+    """S (2, 2) of Proposition 1 for `steps` (accelerated) gradient steps, the best constant ones.
 
+    It bounds the distances of (x, z) to the fixed point after a round by those before.
     Accelerated steps take mu and L of d_i and what Lemma 7's proof gives; with `printed`, those of f_i and
     what the lemma says.
     """
@@ -77,7 +69,8 @@ def contraction(
         s = accelerated_contraction(mu + 1 / rho, L + 1 / rho, steps)
     else:
         s = chi(mu, L, rho) ** steps
-    return matrix_S(mu, rho, zeta(mu, L, rho), s)
+    c = 1.0 / (mu + 1.0 / rho)
+    return np.array([[s, (1 + s) * c], [2 * s, zeta(mu, L, rho) + 2 * s * c]])
 
 
 def error_bound(

@@ -26,7 +26,6 @@ from replifed.randomness import generator
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame
-    from scipy.sparse import csr_matrix
 
 CLUSTERS = ("kmeans", "labels", "equal_kmeans")
 
@@ -67,7 +66,7 @@ def partition(
 
 
 def build(
-    X: csr_matrix | NDArray, y: NDArray, settings: Mapping[str, Any], replicates: Iterable[int], seed: int
+    X: Any, y: NDArray, settings: Mapping[str, Any], replicates: Iterable[int], seed: int
 ) -> tuple[Partition, DataFrame]:
     """Split a data set between clients.
 
