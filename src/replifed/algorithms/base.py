@@ -35,22 +35,13 @@ from replifed.randomness import Streams
 
 
 class Round(NamedTuple):
-    """What the simulator tells an algorithm of the round it is to run.
+    """What the simulator tells an algorithm of the round it is to run."""
 
-    Attributes
-    ----------
-    t : the round's number, from 0.
-    active : boolean (R or 1, N), which clients take part; None if all do.
-    budget : bits per coordinate that each client may send, (R or 1, N); None if unlimited.
-    streams : random streams of this round.
-    chosen : int (R or 1, c), the active clients where all rounds have equally many; None otherwise.
-    """
-
-    t: int
-    active: NDArray | None
-    budget: NDArray | None
-    streams: Streams
-    chosen: NDArray | None = None
+    t: int  # the round's number, from 0
+    active: NDArray | None  # boolean (R or 1, N), which clients take part; None if all do
+    budget: NDArray | None  # bits per coordinate that each client may send, (R or 1, N); None if unlimited
+    streams: Streams  # random streams of this round
+    chosen: NDArray | None = None  # int (R or 1, c), the active clients, where all rounds have equally many
 
 
 class ServerModel(NamedTuple):

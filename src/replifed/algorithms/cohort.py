@@ -109,17 +109,10 @@ class Cohort:
     # -- what they draw, look at and send --------------------------------------------------------
 
     def minibatches(self, steps: int, size: int | None, purpose: str = "batch") -> list[NDArray] | list[None]:
-        """Draw each client's minibatches of a round, uniformly with replacement, in one call.
+        """Draw each client's minibatches of K `steps`, uniformly with replacement, in one call.
 
-        Parameters
-        ----------
-        steps : local steps K.
-        size : batch size b; None, or b >= max n_i, stands for all samples.
-        purpose : name of the random stream.
-
-        Returns
-        -------
-        list of K arrays of sample numbers, shape (R or 1, c, b), or of K None for full batches
+        Returns a list of K arrays of sample numbers, (R or 1, c, b), or of K None for full batches, where the
+        batch size b is None or at least max n_i.
         """
         if size is None or size >= self.whole.sizes.max():
             return [None] * steps

@@ -24,16 +24,10 @@ from replifed.randomness import Streams
 
 
 class Pair(NamedTuple):
-    """State of FedAdam.
+    """State of FedAdam."""
 
-    Attributes
-    ----------
-    parameters : array, shape (R, 2 D), both networks, the potential first.
-    mean, square, steps : Adam's moments.
-    """
-
-    parameters: NDArray
-    mean: NDArray
+    parameters: NDArray  # (R, 2 D), both networks, the potential first
+    mean: NDArray  # Adam's moments
     square: NDArray
     steps: NDArray
 

@@ -17,18 +17,11 @@ from replifed.randomness import Streams
 
 
 class DualState(NamedTuple):
-    """State of FedDualAvg.
+    """State of FedDualAvg."""
 
-    Attributes
-    ----------
-    x : array, shape (R, D), the model that the dual state stands for.
-    z : array, shape (R, D), dual state.
-    passed : array, shape (R,), weight of psi that has built up so far, eta_s eta_c K lambda a round.
-    """
-
-    x: NDArray
-    z: NDArray
-    passed: NDArray
+    x: NDArray  # (R, D), the model that the dual state stands for
+    z: NDArray  # (R, D), dual state
+    passed: NDArray  # (R,), weight of psi that has built up so far, eta_s eta_c K lambda a round
 
 
 @dataclass(frozen=True, kw_only=True)

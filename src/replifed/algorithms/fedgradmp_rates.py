@@ -44,18 +44,11 @@ class Constants:
 
 
 class Promise(NamedTuple):
-    """E|x_T - x*|^2 <= kappa^T |x_0 - x*|^2 + residual.
+    """E|x_T - x*|^2 <= kappa^T |x_0 - x*|^2 + residual."""
 
-    Attributes
-    ----------
-    kappa : factor a round
-    residual : what is left; infinite where the theorem promises nothing
-    holds : whether kappa is below one and the lemmas apply
-    """
-
-    kappa: float
-    residual: float
-    holds: bool
+    kappa: float  # factor a round
+    residual: float  # what is left; infinite where the theorem promises nothing
+    holds: bool  # whether kappa is below one and the lemmas apply
 
 
 def theorem5(constants: Constants, local_steps: int, slope: float, accuracy: float | None = None) -> Promise:

@@ -19,24 +19,14 @@ from replifed.randomness import Streams
 
 
 class Variates(NamedTuple):
-    """State of FedMM, where x is the surrogate S, and of parameter aggregation, where it is theta.
+    """State of FedMM, where x is the surrogate S, and of parameter aggregation, where it is theta."""
 
-    Attributes
-    ----------
-    x : array, shape (R, D), what the server averages.
-    theta : array, shape (R, d), the model: T(S_t), or x itself.
-    V : array, shape (R, D), the server's control variate; sum_i mu_i V_i at all times (Proposition 5).
-    V_i : array, shape (R, N, D), the clients' control variates.
-    before : array, shape (R, D), x one round ago.
-    gamma : array, shape (R,), the last step; 0 before the first.
-    """
-
-    x: NDArray
-    theta: NDArray
-    V: NDArray
-    V_i: NDArray
-    before: NDArray
-    gamma: NDArray
+    x: NDArray  # (R, D), what the server averages
+    theta: NDArray  # (R, d), the model: T(S_t), or x itself
+    V: NDArray  # (R, D), the server's control variate; sum_i mu_i V_i at all times (Proposition 5)
+    V_i: NDArray  # (R, N, D), the clients' control variates
+    before: NDArray  # (R, D), x one round ago
+    gamma: NDArray  # (R,), the last step; 0 before the first
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,18 +22,11 @@ from replifed.operators.symmetric import keep_largest_entries, packed_size
 
 
 class Learned(NamedTuple):
-    """State: the server's model, and each client's Hessian as the server knows it.
+    """State: the server's model, and each client's Hessian as the server knows it."""
 
-    Attributes
-    ----------
-    x : array, shape (R, n)
-    hessians : array, shape (R, N, n, n), the H_i^k.
-    mean : array, shape (R, n, n), H^k, the server's mean of the H_i^k.
-    """
-
-    x: NDArray
-    hessians: NDArray
-    mean: NDArray
+    x: NDArray  # (R, n)
+    hessians: NDArray  # (R, N, n, n), the H_i^k
+    mean: NDArray  # (R, n, n), H^k, the server's mean of the H_i^k
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,18 +16,11 @@ from replifed.randomness import Streams
 
 
 class FedPDState(NamedTuple):
-    """Two models a client and one at the coordinator.
+    """Two models a client and one at the coordinator."""
 
-    Attributes
-    ----------
-    x : array, shape (R, N, D), the clients' models.
-    dual : array, shape (R, N, D), the multipliers lambda_i.
-    centre : array, shape (R, D), x_0 that all clients hold after communicating.
-    """
-
-    x: NDArray
-    dual: NDArray
-    centre: NDArray
+    x: NDArray  # (R, N, D), the clients' models
+    dual: NDArray  # (R, N, D), the multipliers lambda_i
+    centre: NDArray  # (R, D), x_0 that all clients hold after communicating
 
 
 @dataclass(frozen=True, kw_only=True)

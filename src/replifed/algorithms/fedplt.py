@@ -17,18 +17,11 @@ from replifed.randomness import Streams
 
 
 class FedPLTState(NamedTuple):
-    """Two models a client and one at the coordinator.
+    """Two models a client and one at the coordinator."""
 
-    Attributes
-    ----------
-    x : array, shape (R, N, D), the clients' models.
-    z : array, shape (R, N, D), their auxiliary variables.
-    y : array, shape (R, D), the coordinator's model, which follows from the z that it has received.
-    """
-
-    x: NDArray
-    z: NDArray
-    y: NDArray
+    x: NDArray  # (R, N, D), the clients' models
+    z: NDArray  # (R, N, D), their auxiliary variables
+    y: NDArray  # (R, D), the coordinator's model, which follows from the z that it has received
 
 
 @dataclass(frozen=True, kw_only=True)

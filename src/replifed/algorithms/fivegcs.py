@@ -16,18 +16,11 @@ from replifed.randomness import Streams
 
 
 class FiveGCSState(NamedTuple):
-    """What is kept between rounds.
+    """What is kept between rounds."""
 
-    Attributes
-    ----------
-    x : array, shape (R, D), the server's model.
-    u : array, shape (R, N, D), the clients' dual variables.
-    v : array, shape (R, D), the sum of u.
-    """
-
-    x: NDArray
-    u: NDArray
-    v: NDArray
+    x: NDArray  # (R, D), the server's model
+    u: NDArray  # (R, N, D), the clients' dual variables
+    v: NDArray  # (R, D), the sum of u
 
 
 @dataclass(frozen=True, kw_only=True)

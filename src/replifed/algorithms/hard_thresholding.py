@@ -41,21 +41,14 @@ class HardThresholding(Method):
 
 
 class Rate(NamedTuple):
-    """A theorem's linear rate E|x_T - x*|^2 <= theta^T |x_0 - x*|^2 + bias.
+    """A theorem's linear rate E|x_T - x*|^2 <= theta^T |x_0 - x*|^2 + bias."""
 
-    Attributes
-    ----------
-    theta : factor a round.
-    least_sparsity : the smallest tau that the theorem allows, for tau* non-zeros in x*.
-    holds : whether tau is large enough and theta below one.
-    spread : xi l^2 / delta. First minibatches of at least so many times
-        sum_i p_i sigma_i^2 / (l^2 |x_0 - x*|^2) samples are the theorem's further condition, with sigma_i^2
-        the variance of client i's gradient of one sample; not a number where tau <= tau*.
-    """
-
-    theta: float
-    least_sparsity: float
-    holds: bool
+    theta: float  # factor a round
+    least_sparsity: float  # the smallest tau that the theorem allows, for tau* non-zeros in x*
+    holds: bool  # whether tau is large enough and theta below one
+    # xi l^2 / delta. First minibatches of at least so many times sum_i p_i sigma_i^2 / (l^2 |x_0 - x*|^2)
+    # samples are the theorem's further condition, with sigma_i^2 the variance of client i's gradient of one
+    # sample; not a number where tau <= tau*.
     spread: float
 
 

@@ -16,16 +16,10 @@ from replifed.randomness import Streams
 
 
 class LEDState(NamedTuple):
-    """What is kept between rounds.
+    """What is kept between rounds."""
 
-    Attributes
-    ----------
-    x : array, shape (R, D), the model that all clients hold after averaging.
-    y : array, shape (R, N, D), the clients' dual variables; their sum is zero.
-    """
-
-    x: NDArray
-    y: NDArray
+    x: NDArray  # (R, D), the model that all clients hold after averaging
+    y: NDArray  # (R, N, D), the clients' dual variables; their sum is zero
 
 
 @dataclass(frozen=True, kw_only=True)

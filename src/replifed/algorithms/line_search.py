@@ -50,10 +50,7 @@ class Armijo:
     ) -> tuple[NDArray, NDArray]:
         """Search along p from x, where the gradient is g; `sent` is what arrives of an array.
 
-        Returns
-        -------
-        eta : array, shape (R,)
-        tried : int array, shape (R,), steps that were tried
+        Returns the steps eta (R,), and how many were tried (R,).
         """
         losses = problem.along(x, p)
         weights = problem.weights

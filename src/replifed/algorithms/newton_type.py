@@ -22,22 +22,13 @@ IDLE = Cost(0, 0, exchanges=0)
 
 
 class Direction(NamedTuple):
-    """What clients and server do in a round before the line search.
+    """What clients and server do in a round before the line search."""
 
-    Attributes
-    ----------
-    state : after the round, but for the step.
-    p : array, shape (R, n), where to go.
-    sent : bits that all clients together sent besides their gradients, one or one a run (R,).
-    hessians : Hessians that all clients together computed.
-    exchanges : times that clients and server wait for each other; before each the server sends n numbers.
-    """
-
-    state: Any
-    p: NDArray
-    sent: NDArray | float = 0
-    hessians: int = 0
-    exchanges: int = 1
+    state: Any  # after the round, but for the step
+    p: NDArray  # (R, n), where to go
+    sent: NDArray | float = 0  # bits of all clients together, besides their gradients; one or one a run (R,)
+    hessians: int = 0  # Hessians that all clients together computed
+    exchanges: int = 1  # waits of clients and server for each other; before each the server sends n numbers
 
 
 class Directed(NamedTuple):

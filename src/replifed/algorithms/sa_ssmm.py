@@ -16,20 +16,12 @@ from replifed.randomness import Streams
 
 
 class Centralised(NamedTuple):
-    """State of SA-SSMM.
+    """State of SA-SSMM."""
 
-    Attributes
-    ----------
-    s : array, shape (R, q), the surrogate S_t.
-    theta : array, shape (R, d), T(S_t).
-    before : array, shape (R, q), S_{t-1}.
-    gamma : array, shape (R,), gamma_t, the last step; 0 before the first.
-    """
-
-    s: NDArray
-    theta: NDArray
-    before: NDArray
-    gamma: NDArray
+    s: NDArray  # (R, q), the surrogate S_t
+    theta: NDArray  # (R, d), T(S_t)
+    before: NDArray  # (R, q), S_{t-1}
+    gamma: NDArray  # (R,), gamma_t, the last step; 0 before the first
 
 
 def step_size(beta: float | NDArray, decay: float, t: int, runs: int) -> NDArray:

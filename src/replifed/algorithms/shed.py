@@ -26,12 +26,8 @@ RENEWALS = ("fibonacci", "fibonacci_numbers", "once")
 def renews(renewals: str | int, t: int) -> bool:
     """Whether round t = 1, 2, ... is in the set I of rounds with new Hessians.
 
-    Parameters
-    ----------
-    renewals : str or int
-        "fibonacci" (gaps of 1, 2, 3, 5, 8, ...: I = {1, 2, 4, 7, 12, 20, 33, ...}), "fibonacci_numbers"
-        (I = {1, 2, 3, 5, 8, 13, ...}), "once" (I = {1}), or a period P (I = {1, 1 + P, 1 + 2 P, ...}).
-    t : int
+    `renewals` is "fibonacci" (gaps of 1, 2, 3, 5, 8, ...), "fibonacci_numbers", "once" (I = {1}), or a
+    period P (I = {1, 1 + P, 1 + 2 P, ...}).
 
     >>> [t for t in range(1, 60) if renews("fibonacci", t)]
     [1, 2, 4, 7, 12, 20, 33, 54]
@@ -52,26 +48,15 @@ def renews(renewals: str | int, t: int) -> bool:
 
 
 class SharedEigenpairs(NamedTuple):
-    """State: the server's model, and what clients and server know of each client's last Hessian.
+    """State: the server's model, and what clients and server know of each client's last Hessian."""
 
-    Attributes
-    ----------
-    x : array, shape (R, n)
-    values : array, shape (R, N, n), eigenvalues lambda_1 >= ... >= lambda_n.
-    vectors : array, shape (R, N, n, n); row i is v_i.
-    received : array, shape (R, N, k, n), what the server has of the first k, where they are quantised.
-    dither : array, shape (R, N, n, n), what each vector is dithered with, if it is.
-    bits : int array, shape (R, N, n), bits per coordinate of each vector, sent so far.
-    q : int array, shape (R, N), vectors in use.
-    """
-
-    x: NDArray
-    values: NDArray
-    vectors: NDArray
-    received: NDArray
-    dither: NDArray
-    bits: NDArray
-    q: NDArray
+    x: NDArray  # (R, n)
+    values: NDArray  # (R, N, n), eigenvalues lambda_1 >= ... >= lambda_n
+    vectors: NDArray  # (R, N, n, n), ; row i is v_i
+    received: NDArray  # (R, N, k, n), what the server has of the first k, where they are quantised
+    dither: NDArray  # (R, N, n, n), what each vector is dithered with, if it is
+    bits: NDArray  # int (R, N, n), bits per coordinate of each vector, sent so far
+    q: NDArray  # int (R, N), vectors in use
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +213,7 @@ class QShed(_Allocating, NQShed):
 
 
 def aggregate(values: NDArray, received: NDArray, q: NDArray, rho: NDArray, weights: NDArray) -> NDArray:
-    """The server's Hessian, eq. (22).
+    """The server's Hessian, eq. (22), shape (R, n, n).
 
     Parameters
     ----------
@@ -236,10 +221,6 @@ def aggregate(values: NDArray, received: NDArray, q: NDArray, rho: NDArray, weig
     received : array, shape (R, N, k, n); row i is what the server has of v_i.
     q, rho : int array and array, shape (R, N)
     weights : N_d / N, array, shape (S, N)
-
-    Returns
-    -------
-    array, shape (R, n, n)
     """
     R, N, n = values.shape
     most = int(q.max())

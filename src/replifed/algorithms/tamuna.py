@@ -17,16 +17,10 @@ from replifed.randomness import Streams
 
 
 class TAMUNAState(NamedTuple):
-    """What is kept between rounds.
+    """What is kept between rounds."""
 
-    Attributes
-    ----------
-    x : array, shape (R, D), the server's model.
-    h : array, shape (R, N, D), the clients' control variates; their sum is zero.
-    """
-
-    x: NDArray
-    h: NDArray
+    x: NDArray  # (R, D), the server's model
+    h: NDArray  # (R, N, D), the clients' control variates; their sum is zero
 
 
 @dataclass(frozen=True, kw_only=True)

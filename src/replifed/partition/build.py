@@ -73,16 +73,13 @@ def build(
     Parameters
     ----------
     X : csr_matrix or array, shape (n, d)
-    y : array, shape (n,)
-        Integer labels or real targets.
-    settings : mapping
-        clusters ("kmeans" or "labels"), count (of clusters), parts (shards that each cluster is cut
+    y : array, shape (n,), integer labels or real targets.
+    settings : clusters ("kmeans" or "labels"), count (of clusters), parts (shards that each cluster is cut
         into), shards_per_client (of different clusters). Or clusters "equal_kmeans", count, rows, columns:
         the fullest rows and columns of a sparse `X` are clustered, and each cluster is a client, the same
         in all replicates; samples left out are those of client -1.
-    replicates : iterable of int
-        Names of the replicates. The clusters are the same in all; the shards are cut and assigned anew
-        in each, whatever the others are.
+    replicates : names of the replicates. The clusters are the same in all; the shards are cut and assigned
+        anew in each, whatever the others are.
     seed : int
 
     Returns

@@ -19,17 +19,8 @@ _DEALS = 100
 def split_shards(cluster: NDArray, parts: int, rng: Generator) -> NDArray[np.int32]:
     """Cut each cluster at random into `parts` shards whose sizes differ by at most one.
 
-    Parameters
-    ----------
-    cluster : array of int, shape (n,), cluster of each sample, from 0.
-    parts : shards a cluster.
-    rng : Generator
-
-    Returns
-    -------
-    array of int32, shape (n,)
-        Shard of each sample. Shard s is a part of cluster ``s // parts``; a cluster of fewer than
-        `parts` samples has empty shards.
+    `cluster` (n,) has that of each sample, from 0, and the result (n,) its shard. Shard s is a part of
+    cluster ``s // parts``; a cluster of fewer than `parts` samples has empty shards.
     """
     shard = np.empty(len(cluster), dtype=np.int32)
     for c in range(int(cluster.max()) + 1):
