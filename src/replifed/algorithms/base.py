@@ -51,18 +51,11 @@ class ServerModel(NamedTuple):
 
 
 class Guarantee(NamedTuple):
-    """What a method's authors have proved of it.
+    """What a method's authors have proved of it."""
 
-    Attributes
-    ----------
-    linear_to_bias : linear convergence up to the optimal statistical bias
-    unbounded_dissimilarity : no bound on how the clients' gradients differ, except at the solution
-    growing_batches : whether that needs minibatches that grow exponentially with the rounds
-    """
-
-    linear_to_bias: bool
-    unbounded_dissimilarity: bool
-    growing_batches: bool = False
+    linear_to_bias: bool  # linear convergence up to the optimal statistical bias
+    unbounded_dissimilarity: bool  # no bound on how the clients' gradients differ, except at the solution
+    growing_batches: bool = False  # whether that needs minibatches that grow exponentially with the rounds
 
 
 class Algorithm(Protocol):

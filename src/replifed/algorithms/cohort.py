@@ -68,11 +68,6 @@ class Cohort:
         return self.clients.shape[1]
 
     @property
-    def everyone(self) -> bool:
-        """Whether all clients take part."""
-        return self.mask is None and self.size == self.whole.n_clients
-
-    @property
     def sizes(self) -> NDArray:
         """Samples n_i of those who compute, shape (R or 1, c)."""
         return self.take(self.whole.sizes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -17,8 +17,6 @@ from replifed.network.ledger import BITS_PER_VALUE, Cost
 from replifed.operators.linear_systems import solve_each
 from replifed.problems.base import Hessian, Ray, Smooth
 from replifed.randomness import Streams
-
-IDLE = Cost(0, 0, exchanges=0)
 
 
 class Direction(NamedTuple):
@@ -41,7 +39,7 @@ class Directed(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewtonType(Method):
+class NewtonType(Method, ABC):
     """Settings of every Newton-type method.
 
     Parameters
@@ -106,7 +104,7 @@ class NewtonType(Method):
         """Move the runs that are `going` along p, and count the round."""
         towards = directed.direction
         if towards is None:
-            return directed.before, IDLE
+            return directed.before, Cost(0, 0, exchanges=0)
         x, p = directed.before.x, self.sent(towards.p)
         eta = np.ones(len(x))
         up: NDArray | int = 0

@@ -70,7 +70,8 @@ class TAMUNA(SolverMethod):
         state = TAMUNAState(x, cohort.put(state.h, h + ratio * change))
         # For its h_i a client needs the new average of the coordinates that it sent. If all take part, the
         # next round's model contains it.
-        down = cohort.message() if cohort.everyone else cohort.message() + bits
+        everyone = cohort.mask is None and cohort.size == problem.n_clients
+        down = cohort.message() if everyone else cohort.message() + bits
         used = counts * cohort.total(solver.samples(problem))
         return state, Cost(bits, down, iterations=counts, sample_gradients=used)
 
