@@ -12,20 +12,7 @@ FORMAT = 1
 
 
 def check_format(path: str | os.PathLike[str], found: Any) -> None:
-    """Refuse a file of another layout.
-
-    Parameters
-    ----------
-    path : path-like
-        Named in the error.
-    found : object
-        The number in the file; None where there is none.
-
-    Raises
-    ------
-    DataError
-        One line that says what to delete.
-    """
+    """Refuse a file of another layout, by the number `found` in it (None where there is none)."""
     if found != FORMAT:
         number = "no format number" if found is None else f"format {found}"
         raise DataError(

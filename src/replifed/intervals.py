@@ -9,18 +9,9 @@ from numpy.typing import ArrayLike
 
 
 def mean_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Mean of independent values and its Student-t interval.
+    """Mean of independent finite values (n,) and its Student-t interval, as (mean, low, high).
 
-    Parameters
-    ----------
-    values : array, shape (n,)
-        Finite; at least one.
-    confidence : float
-
-    Returns
-    -------
-    mean, low, high : float
-        One value alone says nothing of its spread: its interval is the whole line.
+    One value alone says nothing of its spread: its interval is the whole line.
     """
     # Far lighter to import than scipy.stats.
     from scipy.special import stdtrit

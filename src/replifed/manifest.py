@@ -27,12 +27,9 @@ def write(
 
     Parameters
     ----------
-    files : iterable of path-like
-        Relative to the working folder, as they will be looked for later.
-    folders : iterable of path-like
-        Generated data leave no raw files, so a folder may be absent.
-    out : path-like
-        A CSV with one line a file, sorted by name; the last line, which begins with #, has the number of
+    files : relative to the working folder, as they will be looked for later.
+    folders : any may be absent, since generated data leave no raw files.
+    out : a CSV with one line a file, sorted by name; the last line, which begins with #, has the number of
         files and the hash of the lines before.
 
     Raises
@@ -65,16 +62,13 @@ def verify(
 
     Parameters
     ----------
-    manifest : path-like
-        Where none was ever written, since only parts were made, the records alone count.
-    folders : iterable of path-like
-        Looked through for files that no job made; so is the manifest's own, but for the folders in it.
+    manifest : where none was ever written, since only parts were made, the records alone count.
+    folders : looked through for files that no job made; so is the manifest's own, but for the folders in it.
 
     Returns
     -------
-    checked : int
-    faults : list of str
-        One line for each file that is missing, has changed or was made by no job.
+    checked : number of files
+    faults : a line for each file that is missing, has changed or was made by no job
     """
     manifest = Path(manifest)
     listed, faults = _read(manifest), []

@@ -42,13 +42,7 @@ def support_recall(solution: NDArray) -> Metric:
 
 
 def accuracy(X: NDArray, y: NDArray) -> Metric:
-    """Share of samples whose class has the largest score.
-
-    Parameters
-    ----------
-    X : array, shape (n, d)
-    y : int array, shape (n,)
-    """
+    """Share of the samples `X` (n, d) whose class `y` (n,) has the largest score."""
 
     def metric(_: Any, seen: dict[str, NDArray]) -> NDArray:
         x = seen["server"]

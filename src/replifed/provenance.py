@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +33,14 @@ def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
 
     Parameters
     ----------
-    module : str
-        Dotted name, such as ``replifed.algorithms.fedht``. With a function after a colon, as in
+    module : dotted name, such as ``replifed.algorithms.fedht``. With a function after a colon, as in
         ``replifed.papers.jobs:tune``, imports inside the module's other functions are left out, except
         those of functions that it uses.
-    root : path-like
-        The folder that holds the top-level package.
+    root : the folder that holds the top-level package.
 
     Returns
     -------
-    list of Path
-        Sorted; each begins with `root` as it was given.
+    list of Path, sorted; each begins with `root` as it was given
     """
     root = Path(root)
     module, _, function = module.partition(":")
@@ -62,11 +60,11 @@ def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
         if file is None:
             continue
         files.add(file)
-        # Importing a.b.c runs a/__init__ and a/b/__init__ first.
-        is_package = file.name == "__init__.py"
         content = file.read_bytes()
-        imported = _imports(content, str(file), name, is_package, package, function)
-        waiting.extend((found, "") for found in (*_ancestors(name), *imported))
+        folder = name if file.name == "__init__.py" else name.rpartition(".")[0]
+        imported = _imports(content, str(file), folder, package, function)
+        # Importing a.b.c runs a/__init__ and a/b/__init__ first.
+        waiting.extend((found, "") for found in (name.rpartition(".")[0], *imported) if found)
         files.update(beside for beside in _other_files(file.parent) if beside.name.encode() in content)
     return sorted(files)
 
@@ -105,11 +103,6 @@ def _file_of(module: str, root: Path) -> Path | None:
     return file if file.is_file() else None
 
 
-def _ancestors(module: str) -> Iterator[str]:
-    parts = module.split(".")
-    return (".".join(parts[:count]) for count in range(1, len(parts)))
-
-
 @cache
 def _other_files(folder: Path) -> list[Path]:
     return [file for file in folder.iterdir() if file.suffix != ".py" and file.is_file()]
@@ -117,10 +110,8 @@ def _other_files(folder: Path) -> list[Path]:
 
 # Keyed by content, never by modification time, which a checkout or a copy changes at will.
 @cache
-def _imports(
-    content: bytes, file: str, module: str, is_package: bool, package: str, function: str
-) -> tuple[str, ...]:
-    """Return the modules of `package` that may be imported here."""
+def _imports(content: bytes, file: str, folder: str, package: str, function: str) -> tuple[str, ...]:
+    """Return the modules of `package` that may be imported here, in a module of the package `folder`."""
     try:
         tree = ast.parse(content, filename=file)
     except SyntaxError as error:
@@ -132,22 +123,15 @@ def _imports(
         if isinstance(node, ast.Import):
             names.extend(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = _absolute(node.module, node.level, module, is_package)
+            base = resolve_name("." * node.level + (node.module or ""), folder)
             # `from a import b` may mean the module a.b or a name inside a; both are tried.
             names.append(base)
             names.extend(f"{base}.{alias.name}" for alias in node.names)
     if b"import_module" in content:
-        names.extend(_named_in_calls(tree))
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and _name(call.func) == "import_module":
+                names.extend(str(word.value) for word in call.args[:1] if isinstance(word, ast.Constant))
     return tuple(sorted({name for name in names if name.partition(".")[0] == package}))
-
-
-def _named_in_calls(tree: ast.Module) -> Iterator[str]:
-    """Return the literals of ``import_module("literal.name")``, which may stand in any expression."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _is_import_module(node.func) and node.args:
-            literal = node.args[0]
-            if isinstance(literal, ast.Constant) and isinstance(literal.value, str):
-                yield literal.value
 
 
 def _around(tree: ast.Module, function: str, file: str) -> ast.Module:
@@ -181,7 +165,7 @@ def _statements_run(tree: ast.Module) -> Iterator[ast.stmt]:
     while waiting:
         node = waiting.pop()
         yield node
-        if isinstance(node, ast.If) and _is_type_checking(node.test):
+        if isinstance(node, ast.If) and _name(node.test) == "TYPE_CHECKING":
             waiting.extend(node.orelse)
         else:
             # The fields of compound statements that hold other statements, or handlers and cases of them.
@@ -189,22 +173,6 @@ def _statements_run(tree: ast.Module) -> Iterator[ast.stmt]:
                 waiting.extend(getattr(node, field, ()))
 
 
-def _is_type_checking(test: ast.expr) -> bool:
-    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
-        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
-    )
-
-
-def _is_import_module(function: ast.expr) -> bool:
-    return (isinstance(function, ast.Name) and function.id == "import_module") or (
-        isinstance(function, ast.Attribute) and function.attr == "import_module"
-    )
-
-
-def _absolute(name: str | None, level: int, module: str, is_package: bool) -> str:
-    """Return the absolute form of the module in ``from ..name import x``, seen from `module`."""
-    if level == 0:
-        return name or ""
-    parts = module.split(".")
-    keep = len(parts) - level + (1 if is_package else 0)
-    return ".".join([*parts[: max(keep, 0)], *([name] if name else [])])
+def _name(node: ast.expr) -> str | None:
+    """Return b of the expression b or a.b."""
+    return getattr(node, "id", getattr(node, "attr", None))

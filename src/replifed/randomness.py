@@ -22,14 +22,10 @@ def generator(seed: int, replicate: int, round_: int | None, purpose: str) -> np
 
     Parameters
     ----------
-    seed : int
-        The experiment's seed.
-    replicate : int
-        The name (not the position) of the Monte-Carlo replicate.
-    round_ : int or None
-        The communication round, None for what is drawn once a run.
-    purpose : str
-        What the numbers are for: "data", "batch", "cohort", ...
+    seed : the experiment's seed.
+    replicate : the name (not the position) of the Monte-Carlo replicate.
+    round_ : the communication round, None for what is drawn once a run.
+    purpose : what the numbers are for: "data", "batch", "cohort", ...
     """
     return np.random.Generator(np.random.Philox(key=_key(seed, replicate, round_, purpose)))
 
@@ -66,13 +62,10 @@ class Streams:
 
     Parameters
     ----------
-    seed : int
-        The experiment's seed.
-    replicates : tuple of int, length R
-        Name of each run's replicate. Runs with the same name (the points of a step-size grid, say)
-        share every random number.
-    round_ : int or None
-        The communication round, None before the first.
+    seed : the experiment's seed.
+    replicates : name of each of the R runs' replicate. Runs with the same name (the points of a step-size
+        grid, say) share every random number.
+    round_ : the communication round, None before the first.
     """
 
     seed: int
@@ -85,11 +78,6 @@ class Streams:
     def at(self, t: int) -> Streams:
         """Return the streams of round `t`."""
         return replace(self, round_=t)
-
-    @property
-    def shared(self) -> bool:
-        """Whether all runs carry the same name, and so the same random numbers."""
-        return len(set(self.replicates)) == 1
 
     def draw(self, purpose: str, sample: Callable[[np.random.Generator], NDArray]) -> NDArray:
         """Stack `sample(generator)` over the runs, calling it once per distinct replicate.

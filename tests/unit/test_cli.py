@@ -47,7 +47,7 @@ def calls(monkeypatch):
         "replifed.papers.jobs": ["tune", "run", "artefact", "measure_claims"],
         "replifed.claims.verdicts": ["collect", "show"],
         "replifed.report.page": ["build"],
-        "replifed.partition.commands": ["partition"],
+        "replifed.partition.build": ["partition"],
         "replifed.data.fetch": ["fetch"],
         "replifed.data.parse": ["parse"],
     }

@@ -1,4 +1,4 @@
-"""The contract of a method, checked of every one in the registry on the settings of its `example()`.
+"""The contract of a method, checked of every one in the registry on the settings of its `example`.
 
 A method's problem follows from what it `needs` (contract_problems.py). A method of this package also has a
 line in `MESSAGES`: what it sends, counted by hand. At the end each check meets a method that breaks it.
@@ -14,7 +14,7 @@ import math
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import contract_problems as problems
 import numpy as np
@@ -23,13 +23,7 @@ import scipy.sparse as sp
 from contract_problems import N, make
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import (
-    POSITIVE,
-    Round,
-    ServerModel,
-    check_settings,
-    per_run,
-)
+from replifed.algorithms.base import POSITIVE, Method, Round, ServerModel, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Accelerated, Noisy, Stochastic
 from replifed.algorithms.registry import METHODS, method_class
@@ -38,7 +32,7 @@ from replifed.network.fading import Constant, Rayleigh
 from replifed.network.ledger import Cost, dense_bits
 from replifed.network.participation import FixedSize, Participation
 from replifed.npz import read_npz, write_npz
-from replifed.problems.base import LocalSteps, Smooth
+from replifed.problems.base import Smooth
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 
@@ -672,17 +666,12 @@ def test_cohorts_are_refused_where_all_must_take_part(name):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sound:
+class Sound(Method):
     """Gradient descent on the mean of the clients' losses; the next ones break it."""
 
-    step: float | NDArray
+    step: Annotated[float | NDArray, POSITIVE]
 
-    needs: ClassVar = (Smooth, LocalSteps)
-    stochastic: ClassVar = False
-    partial_participation: ClassVar = True
-
-    def __post_init__(self):
-        check_settings(self, {"step": POSITIVE})
+    small: ClassVar = {"step": 0.05}
 
     def init(self, problem, streams):
         return ServerModel(np.full((len(streams), problem.dim), 0.1))
@@ -698,13 +687,6 @@ class Sound:
     def cost(self, problem, ctx):
         cohort = Cohort(problem, ctx)
         return Cost(cohort.message(), cohort.message(), 1, 1, cohort.total(problem.sizes))
-
-    def observe(self, state):
-        return {"server": state.x}
-
-    @classmethod
-    def example(cls):
-        return cls(step=0.05)
 
 
 class MovesItsState(Sound):

@@ -19,7 +19,7 @@ def test_jobs_are_listed_dearest_first_and_summed(tmp_path):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(HEAD + line + "\n")
     jobs = read(tmp_path)
-    assert [job.name for job in jobs][:3] == ["fedht/a/fedavg", "fedht/fig2", "report"]
+    assert jobs["name"].tolist()[:3] == ["fedht/a/fedavg", "fedht/fig2", "report"]
     text = table(jobs)
     assert "closing: 1 jobs, 0.0 CPU minutes, largest 90 MiB" in text
     assert "fedht: 3 jobs, 1.3 CPU minutes, largest 839 MiB" in text

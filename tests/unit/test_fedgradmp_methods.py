@@ -110,7 +110,7 @@ def test_work_is_counted_in_sample_gradients():
         assert 2 * 5 * N + least <= work <= 2 * 5 * N + most
 
 
-@pytest.mark.parametrize("solver", [{}, {"solver": "gd", "inner_steps": 60}, {"solver": "newton"}])
+@pytest.mark.parametrize("solver", [{}, {"solver": "gd", "inner_steps": 60}])
 def test_noiseless_full_batches_are_recovered_exactly(solver):
     data, x = planted()
     metrics = {"error": relative_error(x), "precision": support_precision(x), "recall": support_recall(x)}

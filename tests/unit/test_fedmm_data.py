@@ -21,7 +21,7 @@ from replifed.data.parse import read_form
 from replifed.data.table import content_sha256
 from replifed.errors import DataError
 from replifed.partition.build import build
-from replifed.partition.equal import densest, equal_clusters
+from replifed.partition.clusters import densest, equal_clusters
 
 LINES = [(1, 2, 5), (1, 4, 3), (3, 1, 1), (2, 4, 4), (3, 4, 2)]
 

@@ -171,17 +171,18 @@ def test_the_mean_step_is_the_mean_field(cohort, bits):
     rows, p = 4000, 2 / N if isinstance(cohort, FixedSize) else 0.35
     small = dictionary(rows=1)
     problem = FederatedSurrogate(FAMILY, small.Z, small.theta0)
-    algorithm = FedMM(beta=1e-3, alpha=0.5, batch=5, bits=bits, participation=0.35)
-    state = simulate(algorithm, problem, Streams(9, (0,)), 3, cohort=cohort).state
+    settings = {"beta": 1e-3, "alpha": 0.5, "batch": 5, "bits": bits, "participation": 0.35}
+    state = simulate(FedMM(**settings), problem, Streams(9, (0,)), 3, cohort=cohort).state
     many = type(state)(*(np.repeat(field, rows, axis=0) for field in state))
-    # No projection in the way: H from the statistic that moved by a tiny step is read off V instead.
+
+    class Unprojected(FedMM):
+        def project(self, problem, x):
+            return x
+
     streams = Streams(11, tuple(range(rows))).at(5)
     drawn = cohort(streams, N)
-    half, *_ = algorithm._aggregate(
-        many,
-        problem,
-        Round(5, drawn.active, None, streams, drawn.chosen),
-        lambda chosen, batch: problem.oracle(many.theta, chosen, batch),
+    half = (
+        Unprojected(**settings).round(many, problem, Round(5, drawn.active, None, streams, drawn.chosen))[0].x
     )
     gamma = 1e-3 / np.sqrt(6)
     H = (half - many.x) / gamma

@@ -9,14 +9,7 @@ from scipy.stats import beta, norm
 
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Noisy
-from replifed.privacy.renyi import (
-    approximate,
-    best_epsilon,
-    best_order,
-    clipped,
-    composed_gaussian,
-    proposition4,
-)
+from replifed.privacy.renyi import best_epsilon, composed_gaussian, proposition4
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.randomness import Streams
@@ -72,15 +65,11 @@ def test_a_step_is_a_gaussian_mechanism():
 @settings(max_examples=40, deadline=None)
 def test_the_best_order_is_best_and_no_accountant_says_more(slope, exponent):
     delta = 10.0**-exponent
-    order = float(best_order(slope, delta))
     found = minimize_scalar(
-        lambda t: approximate(1 + np.exp(t), slope * (1 + np.exp(t)), delta),
-        bounds=(-12, 12),
-        method="bounded",
+        lambda t: slope * (1 + np.exp(t)) + np.log(1 / delta) / np.exp(t), bounds=(-12, 12), method="bounded"
     ).fun
     epsilon = float(best_epsilon(slope, delta))
-    assert epsilon == pytest.approx(approximate(order, slope * order, delta))
-    assert epsilon <= found * (1 + 1e-6)
+    assert epsilon == pytest.approx(found, rel=1e-6)
     # slope * order is exactly that of one Gaussian mechanism, whose tight epsilon is known.
     assert gaussian_epsilon(np.sqrt(2 * slope), delta) <= epsilon * (1 + 1e-9)
 
@@ -113,18 +102,6 @@ def gaussian_epsilon(mu, delta):
     if excess(0.0) <= 0:
         return 0.0
     return brentq(excess, 0.0, mu**2 / 2 + mu * 10 + 1)
-
-
-@given(scale=st.floats(1e-3, 1e3))
-@settings(max_examples=30, deadline=None)
-def test_clipped_gradients_differ_by_no_more_than_the_length(scale):
-    g = scale * np.random.default_rng(0).standard_normal((20, 4))
-    short = clipped(g, 1.5)
-    lengths = np.linalg.norm(short, axis=-1)
-    assert (lengths <= 0.75 * (1 + 1e-12)).all()
-    assert np.linalg.norm(short[:, None] - short, axis=-1).max() <= 1.5 * (1 + 1e-12)
-    small = np.linalg.norm(g, axis=-1) <= 0.75
-    np.testing.assert_array_equal(short[small], g[small])
 
 
 # -- an audit ----------------------------------------------------------------------------------------

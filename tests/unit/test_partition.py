@@ -13,8 +13,8 @@ from replifed.errors import ConfigError, DataError
 from replifed.formats import FORMAT
 from replifed.partition import store
 from replifed.partition.build import build
+from replifed.partition.build import partition as partition_command
 from replifed.partition.clusters import kmeans_clusters, label_clusters
-from replifed.partition.commands import partition as partition_command
 from replifed.partition.heterogeneity import (
     client_table,
     group_counts,

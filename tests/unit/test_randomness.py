@@ -59,4 +59,4 @@ def test_rounds_and_purposes_are_independent_of_what_was_drawn_before():
     assert not np.array_equal(streams.at(4).draw("batch", normal), first)
     assert not np.array_equal(streams.at(3).draw("cohort", normal), first)
     assert streams.round_ is None
-    assert (len(streams), streams.shared, Streams(5, (2, 2)).shared) == (2, False, True)
+    assert len(streams) == 2

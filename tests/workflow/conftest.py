@@ -18,7 +18,7 @@ COPIED = ("Snakefile", "workflow", "config", "profiles", "src", "environment.yml
 
 # Appended to the real modules, so that their imports, and with them the dependencies, stay the real ones.
 STUBS = {
-    "partition/commands.py": """
+    "partition/build.py": """
 
 def partition(paper, experiment, settings, data, out, table):
     out.parent.mkdir(parents=True, exist_ok=True)

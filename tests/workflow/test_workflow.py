@@ -480,7 +480,7 @@ def test_no_job_depends_on_methods_that_it_does_not_run(step, paper):
 
 
 def test_a_partition_depends_on_no_method_problem_or_drawing():
-    folders = {file.parent.name for file in provenance.sources("replifed.partition.commands", ROOT / "src")}
+    folders = {file.parent.name for file in provenance.sources("replifed.partition.build", ROOT / "src")}
     assert "partition" in folders
     assert not folders & {"algorithms", "problems", "operators", "papers", "figures"}
 

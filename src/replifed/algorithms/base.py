@@ -10,59 +10,56 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from functools import cache
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Protocol
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import ConfigError
 from replifed.network.ledger import Cost
+from replifed.problems.base import LocalSteps, Smooth
 from replifed.randomness import Streams
 
 
 class Round(NamedTuple):
-    """What the simulator tells an algorithm of the round it is to run.
+    """What the simulator tells an algorithm of the round it is to run."""
 
-    Attributes
-    ----------
-    t : the round's number, from 0.
-    active : boolean (R or 1, N), which clients take part; None if all do.
-    budget : bits per coordinate that each client may send, (R or 1, N); None if unlimited.
-    streams : random streams of this round.
-    chosen : int (R or 1, c), the active clients where all rounds have equally many; None otherwise.
-    """
-
-    t: int
-    active: NDArray | None
-    budget: NDArray | None
-    streams: Streams
-    chosen: NDArray | None = None
+    t: int  # the round's number, from 0
+    active: NDArray | None  # boolean (R or 1, N), which clients take part; None if all do
+    budget: NDArray | None  # bits per coordinate that each client may send, (R or 1, N); None if unlimited
+    streams: Streams  # random streams of this round
+    chosen: NDArray | None = None  # int (R or 1, c), the active clients, where all rounds have equally many
 
 
 class ServerModel(NamedTuple):
-    """State of a method whose clients remember nothing.
-
-    Attributes
-    ----------
-    x : array, shape (R, D)
-        The server's model x_t.
-    """
+    """State of a method whose clients remember nothing: the server's model x_t, (R, D)."""
 
     x: NDArray
 
 
+class Guarantee(NamedTuple):
+    """What a method's authors have proved of it."""
+
+    linear_to_bias: bool  # linear convergence up to the optimal statistical bias
+    unbounded_dissimilarity: bool  # no bound on how the clients' gradients differ, except at the solution
+    growing_batches: bool = False  # whether that needs minibatches that grow exponentially with the rounds
+
+
 class Algorithm(Protocol):
-    """A federated method. `State` is a NamedTuple of arrays, the batch axis first.
-
-    A registered method is tested (tests/unit/test_contract.py). For that it has a class method `example()`
-    that returns an instance with small settings, and where it applies a class attribute:
-
-    equal_clients_differ : str
-        Why clients with the same data and random numbers do not act as one.
-    centralised : bool
-        Whether the data are where the server is, so that nothing is sent.
-    """
+    """A federated method. `State` is a NamedTuple of arrays, the batch axis first."""
 
     @property
     def needs(self) -> tuple[type, ...]: ...
@@ -83,9 +80,46 @@ class Algorithm(Protocol):
         """What metrics may look at; "server" always, shape (R, D)."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """What most methods have in common: checked settings, and the state of `ServerModel`.
+
+    A registered method is tested (tests/unit/test_contract.py), on the settings `small` or on others that its
+    `example` has. Where it applies it has a class attribute:
+
+    equal_clients_differ : str
+        Why clients with the same data and random numbers do not act as one.
+    centralised : bool
+        Whether the data are where the server is, so that nothing is sent.
+    """
+
+    needs: ClassVar[tuple[type, ...]] = (Smooth, LocalSteps)
+    partial_participation: ClassVar[bool] = True
+    small: ClassVar[dict[str, Any]] = {}
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether rounds draw random numbers: where there are minibatches, if a method says nothing else."""
+        return getattr(self, "batch", None) is not None
+
+    def init(self, problem: Any, streams: Streams) -> Any:
+        return ServerModel(np.zeros((len(streams), problem.dim), dtype=problem.dtype))
+
+    def observe(self, state: Any) -> dict[str, NDArray]:
+        return {"server": state.x}
+
+    @classmethod
+    def example(cls) -> Self:
+        """With small settings, for the contract tests."""
+        return cls(**cls.small)
+
+
 @dataclass(frozen=True)
 class Range:
-    """Allowed values of a numeric setting, for annotation and check: low < or <= value < or <= high."""
+    """Allowed values of a numeric setting, for its annotation: low < or <= value < or <= high."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -108,25 +142,37 @@ class Range:
 
 
 POSITIVE = Range(0, low_open=True)
+NONNEGATIVE = Range(0)
 COUNT = Range(1, whole=True)
 
 
-def check_settings(algorithm: Any, ranges: dict[str, Range]) -> None:
-    """Refuse settings outside their ranges, naming method, setting, value and range.
+@cache
+def _allowed(kind: type) -> dict[str, Any]:
+    """What the annotations of a dataclass allow of its fields: a `Range`, or the words of a `Literal`."""
+    hints = get_type_hints(kind, include_extras=True)
+    allowed: dict[str, Any] = {}
+    for field in fields(kind):
+        origin, parts = get_origin(hints[field.name]), get_args(hints[field.name])
+        if origin is Annotated or origin is Literal:
+            allowed[field.name] = parts[1] if origin is Annotated else parts
+    return allowed
 
-    A setting may be an array with one value a run (a step-size grid), and None where that is its default.
+
+def check_settings(owner: Any) -> None:
+    """Refuse settings that are not what their annotations allow, naming method, setting, value and range.
+
+    A number may be an array with one value a run (a step-size grid), and None where that is its default.
     """
-    defaults = {field.name: field.default for field in fields(algorithm)}
-    for name, allowed in ranges.items():
-        value, default = getattr(algorithm, name), defaults[name]
-        if value is None and default is None:
+    for field in fields(owner):
+        allowed, value = _allowed(owner.__class__).get(field.name), getattr(owner, field.name)
+        name = f"{type(owner).__name__}.{field.name}"
+        if isinstance(allowed, tuple) and value not in allowed:
+            raise ConfigError(f"{name} = {value!r}: must be one of {', '.join(allowed)}")
+        if not isinstance(allowed, Range) or (value is None and field.default is None):
             continue
-        values = np.ravel(value)
-        if not values.size:
-            raise ConfigError(f"{type(algorithm).__name__}.{name} = {value}: must be {allowed}")
-        for one in values:
+        for one in np.ravel(value) if np.size(value) else [value]:
             if one not in allowed:
-                raise ConfigError(f"{type(algorithm).__name__}.{name} = {one}: must be {allowed}")
+                raise ConfigError(f"{name} = {one}: must be {allowed}")
 
 
 def per_run(setting: float | NDArray, array: NDArray) -> NDArray:

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Round
-from replifed.algorithms.local_solvers import Draws, LocalSolver
 from replifed.errors import ReplifedError
-from replifed.network.ledger import dense_bits
+from replifed.network.ledger import Cost, dense_bits
 
 
 class Cohort:
@@ -20,19 +19,15 @@ class Cohort:
     In a cohort of fixed size only its clients compute. With a mask every client computes, and those that are
     out keep what they had.
 
-    Parameters
-    ----------
-    problem : the problem of all N clients.
-    ctx : Round
-
     Attributes
     ----------
+    whole : the problem of all N clients.
     index : int array, shape (R or 1, c), which clients compute; None for all.
     mask : boolean array, shape (R or 1, c), which of these take part; None for all.
     """
 
     def __init__(self, problem: Any, ctx: Round) -> None:
-        self._all, self._ctx = problem, ctx
+        self.whole, self._ctx = problem, ctx
         self.index = ctx.chosen
         self.mask = ctx.active if ctx.chosen is None else None
 
@@ -43,7 +38,7 @@ class Cohort:
         """
         if self.mask is None:
             return self
-        packed, c = Cohort(self._all, self._ctx), max(self.count.max(), 1)
+        packed, c = Cohort(self.whole, self._ctx), max(self.count.max(), 1)
         packed.index = np.argsort(~self.mask, axis=1, kind="stable")[:, :c]
         packed.mask = np.take_along_axis(self.mask, packed.index, axis=1)
         return packed
@@ -53,12 +48,12 @@ class Cohort:
     @property
     def clients(self) -> NDArray:
         """Numbers of the clients that compute, shape (R or 1, c)."""
-        return np.arange(self._all.n_clients)[None] if self.index is None else self.index
+        return np.arange(self.whole.n_clients)[None] if self.index is None else self.index
 
     @cached_property
     def problem(self) -> Any:
         """The problem of those who compute."""
-        return self._all if self.index is None else self._all.with_clients(self.index)
+        return self.whole if self.index is None else self.whole.with_clients(self.index)
 
     @property
     def count(self) -> NDArray:
@@ -73,14 +68,9 @@ class Cohort:
         return self.clients.shape[1]
 
     @property
-    def everyone(self) -> bool:
-        """Whether all clients take part."""
-        return self.mask is None and self.size == self._all.n_clients
-
-    @property
     def sizes(self) -> NDArray:
         """Samples n_i of those who compute, shape (R or 1, c)."""
-        return self.take(self._all.sizes)
+        return self.take(self.whole.sizes)
 
     # -- their part of arrays --------------------------------------------------------------------
 
@@ -114,22 +104,12 @@ class Cohort:
     # -- what they draw, look at and send --------------------------------------------------------
 
     def minibatches(self, steps: int, size: int | None, purpose: str = "batch") -> list[NDArray] | list[None]:
-        """Draw each client's minibatches of a round, uniformly with replacement, in one call.
+        """Draw each client's minibatches of K `steps`, uniformly with replacement, in one call.
 
-        Parameters
-        ----------
-        steps : int
-            Local steps K.
-        size : int or None
-            Batch size b; None, or b >= max n_i, stands for all samples.
-        purpose : str
-            Name of the random stream.
-
-        Returns
-        -------
-        list of K arrays of sample numbers, shape (R or 1, c, b), or of K None for full batches
+        Returns a list of K arrays of sample numbers, (R or 1, c, b), or of K None for full batches, where the
+        batch size b is None or at least max n_i.
         """
-        if size is None or size >= self._all.sizes.max():
+        if size is None or size >= self.whole.sizes.max():
             return [None] * steps
         shape = steps, self.clients.shape[1], size
         uniform = self._ctx.streams.draw(purpose, lambda rng: rng.random(shape))
@@ -139,15 +119,28 @@ class Cohort:
     def samples(self, size: int | None) -> NDArray:
         """Samples that they together look at in one local step with minibatches of that size, (R or 1,)."""
         sizes = self.sizes
-        if size is None or size >= self._all.sizes.max():
+        if size is None or size >= self.whole.sizes.max():
             return sizes.sum(axis=1)
         return np.full(len(sizes), sizes.shape[1] * size)
 
-    def draw(self, solver: LocalSolver, steps: int | None = None) -> Draws:
-        """Random numbers of a solver's steps; those of a client do not depend on who else takes part."""
-        drawn = solver.draw(self._ctx, self._all, solver.steps if steps is None else steps)
-        return drawn if self.index is None else drawn.of_clients(self.index)
+    def draw(self, solver: Any, steps: int | None = None) -> NDArray | None:
+        """Random numbers of a local solver's steps; a client's do not depend on who else takes part."""
+        drawn = solver.draw(self._ctx, self.whole, solver.steps if steps is None else steps)
+        if drawn is None or self.index is None:
+            return drawn
+        return np.take_along_axis(drawn, self.index[:, None, :, None], axis=2)
 
     def message(self, vectors: int = 1) -> NDArray:
         """Bits of `vectors` dense models to or from each of them, (R or 1,)."""
-        return self.count * vectors * dense_bits(self._all.dim)
+        return self.count * vectors * dense_bits(self.whole.dim)
+
+    def cost(
+        self, steps: int, batch: int | None, *, up: NDArray | None = None, down: NDArray | None = None
+    ) -> Cost:
+        """Of a round with `steps` local steps on minibatches; refuses masks.
+
+        A client sends `up` bits and is sent `down`, a dense model by default.
+        """
+        sent, told = (dense_bits(self.whole.dim) if bits is None else bits for bits in (up, down))
+        used = steps * self.samples(batch)
+        return Cost(self.size * sent, self.size * told, iterations=steps, sample_gradients=used)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from replifed.algorithms.fedht import FedHT
 
@@ -13,7 +14,4 @@ class DistributedIHT(FedHT):
 
     local_steps: int = field(default=1, init=False)
 
-    @classmethod
-    def example(cls) -> DistributedIHT:
-        """Small settings, for the contract tests."""
-        return cls(step=0.05, sparsity=4)
+    small: ClassVar = {"step": 0.05, "sparsity": 4}

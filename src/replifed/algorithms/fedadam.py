@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
+from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Range, Round
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedmm_ot import (
     AdamState,
@@ -24,58 +24,34 @@ from replifed.randomness import Streams
 
 
 class Pair(NamedTuple):
-    """State of FedAdam.
+    """State of FedAdam."""
 
-    Attributes
-    ----------
-    parameters : array, shape (R, 2 D)
-        Both networks, the potential first.
-    mean, square, steps : Adam's moments.
-    """
-
-    parameters: NDArray
-    mean: NDArray
+    parameters: NDArray  # (R, 2 D), both networks, the potential first
+    mean: NDArray  # Adam's moments
     square: NDArray
     steps: NDArray
 
 
 @dataclass(frozen=True, kw_only=True)
-class FedAdam:
+class FedAdam(Method):
     """One client step a round on (omega, theta), with FedMM-OT's two losses; the average feeds Adam.
 
     Parameters
     ----------
-    step : float or array, shape (R,)
-        Adam's step at the server. The clients' step only scales what Adam normalises.
-    batch, server_batch : int
-        Samples of P and of Q in a client's minibatches.
-    start_steps : int
-        Steps that train both networks to the identity beforehand.
-    cycle : float
-        lambda, the weight of the cycle term.
+    step : Adam's step at the server, one or one a run (R,). The clients' only scales what Adam normalises.
+    batch, server_batch : samples of P and of Q in a client's minibatches.
+    start_steps : steps that train both networks to the identity beforehand.
+    cycle : lambda, the weight of the cycle term.
     """
 
-    step: float | NDArray
-    batch: int
-    server_batch: int
-    start_steps: int = 500
-    cycle: float = 0.0
+    step: Annotated[float | NDArray, POSITIVE]
+    batch: Annotated[int, COUNT]
+    server_batch: Annotated[int, COUNT]
+    start_steps: Annotated[int, Range(0, whole=True)] = 500
+    cycle: Annotated[float, NONNEGATIVE] = 0.0
 
     needs: ClassVar = (Transport,)
-    stochastic: ClassVar = True
-    partial_participation: ClassVar = True
-
-    def __post_init__(self) -> None:
-        check_settings(
-            self,
-            {
-                "step": POSITIVE,
-                "batch": COUNT,
-                "server_batch": COUNT,
-                "start_steps": Range(0, whole=True),
-                "cycle": Range(0),
-            },
-        )
+    small: ClassVar = {"step": 1e-3, "batch": 6, "server_batch": 9, "start_steps": 8}
 
     def init(self, problem, streams: Streams) -> Pair:
         start = identity_networks(problem.net, streams, problem.dtype, self.start_steps)
@@ -94,9 +70,7 @@ class FedAdam:
         y = problem.targets(public)
         up = potential_gradient(net, omega, theta, x, y, self.cycle).mean(axis=1)
         gradient = np.concatenate([up, conjugate_gradient(net, omega, theta, y, self.cycle)], axis=1)
-        moments, change = adam(
-            AdamState(state.mean, state.square, state.steps), gradient, self.step, (0.9, 0.999), 1e-8
-        )
+        moments, change = adam(AdamState(state.mean, state.square, state.steps), gradient, self.step)
         moved = state.parameters + change
         both = [net.clamped(moved[:, :D]), net.clamped(moved[:, D:])]
         message = c * dense_bits(2 * D)
@@ -106,8 +80,3 @@ class FedAdam:
     def observe(self, state: Pair) -> dict[str, NDArray]:
         D = state.parameters.shape[1] // 2
         return {"server": state.parameters[:, :D], "conjugate": state.parameters[:, D:]}
-
-    @classmethod
-    def example(cls) -> FedAdam:
-        """Small settings, for the contract tests."""
-        return cls(step=1e-3, batch=6, server_batch=9, start_steps=8)

@@ -11,27 +11,17 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.composite import Composite
-from replifed.network.ledger import Cost, dense_bits
+from replifed.network.ledger import Cost
 from replifed.operators.soft_threshold import soft_threshold
 from replifed.randomness import Streams
 
 
 class DualState(NamedTuple):
-    """State of FedDualAvg.
+    """State of FedDualAvg."""
 
-    Attributes
-    ----------
-    x : array, shape (R, D)
-        The model that the dual state stands for.
-    z : array, shape (R, D)
-        Dual state.
-    passed : array, shape (R,)
-        Weight of psi that has built up so far, eta_s eta_c K lambda a round.
-    """
-
-    x: NDArray
-    z: NDArray
-    passed: NDArray
+    x: NDArray  # (R, D), the model that the dual state stands for
+    z: NDArray  # (R, D), dual state
+    passed: NDArray  # (R,), weight of psi that has built up so far, eta_s eta_c K lambda a round
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,15 +41,7 @@ class FedDualAvg(Composite):
         passed = per_run(state.passed, z)
         for k, batch in enumerate(cohort.minibatches(K, b)):
             w = soft_threshold(z, passed + k * shrink)  # prox of (eta_s eta_c r K + eta_c k) psi
-            g = local.gradient(w, batch)
-            g *= eta_c
-            z = z - g
+            z = z - eta_c * local.gradient(w, batch)
         total = state.z + eta_s * (local.mean(z) - state.z)
         later = state.passed + np.asarray(eta_s * K * self._shrinkage, dtype=state.passed.dtype)
-        x = soft_threshold(total, later[:, None])
-        message = cohort.size * dense_bits(problem.dim)
-        cost = Cost(message, message, iterations=K, sample_gradients=K * cohort.samples(b))
-        return DualState(x, total, later), cost
-
-    def observe(self, state: DualState) -> dict[str, NDArray]:
-        return {"server": state.x}
+        return DualState(soft_threshold(total, later[:, None]), total, later), cohort.cost(K, b)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from replifed.algorithms.base import Round, ServerModel, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.hard_thresholding import HardThresholding
-from replifed.network.ledger import Cost, dense_bits, sparse_bits
+from replifed.network.ledger import Cost, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold
 
 
@@ -28,10 +28,4 @@ class FedHT(HardThresholding):
         for batch in cohort.minibatches(K, b):  # lines 4-5
             u = u - gamma * local.gradient(u, batch)  # lines 6-7
         x = hard_threshold(local.mean(u), self.sparsity)  # line 10
-        cost = Cost(
-            bits_up=cohort.size * dense_bits(problem.dim),
-            bits_down=cohort.size * sparse_bits(self.sparsity, problem.dim),
-            iterations=K,
-            sample_gradients=K * cohort.samples(b),
-        )
-        return ServerModel(x), cost
+        return ServerModel(x), cohort.cost(K, b, down=sparse_bits(self.sparsity, problem.dim))

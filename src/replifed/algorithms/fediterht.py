@@ -30,6 +30,5 @@ class FedIterHT(HardThresholding):
         for batch in cohort.minibatches(K, b):  # lines 4-5
             u = local.threshold(u - gamma * local.gradient(u, batch), tau)  # lines 6-7
         x = hard_threshold(local.mean(u), tau)  # line 10
-        message = cohort.size * sparse_bits(tau, problem.dim)
-        cost = Cost(message, message, iterations=K, sample_gradients=K * cohort.samples(b))
-        return ServerModel(x), cost
+        message = sparse_bits(tau, problem.dim)
+        return ServerModel(x), cohort.cost(K, b, up=message, down=message)

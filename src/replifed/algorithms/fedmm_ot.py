@@ -10,19 +10,12 @@ lambda E_Q |grad f(grad psi(Y)) - Y|^2, is added to both with the weight `cycle`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import (
-    COUNT,
-    POSITIVE,
-    Range,
-    Round,
-    check_settings,
-    per_run,
-)
+from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Range, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost, dense_bits
 from replifed.problems.icnn import ICNN
@@ -39,7 +32,11 @@ class AdamState(NamedTuple):
 
 
 def adam(
-    state: AdamState, gradient: NDArray, step: float | NDArray, betas: tuple[float, float], eps: float
+    state: AdamState,
+    gradient: NDArray,
+    step: float | NDArray,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
 ) -> tuple[AdamState, NDArray]:
     """One step of Adam (Kingma, Ba 2015); returns the state and the change of the parameters."""
     one, two = betas
@@ -60,13 +57,7 @@ def no_moments(runs: int, dim: int, dtype: np.dtype) -> AdamState:
 def identity_networks(net: ICNN, streams: Streams, dtype: np.dtype, steps: int) -> NDArray:
     """Parameters of a network whose gradient is close to the identity on 3 N(0, I), shape (R, D).
 
-    Parameters
-    ----------
-    net : ICNN
-    streams : Streams
-    dtype : numpy dtype
-    steps : int
-        Steps of Adam on minibatches of 256, from random parameters.
+    They come from random ones by `steps` steps of Adam on minibatches of 256.
     """
     R = len(streams)
     flat = streams.draw("start", lambda rng: rng.standard_normal(net.parameters))
@@ -77,7 +68,7 @@ def identity_networks(net: ICNN, streams: Streams, dtype: np.dtype, steps: int) 
         away = net.push(flat, x) - x
         gradient, _ = net.derivative(flat, x, v=2 * away / x.shape[-2])
         # A step that shrinks to its hundredth: the last ones take out the noise.
-        moments, change = adam(moments, gradient, 1e-2 * 0.01 ** (t / steps), (0.9, 0.999), 1e-8)
+        moments, change = adam(moments, gradient, 1e-2 * 0.01 ** (t / steps))
         flat = net.clamped(flat + change)
     return flat
 
@@ -94,7 +85,6 @@ def potential_gradient(
     omega, theta : array, shape (R, D)
     x : array, shape (R or 1, c, b, dim)
     y : array, shape (R, b', dim)
-    cycle : float
 
     Returns
     -------
@@ -123,11 +113,8 @@ class Potentials(NamedTuple):
 
     Attributes
     ----------
-    omega, theta : array, shape (R, D)
-        Parameters of the potential f and of the conjugate's psi.
-    V : array, shape (R, D)
-    V_i : array, shape (R, N, D)
-        Control variates of server and clients.
+    omega, theta : array, shape (R, D), parameters of the potential f and of the conjugate's psi.
+    V, V_i : array, shape (R, D) and (R, N, D), control variates of server and clients.
     mean, square, steps : Adam's moments for theta.
     """
 
@@ -141,59 +128,41 @@ class Potentials(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FedMMOT:
+class FedMMOT(Method):
     """A client's surrogate is its potential, one gradient step from the server's; the server averages
     potentials and minimises over the conjugate on public data.
 
     Parameters
     ----------
-    step : float or array, shape (R,)
-        The clients' gradient step.
-    gamma : float
-        The server's step towards the average.
-    alpha : float
-        Step of the control variates.
-    server_step : float
-        Adam's step for the conjugate.
-    server_steps : int
-        Its steps a round; ten in the paper.
-    batch, server_batch : int
-        Samples of a client's minibatch of P, and of a minibatch of Q.
-    start_steps : int
-        Steps that train both networks to the identity beforehand.
-    cycle : float
-        lambda, the weight of the cycle term.
+    step : the clients' gradient step, one or one a run (R,).
+    gamma : the server's step towards the average.
+    alpha : step of the control variates.
+    server_step : Adam's step for the conjugate.
+    server_steps : its steps a round; ten in the paper.
+    batch, server_batch : samples of a client's minibatch of P, and of a minibatch of Q.
+    start_steps : steps that train both networks to the identity beforehand.
+    cycle : lambda, the weight of the cycle term.
     """
 
-    step: float | NDArray
-    gamma: float = 1.0
-    alpha: float = 0.0
-    server_step: float = 1e-3
-    server_steps: int = 10
-    batch: int
-    server_batch: int
-    start_steps: int = 500
-    cycle: float = 0.0
+    step: Annotated[float | NDArray, POSITIVE]
+    gamma: Annotated[float, Range(0, 1, low_open=True)] = 1.0
+    alpha: Annotated[float, Range(0, 1)] = 0.0
+    server_step: Annotated[float, POSITIVE] = 1e-3
+    server_steps: Annotated[int, COUNT] = 10
+    batch: Annotated[int, COUNT]
+    server_batch: Annotated[int, COUNT]
+    start_steps: Annotated[int, Range(0, whole=True)] = 500
+    cycle: Annotated[float, NONNEGATIVE] = 0.0
 
     needs: ClassVar = (Transport,)
-    stochastic: ClassVar = True
-    partial_participation: ClassVar = True
-
-    def __post_init__(self) -> None:
-        check_settings(
-            self,
-            {
-                "step": POSITIVE,
-                "gamma": Range(0, 1, low_open=True),
-                "alpha": Range(0, 1),
-                "server_step": POSITIVE,
-                "server_steps": COUNT,
-                "batch": COUNT,
-                "server_batch": COUNT,
-                "start_steps": Range(0, whole=True),
-                "cycle": Range(0),
-            },
-        )
+    small: ClassVar = {
+        "step": 0.02,
+        "alpha": 0.4,
+        "server_steps": 3,
+        "batch": 6,
+        "server_batch": 9,
+        "start_steps": 8,
+    }
 
     def init(self, problem, streams: Streams) -> Potentials:
         start = identity_networks(problem.net, streams, problem.dtype, self.start_steps)
@@ -227,21 +196,12 @@ class FedMMOT:
         for k in range(self.server_steps):
             y = problem.targets(public[:, k + 1])
             gradient = conjugate_gradient(net, omega, theta, y, self.cycle)
-            moments, change = adam(moments, gradient, self.server_step, (0.9, 0.999), 1e-8)
+            moments, change = adam(moments, gradient, self.server_step)
             theta = net.clamped(theta + change)
         samples = c * (x.shape[2] + self.server_batch) + self.server_steps * self.server_batch
         cost = Cost(c * dense_bits(net.parameters), c * dense_bits(2 * net.parameters), 1, 1, samples)
         return Potentials(omega, theta, V, V_i, *moments), cost
 
     def observe(self, state: Potentials) -> dict[str, NDArray]:
-        return {
-            "server": state.omega,
-            "conjugate": state.theta,
-            "clients": state.V_i,
-            "variate": state.V,
-        }
-
-    @classmethod
-    def example(cls) -> FedMMOT:
-        """Small settings, for the contract tests."""
-        return cls(step=0.02, alpha=0.4, server_steps=3, batch=6, server_batch=9, start_steps=8)
+        seen = {"server": state.omega, "conjugate": state.theta}
+        return seen | {"clients": state.V_i, "variate": state.V}

@@ -7,12 +7,12 @@ Learning, ICML 2022 (Algorithms 1 and 3).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
+from replifed.algorithms.base import COUNT, POSITIVE, Range, Round
 from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_runs
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, sparse_bits
@@ -22,20 +22,11 @@ from replifed.operators.symmetric import keep_largest_entries, packed_size
 
 
 class Learned(NamedTuple):
-    """State: the server's model, and each client's Hessian as the server knows it.
+    """State: the server's model, and each client's Hessian as the server knows it."""
 
-    Attributes
-    ----------
-    x : array, shape (R, n)
-    hessians : array, shape (R, N, n, n)
-        H_i^k.
-    mean : array, shape (R, n, n)
-        H^k, the server's mean of the H_i^k.
-    """
-
-    x: NDArray
-    hessians: NDArray
-    mean: NDArray
+    x: NDArray  # (R, n)
+    hessians: NDArray  # (R, N, n, n), the H_i^k
+    mean: NDArray  # (R, n, n), H^k, the server's mean of the H_i^k
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,20 +35,14 @@ class FedNL(NewtonType):
 
     Parameters
     ----------
-    compressor : {"rank1", "topk"}
-        C: the eigenpair of largest magnitude, or the `entries` largest entries of the lower triangle.
-    entries : int or None
-        For "topk"; by default n.
-    option : {1, 2}
-        What makes the mean H invertible: 1 projects it on the matrices with eigenvalues of at least mu, 2
-        adds the mean of |hess f_i(x) - H_i|_F times the identity.
-    alpha : float
-    start : {"zero", "hessian"}
-        H_i^0; with "hessian" the clients send their whole Hessians in the first round.
-    skip_below : int or None
-        A client whose budget is lower (bits per coordinate) sends its gradient alone; b_max by default.
-    quantised : bool
-        With "rank1" such a client sends its eigenvector all the same, dithered, with as many bits per
+    compressor : C, the eigenpair of largest magnitude or the largest entries of the lower triangle.
+    entries : so many for "topk"; by default n.
+    option : what makes the mean H invertible: 1 projects it on the matrices with eigenvalues of at least mu,
+        2 adds the mean of |hess f_i(x) - H_i|_F times the identity.
+    alpha : step of the learned Hessians.
+    start : H_i^0; with "hessian" the clients send their whole Hessians in the first round.
+    skip_below : a client of a lower budget (bits per coordinate) sends its gradient alone; by default b_max.
+    quantised : with "rank1" such a client sends its eigenvector all the same, dithered, with as many bits per
         coordinate as its budget has.
 
     Notes
@@ -65,31 +50,16 @@ class FedNL(NewtonType):
     `line_search` None with option 1 is the paper's Algorithm 1, with a search its Algorithm 3.
     """
 
-    compressor: str = "rank1"
-    entries: int | None = None
-    option: int = 1
-    alpha: float = 1.0
-    start: str = "zero"
-    skip_below: int | None = None
+    compressor: Literal["rank1", "topk"] = "rank1"
+    entries: Annotated[int | None, COUNT] = None
+    option: Annotated[int, Range(1, 2, whole=True)] = 1
+    alpha: Annotated[float, POSITIVE] = 1.0
+    start: Literal["zero", "hessian"] = "zero"
+    skip_below: Annotated[int | None, Range(0, whole=True)] = None
     quantised: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_settings(
-            self,
-            {
-                "entries": COUNT,
-                "option": Range(1, 2, whole=True),
-                "alpha": POSITIVE,
-                "skip_below": Range(0, whole=True),
-            },
-        )
-        for name, allowed in (("compressor", ("rank1", "topk")), ("start", ("zero", "hessian"))):
-            if getattr(self, name) not in allowed:
-                raise ConfigError(
-                    f"FedNL.{name} = {getattr(self, name)!r}: must be one of {', '.join(allowed)}"
-                )
-
         if self.quantised and self.compressor != "rank1":
             raise ConfigError("FedNL.quantised: for the compressor rank1 alone")
         if self.single_precision and (self.compressor != "rank1" or self.start != "zero"):

@@ -3,58 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, check_settings, per_run
+from replifed.algorithms.base import POSITIVE, Round, per_run
 from replifed.algorithms.cohort import Cohort
-from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver
+from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod
 from replifed.network.ledger import Cost
-from replifed.problems.base import PerClientModels, Smooth
 from replifed.randomness import Streams
 
 
 class FedPDState(NamedTuple):
-    """Two models a client and one at the coordinator.
+    """Two models a client and one at the coordinator."""
 
-    Attributes
-    ----------
-    x : array, shape (R, N, D), the clients' models.
-    dual : array, shape (R, N, D), the multipliers lambda_i.
-    centre : array, shape (R, D), x_0 that all clients hold after communicating.
-    """
-
-    x: NDArray
-    dual: NDArray
-    centre: NDArray
+    x: NDArray  # (R, N, D), the clients' models
+    dual: NDArray  # (R, N, D), the multipliers lambda_i
+    centre: NDArray  # (R, D), x_0 that all clients hold after communicating
 
 
 @dataclass(frozen=True, kw_only=True)
-class FedPD:
+class FedPD(SolverMethod):
     """Local steps on each client's augmented Lagrangian, then its multiplier, then an average.
 
     Parameters
     ----------
-    eta : float or array, shape (R,)
-        Inverse weight of the quadratic term.
-    solver : LocalSolver
-        N_e steps on f_i(x) + <lambda_i, x - x_0> + |x - x_0|^2 / (2 eta), from the client's last model.
+    eta : inverse weight of the quadratic term, one or one a run (R,).
+    solver : N_e steps on f_i(x) + <lambda_i, x - x_0> + |x - x_0|^2 / (2 eta), from the client's last model.
     """
 
-    eta: float | NDArray
-    solver: LocalSolver
+    eta: Annotated[float | NDArray, POSITIVE]
 
-    needs: ClassVar = (Smooth, PerClientModels)
     partial_participation: ClassVar = False
-
-    def __post_init__(self) -> None:
-        check_settings(self, {"eta": POSITIVE})
-
-    @property
-    def stochastic(self) -> bool:
-        return self.solver.stochastic
+    small: ClassVar = {"eta": 0.2, "solver": Gradient(steps=3)}
 
     def init(self, problem: Any, streams: Streams) -> FedPDState:
         x = np.zeros((len(streams), problem.n_clients, problem.dim), dtype=problem.dtype)
@@ -66,18 +48,10 @@ class FedPD:
         objective = LocalObjective(problem, state.dual - centre / eta, 1.0 / np.asarray(self.eta))
         x = self.solver.solve(objective, state.x, cohort.draw(self.solver))
         dual = state.dual + (x - centre) / eta
-        state = FedPDState(x, dual, (x + eta * dual).mean(axis=1))
-        steps = self.solver.steps
-        used = steps * cohort.total(self.solver.samples(problem))
-        return state, Cost(cohort.message(), cohort.message(), iterations=steps, sample_gradients=used)
+        return FedPDState(x, dual, (x + eta * dual).mean(axis=1)), self.cost(cohort)
 
     def observe(self, state: FedPDState) -> dict[str, NDArray]:
         return {"server": state.centre, "clients": state.x}
-
-    @classmethod
-    def example(cls) -> FedPD:
-        """Small settings, for the contract tests."""
-        return cls(eta=0.2, solver=Gradient(steps=3))
 
 
 def theory_eta(L: float | NDArray) -> float | NDArray:

@@ -3,67 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Range, Round, check_settings, per_run
+from replifed.algorithms.base import NONNEGATIVE, POSITIVE, Round, per_run
 from replifed.algorithms.cohort import Cohort
-from replifed.algorithms.local_solvers import Gradient, LocalSolver, proximal
-from replifed.errors import ConfigError
+from replifed.algorithms.local_solvers import Gradient, SolverMethod, proximal
 from replifed.network.ledger import Cost
 from replifed.operators.proximal import Penalty, Zero
-from replifed.problems.base import PerClientModels, Smooth
 from replifed.randomness import Streams
 
 
 class FedPLTState(NamedTuple):
-    """Two models a client and one at the coordinator.
+    """Two models a client and one at the coordinator."""
 
-    Attributes
-    ----------
-    x : array, shape (R, N, D), the clients' models.
-    z : array, shape (R, N, D), their auxiliary variables.
-    y : array, shape (R, D), the coordinator's model, which follows from the z that it has received.
-    """
-
-    x: NDArray
-    z: NDArray
-    y: NDArray
+    x: NDArray  # (R, N, D), the clients' models
+    z: NDArray  # (R, N, D), their auxiliary variables
+    y: NDArray  # (R, D), the coordinator's model, which follows from the z that it has received
 
 
 @dataclass(frozen=True, kw_only=True)
-class FedPLT:
+class FedPLT(SolverMethod):
     """Peaceman-Rachford splitting of sum_i f_i(x) + h(x) with a few local steps for its proximal maps.
 
     Parameters
     ----------
-    rho : float or array, shape (R,)
-        Penalty of the splitting.
-    solver : LocalSolver
-        N_e steps on d_i(w) = f_i(w) + |w - v_i|^2 / (2 rho).
-    penalty : Penalty
-        h.
-    start_deviation : float or array, shape (R,)
-        Standard deviation of the entries of x_{i,0}; z_{i,0} = 0. Proposition 4 asks for tau sqrt(2 / m).
-    start : {"warm", "cold"}
-        Where local steps begin: at x_{i,k}, as Remark 2 demands, or at v_{i,k}.
+    rho : penalty of the splitting, one or one a run (R,).
+    solver : N_e steps on d_i(w) = f_i(w) + |w - v_i|^2 / (2 rho).
+    penalty : h.
+    start_deviation : standard deviation of the entries of x_{i,0}, one or one a run (R,); z_{i,0} = 0.
+        Proposition 4 asks for tau sqrt(2 / m).
+    start : where local steps begin: at x_{i,k}, as Remark 2 demands ("warm"), or at v_{i,k}.
     """
 
-    rho: float | NDArray
-    solver: LocalSolver
+    rho: Annotated[float | NDArray, POSITIVE]
     penalty: Penalty = field(default_factory=Zero)
-    start_deviation: float | NDArray = 0.0
+    start_deviation: Annotated[float | NDArray, NONNEGATIVE] = 0.0
     start: Literal["warm", "cold"] = "warm"
 
-    needs: ClassVar = (Smooth, PerClientModels)
-    partial_participation: ClassVar = True
-
-    def __post_init__(self) -> None:
-        check_settings(self, {"rho": POSITIVE, "start_deviation": Range(0)})
-        if self.start not in ("warm", "cold"):
-            raise ConfigError(f"FedPLT.start = {self.start!r}: must be 'warm' or 'cold'")
+    small: ClassVar = {"rho": 0.5, "solver": Gradient(steps=3)}
 
     @property
     def stochastic(self) -> bool:
@@ -96,22 +76,10 @@ class FedPLT:
         x, z = cohort.put(state.x, x), cohort.put(state.z, z)
         # Line 5 of the next round, at the end of this one: y is seen with the messages that made it.
         state = FedPLTState(x, z, self._coordinate(z))
-        steps, message = self.solver.steps, cohort.message()
-        cost = Cost(
-            message,
-            message,
-            iterations=steps,
-            sample_gradients=steps * cohort.total(self.solver.samples(problem)),
-        )
-        return state, cost
+        return state, self.cost(cohort)
 
     def observe(self, state: FedPLTState) -> dict[str, NDArray]:
         return {"server": state.y, "clients": state.x, "auxiliary": state.z}
-
-    @classmethod
-    def example(cls) -> FedPLT:
-        """Small settings, for the contract tests."""
-        return cls(rho=0.5, solver=Gradient(steps=3))
 
 
 def best_penalty(mu: float | NDArray, L: float | NDArray) -> float | NDArray:

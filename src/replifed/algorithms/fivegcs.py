@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, check_settings, per_run
+from replifed.algorithms.base import POSITIVE, Round, per_run
 from replifed.algorithms.cohort import Cohort
-from replifed.algorithms.local_solvers import Gradient, LocalObjective, LocalSolver
+from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod
 from replifed.network.ledger import Cost
-from replifed.problems.base import PerClientModels, Smooth
 from replifed.randomness import Streams
 
 
 class FiveGCSState(NamedTuple):
-    """What is kept between rounds.
+    """What is kept between rounds."""
 
-    Attributes
-    ----------
-    x : array, shape (R, D), the server's model.
-    u : array, shape (R, N, D), the clients' dual variables.
-    v : array, shape (R, D), the sum of u.
-    """
-
-    x: NDArray
-    u: NDArray
-    v: NDArray
+    x: NDArray  # (R, D), the server's model
+    u: NDArray  # (R, N, D), the clients' dual variables
+    v: NDArray  # (R, D), the sum of u
 
 
 @dataclass(frozen=True, kw_only=True)
-class FiveGCS:
+class FiveGCS(SolverMethod):
     """Local steps on proximal problems of the cohort, whose gradients are the dual variables.
 
     The mean of the M losses is split into sum_m F_m + (mu / 2) |x|^2 with F_m = (f_m - (mu / 2) |x|^2) / M,
@@ -40,26 +32,15 @@ class FiveGCS:
 
     Parameters
     ----------
-    gamma, tau : float or array, shape (R,)
-        Primal and dual step size.
-    solver : LocalSolver
-        N_e steps on M (F_m(y) + (tau / 2) |y - x_hat - u_m / tau|^2), from x_hat.
+    gamma, tau : primal and dual step size, one or one a run (R,).
+    solver : N_e steps on M (F_m(y) + (tau / 2) |y - x_hat - u_m / tau|^2), from x_hat.
     """
 
-    gamma: float | NDArray
-    tau: float | NDArray
-    solver: LocalSolver
+    gamma: Annotated[float | NDArray, POSITIVE]
+    tau: Annotated[float | NDArray, POSITIVE]
 
-    needs: ClassVar = (Smooth, PerClientModels)
-    partial_participation: ClassVar = True
     equal_clients_differ: ClassVar = "tau weighs each of the M terms F_m = f_m / M: with M it has to fall"
-
-    def __post_init__(self) -> None:
-        check_settings(self, {"gamma": POSITIVE, "tau": POSITIVE})
-
-    @property
-    def stochastic(self) -> bool:
-        return self.solver.stochastic
+    small: ClassVar = {"gamma": 0.5, "tau": 0.3, "solver": Gradient(steps=3)}
 
     def init(self, problem: Any, streams: Streams) -> FiveGCSState:
         u = np.zeros((len(streams), problem.n_clients, problem.dim), dtype=problem.dtype)
@@ -81,17 +62,7 @@ class FiveGCS:
         v = duals.sum(axis=1)
         share = per_run(np.maximum(cohort.count, 1) / M, state.x)  # C / M
         state = FiveGCSState(x_hat - gamma / share * (v - state.v), duals, v)
-        steps = self.solver.steps
-        used = steps * cohort.total(self.solver.samples(problem)) + cohort.total(problem.sizes)
-        return state, Cost(cohort.message(), cohort.message(), iterations=steps, sample_gradients=used)
-
-    def observe(self, state: FiveGCSState) -> dict[str, NDArray]:
-        return {"server": state.x}
-
-    @classmethod
-    def example(cls) -> FiveGCS:
-        """Small settings, for the contract tests."""
-        return cls(gamma=0.5, tau=0.3, solver=Gradient(steps=3))
+        return state, self.cost(cohort, gradients=1)
 
 
 def theory_parameters(
@@ -100,8 +71,3 @@ def theory_parameters(
     """gamma = sqrt(C / (L mu M)) / 16 and tau = (8 / M) sqrt(L mu M / C), for M clients and cohorts of C."""
     root = np.sqrt(np.multiply(mu, L) * n_clients / cohort)
     return 1.0 / (16.0 * root), 8.0 / n_clients * root
-
-
-def theory_steps(mu: float, L: float, n_clients: int, cohort: int) -> float:
-    """Local gradient steps that the theorem asks for: (3/4 sqrt(C L / (mu M)) + 2) log(4 L / mu)."""
-    return float((0.75 * np.sqrt(cohort * L / (mu * n_clients)) + 2.0) * np.log(4.0 * L / mu))

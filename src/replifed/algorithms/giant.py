@@ -24,9 +24,6 @@ class Giant(NewtonType):
     Local systems are solved exactly, where the paper takes a few conjugate-gradient steps.
     """
 
-    def init(self, problem, streams) -> ServerModel:
-        return ServerModel(np.zeros((len(streams), problem.dim)))
-
     def direction(self, state: ServerModel, g: NDArray, problem, ctx: Round) -> Direction:
         x, N, n = state.x, problem.n_clients, problem.dim
         H = problem.client_hessians(x).reshape(-1, n, n)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, ServerModel, check_settings
+from replifed.algorithms.base import POSITIVE, Round, ServerModel
 from replifed.algorithms.newton_type import Direction, NewtonType
 from replifed.problems.base import Ray, Smooth
 
@@ -19,20 +18,12 @@ class GradientDescent(NewtonType):
 
     Parameters
     ----------
-    step : float
-        gamma, the longest step that the search tries.
+    step : gamma, the longest step that the search tries.
     """
 
-    step: float = 1.0
+    step: Annotated[float, POSITIVE] = 1.0
 
-    needs: ClassVar[tuple[type, ...]] = (Smooth, Ray)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_settings(self, {"step": POSITIVE})
-
-    def init(self, problem, streams) -> ServerModel:
-        return ServerModel(np.zeros((len(streams), problem.dim)))
+    needs: ClassVar = (Smooth, Ray)
 
     def direction(self, state: ServerModel, g: NDArray, problem, ctx: Round) -> Direction:
         return Direction(state, -self.step * g)

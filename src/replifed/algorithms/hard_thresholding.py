@@ -1,63 +1,37 @@
-"""What FedHT and FedIterHT share: their settings, their state, and their theorems (Tong et al. 2022)."""
+"""What FedHT and FedIterHT share: their settings, and their theorems (Tong et al. 2022)."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, ClassVar, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, ServerModel, check_settings
-from replifed.algorithms.guarantees import Guarantee
-from replifed.problems.base import LocalSteps, Smooth
-from replifed.randomness import Streams
+from replifed.algorithms.base import COUNT, POSITIVE, Guarantee, Method, Range
 
 
 @dataclass(frozen=True, kw_only=True)
-class HardThresholding:
+class HardThresholding(Method):
     """Settings of a method that runs local gradient steps and keeps the server's model sparse.
 
     Parameters
     ----------
-    step : float or array, shape (R,)
-        gamma.
-    sparsity : int or array, shape (R,)
-        tau, non-zeros that the server keeps.
-    local_steps : int
-        K.
-    batch : int or None
-        Minibatch size b_0; None takes all of a client's samples.
-    batch_decay : float
-        omega; round t uses b_0 / omega^t samples (Theorems 1 and 2), 1 keeps the size constant.
+    step : gamma, one or one a run (R,).
+    sparsity : tau, non-zeros that the server keeps, one or one a run (R,).
+    local_steps : K.
+    batch : minibatch size b_0; None takes all of a client's samples.
+    batch_decay : omega; round t uses b_0 / omega^t samples (Theorems 1 and 2), 1 keeps the size constant.
     """
 
-    step: float | NDArray
-    sparsity: int | NDArray
-    local_steps: int
-    batch: int | None = None
-    batch_decay: float = 1.0
+    step: Annotated[float | NDArray, POSITIVE]
+    sparsity: Annotated[int | NDArray, COUNT]
+    local_steps: Annotated[int, COUNT]
+    batch: Annotated[int | None, COUNT] = None
+    batch_decay: Annotated[float, Range(0, 1, low_open=True)] = 1.0
 
-    needs: ClassVar = (Smooth, LocalSteps)
-    partial_participation: ClassVar = True
     guarantee: ClassVar = Guarantee(linear_to_bias=True, unbounded_dissimilarity=False, growing_batches=True)
-
-    def __post_init__(self) -> None:
-        check_settings(
-            self,
-            {
-                "step": POSITIVE,
-                "sparsity": COUNT,
-                "local_steps": COUNT,
-                "batch": COUNT,
-                "batch_decay": Range(0, 1, low_open=True),
-            },
-        )
-
-    @property
-    def stochastic(self) -> bool:
-        return self.batch is not None
+    small: ClassVar = {"step": 0.05, "sparsity": 4, "local_steps": 3}
 
     def batch_size(self, t: int) -> int | None:
         """b_t of round t; None for all samples."""
@@ -65,34 +39,16 @@ class HardThresholding:
         # Below this the batch exceeds every client's samples, and the power would underflow.
         return None if self.batch is None or shrunk < 1e-12 else math.ceil(self.batch / shrunk)
 
-    def init(self, problem, streams: Streams) -> ServerModel:
-        return ServerModel(np.zeros((len(streams), problem.dim), dtype=problem.dtype))
-
-    def observe(self, state: ServerModel) -> dict[str, NDArray]:
-        return {"server": state.x}
-
-    @classmethod
-    def example(cls) -> Self:
-        """Small settings, for the contract tests."""
-        return cls(step=0.05, sparsity=4, local_steps=3)
-
 
 class Rate(NamedTuple):
-    """A theorem's linear rate E|x_T - x*|^2 <= theta^T |x_0 - x*|^2 + bias.
+    """A theorem's linear rate E|x_T - x*|^2 <= theta^T |x_0 - x*|^2 + bias."""
 
-    Attributes
-    ----------
-    theta : factor a round.
-    least_sparsity : the smallest tau that the theorem allows, for tau* non-zeros in x*.
-    holds : whether tau is large enough and theta below one.
-    spread : xi l^2 / delta. First minibatches of at least so many times
-        sum_i p_i sigma_i^2 / (l^2 |x_0 - x*|^2) samples are the theorem's further condition, with sigma_i^2
-        the variance of client i's gradient of one sample; not a number where tau <= tau*.
-    """
-
-    theta: float
-    least_sparsity: float
-    holds: bool
+    theta: float  # factor a round
+    least_sparsity: float  # the smallest tau that the theorem allows, for tau* non-zeros in x*
+    holds: bool  # whether tau is large enough and theta below one
+    # xi l^2 / delta. First minibatches of at least so many times sum_i p_i sigma_i^2 / (l^2 |x_0 - x*|^2)
+    # samples are the theorem's further condition, with sigma_i^2 the variance of client i's gradient of one
+    # sample; not a number where tau <= tau*.
     spread: float
 
 
@@ -106,12 +62,9 @@ def fedht_rate(kappa: float, tau: int, tau_star: int, local_steps: int) -> Rate:
 
     Parameters
     ----------
-    kappa : float
-        Condition number kappa_d = l_d / rho_d; infinite where rho_d is zero.
-    tau, tau_star : int
-        Sparsity levels of the iterates and of the solution.
-    local_steps : int
-        K.
+    kappa : condition number kappa_d = l_d / rho_d; infinite where rho_d is zero.
+    tau, tau_star : sparsity levels of the iterates and of the solution.
+    local_steps : K.
     """
     a, q = alpha(tau, tau_star), (1.0 - 1.0 / (12.0 * kappa)) ** local_steps
     least = (16.0 * (12.0 * kappa - 1.0) ** 2 + 1.0) * tau_star

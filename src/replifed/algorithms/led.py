@@ -3,59 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, check_settings, per_run
+from replifed.algorithms.base import POSITIVE, Round, per_run
 from replifed.algorithms.cohort import Cohort
-from replifed.algorithms.local_solvers import Gradient, LocalObjective, SteppedSolver, with_step
+from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod, SteppedSolver, with_step
 from replifed.network.ledger import Cost
-from replifed.problems.base import PerClientModels, Smooth
 from replifed.randomness import Streams
 
 
 class LEDState(NamedTuple):
-    """What is kept between rounds.
+    """What is kept between rounds."""
 
-    Attributes
-    ----------
-    x : array, shape (R, D), the model that all clients hold after averaging.
-    y : array, shape (R, N, D), the clients' dual variables; their sum is zero.
-    """
-
-    x: NDArray
-    y: NDArray
+    x: NDArray  # (R, D), the model that all clients hold after averaging
+    y: NDArray  # (R, N, D), the clients' dual variables; their sum is zero
 
 
 @dataclass(frozen=True, kw_only=True)
-class LED:
+class LED(SolverMethod):
     """N_e times phi <- phi - alpha grad f_i(phi) - beta y_i, then x+ = mean phi and y_i += phi_i - x+.
 
     Parameters
     ----------
-    alpha : float or array, shape (R,)
-        Step size; that of the local steps, too, unless the solver has its own.
-    beta : float or array, shape (R,)
-        Weight of the dual variable.
-    solver : SteppedSolver
-        N_e steps on f_i(phi) + (beta / alpha) <y_i, phi>.
+    alpha : step size, one or one a run (R,); that of the local steps, too, unless the solver has its own.
+    beta : weight of the dual variable, one or one a run (R,).
+    solver : N_e steps on f_i(phi) + (beta / alpha) <y_i, phi>.
     """
 
-    alpha: float | NDArray
-    beta: float | NDArray
+    alpha: Annotated[float | NDArray, POSITIVE]
+    beta: Annotated[float | NDArray, POSITIVE]
     solver: SteppedSolver
 
-    needs: ClassVar = (Smooth, PerClientModels)
     partial_participation: ClassVar = False
-
-    def __post_init__(self) -> None:
-        check_settings(self, {"alpha": POSITIVE, "beta": POSITIVE})
-
-    @property
-    def stochastic(self) -> bool:
-        return self.solver.stochastic
+    small: ClassVar = {"alpha": 0.1, "beta": 0.3, "solver": Gradient(steps=3)}
 
     def init(self, problem: Any, streams: Streams) -> LEDState:
         y = np.zeros((len(streams), problem.n_clients, problem.dim), dtype=problem.dtype)
@@ -65,21 +48,10 @@ class LED:
         cohort = Cohort(problem, ctx)
         ratio = per_run(np.divide(self.beta, self.alpha), state.y)
         start = np.repeat(state.x[:, None], problem.n_clients, axis=1)
-        solver = with_step(self.solver, self.alpha) if self.solver.step is None else self.solver
+        solver = with_step(self.solver, self.alpha)
         phi = solver.solve(LocalObjective(problem, ratio * state.y), start, cohort.draw(solver))
         x = phi.mean(axis=1)
-        state = LEDState(x, state.y + phi - x[:, None])
-        steps = solver.steps
-        used = steps * cohort.total(solver.samples(problem))
-        return state, Cost(cohort.message(), cohort.message(), iterations=steps, sample_gradients=used)
-
-    def observe(self, state: LEDState) -> dict[str, NDArray]:
-        return {"server": state.x}
-
-    @classmethod
-    def example(cls) -> LED:
-        """Small settings, for the contract tests."""
-        return cls(alpha=0.1, beta=0.3, solver=Gradient(steps=3))
+        return LEDState(x, state.y + phi - x[:, None]), self.cost(cohort)
 
 
 def natural_parameters(L: float | NDArray, steps: int) -> tuple[float | NDArray, float]:

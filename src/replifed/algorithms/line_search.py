@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, Range, check_settings
 
+_UNIT = Range(0, 1, low_open=True, high_open=True)
 # Near the minimiser the required decrease is below the rounding error of the objective.
 _ROUNDING = 16 * np.finfo(float).eps
 
@@ -21,12 +22,9 @@ class Armijo:
 
     Parameters
     ----------
-    c : float
-        Required share of the linear decrease.
-    shrink : float
-        r.
-    trials : int
-        Steps tried at most; the last is taken if none is good enough.
+    c : required share of the linear decrease.
+    shrink : r.
+    trials : steps tried at most; the last is taken if none is good enough.
 
     Notes
     -----
@@ -35,13 +33,12 @@ class Armijo:
     whether to go on: `messages` scalars. A difference loses less to rounding than two losses.
     """
 
-    c: float = 1e-4
-    shrink: float = 0.5
-    trials: int = 60
+    c: Annotated[float, _UNIT] = 1e-4
+    shrink: Annotated[float, _UNIT] = 0.5
+    trials: Annotated[int, COUNT] = 60
 
     def __post_init__(self) -> None:
-        unit = Range(0, 1, low_open=True, high_open=True)
-        check_settings(self, {"c": unit, "shrink": unit, "trials": COUNT})
+        check_settings(self)
 
     def step(
         self,
@@ -53,11 +50,7 @@ class Armijo:
     ) -> tuple[NDArray, NDArray]:
         """Search along p from x, where the gradient is g; `sent` is what arrives of an array.
 
-        Returns
-        -------
-        eta : array, shape (R,)
-        tried : int array, shape (R,)
-            Steps that were tried.
+        Returns the steps eta (R,), and how many were tried (R,).
         """
         losses = problem.along(x, p)
         weights = problem.weights

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Round, ServerModel
@@ -15,9 +14,6 @@ from replifed.operators.symmetric import packed_size
 @dataclass(frozen=True, kw_only=True)
 class DistributedNewton(NewtonType):
     """x <- x - eta H^{-1} g with the exact H = sum_i p_i hess f_i(x), on any channel."""
-
-    def init(self, problem, streams) -> ServerModel:
-        return ServerModel(np.zeros((len(streams), problem.dim)))
 
     def direction(self, state: ServerModel, g: NDArray, problem, ctx: Round) -> Direction:
         N = problem.n_clients

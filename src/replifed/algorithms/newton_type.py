@@ -5,46 +5,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from replifed.algorithms.base import Range, Round, check_settings
+from replifed.algorithms.base import NONNEGATIVE, Method, Range, Round, ServerModel
 from replifed.algorithms.line_search import Armijo
 from replifed.network.ledger import BITS_PER_VALUE, Cost
 from replifed.operators.linear_systems import solve_each
 from replifed.problems.base import Hessian, Ray, Smooth
-
-# A double has no more behind its point.
-_MOST_BITS = 52
-
-IDLE = Cost(0, 0, exchanges=0)
+from replifed.randomness import Streams
 
 
 class Direction(NamedTuple):
-    """What clients and server do in a round before the line search.
+    """What clients and server do in a round before the line search."""
 
-    Attributes
-    ----------
-    state
-        After the round, but for the step.
-    p : array, shape (R, n)
-        Where to go.
-    sent : array, shape (R,), or float
-        Bits that all clients together sent besides their gradients.
-    hessians : int
-        Hessians that all clients together computed.
-    exchanges : int
-        Times that clients and server wait for each other; before each the server sends n numbers.
-    """
-
-    state: Any
-    p: NDArray
-    sent: NDArray | float = 0
-    hessians: int = 0
-    exchanges: int = 1
+    state: Any  # after the round, but for the step
+    p: NDArray  # (R, n), where to go
+    sent: NDArray | float = 0  # bits of all clients together, besides their gradients; one or one a run (R,)
+    hessians: int = 0  # Hessians that all clients together computed
+    exchanges: int = 1  # waits of clients and server for each other; before each the server sends n numbers
 
 
 class Directed(NamedTuple):
@@ -57,37 +39,27 @@ class Directed(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewtonType(ABC):
+class NewtonType(Method, ABC):
     """Settings of every Newton-type method.
 
     Parameters
     ----------
-    line_search : Armijo or None
-        None takes eta = 1.
-    epsilon : float
-        A run stops, and costs nothing more, once the norm of its gradient is below.
-    b_max : int
-        Bits of a coordinate of a gradient or a vector that a client sends at full quality, at most 52.
+    line_search : None takes eta = 1.
+    epsilon : a run stops, and costs nothing more, once the norm of its gradient is below.
+    b_max : bits of a coordinate of a gradient or a vector that a client sends at full quality.
         Eigenvalues and other scalars, and what the server sends, take 32.
-    single_precision: bool
-        Whether whatever is sent exactly is rounded to floats of 32 bits, and counted so, as what other
-        methods send is. Otherwise it is not rounded, and counts b_max bits, as the papers do.
+    single_precision : whether whatever is sent exactly is rounded to floats of 32 bits, and counted so, as
+        what other methods send is. Otherwise it is not rounded, and counts b_max bits, as the papers do.
     """
 
     line_search: Armijo | None = field(default_factory=Armijo)
-    epsilon: float = 0.0
-    b_max: int = 16
+    epsilon: Annotated[float, NONNEGATIVE] = 0.0
+    # A double has no more than 52 bits behind its point.
+    b_max: Annotated[int, Range(1, 52, whole=True)] = 16
     single_precision: bool = False
 
     needs: ClassVar[tuple[type, ...]] = (Smooth, Hessian, Ray)
     partial_participation: ClassVar = False
-
-    def __post_init__(self) -> None:
-        check_settings(self, {"epsilon": Range(0), "b_max": Range(1, _MOST_BITS, whole=True)})
-
-    @property
-    def stochastic(self) -> bool:
-        return False
 
     @property
     def enough(self) -> int | None:
@@ -103,12 +75,8 @@ class NewtonType(ABC):
         """What arrives of an array that is sent exactly."""
         return exact.astype(np.float32).astype(float) if self.single_precision else exact
 
-    def observe(self, state) -> dict[str, NDArray]:
-        return {"server": state.x}
-
-    def going(self, g: NDArray) -> NDArray:
-        """Which runs have not converged, shape (R,)."""
-        return ~(np.linalg.norm(g, axis=-1) < self.epsilon)
+    def init(self, problem, streams: Streams) -> Any:
+        return ServerModel(np.zeros((len(streams), problem.dim)))
 
     def budget(self, ctx: Round, problem, runs: int) -> NDArray:
         """Bits per coordinate of each client, (R, N); without a channel enough for everything."""
@@ -129,14 +97,14 @@ class NewtonType(ABC):
             g = (problem.weights[..., None] * self.sent(problem.client_gradients(state.x))).sum(axis=1)
         else:
             g = problem.gradient(state.x)
-        going = self.going(g)
+        going = ~(np.linalg.norm(g, axis=-1) < self.epsilon)
         return Directed(state, g, going, self.direction(state, g, problem, ctx) if going.any() else None)
 
     def descend(self, directed: Directed, problem) -> tuple[Any, Cost]:
         """Move the runs that are `going` along p, and count the round."""
         towards = directed.direction
         if towards is None:
-            return directed.before, IDLE
+            return directed.before, Cost(0, 0, exchanges=0)
         x, p = directed.before.x, self.sent(towards.p)
         eta = np.ones(len(x))
         up: NDArray | int = 0
@@ -159,11 +127,6 @@ class NewtonType(ABC):
             moved = np.where(directed.going[:, None], moved, x)
             cost = Cost(*(np.where(directed.going, used, 0) for used in cost))
         return towards.state._replace(x=moved), cost
-
-    @classmethod
-    def example(cls) -> Self:
-        """The defaults, for the contract tests."""
-        return cls()
 
 
 def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], problem, ctx: Round) -> list:

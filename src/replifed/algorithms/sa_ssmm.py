@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, Round, check_settings
+from replifed.algorithms.base import COUNT, POSITIVE, Method, Range, Round
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost
 from replifed.problems.surrogates.base import Surrogate
@@ -16,24 +16,12 @@ from replifed.randomness import Streams
 
 
 class Centralised(NamedTuple):
-    """State of SA-SSMM.
+    """State of SA-SSMM."""
 
-    Attributes
-    ----------
-    s : array, shape (R, q)
-        S_t, the surrogate.
-    theta : array, shape (R, d)
-        T(S_t).
-    before : array, shape (R, q)
-        S_{t-1}.
-    gamma : array, shape (R,)
-        gamma_t, the last step; 0 before the first.
-    """
-
-    s: NDArray
-    theta: NDArray
-    before: NDArray
-    gamma: NDArray
+    s: NDArray  # (R, q), the surrogate S_t
+    theta: NDArray  # (R, d), T(S_t)
+    before: NDArray  # (R, q), S_{t-1}
+    gamma: NDArray  # (R,), gamma_t, the last step; 0 before the first
 
 
 def step_size(beta: float | NDArray, decay: float, t: int, runs: int) -> NDArray:
@@ -42,7 +30,7 @@ def step_size(beta: float | NDArray, decay: float, t: int, runs: int) -> NDArray
 
 
 @dataclass(frozen=True, kw_only=True)
-class SaSsmm:
+class SaSsmm(Method):
     """S <- S + gamma_{t+1} (oracle of E sbar(Z, T(S)) - S), where all data are.
 
     The oracle is the clients' minibatch means, averaged with the clients' weights. With all samples and
@@ -50,28 +38,19 @@ class SaSsmm:
 
     Parameters
     ----------
-    beta : float or array, shape (R,)
-        gamma_t = min(1, beta / t^decay).
-    decay : float
-        0 keeps the step; 1 with beta = 1 makes S the plain mean of all oracles.
-    batch : int or None
-        Samples of each client in a minibatch; None takes all.
+    beta : gamma_t = min(1, beta / t^decay), one or one a run (R,).
+    decay : 0 keeps the step; 1 with beta = 1 makes S the plain mean of all oracles.
+    batch : samples of each client in a minibatch; None takes all.
     """
 
-    beta: float | NDArray
-    decay: float = 0.5
-    batch: int | None = None
+    beta: Annotated[float | NDArray, POSITIVE]
+    decay: Annotated[float, Range(0, 1)] = 0.5
+    batch: Annotated[int | None, COUNT] = None
 
     needs: ClassVar = (Surrogate,)
     partial_participation: ClassVar = False
     centralised: ClassVar = True  # data and server are in one place
-
-    def __post_init__(self) -> None:
-        check_settings(self, {"beta": POSITIVE, "decay": Range(0, 1), "batch": COUNT})
-
-    @property
-    def stochastic(self) -> bool:
-        return self.batch is not None
+    small: ClassVar = {"beta": 0.6}
 
     def init(self, problem, streams: Streams) -> Centralised:
         s = problem.project(problem.start(streams))
@@ -94,8 +73,3 @@ class SaSsmm:
             "surrogate_before": state.before,
             "gamma": state.gamma,
         }
-
-    @classmethod
-    def example(cls) -> SaSsmm:
-        """Small settings, for the contract tests."""
-        return cls(beta=0.6)

@@ -7,7 +7,7 @@ Eigenvectors Quantization, arXiv 2305.10852, 2023 (Algorithm 1); SHED is arXiv 2
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE
 from replifed.operators.bit_allocation import allocate, allocate_exactly, vectors_in_use
 from replifed.operators.eigenpairs import eigenpairs
-from replifed.operators.quantise import DITHERS, OVERLOADS, draw_dither, quantise_grown, refine
+from replifed.operators.quantise import draw_dither, quantise_grown, refine
 
 RENEWALS = ("fibonacci", "fibonacci_numbers", "once")
 
@@ -26,12 +26,8 @@ RENEWALS = ("fibonacci", "fibonacci_numbers", "once")
 def renews(renewals: str | int, t: int) -> bool:
     """Whether round t = 1, 2, ... is in the set I of rounds with new Hessians.
 
-    Parameters
-    ----------
-    renewals : str or int
-        "fibonacci" (gaps of 1, 2, 3, 5, 8, ...: I = {1, 2, 4, 7, 12, 20, 33, ...}), "fibonacci_numbers"
-        (I = {1, 2, 3, 5, 8, 13, ...}), "once" (I = {1}), or a period P (I = {1, 1 + P, 1 + 2 P, ...}).
-    t : int
+    `renewals` is "fibonacci" (gaps of 1, 2, 3, 5, 8, ...), "fibonacci_numbers", "once" (I = {1}), or a
+    period P (I = {1, 1 + P, 1 + 2 P, ...}).
 
     >>> [t for t in range(1, 60) if renews("fibonacci", t)]
     [1, 2, 4, 7, 12, 20, 33, 54]
@@ -52,32 +48,15 @@ def renews(renewals: str | int, t: int) -> bool:
 
 
 class SharedEigenpairs(NamedTuple):
-    """State: the server's model, and what clients and server know of each client's last Hessian.
+    """State: the server's model, and what clients and server know of each client's last Hessian."""
 
-    Attributes
-    ----------
-    x : array, shape (R, n)
-    values : array, shape (R, N, n)
-        Eigenvalues lambda_1 >= ... >= lambda_n.
-    vectors : array, shape (R, N, n, n)
-        Row i is v_i.
-    received : array, shape (R, N, k, n)
-        Row i is what the server has of v_i, of the first k vectors, where they are quantised.
-    dither : array, shape (R, N, n, n)
-        What each vector is dithered with, if it is.
-    bits : int array, shape (R, N, n)
-        Bits per coordinate of each vector, sent so far.
-    q : int array, shape (R, N)
-        Vectors in use.
-    """
-
-    x: NDArray
-    values: NDArray
-    vectors: NDArray
-    received: NDArray
-    dither: NDArray
-    bits: NDArray
-    q: NDArray
+    x: NDArray  # (R, n)
+    values: NDArray  # (R, N, n), eigenvalues lambda_1 >= ... >= lambda_n
+    vectors: NDArray  # (R, N, n, n), ; row i is v_i
+    received: NDArray  # (R, N, k, n), what the server has of the first k, where they are quantised
+    dither: NDArray  # (R, N, n, n), what each vector is dithered with, if it is
+    bits: NDArray  # int (R, N, n), bits per coordinate of each vector, sent so far
+    q: NDArray  # int (R, N), vectors in use
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +65,7 @@ class Shed(NewtonType):
 
     Parameters
     ----------
-    renewals : str or int
-        I, the rounds in which Hessians are computed anew; see `renews`.
+    renewals : I, the rounds in which Hessians are computed anew; see `renews`.
     """
 
     renewals: str | int = "fibonacci"
@@ -169,18 +147,14 @@ class _Allocating(Shed):
 
     Parameters
     ----------
-    q_choice : {"heuristic", "exact"}
-        How q_t is chosen: once for qbar = q_{t-1} + B (Section IV-C), or by solving (21) for every q.
+    q_choice : how q_t is chosen: once for qbar = q_{t-1} + B (Section IV-C), or by solving (21) for every q.
     """
 
-    q_choice: str = "heuristic"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _one_of(self, "q_choice", ALLOCATIONS)
+    q_choice: Literal["heuristic", "exact"] = "heuristic"
 
     def allocate(self, state: SharedEigenpairs, B: NDArray) -> NDArray:
-        return ALLOCATIONS[self.q_choice](state.values, state.q, state.bits, B, self.b_max)
+        choose = allocate_exactly if self.q_choice == "exact" else allocate
+        return choose(state.values, state.q, state.bits, B, self.b_max)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,23 +171,15 @@ class NQShed(Shed):
 
     Parameters
     ----------
-    dither : {"nested", "none", "added", "fresh"}
-        See `operators.quantise`, as for the next one.
-    overload : {"wrap", "clip"}
-    normalise : bool
-        Whether the server scales what it receives to unit length, which the paper does not.
+    dither, overload : see `operators.quantise`.
+    normalise : whether the server scales what it receives to unit length, which the paper does not.
     """
 
-    dither: str = "nested"
-    overload: str = "wrap"
+    dither: Literal["nested", "none", "added", "fresh"] = "nested"
+    overload: Literal["wrap", "clip"] = "wrap"
     normalise: bool = False
 
     quantises: ClassVar = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _one_of(self, "dither", DITHERS)
-        _one_of(self, "overload", OVERLOADS)
 
     @property
     def stochastic(self) -> bool:
@@ -246,25 +212,15 @@ class QShed(_Allocating, NQShed):
     """
 
 
-ALLOCATIONS = {"heuristic": allocate, "exact": allocate_exactly}
-
-
 def aggregate(values: NDArray, received: NDArray, q: NDArray, rho: NDArray, weights: NDArray) -> NDArray:
-    """The server's Hessian, eq. (22).
+    """The server's Hessian, eq. (22), shape (R, n, n).
 
     Parameters
     ----------
     values : array, shape (R, N, n)
-    received : array, shape (R, N, k, n)
-        Row i is what the server has of v_i.
-    q : int array, shape (R, N)
-    rho : array, shape (R, N)
-    weights : array, shape (S, N)
-        N_d / N.
-
-    Returns
-    -------
-    array, shape (R, n, n)
+    received : array, shape (R, N, k, n); row i is what the server has of v_i.
+    q, rho : int array and array, shape (R, N)
+    weights : N_d / N, array, shape (S, N)
     """
     R, N, n = values.shape
     most = int(q.max())
@@ -276,11 +232,3 @@ def aggregate(values: NDArray, received: NDArray, q: NDArray, rho: NDArray, weig
     H = np.matmul(scaled.swapaxes(1, 2), scaled)
     H[:, np.arange(n), np.arange(n)] += (weights * rho).sum(axis=1)[:, None]
     return H
-
-
-def _one_of(algorithm, name: str, allowed) -> None:
-    if getattr(algorithm, name) not in allowed:
-        raise ConfigError(
-            f"{type(algorithm).__name__}.{name} = {getattr(algorithm, name)!r}: must be one of "
-            f"{', '.join(allowed)}"
-        )

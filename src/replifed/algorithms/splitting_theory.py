@@ -21,9 +21,9 @@ def best_step(mu: float, L: float, rho: float) -> float:
     return 2.0 / (mu + L + 2.0 / rho)
 
 
-def chi(mu: float, L: float, rho: float, gamma: float | None = None) -> float:
-    """Contraction constant of one gradient step on d_i (Lemma 2), with the best step by default."""
-    gamma = best_step(mu, L, rho) if gamma is None else gamma
+def chi(mu: float, L: float, rho: float) -> float:
+    """Contraction constant of one gradient step on d_i (Lemma 2), with the best step."""
+    gamma = best_step(mu, L, rho)
     return max(abs(1 - gamma * (constant + 1 / rho)) for constant in (mu, L))
 
 
@@ -44,15 +44,6 @@ def accelerated_contraction(mu: float, L: float, steps: int) -> float:
     return math.sqrt(printed_accelerated_contraction(mu, L, steps))
 
 
-def matrix_S(mu: float, rho: float, zeta: float, contraction: float) -> NDArray:
-    """S of Proposition 1, for local steps that contract by `contraction` (chi^N_e) in all; shape (2, 2).
-
-    It bounds the distances of (x, z) to the fixed point after a round by those before.
-    """
-    s, c = contraction, 1.0 / (mu + 1.0 / rho)
-    return np.array([[s, (1 + s) * c], [2 * s, zeta + 2 * s * c]])
-
-
 def norm(S: NDArray) -> float:
     """Largest singular value of S. Proposition 1 bounds the contraction constant by it."""
     return float(np.linalg.norm(S, 2))
@@ -66,8 +57,9 @@ def spectral_radius(S: NDArray) -> float:
 def contraction(
     mu: float, L: float, rho: float, steps: int, *, accelerated: bool = False, printed: bool = False
 ) -> NDArray:
-    """S for `steps` local steps of (accelerated) gradient descent with their best constant step.
+    """S (2, 2) of Proposition 1 for `steps` (accelerated) gradient steps, the best constant ones.
 
+    It bounds the distances of (x, z) to the fixed point after a round by those before.
     Accelerated steps take mu and L of d_i and what Lemma 7's proof gives; with `printed`, those of f_i and
     what the lemma says.
     """
@@ -77,21 +69,12 @@ def contraction(
         s = accelerated_contraction(mu + 1 / rho, L + 1 / rho, steps)
     else:
         s = chi(mu, L, rho) ** steps
-    return matrix_S(mu, rho, zeta(mu, L, rho), s)
-
-
-def sigma(norm_S: float, least_probability: float) -> float:
-    """Factor a round of Proposition 2: sqrt(1 - p + p |S|^2), p the least probability to take part."""
-    return math.sqrt(1 - least_probability + least_probability * norm_S**2)
+    c = 1.0 / (mu + 1.0 / rho)
+    return np.array([[s, (1 + s) * c], [2 * s, zeta(mu, L, rho) + 2 * s * c]])
 
 
 def error_bound(
-    rounds: int,
-    norm_S: float,
-    start: float,
-    noise: float = 0.0,
-    least: float = 1.0,
-    most: float = 1.0,
+    rounds: int, norm_S: float, start: float, noise: float = 0.0, least: float = 1.0, most: float = 1.0
 ) -> float:
     """Proposition 2: bound on the mean distance of (x, z) to its fixed point after `rounds` rounds.
 
@@ -103,8 +86,8 @@ def error_bound(
     noise : nu, mean norm of the additive error of a round.
     least, most : least and largest probability to take part.
     """
-    s = sigma(norm_S, least)
-    return math.sqrt(most / least) * (s**rounds * start + (1 - s**rounds) / (1 - s) * noise)
+    sigma = math.sqrt(1 - least + least * norm_S**2)
+    return math.sqrt(most / least) * (sigma**rounds * start + (1 - sigma**rounds) / (1 - sigma) * noise)
 
 
 def noise_level(deviation: float, dim: int, clients: int, gamma: float, chi: float, steps: int) -> float:
@@ -113,29 +96,3 @@ def noise_level(deviation: float, dim: int, clients: int, gamma: float, chi: flo
     `deviation` is the standard deviation of t in eq. (13), before the factor sqrt(2 gamma).
     """
     return deviation * math.sqrt(10 * dim * clients * gamma) * (1 - chi**steps) / (1 - chi)
-
-
-def linear_rate(hessians: NDArray, rho: float, gamma: float, steps: int) -> float:
-    """Asymptotic rate of Fed-PLT with gradient steps, full participation and h = 0.
-
-    Near the minimiser a round is linear; this is the spectral radius of its matrix. Not in the paper.
-
-    Parameters
-    ----------
-    hessians : array, shape (N, D, D)
-        Of each f_i at the minimiser.
-    """
-    N, D, _ = hessians.shape
-    mean = np.kron(np.full((N, N), 1 / N), np.eye(D))
-    G = np.zeros((N * D, N * D))  # N_e gradient steps on w, v fixed
-    for i, H in enumerate(hessians):
-        block = slice(i * D, (i + 1) * D)
-        G[block, block] = np.linalg.matrix_power(np.eye(D) - gamma * (H + np.eye(D) / rho), steps)
-    prox = np.zeros_like(G)  # the exact answer to v
-    for i, H in enumerate(hessians):
-        block = slice(i * D, (i + 1) * D)
-        prox[block, block] = np.linalg.inv(np.eye(D) + rho * H)
-    reflect = 2 * mean - np.eye(N * D)
-    xx, xz = G, (np.eye(N * D) - G) @ prox @ reflect
-    round_ = np.block([[xx, xz], [2 * xx, np.eye(N * D) + 2 * xz - 2 * mean]])
-    return float(np.abs(np.linalg.eigvals(round_)).max())

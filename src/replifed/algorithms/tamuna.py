@@ -3,60 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Range, Round, check_settings, per_run
+from replifed.algorithms.base import POSITIVE, Range, Round, per_run
 from replifed.algorithms.cohort import Cohort
-from replifed.algorithms.local_solvers import Gradient, LocalObjective, SteppedSolver, with_step
+from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod, SteppedSolver, with_step
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, Cost
-from replifed.problems.base import PerClientModels, Smooth
 from replifed.randomness import Streams
 
 
 class TAMUNAState(NamedTuple):
-    """What is kept between rounds.
+    """What is kept between rounds."""
 
-    Attributes
-    ----------
-    x : array, shape (R, D), the server's model.
-    h : array, shape (R, N, D), the clients' control variates; their sum is zero.
-    """
-
-    x: NDArray
-    h: NDArray
+    x: NDArray  # (R, D), the server's model
+    h: NDArray  # (R, N, D), the clients' control variates; their sum is zero
 
 
 @dataclass(frozen=True, kw_only=True)
-class TAMUNA:
+class TAMUNA(SolverMethod):
     """L ~ Geom(p) steps x_i <- x_i - gamma grad f_i(x_i) + gamma h_i, then an average of sparse messages.
 
     Parameters
     ----------
-    gamma : float or array, shape (R,)
-        Step size; that of the local steps, too, unless the solver has its own.
-    eta : float or array, shape (R,)
-        Step of the control variates.
-    solver : SteppedSolver
-        Local steps on f_i(w) - <h_i, w>; their mean number is its `steps`, 1 / p. All clients draw one L.
-    sparsity : int, optional
-        s: each coordinate is sent by s of the clients that take part, at least 2; all by default.
+    gamma : step size, one or one a run (R,); that of the local steps, too, unless the solver has its own.
+    eta : step of the control variates, one or one a run (R,).
+    solver : local steps on f_i(w) - <h_i, w>; their mean number is its `steps`, 1 / p. All draw one L.
+    sparsity : s: each coordinate is sent by s of the clients that take part, at least 2; all by default.
     """
 
-    gamma: float | NDArray
-    eta: float | NDArray
+    gamma: Annotated[float | NDArray, POSITIVE]
+    eta: Annotated[float | NDArray, POSITIVE]
     solver: SteppedSolver
-    sparsity: int | None = None
+    sparsity: Annotated[int | None, Range(2, whole=True)] = None
 
-    needs: ClassVar = (Smooth, PerClientModels)
-    partial_participation: ClassVar = True
     stochastic: ClassVar = True
-
-    def __post_init__(self) -> None:
-        check_settings(self, {"gamma": POSITIVE, "eta": POSITIVE, "sparsity": Range(2, whole=True)})
+    small: ClassVar = {"gamma": 0.1, "eta": 0.1, "solver": Gradient(steps=3)}
 
     def init(self, problem: Any, streams: Streams) -> TAMUNAState:
         h = np.zeros((len(streams), problem.n_clients, problem.dim), dtype=problem.dtype)
@@ -67,7 +52,7 @@ class TAMUNA:
         L = ctx.streams.draw("local_steps", lambda rng: rng.geometric(p, 1))[:, 0]
         counts = np.broadcast_to(L, (len(state.x),))
         h = cohort.take(state.h)
-        solver = with_step(self.solver, self.gamma) if self.solver.step is None else self.solver
+        solver = with_step(self.solver, self.gamma)
         start = np.repeat(state.x[:, None], h.shape[1], axis=1)
         drawn = cohort.draw(solver, int(L.max()))
         w = solver.solve(LocalObjective(cohort.problem, -h), start, drawn, counts)
@@ -85,7 +70,8 @@ class TAMUNA:
         state = TAMUNAState(x, cohort.put(state.h, h + ratio * change))
         # For its h_i a client needs the new average of the coordinates that it sent. If all take part, the
         # next round's model contains it.
-        down = cohort.message() if cohort.everyone else cohort.message() + bits
+        everyone = cohort.mask is None and cohort.size == problem.n_clients
+        down = cohort.message() if everyone else cohort.message() + bits
         used = counts * cohort.total(solver.samples(problem))
         return state, Cost(bits, down, iterations=counts, sample_gradients=used)
 
@@ -104,14 +90,6 @@ class TAMUNA:
             raise ConfigError(f"TAMUNA.sparsity = {s}: at most the {c} clients that take part")
         order = ctx.streams.draw("mask", lambda rng: rng.permutation(c))
         return (order[:, :, None] - s * np.arange(dim)) % c < s
-
-    def observe(self, state: TAMUNAState) -> dict[str, NDArray]:
-        return {"server": state.x}
-
-    @classmethod
-    def example(cls) -> TAMUNA:
-        """Small settings, for the contract tests."""
-        return cls(gamma=0.1, eta=0.1, solver=Gradient(steps=3))
 
 
 def theory_parameters(

@@ -80,7 +80,7 @@ def add(commands: Any) -> None:
     partition = add_command(
         commands,
         "partition",
-        "replifed.partition.commands:partition",
+        "replifed.partition.build:partition",
         "Step of the workflow: split a data set between clients.",
         "replifed partition fedht mnist --settings JSON --data data/parsed/mnist.npz "
         "--out partition.npz --table partition.csv",

@@ -13,13 +13,7 @@ from replifed.randomness import Streams
 
 @dataclass(frozen=True)
 class Constant:
-    """The same budget for every client in every round.
-
-    Parameters
-    ----------
-    bits : int
-        Bits per coordinate.
-    """
+    """The same budget of `bits` per coordinate for every client in every round."""
 
     bits: int
 
@@ -38,12 +32,9 @@ class Rayleigh:
 
     Parameters
     ----------
-    bits : int
-        B, bits per coordinate where gamma Gamma = 1.
-    gain : float or array, shape (N,)
-        Gamma, transmission power and attenuation of each client.
-    rate : float
-        nu, one over the mean of gamma.
+    bits : B, bits per coordinate where gamma Gamma = 1.
+    gain : Gamma, transmission power and attenuation of each client, one or (N,).
+    rate : nu, one over the mean of gamma.
     """
 
     bits: int

@@ -13,26 +13,15 @@ BITS_PER_VALUE = 32
 
 
 class Cost(NamedTuple):
-    """What a round used. Each field is a number, or an array that goes with the runs of the simulation, (R,).
+    """What a round used. Each field is a number, or an array that goes with the runs, (R,)."""
 
-    Attributes
-    ----------
-    bits_up : from all clients to the server.
-    bits_down : from the server to all active clients; a broadcast counts once per active client.
-    exchanges : times that clients and server wait for each other.
-    iterations : local steps of each active client.
-    sample_gradients : gradients of single samples, over all clients.
-    hessians : local Hessians computed, over all clients.
-    line_search_messages : scalars sent for a line search, over all clients.
-    """
-
-    bits_up: float | NDArray
-    bits_down: float | NDArray
-    exchanges: float | NDArray = 1
-    iterations: float | NDArray = 0
-    sample_gradients: float | NDArray = 0
-    hessians: float | NDArray = 0
-    line_search_messages: float | NDArray = 0
+    bits_up: float | NDArray  # from all clients to the server
+    bits_down: float | NDArray  # from the server to active clients; a broadcast counts once per client
+    exchanges: float | NDArray = 1  # times that clients and server wait for each other
+    iterations: float | NDArray = 0  # local steps of each active client
+    sample_gradients: float | NDArray = 0  # gradients of single samples, over all clients
+    hessians: float | NDArray = 0  # local Hessians computed, over all clients
+    line_search_messages: float | NDArray = 0  # scalars sent for a line search, over all clients
 
 
 class Ledger:

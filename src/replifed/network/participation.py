@@ -13,17 +13,10 @@ from replifed.randomness import Streams
 
 
 class Participation(NamedTuple):
-    """The clients of one round, for R runs, or for one that all runs share.
+    """The clients of one round, for R runs, or for one that all runs share."""
 
-    Attributes
-    ----------
-    active : boolean array, shape (R or 1, N)
-    chosen : int array, shape (R or 1, c), or None
-        The active clients in increasing order, where every round has equally many.
-    """
-
-    active: NDArray
-    chosen: NDArray | None
+    active: NDArray  # boolean (R or 1, N)
+    chosen: NDArray | None  # int (R or 1, c), in increasing order, where every round has equally many
 
 
 @dataclass(frozen=True)
@@ -45,12 +38,7 @@ class FixedSize:
 
 @dataclass(frozen=True)
 class Independent:
-    """Each client takes part with its own probability, independently; some rounds may have none.
-
-    Parameters
-    ----------
-    probability : float or array, shape (N,)
-    """
+    """Each client takes part with its own probability (one or (N,)), independently; at times none does."""
 
     probability: float | NDArray
 

@@ -2,52 +2,91 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replifed.errors import ConfigError, unknown_name
-from replifed.partition.clusters import kmeans_clusters, label_clusters
-from replifed.partition.equal import cluster_table, densest, equal_clusters
+from replifed.atomic import write_text
+from replifed.data.table import load
+from replifed.errors import ConfigError, DataError, unknown_name
+from replifed.partition.clusters import (
+    cluster_table,
+    densest,
+    equal_clusters,
+    kmeans_clusters,
+    label_clusters,
+)
 from replifed.partition.heterogeneity import client_table
 from replifed.partition.shards import deal_clients
-from replifed.partition.store import Partition
+from replifed.partition.store import Partition, save
 from replifed.randomness import generator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame
-    from scipy.sparse import csr_matrix
 
 CLUSTERS = ("kmeans", "labels", "equal_kmeans")
 
 
+def partition(
+    paper: str,
+    experiment: str,
+    settings: Mapping[str, Any],
+    data: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    table: str | os.PathLike[str],
+) -> None:
+    """Split a parsed data set between clients, as the command line does.
+
+    Parameters
+    ----------
+    paper, experiment : whose partition it is; recorded in the file.
+    settings : seed; dataset, the id that the data must have; partition, see `build`; replicates, and
+        optionally tuning.replicates, which are partitioned as well.
+    data : path of the parsed data set.
+    out : path of the partition to write, an ``.npz``.
+    table : path of the CSV of all clients to write.
+    """
+    samples = load(data)
+    if samples.meta["id"] != settings["dataset"]:
+        raise DataError(
+            f"{data} holds {samples.meta['id']}, but {experiment} is to split {settings['dataset']}"
+        )
+    replicates = [*settings["replicates"], *settings.get("tuning", {}).get("replicates", ())]
+    try:
+        made, frame = build(samples.X, samples.y, settings["partition"], replicates, settings["seed"])
+    except DataError as error:
+        raise DataError(f"{paper}/{experiment}, {samples.meta['id']}: {error}") from error
+    source = {key: samples.meta[key] for key in ("id", "kind", "stamp", "content_sha256")}
+    meta = {**made.meta, "paper": paper, "experiment": experiment, "data": source}
+    save(out, Partition(made.cluster, made.clients, meta))
+    write_text(table, frame.to_csv(index=False, lineterminator="\n", float_format="%.12g"))
+
+
 def build(
-    X: csr_matrix | NDArray, y: NDArray, settings: Mapping[str, Any], replicates: Iterable[int], seed: int
+    X: Any, y: NDArray, settings: Mapping[str, Any], replicates: Iterable[int], seed: int
 ) -> tuple[Partition, DataFrame]:
     """Split a data set between clients.
 
     Parameters
     ----------
     X : csr_matrix or array, shape (n, d)
-    y : array, shape (n,)
-        Integer labels or real targets.
-    settings : mapping
-        clusters ("kmeans" or "labels"), count (of clusters), parts (shards that each cluster is cut
+    y : array, shape (n,), integer labels or real targets.
+    settings : clusters ("kmeans" or "labels"), count (of clusters), parts (shards that each cluster is cut
         into), shards_per_client (of different clusters). Or clusters "equal_kmeans", count, rows, columns:
         the fullest rows and columns of a sparse `X` are clustered, and each cluster is a client, the same
         in all replicates; samples left out are those of client -1.
-    replicates : iterable of int
-        Names of the replicates. The clusters are the same in all; the shards are cut and assigned anew
-        in each, whatever the others are.
+    replicates : names of the replicates. The clusters are the same in all; the shards are cut and assigned
+        anew in each, whatever the others are.
     seed : int
 
     Returns
     -------
     partition : Partition
     table : DataFrame
-        One row a replicate and client: replicate, and the columns of `client_table`.
+        One row a replicate and client: replicate, and the columns of `client_table` or `cluster_table`.
     """
     import pandas as pd
 
@@ -56,44 +95,25 @@ def build(
     replicates = list(dict.fromkeys(replicates))
     if not replicates:
         raise ConfigError("a partition needs at least one replicate")
-    if settings["clusters"] == "equal_kmeans":
-        return _build_equal(X, settings, replicates, seed)
-    if settings["clusters"] == "labels":
-        cluster = label_clusters(y, settings["count"])
-    else:
-        start = int(generator(seed, 0, None, "clusters").integers(2**31))
-        cluster = kmeans_clusters(X, settings["count"], start)
-    hand = settings["shards_per_client"]
-    clients: dict[int, NDArray[np.int32]] = {}
-    tables = []
-    for replicate in replicates:
-        rng = generator(seed, replicate, None, "partition")
-        clients[replicate] = deal_clients(cluster, settings["parts"], hand, rng)
-        table = client_table(clients[replicate], cluster, y, hand)
-        table.insert(0, "replicate", replicate)
-        tables.append(table)
-    meta = {"settings": dict(settings), "seed": seed, "replicates": list(clients)}
-    return Partition(cluster, clients, meta), pd.concat(tables, ignore_index=True)
-
-
-def _build_equal(
-    X: csr_matrix, settings: Mapping[str, Any], replicates: list[int], seed: int
-) -> tuple[Partition, DataFrame]:
-    import pandas as pd
-
-    rows, columns = densest(X, settings["rows"], settings["columns"])
-    chosen = X[rows][:, columns].toarray()
+    meta: dict[str, Any] = {"settings": dict(settings), "seed": seed, "replicates": replicates}
     start = int(generator(seed, 0, None, "clusters").integers(2**31))
-    labels = equal_clusters(chosen, settings["count"], start)
-    cluster = np.full(X.shape[0], -1, dtype=np.int32)
-    cluster[rows] = labels
-    table = cluster_table(chosen, labels)
-    tables = [table.assign(replicate=replicate) for replicate in replicates]
-    meta = {
-        "settings": dict(settings),
-        "seed": seed,
-        "replicates": replicates,
-        "columns": [int(column) for column in columns],
-    }
-    frame = pd.concat(tables, ignore_index=True)
-    return Partition(cluster, dict.fromkeys(replicates, cluster), meta), frame[["replicate", *table.columns]]
+    if settings["clusters"] == "equal_kmeans":
+        rows, columns = densest(X, settings["rows"], settings["columns"])
+        meta["columns"] = columns.tolist()
+        chosen = X[rows][:, columns].toarray()
+        cluster = np.full(X.shape[0], -1, dtype=np.int32)
+        cluster[rows] = equal_clusters(chosen, settings["count"], start)
+        clients = dict.fromkeys(replicates, cluster)
+        tables = dict.fromkeys(replicates, cluster_table(chosen, cluster[rows]))
+    else:
+        by_label = settings["clusters"] == "labels"
+        cluster = (
+            label_clusters(y, settings["count"]) if by_label else kmeans_clusters(X, settings["count"], start)
+        )
+        hand, clients, tables = settings["shards_per_client"], {}, {}
+        for replicate in replicates:
+            rng = generator(seed, replicate, None, "partition")
+            clients[replicate] = deal_clients(cluster, settings["parts"], hand, rng)
+            tables[replicate] = client_table(clients[replicate], cluster, y, hand)
+    table = pd.concat([one.assign(replicate=name) for name, one in tables.items()], ignore_index=True)
+    return Partition(cluster, clients, meta), table[["replicate", *table.columns.drop("replicate")]]

@@ -25,18 +25,9 @@ def is_regression(y: NDArray) -> bool:
 
 
 def label_groups(y: NDArray) -> tuple[list[str], NDArray[np.int64]]:
-    """Name the labels, or the decile bins of real-valued targets, and say which each sample has.
+    """Labels in increasing order, or "tenth 1" (lowest) to "tenth 10", and which each sample has, (n,).
 
-    Parameters
-    ----------
-    y : array, shape (n,)
-        Integer labels or real targets.
-
-    Returns
-    -------
-    names : list of str, length k
-        Labels in increasing order, or "tenth 1" (lowest) to "tenth 10".
-    group : array of int, shape (n,)
+    `y` (n,) has integer labels or real targets.
     """
     y = np.asarray(y)
     if not is_regression(y):
@@ -47,34 +38,16 @@ def label_groups(y: NDArray) -> tuple[list[str], NDArray[np.int64]]:
 
 
 def group_counts(client: NDArray, group: NDArray) -> NDArray[np.int64]:
-    """Count each client's samples of each group.
-
-    Parameters
-    ----------
-    client, group : array of int, shape (n,)
-        Client and group (label, bin or cluster) of each sample, from 0.
-
-    Returns
-    -------
-    array of int, shape (clients, groups)
-    """
-    shape = int(np.max(client)) + 1, int(np.max(group)) + 1
-    flat = np.asarray(client, dtype=np.int64) * shape[1] + group
-    return np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape)
+    """Each client's samples of each group, (clients, groups), from numbers of each sample's, both (n,)."""
+    counts = np.zeros((np.max(client) + 1, np.max(group) + 1), dtype=np.int64)
+    np.add.at(counts, (client, group), 1)
+    return counts
 
 
 def pooled_distances(counts: NDArray) -> NDArray[np.float64]:
     """Total-variation distance of each client's distribution to the pooled one.
 
-    Parameters
-    ----------
-    counts : array of int, shape (clients, groups)
-        No row may be all zero.
-
-    Returns
-    -------
-    array, shape (clients,)
-        ``1/2 sum_k |p_ik - p_k|``, between 0 and 1.
+    That is ``1/2 sum_k |p_ik - p_k|``, for `counts` (clients, groups) of which no row is all zero.
     """
     shares = counts / counts.sum(axis=1, keepdims=True)
     return np.abs(shares - counts.sum(axis=0) / counts.sum()).sum(axis=1) / 2
@@ -85,12 +58,9 @@ def client_table(client: NDArray, cluster: NDArray, y: NDArray, hand: int = 2) -
 
     Parameters
     ----------
-    client, cluster : array of int, shape (n,)
-        Client and cluster of each sample.
-    y : array, shape (n,)
-        Integer labels or real targets.
-    hand : int
-        The largest number of clusters that a client draws from.
+    client, cluster : array of int, shape (n,), client and cluster of each sample.
+    y : array, shape (n,), integer labels or real targets.
+    hand : the largest number of clusters that a client draws from.
 
     Returns
     -------
@@ -104,14 +74,9 @@ def client_table(client: NDArray, cluster: NDArray, y: NDArray, hand: int = 2) -
     in_cluster = group_counts(client, cluster)
     size = in_cluster.sum(axis=1)
     columns: dict[str, object] = {"client": np.arange(len(size)), "size": size}
-    clusters = np.full((len(size), hand), -1)
-    for i, row in enumerate(in_cluster):
-        present = np.flatnonzero(row)
-        clusters[i, : len(present)] = present
+    present = [[*np.flatnonzero(row).tolist(), *[None] * hand] for row in in_cluster]
     for k in range(hand):
-        drawn = pd.array(clusters[:, k], dtype="Int64")
-        drawn[clusters[:, k] < 0] = pd.NA
-        columns[f"cluster_{ascii_lowercase[k]}"] = drawn
+        columns[f"cluster_{ascii_lowercase[k]}"] = pd.array([one[k] for one in present], dtype="Int64")
     if is_regression(y):
         mean = np.bincount(client, weights=y) / size
         columns["target_mean"] = mean
@@ -128,8 +93,7 @@ def summary(client: NDArray, y: NDArray) -> dict[str, float]:
     Parameters
     ----------
     client : array of int, shape (n,)
-    y : array, shape (n,)
-        Integer labels or real targets.
+    y : array, shape (n,), integer labels or real targets.
 
     Returns
     -------

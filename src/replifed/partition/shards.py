@@ -19,19 +19,8 @@ _DEALS = 100
 def split_shards(cluster: NDArray, parts: int, rng: Generator) -> NDArray[np.int32]:
     """Cut each cluster at random into `parts` shards whose sizes differ by at most one.
 
-    Parameters
-    ----------
-    cluster : array of int, shape (n,)
-        Cluster of each sample, from 0.
-    parts : int
-        Shards a cluster.
-    rng : Generator
-
-    Returns
-    -------
-    array of int32, shape (n,)
-        Shard of each sample. Shard s is a part of cluster ``s // parts``; a cluster of fewer than
-        `parts` samples has empty shards.
+    `cluster` (n,) has that of each sample, from 0, and the result (n,) its shard. Shard s is a part of
+    cluster ``s // parts``; a cluster of fewer than `parts` samples has empty shards.
     """
     shard = np.empty(len(cluster), dtype=np.int32)
     for c in range(int(cluster.max()) + 1):
@@ -49,12 +38,9 @@ def deal_shards(cluster: NDArray, size: NDArray, shards_per_client: int, rng: Ge
 
     Parameters
     ----------
-    cluster : array of int, shape (S,)
-        Cluster of each shard, each cluster with equally many shards.
-    size : array of int, shape (S,)
-        Number of samples in each shard.
-    shards_per_client : int
-        Shards in a hand; divides S.
+    cluster : array of int, shape (S,), cluster of each shard, each cluster with equally many shards.
+    size : array of int, shape (S,), number of samples in each shard.
+    shards_per_client : shards in a hand; divides S.
     rng : Generator
 
     Returns
@@ -86,20 +72,9 @@ def deal_shards(cluster: NDArray, size: NDArray, shards_per_client: int, rng: Ge
 
 
 def deal_clients(cluster: NDArray, parts: int, shards_per_client: int, rng: Generator) -> NDArray[np.int32]:
-    """Cut the clusters into shards, deal these, and say which client has each sample.
+    """Cut clusters into shards, deal these, and say which client has each sample; parameters as above.
 
-    Parameters
-    ----------
-    cluster : array of int, shape (n,)
-        Cluster of each sample, from 0, none left out.
-    parts, shards_per_client : int
-        As in `split_shards` and `deal_shards`.
-    rng : Generator
-
-    Returns
-    -------
-    array of int32, shape (n,)
-        Client of each sample; there are ``clusters * parts / shards_per_client`` clients.
+    `cluster` (n,) leaves no cluster out. There are ``clusters * parts / shards_per_client`` clients.
     """
     shards = (int(np.max(cluster)) + 1) * parts
     shard = split_shards(cluster, parts, rng)

@@ -27,12 +27,9 @@ class Partition:
 
     Parameters
     ----------
-    cluster : array of int32, shape (n,)
-        Cluster of each sample.
-    clients : dict of int to array of int32, shape (n,)
-        Client of each sample, by the replicate's name.
-    meta : dict
-        How it was made, with `content_sha256`, the hash of the arrays.
+    cluster : array of int32, shape (n,), cluster of each sample.
+    clients : arrays of int32, shape (n,), client of each sample, by the replicate's name.
+    meta : how it was made, with `content_sha256`, the hash of the arrays.
     """
 
     cluster: NDArray[np.int32]
@@ -53,18 +50,7 @@ def save(path: str | os.PathLike[str], partition: Partition) -> None:
 
 
 def load(path: str | os.PathLike[str], samples: int | None = None) -> Partition:
-    """Read a partition that `save` wrote.
-
-    Parameters
-    ----------
-    path : path-like
-    samples : int, optional
-        The number of samples that the data set has; another number in the file is an error.
-
-    Returns
-    -------
-    Partition
-    """
+    """Read a partition that `save` wrote; it must be of so many `samples`, where these are given."""
     path = Path(path)
     if not path.exists():
         raise DataError(f"{path} does not exist; make it with `replifed partition`")

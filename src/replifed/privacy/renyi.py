@@ -57,26 +57,11 @@ def composed_gaussian(
     return per_step * np.multiply(rounds, steps)
 
 
-def approximate(order: ArrayLike, divergence: ArrayLike, delta: float) -> NDArray:
-    """epsilon of (epsilon, delta)-privacy that a Renyi bound at one order implies (Lemma 5)."""
-    return np.asarray(divergence) + np.log(1.0 / delta) / (np.asarray(order) - 1.0)
-
-
-def best_order(slope: ArrayLike, delta: float) -> NDArray:
-    """The order at which a bound linear in the order, slope * order, implies the least epsilon."""
-    return 1.0 + np.sqrt(np.log(1.0 / delta) / np.asarray(slope))
-
-
 def best_epsilon(slope: ArrayLike, delta: float) -> NDArray:
-    """The least epsilon that a Renyi bound slope * order implies: slope + 2 sqrt(slope log(1 / delta)).
+    """The least epsilon of (epsilon, delta)-privacy that a Renyi bound slope * order implies.
 
-    Both bounds of this module are linear in the order.
+    At one order it implies slope * order + log(1 / delta) / (order - 1) (Lemma 5); at the best one this is
+    slope + 2 sqrt(slope log(1 / delta)). Both bounds of this module are linear in the order.
     """
     slope = np.asarray(slope)
     return slope + 2.0 * np.sqrt(slope * np.log(1.0 / delta))
-
-
-def clipped(gradients: NDArray, length: float) -> NDArray:
-    """Scale gradients (..., D) of samples to at most length / 2: no two then differ by more than `length`."""
-    norms = np.linalg.norm(gradients, axis=-1, keepdims=True)
-    return gradients * np.minimum(1.0, length / (2.0 * np.maximum(norms, np.finfo(float).tiny)))

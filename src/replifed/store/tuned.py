@@ -30,10 +30,8 @@ def read_tuned(
     Parameters
     ----------
     path : path-like
-    method : str
-        The method that the file must belong to.
-    settings : dict, optional
-        Settings of the run that is to use the file: the search must have had the same ones.
+    method : the method that the file must belong to.
+    settings : of the run that is to use the file: the search must have had the same ones.
 
     Returns
     -------

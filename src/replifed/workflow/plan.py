@@ -116,7 +116,7 @@ class Plan:
             raise ConfigError(
                 f"experiment {experiment} of {paper} has no section `partition` to make one from"
             )
-        source = self.source("replifed.partition.commands")
+        source = self.source("replifed.partition.build")
         return {"data": self.parsed(section["dataset"]), "source": source}
 
     def problem_keys(self, paper: str, experiment: str) -> list[str]:

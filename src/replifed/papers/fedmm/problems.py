@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.partition.equal import equal_clusters
+from replifed.partition.clusters import equal_clusters
 from replifed.problems.surrogates.base import Family, FederatedSurrogate
 from replifed.problems.surrogates.jensen import GaussianMixture, Poisson, PoissonKnownMean
 from replifed.problems.surrogates.quadratic import Location, Rate
