@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from replifed.algorithms.registry import METHODS
-from replifed.atomic import replacing
+from replifed.store.atomic import replacing
 
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "tests/unit"

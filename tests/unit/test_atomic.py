@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from replifed import atomic
-from replifed.atomic import replacing, write_json, write_text
 from replifed.errors import ReplifedError
+from replifed.store import atomic
+from replifed.store.atomic import replacing, write_json, write_text
 
 
 def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path):

@@ -22,8 +22,8 @@ from replifed.errors import DataError
 from replifed.papers import jobs
 from replifed.papers.fedht.figures import FIGURES
 from replifed.papers.inputs import Inputs
-from replifed.provenance import config_hash
 from replifed.settings import cuts
+from replifed.store.provenance import config_hash
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = json.dumps({"seed": 1, "name": 'it\'s "quoted"'})

@@ -10,10 +10,11 @@ import jsonschema
 import pytest
 import yaml
 
-from replifed import cli, parts, provenance
+from replifed import cli, parts
 from replifed import settings as config
 from replifed.errors import ConfigError
 from replifed.settings import cuts, reading
+from replifed.store import provenance
 
 ROOT = Path(__file__).parents[2]
 

@@ -31,10 +31,10 @@ from replifed.errors import ConfigError, ReplifedError
 from replifed.network.fading import Constant, Rayleigh
 from replifed.network.ledger import Cost, dense_bits
 from replifed.network.participation import FixedSize, Participation
-from replifed.npz import read_npz, write_npz
 from replifed.problems.base import Smooth
 from replifed.randomness import Streams
 from replifed.simulate import simulate
+from replifed.store.npz import read_npz, write_npz
 
 # Settings that take other paths through the code than a method's example. A method needs none.
 VARIANTS: dict[str, list[dict[str, Any]]] = {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from replifed.costs import read, table
 from replifed.errors import DataError
+from replifed.store.costs import read, table
 
 HEAD = "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n"
 

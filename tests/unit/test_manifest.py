@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from replifed import cli, hashes
+from replifed import cli
 from replifed.errors import DataError
-from replifed.manifest import verify
+from replifed.store import hashes
+from replifed.store.manifest import verify
 
 FOLDERS = ["figures", "data/raw/x"]
 NAMES = ["data/raw/x/.pins.json", "data/raw/x/one.bin", "figures/a.csv"]

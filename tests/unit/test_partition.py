@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replifed.errors import ConfigError, DataError
-from replifed.formats import FORMAT
 from replifed.partition import store
 from replifed.partition.build import build
 from replifed.partition.build import partition as partition_command
@@ -23,6 +22,7 @@ from replifed.partition.heterogeneity import (
     summary,
 )
 from replifed.partition.shards import deal_clients, deal_shards, split_shards
+from replifed.store import FORMAT
 
 PLAN = {"clusters": "kmeans", "count": 4, "parts": 6, "shards_per_client": 2}
 

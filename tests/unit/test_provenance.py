@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from replifed import provenance
 from replifed.errors import ReplifedError
+from replifed.store import provenance
 
 MODULES = {
     "shop/__init__.py": "",

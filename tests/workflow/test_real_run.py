@@ -17,8 +17,8 @@ import pytest
 from conftest import copy_repository, surroundings
 
 from replifed.claims.reference import accept, compare
-from replifed.hashes import record
 from replifed.partition import store
+from replifed.store.hashes import record
 from replifed.store.histories import read_history
 
 TINY = ("all", "--cores", "2", "--configfile", "config/tiny.yaml")

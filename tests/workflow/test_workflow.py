@@ -13,10 +13,10 @@ import pytest
 import yaml
 from conftest import ROOT, Copy, copy_repository
 
-from replifed import provenance
 from replifed import settings as config
 from replifed.algorithms import registry
 from replifed.settings.cuts import groups
+from replifed.store import provenance
 
 METHODS = ("fedht", "fediterht", "distributed_iht", "fedavg")
 TUNED = ("simulation1", "simulation2", "e2006", "rcv1", "mnist")

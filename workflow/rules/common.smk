@@ -19,7 +19,8 @@ REPOSITORY = Path(
 ).parent.parent
 sys.path.insert(0, str(REPOSITORY.joinpath("src")))
 
-from replifed import hashes, settings
+from replifed import settings
+from replifed.store import hashes
 from replifed.algorithms.registry import METHODS
 from replifed.data.catalogue import CATALOGUE as DATASETS
 from replifed.errors import ReplifedError

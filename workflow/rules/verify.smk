@@ -2,7 +2,7 @@
 rule manifest:
     input:
         files=plan.manifest_files(),
-        source=sources_of("replifed.manifest"),
+        source=sources_of("replifed.store.manifest"),
     output:
         plan.in_results("manifest.csv"),
     log:

@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from replifed.atomic import write_text
 from replifed.errors import DataError
+from replifed.store.atomic import write_text
 
 
 def read(path: str | os.PathLike[str], columns: Sequence[str], refusal: str) -> list[dict[str, str]]:

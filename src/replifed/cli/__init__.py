@@ -10,10 +10,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from replifed import __version__, hashes
+from replifed import __version__
 from replifed.cli import claims, data, listing, outputs, runs
 from replifed.cli.arguments import call, files_of
 from replifed.errors import ReplifedError
+from replifed.store import hashes
 
 _EPILOG = """\
 commands for people:

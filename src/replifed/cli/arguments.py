@@ -35,7 +35,7 @@ def add_command(
         Gets the arguments; or "MODULE:FUNCTION", which gets those that bear the names of its parameters.
     reads, writes : sequence of str
         Names of arguments that are files of the workflow: what the command reads must be as it was made, and
-        what it writes is recorded (see `replifed.hashes`).
+        what it writes is recorded (see `replifed.store.hashes`).
     """
     parser = commands.add_parser(
         name,

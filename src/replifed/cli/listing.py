@@ -44,7 +44,7 @@ def _list(arguments: argparse.Namespace) -> None:
     elif arguments.what == "papers":
         print("\n".join(load_config(arguments)["papers"]))
     elif arguments.what == "jobs":
-        from replifed.costs import read, table
+        from replifed.store.costs import read, table
 
         print(table(read(Path(load_config(arguments)["paths"]["results"], "benchmarks"))))
     else:

@@ -75,7 +75,7 @@ def add(commands: Any) -> None:
     write = add_command(
         parts,
         "write",
-        "replifed.manifest:write",
+        "replifed.store.manifest:write",
         "Step of the workflow: list files, and those in folders, by the hashes that their jobs recorded.",
         "replifed manifest write results/claims.csv --folders data/raw --out results/manifest.csv",
         writes=("out",),
@@ -108,7 +108,7 @@ def _artefact(arguments: argparse.Namespace) -> int:
 
 
 def _manifest_verify(arguments: argparse.Namespace) -> int:
-    from replifed import manifest
+    from replifed.store import manifest
 
     checked, faults = manifest.verify(arguments.manifest, arguments.folders)
     print("\n".join([*faults, f"{checked} files of {arguments.manifest} checked, {len(faults)} faults"]))

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from replifed import hashes
-from replifed.atomic import explained, make_folder
 from replifed.data.catalogue import SURROGATE_STAMP, Dataset, Form, RawFile
 from replifed.data.records import find_record, write_record
 from replifed.data.streams import file_hash, looks_like_web_page, stream_fault
 from replifed.errors import ConfigError, DataError, unknown_name
+from replifed.store import hashes
+from replifed.store.atomic import explained, make_folder
 
 Policy = Literal["auto", "real", "surrogate"]
 MIRROR_VARIABLE = "REPLIFED_MIRROR"

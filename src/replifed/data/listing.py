@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from replifed.atomic import write_text
 from replifed.data.catalogue import CATALOGUE, Counts, Dataset, Form
+from replifed.store.atomic import write_text
 
 
 def sections() -> str:

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from replifed import hashes
-from replifed.atomic import write_json
 from replifed.data.catalogue import CATALOGUE, get
 from replifed.errors import DataError
+from replifed.store import hashes
+from replifed.store.atomic import write_json
 
 _KEYS = {"id", "form", "kind", "stamp", "policy", "files"}
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replifed.errors import DataError
-from replifed.formats import FORMAT, check_format
-from replifed.npz import read_npz, write_npz
+from replifed.store import FORMAT, check_format
+from replifed.store.npz import read_npz, write_npz
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 
-from replifed.atomic import replacing
+from replifed.store.atomic import replacing
 
 DPI = 150
 

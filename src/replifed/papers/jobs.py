@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replifed.algorithms.registry import METHODS
-from replifed.atomic import write_text
 from replifed.errors import ReplifedError
 from replifed.parts import paper_names, part
 from replifed.progress import Lines
+from replifed.store.atomic import write_text
 
 if TYPE_CHECKING:
     from replifed.figures.artefact import Artefact

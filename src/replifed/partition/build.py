@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replifed.atomic import write_text
 from replifed.data.table import load
 from replifed.errors import ConfigError, DataError, unknown_name
 from replifed.partition.clusters import (
@@ -22,6 +21,7 @@ from replifed.partition.heterogeneity import client_table
 from replifed.partition.shards import deal_clients
 from replifed.partition.store import Partition, save
 from replifed.randomness import generator
+from replifed.store.atomic import write_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import DataError
-from replifed.formats import FORMAT, check_format
-from replifed.npz import read_npz, write_npz
+from replifed.store import FORMAT, check_format
+from replifed.store.npz import read_npz, write_npz
 
 _CLIENT = "client_"
 

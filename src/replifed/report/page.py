@@ -12,12 +12,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
-from replifed import hashes
-from replifed.atomic import write_text
 from replifed.claims.errata import read as read_errata
 from replifed.claims.verdicts import DATA_KINDS, MARKS, VERDICTS, Kind, number_text, read
 from replifed.errors import DataError
 from replifed.parts import paper_names, part
+from replifed.store import hashes
+from replifed.store.atomic import write_text
 
 
 def build(

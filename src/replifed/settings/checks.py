@@ -12,13 +12,13 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, create_model
 
 from replifed.algorithms.registry import METHODS
-from replifed.atomic import write_text
 from replifed.data.catalogue import CATALOGUE
 from replifed.errors import ConfigError, shown, unknown_name
 from replifed.parts import paper_names, part
 from replifed.settings import fields
 from replifed.settings.faults import Fault, dotted, faults_in, file_to_edit, schema_of
 from replifed.settings.reading import MAIN_FILE, PAPER_FOLDER, deep_merge, listed_papers, read_file
+from replifed.store.atomic import write_text
 
 
 def configuration_of(papers: Sequence[str]) -> type[fields.Settings]:

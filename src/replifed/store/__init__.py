@@ -1,1 +1,21 @@
-"""How results lie on disk."""
+"""How results lie on disk; and the number of that layout, which each of them carries."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from replifed.errors import DataError
+
+# One more whenever what is stored is laid out otherwise or means something else.
+FORMAT = 1
+
+
+def check_format(path: str | os.PathLike[str], found: Any) -> None:
+    """Refuse a file of another layout, by the number `found` in it (None where there is none)."""
+    if found != FORMAT:
+        number = "no format number" if found is None else f"format {found}"
+        raise DataError(
+            f"{os.fspath(path)}: written by another version ({number}, expected {FORMAT}); "
+            "delete it and run the workflow again"
+        )

@@ -13,10 +13,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from replifed.atomic import replacing
 from replifed.errors import DataError
-from replifed.formats import FORMAT, check_format
-from replifed.provenance import canonical_json, config_hash, source_hash
+from replifed.store import FORMAT, check_format
+from replifed.store.atomic import replacing
+from replifed.store.provenance import canonical_json, config_hash, source_hash
 
 _KEY = b"replifed"
 

@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from replifed.atomic import write_json
 from replifed.errors import DataError
-from replifed.formats import FORMAT, check_format
-from replifed.provenance import canonical_json, config_hash
+from replifed.store import FORMAT, check_format
+from replifed.store.atomic import write_json
+from replifed.store.provenance import canonical_json, config_hash
 
 _REMEDY = "delete it and run the workflow again"
 

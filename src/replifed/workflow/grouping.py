@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from replifed.parts import part
-from replifed.provenance import canonical_json
 from replifed.settings import cuts
+from replifed.store.provenance import canonical_json
 from replifed.workflow.plan import Plan, one_of
 
 # The rules of jobs of their own; a job on another machine is asked for by its rule.

@@ -10,8 +10,8 @@ from typing import Any
 from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError
 from replifed.parts import part
-from replifed.provenance import canonical_json
 from replifed.settings import cuts
+from replifed.store.provenance import canonical_json
 
 _FILES = {
     "run": [".parquet"],

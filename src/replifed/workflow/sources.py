@@ -7,9 +7,9 @@ import os
 from functools import cache
 from pathlib import Path
 
-from replifed import provenance
-from replifed.atomic import write_text
 from replifed.data.streams import file_sha256
+from replifed.store import provenance
+from replifed.store.atomic import write_text
 
 # It only says in which module a method is, which is a source by itself: a method more reruns nothing.
 REGISTRY = Path("replifed/algorithms/registry.py")

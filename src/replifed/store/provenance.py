@@ -19,7 +19,7 @@ from typing import Any
 from replifed.errors import ReplifedError
 
 # Folder that holds the package `replifed`, in a checkout and in an installation.
-SOURCE_ROOT = Path(__file__).resolve().parent.parent
+SOURCE_ROOT = Path(__file__).resolve().parents[2]
 
 
 def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from replifed.atomic import explained, make_folder
 from replifed.data.streams import file_sha256
 from replifed.errors import DataError
+from replifed.store.atomic import explained, make_folder
 
 FOLDER = ".hashes"
 # Set by the workflow, for its jobs alone: the user's ``--configfile ...``, which its targets need.

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.atomic import replacing
+from replifed.store.atomic import replacing
 
 # The earliest time that a zip entry can carry.
 _EPOCH = (1980, 1, 1, 0, 0, 0)

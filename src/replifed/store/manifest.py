@@ -10,10 +10,10 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from replifed import hashes
-from replifed.atomic import write_text
 from replifed.errors import DataError
-from replifed.hashes import Stored
+from replifed.store import hashes
+from replifed.store.atomic import write_text
+from replifed.store.hashes import Stored
 
 COLUMNS = ("sha256", "bytes", "file")
 
