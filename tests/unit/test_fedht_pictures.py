@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from replifed.data.content import Table
 from replifed.papers.fedht import experiments
-from replifed.papers.fedht.by_class import share_unseen, threshold, unseen_classes
+from replifed.papers.fedht.experiments import share_unseen, threshold, unseen_classes
 from replifed.papers.fedht.figures import FIGURES
 from replifed.papers.fedht.tables import TABLES
 from replifed.partition.build import build

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,10 +20,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.hard_thresholding import RATES
 from replifed.algorithms.registry import method_class
-from replifed.papers.fedht import by_class
+from replifed.network.ledger import Cost, sparse_bits
+from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.simulations import planted, simulation, simulations
+from replifed.partition.heterogeneity import group_counts
 from replifed.problems.dense import DenseLinearModel, in_span
 from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
@@ -40,16 +43,10 @@ METRICS = {"objective": objective, "nonzeros": nonzeros}
 
 
 class Setting(NamedTuple):
-    """One curve of one method.
+    """One curve of one method; level is "" for real data, batch is None for all samples.
 
-    Attributes
-    ----------
-    level : name of the heterogeneity level, "" for real data
-    reading : "own", "common", "equal" or "printed"
-    local_steps : K
-    step : gamma
-    batch : minibatch size; None for all samples
-    tuned : whether K is the one that the reading prescribes (Figures 2, 3, 6), not one of Figure 1's sweep
+    Whether it is tuned says if K is the one that the reading prescribes (Figures 2, 3, 6), not one of Figure
+    1's sweep.
     """
 
     level: str
@@ -90,25 +87,15 @@ def _settable(method: str) -> set[str]:
 
 
 def problem(settings: dict, level: str, replicate: int, table: Any = None, partition: Any = None):
-    """The federated problem of one replicate.
-
-    Parameters
-    ----------
-    settings : dict
-        The experiment's.
-    level : str
-        Heterogeneity level of a simulation.
-    replicate : int
-    table, partition : Table and Partition, for real data
-    """
+    """The federated problem of one replicate: of a simulation's level, or of a table and its partition."""
     if settings["problem"] == "simulation":
         return simulation(settings, _variances(level), replicate)
-    client = partition.clients[replicate]
-    dtype = np.dtype(settings.get("dtype", "float64"))
-    if settings["loss"] != "softmax":
-        loss = loss_named(settings["loss"])
-        return SparseLinearModel(table.X.astype(dtype), table.y.astype(dtype), loss, client)
-    return _images(table, client, dtype)
+    client, dtype = partition.clients[replicate], np.dtype(settings["dtype"])
+    if settings["loss"] == "softmax":
+        return _images(table, client, dtype)
+    return SparseLinearModel(
+        table.X.astype(dtype), table.y.astype(dtype), loss_named(settings["loss"]), client
+    )
 
 
 def _variances(level: str) -> tuple[float, float]:
@@ -120,13 +107,12 @@ def _variances(level: str) -> tuple[float, float]:
 def _images(table: Any, client: NDArray, dtype: np.dtype) -> DenseLinearModel:
     """Softmax regression on pixels in [0, 1], stacked by client."""
     sizes = np.bincount(client)
-    order = np.argsort(client, kind="stable")
-    position = np.arange(len(client)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    number = pd.Series(client).groupby(client).cumcount().to_numpy()  # of each sample at its client
     X = np.zeros((1, len(sizes), sizes.max(), table.X.shape[1]), dtype=dtype)
     y = np.zeros(X.shape[:3], dtype=np.int64)
-    X[0, client[order], position] = table.X[order]
+    X[0, client, number] = table.X
     X /= 255
-    y[0, client[order], position] = table.y[order]
+    y[0, client, number] = table.y
     return DenseLinearModel(X, y, loss_named("softmax", int(table.y.max()) + 1), sizes=sizes[None])
 
 
@@ -141,10 +127,9 @@ def tune(
     Returns
     -------
     dict
-        levels -> {local_steps: the best K, by_local_steps: {K: {step, score, steps, scores, ...}}}, see
-        `tune.Search.record`. A score is the objective at the end of the search's rounds, None for a run that
-        diverged. With each level comes the common step and the smoothness constant that it is a fraction of.
-        Besides, `trials` and `cost`: what was run for it.
+        levels -> {local_steps: the best K, by_local_steps: {K: `tune.Search.record`}}. With each level comes
+        the common step and the smoothness constant that it is a fraction of. Besides, `trials` and `cost`:
+        what was run for it.
     """
     asked = settings["tuning"]
     found: dict[str, Any] = {}
@@ -172,11 +157,13 @@ def tune(
             "by_local_steps": by_k,
         }
         if level:
-            problems = [data for _, data in trials.problems]
-            found[level] |= _common_step(problems, asked["common_fraction"])
+            # Every client's local gradient steps tolerate it; to one significant digit.
+            smoothness = max(float(data.smoothness().max()) for _, data in trials.problems)
+            common = float(f"{asked['common_fraction'] / smoothness:.0e}")
+            found[level] |= {"smoothness": smoothness, "common_step": common}
         else:  # real data keep to the text's reading
             for K, outcome in zip(counts, outcomes, strict=True):
-                by_k[str(K)] |= _printed(outcome, asked["steps"], make, K, trials)
+                by_k[str(K)] |= _printed(outcome, asked["steps"], partial(make, K), trials)
         record = trials.record()
         del trials  # large ones go before the next come
     return {"method": method, "levels": found, **record}
@@ -187,7 +174,7 @@ def _rank(found: dict[str, Any], K: str) -> tuple[bool, float, int]:
 
 
 def _printed(
-    outcome: Search, steps: Sequence[float], make: Callable[[int, NDArray], Any], K: int, trials: Trials
+    outcome: Search, steps: Sequence[float], make: Callable[[NDArray], Any], trials: Trials
 ) -> dict[str, Any]:
     """The best step of the printed grid, even at its edge, among what the search has found."""
     known = dict(zip(outcome.steps, outcome.scores, strict=True))
@@ -197,16 +184,10 @@ def _printed(
         lambda points: np.array([known[step] for step in points]),
         Grid.of_steps(steps, 0, grow=False),
         admissible=lambda points: trials.stable(
-            lambda rows, factors: make(K, points[rows] * factors), len(points)
+            lambda rows, factors: make(points[rows] * factors), len(points)
         ),
     )
     return {"printed_step": best.step, "printed_score": best.score, "printed_chaotic": best.chaotic}
-
-
-def _common_step(problems: list, fraction: float) -> dict[str, float]:
-    """The step that every client's local gradient steps tolerate, to one significant digit."""
-    smoothness = max(float(data.smoothness().max()) for data in problems)
-    return {"smoothness": smoothness, "common_step": float(f"{fraction / smoothness:.0e}")}
 
 
 def plan(method: str, settings: dict, tuned: dict) -> Iterator[Setting]:
@@ -226,31 +207,27 @@ def plan(method: str, settings: dict, tuned: dict) -> Iterator[Setting]:
         if method in COMPARED_OVER_LEVELS and level != named[-1]:
             yield Setting(level, "equal", largest, tuned["levels"][named[-1]]["common_step"], batch, True)
         if not level:
-            on_grid = {int(K): one for K, one in by_k.items() if "printed_step" in one}
+            on_grid = [
+                (one["printed_chaotic"], one["printed_score"], int(K), one["printed_step"])
+                for K, one in by_k.items()
+                if "printed_step" in one
+            ]
             if on_grid:
-                best_on_grid = min(
-                    on_grid, key=lambda K: (on_grid[K]["printed_chaotic"], on_grid[K]["printed_score"], K)
-                )
-                step = on_grid[best_on_grid]["printed_step"]
-                yield Setting(level, "printed", best_on_grid, step, batch, True)
+                _, _, K, step = min(on_grid)
+                yield Setting(level, "printed", K, step, batch, True)
         if number == 0 and settings["full_batch_replicates"]:
             yield Setting(level, "own", best, by_k[str(best)]["step"], None, True)
             yield Setting(level, "common", largest, found["common_step"], None, True)
 
 
 def run(
-    method: str,
-    settings: dict,
-    tuned: dict,
-    table: Any,
-    partition: Any,
-    progress: Progress | None = None,
+    method: str, settings: dict, tuned: dict, table: Any, partition: Any, progress: Progress | None = None
 ) -> pd.DataFrame:
     """Run all curves and seeds of `method`; those of equal K and batch size run side by side."""
     if settings["problem"] == "planted":
         return _run_planted(method, settings, progress)
     if settings["problem"] == "classes":
-        return by_class.run(method, settings, problem, table, partition, progress)
+        return _run_classes(method, settings, table, partition, progress)
     curves = list(plan(method, settings, tuned))
     frames = []
     named = drawn_levels(method, settings)
@@ -287,9 +264,9 @@ def _side_by_side(method: str, settings: dict) -> bool:
     Methods without a threshold between local steps go through these faster in the span of a client's samples
     where they are few, and that is another one at each level.
     """
-    if settings["problem"] != "simulation":
-        return False
-    return method == "fediterht" or not in_span(settings["samples"], settings["features"])
+    return settings["problem"] == "simulation" and (
+        method == "fediterht" or not in_span(settings["samples"], settings["features"])
+    )
 
 
 def _data_of(
@@ -351,12 +328,12 @@ def _histories(
 def _rounds(method: str, settings: dict, curve: Setting) -> int:
     if curve.batch is None:
         return settings["full_batch_rounds"]
-    # A baseline with one local step is cheap, and is what the others are held against far out.
-    return (
-        settings.get("baseline_rounds", settings["rounds"])
-        if sweep(method, settings) == [1]
-        else settings["rounds"]
-    )
+    if sweep(method, settings) == [1]:  # a baseline that is cheap, and that others are held against far out
+        return settings.get("baseline_rounds", settings["rounds"])
+    return settings["rounds"]
+
+
+# --- Planted problems, and digits by class ---
 
 
 def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.DataFrame:
@@ -365,6 +342,7 @@ def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.D
     The first batch is the theorem's, or, where no bound is promised, the one of the settings.
     """
     kappa, tau, tau_star = settings["condition"], settings["sparsity"], settings["planted"]
+    step = 1.0 / (6.0 * kappa)  # l = kappa by construction
     frames = []
     for number, replicate in enumerate(settings["replicates"]):
         if progress is not None:
@@ -376,12 +354,9 @@ def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.D
 
         for K in settings["local_steps"]:
             rate = RATES[method](kappa, tau, tau_star, K)
-            step = 1.0 / (6.0 * kappa)  # l = kappa by construction
             asked = rate.spread * variance / (kappa**2 * (x_star**2).sum())
-            for batch, first in (
-                ("theorem", max(int(np.ceil(asked)), 1)),
-                ("small", settings["first_batch"]),
-            ):
+            firsts = {"theorem": max(int(np.ceil(asked)), 1), "small": settings["first_batch"]}
+            for batch, first in firsts.items():
                 history = simulate(
                     algorithm(method, settings, K, np.array([step]), first, batch_decay=min(rate.theta, 1.0)),
                     data,
@@ -390,17 +365,94 @@ def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.D
                     metrics={**METRICS, "error": error},
                     record_every=settings["record_every"],
                 )
-                frames.append(
-                    history.frame(
-                        method=method,
-                        level="",
-                        reading="theory",
-                        local_steps=K,
-                        batch=batch,
-                        first_batch=first,
-                        step=step,
-                        tuned=True,
-                        replicate=replicate,
-                    )
-                )
+                labels = {"method": method, "level": "", "reading": "theory", "local_steps": K}
+                labels |= {"batch": batch, "first_batch": first, "step": step, "tuned": True}
+                frames.append(history.frame(**labels, replicate=replicate))
+    return pd.concat(frames, ignore_index=True)
+
+
+VARIANTS = ("paper", "class")
+"""Threshold over all weights, as in Algorithm 2, or tau / C weights of each of the C classes."""
+
+
+class State(NamedTuple):
+    """The server's model (1, D), and the share of the clients' non-zeros in classes that they do not see."""
+
+    x: NDArray
+    unseen: NDArray
+
+
+def unseen_classes(y: NDArray, client: NDArray) -> NDArray:
+    """Whether each client holds no sample of each class, shape (N, C)."""
+    return group_counts(client, y) == 0
+
+
+def share_unseen(u: NDArray, unseen: NDArray) -> float:
+    """Mean over clients of the share of a model's non-zeros that belong to unseen classes."""
+    clients, classes = unseen.shape
+    count = np.count_nonzero(u.reshape(clients, -1, classes), axis=1)
+    return float(np.mean((count * unseen).sum(axis=1) / np.maximum(count.sum(axis=1), 1)))
+
+
+def threshold(u: NDArray, tau: int, variant: str, classes: int) -> NDArray:
+    """Keep the largest tau weights of all, or tau / C of each class."""
+    if variant == "paper":
+        return hard_threshold(u, tau)
+    by_class = u.reshape(*u.shape[:2], -1, classes).swapaxes(-1, -2)
+    return hard_threshold(by_class, tau // classes).swapaxes(-1, -2).reshape(u.shape)
+
+
+def _variant_of(method: type, variant: str, unseen: NDArray) -> type:
+    """Return FedIterHT, given as `method`, with one of `VARIANTS`, and its clients' supports observed."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Variant(method):
+        def init(self, problem: Any, streams: Streams) -> State:
+            return State(super().init(problem, streams).x, np.zeros(len(streams)))
+
+        def round(self, state: State, problem: Any, ctx: Any) -> tuple[State, Cost]:
+            K, tau, classes = self.local_steps, self.sparsity, unseen.shape[1]
+            cohort, local = Cohort(problem, ctx), problem.local(state.x, sparsity=tau)
+            u = local.start  # line 3
+            for batch in cohort.minibatches(K, self.batch):  # lines 4-5
+                u = threshold(u - self.step * local.gradient(u, batch), tau, variant, classes)  # lines 6-7
+            x = hard_threshold(local.mean(u), tau)  # line 10
+            message = cohort.size * sparse_bits(tau, problem.dim)
+            samples = K * cohort.samples(self.batch)
+            cost = Cost(message, message, iterations=K, sample_gradients=samples)
+            return State(x, np.array([share_unseen(u, unseen)])), cost
+
+        def observe(self, state: State) -> dict[str, NDArray]:
+            return {"server": state.x, "unseen": state.unseen}
+
+    return Variant
+
+
+def _run_classes(
+    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None
+) -> pd.DataFrame:
+    """Run both variants on every repetition; columns server and local are shares of non-zeros."""
+    (K,), step, frames = settings["local_steps"], settings["step"], []
+    for replicate in settings["replicates"]:
+        clients = problem(settings, "", replicate, table, partition)
+        unseen = unseen_classes(table.y, partition.clients[replicate])
+
+        def of_server(problem: Any, seen: dict[str, NDArray], unseen: NDArray = unseen) -> NDArray:
+            model = np.broadcast_to(seen["server"][:, None], (1, len(unseen), problem.dim))
+            return np.array([share_unseen(model, unseen)])
+
+        metrics = {"objective": objective, "server": of_server, "local": lambda _, seen: seen["unseen"]}
+        for number, variant in enumerate(VARIANTS):
+            if progress is not None:
+                progress(f"{variant} seed {replicate}", number, len(VARIANTS))
+            made = _variant_of(method_class(method), variant, unseen)
+            history = simulate(
+                made(step=step, sparsity=settings["sparsity"], local_steps=K, batch=settings["batch"]),
+                clients,
+                Streams(settings["seed"], (replicate,)),
+                settings["rounds"],
+                metrics=metrics,
+            )
+            labels = {"method": method, "variant": variant, "local_steps": K, "step": step}
+            frames.append(history.frame(**labels, replicate=replicate))
     return pd.concat(frames, ignore_index=True)

@@ -378,7 +378,9 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
     small = Line(f"batches from {first:.0f} samples on", GREY, "--", "", 0.8)
     for ax, method in zip(axes[0], methods, strict=True):
         panel = frame[planted & (frame["method"] == method) & (frame["mean"] > 0)]
-        limits = panel["mean"].min() / 2, panel["mean"].max() * 2
+        for end in ("low", "high"):
+            panel[end] = panel[end].where(panel["series"] == "error", panel["mean"])
+        limits = panel["low"].min() / 2, panel["high"].max() * 2
         for series, look in (("error", None), ("bound", bound), ("small batches", small)):
             own = {K: look._replace(color=line.color) if look else line for K, line in lines.items()}
             plot_curves(ax, panel[panel["series"] == series], "local_steps", own, log_y=True, limits=limits)
