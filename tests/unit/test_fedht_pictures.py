@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from replifed.data.content import Table
 from replifed.papers.fedht import experiments
-from replifed.papers.fedht.experiments import share_unseen, threshold, unseen_classes
+from replifed.papers.fedht.experiments import share_unseen, threshold_by_class, unseen_classes
 from replifed.papers.fedht.figures import FIGURES
 from replifed.papers.fedht.tables import TABLES
 from replifed.partition.build import build
@@ -173,8 +173,7 @@ def test_shares_of_unseen_classes_by_hand():
     # Two features, three classes. Client 0: 3 non-zeros, 1 of them in class 2; client 1: 2, both unseen.
     u = np.array([[[5.0, 0, 1], [0, 2, 0]], [[1.0, 0, 0], [0, -4, 0]]]).reshape(1, 2, 6)
     assert share_unseen(u, unseen) == pytest.approx((1 / 3 + 1) / 2)
-    assert threshold(u, 3, "class", 3).reshape(2, 2, 3)[0].tolist() == [[5, 0, 1], [0, 2, 0]]
-    assert np.count_nonzero(threshold(u, 1, "paper", 3), axis=-1).tolist() == [[1, 1]]
+    assert threshold_by_class(u, 3, 3).reshape(2, 2, 3)[0].tolist() == [[5, 0, 1], [0, 2, 0]]
 
 
 def test_the_picture_of_unseen_classes_says_what_it_shows():

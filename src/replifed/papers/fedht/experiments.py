@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,10 +20,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.hard_thresholding import RATES
 from replifed.algorithms.registry import method_class
-from replifed.network.ledger import Cost, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.simulations import planted, simulation, simulations
 from replifed.partition.heterogeneity import group_counts
@@ -52,20 +50,18 @@ class Setting(NamedTuple):
     level: str
     reading: str
     local_steps: int
-    step: float
     batch: int | None
+    step: float
     tuned: bool
 
 
-def levels(settings: dict) -> list[str]:
-    """Names of the heterogeneity levels, "alpha,beta"; one nameless level for real data."""
-    return [f"{alpha},{beta}" for alpha, beta in settings.get("levels", [])] or [""]
-
-
 def drawn_levels(method: str, settings: dict) -> list[str]:
-    """The levels at which `method` is drawn: all in Figure 2, the first and the last in Figure 3."""
-    named = levels(settings)
-    return named if method in COMPARED_OVER_LEVELS else list(dict.fromkeys([named[0], named[-1]]))
+    """Names, "alpha,beta", of the levels of `method`: all in Figure 2, the first and the last in Figure 3.
+
+    Real data have one nameless level.
+    """
+    levels = [f"{alpha},{beta}" for alpha, beta in settings.get("levels", [])] or [""]
+    return levels if method in COMPARED_OVER_LEVELS else list(dict.fromkeys([levels[0], levels[-1]]))
 
 
 def sweep(method: str, settings: dict) -> list[int]:
@@ -104,7 +100,7 @@ def _variances(level: str) -> tuple[float, float]:
     return alpha, beta
 
 
-def _images(table: Any, client: NDArray, dtype: np.dtype) -> DenseLinearModel:
+def _images(table: Any, client: NDArray, dtype: np.dtype, model: type = DenseLinearModel) -> Any:
     """Softmax regression on pixels in [0, 1], stacked by client."""
     sizes = np.bincount(client)
     number = pd.Series(client).groupby(client).cumcount().to_numpy()  # of each sample at its client
@@ -113,7 +109,7 @@ def _images(table: Any, client: NDArray, dtype: np.dtype) -> DenseLinearModel:
     X[0, client, number] = table.X
     X /= 255
     y[0, client, number] = table.y
-    return DenseLinearModel(X, y, loss_named("softmax", int(table.y.max()) + 1), sizes=sizes[None])
+    return model(X, y, loss_named("softmax", int(table.y.max()) + 1), sizes=sizes[None])
 
 
 def tune(
@@ -152,10 +148,8 @@ def tune(
         make = partial(algorithm, method, settings, batch=settings["batch"])
         outcomes = [tune_step(partial(make, K), trials, grid, check=True) for K in counts]
         by_k = {str(K): one.record() for K, one in zip(counts, outcomes, strict=True)}
-        found[level] = {
-            "local_steps": int(min(by_k, key=lambda K: _rank(by_k[K], K))),
-            "by_local_steps": by_k,
-        }
+        _, _, best = min((one.chaotic, one.score, K) for K, one in zip(counts, outcomes, strict=True))
+        found[level] = {"local_steps": best, "by_local_steps": by_k}
         if level:
             # Every client's local gradient steps tolerate it; to one significant digit.
             smoothness = max(float(data.smoothness().max()) for _, data in trials.problems)
@@ -167,10 +161,6 @@ def tune(
         record = trials.record()
         del trials  # large ones go before the next come
     return {"method": method, "levels": found, **record}
-
-
-def _rank(found: dict[str, Any], K: str) -> tuple[bool, float, int]:
-    return found["chaotic"], np.inf if found["score"] is None else found["score"], int(K)
 
 
 def _printed(
@@ -200,12 +190,12 @@ def plan(method: str, settings: dict, tuned: dict) -> Iterator[Setting]:
         # Figure 1 draws every K, on the first level alone.
         every = sweep(method, settings) if number == 0 and level else []
         for K in sorted({best, *every}):
-            yield Setting(level, "own", K, by_k[str(K)]["step"], batch, best == K)
+            yield Setting(level, "own", K, batch, by_k[str(K)]["step"], best == K)
         if level and number in (0, len(named) - 1):  # Figures 1 and 3; Figure 6 keeps to the text
             for K in sorted({largest, *every}):
-                yield Setting(level, "common", K, found["common_step"], batch, largest == K)
+                yield Setting(level, "common", K, batch, found["common_step"], largest == K)
         if method in COMPARED_OVER_LEVELS and level != named[-1]:
-            yield Setting(level, "equal", largest, tuned["levels"][named[-1]]["common_step"], batch, True)
+            yield Setting(level, "equal", largest, batch, tuned["levels"][named[-1]]["common_step"], True)
         if not level:
             on_grid = [
                 (one["printed_chaotic"], one["printed_score"], int(K), one["printed_step"])
@@ -214,10 +204,10 @@ def plan(method: str, settings: dict, tuned: dict) -> Iterator[Setting]:
             ]
             if on_grid:
                 _, _, K, step = min(on_grid)
-                yield Setting(level, "printed", K, step, batch, True)
+                yield Setting(level, "printed", K, batch, step, True)
         if number == 0 and settings["full_batch_replicates"]:
-            yield Setting(level, "own", best, by_k[str(best)]["step"], None, True)
-            yield Setting(level, "common", largest, found["common_step"], None, True)
+            yield Setting(level, "own", best, None, by_k[str(best)]["step"], True)
+            yield Setting(level, "common", largest, None, found["common_step"], True)
 
 
 def run(
@@ -281,11 +271,7 @@ def _data_of(
 
 
 def _histories(
-    method: str,
-    settings: dict,
-    group: list[Setting],
-    replicate: int,
-    data: Callable[[Sequence[str]], Any],
+    method: str, settings: dict, group: list[Setting], replicate: int, data: Callable[[Sequence[str]], Any]
 ) -> pd.DataFrame:
     """Curves of equal K and batch size on one replicate's data, side by side."""
     # Two readings may come to the same run.
@@ -311,18 +297,10 @@ def _histories(
             algorithm(method, settings, K, steps, batch), data(at), streams, rounds, **recorded
         )
         chaotic, difference = np.zeros(len(place), bool), np.full(len(place), np.nan)
-    return history.take(place).frame(
-        method=method,
-        level=[curve.level for curve in group],
-        reading=[curve.reading for curve in group],
-        local_steps=[curve.local_steps for curve in group],
-        batch="full" if batch is None else str(batch),
-        step=[curve.step for curve in group],
-        tuned=[curve.tuned for curve in group],
-        replicate=replicate,
-        chaotic=chaotic,
-        twin_difference=difference,
-    )
+    labels: dict[str, Any] = {name: [getattr(one, name) for one in group] for name in Setting._fields}
+    labels["batch"] = "full" if batch is None else str(batch)
+    labels |= {"replicate": replicate, "chaotic": chaotic, "twin_difference": difference}
+    return history.take(place).frame(method=method, **labels)
 
 
 def _rounds(method: str, settings: dict, curve: Setting) -> int:
@@ -375,11 +353,33 @@ VARIANTS = ("paper", "class")
 """Threshold over all weights, as in Algorithm 2, or tau / C weights of each of the C classes."""
 
 
-class State(NamedTuple):
-    """The server's model (1, D), and the share of the clients' non-zeros in classes that they do not see."""
+class Digits(DenseLinearModel):
+    """Images with a local threshold by class, or as it is; they note the local models' non-zeros.
 
-    x: NDArray
+    Column u of `unseen` (N, C) says whether clients hold no sample of class u; `local_share` is the mean over
+    clients of the share of their last models' non-zeros that belong to such classes.
+    """
+
     unseen: NDArray
+    by_class = False
+    local_share = 0.0
+
+    def local(self, x: NDArray, **promises: Any) -> Any:
+        local = super().local(x, **promises)
+
+        def threshold(u: NDArray, tau: int | NDArray) -> NDArray:
+            u = threshold_by_class(u, tau, self.unseen.shape[1]) if self.by_class else hard_threshold(u, tau)
+            self.local_share = share_unseen(u, self.unseen)
+            return u
+
+        local.threshold = threshold
+        return local
+
+
+def threshold_by_class(u: NDArray, tau: int | NDArray, classes: int) -> NDArray:
+    """Keep the largest tau / C weights of each class."""
+    by_class = u.reshape(*u.shape[:2], -1, classes).swapaxes(-1, -2)
+    return hard_threshold(by_class, tau // classes).swapaxes(-1, -2).reshape(u.shape)
 
 
 def unseen_classes(y: NDArray, client: NDArray) -> NDArray:
@@ -394,38 +394,8 @@ def share_unseen(u: NDArray, unseen: NDArray) -> float:
     return float(np.mean((count * unseen).sum(axis=1) / np.maximum(count.sum(axis=1), 1)))
 
 
-def threshold(u: NDArray, tau: int, variant: str, classes: int) -> NDArray:
-    """Keep the largest tau weights of all, or tau / C of each class."""
-    if variant == "paper":
-        return hard_threshold(u, tau)
-    by_class = u.reshape(*u.shape[:2], -1, classes).swapaxes(-1, -2)
-    return hard_threshold(by_class, tau // classes).swapaxes(-1, -2).reshape(u.shape)
-
-
-def _variant_of(method: type, variant: str, unseen: NDArray) -> type:
-    """Return FedIterHT, given as `method`, with one of `VARIANTS`, and its clients' supports observed."""
-
-    @dataclass(frozen=True, kw_only=True)
-    class Variant(method):
-        def init(self, problem: Any, streams: Streams) -> State:
-            return State(super().init(problem, streams).x, np.zeros(len(streams)))
-
-        def round(self, state: State, problem: Any, ctx: Any) -> tuple[State, Cost]:
-            K, tau, classes = self.local_steps, self.sparsity, unseen.shape[1]
-            cohort, local = Cohort(problem, ctx), problem.local(state.x, sparsity=tau)
-            u = local.start  # line 3
-            for batch in cohort.minibatches(K, self.batch):  # lines 4-5
-                u = threshold(u - self.step * local.gradient(u, batch), tau, variant, classes)  # lines 6-7
-            x = hard_threshold(local.mean(u), tau)  # line 10
-            message = cohort.size * sparse_bits(tau, problem.dim)
-            samples = K * cohort.samples(self.batch)
-            cost = Cost(message, message, iterations=K, sample_gradients=samples)
-            return State(x, np.array([share_unseen(u, unseen)])), cost
-
-        def observe(self, state: State) -> dict[str, NDArray]:
-            return {"server": state.x, "unseen": state.unseen}
-
-    return Variant
+def _server_share(digits: Digits, seen: dict[str, NDArray]) -> float:
+    return share_unseen(np.repeat(seen["server"], digits.n_clients, axis=0), digits.unseen)
 
 
 def _run_classes(
@@ -433,26 +403,18 @@ def _run_classes(
 ) -> pd.DataFrame:
     """Run both variants on every repetition; columns server and local are shares of non-zeros."""
     (K,), step, frames = settings["local_steps"], settings["step"], []
+    fediterht = algorithm(method, settings, K, step, settings["batch"])
+    metrics = {"objective": objective, "server": _server_share, "local": lambda digits, _: digits.local_share}
     for replicate in settings["replicates"]:
-        clients = problem(settings, "", replicate, table, partition)
-        unseen = unseen_classes(table.y, partition.clients[replicate])
-
-        def of_server(problem: Any, seen: dict[str, NDArray], unseen: NDArray = unseen) -> NDArray:
-            model = np.broadcast_to(seen["server"][:, None], (1, len(unseen), problem.dim))
-            return np.array([share_unseen(model, unseen)])
-
-        metrics = {"objective": objective, "server": of_server, "local": lambda _, seen: seen["unseen"]}
+        client = partition.clients[replicate]
+        digits = _images(table, client, np.dtype(settings["dtype"]), Digits)
+        digits.unseen = unseen_classes(table.y, client)
         for number, variant in enumerate(VARIANTS):
             if progress is not None:
                 progress(f"{variant} seed {replicate}", number, len(VARIANTS))
-            made = _variant_of(method_class(method), variant, unseen)
-            history = simulate(
-                made(step=step, sparsity=settings["sparsity"], local_steps=K, batch=settings["batch"]),
-                clients,
-                Streams(settings["seed"], (replicate,)),
-                settings["rounds"],
-                metrics=metrics,
-            )
+            digits.by_class, digits.local_share = variant == "class", 0.0
+            streams = Streams(settings["seed"], (replicate,))
+            history = simulate(fediterht, digits, streams, settings["rounds"], metrics=metrics)
             labels = {"method": method, "variant": variant, "local_steps": K, "step": step}
             frames.append(history.frame(**labels, replicate=replicate))
     return pd.concat(frames, ignore_index=True)

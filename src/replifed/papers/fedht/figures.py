@@ -72,20 +72,11 @@ def _curves(
     full_batch: bool = False,
     relative: bool = False,
 ) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
-    """Return what takes some runs, counts each curve's chaotic seeds, and names the kind of the data.
+    """Return what takes the runs of some readings, and divides their objectives by the first if `relative`.
 
-    Parameters
-    ----------
-    readings : collection of str
-        Readings of the step size that are drawn.
-    levels : collection of int, optional
-        Levels of heterogeneity that are drawn, by number; all if not given.
-    every_K : bool
-        Draw every number of local steps, not just the one that a reading prescribes.
-    full_batch : bool
-        Draw the runs with full gradients, not those with minibatches.
-    relative : bool
-        Divide each run's objective by what it was at round 0.
+    Levels are given by number, all are taken by default; `every_K` takes every number of local steps, not
+    just the one that a reading prescribes; `full_batch` takes runs with full gradients, not those with
+    minibatches. Column chaotic counts each curve's chaotic seeds.
     """
 
     def prepare(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
@@ -101,9 +92,10 @@ def _curves(
         if relative:
             first = history.groupby(_RUN, sort=False)["objective"].transform("first")
             history = history.assign(objective=history["objective"] / first)
-        chaotic = history.drop_duplicates(_RUN).groupby(_RUN[:-1])["chaotic"].sum().reset_index()
-        history = history.drop(columns="chaotic").merge(chaotic, on=_RUN[:-1], how="left")
-        return history.assign(kind=inputs.data_kind(history["experiment"].iloc[0])[0])
+        # Each run once: at its start.
+        at_start = history.assign(chaotic=history["chaotic"] & (history["round"] == 0))
+        chaotic = at_start.groupby(_RUN[:-1])["chaotic"].transform("sum")
+        return history.assign(chaotic=chaotic, kind=inputs.data_kind(history["experiment"].iloc[0])[0])
 
     return prepare
 
@@ -334,13 +326,9 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
                 holds=rate.holds and theorem,
                 first_batch=first_batch[K, batch],
             )
-            head = {
-                "panel": f"{METHODS[method]}, planted problem",
-                "series": "error" if theorem else "small batches",
-                "method": method,
-                "experiment": "planted",
-                "local_steps": int(K),
-            }
+            series = "error" if theorem else "small batches"
+            head = {"panel": f"{METHODS[method]}, planted problem", "series": series, "method": method}
+            head |= {"experiment": "planted", "local_steps": int(K)}
             frames.append(pd.DataFrame({**head, **measured}))
             if theorem:
                 bound = curve["mean"].iloc[0] * rate.theta ** curve["round"]
@@ -348,19 +336,10 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
         for name, tau in SPARSITIES.items():
             rate = RATES[method](1.0, tau, 1, _LARGEST_K)
             taus = pd.Series({"tau used": float(tau), "tau needed": rate.least_sparsity})
-            conditions = {
-                "panel": f"{METHODS[method]}, conditions on the paper's data",
-                "series": taus.index,
-                "method": method,
-                "experiment": name,
-                "local_steps": _LARGEST_K,
-                "round": 0,
-                **dict.fromkeys(("mean", "low", "high"), taus.to_numpy()),
-                "seeds": 0,
-                "theta": rate.theta,
-                "holds": rate.holds,
-                "first_batch": 0,
-            }
+            conditions = {"panel": f"{METHODS[method]}, conditions on the paper's data", "series": taus.index}
+            conditions |= {"method": method, "experiment": name, "local_steps": _LARGEST_K, "round": 0}
+            conditions |= {"mean": taus.array, "low": taus.array, "high": taus.array, "seeds": 0}
+            conditions |= {"theta": rate.theta, "holds": rate.holds, "first_batch": 0}
             frames.append(pd.DataFrame(conditions))
     return pd.concat(frames, ignore_index=True)
 
@@ -425,31 +404,28 @@ def _tuning(inputs: Inputs, settings: dict) -> pd.DataFrame:
 
     That of a step that was given up, since the objective rose, is what it had come to (`tune.Search`).
     """
-    rows = []
+    frames = []
     for experiment, methods in settings["artefact"]["tuned"].items():
         for method in methods:
             outcome = inputs.tuned(experiment, method)
             for level, searches in outcome["levels"].items():
+                panel = f"{experiment_name(experiment, level)}, {METHODS[method]}"
+                head = {"panel": panel, "experiment": experiment, "level": level, "method": method}
                 for K, search in searches["by_local_steps"].items():
-                    for step, score in zip(search["steps"], search["scores"], strict=True):
-                        best = step == search["step"]
-                        rows.append(
-                            {
-                                "panel": f"{experiment_name(experiment, level)}, {METHODS[method]}",
-                                "experiment": experiment,
-                                "level": level,
-                                "method": method,
-                                "local_steps": int(K),
-                                "step": step,
-                                "score": math.inf if score is None else score,
-                                "best": best,
-                                "chosen": best and int(K) == searches["local_steps"],
-                                "rejected": step in search["rejected"],
-                                "chaotic": search["chaotic"],
-                                **outcome["cost"],
-                            }
-                        )
-    return pd.DataFrame(rows)
+                    steps = np.array(search["steps"])
+                    best = steps == search["step"]
+                    points = {
+                        "local_steps": int(K),
+                        "step": steps,
+                        "score": search["scores"],
+                        "best": best,
+                        "chosen": best & (int(K) == searches["local_steps"]),
+                        "rejected": np.isin(steps, search["rejected"]),
+                        "chaotic": search["chaotic"],
+                    }
+                    frames.append(pd.DataFrame({**head, **points, **outcome["cost"]}))
+    frame = pd.concat(frames, ignore_index=True)
+    return frame.assign(score=frame["score"].astype(float).fillna(math.inf))
 
 
 @housed
@@ -692,19 +668,18 @@ FIGURES = by_name(
         rows=[_ROWS, _LEVELS_IN_ORDER],
         columns=[By("reading", _SHORT), X("round", "iterations")],
     ),
-    Made(
-        "fig4",
-        "Figure 4: clusters of E2006-tfidf",
-        "t-SNE of a sample of documents, coloured by k-means cluster.",
-        _embedding,
-        _draw_embedding,
-    ),
-    Made(
-        "fig5",
-        "Figure 5: clusters of RCV1",
-        "t-SNE of a sample of documents, coloured by k-means cluster.",
-        _embedding,
-        _draw_embedding,
+    *(
+        Made(
+            name,
+            title,
+            "t-SNE of a sample of documents, coloured by k-means cluster.",
+            _embedding,
+            _draw_embedding,
+        )
+        for name, title in (
+            ("fig4", "Figure 4: clusters of E2006-tfidf"),
+            ("fig5", "Figure 5: clusters of RCV1"),
+        )
     ),
     figure(
         "fig6",

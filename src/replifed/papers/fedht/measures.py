@@ -61,8 +61,8 @@ def easier_target(*several: Curves) -> Sample:
     """
     ends = np.stack([level(one).values for one in several])
     starts = np.stack([one.values[:, 0] for one in several])
-    falling = ends < starts
-    left = np.where(falling, ends + (1.0 - _DESCENT) * (starts - np.where(falling, ends, 0.0)), -np.inf)
+    with np.errstate(invalid="ignore"):
+        left = np.where(ends < starts, ends + (1.0 - _DESCENT) * (starts - ends), -np.inf)
     highest = left.max(axis=0)
     return several[0].sample(np.where(np.isfinite(highest), highest, np.inf))
 
@@ -71,30 +71,27 @@ def _at_least_one(rounds: Sample) -> Sample:
     return rounds.map(lambda values: np.maximum(values, 1.0))
 
 
-def _tied_where_all_failed(difference: Sample, target: Sample) -> Sample:
+def _more(many: Sample, few: Sample, target: Sample) -> Sample:
+    """The difference of what two curves take to a target; zero where neither went down."""
+    difference = as_it_stands(many - few)
     failed = ~np.isfinite(target.values)
     values, bounds = (np.where(failed, 0, array) for array in (difference.values, difference.bounds))
     return Sample(values, bounds, difference.seeds, difference.chaotic)
 
 
 @quantity
-def fewer(
-    fast: Curves, slow: Curves, fast_cost: float | None = None, slow_cost: float | None = None
-) -> Measured:
+def fewer(fast: Curves, slow: Curves, *costs: float) -> Measured:
     """Rounds that `slow` needs more than `fast` to the target of `easier_target`.
 
-    With costs, bits a round, the difference is one of decimal logarithms of bits.
+    With costs, bits a round of both, the difference is one of decimal logarithms of bits.
     """
     fast, slow = paired(fast, slow)
     target = easier_target(fast, slow)
-    a, b = rounds_to(fast, target), rounds_to(slow, target)
-    if fast_cost is None or slow_cost is None:
-        difference = b - a
-    else:
-        bits = _at_least_one(a) * fast_cost, _at_least_one(b) * slow_cost
-        difference = bits[1].map(np.log10) - bits[0].map(np.log10)
+    took = a, b = rounds_to(fast, target), rounds_to(slow, target)
+    if costs:
+        took = [(_at_least_one(one) * cost).map(np.log10) for one, cost in zip(took, costs, strict=True)]
     note = f"mean rounds to {_TARGET}: {a.mean:.4g} against {b.mean:.4g}{lost(fast, slow)}"
-    return _tied_where_all_failed(as_it_stands(difference), target).measured(note=note)
+    return _more(took[1], took[0], target).measured(note=note)
 
 
 @quantity
@@ -243,17 +240,16 @@ def speedup(by_k: dict[int, Curves]) -> Sample:
     few, many = by_k[min(by_k)], by_k[max(by_k)]
     target = easier_target(few, many)
     a, b = (_at_least_one(rounds_to(one, target)).map(np.log) for one in (few, many))
-    return _tied_where_all_failed(as_it_stands(a - b), target)
+    return _more(a, b, target)
 
 
 def speedups(one: Sample, two: Sample) -> str:
     """A note on the speed-ups of FedIterHT and FedHT."""
     one, two = paired(one, two)
     alike = (one.bounds == two.bounds) & (one.bounds != 0)
-    left = (
-        f"; {alike.sum()} of {len(alike)} seeds left out, where both only gave bounds" if alike.any() else ""
-    )
-    return f"mean speed-ups {np.exp(one.mean):.3g} (FedIterHT) and {np.exp(two.mean):.3g} (FedHT){left}"
+    note = f"mean speed-ups {np.exp(one.mean):.3g} (FedIterHT) and {np.exp(two.mean):.3g} (FedHT)"
+    left = f"; {alike.sum()} of {len(alike)} seeds left out, where both only gave bounds"
+    return note + left if alike.any() else note
 
 
 # --- Figure 6 ------------------------------------------------------------------------------------

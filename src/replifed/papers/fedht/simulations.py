@@ -101,23 +101,20 @@ def _draw(
     return drawn
 
 
-class Planted(NamedTuple):
-    """A regression whose solution x_star (d,), with tau* non-zeros, is known.
-
-    The variance is sum_i p_i sigma_i^2, that of gradients of one sample, at zero. As there is no noise, it
-    falls with the distance to the solution.
-    """
-
-    problem: SparseLinearModel
-    x_star: NDArray
-    variance: float
-
-
-def planted(settings: dict, replicate: int) -> Planted:
+def planted(settings: dict, replicate: int) -> tuple[SparseLinearModel, NDArray, float]:
     """A noiseless regression with known solution whose condition number meets the theorems.
 
     Every client's Hessian is diagonal with entries between 1 and kappa, so that dense and restricted
     constants are known: rho = 1, l = kappa. Its samples, as many as features, are scaled unit vectors.
+
+    Returns
+    -------
+    problem : SparseLinearModel
+    x_star : array, shape (d,)
+        The solution, with tau* non-zeros.
+    variance : float
+        sum_i p_i sigma_i^2, the variance of gradients of one sample, at zero. As there is no noise, it falls
+        with the distance to the solution.
     """
     N, d, kappa = settings["clients"], settings["features"], settings["condition"]
     rng = generator(settings["seed"], replicate, None, "data/planted")
@@ -134,4 +131,4 @@ def planted(settings: dict, replicate: int) -> Planted:
     problem = SparseLinearModel(X, X @ x_star, LeastSquares(), np.repeat(np.arange(N), d))
     # One sample in d has the gradient d c_j x*_j in coordinate j, where their mean is c_j x*_j.
     variance = (d - 1) * float(np.mean(((curvature * x_star) ** 2).sum(axis=1)))
-    return Planted(problem, x_star, variance)
+    return problem, x_star, variance

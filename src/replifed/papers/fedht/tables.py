@@ -5,7 +5,7 @@ The paper's own table could not be had; these are the numbers of the files used 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -54,29 +54,32 @@ def _table2(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+_TEXTS = {
+    "Data set": "{name}",
+    "Task": "{task}",
+    "Samples": "{samples:,}",
+    "Features": "{features:,}",
+    "Non-zeros": "{nonzeros:,}",
+    "Density": "{density:.4f}",
+    "Clusters": "{clusters}",
+    "Clients": "{clients}",
+    "Client size (min / median / max)": "{size_min:,} / {size_median:,.0f} / {size_max:,}",
+    "Size variation": "{size_variation:.2f}",
+    "Effective clients": "{effective_clients:.0f}",
+    "Label distance (random deal)": "{label_distance:.3f} ({label_distance_random:.3f})",
+    "Source": "{source}",
+}
+
+
 def _render_table2(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table for people: texts, rounded, with readable headers."""
-
-    def text(row: Any) -> dict[str, str]:
-        sizes = f"{row.size_min:,} / {row.size_median:,.0f} / {row.size_max:,}"
-        source = f"{row.kind} ({row.stamp})" if row.kind == "substitute" else row.kind
-        return {
-            "Data set": EXPERIMENTS.get(row.experiment, row.experiment),
-            "Task": f"{row.classes} classes" if row.classes else "regression",
-            "Samples": f"{row.samples:,}",
-            "Features": f"{row.features:,}",
-            "Non-zeros": f"{row.nonzeros:,}",
-            "Density": f"{row.density:.4f}",
-            "Clusters": str(row.clusters),
-            "Clients": str(row.clients),
-            "Client size (min / median / max)": sizes,
-            "Size variation": f"{row.size_variation:.2f}",
-            "Effective clients": f"{row.effective_clients:.0f}",
-            "Label distance (random deal)": f"{row.label_distance:.3f} ({row.label_distance_random:.3f})",
-            "Source": source,
-        }
-
-    return pd.DataFrame([text(row) for row in frame.itertuples()])
+    rows = []
+    for row in frame.to_dict("records"):
+        row["name"] = EXPERIMENTS.get(row["experiment"], row["experiment"])
+        row["task"] = f"{row['classes']} classes" if row["classes"] else "regression"
+        row["source"] = "{kind} ({stamp})".format(**row) if row["kind"] == "substitute" else row["kind"]
+        rows.append({header: text.format(**row) for header, text in _TEXTS.items()})
+    return pd.DataFrame(rows)
 
 
 TABLES = by_name(
