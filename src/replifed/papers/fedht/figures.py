@@ -594,15 +594,13 @@ def _draw_shares(axes: Axes, frame: pd.DataFrame, title: str) -> None:
 
 
 def _draw_numbers(axes: Axes, frame: pd.DataFrame) -> None:
-    for line, number in enumerate(_NUMBERS):
-        values = frame.loc[frame["part"] == number, "value"]
-        mean = values.mean()
-        axes.barh(line, mean, height=0.55, color=GREY if number.endswith("random") else ORANGE, alpha=0.55)
-        axes.plot(values, np.full(len(values), line), "|", color="black", markersize=6)
-        above = values.max(), line
-        axes.annotate(f"{mean:.2f}", above, (4, 0), textcoords="offset points", va="center", size=8)
-    axes.plot([], [], "|", color="black", label="one deal")
-    axes.barh(0, 0, color=ORANGE, alpha=0.55, label="mean")
+    values = frame.groupby("part")["value"].agg(["mean", "max"]).loc[list(_NUMBERS)]
+    colours = [GREY if number.endswith("random") else ORANGE for number in _NUMBERS]
+    axes.plot(frame["value"], frame["part"].map(list(_NUMBERS).index), "|k", markersize=6, label="one deal")
+    axes.barh(range(len(values)), values["mean"], height=0.55, color=colours, alpha=0.55, label="mean")
+    for line, (mean, end) in enumerate(values.to_numpy()):
+        text = f"{mean:.2f}"
+        axes.annotate(text, (end, line), (4, 0), textcoords="offset points", va="center", size=8)
     axes.set_yticks(range(len(_NUMBERS)), _NUMBERS.values())
     axes.set(xlabel="ratio", ylim=(len(_NUMBERS) - 0.4, -0.6))
     axes.margins(x=0.16)
