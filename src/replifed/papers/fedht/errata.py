@@ -54,7 +54,7 @@ def _leaves_a_choice(grid: tuple[float, ...]) -> Outcome:
     steps = np.array(grid)
     method = FedHT(step=steps, sparsity=200, local_steps=10)
     history = simulate(method, problem, Streams(319, (1,) * len(steps)), 5)
-    usable = np.count_nonzero(~history.diverged[-1])
+    usable = int(np.count_nonzero(~history.diverged[-1]))
     return Outcome(usable >= 3, f"{usable} of {len(steps)} steps do not diverge in 5 rounds at K = 10")
 
 

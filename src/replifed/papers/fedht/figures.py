@@ -159,7 +159,7 @@ def _remarks(series: str, ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Lin
     if noisy:
         remark(0.02, 0.03, "hangs on rounding: " + ", ".join(noisy), fontsize=7, zorder=6)
     if (panel["kind"] == "surrogate").any():
-        middle = {"ha": "center", "va": "center", "rotation": 20}
+        middle: dict[str, Any] = {"ha": "center", "va": "center", "rotation": 20}
         remark(0.5, 0.5, "surrogate data", **middle, fontsize=15, alpha=0.25, zorder=1)
 
 
@@ -483,7 +483,7 @@ def _draw_search(ax: Axes, frame: pd.DataFrame, lines: dict[int, Line], limits: 
         mark(lost["step"], height, marker="x", markersize=3.5, transform=ax.get_xaxis_transform())
         shaky, best = finite[finite["rejected"]], curve[curve["best"]]
         mark(shaky["step"], shaky["score"], marker="o", markersize=6, fillstyle="none")
-        look = {"markersize": 8, "markeredgecolor": GREY, "markeredgewidth": 0.4}
+        look: dict[str, Any] = {"markersize": 8, "markeredgecolor": GREY, "markeredgewidth": 0.4}
         if best["chosen"].any():
             look = {"markersize": 11, "markeredgecolor": "black", "markeredgewidth": 0.8}
         mark(best["step"], best["score"], marker="*", **look)
@@ -596,7 +596,8 @@ def _draw_shares(axes: Axes, frame: pd.DataFrame, title: str) -> None:
 def _draw_numbers(axes: Axes, frame: pd.DataFrame) -> None:
     values = frame.groupby("part")["value"].agg(["mean", "max"]).loc[list(_NUMBERS)]
     colours = [GREY if number.endswith("random") else ORANGE for number in _NUMBERS]
-    axes.plot(frame["value"], frame["part"].map(list(_NUMBERS).index), "|k", markersize=6, label="one deal")
+    lines = frame["part"].map(list(_NUMBERS).index)
+    axes.scatter(frame["value"], lines, s=36, color="black", marker="|", linewidths=1.0, label="one deal")
     axes.barh(range(len(values)), values["mean"], height=0.55, color=colours, alpha=0.55, label="mean")
     for line, (mean, end) in enumerate(values.to_numpy()):
         text = f"{mean:.2f}"

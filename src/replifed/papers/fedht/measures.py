@@ -87,11 +87,11 @@ def fewer(fast: Curves, slow: Curves, *costs: float) -> Measured:
     """
     fast, slow = paired(fast, slow)
     target = easier_target(fast, slow)
-    took = a, b = rounds_to(fast, target), rounds_to(slow, target)
-    if costs:
-        took = [(_at_least_one(one) * cost).map(np.log10) for one, cost in zip(took, costs, strict=True)]
+    a, b = rounds_to(fast, target), rounds_to(slow, target)
     note = f"mean rounds to {_TARGET}: {a.mean:.4g} against {b.mean:.4g}{lost(fast, slow)}"
-    return _more(took[1], took[0], target).measured(note=note)
+    if costs:
+        a, b = ((_at_least_one(one) * cost).map(np.log10) for one, cost in zip((a, b), costs, strict=True))
+    return _more(b, a, target).measured(note=note)
 
 
 @quantity
