@@ -195,7 +195,7 @@ _MARKERS = "os^DvPX*<>"
 
 
 def _embedding(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """Clusters of each experiment's samples in the plane, by t-SNE.
+    """Clusters of an experiment's samples in the plane, by t-SNE.
 
     The paper does not say how its pictures were made. Here some samples are drawn at random, reduced to a few
     principal directions (not centred, so that sparse ones stay sparse), and embedded from these.
@@ -208,59 +208,53 @@ def _embedding(inputs: Inputs, settings: dict) -> pd.DataFrame:
     from sklearn.metrics import silhouette_score
     from threadpoolctl import threadpool_limits
 
-    chosen = settings["artefact"]["settings"]
-    frames = []
-    for experiment in inputs.experiments():
-        X, cluster = inputs.data(experiment).X, inputs.partition(experiment).cluster
-        rng = generator(settings.get("seed", 0), 0, None, f"embedding {experiment}")
-        rows = np.sort(rng.permutation(X.shape[0])[: chosen["rows"]])
-        sample, cluster = X[rows].astype(np.float64, copy=False), cluster[rows]
-        # No more directions and neighbours than there are; t-SNE looks at three times its perplexity.
-        directions = min(chosen["components"], min(sample.shape) - 1)
-        perplexity = min(chosen["perplexity"], (len(rows) - 1) / 3)
-        svd = TruncatedSVD(directions, random_state=int(rng.integers(2**31)))
-        tsne = TSNE(perplexity=perplexity, random_state=int(rng.integers(2**31)), n_jobs=1)
-        reduced = svd.fit_transform(sample)
-        with threadpool_limits(1):  # threads would add up the repulsive forces in any order
-            flat = np.round(tsne.fit_transform(reduced).astype(np.float64), 4)
-        frame = pd.DataFrame({"experiment": experiment, "x": flat[:, 0], "y": flat[:, 1], "cluster": cluster})
-        silhouette = round(float(silhouette_score(reduced, cluster)), 4)
-        frames.append(frame.assign(silhouette=silhouette, samples=X.shape[0]))
-    return pd.concat(frames, ignore_index=True)
+    (experiment,), chosen = inputs.experiments(), settings["artefact"]["settings"]
+    X, cluster = inputs.data(experiment).X, inputs.partition(experiment).cluster
+    rng = generator(settings["seed"], 0, None, f"embedding {experiment}")
+    rows = np.sort(rng.permutation(X.shape[0])[: chosen["rows"]])
+    sample, cluster = X[rows].astype(np.float64, copy=False), cluster[rows]
+    # No more directions and neighbours than there are; t-SNE looks at three times its perplexity.
+    directions = min(chosen["components"], min(sample.shape) - 1)
+    perplexity = min(chosen["perplexity"], (len(rows) - 1) / 3)
+    svd = TruncatedSVD(directions, random_state=int(rng.integers(2**31)))
+    tsne = TSNE(perplexity=perplexity, random_state=int(rng.integers(2**31)), n_jobs=1)
+    reduced = svd.fit_transform(sample)
+    with threadpool_limits(1):  # threads would add up the repulsive forces in any order
+        flat = np.round(tsne.fit_transform(reduced).astype(np.float64), 4)
+    frame = pd.DataFrame({"experiment": experiment, "x": flat[:, 0], "y": flat[:, 1], "cluster": cluster})
+    silhouette = round(float(silhouette_score(reduced, cluster)), 4)
+    return frame.assign(silhouette=silhouette, samples=X.shape[0])
 
 
 @housed
 def _draw_embedding(frame: pd.DataFrame) -> Figure:
-    names = [EXPERIMENTS.get(name, name) for name in frame["experiment"].unique()]
-    title = f"FedHT · t-SNE of the clusters of {', '.join(names)}"
-    made, grid = canvas(1, len(names), title=title, width=5.6, height=4.2, legend_lines=0)
-    for axes, name, (_, shown) in zip(grid[0], names, frame.groupby("experiment", sort=False), strict=True):
-        clusters = shown.groupby("cluster")
-        for (cluster, part), colour, marker in zip(clusters, cycle(_COLOURS), cycle(_MARKERS), strict=False):
-            axes.scatter(
-                part["x"],
-                part["y"],
-                s=7,
-                marker=marker,
-                facecolors=colour,
-                edgecolors="#333333",  # else yellow would be lost on white
-                linewidths=0.15,
-                alpha=0.85,
-                label=f"{cluster} ({len(part) / len(shown):.1%})",
-            )
-        plate = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "#333333", "lw": 0.5, "alpha": 0.85}
-        for cluster, part in clusters:
-            # At the sample nearest to all others: the mean may lie far from all.
-            points = part[["x", "y"]].to_numpy()
-            middle = points[cdist(points, points).sum(axis=1).argmin()]
-            axes.annotate(str(cluster), middle, ha="center", va="center", fontweight="bold", bbox=plate)
-        axes.set(xlabel="t-SNE coordinate 1", ylabel="t-SNE coordinate 2")
-        axes.set_aspect("equal", adjustable="datalim")
-        first = shown.iloc[0]
-        axes.set_title(
-            f"{name}: {len(shown):,} of {first['samples']:,} samples, silhouette {first['silhouette']:.3f}"
+    first, clusters = frame.iloc[0], frame.groupby("cluster")
+    name = EXPERIMENTS.get(first["experiment"], first["experiment"])
+    title = f"FedHT · t-SNE of the clusters of {name}"
+    made, [[axes]] = canvas(1, 1, title=title, width=5.6, height=4.2, legend_lines=0)
+    for (cluster, part), colour, marker in zip(clusters, cycle(_COLOURS), cycle(_MARKERS), strict=False):
+        axes.scatter(
+            part["x"],
+            part["y"],
+            s=7,
+            marker=marker,
+            facecolors=colour,
+            edgecolors="#333333",  # else yellow would be lost on white
+            linewidths=0.15,
+            alpha=0.85,
+            label=f"{cluster} ({len(part) / len(frame):.1%})",
         )
-        _legend_beside(axes, "cluster (share)", markerscale=2.2, alignment="left")
+    plate = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "#333333", "lw": 0.5, "alpha": 0.85}
+    for cluster, part in clusters:
+        # At the sample nearest to all others: the mean may lie far from all.
+        points = part[["x", "y"]].to_numpy()
+        middle = points[cdist(points, points).sum(axis=1).argmin()]
+        axes.annotate(str(cluster), middle, ha="center", va="center", fontweight="bold", bbox=plate)
+    axes.set(xlabel="t-SNE coordinate 1", ylabel="t-SNE coordinate 2")
+    axes.set_aspect("equal", adjustable="datalim")
+    shown = f"{len(frame):,} of {first['samples']:,} samples"
+    axes.set_title(f"{name}: {shown}, silhouette {first['silhouette']:.3f}")
+    _legend_beside(axes, "cluster (share)", markerscale=2.2, alignment="left")
     return made
 
 
@@ -545,20 +539,19 @@ def _description(partition: Any, y: NDArray) -> Iterator[tuple[str, int, tuple[A
 def _draw_clients(frame: pd.DataFrame) -> Figure:
     """Draw the clients from the table alone: one row of panels a data set."""
     experiments = frame.groupby("experiment", sort=False)
-    title = "FedHT · Partitions (not in the paper)"
-    made, grid = canvas(len(experiments), 4, title=title, height=2.5, legend_lines=0)
+    heading = "FedHT · Partitions (not in the paper)"
+    made, grid = canvas(len(experiments), 4, title=heading, height=2.5, legend_lines=0)
     for row, (experiment, own) in zip(grid, experiments, strict=True):
-        name = EXPERIMENTS.get(experiment, experiment)
         panels = dict(iter(own.groupby("panel")))
         tenths = panels["labels"]["part"].str.startswith("tenth").any()
         _draw_sizes(row[0], panels["sizes"])
-        row[0].set_title(f"{name}: sizes of the clients")
         _draw_shares(row[1], panels["clusters"], "cluster")
-        row[1].set_title(f"{name}: clusters of each client")
         _draw_shares(row[2], panels["labels"], "tenth of\ntargets" if tenths else "label")
-        row[2].set_title(f"{name}: {'targets' if tenths else 'labels'} of each client")
         _draw_numbers(row[3], panels["summary"])
-        row[3].set_title(f"{name}: heterogeneity")
+        parts = "targets" if tenths else "labels"
+        titles = "sizes of the clients", "clusters of each client", f"{parts} of each client", "heterogeneity"
+        for axes, title in zip(row, titles, strict=True):
+            axes.set_title(f"{EXPERIMENTS.get(experiment, experiment)}: {title}")
     return made
 
 
