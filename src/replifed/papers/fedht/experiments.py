@@ -89,9 +89,8 @@ def problem(settings: dict, level: str, replicate: int, table: Any = None, parti
     client, dtype = partition.clients[replicate], np.dtype(settings["dtype"])
     if settings["loss"] == "softmax":
         return _images(table, client, dtype)
-    return SparseLinearModel(
-        table.X.astype(dtype), table.y.astype(dtype), loss_named(settings["loss"]), client
-    )
+    X, y = table.X.astype(dtype), table.y.astype(dtype)
+    return SparseLinearModel(X, y, loss_named(settings["loss"]), client)
 
 
 def _variances(level: str) -> tuple[float, float]:
@@ -174,7 +173,7 @@ def _printed(
         lambda points: np.array([known[step] for step in points]),
         Grid.of_steps(steps, 0, grow=False),
         admissible=lambda points: trials.stable(
-            lambda rows, factors: make(points[rows] * factors), len(points)
+            lambda numbers, factors: make(points[numbers] * factors), len(points)
         ),
     )
     return {"printed_step": best.step, "printed_score": best.score, "printed_chaotic": best.chaotic}
@@ -228,17 +227,14 @@ def run(
     for number, (replicate, together) in enumerate(visits):
         if progress is not None:
             progress(f"{' and '.join(together)} seed {replicate}".strip(), number, len(visits))
-        here = [
-            curve
-            for curve in curves
-            if curve.level in together
-            and replicate in settings["full_batch_replicates" if curve.batch is None else "replicates"]
-        ]
-        if here:
+        groups: dict[Any, list[Setting]] = {}
+        for curve in curves:
+            replicates = settings["full_batch_replicates" if curve.batch is None else "replicates"]
+            if curve.level in together and replicate in replicates:
+                groups.setdefault((curve.batch, curve.local_steps), []).append(curve)
+        if groups:
             data = _data_of(settings, together, replicate, table, partition)
-            for kind in dict.fromkeys((curve.batch, curve.local_steps) for curve in here):
-                group = [curve for curve in here if (curve.batch, curve.local_steps) == kind]
-                frames.append(_histories(method, settings, group, replicate, data))
+            frames += [_histories(method, settings, group, replicate, data) for group in groups.values()]
             del data  # it may be large: it goes before the next one comes
     frame = pd.concat(frames, ignore_index=True)
     if method in COMPARED_OVER_LEVELS and len(named) > 1:
@@ -249,7 +245,7 @@ def run(
 
 
 def _side_by_side(method: str, settings: dict) -> bool:
-    """Whether the levels of an experiment are rows of one problem, which then reads the same features once.
+    """Whether the levels of an experiment are runs of one problem, which then reads the same features once.
 
     Methods without a threshold between local steps go through these faster in the span of a client's samples
     where they are few, and that is another one at each level.
@@ -262,7 +258,7 @@ def _side_by_side(method: str, settings: dict) -> bool:
 def _data_of(
     settings: dict, together: list[str], replicate: int, table: Any, partition: Any
 ) -> Callable[[Sequence[str]], Any]:
-    """The data of one replicate, as a function from the level of each row to the problem of these rows."""
+    """The data of one replicate, as a function from the level of each run to the problem of these runs."""
     if len(together) == 1:
         one = problem(settings, together[0], replicate, table, partition)
         return lambda levels: one
@@ -285,7 +281,7 @@ def _histories(
     recorded = {"metrics": METRICS, "record_every": settings["record_every"]}
     if replicate in settings.get("twin_replicates", [replicate]):
         twinned = simulate_with_twins(
-            lambda rows, factors: algorithm(method, settings, K, steps[rows] * factors, batch),
+            lambda numbers, factors: algorithm(method, settings, K, steps[numbers] * factors, batch),
             data([level for level in at for _ in range(3)]),
             streams,
             rounds,
