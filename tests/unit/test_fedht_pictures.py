@@ -10,15 +10,14 @@ import scipy.sparse as sp
 
 from replifed.data.table import Table
 from replifed.papers.fedht import experiments
-from replifed.papers.fedht.by_class import share_unseen, threshold, unseen_classes
-from replifed.papers.fedht.embedding import embedding
-from replifed.papers.fedht.figures import FIGURES, group_style
+from replifed.papers.fedht.experiments import share_unseen, threshold_by_class, unseen_classes
+from replifed.papers.fedht.figures import FIGURES
 from replifed.papers.fedht.tables import TABLES
 from replifed.partition.build import build
 from replifed.randomness import Streams
 from replifed.simulate import objective, simulate
 
-SETTINGS = {"seed": 1, "rows": 90, "components": 5, "perplexity": 8}
+DRAWING = {"rows": 90, "components": 5, "perplexity": 8}
 PLAN = {"clusters": "kmeans", "count": 10, "parts": 4, "shards_per_client": 2}
 
 
@@ -51,6 +50,10 @@ class FakeInputs:
         return self.partitions[experiment]
 
 
+def embedding(inputs, **drawing):
+    return FIGURES["fig4"].table(inputs, {"seed": 1, "artefact": {"settings": {**DRAWING, **drawing}}})
+
+
 @pytest.fixture(scope="module")
 def inputs():
     return FakeInputs("e2006", "rcv1", "mnist")
@@ -68,16 +71,15 @@ def texts(legend):
 
 @pytest.mark.parametrize("name, experiment", [("fig4", "e2006"), ("fig5", "rcv1")])
 def test_embedding(name, experiment):
-    artefact = FIGURES[name]
     fake = FakeInputs(experiment)
-    frame = artefact.table(fake, SETTINGS)
+    frame = embedding(fake)
     assert list(frame.columns) == ["experiment", "x", "y", "cluster", "silhouette", "samples"]
     assert len(frame) == 90 and set(frame["experiment"]) == {experiment}
     assert np.array_equal(frame[["x", "y"]], frame[["x", "y"]].round(4))
     assert len(set(frame["silhouette"])) == 1 and frame["silhouette"][0] > 0.3
-    assert frame.equals(artefact.table(fake, {"seed": 1, "artefact": {"settings": SETTINGS}}))
+    assert frame.equals(embedding(fake))
 
-    (axes,) = artefact.show(through_csv(frame)).axes
+    (axes,) = FIGURES[name].show(through_csv(frame)).axes
     assert axes.get_xlabel() and axes.get_ylabel()
     assert "90 of 200 samples" in axes.get_title()
     assert axes.get_legend().get_title().get_text() == "cluster (share)"
@@ -87,7 +89,7 @@ def test_embedding(name, experiment):
 
 
 def test_embedding_keeps_neighbours_of_a_group_together():
-    frame = embedding(FakeInputs("mnist"), {**SETTINGS, "rows": 200})
+    frame = embedding(FakeInputs("mnist"), rows=200)
     points = frame[["x", "y"]].to_numpy()
     distance = np.hypot(*(points[:, None] - points).transpose(2, 0, 1))
     np.fill_diagonal(distance, np.inf)
@@ -96,7 +98,7 @@ def test_embedding_keeps_neighbours_of_a_group_together():
 
 
 def test_embedding_asks_no_more_than_there_is():
-    frame = embedding(FakeInputs("rcv1"), {"rows": 5000, "components": 500, "perplexity": 400})
+    frame = embedding(FakeInputs("rcv1"), rows=5000, components=500, perplexity=400)
     assert len(frame) == 200
     assert np.isfinite(frame[["x", "y"]].to_numpy()).all()
 
@@ -165,23 +167,16 @@ def test_table2(inputs):
     assert readable["Client size (min / median / max)"][2] == "10 / 10 / 10"
 
 
-def test_ten_groups_are_told_apart_by_colour_and_marker():
-    styles = [group_style(k) for k in range(10)]
-    assert len({one.color for one in styles}) == len({one.marker for one in styles}) == 10
-    assert group_style(10).hatch and not styles[9].hatch
-
-
 def test_shares_of_unseen_classes_by_hand():
     unseen = unseen_classes(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1]))
     assert unseen.tolist() == [[False, False, True], [True, True, False]]
     # Two features, three classes. Client 0: 3 non-zeros, 1 of them in class 2; client 1: 2, both unseen.
     u = np.array([[[5.0, 0, 1], [0, 2, 0]], [[1.0, 0, 0], [0, -4, 0]]]).reshape(1, 2, 6)
     assert share_unseen(u, unseen) == pytest.approx((1 / 3 + 1) / 2)
-    assert threshold(u, 3, "class", 3).reshape(2, 2, 3)[0].tolist() == [[5, 0, 1], [0, 2, 0]]
-    assert np.count_nonzero(threshold(u, 1, "paper", 3), axis=-1).tolist() == [[1, 1]]
+    assert threshold_by_class(u, 3, 3).reshape(2, 2, 3)[0].tolist() == [[5, 0, 1], [0, 2, 0]]
 
 
-def test_the_picture_of_unseen_classes_says_what_it_shows(tmp_path):
+def test_the_picture_of_unseen_classes_says_what_it_shows():
     frame = pd.DataFrame(
         {
             "variant": ["paper"] * 3 + ["class"] * 3,
@@ -196,7 +191,7 @@ def test_the_picture_of_unseen_classes_says_what_it_shows(tmp_path):
     left, right = FIGURES["fig6_classes"].show(frame).axes
     assert left.get_ylabel() == "share, mean over clients" and right.get_ylabel() == "objective"
     assert len(left.lines) == 3 and len(right.lines) == 2
-    assert left.get_legend() and right.get_xlabel() == "communication rounds"
+    assert right.get_xlabel() == "communication rounds"
 
 
 def test_the_variant_with_the_papers_threshold_is_fediterht():

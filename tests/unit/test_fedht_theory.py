@@ -23,7 +23,8 @@ def given(method, share):
 
 
 def below(history, method):
-    return theory.objective_below_bound(planted(history, "objective"), planted(history), SETTINGS, method)
+    objectives, errors = planted(history, "objective"), planted(history)
+    return theory.below_bound(objectives, errors, SETTINGS["condition"], SETTINGS, method, "f - f(x*)")
 
 
 @pytest.mark.parametrize("method", ["fedht", "fediterht"])

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.hard_thresholding import RATES
 from replifed.algorithms.registry import method_class
-from replifed.papers.fedht import by_class
+from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.simulations import planted, simulation, simulations
+from replifed.partition.heterogeneity import group_counts
 from replifed.problems.dense import DenseLinearModel, in_span
 from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
@@ -40,35 +41,27 @@ METRICS = {"objective": objective, "nonzeros": nonzeros}
 
 
 class Setting(NamedTuple):
-    """One curve of one method.
+    """One curve of one method; level is "" for real data, batch is None for all samples.
 
-    Attributes
-    ----------
-    level : name of the heterogeneity level, "" for real data
-    reading : "own", "common", "equal" or "printed"
-    local_steps : K
-    step : gamma
-    batch : minibatch size; None for all samples
-    tuned : whether K is the one that the reading prescribes (Figures 2, 3, 6), not one of Figure 1's sweep
+    Whether it is tuned says if K is the one that the reading prescribes (Figures 2, 3, 6), not one of Figure
+    1's sweep.
     """
 
     level: str
     reading: str
     local_steps: int
-    step: float
     batch: int | None
+    step: float
     tuned: bool
 
 
-def levels(settings: dict) -> list[str]:
-    """Names of the heterogeneity levels, "alpha,beta"; one nameless level for real data."""
-    return [f"{alpha},{beta}" for alpha, beta in settings.get("levels", [])] or [""]
-
-
 def drawn_levels(method: str, settings: dict) -> list[str]:
-    """The levels at which `method` is drawn: all in Figure 2, the first and the last in Figure 3."""
-    named = levels(settings)
-    return named if method in COMPARED_OVER_LEVELS else list(dict.fromkeys([named[0], named[-1]]))
+    """Names, "alpha,beta", of the levels of `method`: all in Figure 2, the first and the last in Figure 3.
+
+    Real data have one nameless level.
+    """
+    levels = [f"{alpha},{beta}" for alpha, beta in settings.get("levels", [])] or [""]
+    return levels if method in COMPARED_OVER_LEVELS else list(dict.fromkeys([levels[0], levels[-1]]))
 
 
 def sweep(method: str, settings: dict) -> list[int]:
@@ -90,25 +83,14 @@ def _settable(method: str) -> set[str]:
 
 
 def problem(settings: dict, level: str, replicate: int, table: Any = None, partition: Any = None):
-    """The federated problem of one replicate.
-
-    Parameters
-    ----------
-    settings : dict
-        The experiment's.
-    level : str
-        Heterogeneity level of a simulation.
-    replicate : int
-    table, partition : Table and Partition, for real data
-    """
+    """The federated problem of one replicate: of a simulation's level, or of a table and its partition."""
     if settings["problem"] == "simulation":
         return simulation(settings, _variances(level), replicate)
-    client = partition.clients[replicate]
-    dtype = np.dtype(settings.get("dtype", "float64"))
-    if settings["loss"] != "softmax":
-        loss = loss_named(settings["loss"])
-        return SparseLinearModel(table.X.astype(dtype), table.y.astype(dtype), loss, client)
-    return _images(table, client, dtype)
+    client, dtype = partition.clients[replicate], np.dtype(settings["dtype"])
+    if settings["loss"] == "softmax":
+        return _images(table, client, dtype)
+    X, y = table.X.astype(dtype), table.y.astype(dtype)
+    return SparseLinearModel(X, y, loss_named(settings["loss"]), client)
 
 
 def _variances(level: str) -> tuple[float, float]:
@@ -117,17 +99,16 @@ def _variances(level: str) -> tuple[float, float]:
     return alpha, beta
 
 
-def _images(table: Any, client: NDArray, dtype: np.dtype) -> DenseLinearModel:
+def _images(table: Any, client: NDArray, dtype: np.dtype, model: type = DenseLinearModel) -> Any:
     """Softmax regression on pixels in [0, 1], stacked by client."""
     sizes = np.bincount(client)
-    order = np.argsort(client, kind="stable")
-    position = np.arange(len(client)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    number = pd.Series(client).groupby(client).cumcount().to_numpy()  # of each sample at its client
     X = np.zeros((1, len(sizes), sizes.max(), table.X.shape[1]), dtype=dtype)
     y = np.zeros(X.shape[:3], dtype=np.int64)
-    X[0, client[order], position] = table.X[order]
+    X[0, client, number] = table.X
     X /= 255
-    y[0, client[order], position] = table.y[order]
-    return DenseLinearModel(X, y, loss_named("softmax", int(table.y.max()) + 1), sizes=sizes[None])
+    y[0, client, number] = table.y
+    return model(X, y, loss_named("softmax", int(table.y.max()) + 1), sizes=sizes[None])
 
 
 def tune(
@@ -141,10 +122,9 @@ def tune(
     Returns
     -------
     dict
-        levels -> {local_steps: the best K, by_local_steps: {K: {step, score, steps, scores, ...}}}, see
-        `tune.Search.record`. A score is the objective at the end of the search's rounds, None for a run that
-        diverged. With each level comes the common step and the smoothness constant that it is a fraction of.
-        Besides, `trials` and `cost`: what was run for it.
+        levels -> {local_steps: the best K, by_local_steps: {K: `tune.Search.record`}}. With each level comes
+        the common step and the smoothness constant that it is a fraction of. Besides, `trials` and `cost`:
+        what was run for it.
     """
     asked = settings["tuning"]
     found: dict[str, Any] = {}
@@ -167,27 +147,23 @@ def tune(
         make = partial(algorithm, method, settings, batch=settings["batch"])
         outcomes = [tune_step(partial(make, K), trials, grid, check=True) for K in counts]
         by_k = {str(K): one.record() for K, one in zip(counts, outcomes, strict=True)}
-        found[level] = {
-            "local_steps": int(min(by_k, key=lambda K: _rank(by_k[K], K))),
-            "by_local_steps": by_k,
-        }
+        _, _, best = min((one.chaotic, one.score, K) for K, one in zip(counts, outcomes, strict=True))
+        found[level] = {"local_steps": best, "by_local_steps": by_k}
         if level:
-            problems = [data for _, data in trials.problems]
-            found[level] |= _common_step(problems, asked["common_fraction"])
+            # Every client's local gradient steps tolerate it; to one significant digit.
+            smoothness = max(float(data.smoothness().max()) for _, data in trials.problems)
+            common = float(f"{asked['common_fraction'] / smoothness:.0e}")
+            found[level] |= {"smoothness": smoothness, "common_step": common}
         else:  # real data keep to the text's reading
             for K, outcome in zip(counts, outcomes, strict=True):
-                by_k[str(K)] |= _printed(outcome, asked["steps"], make, K, trials)
+                by_k[str(K)] |= _printed(outcome, asked["steps"], partial(make, K), trials)
         record = trials.record()
         del trials  # large ones go before the next come
     return {"method": method, "levels": found, **record}
 
 
-def _rank(found: dict[str, Any], K: str) -> tuple[bool, float, int]:
-    return found["chaotic"], np.inf if found["score"] is None else found["score"], int(K)
-
-
 def _printed(
-    outcome: Search, steps: Sequence[float], make: Callable[[int, NDArray], Any], K: int, trials: Trials
+    outcome: Search, steps: Sequence[float], make: Callable[[NDArray], Any], trials: Trials
 ) -> dict[str, Any]:
     """The best step of the printed grid, even at its edge, among what the search has found."""
     known = dict(zip(outcome.steps, outcome.scores, strict=True))
@@ -197,16 +173,10 @@ def _printed(
         lambda points: np.array([known[step] for step in points]),
         Grid.of_steps(steps, 0, grow=False),
         admissible=lambda points: trials.stable(
-            lambda rows, factors: make(K, points[rows] * factors), len(points)
+            lambda numbers, factors: make(points[numbers] * factors), len(points)
         ),
     )
     return {"printed_step": best.step, "printed_score": best.score, "printed_chaotic": best.chaotic}
-
-
-def _common_step(problems: list, fraction: float) -> dict[str, float]:
-    """The step that every client's local gradient steps tolerate, to one significant digit."""
-    smoothness = max(float(data.smoothness().max()) for data in problems)
-    return {"smoothness": smoothness, "common_step": float(f"{fraction / smoothness:.0e}")}
 
 
 def plan(method: str, settings: dict, tuned: dict) -> Iterator[Setting]:
@@ -219,38 +189,34 @@ def plan(method: str, settings: dict, tuned: dict) -> Iterator[Setting]:
         # Figure 1 draws every K, on the first level alone.
         every = sweep(method, settings) if number == 0 and level else []
         for K in sorted({best, *every}):
-            yield Setting(level, "own", K, by_k[str(K)]["step"], batch, best == K)
+            yield Setting(level, "own", K, batch, by_k[str(K)]["step"], best == K)
         if level and number in (0, len(named) - 1):  # Figures 1 and 3; Figure 6 keeps to the text
             for K in sorted({largest, *every}):
-                yield Setting(level, "common", K, found["common_step"], batch, largest == K)
+                yield Setting(level, "common", K, batch, found["common_step"], largest == K)
         if method in COMPARED_OVER_LEVELS and level != named[-1]:
-            yield Setting(level, "equal", largest, tuned["levels"][named[-1]]["common_step"], batch, True)
+            yield Setting(level, "equal", largest, batch, tuned["levels"][named[-1]]["common_step"], True)
         if not level:
-            on_grid = {int(K): one for K, one in by_k.items() if "printed_step" in one}
+            on_grid = [
+                (one["printed_chaotic"], one["printed_score"], int(K), one["printed_step"])
+                for K, one in by_k.items()
+                if "printed_step" in one
+            ]
             if on_grid:
-                best_on_grid = min(
-                    on_grid, key=lambda K: (on_grid[K]["printed_chaotic"], on_grid[K]["printed_score"], K)
-                )
-                step = on_grid[best_on_grid]["printed_step"]
-                yield Setting(level, "printed", best_on_grid, step, batch, True)
+                _, _, K, step = min(on_grid)
+                yield Setting(level, "printed", K, batch, step, True)
         if number == 0 and settings["full_batch_replicates"]:
-            yield Setting(level, "own", best, by_k[str(best)]["step"], None, True)
-            yield Setting(level, "common", largest, found["common_step"], None, True)
+            yield Setting(level, "own", best, None, by_k[str(best)]["step"], True)
+            yield Setting(level, "common", largest, None, found["common_step"], True)
 
 
 def run(
-    method: str,
-    settings: dict,
-    tuned: dict,
-    table: Any,
-    partition: Any,
-    progress: Progress | None = None,
+    method: str, settings: dict, tuned: dict, table: Any, partition: Any, progress: Progress | None = None
 ) -> pd.DataFrame:
     """Run all curves and seeds of `method`; those of equal K and batch size run side by side."""
     if settings["problem"] == "planted":
         return _run_planted(method, settings, progress)
     if settings["problem"] == "classes":
-        return by_class.run(method, settings, problem, table, partition, progress)
+        return _run_classes(method, settings, table, partition, progress)
     curves = list(plan(method, settings, tuned))
     frames = []
     named = drawn_levels(method, settings)
@@ -261,17 +227,14 @@ def run(
     for number, (replicate, together) in enumerate(visits):
         if progress is not None:
             progress(f"{' and '.join(together)} seed {replicate}".strip(), number, len(visits))
-        here = [
-            curve
-            for curve in curves
-            if curve.level in together
-            and replicate in settings["full_batch_replicates" if curve.batch is None else "replicates"]
-        ]
-        if here:
+        groups: dict[Any, list[Setting]] = {}
+        for curve in curves:
+            replicates = settings["full_batch_replicates" if curve.batch is None else "replicates"]
+            if curve.level in together and replicate in replicates:
+                groups.setdefault((curve.batch, curve.local_steps), []).append(curve)
+        if groups:
             data = _data_of(settings, together, replicate, table, partition)
-            for kind in dict.fromkeys((curve.batch, curve.local_steps) for curve in here):
-                group = [curve for curve in here if (curve.batch, curve.local_steps) == kind]
-                frames.append(_histories(method, settings, group, replicate, data))
+            frames += [_histories(method, settings, group, replicate, data) for group in groups.values()]
             del data  # it may be large: it goes before the next one comes
     frame = pd.concat(frames, ignore_index=True)
     if method in COMPARED_OVER_LEVELS and len(named) > 1:
@@ -282,20 +245,20 @@ def run(
 
 
 def _side_by_side(method: str, settings: dict) -> bool:
-    """Whether the levels of an experiment are rows of one problem, which then reads the same features once.
+    """Whether the levels of an experiment are runs of one problem, which then reads the same features once.
 
     Methods without a threshold between local steps go through these faster in the span of a client's samples
     where they are few, and that is another one at each level.
     """
-    if settings["problem"] != "simulation":
-        return False
-    return method == "fediterht" or not in_span(settings["samples"], settings["features"])
+    return settings["problem"] == "simulation" and (
+        method == "fediterht" or not in_span(settings["samples"], settings["features"])
+    )
 
 
 def _data_of(
     settings: dict, together: list[str], replicate: int, table: Any, partition: Any
 ) -> Callable[[Sequence[str]], Any]:
-    """The data of one replicate, as a function from the level of each row to the problem of these rows."""
+    """The data of one replicate, as a function from the level of each run to the problem of these runs."""
     if len(together) == 1:
         one = problem(settings, together[0], replicate, table, partition)
         return lambda levels: one
@@ -304,11 +267,7 @@ def _data_of(
 
 
 def _histories(
-    method: str,
-    settings: dict,
-    group: list[Setting],
-    replicate: int,
-    data: Callable[[Sequence[str]], Any],
+    method: str, settings: dict, group: list[Setting], replicate: int, data: Callable[[Sequence[str]], Any]
 ) -> pd.DataFrame:
     """Curves of equal K and batch size on one replicate's data, side by side."""
     # Two readings may come to the same run.
@@ -322,7 +281,7 @@ def _histories(
     recorded = {"metrics": METRICS, "record_every": settings["record_every"]}
     if replicate in settings.get("twin_replicates", [replicate]):
         twinned = simulate_with_twins(
-            lambda rows, factors: algorithm(method, settings, K, steps[rows] * factors, batch),
+            lambda numbers, factors: algorithm(method, settings, K, steps[numbers] * factors, batch),
             data([level for level in at for _ in range(3)]),
             streams,
             rounds,
@@ -334,29 +293,21 @@ def _histories(
             algorithm(method, settings, K, steps, batch), data(at), streams, rounds, **recorded
         )
         chaotic, difference = np.zeros(len(place), bool), np.full(len(place), np.nan)
-    return history.take(place).frame(
-        method=method,
-        level=[curve.level for curve in group],
-        reading=[curve.reading for curve in group],
-        local_steps=[curve.local_steps for curve in group],
-        batch="full" if batch is None else str(batch),
-        step=[curve.step for curve in group],
-        tuned=[curve.tuned for curve in group],
-        replicate=replicate,
-        chaotic=chaotic,
-        twin_difference=difference,
-    )
+    labels: dict[str, Any] = {name: [getattr(one, name) for one in group] for name in Setting._fields}
+    labels["batch"] = "full" if batch is None else str(batch)
+    labels |= {"replicate": replicate, "chaotic": chaotic, "twin_difference": difference}
+    return history.take(place).frame(method=method, **labels)
 
 
 def _rounds(method: str, settings: dict, curve: Setting) -> int:
     if curve.batch is None:
         return settings["full_batch_rounds"]
-    # A baseline with one local step is cheap, and is what the others are held against far out.
-    return (
-        settings.get("baseline_rounds", settings["rounds"])
-        if sweep(method, settings) == [1]
-        else settings["rounds"]
-    )
+    if sweep(method, settings) == [1]:  # a baseline that is cheap, and that others are held against far out
+        return settings.get("baseline_rounds", settings["rounds"])
+    return settings["rounds"]
+
+
+# --- Planted problems, and digits by class ---
 
 
 def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.DataFrame:
@@ -365,6 +316,7 @@ def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.D
     The first batch is the theorem's, or, where no bound is promised, the one of the settings.
     """
     kappa, tau, tau_star = settings["condition"], settings["sparsity"], settings["planted"]
+    step = 1.0 / (6.0 * kappa)  # l = kappa by construction
     frames = []
     for number, replicate in enumerate(settings["replicates"]):
         if progress is not None:
@@ -376,12 +328,9 @@ def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.D
 
         for K in settings["local_steps"]:
             rate = RATES[method](kappa, tau, tau_star, K)
-            step = 1.0 / (6.0 * kappa)  # l = kappa by construction
             asked = rate.spread * variance / (kappa**2 * (x_star**2).sum())
-            for batch, first in (
-                ("theorem", max(int(np.ceil(asked)), 1)),
-                ("small", settings["first_batch"]),
-            ):
+            firsts = {"theorem": max(int(np.ceil(asked)), 1), "small": settings["first_batch"]}
+            for batch, first in firsts.items():
                 history = simulate(
                     algorithm(method, settings, K, np.array([step]), first, batch_decay=min(rate.theta, 1.0)),
                     data,
@@ -390,17 +339,78 @@ def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.D
                     metrics={**METRICS, "error": error},
                     record_every=settings["record_every"],
                 )
-                frames.append(
-                    history.frame(
-                        method=method,
-                        level="",
-                        reading="theory",
-                        local_steps=K,
-                        batch=batch,
-                        first_batch=first,
-                        step=step,
-                        tuned=True,
-                        replicate=replicate,
-                    )
-                )
+                labels = {"method": method, "level": "", "reading": "theory", "local_steps": K}
+                labels |= {"batch": batch, "first_batch": first, "step": step, "tuned": True}
+                frames.append(history.frame(**labels, replicate=replicate))
+    return pd.concat(frames, ignore_index=True)
+
+
+VARIANTS = ("paper", "class")
+"""Threshold over all weights, as in Algorithm 2, or tau / C weights of each of the C classes."""
+
+
+class Digits(DenseLinearModel):
+    """Images with a local threshold by class, or as it is; they note the local models' non-zeros.
+
+    Column u of `unseen` (N, C) says whether clients hold no sample of class u; `local_share` is the mean over
+    clients of the share of their last models' non-zeros that belong to such classes.
+    """
+
+    unseen: NDArray
+    by_class = False
+    local_share = 0.0
+
+    def local(self, x: NDArray, **promises: Any) -> Any:
+        local = super().local(x, **promises)
+
+        def threshold(u: NDArray, tau: int | NDArray) -> NDArray:
+            u = threshold_by_class(u, tau, self.unseen.shape[1]) if self.by_class else hard_threshold(u, tau)
+            self.local_share = share_unseen(u, self.unseen)
+            return u
+
+        local.threshold = threshold
+        return local
+
+
+def threshold_by_class(u: NDArray, tau: int | NDArray, classes: int) -> NDArray:
+    """Keep the largest tau / C weights of each class."""
+    by_class = u.reshape(*u.shape[:2], -1, classes).swapaxes(-1, -2)
+    return hard_threshold(by_class, tau // classes).swapaxes(-1, -2).reshape(u.shape)
+
+
+def unseen_classes(y: NDArray, client: NDArray) -> NDArray:
+    """Whether each client holds no sample of each class, shape (N, C)."""
+    return group_counts(client, y) == 0
+
+
+def share_unseen(u: NDArray, unseen: NDArray) -> float:
+    """Mean over clients of the share of a model's non-zeros that belong to unseen classes."""
+    clients, classes = unseen.shape
+    count = np.count_nonzero(u.reshape(clients, -1, classes), axis=1)
+    return float(np.mean((count * unseen).sum(axis=1) / np.maximum(count.sum(axis=1), 1)))
+
+
+def _server_share(digits: Digits, seen: dict[str, NDArray]) -> float:
+    return share_unseen(np.repeat(seen["server"], digits.n_clients, axis=0), digits.unseen)
+
+
+def _run_classes(
+    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None
+) -> pd.DataFrame:
+    """Run both variants on every repetition; columns server and local are shares of non-zeros."""
+    (K,), step, frames = settings["local_steps"], settings["step"], []
+    fediterht = algorithm(method, settings, K, step, settings["batch"])
+    metrics = {"objective": objective, "server": _server_share, "local": lambda digits, _: digits.local_share}
+    for replicate in settings["replicates"]:
+        client = partition.clients[replicate]
+        digits = _images(table, client, np.dtype(settings["dtype"]), Digits)
+        digits.unseen = unseen_classes(table.y, client)
+        for number, variant in enumerate(VARIANTS):
+            if progress is not None:
+                progress(f"{variant} seed {replicate}", number, len(VARIANTS))
+            digits.by_class, digits.local_share = variant == "class", 0.0
+            streams = Streams(settings["seed"], (replicate,))
+            history = simulate(fediterht, digits, streams, settings["rounds"], metrics=metrics)
+            labels = {"method": method, "variant": variant, "local_steps": K, "step": step}
+            frames.append(history.frame(**labels, replicate=replicate))
     return pd.concat(frames, ignore_index=True)

@@ -19,12 +19,14 @@ from replifed.claims.curves import (
     roughness,
     round_at,
     rounds_to,
+    slowness,
 )
 from replifed.claims.quantities import as_it_stands, joined, least, quantity
 from replifed.claims.samples import Sample, paired
 from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.intervals import mean_interval
 from replifed.papers.fedht.paper import METHODS, ordered_levels
+from replifed.partition.heterogeneity import group_counts
 
 
 @quantity
@@ -59,39 +61,37 @@ def easier_target(*several: Curves) -> Sample:
     """
     ends = np.stack([level(one).values for one in several])
     starts = np.stack([one.values[:, 0] for one in several])
-    falling = ends < starts
-    left = np.where(falling, ends + (1.0 - _DESCENT) * (starts - np.where(falling, ends, 0.0)), -np.inf)
+    with np.errstate(invalid="ignore"):
+        left = np.where(ends < starts, ends + (1.0 - _DESCENT) * (starts - ends), -np.inf)
     highest = left.max(axis=0)
     return several[0].sample(np.where(np.isfinite(highest), highest, np.inf))
 
 
-def _tied_where_all_failed(difference: Sample, target: Sample) -> Sample:
+def _at_least_one(rounds: Sample) -> Sample:
+    return rounds.map(lambda values: np.maximum(values, 1.0))
+
+
+def _more(many: Sample, few: Sample, target: Sample) -> Sample:
+    """The difference of what two curves take to a target; zero where neither went down."""
+    difference = as_it_stands(many - few)
     failed = ~np.isfinite(target.values)
     values, bounds = (np.where(failed, 0, array) for array in (difference.values, difference.bounds))
     return Sample(values, bounds, difference.seeds, difference.chaotic)
 
 
 @quantity
-def fewer(
-    fast: Curves, slow: Curves, fast_cost: float | None = None, slow_cost: float | None = None
-) -> Measured:
+def fewer(fast: Curves, slow: Curves, *costs: float) -> Measured:
     """Rounds that `slow` needs more than `fast` to the target of `easier_target`.
 
-    With costs, bits a round, the difference is one of decimal logarithms of bits.
+    With costs, bits a round of both, the difference is one of decimal logarithms of bits.
     """
     fast, slow = paired(fast, slow)
     target = easier_target(fast, slow)
     a, b = rounds_to(fast, target), rounds_to(slow, target)
-    if fast_cost is None or slow_cost is None:
-        difference = b - a
-    else:
-        bits = (
-            (one.map(lambda rounds: np.maximum(rounds, 1)) * cost).map(np.log10)
-            for one, cost in ((b, slow_cost), (a, fast_cost))
-        )
-        difference = next(bits) - next(bits)
     note = f"mean rounds to {_TARGET}: {a.mean:.4g} against {b.mean:.4g}{lost(fast, slow)}"
-    return _tied_where_all_failed(as_it_stands(difference), target).measured(note=note)
+    if costs:
+        a, b = ((_at_least_one(one) * cost).map(np.log10) for one, cost in zip((a, b), costs, strict=True))
+    return _more(b, a, target).measured(note=note)
 
 
 @quantity
@@ -111,6 +111,17 @@ def lost(*several: Curves) -> str:
     return f"; diverged seeds: {' and '.join(map(str, counts))} of {len(several[0].seeds)}"
 
 
+# --- Figure 2 ------------------------------------------------------------------------------------
+
+
+@quantity
+def slower(one: Curves, other: Curves) -> Measured:
+    """Mean share of the initial objective that is left over the run, less that of `other`."""
+    a, b = slowness(one), slowness(other)
+    note = f"mean share of the initial objective that is left over the run: {b.mean:.3g} and {a.mean:.3g}"
+    return (a - b).measured(note=f"{note}{lost(other, one)}")
+
+
 # --- Figure 3 ------------------------------------------------------------------------------------
 
 
@@ -124,7 +135,7 @@ def against_baseline(fast: Curves, base: Curves, baseline_rounds: int, *, ratio:
     known = np.isfinite(target.values)
     if not known.any():
         raise NotMeasurableError("Distributed-IHT diverged on all seeds, so there is no objective to reach")
-    reached = rounds_to(fast, target.take(known)).map(lambda rounds: np.maximum(rounds, 1.0))
+    reached = _at_least_one(rounds_to(fast, target.take(known)))
     # Of the seeds left out, too, whether they hang on rounding.
     chaotic = fast.sample(fast.seeds).chaotic or target.chaotic
     notes = []
@@ -184,11 +195,15 @@ def sparse(tau: int, *histories: pd.DataFrame) -> Measured:
 # --- Figure 1 ------------------------------------------------------------------------------------
 
 
+def _by_K(history: pd.DataFrame, value: str = "objective") -> dict[int, Curves]:
+    numbers = sorted(history["local_steps"].unique().tolist())
+    return {K: curves(history, value, local_steps=K) for K in numbers}
+
+
 @quantity
 def by_local_steps(history: pd.DataFrame, reading: str) -> dict[int, Curves]:
     """Curves of each K, of the seeds that all of them have."""
-    frame = history[history["reading"] == reading]
-    several = {int(K): curves(frame, local_steps=K) for K in sorted(frame["local_steps"].unique())}
+    several = _by_K(history[history["reading"] == reading])
     if len(several) < 2:
         raise NotMeasurableError("only one number of local steps was run")
     return dict(zip(several, paired(*several.values()), strict=True))
@@ -224,8 +239,8 @@ def speedup(by_k: dict[int, Curves]) -> Sample:
     """Logarithm of the speed-up from the smallest to the largest K."""
     few, many = by_k[min(by_k)], by_k[max(by_k)]
     target = easier_target(few, many)
-    a, b = (rounds_to(one, target).map(lambda rounds: np.log(np.maximum(rounds, 1.0))) for one in (few, many))
-    return _tied_where_all_failed(as_it_stands(a - b), target)
+    a, b = (_at_least_one(rounds_to(one, target)).map(np.log) for one in (few, many))
+    return _more(a, b, target)
 
 
 def speedups(one: Sample, two: Sample) -> str:
@@ -233,9 +248,8 @@ def speedups(one: Sample, two: Sample) -> str:
     one, two = paired(one, two)
     alike = (one.bounds == two.bounds) & (one.bounds != 0)
     note = f"mean speed-ups {np.exp(one.mean):.3g} (FedIterHT) and {np.exp(two.mean):.3g} (FedHT)"
-    if not alike.any():
-        return note
-    return f"{note}; {int(alike.sum())} of {len(alike)} seeds left out, where both only gave bounds"
+    left = f"; {alike.sum()} of {len(alike)} seeds left out, where both only gave bounds"
+    return note + left if alike.any() else note
 
 
 # --- Figure 6 ------------------------------------------------------------------------------------
@@ -318,11 +332,9 @@ def dealt_evenly(split: Any, parts: int = 20, hand: int = 2) -> Sample:
     """Whether each cluster is cut evenly into `parts`, and each client holds parts of `hand` clusters."""
     holds = []
     for client in split.clients.values():
-        counts = np.zeros((client.max() + 1, split.cluster.max() + 1), dtype=int)
-        np.add.at(counts, (client, split.cluster), 1)
-        size = counts.sum(axis=0) / parts
-        even = ((counts == 0) | (np.abs(counts - size) < 1)).all()
-        holds.append(bool(even and ((counts > 0).sum(axis=1) == hand).all()))
+        counts = group_counts(client, split.cluster)
+        even = (counts == 0) | (np.abs(counts - counts.sum(axis=0) / parts) < 1)
+        holds.append(even.all() and ((counts > 0).sum(axis=1) == hand).all())
     return Sample(np.array(holds))
 
 
@@ -338,8 +350,7 @@ def original(*kinds: tuple[str, str]) -> Measured:
 @quantity
 def planted(history: pd.DataFrame, value: str = "error") -> dict[int, Curves]:
     """|x_t - x*|^2 of each K, or another column, with batches as large as the theorem asks."""
-    frame = history[history["batch"] == "theorem"]
-    return {int(K): curves(frame, value, local_steps=K) for K in sorted(frame["local_steps"].unique())}
+    return _by_K(history[history["batch"] == "theorem"], value)
 
 
 @quantity

@@ -24,6 +24,9 @@ EXPERIMENTS = {
     "planted": "Planted problem",
 }
 
+# tau of the paper's experiments; the text gives none for the simulations.
+SPARSITIES = {"simulation1": 200, "simulation2": 200, "e2006": 200, "rcv1": 200, "mnist": 500}
+
 METHODS = {
     "fedht": "FedHT",
     "fediterht": "FedIterHT",
@@ -52,6 +55,11 @@ def level_name(level: str) -> str:
     ('(0.1, 0.1)', '(1, 1)', '')
     """
     return f"({', '.join(f'{float(number):g}' for number in level.split(','))})" if level else ""
+
+
+def experiment_name(experiment: str, level: str = "") -> str:
+    """An experiment, at a level of heterogeneity, for people."""
+    return f"{EXPERIMENTS[experiment]} {level_name(level)}".strip()
 
 
 def level_key(level: str) -> list[float]:

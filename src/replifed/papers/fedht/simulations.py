@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -27,14 +28,7 @@ def simulation(settings: dict, level: Level, replicate: int) -> DenseLinearModel
     z_ij ~ N(v_i, diag(k^-1.2)) and offsets b_ij ~ N(u_i, 1). The score is z_ij' x_i + b_ij: the target of
     Simulation I; in Simulation II the highest scores of each client are labelled +1, the rest -1.
 
-    Parameters
-    ----------
-    settings : dict
-        Keys seed, loss, clients, samples, features, planted, positives (logistic), dtype.
-    level : (float, float)
-        (alpha, beta), variances.
-    replicate : int
-        Name of the data set.
+    The level is (alpha, beta), variances.
     """
     normal = _standard_normals(settings, replicate)
     means, y = _of_level(settings, level, normal)
@@ -44,7 +38,7 @@ def simulation(settings: dict, level: Level, replicate: int) -> DenseLinearModel
 
 
 def simulations(settings: dict, levels: Sequence[Level], replicate: int) -> ShiftedLinearModel:
-    """As `simulation`, of several levels as the sets of one problem, and a row for each."""
+    """As `simulation`, of several levels as the sets of one problem, and a run for each."""
     normal = _standard_normals(settings, replicate)
     means, y = zip(*(_of_level(settings, level, normal) for level in levels), strict=True)
     loss = loss_named(settings["loss"])
@@ -80,24 +74,13 @@ class _StandardNormals(NamedTuple):
     b: NDArray
 
 
-# The arguments of `_draw` and what it drew, for the last data set alone (400 MB for Simulation II).
-_last: dict[tuple, _StandardNormals] = {}
-
-
 def _standard_normals(settings: dict, replicate: int) -> _StandardNormals:
-    """What `_draw` draws.
-
-    The same numbers serve all levels, so that these differ in nothing but alpha and beta, and drawing them
-    is most of the work.
-    """
+    """The same numbers serve all levels, so that these differ in nothing but alpha and beta."""
     names = ("seed", "loss", "clients", "samples", "features", "planted")
-    key = (*(settings[name] for name in names), settings.get("dtype", "float64"), replicate)
-    if key not in _last:
-        _last.clear()  # before the next are drawn: there need not be room for both
-        _last[key] = _draw(*key)
-    return _last[key]
+    return _draw(*(settings[name] for name in names), settings.get("dtype", "float64"), replicate)
 
 
+@lru_cache(maxsize=1)  # drawing is most of the work
 def _draw(
     seed: int, loss: str, N: int, m: int, d: int, k: int, dtype: str, replicate: int
 ) -> _StandardNormals:
@@ -118,35 +101,20 @@ def _draw(
     return drawn
 
 
-class Planted(NamedTuple):
-    """A regression whose solution is known.
+def planted(settings: dict, replicate: int) -> tuple[SparseLinearModel, NDArray, float]:
+    """A noiseless regression with known solution whose condition number meets the theorems.
 
-    Attributes
-    ----------
+    Every client's Hessian is diagonal with entries between 1 and kappa, so that dense and restricted
+    constants are known: rho = 1, l = kappa. Its samples, as many as features, are scaled unit vectors.
+
+    Returns
+    -------
     problem : SparseLinearModel
     x_star : array, shape (d,)
         The solution, with tau* non-zeros.
     variance : float
         sum_i p_i sigma_i^2, the variance of gradients of one sample, at zero. As there is no noise, it falls
         with the distance to the solution.
-    """
-
-    problem: SparseLinearModel
-    x_star: NDArray
-    variance: float
-
-
-def planted(settings: dict, replicate: int) -> Planted:
-    """A noiseless regression with known solution whose condition number meets the theorems.
-
-    Every client's Hessian is diagonal with entries between 1 and kappa, so that dense and restricted
-    constants are known: rho = 1, l = kappa. Its samples are scaled unit vectors.
-
-    Parameters
-    ----------
-    settings : dict
-        Keys seed, clients, samples (= features), features, planted (tau*), condition (kappa).
-    replicate : int
     """
     N, d, kappa = settings["clients"], settings["features"], settings["condition"]
     rng = generator(settings["seed"], replicate, None, "data/planted")
@@ -163,4 +131,4 @@ def planted(settings: dict, replicate: int) -> Planted:
     problem = SparseLinearModel(X, X @ x_star, LeastSquares(), np.repeat(np.arange(N), d))
     # One sample in d has the gradient d c_j x*_j in coordinate j, where their mean is c_j x*_j.
     variance = (d - 1) * float(np.mean(((curvature * x_star) ** 2).sum(axis=1)))
-    return Planted(problem, x_star, variance)
+    return problem, x_star, variance

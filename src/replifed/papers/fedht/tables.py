@@ -5,8 +5,7 @@ The paper's own table could not be had; these are the numbers of the files used 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,31 +18,19 @@ if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
 
 
-def _table2(inputs: Inputs, settings: Mapping[str, Any]) -> pd.DataFrame:
-    """Describe each experiment's data set and clients.
+def _table2(inputs: Inputs, settings: dict) -> pd.DataFrame:
+    """A row for each experiment.
 
-    Parameters
-    ----------
-    inputs : object with methods experiments(), data(experiment) and partition(experiment)
-    settings : mapping
-        Not used.
-
-    Returns
-    -------
-    pd.DataFrame, one row an experiment
-        experiment, dataset; samples, features, classes (0 for regression), nonzeros, density;
-        clusters, clients, replicates; size_min and size_max (over clients and replicates), size_median,
-        size_variation, effective_clients, label_distance, label_distance_random (means over replicates
-        of `replifed.partition.heterogeneity.summary`); kind and stamp of the data's source.
+    Sizes are those over clients and replicates; what comes after them are means over replicates of
+    `replifed.partition.heterogeneity.summary`. Classes are 0 for regression.
     """
     rows = []
     for experiment in inputs.experiments():
         data, partition = inputs.data(experiment), inputs.partition(experiment)
         samples, features = data.X.shape
-        nonzeros = (
-            int(np.count_nonzero(data.X)) if isinstance(data.X, np.ndarray) else int(data.X.count_nonzero())
-        )
+        nonzeros = int((data.X != 0).sum())
         deals = pd.DataFrame([summary(client, data.y) for client in partition.clients.values()])
+        means = ["size_variation", "effective_clients", "label_distance", "label_distance_random"]
         rows.append(
             {
                 "experiment": experiment,
@@ -54,15 +41,12 @@ def _table2(inputs: Inputs, settings: Mapping[str, Any]) -> pd.DataFrame:
                 "nonzeros": nonzeros,
                 "density": nonzeros / (samples * features),
                 "clusters": int(partition.cluster.max()) + 1,
-                "clients": int(deals["clients"].max()),
+                "clients": deals["clients"].max(),
                 "replicates": len(deals),
-                "size_min": int(deals["size_min"].min()),
-                "size_median": float(deals["size_median"].mean()),
-                "size_max": int(deals["size_max"].max()),
-                "size_variation": float(deals["size_variation"].mean()),
-                "effective_clients": float(deals["effective_clients"].mean()),
-                "label_distance": float(deals["label_distance"].mean()),
-                "label_distance_random": float(deals["label_distance_random"].mean()),
+                "size_min": deals["size_min"].min(),
+                "size_median": deals["size_median"].mean(),
+                "size_max": deals["size_max"].max(),
+                **deals[means].mean(),
                 "kind": data.meta["kind"],
                 "stamp": data.meta["stamp"],
             }
@@ -70,29 +54,32 @@ def _table2(inputs: Inputs, settings: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+_TEXTS = {
+    "Data set": "{name}",
+    "Task": "{task}",
+    "Samples": "{samples:,}",
+    "Features": "{features:,}",
+    "Non-zeros": "{nonzeros:,}",
+    "Density": "{density:.4f}",
+    "Clusters": "{clusters}",
+    "Clients": "{clients}",
+    "Client size (min / median / max)": "{size_min:,} / {size_median:,.0f} / {size_max:,}",
+    "Size variation": "{size_variation:.2f}",
+    "Effective clients": "{effective_clients:.0f}",
+    "Label distance (random deal)": "{label_distance:.3f} ({label_distance_random:.3f})",
+    "Source": "{source}",
+}
+
+
 def _render_table2(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table for people: texts, rounded, with readable headers."""
-
-    def text(row: Any) -> dict[str, str]:
-        sizes = f"{row.size_min:,} / {row.size_median:,.0f} / {row.size_max:,}"
-        source = f"{row.kind} ({row.stamp})" if row.kind == "substitute" else row.kind
-        return {
-            "Data set": EXPERIMENTS.get(row.experiment, row.experiment),
-            "Task": f"{row.classes} classes" if row.classes else "regression",
-            "Samples": f"{row.samples:,}",
-            "Features": f"{row.features:,}",
-            "Non-zeros": f"{row.nonzeros:,}",
-            "Density": f"{row.density:.4f}",
-            "Clusters": str(row.clusters),
-            "Clients": str(row.clients),
-            "Client size (min / median / max)": sizes,
-            "Size variation": f"{row.size_variation:.2f}",
-            "Effective clients": f"{row.effective_clients:.0f}",
-            "Label distance (random deal)": f"{row.label_distance:.3f} ({row.label_distance_random:.3f})",
-            "Source": source,
-        }
-
-    return pd.DataFrame([text(row) for row in frame.itertuples()])
+    rows = []
+    for row in frame.to_dict("records"):
+        row["name"] = EXPERIMENTS.get(row["experiment"], row["experiment"])
+        row["task"] = f"{row['classes']} classes" if row["classes"] else "regression"
+        row["source"] = "{kind} ({stamp})".format(**row) if row["kind"] == "substitute" else row["kind"]
+        rows.append({header: text.format(**row) for header, text in _TEXTS.items()})
+    return pd.DataFrame(rows)
 
 
 TABLES = by_name(
