@@ -20,10 +20,11 @@ from typing import Any, Literal, get_args
 
 from replifed.data.catalogue import SURROGATE_STAMP, Dataset, Form, RawFile
 from replifed.data.records import find_record, write_record
-from replifed.data.streams import file_hash, looks_like_web_page, stream_fault
+from replifed.data.streams import looks_like_web_page, stream_fault
 from replifed.errors import ConfigError, DataError, unknown_name
 from replifed.store import hashes
 from replifed.store.atomic import explained, make_folder
+from replifed.store.hashes import file_hash
 
 Policy = Literal["auto", "real", "surrogate"]
 MIRROR_VARIABLE = "REPLIFED_MIRROR"

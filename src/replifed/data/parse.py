@@ -17,9 +17,9 @@ import numpy as np
 from replifed.data import checkpoints, idx, libsvm, movielens, video, writers
 from replifed.data.catalogue import SURROGATE_STAMP, Counts, Dataset, Form
 from replifed.data.records import read_record
-from replifed.data.streams import file_sha256
 from replifed.data.table import Table, content_sha256, save
 from replifed.errors import DataError
+from replifed.store.hashes import file_hash
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,7 +83,7 @@ def _verified_files(form: Form, folder: Path, record: Mapping[str, Any]) -> list
     for path in paths:
         if not path.exists() or path.name not in recorded:
             raise DataError(f"{path} is missing; run `replifed data fetch {record['id']}` again")
-        measured = file_sha256(path)
+        measured = file_hash(path)
         if measured != recorded[path.name]:
             raise DataError(
                 f"{path} was altered since it was fetched: its sha256 is {measured}, recorded was "

@@ -1,11 +1,10 @@
-"""Reading raw files: unpacking by suffix, hashes, and the faults that show before parsing."""
+"""Reading raw files: unpacking by suffix, and the faults that show before parsing."""
 
 from __future__ import annotations
 
 import bz2
 import contextlib
 import gzip
-import hashlib
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -53,24 +52,8 @@ def stream_fault(path: Path) -> str | None:
 
 def looks_like_web_page(path: Path) -> bool:
     """Whether the file is HTML or XML, which is what servers and captive portals answer with."""
-    with _readable(path), path.open("rb") as stream:
-        return stream.read(512).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
-
-
-def file_sha256(path: Path) -> str:
-    """Return the sha256 of the file's bytes."""
-    return file_hash(path, "sha256")
-
-
-def file_hash(path: Path, algorithm: str) -> str:
-    """Return a hash of the file's bytes (md5 for comparison with published sums only)."""
-    with _readable(path), path.open("rb") as stream:
-        return hashlib.file_digest(stream, algorithm).hexdigest()
-
-
-@contextlib.contextmanager
-def _readable(path: Path) -> Iterator[None]:
     try:
-        yield
+        with path.open("rb") as stream:
+            return stream.read(512).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error

@@ -7,13 +7,13 @@ records.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from replifed.data.streams import file_sha256
 from replifed.errors import DataError
 from replifed.store.atomic import explained, make_folder
 
@@ -29,9 +29,18 @@ class Stored(NamedTuple):
     bytes: int
 
 
+def file_hash(path: Path, algorithm: str = "sha256") -> str:
+    """Return a hash of the file's bytes (md5 for comparison with published sums only)."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, algorithm).hexdigest()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+
+
 def measure(path: Path) -> Stored:
     """Return what the file is now."""
-    return Stored(file_sha256(path), path.stat().st_size)
+    return Stored(file_hash(path), path.stat().st_size)
 
 
 def record(paths: Iterable[Path]) -> None:

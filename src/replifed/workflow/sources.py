@@ -7,9 +7,9 @@ import os
 from functools import cache
 from pathlib import Path
 
-from replifed.data.streams import file_sha256
 from replifed.store import provenance
 from replifed.store.atomic import write_text
+from replifed.store.hashes import file_hash
 
 # It only says in which module a method is, which is a source by itself: a method more reruns nothing.
 REGISTRY = Path("replifed/algorithms/registry.py")
@@ -43,4 +43,4 @@ def source_stamp(modules: tuple[str, ...], root: str, folder: str) -> str:
 
 # A process looks at one state of the sources.
 _sources = cache(provenance.sources)
-_sha256 = cache(file_sha256)
+_sha256 = cache(file_hash)
