@@ -7,25 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, Algorithm, Range, Round
 from replifed.errors import ConfigError, ReplifedError
-from replifed.network.ledger import Cost, Ledger
+from replifed.network.ledger import Ledger
 from replifed.network.participation import Participation
 from replifed.problems.base import require
 from replifed.randomness import Streams
 
 Metric = Callable[[Any, dict[str, NDArray]], NDArray]
 """Maps a problem and an algorithm's observations to one number a run."""
-
-A = TypeVar("A", bound=Algorithm)
-
-Advance = Callable[[Sequence[A], Sequence[Any], Any, Round], Sequence[tuple[Any, Cost]]]
-"""One round of several algorithms; see `simulate_group`."""
 
 _ROUNDS = Range(0, whole=True)
 # A run has diverged once its objective has grown by this factor; no method here recovers from that.
@@ -147,58 +142,6 @@ def simulate(
         If the problem lacks a capability, or a setting is out of its range or has neither one value nor one
         a run.
     """
-    (history,) = simulate_group(
-        [algorithm],
-        _each_alone,
-        problem,
-        streams,
-        rounds,
-        metrics=metrics,
-        record_every=record_every,
-        record_from=record_from,
-        cohort=cohort,
-        channel=channel,
-        until=until,
-        progress=progress,
-        resume=resume,
-    )
-    return history
-
-
-def simulate_group(
-    algorithms: Sequence[A],
-    advance: Advance[A],
-    problem: Any,
-    streams: Streams,
-    rounds: int,
-    *,
-    metrics: Mapping[str, Metric] | None = None,
-    record_every: int = 1,
-    record_from: int = 0,
-    cohort: Callable[[Streams, int], Participation] | None = None,
-    channel: Callable[[Streams, int], NDArray] | None = None,
-    until: Callable[[dict[str, NDArray]], NDArray] | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    resume: tuple[int, Any] | None = None,
-) -> list[History]:
-    """Run several algorithms beside each other, round by round, for those that share the work of a round.
-
-    They begin in the same state, that of the first.
-
-    Parameters
-    ----------
-    algorithms : sequence of Algorithm
-    advance : callable
-        Takes algorithms, their states, the problem and the `Round`, and returns the next state and the cost
-        of each, as their own `round` would. Runs that have gone the same way can be in the same state object.
-    problem, streams, rounds, metrics, record_every, record_from, cohort, channel, until, progress, resume
-        As for `simulate`, of each algorithm.
-
-    Returns
-    -------
-    list of History
-        What `simulate` would return of each.
-    """
     if rounds not in _ROUNDS:
         raise ConfigError(f"rounds = {rounds}: must be {_ROUNDS}")
     if record_every not in COUNT:
@@ -207,43 +150,38 @@ def simulate_group(
         raise ConfigError(f"resume from round {resume[0]}: must be {Range(0, rounds, whole=True)}")
     if resume is not None and any(len(field) != len(streams) for field in resume[1]):
         raise ReplifedError(f"resume: the state must have {len(streams)} runs, as many as streams")
-    for algorithm in algorithms:
-        _check_lengths(algorithm, len(streams))
-        require(problem, algorithm.needs, type(algorithm).__name__)
-        if cohort is not None and not algorithm.partial_participation:
-            raise ReplifedError(f"{type(algorithm).__name__} is defined for full participation only")
+    _check_lengths(algorithm, len(streams))
+    require(problem, algorithm.needs, type(algorithm).__name__)
+    if cohort is not None and not algorithm.partial_participation:
+        raise ReplifedError(f"{type(algorithm).__name__} is defined for full participation only")
     metrics = {"objective": objective} if metrics is None else metrics
-    begin, state = resume if resume is not None else (0, algorithms[0].init(problem, streams))
+    begin, state = resume if resume is not None else (0, algorithm.init(problem, streams))
     due = {t for t in range(begin + 1, rounds + 1) if t >= record_from and t % record_every == 0} | {rounds}
-    simulations: list[_Simulation[A]] = []
-    for algorithm in algorithms:
-        recorder = _Recorder(problem, metrics, Ledger(len(streams)))
-        alive = np.ones(len(streams), dtype=bool)
-        simulations.append(_Simulation(algorithm, state, recorder, alive, due, until))
+    recorder = _Recorder(problem, metrics, Ledger(len(streams)))
+    alive = np.ones(len(streams), dtype=bool)
     # Runs that diverge overflow; the recorder marks them, so warnings are off.
     with np.errstate(over="ignore", invalid="ignore"):
-        for simulation in simulations:
-            simulation.begin(begin)
+        recorder.record(begin, algorithm.observe(state), alive)
         for t in range(begin, rounds):
-            going = [simulation for simulation in simulations if not simulation.over]
-            if not going:
-                break
             now = streams.at(t)
             active, chosen = (None, None) if cohort is None else cohort(now, problem.n_clients)
             budget = None if channel is None else channel(now, problem.n_clients)
-            ctx = Round(t, active, budget, now, chosen)
-            after = advance(
-                [simulation.algorithm for simulation in going],
-                [simulation.state for simulation in going],
-                problem,
-                ctx,
-            )
-            attended = active is None or active.any(axis=1)
-            for simulation, (state, cost) in zip(going, after, strict=True):
-                simulation.follow(t + 1, state, cost, attended)
+            state, cost = algorithm.round(state, problem, Round(t, active, budget, now, chosen))
+            recorder.ledger.add(cost, alive if active is None else alive & active.any(axis=1))
+            seen = algorithm.observe(state)
+            alive &= np.isfinite(seen["server"]).all(axis=-1)
+            if t + 1 in due:
+                recorder.record(t + 1, seen, alive)
             if progress is not None:
                 progress(t + 1, rounds)
-    return [simulation.recorder.history(simulation.state) for simulation in simulations]
+            if not alive.any():
+                recorder.fill(sorted(due), alive)
+                break
+            if not alive.all():
+                state = _parked(state, alive)
+            if until is not None and t + 1 in due and (until(recorder.values()) | ~alive).all():
+                break
+    return recorder.history(state)
 
 
 def _check_lengths(algorithm: Algorithm, runs: int) -> None:
@@ -256,43 +194,6 @@ def _check_lengths(algorithm: Algorithm, runs: int) -> None:
                     f"{type(owner).__name__}.{field.name} has shape {value.shape}: must be a number, or "
                     f"{runs}, one a run"
                 )
-
-
-def _each_alone(algorithms: Sequence[Algorithm], states: Sequence[Any], problem: Any, ctx: Round) -> list:
-    return [a.round(state, problem, ctx) for a, state in zip(algorithms, states, strict=True)]
-
-
-@dataclass
-class _Simulation(Generic[A]):
-    """An algorithm on its way; `due` are the rounds to record."""
-
-    algorithm: A
-    state: Any
-    recorder: _Recorder
-    alive: NDArray
-    due: set[int]
-    until: Callable[[dict[str, NDArray]], NDArray] | None
-    over: bool = False
-
-    def begin(self, t: int) -> None:
-        self.recorder.record(t, self.algorithm.observe(self.state), self.alive)
-
-    def follow(self, t: int, state: Any, cost: Cost, attended: NDArray | np.bool | bool) -> None:
-        """Take the state after round `t`, and what it cost the runs that clients attended (R or 1,)."""
-        self.state, alive, recorder = state, self.alive, self.recorder
-        recorder.ledger.add(cost, alive & attended)
-        seen = self.algorithm.observe(state)
-        alive &= np.isfinite(seen["server"]).all(axis=-1)
-        if t in self.due:
-            recorder.record(t, seen, alive)
-        if not alive.all():
-            if not alive.any():
-                recorder.fill(sorted(self.due), alive)
-                self.over = True
-                return
-            self.state = _parked(state, alive)
-        if self.until is not None and recorder.last == t:
-            self.over = bool((self.until(recorder.values()) | ~alive).all())
 
 
 class _Recorder:
@@ -315,11 +216,6 @@ class _Recorder:
             start = self._values["objective"][0] if self._rounds else f
             alive &= np.isfinite(f) & (f <= BLOW_UP * np.maximum(np.abs(start), 1.0))
         self._append(t, {name: np.where(alive, value, np.inf) for name, value in values.items()}, alive)
-
-    @property
-    def last(self) -> int:
-        """The round recorded last."""
-        return self._rounds[-1]
 
     def values(self) -> dict[str, NDArray]:
         """The metrics recorded last."""

@@ -70,11 +70,6 @@ class FedNL(NewtonType):
         return self.quantised
 
     @property
-    def enough(self) -> int:
-        full = self._full
-        return max(full, 1) if self.quantised else full
-
-    @property
     def _full(self) -> int:
         """Bits per coordinate from which a client sends its vector at full quality."""
         return self.value_bits if self.skip_below is None else self.skip_below

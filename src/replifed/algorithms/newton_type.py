@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -27,15 +26,6 @@ class Direction(NamedTuple):
     sent: NDArray | float = 0  # bits of all clients together, besides their gradients; one or one a run (R,)
     hessians: int = 0  # Hessians that all clients together computed
     exchanges: int = 1  # waits of clients and server for each other; before each the server sends n numbers
-
-
-class Directed(NamedTuple):
-    """A round before the line search: where it began, which runs are `going`, where to (None if none is)."""
-
-    before: Any
-    g: NDArray
-    going: NDArray
-    direction: Direction | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,11 +52,6 @@ class NewtonType(Method, ABC):
     partial_participation: ClassVar = False
 
     @property
-    def enough(self) -> int | None:
-        """Bits per coordinate beyond which a larger budget changes nothing, if there is such a number."""
-        return None
-
-    @property
     def value_bits(self) -> int:
         """Bits of a coordinate that is sent exactly."""
         return BITS_PER_VALUE if self.single_precision else self.b_max
@@ -89,28 +74,21 @@ class NewtonType(Method, ABC):
         """The direction of a method, from the gradient g (R, n) at the server's model."""
 
     def round(self, state, problem, ctx: Round) -> tuple[Any, Cost]:
-        return self.descend(self.directed(state, problem, ctx), problem)
-
-    def directed(self, state, problem, ctx: Round) -> Directed:
-        """All of a round but its step, which the line search finds."""
+        """Move the runs that have not converged along p, as far as the line search says."""
         if self.single_precision:
             g = (problem.weights[..., None] * self.sent(problem.client_gradients(state.x))).sum(axis=1)
         else:
             g = problem.gradient(state.x)
         going = ~(np.linalg.norm(g, axis=-1) < self.epsilon)
-        return Directed(state, g, going, self.direction(state, g, problem, ctx) if going.any() else None)
-
-    def descend(self, directed: Directed, problem) -> tuple[Any, Cost]:
-        """Move the runs that are `going` along p, and count the round."""
-        towards = directed.direction
-        if towards is None:
-            return directed.before, Cost(0, 0, exchanges=0)
-        x, p = directed.before.x, self.sent(towards.p)
+        if not going.any():
+            return state, Cost(0, 0, exchanges=0)
+        towards = self.direction(state, g, problem, ctx)
+        x, p = state.x, self.sent(towards.p)
         eta = np.ones(len(x))
         up: NDArray | int = 0
         down: NDArray | int = 0
         if self.line_search is not None:
-            eta, tried = self.line_search.step(problem, x, directed.g, p, self.sent)
+            eta, tried = self.line_search.step(problem, x, g, p, self.sent)
             up, down = self.line_search.messages(tried)
         N, n = problem.n_clients, problem.dim
         cost = Cost(
@@ -123,28 +101,10 @@ class NewtonType(Method, ABC):
             line_search_messages=N * (up + down),
         )
         moved = x + eta[:, None] * p
-        if not directed.going.all():
-            moved = np.where(directed.going[:, None], moved, x)
-            cost = Cost(*(np.where(directed.going, used, 0) for used in cost))
+        if not going.all():
+            moved = np.where(going[:, None], moved, x)
+            cost = Cost(*(np.where(going, used, 0) for used in cost))
         return towards.state._replace(x=moved), cost
-
-
-def share_directions(methods: Sequence[NewtonType], states: Sequence[Any], problem, ctx: Round) -> list:
-    """One round of methods that differ in their line search alone; see `simulate.simulate_group`.
-
-    Methods in the same state object share the round up to the search. They stay in one object as long as
-    their searches take the same steps in all runs; once a run has diverged, each method goes on by itself.
-    """
-    directed: dict[int, Directed] = {}
-    reached: dict[tuple[int, bytes], Any] = {}
-    after = []
-    for method, state in zip(methods, states, strict=True):
-        key = id(state)
-        if key not in directed:
-            directed[key] = method.directed(state, problem, ctx)
-        moved, cost = method.descend(directed[key], problem)
-        after.append((reached.setdefault((key, moved.x.tobytes()), moved), cost))
-    return after
 
 
 def solve_runs(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:

@@ -51,7 +51,7 @@ class Regression(Planted):
     alphas: Several[NonNegative] = Field(description="variances of the clients' mean entries")
     batch: Count = Field(description="samples of a mini-batch")
     cohorts: Maybe[Counts] = Field(None, description="numbers of clients in a round; all by default")
-    solvers: Several[Literal["exact", "newton", "gd"]] = Field(
+    solvers: Several[Literal["exact", "gd"]] = Field(
         ["exact"], description="solvers of FedGradMP's sub-problem"
     )
     inner_steps: Maybe[Count] = Field(None, description=_SOLVER)
