@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import NDArray
+
+from replifed.operators.hard_threshold import hard_threshold
 
 
 def packed_size(n: int) -> int:
@@ -15,9 +18,13 @@ def keep_largest_entries(matrices: NDArray, k: int) -> NDArray:
 
     Ties go to the first entry, row by row; what is kept is kept on both sides of the diagonal.
     """
-    from replifed.kernels.selection import keep_largest_of_triangles
-
     n = matrices.shape[-1]
     if k < packed_size(n):
-        keep_largest_of_triangles(matrices.reshape(-1, n, n), k)
+        stack = matrices.reshape(-1, n, n)
+        rows, columns = np.tril_indices(n)
+        kept = hard_threshold(stack[:, rows, columns], k)
+        which, entry = np.nonzero(kept)
+        rows, columns = rows[entry], columns[entry]
+        stack[:] = 0.0
+        stack[which, rows, columns] = stack[which, columns, rows] = kept[which, entry]
     return matrices
