@@ -14,7 +14,7 @@ LEAST_SQUARES, LOGISTIC = 0, 1
 _BLOCK = 16
 # Bytes of samples that leave space for models in the innermost cache.
 _INNERMOST = 1 << 14
-# Models with at most one non-zero in so many entries are predicted by columns.
+# Predictions read a model's non-zeros only, if at most one entry in this number is not zero.
 _FEW = 16
 
 
@@ -52,11 +52,13 @@ def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models,
             chosen = distinct[:n]
             for run in range(first, last):
                 few = _nonzeros(models[run, i], nonzero)
-                if len(columns) == 0 or _FEW * few > d:
+                if _FEW * few > d:
                     dense_runs[dense] = run
                     dense += 1
-                else:
+                elif len(columns) > 0:
                     _predict_by_columns(columns[s, i], chosen, models[run, i], r[run], nonzero[:few], sums)
+                else:
+                    _predict_sparse(X[s, i], chosen, models[run, i], r[run], nonzero[:few])
             _predict_runs(X[s, i], chosen, models, dense_runs[:dense], i, r)
             for run in range(first, last):
                 mine = y[sets[run], i]
@@ -151,8 +153,18 @@ def _nonzeros(u, nonzero):
 
 
 @compiled
+def _predict_sparse(A, chosen, u, z, nonzero):
+    """As `predict` for `u` with the non-zeros `nonzero`."""
+    for j in range(len(chosen)):
+        total = A.dtype.type(0)
+        for k in nonzero:
+            total += A[chosen[j], k] * u[k]
+        z[j] = total
+
+
+@compiled
 def _predict_by_columns(columns, chosen, u, z, nonzero, scratch):
-    """As `predict` from A' (d, m) for `u` with the non-zeros `nonzero`; `scratch` is for all samples."""
+    """As `_predict_sparse` from A' (d, m), for all samples together; `scratch` is for as many."""
     for j in range(len(scratch)):
         scratch[j] = 0
     for k in nonzero:

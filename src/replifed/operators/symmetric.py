@@ -20,11 +20,10 @@ def keep_largest_entries(matrices: NDArray, k: int) -> NDArray:
     """
     n = matrices.shape[-1]
     if k < packed_size(n):
-        stack = matrices.reshape(-1, n, n)
-        rows, columns = np.tril_indices(n)
-        kept = hard_threshold(stack[:, rows, columns], k)
+        stack, lower = matrices.reshape(-1, n, n), np.flatnonzero(np.tri(n, dtype=bool))
+        kept = hard_threshold(np.take(stack.reshape(-1, n * n), lower, axis=1), k)
         which, entry = np.nonzero(kept)
-        rows, columns = rows[entry], columns[entry]
+        row, column = np.divmod(lower[entry], n)
         stack[:] = 0.0
-        stack[which, rows, columns] = stack[which, columns, rows] = kept[which, entry]
+        stack[which, row, column] = stack[which, column, row] = kept[which, entry]
     return matrices
