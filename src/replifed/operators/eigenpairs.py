@@ -57,9 +57,8 @@ def leading_eigenpair(matrices: NDArray, tolerance: float = 1e-8) -> tuple[NDArr
     *leading, n, _ = matrices.shape
     A = np.ascontiguousarray(matrices, dtype=float).reshape(-1, n, n)
     start = np.random.default_rng(0).standard_normal(n)
-    start /= np.linalg.norm(start)
     value, vector = np.empty(len(A)), np.empty((len(A), n))
-    leading_eigenpairs(A, start, tolerance, min(n, _MOST_STEPS), value, vector)
+    leading_eigenpairs(A, start / np.linalg.norm(start), tolerance, min(n, _MOST_STEPS), value, vector)
     return value.reshape(leading), vector.reshape(*leading, n)
 
 
