@@ -44,6 +44,41 @@ def keep_largest(integers, most, keys, bounds, tau, kept):
 
 
 @compiled
+def keep_largest_of_triangles(matrices, tau):
+    """Keep the `tau` entries of largest magnitude of each lower triangle, with their mirror images.
+
+    Of equal ones the first are kept, row by row.
+
+    Parameters
+    ----------
+    matrices : array, shape (m, n, n)
+        Symmetric; all other entries are set to zero.
+    tau : int
+    """
+    n = matrices.shape[1]
+    size = n * (n + 1) // 2
+    packed, keys, most = np.empty(size), np.arange(size, dtype=np.int32), np.int64((1 << 63) - 1)
+    entries, scratch = (
+        packed.view(np.int64),
+        (np.empty(size + 1, np.int64), np.empty(size + 1, keys.dtype), _counts()),
+    )
+    for A in matrices:
+        for j in range(n):
+            line = packed[j * (j + 1) // 2 :]
+            for k in range(j + 1):
+                line[k] = A[j, k]
+        for j in range(n):
+            for k in range(n):
+                A[j, k] = 0.0
+        keep_in_segment(entries, most, keys, tau, scratch, entries)
+        for j in range(n):
+            line = packed[j * (j + 1) // 2 :]
+            for k in range(j + 1):
+                if line[k] != 0.0:
+                    A[j, k] = A[k, j] = line[k]
+
+
+@compiled
 def _counts():
     return np.empty(1 << _DIGIT, np.int32)
 
@@ -52,20 +87,27 @@ def _counts():
 def keep_in_segment(entries, most, key, tau, scratch, filled):
     """`keep_largest` of one segment (n,); scratch: integers (n + 1,), keys (n + 1,), and `_counts`."""
     numbers, keys, counts = scratch
-    n, size = 0, len(entries)
+    size, nonzero = len(entries), 0
     for k in range(size):
-        # Without a branch, here and below: the next number overwrites one that is not kept.
-        numbers[n] = entries[k] & most
-        n += numbers[n] != 0
-    threshold, count, equals = entries.dtype.type(1), 0, 0
-    if n > tau:
-        threshold, count = _select(numbers[:n], tau, counts)
+        numbers[k] = entries[k] & most
+        nonzero += numbers[k] != 0
+    n = size
+    if 2 * nonzero < size:
+        n = 0
         for k in range(size):
-            keys[equals] = key[k]
-            equals += entries[k] & most == threshold
+            # Without a branch, here and below: the next one overwrites what is not kept.
+            numbers[n] = entries[k] & most
+            n += numbers[n] != 0
+    threshold, count, equals = entries.dtype.type(1), 0, 0
+    if nonzero > tau:
+        threshold, count, equals = _select(numbers[:n], tau, counts)
     # In two loops: one that writes where it reads would be compiled without vectors.
     if equals > count:
-        last, _ = _select(keys[:equals], equals - count + 1, counts)
+        tied = 0
+        for k in range(size):
+            keys[tied] = key[k]
+            tied += entries[k] & most == threshold
+        last, _, _ = _select(keys[:equals], equals - count + 1, counts)
         for k in range(size):
             number = entries[k] & most
             numbers[k] = entries[k] if number > threshold or (number == threshold and key[k] <= last) else 0
@@ -78,7 +120,7 @@ def keep_in_segment(entries, most, key, tau, scratch, filled):
 
 @compiled
 def _select(numbers, tau, counts):
-    """The tau-th largest of numbers, which are not negative, and how many of its equals are among the tau.
+    """The tau-th largest of numbers >= 0, how many of its equals are among the tau, and in all.
 
     Overwrites `numbers`.
     """
@@ -103,4 +145,4 @@ def _select(numbers, tau, counts):
             numbers[left] = number
             left += (number >> shift) & _MASK == digit
         n = left
-    return numbers[0], tau
+    return numbers[0], tau, n
