@@ -10,10 +10,11 @@ from replifed.algorithms.fedmm import FedMM, ParameterAggregation
 from replifed.algorithms.sa_ssmm import SaSsmm
 from replifed.errors import ConfigError
 from replifed.network.participation import FixedSize, Independent
-from replifed.operators.block_quantiser import block_quantise, omega
+from replifed.operators.block_quantiser import block_quantise
+from replifed.operators.lasso import lasso
 from replifed.problems.surrogates.base import FederatedSurrogate
 from replifed.problems.surrogates.jensen import GaussianMixture
-from replifed.problems.surrogates.quadratic import Location, Rate
+from replifed.problems.surrogates.means import Location, Rate
 from replifed.problems.surrogates.variational import DictionaryLearning
 from replifed.randomness import Streams
 from replifed.simulate import simulate
@@ -84,7 +85,7 @@ def test_more_atoms_than_features(features, atoms, lam, settings, cohort):
         assert (np.diff(objective, axis=0) < 0).all()
     D = history.state.theta.reshape(2, features, atoms)
     G, C = np.swapaxes(D, 1, 2) @ D, Z.reshape(2, N * M, features) @ D
-    h = family.codes(G, C, None)
+    h = lasso(G, C, lam)
     off = np.where(h != 0, np.abs(C - h @ G - lam * np.sign(h)), np.abs(C - h @ G) - lam)
     assert (off.max(axis=2) < 1.01e-9 * (np.abs(C).max(axis=2) + lam)).all()
 
@@ -186,13 +187,14 @@ def test_the_mean_step_is_the_mean_field(cohort, bits):
     )
     gamma = 1e-3 / np.sqrt(6)
     H = (half - many.x) / gamma
-    h = problem.mean_field(state.x)[0]
+    h = (problem.mirror(problem.T(state.x)) - state.x)[0]
     error = np.abs(H.mean(axis=0) - h) / (H.std(axis=0, ddof=1) / np.sqrt(rows) + 1e-9)
     assert error.max() < 5
     assert np.abs(h).max() > 0.05  # the start is no fixed point: there is something to be unbiased about
     if isinstance(cohort, Independent):
         # Lemma 1: omega_p = omega + (1 - p)(1 + omega) / p bounds a message's relative variance.
-        w = omega(FAMILY.statistics, bits) if bits else 0.0
+        d, s = FAMILY.statistics, 2 ** (bits - 1) - 1 if bits else np.inf
+        w = min(d / (4 * s**2), np.sqrt(d) / s)
         delta = np.random.default_rng(0).normal(size=FAMILY.statistics)
         rng = np.random.default_rng(1)
         q = block_quantise(delta, rng.random((rows, len(delta))), bits) if bits else delta

@@ -9,23 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, optimize, special
-from sklearn.linear_model import ElasticNet as SkElasticNet
 from sklearn.linear_model import Lasso as SkLasso
 from sklearn.mixture import GaussianMixture as SkMixture
 
 from replifed.operators import lasso as lasso_module
-from replifed.operators.block_quantiser import block_quantise, message_bits, omega
+from replifed.operators.block_quantiser import block_quantise, message_bits
 from replifed.operators.lasso import lasso
-from replifed.problems.surrogates.base import FederatedSurrogate, Surrogate
+from replifed.problems.surrogates.base import Family, FederatedSurrogate, Surrogate
 from replifed.problems.surrogates.jensen import GaussianMixture, Poisson, PoissonKnownMean
-from replifed.problems.surrogates.quadratic import Box, ElasticNet, Location, Quadratic, Rate
-from replifed.problems.surrogates.variational import DictionaryLearning, MatrixFactorisation
+from replifed.problems.surrogates.means import Location, Rate
+from replifed.problems.surrogates.variational import DictionaryLearning
 
 RNG = np.random.default_rng(5)
 
 
 @dataclass(frozen=True)
-class Huber:
+class Huber(Family):
     """A user's own family: l = min_h (z - theta - h)^2 / 2 + |h|, Huber's loss, with g = theta^2 / 20."""
 
     parameters = 1
@@ -40,14 +39,8 @@ class Huber:
         loss = 0.5 * (Z[..., 0] - theta - h) ** 2 + np.abs(h)
         return loss.mean(axis=-1), (Z[..., 0] - h).mean(axis=-1)[..., None]
 
-    def sbar(self, Z, theta):
-        return self.expectations(Z, theta)[1]
-
     def T(self, s):
         return s / 1.1
-
-    def project(self, s):
-        return s
 
     def phi(self, theta):
         return theta
@@ -59,22 +52,12 @@ class Huber:
         return 0.05 * theta[..., 0] ** 2
 
 
-def regression(m=12, d=4):
-    X = RNG.normal(size=(m, d))
-    return np.concatenate([X, X @ RNG.normal(size=(d, 1)) + 0.3 * RNG.normal(size=(m, 1))], axis=1)
-
-
-REGRESSION = regression()
-RHO = 1 / (REGRESSION[:, :-1] ** 2).sum(axis=1).max()
 COUNTS = RNG.poisson(np.exp(0.5 + RNG.normal(size=(15, 1)))).astype(float)
 POINTS = np.concatenate([RNG.normal(size=(12, 2)) + c for c in ([2, 0], [-2, 1], [0, -3])])
 SIGNALS = RNG.normal(size=(14, 6))
 COVARIANCE = np.array([[1.0, 0.3], [0.3, 0.8]])
 # family, samples, whether MM-1 holds for each sample (else for their mean), a sampler of parameters
 FAMILIES = {
-    "lasso": (Quadratic(parameters=4, rho=RHO, g=ElasticNet(l1=0.2)), REGRESSION, True),
-    "elastic net": (Quadratic(parameters=4, rho=RHO, g=ElasticNet(l1=0.1, l2=0.3)), REGRESSION, True),
-    "box": (Quadratic(parameters=4, rho=RHO, g=Box(low=-0.4, high=0.4)), REGRESSION, True),
     "poisson": (Poisson(lam=0.4), COUNTS, True),
     "poisson, known mean": (PoissonKnownMean(lam=0.4, mean=float(COUNTS.mean())), COUNTS, False),
     "mixture": (
@@ -83,7 +66,6 @@ FAMILIES = {
         True,
     ),
     "dictionary": (DictionaryLearning(features=6, atoms=4, lam=0.3, eta=0.05), SIGNALS, True),
-    "factorisation": (MatrixFactorisation(features=6, atoms=3, lam=0.3, eta=0.05), SIGNALS, True),
     "location": (Location(), RNG.normal(size=(9, 1)), True),
     "rate": (Rate(), RNG.exponential(size=(9, 1)), True),
     "user's own": (Huber(), 3 * RNG.normal(size=(9, 1)), True),
@@ -95,7 +77,7 @@ def parameter(fam, rng, scale=1.0):
     theta = scale * rng.normal(size=fam.parameters)
     if isinstance(fam, Rate):
         return np.abs(theta) + 0.1
-    return np.clip(theta, -0.4, 0.4) if np.isinf(fam.penalty(theta)) else theta
+    return np.clip(theta, -1, 1) if isinstance(fam, Location) else theta
 
 
 def gap(fam, Z, theta, tau):
@@ -162,22 +144,6 @@ def test_projection_is_the_nearest_point(name):
     for _ in range(30):
         inside = fam.project(fam.sbar(Z, parameter(fam, rng)) + 0.3 * rng.normal(size=fam.statistics))
         assert ((far - near) * (inside - near)).sum() <= 1e-9
-
-
-def test_families_agree_with_other_solvers():
-    X, y = REGRESSION[:, :-1], REGRESSION[:, -1]
-    for name, model in (
-        ("lasso", SkLasso(alpha=0.2, fit_intercept=False, tol=1e-12)),
-        ("elastic net", SkElasticNet(alpha=0.4, l1_ratio=0.25, fit_intercept=False, tol=1e-12)),
-    ):
-        fam, theta = FAMILIES[name][0], np.zeros(4)
-        for _ in range(5000):
-            theta = fam.T(fam.sbar(REGRESSION, theta))
-        np.testing.assert_allclose(theta, model.fit(X, y).coef_, atol=1e-8)
-    box, theta = FAMILIES["box"][0], np.zeros(4)
-    for _ in range(5000):
-        theta = box.T(box.sbar(REGRESSION, theta))
-    np.testing.assert_allclose(theta, optimize.lsq_linear(X, y, bounds=(-0.4, 0.4), tol=1e-14).x, atol=1e-6)
 
 
 @pytest.mark.parametrize("theta", [-6.0, -1.5, 0.3, 2.0, 5.0])
@@ -316,18 +282,20 @@ def test_lasso_checks_what_the_search_returns(monkeypatch):
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.integers(0, 10**6), st.integers(2, 9), st.integers(1, 150), st.sampled_from([4, 64]))
-def test_quantiser_is_unbiased_with_bounded_variance(seed, bits, D, block):
+@given(st.integers(0, 10**6), st.integers(2, 9), st.integers(1, 150))
+def test_quantiser_is_unbiased_with_bounded_variance(seed, bits, D):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=D) * np.exp(rng.normal(size=D))
-    q = block_quantise(x, rng.random((4000, D)), bits, block)
+    q = block_quantise(x, rng.random((4000, D)), bits)
     error = q - x
     spread = error.std(axis=0) / np.sqrt(4000)
     # Whatever happens with probability 1/4000 may not have been seen: one step of the grid.
-    mesh = np.abs(x).max() / (2 ** (bits - 1) - 1)
+    levels, length = 2 ** (bits - 1) - 1, min(D, 64)
+    mesh = np.abs(x).max() / levels
     assert (np.abs(error.mean(axis=0)) <= 6 * spread + 10 * mesh / 4000).all()
-    assert (error**2).sum(axis=1).mean() <= omega(D, bits, block) * (x**2).sum() * 1.05
-    assert np.array_equal(block_quantise(np.zeros(D), rng.random(D), bits, block), np.zeros(D))
+    omega = min(length / (4 * levels**2), np.sqrt(length) / levels)
+    assert (error**2).sum(axis=1).mean() <= omega * (x**2).sum() * 1.05
+    assert np.array_equal(block_quantise(np.zeros(D), rng.random(D), bits), np.zeros(D))
     assert message_bits(130, 8) == 130 * 8 + 3 * 32
 
 

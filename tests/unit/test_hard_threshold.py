@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from replifed.network.ledger import dense_bits, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold, largest, support_bits
-from replifed.operators.supports import padded_indices
+from replifed.problems.restricted import padded_indices
 
 # Few distinct magnitudes: most draws have ties at the cut, of both signs.
 CROWDED = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, -2.0])

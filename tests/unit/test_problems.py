@@ -14,7 +14,6 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from replifed.algorithms.base import per_run
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.problems import dense as dense_module
 from replifed.problems import sparse as sparse_module
 from replifed.problems.base import Hessian, LocalSteps, Smooth, require
 from replifed.problems.dense import DenseLinearModel, DenseLocalModels
@@ -348,8 +347,6 @@ def test_every_space_of_local_models_takes_the_same_steps(monkeypatch, space, lo
     if kind is SparseAdditiveModels:
         monkeypatch.setattr(sparse_module, "_GRAM_BYTES", 0)
         l2 = 0.0
-    # Two clients at a time, so that the last block of dense minibatches is a short one.
-    monkeypatch.setattr(dense_module, "_CACHE_BYTES", 2 * 8 * 15 * (size or 1) * (1 if drawn == 1 else rows))
     data = draw(loss, sizes=(6, 3, 10), d=15, l2=l2, sparse=make is sparse, seed=4)
     problem, x = make(data), models(data, rows, nonzeros=promise.get("tau"))
     sparsity, additive = promise.get("tau"), promise.get("additive", False)

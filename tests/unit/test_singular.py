@@ -13,7 +13,7 @@ from replifed.problems import restricted
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, Logistic
 from replifed.problems.minimiser import minimiser
-from replifed.problems.surrogates.variational import MatrixFactorisation
+from replifed.problems.surrogates.variational import DictionaryLearning
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 
@@ -61,7 +61,7 @@ def test_exact_local_steps_are_lost_run_by_run():
 
 
 def test_dictionaries_are_lost_run_by_run():
-    surrogate = MatrixFactorisation(features=3, atoms=2, lam=0.1, eta=0.5)
+    surrogate = DictionaryLearning(features=3, atoms=2, lam=0.1, eta=0.5)
     s = np.random.default_rng(0).standard_normal((2, 2 * 2 + 3 * 2))
     s[:, :4] = 1.0, 0.0, 0.0, 1.0
     s[1, :4] = -1.0, 0.0, 0.0, -1.0  # s1 + 2 eta I = 0

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 import numba
+from numba.core.caching import InTreeCacheLocator
 
 
 def _digest() -> str:
@@ -29,41 +30,26 @@ _CACHE = Path(numba.config.CACHE_DIR or Path(__file__).parent / "__pycache__") /
 
 
 @cache
-def _is_writable() -> bool:
-    """Whether the folder is there, or can be made, and takes files; asked once, not for each kernel."""
-    try:
-        _CACHE.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=_CACHE).close()
-    except OSError:
-        return False
-    return True
+def _make_cache() -> None:
+    """Make the folder, once and not for each kernel; OSError where it takes no files."""
+    _CACHE.mkdir(parents=True, exist_ok=True)
+    TemporaryFile(dir=_CACHE).close()
 
 
-class Locator:
+class Locator(InTreeCacheLocator):
     """Where numba keeps what it has compiled: by what the kernels say, not by where their files lie.
 
     With NUMBA_CACHE_DIR set, checkouts with the same kernels thus share what one of them has compiled.
     """
 
-    def __init__(self, line: int) -> None:
-        self._line = line
-
-    @classmethod
-    def from_function(cls, function: Callable, file: str) -> Locator | None:
-        """Return None where there is no folder that may be written to."""
-        return cls(function.__code__.co_firstlineno) if _is_writable() else None
-
     def ensure_cache_path(self) -> None:
-        _CACHE.mkdir(parents=True, exist_ok=True)
+        _make_cache()
 
     def get_cache_path(self) -> str:
         return str(_CACHE)
 
     def get_source_stamp(self) -> str:
         return _CACHE.name
-
-    def get_disambiguator(self) -> str:
-        return str(self._line)
 
 
 def _compiled(function: Callable, fastmath: set[str]) -> Callable:

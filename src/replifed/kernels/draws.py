@@ -9,17 +9,7 @@ from replifed.kernels import compiled
 def count_drawn(drawn, times, distinct):
     """Fill `distinct` with the samples `drawn` (b,), each once and in the order of their first draws.
 
-    Parameters
-    ----------
-    drawn : int array, shape (b,)
-    times : int array, shape (m,)
-        Zeros for these samples, and then how often each was drawn.
-    distinct : int array, shape (b,)
-
-    Returns
-    -------
-    int
-        How many they are.
+    Returns how many they are. `times` (m,) is zero for these samples, and then how often each was drawn.
     """
     n = 0
     for j in drawn:

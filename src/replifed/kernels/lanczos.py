@@ -62,18 +62,14 @@ def leading_eigenpairs(matrices, start, tolerance, most, values, vectors):
                     break
             e[k] = beta
             size = max(size, beta)
-            for j in range(n):
-                Q[k + 1, j] = r[j] / beta
+            Q[k + 1] = r / beta
         values[i] = theta
         vector = vectors[i]
-        for j in range(n):
-            vector[j] = s[0] * Q[0, j]
-        for m in range(1, k + 1):
+        vector[:] = 0.0
+        for m in range(k + 1):
             for j in range(n):
                 vector[j] += s[m] * Q[m, j]
-        norm = np.sqrt(dot(vector, vector))
-        for j in range(n):
-            vector[j] /= norm
+        vector /= np.sqrt(dot(vector, vector))
 
 
 @compiled
@@ -104,19 +100,10 @@ def _times_symmetric(A, q, r):
 
 
 @compiled
-def _times(A, q, r):
-    """r = A q."""
-    for i in range(len(A)):
-        total = 0.0
-        for j in range(len(q)):
-            total += A[i, j] * q[j]
-        r[i] = total
-
-
-@compiled
 def _remove(r, Q, along):
     """Take from r what lies along the rows of Q."""
-    _times(Q, r, along)
+    for m in range(len(Q)):
+        along[m] = dot(Q[m], r)
     for m in range(len(Q)):
         for j in range(len(r)):
             r[j] -= along[m] * Q[m, j]
@@ -186,6 +173,4 @@ def _vector(d, e, theta, s):
     for i in range(1, n):
         s[i] *= s[i - 1]
         norm += s[i] * s[i]
-    norm = np.sqrt(norm)
-    for i in range(n):
-        s[i] /= norm
+    s /= np.sqrt(norm)

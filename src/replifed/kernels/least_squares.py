@@ -35,7 +35,10 @@ def to_minimisers(columns_of, targets, ridge, support, models, settled):
     longest = 0
     for run in range(len(models)):
         for i in range(N):
-            longest = max(longest, _count(support[run, i]))
+            count = 0
+            for k in range(D):
+                count += support[run, i, k]
+            longest = max(longest, count)
     size, indices = max(longest, m), np.empty(D, np.intp)
     everyone, scratch = np.arange(size), np.empty((longest, m), models.dtype)
     factor, left = np.empty((size, size), models.dtype), np.empty(m, models.dtype)
@@ -47,29 +50,18 @@ def to_minimisers(columns_of, targets, ridge, support, models, settled):
                 indices[n] = a
                 n += support[run, i, a]
             support_i = indices[:n]
-            A, w = scratch[: len(support_i)], np.empty(len(support_i), models.dtype)
-            for a in range(len(support_i)):
+            A, w = scratch[:n], np.empty(n, models.dtype)
+            for a in range(n):
                 w[a] = models[run, i, support_i[a]]
             settled[run, i] = ridge[s, i] == 0 and _fits(columns_of[s, i], support_i, targets[s, i], w, left)
             if settled[run, i]:
                 continue
-            for a in range(len(support_i)):
-                kept, column = A[a], columns_of[s, i, support_i[a]]
-                for j in range(m):
-                    kept[j] = column[j]
+            for a in range(n):
+                A[a] = columns_of[s, i, support_i[a]]
             step, settled[run, i] = _step(A, targets[s, i], ridge[s, i], w, factor, everyone)
             if settled[run, i]:
-                for a in range(len(support_i)):
+                for a in range(n):
                     models[run, i, support_i[a]] += step[a]
-
-
-@compiled
-def _count(support):
-    """Size of a support."""
-    count = 0
-    for k in range(len(support)):
-        count += support[k]
-    return count
 
 
 @compiled
@@ -78,8 +70,7 @@ def _fits(columns, support_i, y, w, left):
 
     No computed minimiser is surer than that, and without noise all clients soon start from one.
     """
-    for j in range(len(y)):
-        left[j] = y[j]
+    left[:] = y
     scale = 0.0
     for a in range(len(support_i)):
         if w[a] != 0:
@@ -98,10 +89,8 @@ def _fits(columns, support_i, y, w, left):
 def _step(A, y, ridge, w, factor, everyone):
     """Shortest step from `w` (s,) to a minimiser, and whether it was found; A is (s, m)."""
     s, m = A.shape
-    step, slope, change = np.empty(s, w.dtype), np.empty(s, w.dtype), np.empty(s, w.dtype)
+    step, slope, change = np.zeros(s, w.dtype), np.empty(s, w.dtype), np.empty(s, w.dtype)
     left, moved = np.empty(m, w.dtype), np.empty(m, w.dtype)
-    for a in range(s):
-        step[a] = 0
     tall = s <= m or ridge > 0
     # Normal equations in the smaller of the two spaces, then corrections.
     if tall:
@@ -110,10 +99,7 @@ def _step(A, y, ridge, w, factor, everyone):
             factor[a, a] += ridge
         n = s
     else:
-        B = np.empty((m, s), A.dtype)
-        for a in range(s):
-            for j in range(m):
-                B[j, a] = A[a, j]
+        B = np.ascontiguousarray(A.T)
         for j in range(m):
             predict(B, everyone[: j + 1], B[j], factor[j])
         n = m

@@ -26,7 +26,7 @@ def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models,
     ----------
     X : array, shape (S, N, m, d)
     columns : array, shape (S, N, d, m)
-        The same by features, of which a sparse model needs a few, each in one piece; or with S = 0.
+        The same by features, of which a model with few non-zeros needs a few; or with S = 0.
     y : array, shape (L, N, m)
     shifts : array, shape (L, N, d)
         What is to be added to all samples of a client; or with L = 0.
@@ -39,66 +39,39 @@ def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models,
     models, g : arrays, shape (R, N, d)
         S and B divide R; the first R / S runs share the first data set, and so on.
     """
-    S, N = X.shape[:2]
+    S, N, m, d = X.shape
     R, B, b = len(models), len(batch), batch.shape[-1]
     together = R // max(S, B)  # runs that share their data and their minibatches
-    data, scratch = (X, columns, y, shifts, sets, scale), minibatch_scratch(X, y, R, b)
+    r, targets = np.empty((R, b), X.dtype), np.empty(b, y.dtype)
+    times, distinct, share = np.zeros(m, np.intp), np.empty(b, np.intp), np.empty(b, np.float64)
+    nonzero, sums, dense_runs = np.empty(d, np.intp), np.empty(m, X.dtype), np.empty(R, np.intp)
     for i in range(N):
         for first in range(0, R, together):
-            s, last = first * S // R, first + together
-            drawn = batch[first * B // R, i]
-            on_minibatch(data, loss, s, i, drawn, first, last, models, g, scratch)
-
-
-@compiled
-def minibatch_scratch(X, y, runs, size):
-    """Scratch of `on_minibatch`, by the number of runs and the size of minibatches."""
-    m, d = X.shape[2:]
-    return (
-        np.empty((runs, size), X.dtype),
-        np.empty(size, y.dtype),
-        np.empty(runs, np.intp),
-        np.empty(size, np.intp),
-        np.zeros(m, np.intp),
-        np.empty(size, np.float64),
-        np.empty(d, np.intp),
-        np.empty(m, X.dtype),
-    )
-
-
-@compiled
-def on_minibatch(data, loss, s, i, drawn, first, last, models, g, scratch):
-    """Fill g[run, i] for runs from `first` to `last` with the gradients of client i at models[run, i].
-
-    The runs have the data set `s` and the minibatch `drawn` (b,) in common; `data` are X, columns, y, shifts,
-    sets, and scale, as in `minibatch_gradients`.
-    """
-    X, columns, y, shifts, sets, scale = data
-    r, targets, runs, distinct, times, share, nonzero, sums = scratch
-    n, d, dense = weigh_drawn(drawn, scale[s, i], times, distinct, share), X.shape[3], 0
-    chosen = distinct[:n]
-    for run in range(first, last):
-        few = _nonzeros(models[run, i], nonzero)
-        if _FEW * few > d:
-            runs[dense] = run
-            dense += 1
-        elif len(columns) > 0:
-            _predict_by_columns(columns[s, i], chosen, models[run, i], r[run], nonzero[:few], sums)
-        else:
-            _predict_sparse(X[s, i], chosen, models[run, i], r[run], nonzero[:few])
-    _predict_runs(X[s, i], chosen, models, runs[:dense], i, r)
-    for run in range(first, last):
-        mine = y[sets[run], i]
-        for j in range(n):
-            targets[j] = mine[chosen[j]]
-        offset = _offset(shifts, sets[run], i, models[run, i])
-        for j in range(n):
-            r[run, j] += offset
-        derivatives(r[run, :n], targets, loss)
-        for j in range(n):
-            r[run, j] *= share[j]
-        _begin_with_shift(shifts, sets[run], i, r[run, :n], g[run, i])
-    _accumulate_rows(X[s, i], chosen, r, first, last, i, g)
+            s, last, dense = first * S // R, first + together, 0
+            n = weigh_drawn(batch[first * B // R, i], scale[s, i], times, distinct, share)
+            chosen = distinct[:n]
+            for run in range(first, last):
+                few = _nonzeros(models[run, i], nonzero)
+                if _FEW * few > d:
+                    dense_runs[dense] = run
+                    dense += 1
+                elif len(columns) > 0:
+                    _predict_by_columns(columns[s, i], chosen, models[run, i], r[run], nonzero[:few], sums)
+                else:
+                    _predict_sparse(X[s, i], chosen, models[run, i], r[run], nonzero[:few])
+            _predict_runs(X[s, i], chosen, models, dense_runs[:dense], i, r)
+            for run in range(first, last):
+                mine = y[sets[run], i]
+                for j in range(n):
+                    targets[j] = mine[chosen[j]]
+                offset = _offset(shifts, sets[run], i, models[run, i])
+                for j in range(n):
+                    r[run, j] += offset
+                derivatives(r[run, :n], targets, loss)
+                for j in range(n):
+                    r[run, j] *= share[j]
+                _begin_with_shift(shifts, sets[run], i, r[run, :n], g[run, i])
+            _accumulate_rows(X[s, i], chosen, r, first, last, i, g)
 
 
 @compiled
@@ -111,54 +84,33 @@ def gradients(X, y, shifts, sets, weights, loss, models, g):
     weights : array, shape (S, N, m)
         Of each sample.
     """
-    S, N = X.shape[:2]
+    S, N, m, _ = X.shape
     R = len(models) // S
-    data, scratch = (X, y, shifts, sets, weights), sample_scratch(X, len(models))
+    r, everyone, all_runs = np.empty((len(models), _BLOCK), X.dtype), np.arange(m), np.arange(len(models))
+    offset, total = np.empty(len(models), X.dtype), np.empty(len(models), X.dtype)
     for s in range(S):
+        runs = all_runs[s * R : (s + 1) * R]
         for i in range(N):
-            on_all_samples(data, loss, s, i, s * R, (s + 1) * R, models, g, scratch)
-
-
-@compiled
-def sample_scratch(X, runs):
-    """Scratch of `on_all_samples`, by the number of runs."""
-    return (
-        np.empty((runs, _BLOCK), X.dtype),
-        np.arange(X.shape[2]),
-        np.arange(runs),
-        np.empty(runs, X.dtype),
-        np.empty(runs, X.dtype),
-    )
-
-
-@compiled
-def on_all_samples(data, loss, s, i, first, last, models, g, scratch):
-    """As `on_minibatch` with all samples of the client; `data` are X, y, shifts, sets, and weights."""
-    X, y, shifts, sets, weights = data
-    r, everyone, numbers, offset, total = scratch
-    runs = numbers[first:last]
-    for run in runs:
-        offset[run], total[run] = _offset(shifts, sets[run], i, models[run, i]), 0
-        gradient = g[run, i]
-        for k in range(len(gradient)):
-            gradient[k] = 0
-    for begin in range(0, len(everyone), _BLOCK):
-        drawn = everyone[begin : begin + _BLOCK]
-        n = len(drawn)
-        _predict_runs(X[s, i], drawn, models, runs, i, r)
-        for run in runs:
-            for j in range(n):
-                r[run, j] += offset[run]
-            derivatives(r[run, :n], y[sets[run], i, begin : begin + n], loss)
-            for j in range(n):
-                r[run, j] *= weights[s, i, drawn[j]]
-                total[run] += r[run, j]
-        _accumulate_rows(X[s, i], drawn, r, first, last, i, g)
-    if len(shifts) > 0:
-        for run in runs:
-            shift, gradient = shifts[sets[run], i], g[run, i]
-            for k in range(len(gradient)):
-                gradient[k] += total[run] * shift[k]
+            for run in runs:
+                offset[run], total[run] = _offset(shifts, sets[run], i, models[run, i]), 0
+                g[run, i, :] = 0
+            for begin in range(0, m, _BLOCK):
+                drawn = everyone[begin : begin + _BLOCK]
+                n = len(drawn)
+                _predict_runs(X[s, i], drawn, models, runs, i, r)
+                for run in runs:
+                    for j in range(n):
+                        r[run, j] += offset[run]
+                    derivatives(r[run, :n], y[sets[run], i, begin : begin + n], loss)
+                    for j in range(n):
+                        r[run, j] *= weights[s, i, drawn[j]]
+                        total[run] += r[run, j]
+                _accumulate_rows(X[s, i], drawn, r, s * R, (s + 1) * R, i, g)
+            if len(shifts) > 0:
+                for run in runs:
+                    shift, gradient = shifts[sets[run], i], g[run, i]
+                    for k in range(len(gradient)):
+                        gradient[k] += total[run] * shift[k]
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Gradients of sparse models: of all clients side by side, each on its own columns, and of the server."""
+"""Gradients of sparse models, all clients side by side, each on its own columns; and Hessians."""
 
 from __future__ import annotations
 
@@ -66,8 +66,7 @@ def add_squares(data, indices, indptr, first, h, H):
         Features of all samples in CSR form, columns in increasing order.
     first : int array, shape (N + 1,)
         Where each client's samples begin and end.
-    h : array, shape (R, m)
-    H : array, shape (R, N, n, n)
+    h, H : arrays, shapes (R, m) and (R, N, n, n)
     """
     for run in range(len(h)):
         for i in range(len(first) - 1):
@@ -92,32 +91,3 @@ def _mirror(A):
             for j in range(top, min(top + _BLOCK, n)):
                 for k in range(left, min(left + _BLOCK, j)):
                     A[k, j] = A[j, k]
-
-
-@compiled
-def gram_matrices(data, indices, indptr, first, scratch, gram):
-    """Fill `gram` (N, at least m_i, at least m_i) with each client's products of samples.
-
-    Parameters
-    ----------
-    data, indices, indptr : arrays
-        Features of all samples in CSR form.
-    first : int array, shape (N + 1,)
-        Where each client's samples begin and end.
-    scratch : array, shape (d,)
-        Zeros.
-    """
-    for i in range(len(first) - 1):
-        for j in range(first[i], first[i + 1]):
-            entries = slice(indptr[j], indptr[j + 1])
-            a, columns = data[entries], indices[entries]
-            for k in range(len(a)):
-                scratch[np.uintp(columns[k])] += a[k]  # duplicates of an entry add up
-            for other in range(first[i], j + 1):
-                entries = slice(indptr[other], indptr[other + 1])
-                b, columns_b, total = data[entries], indices[entries], data.dtype.type(0)
-                for k in range(len(b)):
-                    total += b[k] * scratch[np.uintp(columns_b[k])]
-                gram[i, j - first[i], other - first[i]] = gram[i, other - first[i], j - first[i]] = total
-            for k in range(len(a)):
-                scratch[np.uintp(columns[k])] = 0

@@ -1,4 +1,4 @@
-"""Sums inside compiled loops, where numpy's own take long to compile or need BLAS."""
+"""Sums and lengths inside compiled loops, where numpy's functions take long to compile or need BLAS."""
 
 from __future__ import annotations
 
@@ -12,3 +12,12 @@ def dot(a, b):
     for j in range(len(a)):
         total += a[j] * b[j]
     return total
+
+
+@compiled
+def longest(bounds):
+    """Length of the longest of segments, given by where they begin, and where the last one ends."""
+    most = 0
+    for s in range(len(bounds) - 1):
+        most = max(most, bounds[s + 1] - bounds[s])
+    return most

@@ -41,18 +41,9 @@ def a3(n: int) -> float:
 
 
 def coefficients(values: NDArray, q: NDArray) -> tuple[NDArray, NDArray]:
-    """gamma_i and lbar_i of eq. (14) for q vectors; zero for i > q.
+    """gamma_i and lbar_i of eq. (14), shape (..., n); zero for i > q.
 
-    Parameters
-    ----------
-    values : array, shape (..., n)
-        Eigenvalues, not increasing.
-    q : int array, shape (...)
-        Vectors considered, 0 to n - 1.
-
-    Returns
-    -------
-    gamma, lbar : arrays, shape (..., n)
+    `values` (..., n) are the eigenvalues, not increasing, and q (...) the vectors considered, 0 to n - 1.
     """
     n = values.shape[-1]
     q = np.asarray(q)[..., None]
@@ -182,21 +173,8 @@ def allocate(
 ) -> NDArray[np.int64]:
     """Whole bits per coordinate that each vector has after this round, by the heuristic of Section IV-C.
 
-    Problem (21) is solved once, for qbar = min(q_{t-1} + B, n - 1) vectors.
-
-    Parameters
-    ----------
-    values : array, shape (..., n)
-        Eigenvalues, not increasing.
-    q : int array, shape (...)
-        q_{t-1}, vectors that have bits already.
-    previous : int array, shape (..., n)
-    budget : int array, shape (...)
-    b_max : int
-
-    Returns
-    -------
-    int array, shape (..., n)
+    Problem (21) is solved once, for qbar = min(q_{t-1} + B, n - 1) vectors. Parameters are those of `solve`,
+    with q = q_{t-1}, the vectors that have bits already.
     """
     n = values.shape[-1]
     qbar = np.minimum(np.asarray(q) + np.asarray(budget), n - 1)
@@ -211,21 +189,15 @@ def allocate_exactly(
     q = 0, which sends nothing, is considered only where there is no budget.
     """
     values = _scaled(values)
-    n = values.shape[-1]
-    leading = values.shape[:-1]
-    tried = np.arange(n).reshape(-1, *(1,) * len(leading))
-    tried = np.broadcast_to(tried, (n, *leading))
-
-    def repeated(array: NDArray) -> NDArray:
-        return np.broadcast_to(array, (n, *np.shape(array)))
-
-    at_least = np.maximum(np.asarray(q), np.minimum(np.asarray(budget), 1))
-    tried = np.maximum(tried, at_least)
-    bits = solve(repeated(values), tried, repeated(previous), repeated(budget), b_max)
-    error = expected_error(repeated(values), tried, interval_squared(bits))
-    best = np.argmin(error, axis=0)
-    chosen = np.take_along_axis(tried, best[None], axis=0)[0]
-    real = np.take_along_axis(bits, best[None, ..., None], axis=0)[0]
+    at_least = np.maximum(q, np.minimum(budget, 1))
+    least, chosen, real = np.full(at_least.shape, np.inf), at_least, np.zeros(values.shape)
+    for tried in range(values.shape[-1]):
+        each = np.maximum(tried, at_least)
+        bits = solve(values, each, previous, budget, b_max)
+        error = expected_error(values, each, interval_squared(bits))
+        better = error < least
+        least, chosen = np.where(better, error, least), np.where(better, each, chosen)
+        real = np.where(better[..., None], bits, real)
     return to_integers(real, chosen, previous, budget, b_max)
 
 

@@ -7,16 +7,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-BLOCK = 64
+# Coordinates that share a norm; the last block may be shorter.
+_BLOCK = 64
 _NORM_BITS = 32
 
 
-def levels(bits: int) -> int:
-    """Positive levels of a coordinate of `bits` bits, one of which is the sign: 2^(bits-1) - 1."""
-    return 2 ** (bits - 1) - 1
-
-
-def block_quantise(x: NDArray, uniform: NDArray, bits: int, block: int = BLOCK) -> NDArray:
+def block_quantise(x: NDArray, uniform: NDArray, bits: int) -> NDArray:
     """Round each block of `x` at random to a grid of its largest magnitude, without bias.
 
     Parameters
@@ -26,16 +22,16 @@ def block_quantise(x: NDArray, uniform: NDArray, bits: int, block: int = BLOCK) 
         Independent numbers in [0, 1).
     bits : int
         Bits b of a coordinate, at least 2: its sign and one of 2^(b-1) - 1 levels, or zero.
-    block : int
-        Coordinates that share a norm; the last block may be shorter.
 
     Returns
     -------
     array, shape (..., D)
-        E = x over `uniform`; E|q - x|^2 <= omega(D, bits, block) |x|^2.
+        E = x over `uniform`. E|q - x|^2 <= min(d / (4 s^2), sqrt(d) / s) |x|^2 for s levels and blocks of d:
+        rounding at random in a grid of mesh |x|_inf / s has variance at most mesh^2 / 4 a coordinate, and at
+        most mesh |x_j|, so sum_j <= |x|_inf |x|_1 / s <= sqrt(d) |x|^2 / s.
     """
-    D, s = x.shape[-1], levels(bits)
-    starts = np.arange(0, D, block)
+    D, s = x.shape[-1], 2 ** (bits - 1) - 1
+    starts = np.arange(0, D, _BLOCK)
     norm = np.maximum.reduceat(np.abs(x), starts, axis=-1)
     scale = np.repeat(norm, np.diff([*starts, D]), axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -44,16 +40,6 @@ def block_quantise(x: NDArray, uniform: NDArray, bits: int, block: int = BLOCK) 
     return np.sign(x) * np.floor(ratio + uniform) / s * scale
 
 
-def omega(dim: int, bits: int, block: int = BLOCK) -> float:
-    """Bound on the relative variance: min(d / (4 s^2), sqrt(d) / s) with d the length of a block.
-
-    Rounding at random in a grid of mesh |x|_inf / s has variance at most mesh^2 / 4 a coordinate, and at
-    most mesh |x_j|, so sum_j <= |x|_inf |x|_1 / s <= sqrt(d) |x|^2 / s.
-    """
-    d, s = min(block, dim), levels(bits)
-    return min(d / (4 * s**2), math.sqrt(d) / s)
-
-
-def message_bits(dim: int, bits: int, block: int = BLOCK) -> int:
+def message_bits(dim: int, bits: int) -> int:
     """Bits of a quantised vector: `bits` a coordinate and one norm a block."""
-    return dim * bits + math.ceil(dim / block) * _NORM_BITS
+    return dim * bits + math.ceil(dim / _BLOCK) * _NORM_BITS

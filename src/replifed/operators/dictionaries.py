@@ -6,20 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def orthonormal(rng: np.random.Generator, n: int, d: int | None = None) -> NDArray:
-    """Return d <= n random orthonormal atoms (all of a basis by default), uniform on the rotations."""
-    q, r = np.linalg.qr(rng.standard_normal((n, n if d is None else d)))
-    # The factorisation is unique up to signs; with those of R's diagonal the law is uniform.
-    return q * np.sign(np.diag(r))
-
-
-def cosine(n: int) -> NDArray:
-    """Return the n atoms of the discrete cosine transform, orthonormal."""
-    from scipy.fft import dct
-
-    return dct(np.eye(n), norm="ortho").T
-
-
 def gaussian(rng: np.random.Generator, n: int, d: int) -> NDArray:
     """Return d atoms with independent entries N(0, 1/n), so of length about one."""
     return rng.standard_normal((n, d)) / np.sqrt(n)

@@ -8,8 +8,6 @@ from scipy.linalg import lapack
 
 # LAPACK's best size of blocks; any other is as correct.
 _BLOCK = 32
-# Up to this size all eigenpairs are found faster than the one of largest magnitude alone.
-_DIRECT = 48
 # Of Lanczos iteration.
 _MOST_STEPS = 160
 
@@ -25,18 +23,13 @@ def eigenpairs(matrices: NDArray) -> tuple[NDArray, NDArray]:
         Row i is the vector of values[..., i]; its coordinate of largest magnitude is positive, since an
         eigensolver leaves the sign to chance.
     """
-    w, V, finite = _eigh(matrices)
+    # numpy's `eigh` stops at what is not finite: there of zeros.
+    finite = np.isfinite(matrices).all(axis=(-2, -1))
+    w, V = np.linalg.eigh(matrices if finite.all() else np.where(finite[..., None, None], matrices, 0.0))
     vectors = np.ascontiguousarray(V.swapaxes(-1, -2)[..., ::-1, :])
     top = np.abs(vectors).argmax(axis=-1)[..., None]
     vectors *= np.where(np.take_along_axis(vectors, top, axis=-1) < 0, -1.0, 1.0)
     return np.where(finite[..., None], w[..., ::-1], np.nan), vectors
-
-
-def _eigh(matrices: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """numpy's `eigh`, which stops at what is not finite: there of zeros. Third, which matrices are finite."""
-    finite = np.isfinite(matrices).all(axis=(-2, -1))
-    w, V = np.linalg.eigh(matrices if finite.all() else np.where(finite[..., None, None], matrices, 0.0))
-    return w, V, finite
 
 
 def leading_eigenpair(matrices: NDArray, tolerance: float = 1e-8) -> tuple[NDArray, NDArray]:
@@ -47,7 +40,7 @@ def leading_eigenpair(matrices: NDArray, tolerance: float = 1e-8) -> tuple[NDArr
     matrices : array, shape (..., n, n)
         Symmetric.
     tolerance : float
-        Residual |A v - theta v| over |theta| to which larger matrices are solved, in 160 steps at most.
+        Residual |A v - theta v| over |theta|, reached in 160 steps at most.
 
     Returns
     -------
@@ -59,28 +52,14 @@ def leading_eigenpair(matrices: NDArray, tolerance: float = 1e-8) -> tuple[NDArr
     By Lanczos iteration with full reorthogonalisation, from one start that is the same in every call.
     NaN for matrices that are not finite.
     """
-    *leading, n, _ = matrices.shape
-    A = matrices.reshape(-1, n, n)
-    if n <= _DIRECT:
-        w, V, finite = _eigh(A)
-        best = np.abs(w).argmax(axis=-1)
-        value = np.take_along_axis(w, best[:, None], axis=-1)[:, 0]
-        vector = np.take_along_axis(V, best[:, None, None], axis=-1)[..., 0]
-        value, vector = np.where(finite, value, np.nan), np.where(finite[:, None], vector, np.nan)
-    else:
-        value, vector = _lanczos(A, tolerance)
-    return value.reshape(leading), vector.reshape(*leading, n)
-
-
-def _lanczos(A: NDArray, tolerance: float) -> tuple[NDArray, NDArray]:
     from replifed.kernels.lanczos import leading_eigenpairs
 
-    count, n, _ = A.shape
+    *leading, n, _ = matrices.shape
+    A = np.ascontiguousarray(matrices, dtype=float).reshape(-1, n, n)
     start = np.random.default_rng(0).standard_normal(n)
-    value, vector = np.empty(count), np.empty((count, n))
-    A = np.ascontiguousarray(A, dtype=float)
+    value, vector = np.empty(len(A)), np.empty((len(A), n))
     leading_eigenpairs(A, start / np.linalg.norm(start), tolerance, min(n, _MOST_STEPS), value, vector)
-    return value, vector
+    return value.reshape(leading), vector.reshape(*leading, n)
 
 
 def apply_inverse(H: NDArray, g: NDArray, least: float) -> NDArray:

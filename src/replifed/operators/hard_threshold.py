@@ -5,12 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# Integer types by bytes, and the largest value of each.
-_INTEGERS: dict[int, tuple[type[np.signedinteger], np.signedinteger]] = {
-    4: (np.int32, np.int32(2**31 - 1)),
-    8: (np.int64, np.int64(2**63 - 1)),
-}
-
 
 def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
     """Keep the `tau` entries of largest magnitude along the last axis, set the others to zero.
@@ -66,8 +60,8 @@ def as_integers(v: NDArray) -> tuple[NDArray, np.integer]:
 
     Without their sign bit, floating-point numbers are in the order of their bits, with NaN above all.
     """
-    kind, most = _INTEGERS[v.dtype.itemsize]
-    return v.view(kind), most
+    kind = np.dtype(f"i{v.dtype.itemsize}").type
+    return v.view(kind), kind(np.iinfo(kind).max)
 
 
 def support_bits(k: int | NDArray, d: int) -> NDArray:

@@ -12,32 +12,17 @@ from replifed.operators.omp import matching_pursuit
 
 
 class Learned(NamedTuple):
-    """Outcome of K-SVD.
+    """Outcome of K-SVD."""
 
-    Attributes
-    ----------
-    atoms : array, shape (n, d), of length one
-    codes : array, shape (d, m)
-        Sparse coefficients of the training vectors.
-    errors : array
-        |Y - A C| / |Y| after each iteration.
-    """
-
-    atoms: NDArray
-    codes: NDArray
-    errors: NDArray
+    atoms: NDArray  # A, (n, d), of length one
+    codes: NDArray  # C, (d, m), sparse coefficients of the training vectors
+    errors: NDArray  # |Y - A C| / |Y| after each iteration
 
 
 def ksvd(Y: NDArray, d: int, sparsity: int, iterations: int, rng: np.random.Generator) -> Learned:
-    """Learn `d` atoms such that each column of Y is close to a combination of `sparsity` of them.
+    """Learn `d` atoms such that each column of Y (n, m) is close to a combination of `sparsity` of them.
 
-    Parameters
-    ----------
-    Y : array, shape (n, m)
-        Training vectors.
-    d, sparsity, iterations : int
-    rng : Generator
-        Chooses the training vectors that are the first atoms.
+    `rng` chooses the columns, the training vectors, that are the first atoms.
 
     Notes
     -----

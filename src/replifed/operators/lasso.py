@@ -43,12 +43,11 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
 
     Notes
     -----
-    A few sweeps of cyclic coordinate descent over all samples at once guess the signs. Then feature-sign
-    search (Lee, Battle, Raina, Ng, Efficient sparse coding algorithms, NeurIPS 2006), again over all samples
-    at once: solve exactly for the signs; where some come out otherwise, go to the best of the points at which
-    a coordinate changes its sign on the way; where all agree, let in the coordinate that violates the
-    optimality conditions most, or stop. The solutions are exact up to rounding. A zero column of D (an unused
-    atom) keeps the code 0.
+    A few sweeps of cyclic coordinate descent guess the signs. Then feature-sign search (Lee, Battle, Raina,
+    Ng, Efficient sparse coding algorithms, NeurIPS 2006), over all samples at once: solve exactly for them;
+    where some come out otherwise, go to the best of the points at which a coordinate changes its sign on the
+    way; where all agree, let in the coordinate that violates the optimality conditions most, or stop. A zero
+    column of D (an unused atom) keeps the code 0.
 
     Dependent atoms, such as more of them than features, make these systems singular. There, and where codes
     turn out not to be optimal, `_proximal_points` finds one of the minimisers.
@@ -63,9 +62,10 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
             codes[finite] = lasso(G[finite], C[finite], penalty)
         return codes
     if guess is None or not np.isfinite(guess).all():
-        h = _sweep(G, C, np.zeros_like(C), penalty, _SWEEPS).reshape(B * m, K)
+        h = _sweep(G, C, np.zeros_like(C), penalty, _SWEEPS)
     else:
-        h = _sweep(G, C, guess, penalty, _SWEEPS_FROM_GUESS).reshape(B * m, K)
+        h = _sweep(G, C, guess, penalty, _SWEEPS_FROM_GUESS)
+    h = h.reshape(B * m, K)
     which, right = np.repeat(np.arange(B), m), C.reshape(B * m, K)
     regular = ~_dependent(G)[which]
     _search_signs(G, which, right, h, penalty, np.flatnonzero(regular))
@@ -134,19 +134,9 @@ def _sweep(G: NDArray, C: NDArray, start: NDArray, penalty: float, sweeps: int) 
 def _search_signs(
     G: NDArray, which: NDArray, right: NDArray, h: NDArray, penalty: float, left: NDArray
 ) -> None:
-    """Feature-sign search for some of n problems, in place.
+    """Feature-sign search for the problems `left` of n, in place.
 
-    Parameters
-    ----------
-    G : array, shape (B, K, K)
-    which : int array, shape (n,)
-        Gram matrix of each problem.
-    right : array, shape (n, K)
-        Its c.
-    h : array, shape (n, K)
-        Its starting point, replaced by its solution.
-    left : int array
-        The problems to solve.
+    Problem i has the Gram matrix G[which[i]], c in right[i], and in h[i] its start, replaced by its solution.
     """
     signs = np.sign(h[left])
     for _ in range(_MOST_SOLVES):
@@ -196,12 +186,9 @@ def _product(matrices: NDArray, which: NDArray, vectors: NDArray) -> NDArray:
     n, K = vectors.shape
     if n < 4 * len(matrices):
         return (matrices[which] @ vectors[:, :, None])[:, :, 0]
-    order = np.argsort(which, kind="stable")
-    counts = np.bincount(which, minlength=len(matrices))
-    ends = np.cumsum(counts)
     out = np.empty((n, K))
-    for number in np.flatnonzero(counts):
-        rows = order[ends[number] - counts[number] : ends[number]]
+    for number in np.unique(which):
+        rows = np.flatnonzero(which == number)
         out[rows] = vectors[rows] @ matrices[number].T
     return out
 

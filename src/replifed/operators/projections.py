@@ -44,8 +44,8 @@ class Thresholding:
 
 
 @dataclass(frozen=True)
-class _General:
-    """What projections on general atoms share.
+class MatchingPursuit:
+    """Orthogonal matching pursuit: atoms one by one, refitted after each.
 
     Parameters
     ----------
@@ -59,16 +59,6 @@ class _General:
         squared = np.einsum("...i,...i->...", coefficients @ self.gram, coefficients)
         return np.sqrt(np.maximum(squared, 0.0))[..., None]
 
-    @property
-    def lengths(self) -> NDArray:
-        """|a_j|, shape (d,)."""
-        return np.sqrt(np.diag(self.gram))
-
-
-@dataclass(frozen=True)
-class MatchingPursuit(_General):
-    """Orthogonal matching pursuit: atoms one by one, refitted after each."""
-
     def support(self, correlations: NDArray, k: int | NDArray) -> NDArray:
         return self.pursue(correlations, k) != 0
 
@@ -81,28 +71,10 @@ class MatchingPursuit(_General):
             counts = np.asarray(k).tolist()
             return np.stack([self.pursue(row, n) for row, n in zip(correlations, counts, strict=True)])
         d = correlations.shape[-1]
-        lengths = self.lengths
+        lengths = np.sqrt(np.diag(self.gram))
         unit = self.gram / np.outer(lengths, lengths)
         coefficients = matching_pursuit(unit, correlations.reshape(-1, d) / lengths, min(k, d))
         return (coefficients / lengths).reshape(correlations.shape)
-
-
-@dataclass(frozen=True)
-class LargestCorrelations(_General):
-    """The k atoms of largest normalised correlation, then least squares on them."""
-
-    def support(self, correlations: NDArray, k: int | NDArray) -> NDArray:
-        return largest(correlations / self.lengths, k)
-
-    def prune(self, coefficients: NDArray, k: int | NDArray) -> NDArray:
-        correlations = coefficients @ self.gram
-        support = self.support(correlations, k)
-        pruned = np.zeros_like(coefficients)
-        for index in np.ndindex(support.shape[:-1]):
-            atoms = np.flatnonzero(support[index])
-            matrix, right = self.gram[np.ix_(atoms, atoms)], correlations[index][atoms]
-            pruned[index][atoms] = np.linalg.lstsq(matrix, right, rcond=None)[0]
-        return pruned
 
 
 def onto_ball(coefficients: NDArray, radius: float, projection: Projection) -> NDArray:

@@ -71,20 +71,16 @@ def quantise(
     |v| <= 1 - Delta/2; beyond, the quantiser overloads. One bit overloads where |v| > 1/2.
     """
     _check(kind, overload)
-    sent = np.asarray(bits) > 0
-    delta = interval(bits)[..., None]
-    if kind == "none":
-        received = _midpoint(v, delta)
-    elif dither is None:
+    if kind != "none" and dither is None:
         raise ValueError(f"quantise: kind {kind!r} needs a dither")
-    elif kind == "nested":
-        received = _wrapped(_midpoint(_wrapped(v + dither), delta) - dither)
-        if overload == "clip":
-            wrapped = np.abs(received - v) > 1.0
-            received = received + np.where(wrapped, np.copysign(2.0 - delta, v), 0.0)
-    else:
-        received = _midpoint(v + 0.5 * delta * dither, delta)
-    return np.where(sent[..., None], received, 0.0)
+    n = v.shape[-1]
+    flat, dither = (
+        np.broadcast_to(array, v.shape).reshape(1, 1, -1, n)
+        for array in (v, np.zeros(()) if dither is None else dither)
+    )
+    bits = np.broadcast_to(bits, v.shape[:-1]).reshape(1, 1, -1)
+    none = np.zeros_like(flat), np.zeros_like(bits)
+    return quantise_grown(flat, *none, bits, dither, kind, overload).reshape(v.shape)
 
 
 def quantise_grown(
@@ -129,14 +125,7 @@ def quantise_grown(
 def refine(v: NDArray, received: NDArray, before: NDArray, after: NDArray, dither: NDArray) -> NDArray:
     """Kind "fresh": quantise the error that remains after `before` bits with the bits up to `after`.
 
-    Parameters
-    ----------
-    v, received : arrays, shape (..., n)
-        The vectors and what the receiver has of them.
-    before, after : int arrays, shape (...)
-        Bits per coordinate so far, and with the refinement.
-    dither : array, shape (..., n)
-        From `draw_dither`, new at every refinement.
+    Parameters are those of `quantise_grown`, of any shapes (..., n) and (...), with a new dither each time.
     """
     delta = interval(after)[..., None]
     # Cells of width Delta over the range of the remaining error, [-Delta_before/2, Delta_before/2].
@@ -152,14 +141,3 @@ def _check(kind: str, overload: str) -> None:
         raise ValueError(f"unknown kind of dither {kind!r}; known: {', '.join(DITHERS[:3])}")
     if overload not in OVERLOADS:
         raise ValueError(f"unknown overload {overload!r}; known: {', '.join(OVERLOADS)}")
-
-
-def _midpoint(w: NDArray, delta: NDArray) -> NDArray:
-    """Midpoint of the cell of width `delta` in [-1, 1] that holds w."""
-    cell = np.clip(np.floor((w + 1.0) / delta), 0.0, 2.0 / delta - 1.0)
-    return (cell + 0.5) * delta - 1.0
-
-
-def _wrapped(w: NDArray) -> NDArray:
-    """w modulo 2, in [-1, 1)."""
-    return w - 2.0 * np.floor(0.5 * (w + 1.0))

@@ -42,10 +42,9 @@ class Problem(Protocol):
 class LocalModels(Protocol):
     """The clients' copies of the server's model during one round, in coordinates that suit the data.
 
-    An algorithm does arithmetic on the opaque array `start` and what it makes of it; only the methods
-    below know what a coordinate means. Dense data hold models coordinate by coordinate; sparse data
-    hold the columns that a client's samples touch; and methods that do nothing but add gradients work
-    in the span of the client's samples.
+    An algorithm does arithmetic on the opaque array `start`; only the methods below know what a coordinate
+    means: itself on dense data, a column that a client's samples touch on sparse data, and a sample where
+    models change by gradients alone.
     """
 
     start: NDArray
@@ -96,7 +95,6 @@ class LocalSteps(Protocol):
 
         Parameters
         ----------
-        x : array, shape (R, D)
         additive : bool
             Promise that local models only ever change by adding multiples of gradients.
         sparsity : int, optional
@@ -108,18 +106,18 @@ class LocalSteps(Protocol):
 
 @runtime_checkable
 class RestrictedMinimiser(Protocol):
-    """Minimisers of each client's loss over models with a given support."""
+    """Minimisers of each client's loss over models with a given support.
+
+    Local models of such a problem have the same methods for the clients that take part.
+    """
 
     def restricted_minima(self, start: NDArray, support: NDArray, newton_steps: int | None = None) -> NDArray:
-        """argmin f_i(w) over w with supp(w) in a set; the one nearest to `start` where there are several.
-
-        Local models of such a problem have the same methods for the clients that take part.
+        """argmin f_i(w) over w with supp(w) in `support`; the one nearest to `start` where there are several.
 
         Parameters
         ----------
         start : array, shape (R, N, D)
-            Models with support in `support`.
-        support : boolean array, shape (R, N, D)
+            Models with support in `support`, boolean and of the same shape.
         newton_steps : int, optional
             Stop after so many of Newton's steps; to convergence by default. Least squares need one.
         """
@@ -144,7 +142,7 @@ class PerClientModels(Protocol):
     """Every client at a model of its own, in the server's coordinates: for clients that remember.
 
     Here the number S of data sets need only divide that of runs: the first R / S runs share the first
-    data set, and so on, as do the points of a grid that each data set is to be tuned on.
+    data set, and so on.
     """
 
     def per_client_gradients(
@@ -160,15 +158,13 @@ class PerClientModels(Protocol):
 
         Parameters
         ----------
-        u : array, shape (R, N, D)
         batch : int array, shape (R or 1, N, b), optional
             Minibatches; all samples by default. Scaled so that their expectation is the full gradient.
         clip : float, optional
-            Longest gradient that a single sample may have (ridges and linear terms are no part of it).
-        ridge : float or array, shape (R,)
-            b.
-        linear : array, shape (R, N, D), optional
-            a.
+            Longest gradient that a single sample may have (ridges and linear terms are no part of it); on all
+            samples only.
+        ridge, linear : arrays, shapes (R,) and (R, N, D), optional
+            b and a.
         """
 
     def per_client_descent(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -13,23 +14,28 @@ from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems import restricted
 from replifed.problems.aligned import aligned_empty
-from replifed.problems.checks import check_clients, check_finite, check_labels, check_runs, floating
-from replifed.problems.cohorts import cohort, picked
 from replifed.problems.gram import GramLocalModels
+from replifed.problems.linear import (
+    LinearObjective,
+    check_clients,
+    check_finite,
+    check_labels,
+    check_runs,
+    floating,
+)
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import (
     FEWEST_COLUMNS,
-    add_affine,
     client_products,
-    client_products_transposed,
     largest_eigenvalue,
-    ridge_along,
     tall_product,
     tall_product_transposed,
 )
 
-# Clients are taken in blocks whose gathered minibatches stay in the cache between the two products.
-_CACHE_BYTES = 2 << 20
+# Arrays with one entry a data set and client.
+_STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")
+# What parts of a problem take over: every round needs these, and they are small.
+_CONSTANTS = ("_smoothness", "_strong_convexity")
 
 
 def in_span(samples: int, features: int) -> bool:
@@ -37,7 +43,7 @@ def in_span(samples: int, features: int) -> bool:
     return 3 * samples <= 2 * features
 
 
-class DenseLinearModel:
+class DenseLinearModel(LinearObjective):
     """f_i(x) = mean (or sum) over the client's samples of loss(X_i x, y_i) + l2 |x|^2 / 2.
 
     Parameters
@@ -95,8 +101,9 @@ class DenseLinearModel:
         check_labels(y[real], loss)
         per_sample = np.ones(self.sizes.shape) if summed else 1.0 / self.sizes
         self.sample_weights = (real * per_sample[..., None]).astype(X.dtype)
-        self._unit_weights = bool((self.sample_weights == 1).all())
         self.batch_weights = (self.sizes * per_sample).astype(X.dtype)
+        # What `common_mu_L` returns where this is a part of a problem.
+        self._of_all: tuple[NDArray, NDArray] | None = None
         # The data, models and outcome of the last predictions; a part of the problem has other data.
         self._predicted: tuple[Any, Any, Any] = None, None, None
 
@@ -111,40 +118,25 @@ class DenseLinearModel:
         # Recording the objective and the next round ask for the same predictions.
         X, last, z = self._predicted
         if X is not self.X or last.dtype != x.dtype or not np.array_equal(last, x):
-            z = self._predict(x)
+            models = x.reshape(len(x), self.n_features, -1)
+            if len(self.X) == 1:
+                # One product over all samples and all runs.
+                columns = models.transpose(1, 0, 2).reshape(self.n_features, -1)
+                z = tall_product(self.X[0].reshape(-1, self.n_features), columns)
+                z = z.reshape(self.n_clients, self.n_samples, len(x), -1).transpose(2, 0, 1, 3)
+            else:
+                z = np.matmul(self.X, models[:, None])
             self._predicted = self.X, x.copy(), z
         return z
 
-    def _predict(self, x: NDArray) -> NDArray:
-        x = x.reshape(len(x), self.n_features, -1)
-        if len(self.X) == 1:
-            # One product over all samples and all runs.
-            columns = x.transpose(1, 0, 2).reshape(self.n_features, -1)
-            z = tall_product(self.X[0].reshape(-1, self.n_features), columns)
-            z = z.reshape(self.n_clients, self.n_samples, len(x), -1)
-            return z.transpose(2, 0, 1, 3)
-        return np.matmul(self.X, x[:, None])
-
-    def client_losses(self, x: NDArray) -> NDArray:
-        return self._fit(self.predictions(x)) + 0.5 * self.l2 * np.sum(x * x, axis=-1, keepdims=True)
-
     def _fit(self, z: NDArray) -> NDArray:
-        """Each client's loss, without the ridge, where its samples have the predictions `z` (R, N, m, C)."""
         values = self.loss_function.value(z, self.y)
         return np.einsum("rnm,rnm->rn", values, np.broadcast_to(self.sample_weights, values.shape))
-
-    def along(self, x: NDArray, p: NDArray) -> Callable[[NDArray], NDArray]:
-        """See `problems.base.Ray`."""
-        z, dz, ridge = self.predictions(x), self.predictions(p), ridge_along(self.l2, x, p)
-        return lambda eta: self._fit(z + eta[:, None, None, None] * dz) + ridge(eta)
-
-    def loss(self, x: NDArray) -> NDArray:
-        return (self.weights * self.client_losses(x)).sum(axis=-1)
 
     def client_gradients(self, x: NDArray) -> NDArray:
         """Gradient of each f_i at the server's models, shape (R, N, D)."""
         r = self.loss_function.derivative(self.predictions(x), self.y) * self.sample_weights[..., None]
-        g = client_products_transposed(self.X, r)
+        g = client_products(self.X.swapaxes(-1, -2), r)
         return g.reshape(len(x), self.n_clients, self.dim) + self.l2 * x[:, None]
 
     def gradient(self, x: NDArray) -> NDArray:
@@ -168,27 +160,19 @@ class DenseLinearModel:
 
     def _hessians(self, z: NDArray) -> NDArray:
         """Hessian of each f_i where its samples have the predictions `z` (R, N, m, C)."""
-        h = self.loss_function.second_derivative(z, self.y)
-        h = h * self.sample_weights[..., None, None]
-        runs, outputs = len(z), self.loss_function.n_outputs
-        if outputs == 1:
-            return self._weighted_squares(h[..., 0])
-        H = np.empty((runs, self.n_clients, self.n_features, outputs, self.n_features, outputs), self.X.dtype)
-        for a in range(outputs):
-            for b in range(outputs):
+        h = self.loss_function.second_derivative(z, self.y) * self.sample_weights[..., None, None]
+        runs, (N, d), C = len(z), (self.n_clients, self.n_features), self.loss_function.n_outputs
+        H = np.empty((runs, N, d, C, d, C), np.result_type(self.X, h))
+        if C == 1:
+            root, scaled = np.sqrt(h[..., 0]), np.empty(self.X.shape[2:], H.dtype)
+            # A matrix times its own transpose costs half of a general product; one client stays in the cache.
+            for r, i in np.ndindex(runs, N):
+                np.multiply(self.X[r * len(self.X) // runs, i], root[r, i], out=scaled)
+                np.matmul(scaled.T, scaled, out=H[r, i, :, 0, :, 0])
+        else:
+            for a, b in np.ndindex(C, C):
                 H[:, :, :, a, :, b] = np.matmul(self.X.swapaxes(-1, -2), self.X * h[..., a, b, None])
-        H = H.reshape(runs, self.n_clients, self.dim, self.dim)
-        H += self.l2 * np.eye(self.dim)
-        return H
-
-    def _weighted_squares(self, h: NDArray) -> NDArray:
-        """X_i' diag(h_i) X_i for h (R, N, m, 1), plus the ridge; one client at a time stays in the cache."""
-        H = np.empty((*h.shape[:2], self.dim, self.dim), np.result_type(self.X, h))
-        root, scaled = np.sqrt(h), np.empty(self.X.shape[2:], H.dtype)
-        for r, i in np.ndindex(*h.shape[:2]):
-            # A matrix times its own transpose costs half of a general product.
-            np.multiply(self.X[r * len(self.X) // len(h), i], root[r, i], out=scaled)
-            np.matmul(scaled.T, scaled, out=H[r, i])
+        H = H.reshape(runs, N, self.dim, self.dim)
         H += self.l2 * np.eye(self.dim)
         return H
 
@@ -219,11 +203,7 @@ class DenseLinearModel:
 
     def common_mu_L(self) -> tuple[NDArray, NDArray]:
         """See `problems.base.PerClientModels`."""
-        return self._common_mu_L
-
-    @cached_property
-    def _common_mu_L(self) -> tuple[NDArray, NDArray]:
-        return self.strong_convexity().min(axis=1), self.smoothness().max(axis=1)
+        return self._of_all or (self.strong_convexity().min(axis=1), self.smoothness().max(axis=1))
 
     # -- each client at a model of its own -------------------------------------------------------
 
@@ -239,29 +219,23 @@ class DenseLinearModel:
         """See `problems.base.PerClientModels`."""
         check_runs(len(u), len(self.X))
         models = u.reshape(*u.shape[:2], self.n_features, -1)
-        few = self._too_few_for_blas(len(u))
-        if clip is None and self.loss_function.name in COMPILED and (few or batch is not None):
-            g = self._compiled_gradients(u, batch)
-        elif clip is None and batch is not None and self.loss_function.name == "softmax":
-            g = self._softmax_gradients(models, batch)
+        if clip is not None and batch is not None:
+            raise ReplifedError("clip: for gradients on all samples, not on minibatches")
+        few = len(u) < FEWEST_COLUMNS * len(self.X)
+        if self.loss_function.name in COMPILED and clip is None and (batch is not None or few):
+            sets = np.arange(len(u)) * len(self.X) // len(u)
+            g = self.shifted_gradients(u, batch, self.y, np.empty((0,) * 3, self.dtype), sets)
         elif batch is not None:
-            g = np.empty_like(models)
-            self._minibatch_gradients(models, batch, clip, g)
-        elif len(self.X) > 1 or not few:
-            g = self._gradients_in_columns(models, clip)
+            g = self._softmax_gradients(models, batch)
         else:
-            r = self.loss_function.derivative(client_products(self.X, models), self.y)
-            r *= self.sample_weights[..., None]
-            if clip is not None:
-                _clip(r, self._norms, self.sample_weights, clip)
-            g = client_products_transposed(self.X, r)
+            g = self._gradients_in_columns(models, clip)
         g = g.reshape(u.shape)
-        add_affine(g, self.l2 + ridge, u, linear)
+        weight = self.l2 + ridge
+        if np.any(weight):
+            g += np.reshape(weight, (-1, 1, 1)).astype(g.dtype) * u
+        if linear is not None:
+            g += linear
         return g
-
-    def _too_few_for_blas(self, runs: int) -> bool:
-        """Whether too few runs share a data set for their models to become columns of one product."""
-        return runs * self.loss_function.n_outputs < FEWEST_COLUMNS * len(self.X)
 
     def _gradients_in_columns(self, models: NDArray, clip: float | None) -> NDArray:
         """Gradients (R, N, d, C) without the ridge; runs that share a data set are columns of one product."""
@@ -270,10 +244,13 @@ class DenseLinearModel:
         columns = models.reshape(S, runs // S, N, d, C).transpose(0, 2, 3, 1, 4).reshape(S, N, d, -1)
         z = np.matmul(self.X, columns).reshape(S, N, self.n_samples, -1, C)
         r = self.loss_function.derivative(z, self.y[..., None])
-        if not self._unit_weights:
-            r *= self.sample_weights[..., None, None]
+        r *= self.sample_weights[..., None, None]
         if clip is not None:
-            _clip(r, self._norms[..., None], self.sample_weights[..., None], clip)
+            # A sample's gradient is its residual, already times its weight, times its features.
+            weights, norms = self.sample_weights[..., None], np.linalg.norm(self.X, axis=-1)[..., None]
+            lengths = np.linalg.norm(r, axis=-1) * norms
+            shorter = clip * weights / np.maximum(lengths, np.finfo(lengths.dtype).tiny)
+            r *= np.minimum(1.0, shorter)[..., None]
         if runs * C == S:
             # A single column: a row vector times the matrix is quicker than the transposed matrix times it.
             return np.matmul(r.reshape(S, N, 1, -1), self.X).reshape(models.shape)
@@ -287,25 +264,15 @@ class DenseLinearModel:
         S, runs = len(self.X), len(u)
         check_runs(runs, S)
         sets = np.arange(runs) * S // runs
-        data = self if S in (1, runs) else picked(self, lambda array: array[sets])
+        data = self if S in (1, runs) else self._part(lambda array: array[sets])
         return data._hessians(client_products(data.X, u.reshape(*u.shape[:2], self.n_features, -1)))
-
-    @cached_property
-    def _norms(self) -> NDArray:
-        """|x_ij| of each sample, shape (S, N, m)."""
-        return np.linalg.norm(self.X, axis=-1)
-
-    def _compiled_gradients(self, u: NDArray, batch: NDArray | None) -> NDArray:
-        """Gradients (R, N, d) without the ridge, each sample read where it lies."""
-        sets = np.arange(len(u)) * len(self.X) // len(u)
-        return self.shifted_gradients(u, batch, self.y, np.empty((0,) * 3, self.dtype), sets)
 
     def shifted_gradients(
         self, u: NDArray, batch: NDArray | None, y: NDArray, shifts: NDArray, sets: NDArray
     ) -> NDArray:
-        """As `_compiled_gradients`, with the targets `y` (L, N, m) and shifted features of each run's set.
+        """Gradients (R, N, d) without the ridge, with the targets and shifted features of each run's set.
 
-        See `problems.shifted` for `shifts` (L, N, d) and `sets` (at least R,).
+        See `problems.shifted` for `y` (L, N, m), `shifts` (L or 0, N, d), and `sets` (at least R,).
         """
         from replifed.kernels.linear import gradients, minibatch_gradients
 
@@ -315,13 +282,10 @@ class DenseLinearModel:
             gradients(self.X, y, shifts, sets, self.sample_weights, loss, u, g)
             return g
         batch, scale = np.ascontiguousarray(batch), self.batch_weights / batch.shape[-1]
-        minibatch_gradients(self.X, self._columns_at_hand, y, shifts, sets, scale, batch, loss, u, g)
+        # Features by column serve sparse models where others have asked for them already.
+        columns = vars(self).get("_columns", np.empty((0,) * 4, self.dtype))
+        minibatch_gradients(self.X, columns, y, shifts, sets, scale, batch, loss, u, g)
         return g
-
-    @property
-    def _columns_at_hand(self) -> NDArray:
-        """`_columns` if they exist already; empty (S = 0) otherwise."""
-        return vars(self).get("_columns", np.empty((0,) * 4, self.dtype))
 
     def _softmax_gradients(self, models: NDArray, batch: NDArray) -> NDArray:
         """Gradients (R, N, d, C) on minibatches without the ridge."""
@@ -351,72 +315,52 @@ class DenseLinearModel:
         kernel(self.X, self.y, self.sample_weights, loss, steps, step_sizes, ridges, linear, w)
         return w
 
-    def _minibatch_gradients(self, models: NDArray, batch: NDArray, clip: float | None, g: NDArray) -> None:
-        """Write the gradients on the minibatches `batch` (R or 1, N, b) into `g`, a few clients at a time."""
-        n_sets, clients, m, d = self.X.shape
-        sets, b = max(n_sets, len(batch)), batch.shape[-1]
-        X = self.X.reshape(-1, d)
-        y = self.y.reshape(-1)
-        # Position of each drawn sample in the stacked data of all data sets and clients.
-        first = (np.arange(n_sets)[:, None] * clients + np.arange(clients)) * m
-        scale = self.batch_weights / b
-        if 1 < n_sets < sets:
-            first, scale = (np.repeat(array, sets // n_sets, axis=0) for array in (first, scale))
-        positions = np.broadcast_to(batch + first[..., None], (sets, clients, b))
-        block = max(1, _CACHE_BYTES // (sets * b * d * X.itemsize))
-        buffer = np.empty((sets, min(block, clients), b, d), dtype=X.dtype)
-        for start in range(0, clients, block):
-            now = slice(start, min(start + block, clients))
-            chosen = positions[:, now]
-            drawn = buffer[:, : chosen.shape[1]]
-            if drawn.flags.c_contiguous:
-                # Out-of-range positions cannot occur; "clip" lets take() write without a second buffer.
-                np.take(X, chosen, axis=0, out=drawn, mode="clip")
-            else:
-                drawn = X[chosen]
-            z = client_products(drawn, models[:, now])
-            r = self.loss_function.derivative(z, y[chosen])
-            if clip is not None:
-                _clip(r, self._norms.reshape(-1)[chosen], np.ones(()), clip)
-            r *= scale[:, now, None, None]
-            g[:, now] = client_products_transposed(drawn, r)
-
     # -- parts of the problem --------------------------------------------------------------------
 
     def with_clients(self, chosen: NDArray) -> DenseLinearModel:
         """See `problems.base.PerClientModels`."""
-        n_sets, runs = len(self.X), len(chosen)
-        if runs > 1:  # one cohort is that of all runs
-            check_runs(runs, n_sets)
-        if 1 < n_sets < runs:
-            groups = chosen.reshape(n_sets, runs // n_sets, -1)
-            if (groups != groups[:, :1]).any():
-                raise ReplifedError("runs that share a data set must share their cohorts")
-            chosen = groups[:, 0]
+        n_sets = len(self.X)
+        if n_sets > 1 and len(chosen) > 1:  # one cohort is that of all runs
+            chosen = self._by_set(chosen, "share their cohorts")
         run = np.arange(n_sets)[:, None] if n_sets > 1 else 0
-        part = self._part(lambda array: array[run, chosen])
+        part = self._part(lambda array: array[run, chosen], _CONSTANTS)
         # Cohorts that differ between runs make one data set a run out of one for all.
-        repeats = len(part.X) // n_sets
-        part.__dict__["_common_mu_L"] = tuple(np.repeat(m, repeats) for m in self._common_mu_L)
+        mu, L = (np.repeat(constant, len(part.X) // n_sets) for constant in self.common_mu_L())
+        part._of_all = mu, L
         return part
 
     def with_runs(self, kept: NDArray) -> DenseLinearModel:
         """See `problems.base.PerClientModels`."""
-        n_sets, runs = len(self.X), len(kept)
-        check_runs(runs, n_sets)
-        if n_sets == 1:
+        if len(self.X) == 1:
             return self
-        groups = kept.reshape(n_sets, runs // n_sets)
-        if (groups != groups[:, :1]).any():
-            raise ReplifedError("runs that share a data set must be kept together")
-        part = self._part(lambda array: array[groups[:, 0]])
-        part.__dict__["_common_mu_L"] = tuple(constant[groups[:, 0]] for constant in self._common_mu_L)
+        sets = self._by_set(kept, "be kept together")
+        part = self._part(lambda array: array[sets], _CONSTANTS)
+        mu, L = self.common_mu_L()
+        part._of_all = mu[sets], L[sets]
         return part
 
-    def _part(self, pick: Callable[[NDArray], NDArray]) -> DenseLinearModel:
-        """Return the problem with the data sets or clients that `pick` takes of an array (S, N, ...)."""
-        # Every round needs the constants, which are small arrays.
-        return picked(self, pick, keep=("_smoothness", "_strong_convexity"))
+    def _by_set(self, of_runs: NDArray, what: str) -> NDArray:
+        """One entry a data set, of an array with one entry a run."""
+        n_sets = len(self.X)
+        check_runs(len(of_runs), n_sets)
+        groups = of_runs.reshape(n_sets, -1, *of_runs.shape[1:])
+        if (groups != groups[:, :1]).any():
+            raise ReplifedError(f"runs that share a data set must {what}")
+        return groups[:, 0]
+
+    def _part(self, pick: Callable[[NDArray], NDArray], keep: tuple[str, ...] = ()) -> DenseLinearModel:
+        """Return the problem with what `pick` takes of arrays (S, N, ...).
+
+        What this one has computed of its data, the part computes anew, but for the arrays named in `keep`.
+        """
+        part = copy.copy(self)
+        for name in list(vars(part)):
+            if isinstance(getattr(type(self), name, None), cached_property):
+                del part.__dict__[name]
+        for name in _STACKED + keep:
+            part.__dict__[name] = pick(getattr(self, name))
+        part.n_clients = part.X.shape[1]
+        return part
 
     # -- local models ----------------------------------------------------------------------------
 
@@ -438,8 +382,13 @@ class DenseLinearModel:
     ):
         """See `problems.base.LocalSteps`."""
         if clients is not None:
+            run = np.arange(len(self.X))[:, None] if len(self.X) > 1 else 0
             keep = ("_gram",) if additive and self._in_span else ()
-            return cohort(self, clients, keep).local(x, additive=additive, sparsity=sparsity)
+            part = self._part(lambda array: array[run, clients], keep)
+            # The sum of the weights p_i stays what it was.
+            total = self.weights.sum(axis=1, keepdims=True)
+            part.weights = part.weights * (total / part.weights.sum(axis=1, keepdims=True))
+            return part.local(x, additive=additive, sparsity=sparsity)
         if additive and self._in_span:
             return GramLocalModels(
                 lambda: self._gram,
@@ -525,15 +474,3 @@ def _check_sizes(sizes: NDArray, shape: tuple[int, ...]) -> None:
         )
     if (sizes > capacity).any():
         raise ReplifedError(f"sizes hold {sizes.max()}: X has room for {capacity} samples a client")
-
-
-def _clip(residuals: NDArray, norms: NDArray, weights: NDArray, clip: float) -> None:
-    """Scale `residuals` (R, N, m, C), in place, so that no sample's gradient is longer than `clip`.
-
-    The gradient of a sample is its residual, already times its weight, times its features, whose norms
-    are `norms`.
-    """
-    lengths = np.linalg.norm(residuals, axis=-1) * norms
-    residuals *= np.minimum(1.0, clip * weights / np.maximum(lengths, np.finfo(lengths.dtype).tiny))[
-        ..., None
-    ]

@@ -11,6 +11,7 @@ sums over outputs, and numpy is fastest along contiguous memory.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,51 +20,27 @@ from replifed.problems.losses import Loss
 from replifed.problems.products import FEWEST_COLUMNS, narrow_products
 
 
+@dataclass
 class GramLocalModels:
-    """Clients' models as (a, c) with u = c x + X' a.
+    """Clients' models as (a, c) with u = c x + X' a, for the server's models x."""
 
-    Parameters
-    ----------
-    gram : callable
-        Returns X_i X_i' of each client, shape (S, N, m, m), zero beyond its n_i samples; called from
-        the second local step on.
-    predictions : array, shape (R, N, m, C)
-        X_i x at the server's models.
-    targets : array, shape (S, N, m)
-    sample_weights : array, shape (S, N, m)
-        Weight of each sample in f_i: 1/n_i for a mean, 1 for a sum, 0 for padding.
-    batch_weights : array, shape (S, N)
-        Weight of the mean over a minibatch in f_i's estimate: 1 for a mean, n_i for a sum.
-    l2 : float
-        Weight of |x|^2 / 2.
-    loss : Loss
-    combine : callable
-        Maps (a weighted by p_i, shape (R, N, m, C)) to sum_i X_i' a_i, shape (R, D).
-    x, weights : arrays, shapes (R, D) and (S, N)
-        The server's models, and p_i.
-    """
+    # X_i X_i' of each client, (S, N, m, m), zero beyond its n_i samples; the first local step does without.
+    gram: Callable[[], NDArray]
+    predictions: NDArray  # X_i x, (R, N, m, C)
+    targets: NDArray  # (S, N, m)
+    sample_weights: NDArray  # of each sample in f_i, (S, N, m): 1/n_i for a mean, 1 for a sum, 0 for padding
+    batch_weights: NDArray  # of the mean over a minibatch, (S, N): 1 for a mean, n_i for a sum
+    l2: float  # weight of |x|^2 / 2
+    loss: Loss
+    combine: Callable[[NDArray], NDArray]  # a, weighted by p_i, (R, N, m, C), to sum_i X_i' a_i, (R, D)
+    x: NDArray  # (R, D)
+    weights: NDArray  # p_i, (S, N)
 
-    def __init__(
-        self,
-        gram: Callable[[], NDArray],
-        predictions: NDArray,
-        targets: NDArray,
-        sample_weights: NDArray,
-        batch_weights: NDArray,
-        l2: float,
-        loss: Loss,
-        combine: Callable[[NDArray], NDArray],
-        x: NDArray,
-        weights: NDArray,
-    ) -> None:
-        self._gram, self._predictions = gram, _by_output(predictions)
-        self._targets = targets
-        self._sample_weights, self._batch_weights = sample_weights, batch_weights
-        self._l2, self._loss, self._combine = l2, loss, combine
-        self._x, self._weights = x, weights
-        runs, clients, m, outputs = predictions.shape
+    def __post_init__(self) -> None:
+        runs, clients, m, outputs = self.predictions.shape
+        self.predictions = _by_output(self.predictions)
         # The last entry along the sample axis is c, the multiple of the server's model.
-        self.start = np.zeros((runs, clients, outputs, m + 1), dtype=predictions.dtype).swapaxes(-1, -2)
+        self.start = np.zeros((runs, clients, outputs, m + 1), dtype=self.predictions.dtype).swapaxes(-1, -2)
         self.start[:, :, m] = 1.0
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
@@ -74,57 +51,60 @@ class GramLocalModels:
             self._minibatch_gradient(u, batch, g)
         else:
             # Residuals of all samples, weighted by how often each was drawn, need no gathering or scattering.
-            r = self._loss.derivative(self._at_samples(u), self._targets)
-            weights = self._sample_weights if batch is None else self._drawn_weights(batch, m)
+            r = self.loss.derivative(self._at_samples(u), self.targets)
+            weights = self.sample_weights if batch is None else self._drawn_weights(batch)
             np.multiply(r, weights[..., None], out=g[:, :, :m])
-        if self._l2:
-            g += self._l2 * u
+        if self.l2:
+            g += self.l2 * u
         return g
 
     def _at_samples(self, u: NDArray) -> NDArray:
         """Predictions (R, N, m, C) of the models `u`, not to be written to."""
-        a, known = u[:, :, :-1], self._predictions
+        a, known = u[:, :, :-1], self.predictions
         if _is_start(u):
             return known
         z = self._products(a)
-        z += u[:, :, -1:] * known if self._l2 else known  # without a ridge c stays one
+        z += u[:, :, -1:] * known if self.l2 else known  # without a ridge c stays one
         return z
 
-    def _drawn_weights(self, batch: NDArray, m: int) -> NDArray:
-        scale = (self._batch_weights / batch.shape[-1])[..., None]
-        return _counts(batch, m, self._predictions.dtype) * scale
+    def _drawn_weights(self, batch: NDArray) -> NDArray:
+        """Weights of all samples, (R or 1, N, m), by how often each is in the minibatch."""
+        (runs, clients, b), m = batch.shape, self.predictions.shape[2]
+        index = batch + m * np.arange(runs * clients).reshape(runs, clients, 1)
+        counts = np.bincount(index.ravel(), minlength=runs * clients * m).reshape(runs, clients, m)
+        return counts.astype(self.predictions.dtype) * (self.batch_weights / b)[..., None]
 
     def _minibatch_gradient(self, u: NDArray, batch: NDArray, g: NDArray) -> None:
         """Fill all of `g` but c's derivatives, without the ridge."""
         from replifed.kernels.gram import add_drawn, minibatch_predictions
 
-        predictions = self._predictions.swapaxes(-1, -2)
+        predictions = self.predictions.swapaxes(-1, -2)
         if _is_start(u):
             z = _drawn(predictions, batch[:, :, None])
         else:
             z = np.empty((*predictions.shape[:-1], batch.shape[-1]), predictions.dtype)
             models = np.ascontiguousarray(u.swapaxes(-1, -2))
-            minibatch_predictions(self._gram(), batch, models, predictions, z)
-        r = self._loss.derivative(z.swapaxes(-1, -2), _drawn(self._targets, batch))
-        r *= (self._batch_weights / batch.shape[-1])[..., None, None]
+            minibatch_predictions(self.gram(), batch, models, predictions, z)
+        r = self.loss.derivative(z.swapaxes(-1, -2), _drawn(self.targets, batch))
+        r *= (self.batch_weights / batch.shape[-1])[..., None, None]
         g[:, :, :-1] = 0.0
         # A sample drawn twice counts twice.
         add_drawn(batch, np.ascontiguousarray(r.swapaxes(-1, -2)), g.swapaxes(-1, -2))
 
     def _products(self, a: NDArray) -> NDArray:
         """X_i X_i' a_i for each client and run; as the Gram matrix is symmetric, row vectors times it."""
-        gram, (runs, clients, m, outputs) = self._gram(), a.shape
+        gram, (runs, clients, m, outputs) = self.gram(), a.shape
         if len(gram) > 1 or runs * outputs < FEWEST_COLUMNS:
             return narrow_products(a.swapaxes(-1, -2), gram).swapaxes(-1, -2)
         flat = a.transpose(1, 0, 3, 2).reshape(clients, runs * outputs, m)
         return narrow_products(flat, gram[0]).reshape(clients, runs, outputs, m).transpose(1, 0, 3, 2)
 
     def mean(self, u: NDArray) -> NDArray:
-        p = self._weights[..., None]
+        p = self.weights[..., None]
         c = (p * u[:, :, -1]).sum(axis=1)
         outputs = c.shape[-1]
-        kept = (self._x.reshape(len(u), -1, outputs) * c[:, None, :]).reshape(self._x.shape)
-        return kept + self._combine(p[..., None] * u[:, :, :-1])
+        kept = (self.x.reshape(len(u), -1, outputs) * c[:, None, :]).reshape(self.x.shape)
+        return kept + self.combine(p[..., None] * u[:, :, :-1])
 
 
 def _is_start(u: NDArray) -> bool:
@@ -142,10 +122,3 @@ def _drawn(values: NDArray, batch: NDArray) -> NDArray:
     sets = max(len(values), len(batch))
     values, batch = (np.broadcast_to(array, (sets, *array.shape[1:])) for array in (values, batch))
     return np.take_along_axis(values, batch, axis=-1)
-
-
-def _counts(batch: NDArray, m: int, dtype: np.dtype) -> NDArray:
-    """How often each of m samples is in a minibatch: (R or 1, N, b) to (R or 1, N, m)."""
-    runs, clients, _ = batch.shape
-    index = batch + m * np.arange(runs * clients).reshape(runs, clients, 1)
-    return np.bincount(index.ravel(), minlength=runs * clients * m).reshape(runs, clients, m).astype(dtype)

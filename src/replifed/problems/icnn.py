@@ -122,9 +122,7 @@ class ICNN:
         ----------
         flat : array, shape (..., parameters)
         x : array, shape (..., B, dim)
-        c : array, shape (..., B), optional
-            0 by default.
-        v : array, shape (..., B, dim), optional
+        c, v : arrays, shapes (..., B) and (..., B, dim), optional
             0 by default.
         at_points : bool
             Whether the derivative in x is wanted.

@@ -11,9 +11,12 @@ from replifed.errors import ReplifedError
 from replifed.operators.linear_systems import solve_each
 
 _MOST_STEPS = 100
+# Largest gradient norm that remains, relative to one plus that at zero. Rounding may keep it a little higher;
+# then the step that no longer improves is the last.
+_TOLERANCE = 1e-13
 
 
-def minimiser(problem: Any, runs: int, tolerance: float = 1e-13) -> NDArray:
+def minimiser(problem: Any, runs: int) -> NDArray:
     """Minimise F by Newton's method with halved steps.
 
     Parameters
@@ -22,9 +25,6 @@ def minimiser(problem: Any, runs: int, tolerance: float = 1e-13) -> NDArray:
         With `Smooth` and `Hessian`.
     runs : int
         R; a multiple of the number of data sets, of which those that share one get the same answer.
-    tolerance : float
-        Largest gradient norm that remains, relative to one plus that at zero. Rounding may keep it a
-        little higher; then the step that no longer improves is the last.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def minimiser(problem: Any, runs: int, tolerance: float = 1e-13) -> NDArray:
     """
     sets = len(problem.weights)
     x = np.zeros((sets, problem.dim))
-    goal = tolerance * (1.0 + np.linalg.norm(problem.gradient(x), axis=-1))
+    goal = _TOLERANCE * (1.0 + np.linalg.norm(problem.gradient(x), axis=-1))
     for _ in range(_MOST_STEPS):
         g = problem.gradient(x)
         H = np.einsum(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -99,25 +97,6 @@ def narrow_products(left: NDArray, right: NDArray) -> NDArray:
     stacks = (array.reshape(-1, *array.shape[-2:]) for array in (left, right, product))
     stacked_products(*(np.ascontiguousarray(stack) for stack in stacks))
     return product
-
-
-def client_products_transposed(matrices: NDArray, residuals: NDArray) -> NDArray:
-    """As `client_products`, with transposed matrices: (S, N, a, b) and (R, N, a, C) give (R, N, b, C)."""
-    return client_products(matrices.swapaxes(-1, -2), residuals)
-
-
-def add_affine(g: NDArray, weight: float | NDArray, u: NDArray, linear: NDArray | None) -> None:
-    """Add weight u + linear to `g`, all (R, N, D), in place; weight is a number or one a run."""
-    if np.any(weight):
-        g += np.reshape(weight, (-1, 1, 1)).astype(g.dtype) * u
-    if linear is not None:
-        g += linear
-
-
-def ridge_along(l2: float, x: NDArray, p: NDArray) -> Callable[[NDArray], NDArray]:
-    """l2 |x + eta p|^2 / 2 as a function of eta (R,), shape (R, 1)."""
-    square, mixed, longest = (np.sum(a * b, axis=-1) for a, b in ((x, x), (x, p), (p, p)))
-    return lambda eta: (0.5 * l2 * (square + eta * (2 * mixed + eta * longest)))[:, None]
 
 
 def largest_eigenvalue(matrix, size: int) -> float:

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.operators.supports import padded_indices
-
 # Clients are taken in blocks whose gathered columns fit into the cache.
 _BLOCK_BYTES = 1 << 20
 _ROUNDING = 1e-12
@@ -26,11 +24,9 @@ def least_squares(
     columns_of : array, shape (S, N, D, m)
         A_i', so that a column of A_i lies in one piece; the first R / S runs share the first data set, and
         so on.
-    targets : array, shape (S, N, m)
-    ridge : array, shape (S, N)
-    start : array, shape (R, N, D)
-        With support in `support`.
-    support : boolean array, shape (R, N, D)
+    targets, ridge : arrays, shapes (S, N, m) and (S, N)
+    start, support : arrays, shape (R, N, D)
+        Models with support in `support`, boolean.
 
     Returns
     -------
@@ -80,6 +76,25 @@ def descent(
     return solution
 
 
+def padded_indices(support: NDArray) -> tuple[NDArray, NDArray]:
+    """Turn supports (..., D), boolean, into lists of equal length.
+
+    Returns
+    -------
+    columns : int array, shape (..., s)
+        The support in increasing order, then zeros.
+    real : boolean array, shape (..., s)
+        Which entries of `columns` count.
+    """
+    D = support.shape[-1]
+    which, column = np.divmod(np.flatnonzero(support), D)
+    counts = np.bincount(which, minlength=support.size // D).reshape(support.shape[:-1])
+    real = np.arange(max(counts.max(initial=0), 1)) < counts[..., None]
+    columns = np.zeros(real.shape, dtype=np.intp)
+    columns[real] = column
+    return columns, real
+
+
 def _descent(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray, steps: int) -> NDArray:
     """Sum of `steps` steepest-descent steps from `w` (n, s); A is (n, s, m), ridge (n, 1).
 
@@ -118,17 +133,9 @@ def _best(gain: NDArray, curvature: NDArray) -> NDArray:
 def newton(problem: Any, start: NDArray, support: NDArray, steps: int | None) -> NDArray:
     """Minimise each client's loss of linear predictions over a support by Newton's method.
 
-    Parameters
-    ----------
-    problem : DenseLinearModel
-    start, support : arrays, shape (R, N, D)
-    steps : int or None
-        None stops when a step gains nothing more. Steps are halved until the loss falls; where the
-        Hessian is singular, the shortest one is taken.
-
-    Notes
-    -----
-    A loop over clients: its cost is small beside solving s x s systems. Not meant for large models.
+    With `steps` None it stops when a step gains nothing more. Steps are halved until the loss falls; where
+    the Hessian is singular, the shortest one is taken. A loop over clients: its cost is small beside solving
+    s x s systems. Not meant for large models.
     """
     solution = start.copy()
     S, loss, C = len(problem.X), problem.loss_function, problem.loss_function.n_outputs

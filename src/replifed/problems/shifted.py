@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
-from replifed.problems.checks import check_finite, check_labels
 from replifed.problems.dense import DenseLinearModel, DenseLocalModels
+from replifed.problems.linear import LinearObjective, check_finite, check_labels
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue
 
 
-class ShiftedLinearModel:
+class ShiftedLinearModel(LinearObjective):
     """f_i(x) = mean over j of loss((z_ij + s_i)'x, y_ij), with s_i and y_i of the run's set l.
 
     Reads the features z once for the runs of all sets; shifted features are never stored.
@@ -43,7 +43,7 @@ class ShiftedLinearModel:
         # For what all runs share and does not depend on targets.
         self._shared = DenseLinearModel(Z, y[:1], loss)
         self.n_clients, self.dim, self.dtype = self._shared.n_clients, self._shared.dim, Z.dtype
-        self.sizes, self.weights = self._shared.sizes, self._shared.weights
+        self.sizes, self.weights, self.l2 = self._shared.sizes, self._shared.weights, 0.0
 
     def of_runs(self, sets: Sequence[int]) -> ShiftedLinearModel:
         """The same data for runs of the sets given."""
@@ -58,12 +58,8 @@ class ShiftedLinearModel:
         offsets = np.stack([self.shifts[number] @ model for number, model in zip(self.sets, x, strict=True)])
         return self._shared.predictions(x) + offsets[..., None, None]
 
-    def client_losses(self, x: NDArray) -> NDArray:
-        """See `problems.base.Smooth`, as for the others."""
-        return self.loss_function.value(self.predictions(x), self._targets).mean(axis=-1)
-
-    def loss(self, x: NDArray) -> NDArray:
-        return (self.weights * self.client_losses(x)).sum(axis=-1)
+    def _fit(self, z: NDArray) -> NDArray:
+        return self.loss_function.value(z, self._targets).mean(axis=-1)
 
     def gradient(self, x: NDArray) -> NDArray:
         r = self.loss_function.derivative(self.predictions(x), self._targets)

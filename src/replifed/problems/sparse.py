@@ -7,7 +7,7 @@ all clients where they use all samples; minibatches are read client by client, i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 
@@ -17,17 +17,24 @@ from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import as_integers, check_levels
-from replifed.problems.checks import check_clients, check_finite, check_ids, check_labels, floating
 from replifed.problems.gram import GramLocalModels
+from replifed.problems.linear import (
+    LinearObjective,
+    check_clients,
+    check_finite,
+    check_ids,
+    check_labels,
+    floating,
+)
 from replifed.problems.losses import COMPILED, Loss
-from replifed.problems.products import largest_eigenvalue, ridge_along
+from replifed.problems.products import largest_eigenvalue
 
 _GRAM_BYTES = 1 << 30
 # Of all clients' Hessians, for one model.
 _MOST_ENTRIES = 1 << 31
 
 
-class SparseLinearModel:
+class SparseLinearModel(LinearObjective):
     """f_i(x) = mean over the client's samples of loss(X_i x, y_i) + l2 |x|^2 / 2, X in CSR form.
 
     Parameters
@@ -78,8 +85,7 @@ class SparseLinearModel:
         self.y = y[order]
         self.loss_function, self.l2 = loss, l2
         self.dtype = self.X.dtype
-        self.n_features = self.dim = self.X.shape[1]
-        self.sizes = np.bincount(client)[None]
+        self.dim, self.sizes = self.X.shape[1], np.bincount(client)[None]
         self.n_clients = self.sizes.shape[1]
         check_clients(self.sizes, weights, l2)
         self.weights = self.sizes / len(self.y) if weights is None else weights
@@ -96,30 +102,21 @@ class SparseLinearModel:
             self._predicted = x.copy(), _run_by_run(self.X, x)
         return self._predicted[1]
 
-    def client_losses(self, x: NDArray) -> NDArray:
-        return self._fit(self.predictions(x)) + 0.5 * self.l2 * np.sum(x * x, axis=-1, keepdims=True)
-
     def _fit(self, z: NDArray) -> NDArray:
-        """Each client's loss, without the ridge, where the samples have the predictions `z` (R, n)."""
         values = self.loss_function.value(z[..., None], self.y)
         return np.add.reduceat(values, self.first[:-1], axis=-1) / self.sizes
 
-    def along(self, x: NDArray, p: NDArray) -> Callable[[NDArray], NDArray]:
-        """See `problems.base.Ray`."""
-        z, dz, ridge = self.predictions(x), self.predictions(p), ridge_along(self.l2, x, p)
-        return lambda eta: self._fit(z + eta[:, None] * dz) + ridge(eta)
-
-    def loss(self, x: NDArray) -> NDArray:
-        return (self.weights * self.client_losses(x)).sum(axis=-1)
+    def residuals(self, z: NDArray) -> NDArray:
+        """Derivatives of the loss in predictions (R, n) of all samples."""
+        return self.loss_function.derivative(z[..., None], self.y)[..., 0]
 
     def gradient(self, x: NDArray) -> NDArray:
-        r = self.loss_function.derivative(self.predictions(x)[..., None], self.y)[..., 0]
-        return _run_by_run(self._transposed, r * self._shares) + self.l2 * x * self.weights.sum()
+        r = self.residuals(self.predictions(x)) * (self.weights / self.sizes)[0, self.client]
+        return _run_by_run(self._transposed, r) + self.l2 * x * self.weights.sum()
 
     def client_gradients(self, x: NDArray) -> NDArray:
         """Gradient of each f_i at the server's models, dense, shape (R, N, d)."""
-        r = self.loss_function.derivative(self.predictions(x)[..., None], self.y)[..., 0]
-        r = r / self.counts
+        r = self.residuals(self.predictions(x)) / self.counts
         g = np.empty((len(x), self.n_clients, self.dim))
         for i, (begin, end) in enumerate(pairwise(self.first)):
             g[:, i] = _run_by_run(self.X[begin:end].T, r[:, begin:end])
@@ -134,11 +131,6 @@ class SparseLinearModel:
     def counts(self) -> NDArray:
         """m_i of each sample's client."""
         return self.sizes[0, self.client]
-
-    @cached_property
-    def _shares(self) -> NDArray:
-        """p_i / m_i of each sample's client."""
-        return (self.weights / self.sizes)[0, self.client]
 
     def client_hessians(self, x: NDArray) -> NDArray:
         """See `problems.base.Hessian`."""
@@ -186,11 +178,11 @@ class SparseLinearModel:
 
     @cached_property
     def _gram(self) -> NDArray:
-        from replifed.kernels.sparse import gram_matrices
-
-        m, X = int(self.sizes.max()), self.X
+        m = int(self.sizes.max())
         gram = np.zeros((1, self.n_clients, m, m), self.dtype)
-        gram_matrices(X.data, X.indices, X.indptr, self.first, np.zeros(self.dim, self.dtype), gram[0])
+        for i, (begin, end) in enumerate(pairwise(self.first)):
+            own = self.X[begin:end]
+            gram[0, i, : end - begin, : end - begin] = (own @ own.T).toarray()
         return gram
 
     def _pad(self, values: NDArray) -> NDArray:
@@ -236,11 +228,6 @@ class SparseLinearModel:
         return SparseLocalModels(self, x, min(sparsity, self.dim))
 
     @cached_property
-    def ranks(self) -> NDArray:
-        """Among the columns that a client's data touch, the number of each one, shape (N, d)."""
-        return np.cumsum(self.touched, axis=1, dtype=np.int32) - 1
-
-    @cached_property
     def touched(self) -> NDArray:
         """Whether each client's data touch each column, shape (N, d)."""
         touched = np.zeros((self.n_clients, self.dim), dtype=bool)
@@ -265,16 +252,15 @@ class SparseLinearModel:
             for i, (begin, end) in enumerate(pairwise(self.first)):
                 entries = slice(self.X.indptr[begin], self.X.indptr[end])
                 touched = np.flatnonzero(self.touched[i])
-                indices[entries] = self.ranks[i, self.X.indices[entries]]
-                indices[entries] += bounds[-1]
+                indices[entries] = bounds[-1] + np.searchsorted(touched, self.X.indices[entries])
                 columns += [touched, np.full(tail, self.dim)]
                 bounds.append(bounds[-1] + len(touched) + tail)
             # Half as much to read, where that is enough.
             whole = np.int32 if max(bounds[-1], self.dim) < np.iinfo(np.int32).max else np.int64
-            indices = indices.astype(whole)
-            blocks = sp.csr_array((self.X.data, indices, self.X.indptr), shape=(len(self.y), bounds[-1]))
-            built = blocks, np.concatenate(columns, dtype=whole), np.array(bounds)
-            self._blocks_of, self._built = tail, built
+            csr = self.X.data, indices.astype(whole), self.X.indptr
+            blocks = sp.csr_array(csr, shape=(len(self.y), bounds[-1]))
+            self._built = blocks, np.concatenate(columns, dtype=whole), np.array(bounds)
+            self._blocks_of = tail
         return self._built
 
 
@@ -287,14 +273,7 @@ def _run_by_run(A: sp.sparray, x: NDArray) -> NDArray:
 
 
 class _SideBySide:
-    """Clients' models side by side on the columns that each client touches, shape (R, W).
-
-    Parameters
-    ----------
-    problem : SparseLinearModel
-    tail : int
-        Spare columns behind each client's own ones.
-    """
+    """Clients' models side by side on the columns that each touches, and `tail` spare ones; shape (R, W)."""
 
     def __init__(self, problem: SparseLinearModel, tail: int) -> None:
         self._problem = problem
@@ -302,25 +281,23 @@ class _SideBySide:
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
         problem = self._problem
-        g = self._full_gradient(u) if batch is None else self._minibatch_gradient(u, batch)
+        if batch is None:
+            r = problem.residuals(_run_by_run(self._blocks, u)) / problem.counts
+            g = _run_by_run(self._blocks.T, r)
+        else:
+            g = self._minibatch_gradient(u, batch)
         if problem.l2:
             g += problem.l2 * u
         return g
-
-    def _full_gradient(self, u: NDArray) -> NDArray:
-        problem = self._problem
-        z = _run_by_run(self._blocks, u)
-        r = problem.loss_function.derivative(z[..., None], problem.y)[..., 0]
-        return _run_by_run(self._blocks.T, r / problem.counts)
 
     def _minibatch_gradient(self, u: NDArray, batch: NDArray) -> NDArray:
         """Each drawn sample is read where it lies, and a client's model stays in the cache."""
         from replifed.kernels.sparse import minibatch_gradients
 
-        problem, A, g = self._problem, self._blocks, np.empty(u.shape, self._problem.dtype)
+        problem, A = self._problem, self._blocks
         u, samples = np.ascontiguousarray(u, problem.dtype), batch + problem.first[:-1, None]
-        loss, y = COMPILED.index(problem.loss_function.name), problem.y
-        minibatch_gradients(A.data, A.indices, A.indptr, y, self._bounds, samples, loss, u, g)
+        loss, g = COMPILED.index(problem.loss_function.name), np.empty_like(u)
+        minibatch_gradients(A.data, A.indices, A.indptr, problem.y, self._bounds, samples, loss, u, g)
         return g
 
 
@@ -352,13 +329,8 @@ class SparseLocalModels(_SideBySide):
 
     @cached_property
     def start(self) -> NDArray:
-        problem, spare = self._problem, self._bounds[1:, None] - self._tau
-        start = np.zeros((len(self._x), len(self._client_columns)), problem.dtype)
-        for model, support, local in zip(self._x, self._supports, start, strict=True):
-            inside, ranks = problem.touched[:, support], problem.ranks[:, support]
-            index = np.where(inside, self._bounds[:-1, None] + ranks, spare + np.arange(len(support)))
-            local[index] = model[support]
-        return start
+        padded = np.pad(self._x, ((0, 0), (0, 1))).astype(self._problem.dtype, copy=False)
+        return np.stack([model[columns] for model, columns in zip(padded, self._columns, strict=True)])
 
     def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         from replifed.kernels.selection import keep_largest
@@ -372,15 +344,11 @@ class SparseLocalModels(_SideBySide):
     def mean(self, u: NDArray) -> NDArray:
         problem = self._problem
         x = np.empty((len(u), problem.dim), problem.dtype)
-        for model, support, mean in zip(u, self._supports, x, strict=True):
+        for model, columns, mean in zip(u, self._columns, x, strict=True):
             nonzero = np.flatnonzero(model != 0)  # much faster on booleans
-            of_each = np.diff(np.searchsorted(nonzero, self._bounds))
-            columns = self._client_columns[nonzero]
-            spare = np.flatnonzero(columns == problem.dim)
-            ends = np.repeat(self._bounds[1:], of_each)[spare]
-            columns[spare] = support[nonzero[spare] - (ends - self._tau)]
-            values = np.repeat(problem.weights[0], of_each) * model[nonzero]
-            mean[:] = np.bincount(columns, values, minlength=problem.dim)
+            p = np.repeat(problem.weights[0], np.diff(np.searchsorted(nonzero, self._bounds)))
+            total = np.bincount(columns[nonzero], p * model[nonzero], minlength=problem.dim)
+            mean[:] = total[: problem.dim]
         return x
 
 

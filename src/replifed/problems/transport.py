@@ -9,38 +9,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.problems.icnn import ICNN, benchmark_hidden
 
+# Strong convexity of the trained networks.
+_STRONG = 1e-4
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mixture:
-    """The benchmark's random mixture: centres on a grid, covariances from random maps, variance dim.
-
-    Parameters
-    ----------
-    dim : int
-    components : int
-    std : float
-        Of each component, before standardising.
-    seed : int
-        Of numpy's legacy generator, which the benchmark uses; 0 gives its P.
-    """
+    """The benchmark's P in R^dim: centres on a grid, covariances from random maps, variance dim."""
 
     dim: int
-    components: int = 3
-    std: float = 0.4
-    seed: int = 0
+    # Number of components, and the standard deviation of each before standardising.
+    components: ClassVar[int] = 3
+    std: ClassVar[float] = 0.4
 
     @cached_property
     def _drawn(self) -> tuple[NDArray, NDArray]:
         """Centres (k, d) and maps (k, d, d)."""
         k, d = self.components, self.dim
-        rng = np.random.RandomState(self.seed)
+        rng = np.random.RandomState(0)  # numpy's legacy generator and the seed of the benchmark
         centres = np.stack([rng.choice(k, k, replace=False) for _ in range(d)], axis=1) - (k - 1) / 2
         maps = rng.normal(size=(k, d, d))
         maps /= np.linalg.norm(maps, axis=2, keepdims=True)
@@ -106,16 +99,12 @@ class FederatedTransport:
         Fresh samples of P, on which maps are compared.
     true_map : callable
         T*.
-    strong : float
-        Strong convexity of the trained networks.
     """
 
-    def __init__(
-        self, sources: NDArray, targets: NDArray, tests: NDArray, true_map: Any, strong: float = 1e-4
-    ) -> None:
+    def __init__(self, sources: NDArray, targets: NDArray, tests: NDArray, true_map: Any) -> None:
         N, m, dim = sources.shape
         self.n_clients, self.dtype = N, np.dtype(np.float32)
-        self.net = ICNN(dim=dim, hidden=benchmark_hidden(dim), strong=strong)
+        self.net = ICNN(dim=dim, hidden=benchmark_hidden(dim), strong=_STRONG)
         self.dim = self.net.parameters
         self.sizes, self.weights = np.full((1, N), m), np.full((1, N), 1 / N)
         self._sources, self._targets = sources.astype(np.float32), targets.astype(np.float32)

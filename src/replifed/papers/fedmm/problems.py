@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from replifed.partition.clusters import equal_clusters
 from replifed.problems.surrogates.base import Family, FederatedSurrogate
 from replifed.problems.surrogates.jensen import GaussianMixture, Poisson, PoissonKnownMean
-from replifed.problems.surrogates.quadratic import Location, Rate
+from replifed.problems.surrogates.means import Location, Rate
 from replifed.problems.surrogates.variational import DictionaryLearning
 from replifed.problems.transport import FederatedTransport, Mixture, TrueMap
 from replifed.randomness import generator

@@ -38,28 +38,25 @@ class Family(Protocol):
     def statistics(self) -> int: ...
 
     def expectations(self, Z: NDArray, theta: NDArray) -> tuple[NDArray, NDArray]:
-        """Means over the samples of l(z, theta), shape (...), and of sbar(z, theta), shape (..., q).
-
-        Parameters
-        ----------
-        Z : array, shape (..., m, p)
-        theta : array, shape (..., d)
-        """
+        """Means of l(z, theta), shape (...), and sbar(z, theta), (..., q), over samples Z (..., m, p)."""
 
     def sbar(self, Z: NDArray, theta: NDArray) -> NDArray:
         """Mean over the samples of sbar(z, theta), shape (..., q)."""
+        return self.expectations(Z, theta)[1]
 
     def T(self, s: NDArray) -> NDArray:
         """Minimiser of the surrogate, (..., q) -> (..., d)."""
 
     def project(self, s: NDArray) -> NDArray:
         """Euclidean projection on S."""
+        return s
 
     def phi(self, theta: NDArray) -> NDArray:
         """(..., d) -> (..., q)."""
 
     def psi(self, theta: NDArray) -> NDArray:
         """(..., d) -> (...)."""
+        return np.zeros(theta.shape[:-1])
 
     def penalty(self, theta: NDArray) -> NDArray:
         """g, (..., d) -> (...); infinite outside its domain."""
@@ -92,7 +89,6 @@ class FederatedSurrogate:
 
     Parameters
     ----------
-    family : Family
     Z : array, shape (S, N, m, p)
         Samples; S is 1 where all runs share their data. With N = 1 and `n_clients` above it, all clients
         hold the same samples, which are kept and evaluated once.
@@ -127,7 +123,6 @@ class FederatedSurrogate:
         self._last: tuple[NDArray, tuple[NDArray, NDArray]] | None = None
 
     def start(self, streams: Streams) -> NDArray:
-        """Statistic s_0: the mirror of the starting parameter, shape (R, q)."""
         theta = np.broadcast_to(self.theta0, (len(streams), self.parameters))
         return self.mirror(theta).copy()
 
@@ -138,17 +133,12 @@ class FederatedSurrogate:
         return self.family.project(s)
 
     def oracle(self, theta: NDArray, chosen: NDArray | None, batch: NDArray | None) -> NDArray:
-        """Mean of sbar(z, theta) over a minibatch of each chosen client.
+        """Mean of sbar(z, theta), (R, d) -> (R, c, q), over a minibatch of each chosen client.
 
         Parameters
         ----------
-        theta : array, shape (R, d)
         chosen : int array, shape (R or 1, c), or None for all clients
         batch : int array, shape (R or 1, c, b), or None for all samples
-
-        Returns
-        -------
-        array, shape (R, c, q)
         """
         clients = np.arange(self.n_clients)[None] if chosen is None else chosen
         if self.Z.shape[1] == 1 and batch is None:
@@ -167,17 +157,9 @@ class FederatedSurrogate:
             return self.Z[run, index]
         return self.Z[run[:, :, None], index[:, :, None], np.broadcast_to(batch, (runs, *batch.shape[1:]))]
 
-    def client_mirrors(self, theta: NDArray) -> NDArray:
-        """E_i sbar(Z, theta) of every client, shape (R, N, q)."""
-        return self.oracle(theta, None, None)
-
     def mirror(self, theta: NDArray) -> NDArray:
         """sum_i mu_i E_i sbar(Z, theta), shape (R, q)."""
         return self._expectations(theta)[1]
-
-    def mean_field(self, s: NDArray) -> NDArray:
-        """h(s) = sum_i mu_i E_i sbar(Z, T(s)) - s, shape (R, q); its roots are MM's fixed points."""
-        return self.mirror(self.T(s)) - s
 
     def loss(self, theta: NDArray) -> NDArray:
         """W(theta), the objective on all data, shape (R,)."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.operators.linear_systems import solve_each
+from replifed.problems.surrogates.base import Family
 
 
 @dataclass(frozen=True, kw_only=True)
-class Poisson:
+class Poisson(Family):
     """Counts with a random effect: z | h ~ Poisson(exp(theta + h)), h ~ N(0, 1), prior exp(-lam e^theta).
 
     phi = (theta, -e^theta), psi = 0, sbar = (z, E[e^h | z, theta]), T(s) = log(s_1 / (s_2 + lam)).
@@ -62,9 +63,6 @@ class Poisson:
         s = np.stack([np.broadcast_to(z, effect.shape), effect], axis=-1)
         return loss.mean(axis=-1), s.mean(axis=-2)
 
-    def sbar(self, Z: NDArray, theta: NDArray) -> NDArray:
-        return self.expectations(Z, theta)[1]
-
     def T(self, s: NDArray) -> NDArray:
         return np.log(s[..., :1] / (s[..., 1:] + self.lam))
 
@@ -75,44 +73,26 @@ class Poisson:
     def phi(self, theta: NDArray) -> NDArray:
         return np.concatenate([theta, -np.exp(theta)], axis=-1)
 
-    def psi(self, theta: NDArray) -> NDArray:
-        return np.zeros(theta.shape[:-1])
-
     def penalty(self, theta: NDArray) -> NDArray:
         return self.lam * np.exp(theta[..., 0])
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoissonKnownMean:
-    """The same model where E[Z] is known: only the effect's expectation is a statistic.
+class PoissonKnownMean(Poisson):
+    """The same model where E[Z], the `mean` over all clients, is known: one statistic.
 
     psi = -E[Z] theta, phi = -e^theta, sbar = E[e^h | z, theta], T(s) = log(E[Z] / (s + lam)). MM-1 holds in
     expectation over the data.
-
-    Parameters
-    ----------
-    lam, nodes : as in `Poisson`
-    mean : float
-        E[Z] over all clients.
     """
 
-    lam: float
     mean: float
     nodes: int = 30
-    full: Poisson = field(init=False, repr=False)
 
-    parameters = 1
     statistics = 1
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "full", Poisson(lam=self.lam, nodes=self.nodes))
-
     def expectations(self, Z: NDArray, theta: NDArray) -> tuple[NDArray, NDArray]:
-        loss, s = self.full.expectations(Z, theta)
+        loss, s = super().expectations(Z, theta)
         return loss, s[..., 1:]
-
-    def sbar(self, Z: NDArray, theta: NDArray) -> NDArray:
-        return self.expectations(Z, theta)[1]
 
     def T(self, s: NDArray) -> NDArray:
         return np.log(self.mean / (s + self.lam))
@@ -126,12 +106,9 @@ class PoissonKnownMean:
     def psi(self, theta: NDArray) -> NDArray:
         return -self.mean * theta[..., 0]
 
-    def penalty(self, theta: NDArray) -> NDArray:
-        return self.full.penalty(theta)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GaussianMixture:
+class GaussianMixture(Family):
     """Means of L Gaussians with known weights w and one known covariance Gamma; g = lam sum_l |m_l|^2.
 
     sbar = (r_l, z r_l) with r the posterior weights, phi = (-m_l' Gamma^-1 m_l / 2, Gamma^-1 m_l), psi = 0,
@@ -189,9 +166,6 @@ class GaussianMixture:
         s2 = np.swapaxes(r, -1, -2) @ Z / Z.shape[-2]
         return loss.mean(axis=-1), self._joined(r.mean(axis=-2), s2)
 
-    def sbar(self, Z: NDArray, theta: NDArray) -> NDArray:
-        return self.expectations(Z, theta)[1]
-
     def T(self, s: NDArray) -> NDArray:
         s1, s2 = self._split(s)
         system = s1[..., None, None] * self._precision + 2 * self.lam * np.eye(self.shape[1])
@@ -206,9 +180,6 @@ class GaussianMixture:
         m = theta.reshape(*theta.shape[:-1], *self.shape)
         turned = m @ self._precision
         return self._joined(-0.5 * (turned * m).sum(axis=-1), turned)
-
-    def psi(self, theta: NDArray) -> NDArray:
-        return np.zeros(theta.shape[:-1])
 
     def penalty(self, theta: NDArray) -> NDArray:
         return self.lam * (theta**2).sum(axis=-1)

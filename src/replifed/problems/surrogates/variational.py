@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,11 +10,12 @@ from numpy.typing import NDArray
 
 from replifed.operators.lasso import lasso
 from replifed.operators.linear_systems import solve_each
+from replifed.problems.surrogates.base import Family
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Factorisation(ABC):
-    """l(z, theta) = min_h |z - theta h|^2 / 2 + a penalty of h, g = eta |theta|_F^2, theta (p, K).
+class DictionaryLearning(Family):
+    """Problem (28): l(z, theta) = min_h |z - theta h|^2 / 2 + lam |h|_1, g = eta |theta|_F^2, theta (p, K).
 
     sbar = (h h', z h') at the minimising h, phi = (-theta'theta / 2, theta), psi = 0 (eqs. 15 to 17), and
     T(s) = s2 (s1 + 2 eta I)^-1. S: s1 symmetric positive semi-definite, s2 free. Statistics are flat, s1
@@ -27,9 +27,7 @@ class _Factorisation(ABC):
         p.
     atoms : int
         K.
-    lam : float
-        Weight of the codes' penalty, above 0.
-    eta : float
+    lam, eta : float
         Above 0.
     """
 
@@ -52,18 +50,10 @@ class _Factorisation(ABC):
         self._last.clear()
         self._last["samples"] = Z
 
-    @abstractmethod
-    def codes(self, gram: NDArray, correlations: NDArray, guess: NDArray | None) -> NDArray:
-        """Minimising h for theta'theta (B, K, K) and theta'z (B, m, K), shape (B, m, K)."""
-
-    @abstractmethod
-    def code_penalty(self, h: NDArray) -> NDArray:
-        """The penalty of codes, (..., K) -> (...)."""
-
     def expectations(self, Z: NDArray, theta: NDArray) -> tuple[NDArray, NDArray]:
         h, D = self._coded(Z, theta)
         away = Z - h @ np.swapaxes(D, -1, -2)
-        loss = 0.5 * (away**2).sum(axis=-1) + self.code_penalty(h)
+        loss = 0.5 * (away**2).sum(axis=-1) + self.lam * np.abs(h).sum(axis=-1)
         return loss.mean(axis=-1), self._statistic(Z, h)
 
     def sbar(self, Z: NDArray, theta: NDArray) -> NDArray:
@@ -84,7 +74,7 @@ class _Factorisation(ABC):
         guess = self._last.get("codes") if watched else None
         if guess is not None and guess.shape != flat.shape:
             guess = None
-        h = self.codes(gram.reshape(-1, K, K), flat, guess)
+        h = lasso(gram.reshape(-1, K, K), flat, self.lam, guess)
         if watched:
             self._last["codes"] = h
         return h.reshape(correlations.shape), D
@@ -121,31 +111,5 @@ class _Factorisation(ABC):
         D = theta.reshape(*theta.shape[:-1], self.features, self.atoms)
         return self._joined(-0.5 * np.swapaxes(D, -1, -2) @ D, D)
 
-    def psi(self, theta: NDArray) -> NDArray:
-        return np.zeros(theta.shape[:-1])
-
     def penalty(self, theta: NDArray) -> NDArray:
         return self.eta * (theta**2).sum(axis=-1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DictionaryLearning(_Factorisation):
-    """Problem (28): codes with penalty lam |h|_1."""
-
-    def codes(self, gram: NDArray, correlations: NDArray, guess: NDArray | None) -> NDArray:
-        return lasso(gram, correlations, self.lam, guess)
-
-    def code_penalty(self, h: NDArray) -> NDArray:
-        return self.lam * np.abs(h).sum(axis=-1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class MatrixFactorisation(_Factorisation):
-    """Problem (14) with codes of penalty lam |h|^2 / 2, which has h = (theta'theta + lam I)^-1 theta'z."""
-
-    def codes(self, gram: NDArray, correlations: NDArray, guess: NDArray | None) -> NDArray:
-        system = gram + self.lam * np.eye(self.atoms)
-        return np.swapaxes(solve_each(system, np.swapaxes(correlations, -1, -2)), -1, -2)
-
-    def code_penalty(self, h: NDArray) -> NDArray:
-        return 0.5 * self.lam * (h**2).sum(axis=-1)

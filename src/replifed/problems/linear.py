@@ -1,12 +1,49 @@
-"""What linear models refuse of their data, dense or sparse alike, before a compiled loop reads any of it."""
+"""What linear models share, dense or sparse: the objective, and the data that they refuse.
+
+Data are checked before a compiled loop reads any of them.
+"""
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
 from replifed.problems.losses import Loss
+
+
+class LinearObjective(ABC):
+    """F(x) = sum_i p_i f_i(x), given the predictions of all samples; see `problems.base.Smooth` and `Ray`."""
+
+    l2: float
+    weights: NDArray
+
+    @abstractmethod
+    def predictions(self, x: NDArray) -> NDArray:
+        """Predictions of all samples at the server's models `x` (R, D); shape (R, ...)."""
+
+    @abstractmethod
+    def _fit(self, z: NDArray) -> NDArray:
+        """Each client's loss, without the ridge, where the samples have the predictions `z`; shape (R, N)."""
+
+    def client_losses(self, x: NDArray) -> NDArray:
+        return self._fit(self.predictions(x)) + 0.5 * self.l2 * np.sum(x * x, axis=-1, keepdims=True)
+
+    def loss(self, x: NDArray) -> NDArray:
+        return (self.weights * self.client_losses(x)).sum(axis=-1)
+
+    def along(self, x: NDArray, p: NDArray) -> Callable[[NDArray], NDArray]:
+        z, dz = self.predictions(x), self.predictions(p)
+        xx, xp, pp = (np.sum(a * b, axis=-1) for a, b in ((x, x), (x, p), (p, p)))
+
+        def losses(eta: NDArray) -> NDArray:
+            ridge = 0.5 * self.l2 * (xx + eta * (2 * xp + eta * pp))
+            return self._fit(z + eta.reshape(-1, *(1,) * (z.ndim - 1)) * dz) + ridge[:, None]
+
+        return losses
 
 
 def floating(X):
