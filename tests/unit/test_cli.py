@@ -367,8 +367,8 @@ def test_artefacts_made_together_are_the_single_ones(tmp_path, monkeypatch):
 
 def test_what_tunes_is_tuned_before_it_is_run_together(monkeypatch):
     calls = []
-    monkeypatch.setattr("replifed.papers.together.tune", lambda *words: calls.append(("tune", *words)))
-    monkeypatch.setattr("replifed.papers.together.run", lambda *words: calls.append(("run", *words)))
+    monkeypatch.setattr("replifed.papers.jobs.tune", lambda *words: calls.append(("tune", *words)))
+    monkeypatch.setattr("replifed.papers.jobs.run", lambda *words: calls.append(("run", *words)))
     settings = {"tune": {"a": {"of": 1}}, "run": {"a": {"of": 2}, "b": {"of": 3}}}
     files = ["--inputs", "data:a=a.npz", "--outputs", "tuned:a=a.json", "run:a=a.parquet", "run:b=b.parquet"]
     assert cli.main(["run-together", "cross", "led", "--settings", json.dumps(settings), *files]) == 0

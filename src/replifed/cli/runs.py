@@ -46,7 +46,7 @@ def add(commands: Any) -> None:
     together = add_command(
         commands,
         "run-together",
-        "replifed.papers.together:tune_and_run",
+        "replifed.papers.jobs:tune_and_run",
         "Step of the workflow: tune and run one method on several experiments of a paper, one after the "
         "other.",
         "replifed run-together cross fedavg --settings "
