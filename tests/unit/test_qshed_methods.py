@@ -399,6 +399,13 @@ def test_exact_methods_reach_the_minimiser(name):
     np.testing.assert_allclose(found, x_star, atol=1e-6)
 
 
+def test_without_a_channel_all_vectors_arrive_at_once_whatever_a_value_takes():
+    data = problem()
+    for single in (False, True):
+        shed = Shed(b_max=4, single_precision=single)
+        assert (simulate(shed, data, Streams(7, (1,)), 1).state.q == data.dim - 1).all()
+
+
 def test_with_one_client_newton_giant_and_ideal_shed_are_one_method():
     data = problem(seed=2)
     alone = DenseLinearModel(data.X[:, :1], data.y[:, :1], data.loss_function, l2=data.l2)

@@ -137,7 +137,8 @@ class SteppedSolver(LocalSolver):
         for k in range(int(counts.max())):
             state = self._advance(state, objective, None if drawn is None else drawn[:, k], *constants)
             left = counts[going]
-            arrived, still = left == k + 1, left > k + 1
+            arrived = left == k + 1
+            still = left > k + 1
             done[going[arrived]] = state[0][arrived]
             if still.any() and still.mean() <= _WORTH_COPYING:
                 runs, objective, going = len(going), objective.kept(still), going[still]
