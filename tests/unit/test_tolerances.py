@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from replifed import settings as config
 from replifed.claims.tolerances import differences, record
 from replifed.claims.verdicts import Claim
 from replifed.errors import ConfigError, DataError
 from replifed.papers.jobs import logged_claims
+from replifed.settings import cuts, load
 
 LOG = Path(__file__).parents[1] / "golden/tolerances.csv"
 VALUE = Claim(
@@ -29,13 +29,13 @@ VALUE = Claim(
 
 @cache
 def configured():
-    return config.load(["config/small.yaml"])
+    return load(["config/small.yaml"])
 
 
 @pytest.mark.parametrize("paper", ["fedht", "fedmm", "fedgradmp", "fedplt", "qshed", "cross"])
 def test_claims_read_what_is_configured(paper):
     """A claim on a misspelled experiment or method would stay unchecked for ever."""
-    keys = set(config.claim_keys(configured()[paper]))
+    keys = set(cuts.claim_keys(configured()[paper]))
     claims = import_module(f"replifed.papers.{paper}.claims").CLAIMS
     unknown = {claim.id: set(claim.needs) - keys for claim in claims}
     assert not {name: missing for name, missing in unknown.items() if missing}
