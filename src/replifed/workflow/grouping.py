@@ -119,7 +119,7 @@ class GroupedRun(GroupedJob):
         )
 
     def source(self) -> list[str]:
-        return self.plan.method_source("together", self.paper, self.method)
+        return self.plan.method_source("tune_and_run", self.paper, self.method)
 
 
 class GroupedArtefacts(GroupedJob):

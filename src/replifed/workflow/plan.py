@@ -105,9 +105,9 @@ class Plan:
         return canonical_json(cuts.settings_for(step, self.config[paper], experiment))
 
     def method_source(self, step: str, paper: str, method: str) -> list[str]:
-        """Return the sources of a step (MODULE:FUNCTION), of the paper's experiments and of one method."""
+        """Return the sources of a job of `papers.jobs`, of the paper's experiments and of one method."""
         module = METHODS[method].partition(":")[0]
-        return self.source(f"replifed.papers.{step}", part(paper, "experiments"), module)
+        return self.source(f"replifed.papers.jobs:{step}", part(paper, "experiments"), module)
 
     def partition_inputs(self, paper: str, experiment: str) -> dict[str, Any]:
         """Return what a partition is made from."""
@@ -132,7 +132,7 @@ class Plan:
 
     def tune_inputs(self, paper: str, experiment: str, method: str) -> dict[str, Any]:
         """Return what a search is made from."""
-        source = self.method_source("jobs:tune", paper, method)
+        source = self.method_source("tune", paper, method)
         return {**self.problem_files(paper, experiment), "source": source}
 
     def run_inputs(self, paper: str, experiment: str, method: str) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class Plan:
         files = self.problem_files(paper, experiment)
         if "tuning" in self.experiment(paper, experiment):
             (files["tuned"],) = self.files_of(paper, f"tuned:{experiment}/{method}")
-        return {**files, "source": self.method_source("jobs:run", paper, method)}
+        return {**files, "source": self.method_source("run", paper, method)}
 
     # --- Figures and tables ---
 
