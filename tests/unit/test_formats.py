@@ -10,7 +10,7 @@ from replifed.data import table as archive
 from replifed.data.table import Table
 from replifed.errors import DataError
 from replifed.partition import store
-from replifed.store import histories, tuned
+from replifed.store import FORMAT, histories, tuned
 
 META = {"settings": {}, "data": {"kind": "synthetic", "stamp": ""}}
 WHOLE = np.arange(4, dtype="<i4")
@@ -32,14 +32,18 @@ STORED = {
 
 
 @pytest.mark.parametrize("kind", STORED)
-@pytest.mark.parametrize(("number", "shown"), [(0, "format 0"), (2, "format 2"), (None, "no format number")])
-def test_another_version_is_refused_with_what_to_delete(tmp_path, monkeypatch, kind, number, shown):
+@pytest.mark.parametrize("number", [FORMAT - 1, FORMAT + 1, None])
+def test_another_version_is_refused_with_what_to_delete(tmp_path, monkeypatch, kind, number):
     module, write, read = STORED[kind]
     file = tmp_path / "stored"
     write(file)
     read(file)
     monkeypatch.setattr(module, "FORMAT", number)
     write(file)
-    line = f"{file}: written by another version ({shown}, expected 1); delete it and run the workflow again"
+    shown = "no format number" if number is None else f"format {number}"
+    line = (
+        f"{file}: written by another version ({shown}, expected {FORMAT}); "
+        "delete it and run the workflow again"
+    )
     with pytest.raises(DataError, match=f"^{re.escape(line)}$"):
         read(file)

@@ -8,7 +8,7 @@ from typing import Any
 from replifed.errors import DataError
 
 # One more whenever what is stored is laid out otherwise or means something else.
-FORMAT = 1
+FORMAT = 2
 
 
 def check_format(path: str | os.PathLike[str], found: Any) -> None:
