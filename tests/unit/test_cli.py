@@ -23,6 +23,7 @@ from replifed.papers import jobs
 from replifed.papers.fedht.figures import FIGURES
 from replifed.papers.inputs import Inputs
 from replifed.settings import cuts
+from replifed.store import FORMAT
 from replifed.store.provenance import config_hash
 
 ROOT = Path(__file__).parents[2]
@@ -433,7 +434,8 @@ DAMAGED = {
     "no provenance": ('{"method": "fedavg", "meta": []}', "not the outcome of a step-size search"),
     "too large a number": (
         '{"method": "fedavg", "step": 1e999, '
-        '"meta": {"format": 1, "settings": {}, "data": {"kind": "", "stamp": ""}, "content_hash": ""}}',
+        f'"meta": {{"format": {FORMAT}, '
+        '"settings": {}, "data": {"kind": "", "stamp": ""}, "content_hash": ""}}',
         "not the outcome of a step-size search",
     ),
     "no levels": (without("levels"), "lacks 'levels'"),
