@@ -318,7 +318,7 @@ def test_pins(tmp_path):
     pin.unlink()
     assert fetch(toy(), tmp_path)["files"][0]["sha256"] == hashlib.sha256(OTHER).hexdigest()
     pin.write_text("damaged")
-    with pytest.raises(DataError, match="recorded when it was first accepted"):
+    with pytest.raises(DataError, match=f"{re.escape(str(pin))} is damaged; delete it"):
         fetch(toy(), tmp_path)
 
 

@@ -152,6 +152,7 @@ class _Evil:
         lambda marker: {"a": tensor("7", 6, (2, 4), (3, 1))},
         lambda marker: {"a": tensor("7", 6, (2,), (-1,), 1)},
         lambda marker: {"a": tensor("7", 60, (2,), (1,))},
+        lambda marker: {"a": tensor("7", 6, (1 << 20,), (0,))},
         lambda marker: {"a": tensor("../data", 6, (2,), (1,))},
         lambda marker: {"a": 3},
         lambda marker: [1, 2],
@@ -173,6 +174,31 @@ def test_other_files_are_no_checkpoints(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("archive/data.pkl", b"\x80\x02}")
     with pytest.raises(DataError, match=r"no end|refused"):
+        read_state(path)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        b"\x80\x02}r\x00\x00\x00\x04.",  # a gigabyte for what is remembered
+        b"\x80\x02}cbuiltins\nlen\n.",
+        b"\x80\x02(U\x01a.",  # a string that no checkpoint has
+    ],
+)
+def test_a_pickle_that_asks_for_more_than_tensors_is_refused(tmp_path, program):
+    path = tmp_path / "x.pt"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", program)
+    with pytest.raises(DataError, match="refused"):
+        read_state(path)
+
+
+def test_a_pickle_cannot_change_its_reader(tmp_path):
+    path = tmp_path / "x.pt"
+    program = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n}X\x0c\x00\x00\x00__defaults__K\x01sb0}."
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", program)
+    with pytest.raises(DataError, match="refused"):
         read_state(path)
 
 

@@ -18,7 +18,7 @@ from replifed.problems import sparse as sparse_module
 from replifed.problems.base import Hessian, LocalSteps, Smooth, require
 from replifed.problems.dense import DenseLinearModel, DenseLocalModels
 from replifed.problems.gram import GramLocalModels
-from replifed.problems.losses import loss_named
+from replifed.problems.losses import Softmax, loss_named
 from replifed.problems.sparse import SparseAdditiveModels, SparseLinearModel, SparseLocalModels
 
 CLASSES = 3
@@ -540,3 +540,33 @@ def test_local_models_refuse_to_keep_nothing(made, loss):
     local = problem.local(np.zeros((1, problem.dim)), sparsity=2)
     with pytest.raises(ValueError, match="sparsity levels 0"):
         local.threshold(local.start, 0)
+
+
+def test_minibatches_of_a_loss_of_ones_own_are_refused_not_taken_for_another():
+    class Hinge:
+        name, n_outputs, curvature = "squared_hinge", 1, 2.0
+
+        def value(self, z, y):
+            return np.maximum(1 - y * z[..., 0], 0) ** 2
+
+        def derivative(self, z, y):
+            return -2 * y[..., None] * np.maximum(1 - y[..., None] * z, 0)
+
+        def second_derivative(self, z, y):
+            return 2.0 * (y[..., None, None] * z[..., None] < 1)
+
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((1, 2, 5, 3)), rng.choice([-1.0, 1.0], (1, 2, 5))
+    data, u = DenseLinearModel(X, y, Hinge()), rng.standard_normal((1, 2, 3))
+    z = np.einsum("rnmd,rnd->rnm", X, u)[..., None]
+    expected = np.einsum("rnmd,rnm->rnd", X, Hinge().derivative(z, y)[..., 0]) / 5
+    np.testing.assert_allclose(data.per_client_gradients(u), expected, rtol=1e-12)
+    with pytest.raises(ReplifedError, match=r"minibatches: .*squared_hinge"):
+        data.per_client_gradients(u, np.zeros((1, 2, 4), int))
+
+
+def test_hessians_of_single_precision_stay_so():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((1, 2, 5, 3)).astype("f4"), rng.integers(3, size=(1, 2, 5))
+    data = DenseLinearModel(X, y, Softmax(3))
+    assert data.client_hessians(np.zeros((1, 9), "f4")).dtype == np.float32

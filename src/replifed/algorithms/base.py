@@ -59,7 +59,7 @@ class Guarantee(NamedTuple):
 
 
 class Algorithm(Protocol):
-    """A federated method. `State` is a NamedTuple of arrays, the batch axis first."""
+    """A federated method. Its state is a NamedTuple of arrays, the batch axis first."""
 
     @property
     def needs(self) -> tuple[type, ...]: ...

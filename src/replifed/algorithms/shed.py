@@ -52,7 +52,7 @@ class SharedEigenpairs(NamedTuple):
 
     x: NDArray  # (R, n)
     values: NDArray  # (R, N, n), eigenvalues lambda_1 >= ... >= lambda_n
-    vectors: NDArray  # (R, N, n, n), ; row i is v_i
+    vectors: NDArray  # (R, N, n, n); row i is v_i
     received: NDArray  # (R, N, k, n), what the server has of the first k, where they are quantised
     dither: NDArray  # (R, N, n, n), what each vector is dithered with, if it is
     bits: NDArray  # int (R, N, n), bits per coordinate of each vector, sent so far

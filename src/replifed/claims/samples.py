@@ -57,6 +57,8 @@ class Sample(NDArrayOperatorsMixin):
             object.__setattr__(self, name, array)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *arguments: Any, **named: Any) -> Sample:
+        if method != "__call__" or named:
+            return NotImplemented
         samples = paired(*(one for one in arguments if isinstance(one, Sample)))
         first, rest = samples[0], iter(samples)
         arguments = tuple(next(rest) if isinstance(one, Sample) else one for one in arguments)
@@ -66,6 +68,8 @@ class Sample(NDArrayOperatorsMixin):
             growth = zip(arguments, _GROWTH[ufunc], strict=True)
             known = [(one.bounds, grows) for one, grows in growth if isinstance(one, Sample)]
             bounds = reduce(_combined, [one if grows > 0 else _turned(one) for one, grows in known])
+        elif any(one.bounds.any() for one in samples) and values.dtype != bool:
+            raise TypeError(f"{ufunc.__name__} of values of which some are only bounds")
         chaotic = any(one.chaotic for one in samples)
         return Sample(values, bounds, first.seeds, chaotic, first.repetitions)
 

@@ -131,9 +131,11 @@ def _read(text: str) -> dict[str, Dataset]:
         if id_.startswith("_"):
             continue
         libsvm = record.pop("libsvm", None)
-        forms = [*(_libsvm(**libsvm) if libsvm else ()), *record.pop("forms", ())]
         try:
-            datasets[id_] = TypeAdapter(Dataset).validate_python({"id": id_, "forms": forms, **record})
+            forms = [*(_libsvm(**libsvm) if libsvm else ()), *record.pop("forms", ())]
+            datasets[id_] = TypeAdapter(Dataset).validate_python({**record, "id": id_, "forms": forms})
+        except TypeError as error:
+            raise DataError(f"{_FILE}: {id_}: libsvm: {error}") from error
         except ValidationError as error:
             faults = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
             raise DataError(f"{_FILE}: {id_}: {'; '.join(faults)}") from error

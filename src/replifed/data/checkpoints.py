@@ -8,7 +8,9 @@ imported. Four names are known, and stand for what this module itself does; any 
 from __future__ import annotations
 
 import io
+import math
 import pickle
+import pickletools
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,7 +67,9 @@ def read_potentials(paths: Sequence[Path], counts: Counts) -> tuple[NDArray, NDA
     for path in paths:
         state = read_state(path)
         if set(state) != set(names):
-            raise DataError(f"{path}: holds {', '.join(sorted(state))} instead of {', '.join(names)}")
+            raise DataError(
+                f"{path}: holds {', '.join(sorted(map(str, state)))} instead of {', '.join(names)}"
+            )
         if any(state[f"quadratic_layers.{layer}.quadratic_decomposed"].shape[1] != 1 for layer in range(3)):
             raise DataError(f"{path}: its quadratic layers are not of rank 1")
         rows.append(np.concatenate([state[name].ravel() for name in names]))
@@ -84,11 +88,25 @@ class _State(dict):
         pass
 
 
+# What a pickle of tensors needs.
+_OPCODES = {
+    *("PROTO", "STOP", "GLOBAL", "MARK", "EMPTY_TUPLE", "EMPTY_DICT", "NEWFALSE", "NEWTRUE"),
+    *("BININT", "BININT1", "BININT2", "BINUNICODE", "BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET"),
+    *("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "BINPERSID", "REDUCE", "SETITEM", "SETITEMS", "BUILD"),
+}
+
+
 class _Unpickler(pickle.Unpickler):
     """Rebuilds the tensors of an archive."""
 
     def __init__(self, archive: zipfile.ZipFile, folder: str) -> None:
-        super().__init__(io.BytesIO(archive.read(f"{folder}data.pkl")))
+        program = archive.read(f"{folder}data.pkl")
+        for opcode, value, _ in pickletools.genops(program):
+            # The memory for what is PUT goes by the largest number.
+            room = int(value or 0) if opcode.name.endswith("PUT") else 0
+            if opcode.name not in _OPCODES or room > len(program):
+                raise ValueError(f"its pickle has {opcode.name} {value or ''}, which no checkpoint needs")
+        super().__init__(io.BytesIO(program))
         self._archive, self._folder = archive, folder
 
     def find_class(self, module: str, name: str) -> Any:
@@ -96,7 +114,7 @@ class _Unpickler(pickle.Unpickler):
             case "collections OrderedDict":
                 return _State
             case "torch._utils _rebuild_tensor_v2":
-                return _tensor
+                return _Rebuild()
             case storage if storage in _STORAGES:
                 return storage
             case other:
@@ -112,9 +130,23 @@ class _Unpickler(pickle.Unpickler):
         return values
 
 
+class _Rebuild:
+    """Calls `_tensor`; a pickle may try to set attributes of whatever it was given."""
+
+    __slots__ = ()
+
+    def __call__(self, *arguments: Any) -> NDArray:
+        return _tensor(*arguments)
+
+    def __setstate__(self, attributes: Any) -> None:
+        pass
+
+
 def _tensor(values: Any, offset: int, shape: tuple, strides: tuple, *_: Any) -> NDArray:
     if not isinstance(values, np.ndarray):
         raise ValueError("a tensor without numbers")
+    if math.prod(shape) > len(values):
+        raise ValueError(f"a tensor of shape {shape} from {len(values)} numbers")
     last = offset + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
     if offset < 0 or min(*shape, 1) < 1 or min(*strides, 0) < 0 or last >= len(values):
         raise ValueError(f"a tensor of shape {shape} that reaches beyond its numbers")

@@ -39,9 +39,9 @@ def download(url: str, target: Path, *, progress: bool = True) -> None:
     from requests.exceptions import RequestException
 
     # The bytes are wanted as they are stored: a server that packs them again would break the hash.
-    headers = {"Accept-Encoding": "identity"}
+    options = {"headers": {"Accept-Encoding": "identity"}, "hooks": {"response": _check_answer}}
     shown = progress and sys.stderr.isatty()
-    transfer = HTTPDownloader(progressbar=shown, chunk_size=1 << 18, headers=headers, timeout=_TIMEOUT)
+    transfer = HTTPDownloader(progressbar=shown, chunk_size=1 << 18, timeout=_TIMEOUT, **options)
     for pause in (*_PAUSES, None):
         try:
             transfer(url, str(target), None)
@@ -53,6 +53,16 @@ def download(url: str, target: Path, *, progress: bool = True) -> None:
             time.sleep(pause)
     if looks_like_web_page(target):
         raise DownloadError(f"{url}: the server answered with a web page, not with data")
+
+
+def _check_answer(response: Any, **_: Any) -> None:
+    """Refuse what is not a whole file, and keep what comes as it is stored."""
+    if response.status_code < 300 and response.status_code != 200:
+        raise DownloadError(f"{response.url}: the server answered {response.status_code} {response.reason}")
+    if response.status_code == 200 and response.headers.get("Content-Type", "").startswith("text/html"):
+        raise DownloadError(f"{response.url}: the server answered with a web page, not with data")
+    # Some servers call a stored .gz an encoding, which requests would undo.
+    response.raw.headers.pop("Content-Encoding", None)
 
 
 def _fault(url: str, error: Any) -> tuple[str, bool]:

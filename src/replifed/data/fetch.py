@@ -226,6 +226,9 @@ class _Search:
             wanted, algorithm, whose = file.sha256, "sha256", "official sha256"
         elif file.md5 is not None:
             wanted, algorithm, whose = file.md5, "md5", "official md5"
+        elif recorded is not None and not recorded.sha256:
+            record = self.folder / hashes.FOLDER / file.name
+            raise DataError(f"{record} is damaged; delete it to have {file.name} checked as a new file")
         elif recorded is not None:
             wanted, algorithm, whose = recorded.sha256, "sha256", "sha256 recorded when it was first accepted"
             record = self.folder / hashes.FOLDER / file.name

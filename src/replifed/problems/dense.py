@@ -225,8 +225,12 @@ class DenseLinearModel(LinearObjective):
         if self.loss_function.name in COMPILED and clip is None and (batch is not None or few):
             sets = np.arange(len(u)) * len(self.X) // len(u)
             g = self.shifted_gradients(u, batch, self.y, np.empty((0,) * 3, self.dtype), sets)
-        elif batch is not None:
+        elif batch is not None and self.loss_function.name == "softmax":
             g = self._softmax_gradients(models, batch)
+        elif batch is not None:
+            raise ReplifedError(
+                f"minibatches: not for the loss {self.loss_function.name}, which is not built in"
+            )
         else:
             g = self._gradients_in_columns(models, clip)
         g = g.reshape(u.shape)

@@ -101,9 +101,10 @@ class Softmax:
     def value(self, z: NDArray, y: NDArray) -> NDArray:
         if z.ndim > 1 and z.size >= _WORTH_COMPILING:
             return _compiled_softmax_value(z, y)
-        from scipy.special import logsumexp
-
-        return logsumexp(z, axis=-1) - np.where(self._chosen(y), z, 0.0).sum(axis=-1)
+        # By hand: on the few predictions of one client scipy's checks take longer than the numbers.
+        top = z.max(axis=-1)
+        log_sum = top + np.log(np.exp(z - top[..., None]).sum(axis=-1))
+        return log_sum - np.where(self._chosen(y), z, 0.0).sum(axis=-1)
 
     def derivative(self, z: NDArray, y: NDArray) -> NDArray:
         if z.ndim > 1 and z.size >= _WORTH_COMPILING:
@@ -112,16 +113,23 @@ class Softmax:
 
     def second_derivative(self, z: NDArray, y: NDArray) -> NDArray:
         p = self._probabilities(z)
-        return p[..., None] * np.eye(self.n_outputs) - p[..., None] * p[..., None, :]
+        return p[..., None] * np.eye(self.n_outputs, dtype=p.dtype) - p[..., None] * p[..., None, :]
 
     def _chosen(self, y: NDArray) -> NDArray:
         return y[..., None] == np.arange(self.n_outputs)
 
     @staticmethod
     def _probabilities(z: NDArray) -> NDArray:
-        from scipy.special import softmax
-
-        return softmax(z, axis=-1)
+        # Class by class: numpy reduces a short last axis one number at a time.
+        top, total = z[..., 0].copy(), np.zeros(z.shape[:-1], dtype=z.dtype)
+        for c in range(1, z.shape[-1]):
+            np.maximum(top, z[..., c], out=top)
+        p = z - top[..., None]
+        np.exp(p, out=p)
+        for c in range(z.shape[-1]):
+            total += p[..., c]
+        p /= total[..., None]
+        return p
 
 
 def loss_named(name: str, n_outputs: int = 1) -> Loss:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -77,10 +76,17 @@ class _StandardNormals(NamedTuple):
 def _standard_normals(settings: dict, replicate: int) -> _StandardNormals:
     """The same numbers serve all levels, so that these differ in nothing but alpha and beta."""
     names = ("seed", "loss", "clients", "samples", "features", "planted")
-    return _draw(*(settings[name] for name in names), settings.get("dtype", "float64"), replicate)
+    asked = (*(settings[name] for name in names), settings.get("dtype", "float64"), replicate)
+    if asked not in _drawn:
+        _drawn.clear()  # first: there need not be room for both, 400 MB each in Simulation II
+        _drawn[asked] = _draw(*asked)
+    return _drawn[asked]
 
 
-@lru_cache(maxsize=1)  # drawing is most of the work
+# The last numbers drawn: drawing is most of the work.
+_drawn: dict[tuple, _StandardNormals] = {}
+
+
 def _draw(
     seed: int, loss: str, N: int, m: int, d: int, k: int, dtype: str, replicate: int
 ) -> _StandardNormals:
