@@ -111,15 +111,13 @@ class RestrictedMinimiser(Protocol):
     Local models of such a problem have the same methods for the clients that take part.
     """
 
-    def restricted_minima(self, start: NDArray, support: NDArray, newton_steps: int | None = None) -> NDArray:
+    def restricted_minima(self, start: NDArray, support: NDArray) -> NDArray:
         """argmin f_i(w) over w with supp(w) in `support`; the one nearest to `start` where there are several.
 
         Parameters
         ----------
         start : array, shape (R, N, D)
             Models with support in `support`, boolean and of the same shape.
-        newton_steps : int, optional
-            Stop after so many of Newton's steps; to convergence by default. Least squares need one.
         """
 
     def restricted_descent(self, start: NDArray, support: NDArray, steps: int) -> NDArray:

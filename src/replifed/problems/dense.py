@@ -421,11 +421,11 @@ class DenseLinearModel(LinearObjective):
         # batch_weights are n_i times the weight of a sample.
         return (self.l2 * self.sizes / self.batch_weights).astype(self.dtype)
 
-    def restricted_minima(self, start: NDArray, support: NDArray, newton_steps: int | None = None) -> NDArray:
+    def restricted_minima(self, start: NDArray, support: NDArray) -> NDArray:
         """See `problems.base.RestrictedMinimiser`."""
         if self.loss_function.name == "least_squares":
             return restricted.least_squares(self._columns, self.y, self._ridge, start, support)
-        return restricted.newton(self, start, support, newton_steps)
+        return restricted.newton(self, start, support)
 
     def restricted_descent(self, start: NDArray, support: NDArray, steps: int) -> NDArray:
         """See `problems.base.RestrictedMinimiser`; least squares take the best length of each step."""

@@ -130,10 +130,10 @@ def _best(gain: NDArray, curvature: NDArray) -> NDArray:
     return gain / np.maximum(curvature, np.finfo(curvature.dtype).tiny)
 
 
-def newton(problem: Any, start: NDArray, support: NDArray, steps: int | None) -> NDArray:
+def newton(problem: Any, start: NDArray, support: NDArray) -> NDArray:
     """Minimise each client's loss of linear predictions over a support by Newton's method.
 
-    With `steps` None it stops when a step gains nothing more. Steps are halved until the loss falls; where
+    It stops when a step gains nothing more. Steps are halved until the loss falls; where
     the Hessian is singular, the shortest one is taken. A loop over clients: its cost is small beside solving
     s x s systems. Not meant for large models.
     """
@@ -154,7 +154,7 @@ def newton(problem: Any, start: NDArray, support: NDArray, steps: int | None) ->
             return float(weight @ loss.value(z, y) + 0.5 * problem.l2 * (w @ w))
 
         w = solution[run, client, support[run, client]]
-        for _ in range(_NEWTON_STEPS if steps is None else steps):
+        for _ in range(_NEWTON_STEPS):
             z = A @ (w[:, None] * same)
             r = loss.derivative(z, y) * weight[:, None]
             g = (A * r[:, output]).sum(axis=0) + problem.l2 * w
