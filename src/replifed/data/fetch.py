@@ -167,17 +167,26 @@ class _Search:
 
     def _form(self, form: Form, online: bool) -> list[dict[str, Any]]:
         """Find, check and keep every file of a form; return what the record says of them."""
-        files = {self.folder / file.name: self._file(file, online) for file in form.files}
+        files: dict[Path, _Found] = {}
+        for file in form.files:
+            final, found = self.folder / file.name, self._file(file, online)
+            # A file with an official hash is kept even if another cannot be had.
+            files[final] = self._kept(found, final) if file.has_hash else found
         if not all(file.has_hash or hashes.recorded(self.folder / file.name) for file in form.files):
             self._check_content(form, list(files.values()))
         for final, found in files.items():
-            if found.path != final:
-                with explained(final):
-                    with found.path.open("rb") as stream:
-                        os.fsync(stream.fileno())
-                    found.path.replace(final)
+            self._kept(found, final)
         hashes.record(files)
         return [{"name": final.name, **hashes.measure(final)._asdict()} for final in files]
+
+    def _kept(self, found: _Found, final: Path) -> _Found:
+        """Move a file to its place, whole."""
+        if found.path != final:
+            with explained(final):
+                with found.path.open("rb") as stream:
+                    os.fsync(stream.fileno())
+                found.path.replace(final)
+        return _Found(final, found.origin)
 
     def _file(self, file: RawFile, online: bool) -> _Found:
         path = self.folder / file.name
