@@ -84,6 +84,6 @@ def test_a_restricted_minimum_is_lost_without_its_neighbours():
     data, support = problem(False, False, loss=Logistic()), np.ones((2, 2, 2), bool)
     start = np.zeros((2, 2, 2))
     start[1, 0] = np.nan
-    found = restricted.newton(data, start, support, 3)
+    found = restricted.newton(data, start, support)
     assert not np.isfinite(found[1, 0]).any()
     assert np.isfinite(found[0]).all() and np.isfinite(found[1, 1]).all()
