@@ -36,7 +36,7 @@ class FedNL(NewtonType):
     Parameters
     ----------
     compressor : C, the eigenpair of largest magnitude or the largest entries of the lower triangle.
-    entries : so many for "topk"; by default n.
+    entries : k of "topk"; by default n.
     option : what makes the mean H invertible: 1 projects it on the matrices with eigenvalues of at least mu,
         2 adds the mean of |hess f_i(x) - H_i|_F times the identity.
     alpha : step of the learned Hessians.

@@ -312,7 +312,7 @@ class SolverMethod(Method):
         return self.solver.stochastic
 
     def cost(self, cohort: Cohort, exchanges: int = 1, gradients: int = 0) -> Cost:
-        """Of a round: in each exchange a model there and back; so many full gradients beside the steps."""
+        """Of a round: in each exchange a model there and back; `gradients` full ones beside the steps."""
         steps, message, problem = self.solver.steps, cohort.message(exchanges), cohort.whole
         used = steps * cohort.total(self.solver.samples(problem)) + gradients * cohort.total(problem.sizes)
         return Cost(message, message, exchanges, iterations=steps, sample_gradients=used)

@@ -102,9 +102,9 @@ class _Unpickler(pickle.Unpickler):
     def __init__(self, archive: zipfile.ZipFile, folder: str) -> None:
         program = archive.read(f"{folder}data.pkl")
         for opcode, value, _ in pickletools.genops(program):
-            # The memory for what is PUT goes by the largest number.
-            room = int(value or 0) if opcode.name.endswith("PUT") else 0
-            if opcode.name not in _OPCODES or room > len(program):
+            # The memory for what is PUT goes by the largest index.
+            index = int(value or 0) if opcode.name.endswith("PUT") else 0
+            if opcode.name not in _OPCODES or index > len(program):
                 raise ValueError(f"its pickle has {opcode.name} {value or ''}, which no checkpoint needs")
         super().__init__(io.BytesIO(program))
         self._archive, self._folder = archive, folder

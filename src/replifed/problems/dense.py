@@ -251,7 +251,7 @@ class DenseLinearModel(LinearObjective):
         r *= self.sample_weights[..., None, None]
         if clip is not None:
             # A sample's gradient is its residual, already times its weight, times its features.
-            weights, norms = self.sample_weights[..., None], np.linalg.norm(self.X, axis=-1)[..., None]
+            weights, norms = self.sample_weights[..., None], self._norms[..., None]
             lengths = np.linalg.norm(r, axis=-1) * norms
             shorter = clip * weights / np.maximum(lengths, np.finfo(lengths.dtype).tiny)
             r *= np.minimum(1.0, shorter)[..., None]
@@ -409,6 +409,11 @@ class DenseLinearModel(LinearObjective):
         return DenseLocalModels(self, x)
 
     # -- minimisers over supports ----------------------------------------------------------------
+
+    @cached_property
+    def _norms(self) -> NDArray:
+        """Norm of each sample, (S, N, m)."""
+        return np.linalg.norm(self.X, axis=-1)
 
     @cached_property
     def _columns(self) -> NDArray:

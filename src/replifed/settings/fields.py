@@ -214,6 +214,15 @@ class Experiment(Settings):
     )
 
 
+TwinReplicates = Annotated[
+    Maybe[Distinct[Natural]],
+    Field(
+        description="names of the repetitions that run beside twins, which tell whether a run hangs on "
+        "rounding; all by default"
+    ),
+]
+
+
 class Repeated(Experiment):
     """An experiment with repetitions."""
 

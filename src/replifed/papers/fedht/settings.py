@@ -61,11 +61,7 @@ class DataSet(Compared):
     problem: Literal["dataset"] = Field(description="kind of data")
     dataset: Name = Field(description="a data set of the catalogue")
     partition: Shards = Field(description="how the samples are split between the clients")
-    twin_replicates: Maybe[Distinct[Natural]] = Field(
-        None,
-        description="names of the repetitions that run beside twins, which tell whether a step is stable; "
-        "all by default",
-    )
+    twin_replicates: fields.TwinReplicates = None
 
 
 class Classes(Common):

@@ -139,11 +139,7 @@ class Transport(fields.Recorded):
     steps: Maybe[dict[str, Positive]] = Field(None, description="step of each method")
     searched: Maybe[dict[str, Searched]] = Field(None, description="the search behind each method's step")
     tuning: Maybe[MapTuning] = Field(None, description="a search of the steps, made on request only")
-    twin_replicates: Maybe[fields.Distinct[Natural]] = Field(
-        None,
-        description="names of the repetitions that run beside twins, which tell whether a run hangs on "
-        "rounding; all by default",
-    )
+    twin_replicates: fields.TwinReplicates = None
 
 
 Experiment = Annotated[
