@@ -10,7 +10,7 @@ import pytest
 from replifed.claims.tolerances import differences, record
 from replifed.claims.verdicts import Claim
 from replifed.errors import ConfigError, DataError
-from replifed.papers.jobs import logged_claims
+from replifed.papers.jobs import every_claim
 from replifed.settings import cuts, load
 
 LOG = Path(__file__).parents[1] / "golden/tolerances.csv"
@@ -42,7 +42,7 @@ def test_claims_read_what_is_configured(paper):
 
 
 def test_every_tolerance_is_the_one_in_the_log():
-    changed = differences(logged_claims(), LOG)
+    changed = differences(every_claim(), LOG)
     said = "\n".join(
         f"{name}: log says {was or 'nothing'}, claim says {now or 'nothing'}"
         for name, (was, now) in changed.items()

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from replifed.claims.curves import Curves, level, log_linear_fit, roughness, rounds_to, slowness
+from replifed.claims.files import collect, read, show
 from replifed.claims.samples import Sample
 from replifed.claims.verdicts import (
     COLUMNS,
@@ -19,11 +20,8 @@ from replifed.claims.verdicts import (
     Claim,
     Measured,
     NotMeasurableError,
-    collect,
     judge,
     measure,
-    read,
-    show,
 )
 from replifed.errors import ConfigError, DataError
 from replifed.intervals import mean_interval

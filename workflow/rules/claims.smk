@@ -22,6 +22,32 @@ rule measure_claims:
         " --scale {params.scale} {params.files} --out {output:q} > {log:q} 2>&1"
 
 
+# One claim, and what it needs: the command that stands beside it in claims.csv.
+rule measure_claim:
+    input:
+        unpack(ask(plan.claim_inputs)),
+    output:
+        plan.in_results("{paper}/claims/{claim}.csv"),
+    log:
+        plan.in_logs("{paper}/claims/{claim}"),
+    benchmark:
+        plan.in_benchmarks("{paper}/claims/{claim}")
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=2000,
+    params:
+        settings=ask(plan.claims_settings),
+        scale=config["scale"],
+        files=ask(plan.claim_flags),
+    message:
+        "{wildcards.paper}: measure {wildcards.claim}"
+    shell:
+        "python -m replifed claims measure {wildcards.paper} --only {wildcards.claim:q}"
+        " --settings {params.settings:q} --scale {params.scale} {params.files}"
+        " --out {output:q} > {log:q} 2>&1"
+
+
 rule errata:
     input:
         source=ask(plan.errata_source),
@@ -44,9 +70,11 @@ rule errata:
 rule claims:
     input:
         files=[plan.in_results(f"{paper}/claims.csv") for paper in config["papers"]],
-        source=sources_of("replifed.claims.verdicts"),
+        source=plan.collection_source(),
     output:
-        plan.in_results("claims.csv"),
+        claims=plan.in_results("claims.csv"),
+        statements=plan.in_results("statements.csv"),
+        not_claimed=plan.in_results("not_claimed.csv"),
     log:
         plan.in_logs("claims"),
     benchmark:
@@ -58,7 +86,8 @@ rule claims:
     message:
         "collect the claims of all papers"
     shell:
-        "python -m replifed claims collect {input.files:q} --out {output:q} > {log:q} 2>&1"
+        "python -m replifed claims collect {input.files:q} --out {output.claims:q}"
+        " --statements {output.statements:q} --not-claimed {output.not_claimed:q} > {log:q} 2>&1"
 
 
 rule claims_timing:

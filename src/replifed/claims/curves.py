@@ -32,10 +32,10 @@ class Curves(NamedTuple):
         luck = None if self.chaotic is None else self.chaotic[which]
         return Curves(self.rounds, self.seeds[which], self.values[which], luck)
 
-    def sample(self, values: NDArray, bounds: Any = None) -> Sample:
-        """What was measured on each curve."""
+    def sample(self, values: NDArray, bounds: Any = None, grid: Any = None) -> Sample:
+        """What was measured on each curve, `grid` being how coarsely."""
         chaotic = self.chaotic is not None and bool(self.chaotic.any())
-        return Sample(values, bounds, self.seeds, chaotic)
+        return Sample(values, bounds, self.seeds, chaotic, grid=grid)
 
 
 @quantity
@@ -75,8 +75,11 @@ def reached(history: pd.DataFrame, threshold: float, value: str = "gap", count: 
         raise ValueError("more than one curve")
     history = history.sort_values("round")
     end = history.groupby("replicate")[count].last().astype(float)
-    there = history[history[value] <= threshold].groupby("replicate")[count].first().reindex(end.index)
-    return Sample(there.fillna(end).to_numpy(), there.isna().to_numpy(), end.index.to_numpy())
+    step = history[count] - history.groupby("replicate")[count].shift().fillna(history[count])
+    below = history.assign(step=step)[history[value] <= threshold].groupby("replicate")
+    there, step = (below[name].first().reindex(end.index) for name in (count, "step"))
+    bounds, seeds = there.isna().to_numpy(), end.index.to_numpy()
+    return Sample(there.fillna(end).to_numpy(), bounds, seeds, grid=step.fillna(0).to_numpy())
 
 
 def _index(one: Curves, wanted: int) -> Any:
@@ -122,7 +125,8 @@ def rounds_to(one: Curves, target: float | Sample) -> Sample:
     below = one.values <= target
     there = np.asarray(below.any(axis=1))
     index = np.where(there, below.argmax(axis=1), len(one.rounds) - 1)
-    return one.sample(one.rounds[index].astype(float), ~there)
+    steps = np.diff(one.rounds, prepend=one.rounds[0])
+    return one.sample(one.rounds[index].astype(float), ~there, steps[index])
 
 
 @quantity

@@ -159,10 +159,11 @@ def least(*several: Sample) -> Sample:
     """The least of several numbers, seed by seed: a bound where no exact number is that small."""
     several = tuple(paired(*several))
     values = np.stack([one.values for one in several])
-    lowest = values.min(axis=0)
+    lowest, first = values.min(axis=0), values.argmin(axis=0)
+    grid = np.stack([one.grid for one in several])[first, np.arange(len(first))]
     known = np.stack([one.bounds == 0 for one in several])
     bounds = np.where(((values == lowest) & known).any(axis=0), 0, 1)
-    return Sample(lowest, bounds, several[0].seeds, any(one.chaotic for one in several))
+    return Sample(lowest, bounds, several[0].seeds, any(one.chaotic for one in several), grid=grid)
 
 
 @quantity
@@ -173,4 +174,5 @@ def joined(*several: Sample, apart: bool = False) -> Sample:
         np.concatenate([one.bounds for one in several]),
         chaotic=any(one.chaotic for one in several),
         repetitions=None if apart else len(several[0].values),
+        grid=np.concatenate([one.grid for one in several]),
     )

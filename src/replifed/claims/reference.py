@@ -10,8 +10,9 @@ import os
 from pathlib import Path
 
 from replifed.claims import tables
+from replifed.claims.files import read
 from replifed.claims.units import UNITS, tolerance
-from replifed.claims.verdicts import read
+from replifed.claims.verdicts import HOLDS
 from replifed.errors import DataError
 
 COLUMNS = ("id", "data", "measured", "verdict", "tolerance")
@@ -35,7 +36,8 @@ def _fault(row: dict[str, str], reference: dict[str, str]) -> str:
         return f"measured {now or 'nothing'}, reference {was or 'nothing'}"
     if was and abs(float(now) - float(was)) > float(tolerated):
         return f"measured {float(now):.6g}, reference {float(was):.6g}, tolerance {float(tolerated):.3g}"
-    return f"{row['verdict']}, but reproduced in the reference" if _holds_no_longer(row, reference) else ""
+    held = f"{row['verdict']}, but {reference['verdict']} in the reference"
+    return held if _holds_no_longer(row, reference) else ""
 
 
 def reference_of(claims: str | os.PathLike[str]) -> Path | None:
@@ -48,14 +50,14 @@ def lost(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list
     """Claims that held in the reference, for the same kind of data, and do not hold now: one line each."""
     references = _read(golden)
     return [
-        f"{_key(row)}: {row['verdict']}, but reproduced in {os.fspath(golden)}"
+        f"{_key(row)}: {row['verdict']}, but {reference['verdict']} in {os.fspath(golden)}"
         for row in read(claims)
-        if _holds_no_longer(row, references.get(_key(row), row))
+        if _holds_no_longer(row, reference := references.get(_key(row), row))
     ]
 
 
 def _holds_no_longer(row: dict[str, str], reference: dict[str, str]) -> bool:
-    return reference["verdict"] == "reproduced" and row["verdict"] != "reproduced"
+    return reference["verdict"] in HOLDS and row["verdict"] not in HOLDS
 
 
 def accept(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list[str]:

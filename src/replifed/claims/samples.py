@@ -45,6 +45,8 @@ class Sample(NDArrayOperatorsMixin):
     seeds: NDArray = None  # type: ignore[assignment]  # ascending; 0 to n - 1 by default
     chaotic: bool = False  # whether one of the runs behind it hangs on rounding
     repetitions: int | None = None  # seeds behind it, where the values are cases and not one a seed
+    # How far below a value the truth may lie, since it was read on a grid such as recorded rounds.
+    grid: NDArray = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         n = len(self.values)
@@ -52,6 +54,7 @@ class Sample(NDArrayOperatorsMixin):
             "values": np.asarray(self.values),
             "bounds": np.zeros(n, int) if self.bounds is None else np.asarray(self.bounds, dtype=int),
             "seeds": np.arange(n) if self.seeds is None else np.asarray(self.seeds),
+            "grid": np.zeros(n) if self.grid is None else np.broadcast_to(self.grid, n),
         }
         for name, array in arrays.items():
             object.__setattr__(self, name, array)
@@ -62,24 +65,28 @@ class Sample(NDArrayOperatorsMixin):
         samples = paired(*(one for one in arguments if isinstance(one, Sample)))
         first, rest = samples[0], iter(samples)
         arguments = tuple(next(rest) if isinstance(one, Sample) else one for one in arguments)
-        values = ufunc(*(one.values if isinstance(one, Sample) else one for one in arguments))
+        values = ufunc(*map(_values, arguments))
         bounds: Any = None
+        grid: Any = None
         if ufunc in _GROWTH:
+            grid = _coarsest(ufunc, arguments, values)
             growth = zip(arguments, _GROWTH[ufunc], strict=True)
             known = [(one.bounds, grows) for one, grows in growth if isinstance(one, Sample)]
             bounds = reduce(_combined, [one if grows > 0 else _turned(one) for one, grows in known])
         elif any(one.bounds.any() for one in samples) and values.dtype != bool:
             raise TypeError(f"{ufunc.__name__} of values of which some are only bounds")
         chaotic = any(one.chaotic for one in samples)
-        return Sample(values, bounds, first.seeds, chaotic, first.repetitions)
+        return Sample(values, bounds, first.seeds, chaotic, first.repetitions, grid)
 
     def take(self, which: NDArray) -> Sample:
         """Those of some seeds, by a mask or by index."""
-        return replace(self, values=self.values[which], bounds=self.bounds[which], seeds=self.seeds[which])
+        arrays = {name: getattr(self, name)[which] for name in ("values", "bounds", "seeds", "grid")}
+        return replace(self, **arrays)
 
     def map(self, function: Callable[[NDArray], ArrayLike]) -> Sample:
         """Apply a function that grows with the values, so that bounds stay bounds."""
-        return replace(self, values=np.asarray(function(self.values)))
+        values = np.asarray(function(self.values))
+        return replace(self, values=values, grid=np.abs(function(self.values + self.grid) - values))
 
     # Statistics, for notes such as "medians {0.median:g} and {1.median:g}".
 
@@ -123,7 +130,7 @@ class Sample(NDArrayOperatorsMixin):
     def measured(self, **more: Any) -> Measured:
         """As the rules of verdicts take it."""
         known = self.decided()
-        more = {"seeds": known.repetitions, **more}
+        more = {"seeds": known.repetitions, "grid": float(known.grid.mean()), **more}
         return Measured(known.values, known.bounds, chaotic=known.chaotic, **more)
 
 
@@ -136,6 +143,21 @@ def paired(*several: Any) -> list[Any]:
     if not len(common):
         raise NotMeasurableError("the methods share no seed")
     return [one.take(np.searchsorted(one.seeds, common)) for one in several]
+
+
+def _values(one: Any) -> Any:
+    return one.values if isinstance(one, Sample) else one
+
+
+def _coarsest(ufunc: np.ufunc, arguments: tuple[Any, ...], values: NDArray) -> NDArray:
+    """The farthest that a result moves if one argument does by its grid; all are rounded up alike."""
+    moved = [np.zeros(len(values))]
+    for number, one in enumerate(arguments):
+        if isinstance(one, Sample) and one.grid.any():
+            others = [_values(other) for other in arguments]
+            others[number] = one.values + one.grid
+            moved.append(np.abs(ufunc(*others) - values))
+    return np.max(moved, axis=0)
 
 
 def _combined(first: NDArray, second: NDArray) -> NDArray:

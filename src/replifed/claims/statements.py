@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partialmethod
 from typing import Any
 
@@ -22,25 +22,42 @@ def slug(reading: str) -> str:
 
 
 # What the tolerance of a claim and its reason are called where it is stated.
-_NAMES = {"within": "tolerance", "share": "tolerance", "because": "tolerance_reason"}
+_NAMES = {
+    "within": "tolerance",
+    "share": "tolerance",
+    "least": "tolerance",
+    "because": "tolerance_reason",
+}
 
 
 class Statements:
     """Makes the claims of one paper, which find the runs that they need in what they measure.
 
-    `suffix` is what a reading adds to an id. `common` is what all of them have in common, such as a reading,
-    a unit or an artefact; by default the artefact is the first part of the name.
+    `readings` says of each way to read the paper where its settings come from (`verdicts.BASES`), nearest to
+    the text first. `suffix` is what a reading adds to an id. `common` is what all of them have in common,
+    such as a reading, a unit or an artefact; by default the artefact is the first part of the name.
     """
 
-    def __init__(self, paper: str, suffix: Callable[[str], str] = slug, **common: Any) -> None:
-        self.paper, self.suffix, self.common = paper, suffix, common
+    def __init__(
+        self,
+        paper: str,
+        readings: Mapping[str, str] | None = None,
+        suffix: Callable[[str], str] = slug,
+        **common: Any,
+    ) -> None:
+        readings = {"": "chosen"} if readings is None else readings
+        self.paper, self.readings, self.suffix, self.common = paper, readings, suffix, common
 
     def given(self, **common: Any) -> Statements:
         """The same, with more in common."""
-        return Statements(self.paper, self.suffix, **{**self.common, **common})
+        return Statements(self.paper, self.readings, self.suffix, **{**self.common, **common})
 
     def value(self, name: str, statement: str, published: float, measured: Quantity, **more: Any) -> Claim:
-        """`measured` is the published number, `within` a tolerance that is there `because` of something."""
+        """`measured` is the published number, `within` a tolerance that is there `because` of something.
+
+        As with all of these, `says` names the sentence or cell that it tests where that is not the name: all
+        claims on one share it.
+        """
         return self._claim("value", name, statement, measured, published=published, **more)
 
     def unmeasured(self, name: str, statement: str, beside: Quantity, **more: Any) -> Claim:
@@ -50,10 +67,23 @@ class Statements:
     def _claim(self, kind: Kind, name: str, statement: str, measured: Quantity | None, **more: Any) -> Claim:
         more = {"artefact": name.partition(".")[0], **self.common, **more}
         more = {_NAMES.get(key, key): value for key, value in more.items()}
+        reading = more.get("reading", "")
+        if reading not in self.readings:
+            raise ValueError(f"{self.paper}.{name}: reading {reading!r} is not declared")
+        more = {
+            "statement_id": f"{self.paper}.{more.pop('says', name)}",
+            "basis": self.readings[reading],
+            "nearness": list(self.readings).index(reading),
+            **more,
+        }
         if measured is not None:
-            more |= {"needs": measured.needs, "measure": lambda inputs: as_measured(measured(inputs))}
+            more |= {
+                "needs": measured.needs,
+                "measure": lambda inputs: as_measured(measured(inputs)),
+                "expression": measured,
+            }
         return Claim(
-            id=f"{self.paper}.{name}{self.suffix(more.get('reading', ''))}",
+            id=f"{self.paper}.{name}{self.suffix(reading)}",
             paper=self.paper,
             statement=statement,
             kind=kind,

@@ -7,11 +7,16 @@ from typing import NamedTuple
 
 
 class Unit(NamedTuple):
-    """How far a number may be off: a `share` of it, `most` at most, and `least` where it is nearly zero."""
+    """How far a number may be off: a `share` of it, `most` at most, and `least` where it is nearly zero.
+
+    `effect` is the least difference between two methods that is called one, by default; None where that hangs
+    on the problem's scale.
+    """
 
     share: float
     most: float
     least: float
+    effect: float | None = None
 
 
 # Differences have the unit of what they are differences of. Rounding changes the last bit of a product. That
@@ -19,25 +24,25 @@ class Unit(NamedTuple):
 # that of rounds: a change by two of them is always found.
 UNITS = {
     # Of communication. Hard thresholding may swap a coordinate of a support, which costs a round or two.
-    "rounds": Unit(0.4, 1.5, 0.1),
+    "rounds": Unit(0.4, 1.5, 0.1, 1.0),
     # How often something was computed: one a round and client, over hundreds of rounds.
-    "count": Unit(0.05, math.inf, 0.1),
+    "count": Unit(0.05, math.inf, 0.1, 1.0),
     # A spectrum on the edge between two allocations moves whole bits, and those must be found.
-    "bits": Unit(0.05, 0.5, 1e-6),
+    "bits": Unit(0.05, 0.5, 1e-6, 1.0),
     # Differences of decimal logarithms. Swapped coordinates move a curve by a few per cent; near machine
     # precision by half of what is left.
-    "decades": Unit(0.08, 0.2, 1e-5),
+    "decades": Unit(0.08, 0.2, 1e-5, 0.02),
     # As decades, in natural logarithms.
-    "e-folds": Unit(0.08, 0.4, 1e-5),
+    "e-folds": Unit(0.08, 0.4, 1e-5, 0.05),
     # A quantity as a multiple of another: mean rounds or errors, either of which moves by a few per cent.
-    "ratio": Unit(0.08, math.inf, 1e-5),
+    "ratio": Unit(0.08, math.inf, 1e-5, 0.05),
     # Slope between two logarithms: their common error leaves it alone.
-    "exponent": Unit(0.05, 0.02, 1e-5),
+    "exponent": Unit(0.05, 0.02, 1e-5, 0.02),
     # Part of a whole: a sample next to a decision boundary, or a round of many.
-    "share": Unit(0.08, 0.02, 1e-6),
+    "share": Unit(0.08, 0.02, 1e-6, 0.005),
     # Factor by which an error shrinks each round. Smooth iterations; what a fit picks as its last round moves
     # the third digit. Equal rates differ in the seventh.
-    "rate": Unit(0.08, 0.002, 1e-5),
+    "rate": Unit(0.08, 0.002, 1e-5, 0.003),
     # Sums over samples, after runs on the same random numbers.
     "objective": Unit(0.05, math.inf, 1e-6),
     # Norm of a difference of models: means over runs on the same random numbers, down to the smallest noise.

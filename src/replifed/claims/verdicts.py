@@ -4,9 +4,12 @@ The rules are fixed, and so are tolerances and readings before anything is run:
 
 * a `value` is reproduced if the mean over seeds is within the tolerance of the published number and
   the half-width of its 95 % interval is at most the tolerance;
-* an `order` is reproduced if the 95 % interval of the paired differences lies on the claimed side of zero;
+* an `order` is reproduced if the paired differences are on the claimed side of zero (`multiplicity`: 5 % for
+  the family of orders as a whole) and their mean is at least the least effect that was stated; it deviates
+  if they are as clearly on the other side, or if the interval leaves no room for that effect;
 * a `shape` is reproduced if it holds in the stated share of cases, all by default;
 * an `identity` is reproduced if it holds without exception;
+* what would be reproduced is `consistent` if a setting was chosen because the number comes out;
 * where a run hangs on rounding (`replifed.twins`), orders, shapes and counts are `inconclusive`;
 * an interval too wide to tell makes the verdict `inconclusive`; everything else `deviates`;
 * claims on surrogate data, and those without a number or an order, stay `unchecked`.
@@ -15,9 +18,6 @@ The rules are fixed, and so are tolerances and readings before anything is run:
 from __future__ import annotations
 
 import math
-import os
-import sys
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,17 +26,22 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from replifed.claims import tables
+from replifed.claims.multiplicity import LEVEL, holm, p_value
 from replifed.claims.units import COUNTED, UNITS
-from replifed.errors import ConfigError, DataError, ReplifedError, unknown_name
+from replifed.errors import ReplifedError
 from replifed.intervals import mean_interval
 
 COLUMNS = (
-    *("id", "paper", "artefact", "statement", "kind", "reading"),
-    *("published", "measured", "unit", "ci_low", "ci_high", "tolerance", "verdict"),
-    *("data", "scale", "seeds", "note"),
+    *("id", "statement_id", "paper", "artefact", "statement", "kind", "reading", "basis", "nearness"),
+    *("published", "measured", "unit", "ci_low", "ci_high", "tolerance", "effect", "direction"),
+    *("p_value", "p_holm", "verdict_single", "verdict", "data", "scale", "seeds", "command", "note"),
 )
-VERDICTS = ("reproduced", "deviates", "inconclusive", "unchecked")
+_NUMBERS = ("published", "measured", "ci_low", "ci_high", "tolerance", "effect", "p_value", "p_holm")
+VERDICTS = ("reproduced", "consistent", "deviates", "inconclusive", "unchecked")
+HOLDS = ("reproduced", "consistent")
+# Where the settings of a claim come from: all from the paper; ours, fixed beforehand; ours, chosen because
+# the published number comes out.
+BASES = ("stated", "chosen", "fitted")
 # From the paper's own to none of it; a claim is as good as the worst of its data.
 DATA_KINDS = ("synthetic", "original", "substitute", "surrogate")
 Kind = Literal["value", "order", "shape", "identity"]
@@ -62,6 +67,9 @@ class Measured:
     seeds: int | None = None  # repetitions behind it; the number of values by default
     note: str = ""
     chaotic: bool = False  # whether one of the runs behind it hangs on rounding
+    # How coarsely the values are read, as a round between two records: no interval is narrower than this to
+    # either side.
+    grid: float = 0.0
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values)
@@ -86,8 +94,13 @@ class Claim:
     statement: str
     kind: Kind
     reading: str = ""  # which of the ways to read the paper it takes; empty if there is one only
+    # Of the sentence or cell that it tests, in whatever reading; its own id if there is no other.
+    statement_id: str = ""
+    basis: str = "chosen"
+    nearness: int = 0  # of readings with one basis, that with the lowest number is nearest to the text
     published: float | None = None  # the paper's number, for a `value`
-    # For a `value`, an absolute difference; for a `shape`, the share of cases in which it must hold.
+    # For a `value`, an absolute difference; for a `shape`, the share of cases in which it must hold; for an
+    # `order`, the least effect, by default that of its unit.
     tolerance: float | None = None
     tolerance_reason: str = ""
     # Keys of the inputs: "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD", "partition:EXPERIMENT".
@@ -95,6 +108,7 @@ class Claim:
     unit: str = ""  # one of `UNITS`, for a `value` or an `order` alone
     # Maps the inputs to a `Measured` or a plain array of its values; None leaves the claim unchecked.
     measure: Callable[[Any], Measured | ArrayLike] | None = None
+    expression: Any = None  # what `measure` computes, as a `quantities.Quantity`
     note: str = ""
     # What all seeds have in common where they do not draw their own, such as "one split".
     shared: str = ""
@@ -106,6 +120,18 @@ class Claim:
             raise ValueError(f"{self.id}: unknown unit {self.unit!r}")
         if self.unit and self.kind in ("shape", "identity"):
             raise ValueError(f"{self.id}: what holds or does not hold has no unit")
+        if self.basis not in BASES:
+            raise ValueError(f"{self.id}: unknown basis {self.basis!r}")
+        if not self.statement_id:
+            object.__setattr__(self, "statement_id", self.id)
+        if self.kind == "identity":
+            object.__setattr__(self, "basis", "stated")
+        if self.kind == "order" and self.measure is not None:
+            if self.tolerance is None:
+                least = UNITS[self.unit].effect if self.unit else None
+                object.__setattr__(self, "tolerance", least)
+            if self.tolerance is None or not self.tolerance > 0:
+                raise ValueError(f"{self.id}: an order needs a least effect above 0, its unit has none")
         if self.measure is not None and self.kind == "value":
             if self.published is None or self.tolerance is None or not self.tolerance >= 0:
                 raise ValueError(f"{self.id}: a value needs a published number and a tolerance")
@@ -120,6 +146,11 @@ class Claim:
         return 1.0 if self.tolerance is None or self.kind == "identity" else self.tolerance
 
     @property
+    def family(self) -> tuple[str, str, str]:
+        """The orders among which its error is controlled: paper, artefact and reading."""
+        return self.paper, self.artefact, self.reading
+
+    @property
     def experiments(self) -> list[str]:
         """Experiments whose results the claim needs."""
         return list(dict.fromkeys(key.split(":", 1)[1].split("/")[0] for key in self.needs))
@@ -132,14 +163,16 @@ class Judged(NamedTuple):
     measured: float | None
     low: float | None
     high: float | None
+    p_value: float | None = None  # of an order, two-sided
 
 
-def judge(claim: Claim, measurement: Measured) -> Judged:
+def judge(claim: Claim, measurement: Measured, p: float | None = None) -> Judged:
     """Apply the rules to one measurement, real data or not.
 
     A censored value (see `Measured.bounds`) enters the mean as its bound, and counts only for a verdict
     that stays the same however far beyond its bound the truth lies. Where runs hang on rounding, so do counts
-    and which of two is ahead; values get their verdict from their distribution over seeds.
+    and which of two is ahead; values get their verdict from their distribution over seeds. An order is judged
+    by `p`, by default its own.
     """
     low: float | None
     high: float | None
@@ -149,15 +182,19 @@ def judge(claim: Claim, measurement: Measured) -> Judged:
         verdict = "reproduced" if mean >= claim.share - 1e-12 else "deviates"
     else:
         mean, low, high = mean_interval(measurement.values.astype(float))
+        low, high = min(low, mean - measurement.grid), max(high, mean + measurement.grid)
         if claim.kind == "order":
-            verdict = _judge_order(low, high, measurement.bounds)
+            p = p_value(measurement.values, measurement.grid) if p is None else p
+            verdict = _judge_order(claim, mean, low, high, p, measurement.bounds)
         else:
             verdict = _judge_value(claim, mean, low, high, measurement.bounds)
         if not math.isfinite(low):
             low = high = None
     if measurement.chaotic and (claim.kind != "value" or claim.unit in COUNTED):
         verdict = "inconclusive"
-    return Judged(verdict, mean if measurement.shown is None else measurement.shown, low, high)
+    if verdict == "reproduced" and claim.basis == "fitted":
+        verdict = "consistent"
+    return Judged(verdict, mean if measurement.shown is None else measurement.shown, low, high, p)
 
 
 def _judge_value(claim: Claim, mean: float, low: float, high: float, bounds: NDArray) -> str:
@@ -177,145 +214,113 @@ def _judge_value(claim: Claim, mean: float, low: float, high: float, bounds: NDA
     return "deviates" if narrow or above or below else "inconclusive"
 
 
-def _judge_order(low: float, high: float, bounds: NDArray) -> str:
-    if low > 0:
+def _judge_order(claim: Claim, mean: float, low: float, high: float, p: float, bounds: NDArray) -> str:
+    least = claim.tolerance
+    assert least is not None  # as every claim of an order has
+    if p <= LEVEL and mean >= least:
         # Differences that are in truth smaller than their bound could end on the other side.
         return "inconclusive" if (bounds < 0).any() else "reproduced"
-    if high < 0 or low == high == 0:
+    if p <= LEVEL and mean <= -least:
         return "inconclusive" if (bounds > 0).any() else "deviates"
-    return "inconclusive"
+    equal = -least <= low and high <= least
+    return "deviates" if equal and not bounds.any() else "inconclusive"
 
 
-def measure(claims: Sequence[Claim], inputs: Any, scale: str):
+def measure(claims: Sequence[Claim], inputs: Any, scale: str, command: Callable[[Claim], str] = lambda _: ""):
     """Measure and judge claims: a DataFrame with one line a claim and `COLUMNS`.
 
     Inputs are what `papers.inputs` offers: has(key), data_kind(experiment), and what the measures call. Scale
-    is "paper", or the name of the cut-down settings. Numbers that do not exist are missing.
+    is "paper", or the name of the cut-down settings; `command` says how a claim is measured again. Numbers
+    that do not exist are missing.
     """
     import pandas as pd
 
     doubled = sorted(name for name, count in Counter(claim.id for claim in claims).items() if count > 1)
     if doubled:
         raise ValueError(f"claims with the same id: {', '.join(doubled)}")
-    rows = [_row(claim, inputs) | {"scale": scale} for claim in claims]
-    numbers = ("published", "measured", "ci_low", "ci_high", "tolerance")
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(numbers, float))
+    found = [_measured(claim, inputs) for claim in claims]
+    singles = [None if m is None else judge(claim, m) for claim, (_, _, m) in zip(claims, found, strict=True)]
+    adjusted = _adjusted(claims, singles)
+    rows = [
+        _row(claim, *one, single, p) | {"scale": scale, "command": command(claim)}
+        for claim, one, single, p in zip(claims, found, singles, adjusted, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(_NUMBERS, float))
 
 
-def _row(claim: Claim, inputs: Any) -> dict[str, Any]:
-    row = {name: getattr(claim, name) for name in COLUMNS if hasattr(claim, name)}
-    row |= {"verdict": "unchecked", "data": "none", "seeds": 0}
-    notes = [claim.note]
+def _measured(claim: Claim, inputs: Any) -> tuple[str, str, Measured | None]:
+    """Kind of the data, why nothing was measured, and what was."""
     missing = [key for key in claim.needs if not inputs.has(key)]
     if missing:
-        notes.append(f"not measured: this run did not make {', '.join(missing)}")
-    else:
-        kinds = [inputs.data_kind(experiment)[0] for experiment in claim.experiments]
-        row["data"] = max(kinds, key=DATA_KINDS.index, default="none")
-        if claim.measure is None:
-            notes.append("nothing to measure")
-        else:
-            try:
-                measurement = claim.measure(inputs)
-            except NotMeasurableError as reason:
-                notes.append(f"not measured: {reason}")
-            else:
-                if not isinstance(measurement, Measured):
-                    measurement = Measured(np.asarray(measurement))
-                row |= _measured(claim, measurement, row["data"] == "surrogate", notes)
+        return "none", f"not measured: this run did not make {', '.join(missing)}", None
+    kinds = [inputs.data_kind(experiment)[0] for experiment in claim.experiments]
+    data = max(kinds, key=DATA_KINDS.index, default="none")
+    if claim.measure is None:
+        return data, "nothing to measure", None
+    try:
+        measurement = claim.measure(inputs)
+    except NotMeasurableError as reason:
+        return data, f"not measured: {reason}", None
+    if not isinstance(measurement, Measured):
+        measurement = Measured(np.asarray(measurement))
+    return data, "", measurement
+
+
+def _adjusted(claims: Sequence[Claim], singles: Sequence[Judged | None]) -> list[float | None]:
+    """P-values of orders after Holm's correction, each over all orders that its family was declared with."""
+    families: dict[tuple[str, str, str], list[int]] = {}
+    for number, claim in enumerate(claims):
+        if claim.kind == "order" and claim.measure is not None:
+            families.setdefault(claim.family, []).append(number)
+    adjusted: list[float | None] = [None] * len(claims)
+    for members in families.values():
+        known = [single.p_value if (single := singles[number]) is not None else None for number in members]
+        for number, p in zip(members, holm(known), strict=True):
+            adjusted[number] = p
+    return adjusted
+
+
+def _row(
+    claim: Claim, data: str, missing: str, measured: Measured | None, single: Judged | None, p: float | None
+) -> dict[str, Any]:
+    row = {name: getattr(claim, name) for name in COLUMNS if hasattr(claim, name)}
+    row |= {"verdict": "unchecked", "verdict_single": "unchecked", "data": data, "seeds": 0}
+    notes = [claim.note, missing]
+    if measured is not None and single is not None:
+        judged = single if p is None else judge(claim, measured, p)
+        surrogate = data == "surrogate"
+        if not surrogate:
+            row |= {"verdict": judged.verdict, "verdict_single": single.verdict}
+        row |= {"measured": judged.measured, "ci_low": judged.low, "ci_high": judged.high}
+        row |= {"p_value": single.p_value, "p_holm": p}
+        row |= _effect(claim, measured)
+        seeds = len(measured.values) if measured.seeds is None else measured.seeds
+        row["seeds"] = f"{seeds} of {claim.shared}" if claim.shared and seeds else seeds
+        notes += _remarks(claim, measured, judged, surrogate)
     if claim.tolerance_reason:
-        notes.append(f"tolerance: {claim.tolerance_reason}")
+        notes.append(f"{'least effect' if claim.kind == 'order' else 'tolerance'}: {claim.tolerance_reason}")
     return row | {"note": "; ".join(filter(None, notes))}
 
 
-def _measured(claim: Claim, measurement: Measured, surrogate: bool, notes: list[str]) -> dict[str, Any]:
-    """Verdict, numbers and seeds of a claim; adds to its notes."""
-    judged = judge(claim, measurement)
-    seeds = len(measurement.values) if measurement.seeds is None else measurement.seeds
-    notes.append(measurement.note)
-    if measurement.bounds.any():
-        bounds = np.count_nonzero(measurement.bounds)
-        notes.append(f"{bounds} of {len(measurement.values)} values are only bounds")
-    if measurement.chaotic:
+def _effect(claim: Claim, measured: Measured) -> dict[str, Any]:
+    """How far a value is from the published one, or how large a difference is, and on which side."""
+    if claim.kind not in ("value", "order"):
+        return {}
+    effect = float(measured.values.astype(float).mean()) - (claim.published or 0.0)
+    within = abs(effect) < (claim.tolerance or 0.0)
+    above, below = ("as claimed", "against") if claim.kind == "order" else ("above", "below")
+    return {"effect": effect, "direction": "none" if within else above if effect > 0 else below}
+
+
+def _remarks(claim: Claim, measured: Measured, judged: Judged, surrogate: bool) -> list[str]:
+    notes = [measured.note]
+    if measured.bounds.any():
+        bounds = np.count_nonzero(measured.bounds)
+        notes.append(f"{bounds} of {len(measured.values)} values are only bounds")
+    if measured.chaotic:
         notes.append("runs hang on rounding: moved by their last bits they go elsewhere")
     if claim.kind in ("value", "order") and judged.low is None:
         notes.append("one seed only, so no interval")
     if surrogate:
         notes.append("measured on surrogate data, which say nothing about the paper")
-    return {
-        "verdict": "unchecked" if surrogate else judged.verdict,
-        "measured": judged.measured,
-        "ci_low": judged.low,
-        "ci_high": judged.high,
-        "seeds": f"{seeds} of {claim.shared}" if claim.shared and seeds else seeds,
-    }
-
-
-# --- Files ---------------------------------------------------------------------------------------
-
-
-def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Read a file of claims, every field as text; a file of another kind is an error."""
-    return tables.read(path, COLUMNS, "holds no claims")
-
-
-def collect(files: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> None:
-    """Join the claims of several papers into one file, in the order given."""
-    rows = [row for file in files for row in read(file)]
-    for name, count in Counter(row["id"] for row in rows).items():
-        if count > 1:
-            raise DataError(f"two claims are called {name}")
-    tables.write(out, COLUMNS, rows)
-
-
-_COLOURS = {"reproduced": "32", "deviates": "31", "inconclusive": "33", "unchecked": "90"}
-MARKS = {"reproduced": "✓", "deviates": "✗", "inconclusive": "?", "unchecked": "–"}
-
-
-def show(path: str | os.PathLike[str], paper: str | None = None, verdict: str | None = None) -> None:
-    """Print the claims of a file, verdict first, and how many there are of each verdict.
-
-    With `paper` or `verdict` those alone; in colours on a terminal, unless NO_COLOR is set.
-    """
-    rows = read(path)
-    papers = {row["paper"] for row in rows}
-    for kind, name, known in (("verdict", verdict, VERDICTS), ("paper", paper, papers)):
-        if name is not None and name not in known:
-            raise ConfigError(unknown_name(kind, name, known))
-    rows = [row for row in rows if paper in (None, row["paper"])]
-    shown = [row for row in rows if verdict in (None, row["verdict"])]
-    coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-
-    def paint(text: str, code: str) -> str:
-        return f"\033[{code}m{text}\033[0m" if coloured else text
-
-    for row in shown:
-        name = row["verdict"]
-        parts = [row["id"], number_text(row), f"[{row['data']}, {row['scale']}]"]
-        print(paint(f"{MARKS[name]} {name:12}", _COLOURS[name]), "  ".join(filter(None, parts)))
-        for line in textwrap.wrap(row["statement"], 100):
-            print(f"    {line}")
-        for line in textwrap.wrap(row["note"], 100) if name in ("deviates", "inconclusive") else ():
-            print(paint(f"    {line}", "90"))
-    counts = Counter(row["verdict"] for row in rows)
-    total = ", ".join(paint(f"{counts[name]} {name}", _COLOURS[name]) for name in VERDICTS)
-    print(f"\n{len(rows)} claims: {total}")
-
-
-def number_text(row: dict[str, str]) -> str:
-    """Say published and measured numbers of a line of claims.csv in a few words."""
-
-    def short(text: str) -> str:
-        return f"{float(text):.4g}"
-
-    if not row["measured"]:
-        return ""
-    if row["kind"] == "identity" and not row["published"] and float(row["measured"]) == 1:
-        return "holds"
-    if row["kind"] == "shape" or (row["kind"] == "identity" and not row["published"]):
-        return f"holds in {100 * float(row['measured']):.4g} %"
-    interval = f" [{short(row['ci_low'])}, {short(row['ci_high'])}]" if row["ci_low"] else ""
-    published = f"published {short(row['published'])}" if row["published"] else ""
-    tolerance = f" ± {short(row['tolerance'])}" if row["tolerance"] and published else ""
-    what = "difference" if row["kind"] == "order" else "measured"
-    return "  ".join(filter(None, [published + tolerance, f"{what} {short(row['measured'])}{interval}"]))
+    return notes

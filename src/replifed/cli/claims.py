@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
     add_file(claims, "--file", help="default: claims.csv in the results folder")
     claims.add_argument("--paper", help="only this paper")
     claims.add_argument(
-        "--verdict", help="only this verdict: reproduced, deviates, inconclusive or unchecked"
+        "--verdict", help="only this verdict: reproduced, consistent, deviates, inconclusive or unchecked"
     )
     add_file(claims, "--golden", help="the reference; default: tests/golden/SCALE.csv, if it exists")
     add_configfile(claims)
@@ -60,10 +60,10 @@ def add(commands: Any) -> None:
         parts,
         "log",
         _log,
-        "Enter new and changed tolerances in their log, printing old and new.",
-        "replifed claims log tests/golden/tolerances.csv --reason 'the interval of 30 seeds is known now'",
+        "Enter new and changed tolerances and measures in their logs, printing old and new.",
+        "replifed claims log tests/golden --reason 'the interval of 30 seeds is known now'",
     )
-    add_file(log, "log")
+    log.add_argument("folder", type=Path, help="of tolerances.csv and measures.csv")
     log.add_argument("--reason", default="", metavar="TEXT", help="why a number was changed")
 
     measure = add_command(
@@ -77,6 +77,7 @@ def add(commands: Any) -> None:
         writes=("out",),
     )
     add_job(measure, "paper")
+    measure.add_argument("--only", metavar="CLAIM", help="only this claim, by its id without the paper")
     add_inputs(measure)
     add_out(measure)
 
@@ -96,14 +97,17 @@ def add(commands: Any) -> None:
     collect = add_command(
         parts,
         "collect",
-        "replifed.claims.verdicts:collect",
-        "Join the claims of all papers.",
-        "replifed claims collect results/fedht/claims.csv --out results/claims.csv",
+        "replifed.papers.jobs:collect_claims",
+        "Join the claims of all papers, and say what they come to for each statement.",
+        "replifed claims collect results/fedht/claims.csv --out results/claims.csv "
+        "--statements results/statements.csv --not-claimed results/not_claimed.csv",
         reads=("files",),
-        writes=("out",),
+        writes=("out", "statements", "not_claimed"),
     )
     add_file(collect, "files", nargs="+")
     add_out(collect)
+    add_file(collect, "--statements", required=True, help="status of each statement")
+    add_file(collect, "--not-claimed", required=True, help="statements without a claim")
 
     errata = add_command(
         commands,
@@ -118,12 +122,12 @@ def add(commands: Any) -> None:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from replifed.claims import reference, verdicts
+    from replifed.claims import files, reference
 
     file = arguments.file or Path(load_config(arguments)["paths"]["results"], "claims.csv")
     if not file.is_file():
         raise ConfigError(f"{file} does not exist; make it with `snakemake --cores 2 {file}`")
-    verdicts.show(file, paper=arguments.paper, verdict=arguments.verdict)
+    files.show(file, paper=arguments.paper, verdict=arguments.verdict)
     golden = arguments.golden or reference.reference_of(file)
     lost = reference.lost(file, golden) if golden else []
     if lost:
@@ -152,7 +156,10 @@ def _log(arguments: argparse.Namespace) -> None:
     from replifed.claims import tolerances
     from replifed.papers import jobs
 
-    changed = tolerances.record(jobs.logged_claims(), arguments.log, arguments.reason)
-    for name, (before, now) in changed.items():
-        print(f"{name}: {before or 'new'} -> {now or 'gone'}")
-    print(f"{len(changed)} entries changed in {arguments.log}")
+    claims = jobs.every_claim()
+    for name, record in (("tolerances", tolerances.record), ("measures", tolerances.record_measures)):
+        log = arguments.folder / f"{name}.csv"
+        changed = record(claims, log, arguments.reason)
+        for key, (before, now) in changed.items():
+            print(f"{key}: {before or 'new'} -> {now or 'gone'}")
+        print(f"{len(changed)} entries changed in {log}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replifed.algorithms.registry import METHODS
-from replifed.errors import ReplifedError
+from replifed.errors import ConfigError, ReplifedError, unknown_name
 from replifed.parts import paper_names, part
 from replifed.progress import Lines
 from replifed.store.atomic import write_text
@@ -137,14 +137,46 @@ def artefacts(
         artefact(paper, name, own, scale, files, made)
 
 
-def measure_claims(paper: str, settings: dict, scale: str, inputs: dict[str, list[Path]], out: Path) -> None:
-    """Hold every claim of a paper against what was measured; writes a CSV."""
+def measure_claims(
+    paper: str, settings: dict, scale: str, inputs: dict[str, list[Path]], out: Path, only: str | None = None
+) -> None:
+    """Hold every claim of a paper, or `only` one, against what was measured; writes a CSV."""
     from replifed.claims.verdicts import measure
     from replifed.papers.inputs import Inputs
 
-    claims = _part(paper, "claims").CLAIMS
-    frame = measure(claims, Inputs(inputs, settings), scale)
+    claims = _part(paper, "claims").CLAIMS if only is None else claim_and_family(paper, only)
+    folder = out.with_suffix("") if only is None else out.parent
+
+    def command(claim: Any) -> str:
+        return f"snakemake --cores 2 {folder / claim.id.removeprefix(f'{paper}.')}.csv"
+
+    frame = measure(claims, Inputs(inputs, settings), scale, command)
+    if only is not None:
+        frame = frame[frame["id"] == f"{paper}.{only}"]
     write_text(out, frame.to_csv(index=False, float_format="%.12g"))
+
+
+def claim_and_family(paper: str, name: str) -> list[Any]:
+    """A claim of a paper, by its id without the paper; an order with those that it is corrected with."""
+    claims = {claim.id.removeprefix(f"{paper}."): claim for claim in _part(paper, "claims").CLAIMS}
+    if name not in claims:
+        raise ConfigError(unknown_name(f"claim of {paper}", name, claims))
+    one = claims[name]
+    family = [claim for claim in claims.values() if claim.kind == "order" and claim.family == one.family]
+    return family if one.kind == "order" else [one]
+
+
+def collect_claims(files: list[Path], out: Path, statements: Path, not_claimed: Path) -> None:
+    """Join the claims of several papers; write the status of statements, and those without a claim."""
+    from replifed.claims import not_claimed as unclaimed
+    from replifed.claims import scores
+    from replifed.claims.files import collect
+
+    rows = collect(files, out)
+    scores.write(rows, statements)
+    papers = dict.fromkeys(row["paper"] for row in rows)
+    declared = (one for paper in papers for one in getattr(_part(paper, "claims"), "NOT_CLAIMED", ()))
+    unclaimed.write(not_claimed, declared)
 
 
 def measure_timing(scale: str, inputs: dict[str, list[Path]], out: Path) -> None:
@@ -170,11 +202,6 @@ def every_claim() -> list[Any]:
     """Claims of every paper, those on seconds too, in order of the papers' names."""
     modules = [_part(paper, "claims") for paper in paper_names()]
     return [claim for module in modules for claim in (*module.CLAIMS, *getattr(module, "TIMING", ()))]
-
-
-def logged_claims() -> list[Any]:
-    """Claims of every paper that hold something against a number, in order of the papers' names."""
-    return [claim for claim in every_claim() if (claim.published, claim.tolerance) != (None, None)]
 
 
 def measure_errata(paper: str, out: Path) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from replifed.claims.errata import read as read_errata
-from replifed.claims.verdicts import DATA_KINDS, MARKS, VERDICTS, Kind, number_text, read
+from replifed.claims.files import MARKS, number_text, read
+from replifed.claims.verdicts import DATA_KINDS, VERDICTS, Kind
 from replifed.errors import DataError
 from replifed.parts import paper_names, part
 from replifed.store import hashes

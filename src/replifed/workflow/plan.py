@@ -190,6 +190,21 @@ class Plan:
         source = self.source("replifed.papers.jobs:measure_claims", part(paper, "claims"))
         return {"files": self.files_of(paper, *cuts.claim_keys(self.config[paper])), "source": source}
 
+    def claim_inputs(self, paper: str, claim: str) -> dict[str, Any]:
+        """Return what one claim, with the orders that it is corrected with, is measured on."""
+        source = self.source("replifed.papers.jobs:measure_claims", part(paper, "claims"))
+        return {"files": self.files_of(paper, *self._claim_keys(paper, claim)), "source": source}
+
+    def claim_flags(self, paper: str, claim: str) -> str:
+        """Return the flag of what one claim is measured on."""
+        return self.inputs_flag(paper, self._claim_keys(paper, claim))
+
+    def _claim_keys(self, paper: str, claim: str) -> list[str]:
+        from replifed.papers.jobs import claim_and_family
+
+        claims = claim_and_family(paper, claim)
+        return list(dict.fromkeys(key for one in claims for key in one.needs))
+
     def claims_settings(self, paper: str) -> str:
         """Return the settings that a paper's claims are measured with as JSON."""
         return canonical_json(cuts.settings_for("claims", self.config[paper]))
@@ -197,6 +212,12 @@ class Plan:
     def claims_flags(self, paper: str) -> str:
         """Return the flag of what a paper's claims are measured on."""
         return self.inputs_flag(paper, cuts.claim_keys(self.config[paper]))
+
+    def collection_source(self) -> list[str]:
+        """Return the sources of the file of all claims, and of statements without one."""
+        return self.source(
+            "replifed.papers.jobs:collect_claims", *(part(one, "claims") for one in self.papers)
+        )
 
     def errata_source(self, paper: str) -> list[str]:
         """Return the sources of a paper's errata, which are made from nothing else."""
@@ -242,7 +263,8 @@ class Plan:
             files += [self.in_results(f"{paper}/{name}.csv") for name in ("claims", "errata")]
         for dataset in cuts.used_datasets(self.config):
             files += [self.in_data(f"raw/{dataset}.json"), self.parsed(dataset)]
-        files += [self.in_results(name) for name in ("claims.csv", "report.html")]
+        files += [self.in_results(f"{name}.csv") for name in ("claims", "statements", "not_claimed")]
+        files.append(self.in_results("report.html"))
         return list(dict.fromkeys(files))
 
     def _earlier_keys(self, paper: str, keys: list[str]) -> list[str]:

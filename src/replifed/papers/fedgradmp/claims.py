@@ -37,7 +37,16 @@ def _suffix(reading: str) -> str:
     return "".join(slug(part) for part in reading.lower().split(", "))
 
 
-CLAIM = Statements("fedgradmp", _suffix)
+_READINGS = dict.fromkeys(
+    (
+        "",
+        *(f"tau {tau}{suffix}" for suffix in (", printed", "") for tau in TAUS),
+        *("counted work", "processor seconds", "printed", *READINGS),
+        *(EXPERIMENTS[name] for name in ("cohorts", "cohorts_small")),
+    ),
+    "chosen",
+)
+CLAIM = Statements("fedgradmp", _READINGS, _suffix)
 DECADES, SHARE = CLAIM.given(unit="decades"), CLAIM.given(unit="share")
 RATES = CLAIM.given(artefact="rates")
 

@@ -4,7 +4,7 @@ Readings of "the step size" stand side by side. In `own`, as the text says, each
 best step, and the best number of local steps K at that. In `common`, all methods take one step that
 local gradient steps of every client tolerate, a fixed fraction of 1/l with l the clients' largest
 smoothness constant, and the largest K. In `equal`, all levels of heterogeneity take the common step of
-the last one, so that Figure 2 compares levels at one step. In `printed`, on real data, each method takes
+the last one, so that Figure 2 compares levels at one step. In `printed` (Figures 3 and 6), each method takes
 the best step of the coarse grid, which is the paper's, even where that lies at the grid's edge.
 """
 
@@ -154,7 +154,7 @@ def tune(
             smoothness = max(float(data.smoothness().max()) for _, data in trials.problems)
             common = float(f"{asked['common_fraction'] / smoothness:.0e}")
             found[level] |= {"smoothness": smoothness, "common_step": common}
-        else:  # real data keep to the text's reading
+        if done in (0, len(named) - 1):
             for K, outcome in zip(counts, outcomes, strict=True):
                 by_k[str(K)] |= _printed(outcome, asked["steps"], partial(make, K), trials)
         record = trials.record()
@@ -195,7 +195,7 @@ def plan(method: str, settings: dict, tuned: dict) -> Iterator[Setting]:
                 yield Setting(level, "common", K, batch, found["common_step"], largest == K)
         if method in COMPARED_OVER_LEVELS and level != named[-1]:
             yield Setting(level, "equal", largest, batch, tuned["levels"][named[-1]]["common_step"], True)
-        if not level:
+        if number in (0, len(named) - 1):
             on_grid = [
                 (one["printed_chaotic"], one["printed_score"], int(K), one["printed_step"])
                 for K, one in by_k.items()

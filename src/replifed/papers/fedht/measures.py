@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def _more(many: Sample, few: Sample, target: Sample) -> Sample:
     difference = as_it_stands(many - few)
     failed = ~np.isfinite(target.values)
     values, bounds = (np.where(failed, 0, array) for array in (difference.values, difference.bounds))
-    return Sample(values, bounds, difference.seeds, difference.chaotic)
+    return replace(difference, values=values, bounds=bounds)
 
 
 @quantity
@@ -175,13 +176,6 @@ def below_one(names: Sequence[str], *ratios: float) -> Measured:
         f"{ratio:.3g} times the bits in {name}" for name, ratio in zip(names, ratios, strict=True)
     )
     return Measured(np.array(ratios) < 1, note=note)
-
-
-@quantity
-def every_update_sent(*histories: pd.DataFrame) -> Sample:
-    """Whether each history has one local step a round."""
-    kept = (history[~history["diverged"].astype(bool)] for history in histories)
-    return Sample(np.array([(frame["iterations"] == frame["round"]).all() for frame in kept]))
 
 
 @quantity

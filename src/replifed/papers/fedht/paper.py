@@ -42,8 +42,10 @@ LINES = {
 }
 
 READINGS = {"own": "each method's own best step", "common": "one common step"}
-# Figure 6: the paper prints one grid of steps for all data sets, whose best step may lie at its edge.
-REAL_READINGS = {"own": READINGS["own"], "printed": "best step of the printed grid"}
+# Figures 3 and 6: the paper prints one grid of steps for all data sets, whose best step may lie at its edge.
+PRINTED = "best step of the printed grid"
+COMPARISON_READINGS = {**READINGS, "printed": PRINTED}
+REAL_READINGS = {"own": READINGS["own"], "printed": PRINTED}
 # Figure 2 compares levels of heterogeneity, so there "common" means common to the levels.
 LEVEL_READINGS = {"own": READINGS["own"], "equal": "one step at all levels"}
 

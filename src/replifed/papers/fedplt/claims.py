@@ -37,7 +37,13 @@ _TOLERANCES = {
     "others": (0.06, "parameters of the baselines are not printed; a tenth of the rates' range"),
 }
 
-CLAIM = Statements("fedplt")
+READINGS = {
+    **dict.fromkeys(
+        ("", "equal budget", "common", "theory", "variance", "deviation", "as printed", "corrected"), "chosen"
+    ),
+    "own": "fitted",
+}
+CLAIM = Statements("fedplt", READINGS)
 RATE = CLAIM.given(unit="rate")
 
 

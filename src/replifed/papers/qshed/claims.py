@@ -61,7 +61,13 @@ _SKIPS = (
 )
 _MEDIANS = "medians {0.median_reached:g} and {1.median_reached:g}"
 
-CLAIM = Statements("qshed", suffix=lambda reading: "")
+READINGS = {
+    "": "chosen",
+    "giant": "chosen",
+    "backtracking": "fitted",
+    **dict.fromkeys(("fednl", "loose", "clip"), "chosen"),
+}
+CLAIM = Statements("qshed", READINGS, suffix=lambda reading: "")
 BACKTRACKING = CLAIM.given(reading="backtracking")
 EXAMPLE = CLAIM.given(artefact="bit_allocation")
 
