@@ -340,7 +340,7 @@ def test_panels_of_figure_3(histories):
     frame = FIGURES["fig3"].table(Inputs(histories), {"artefact": ARTEFACTS["fig3"]})
     assert set(frame["level"]) == {"0.1,0.1", "1.0,1.0"}
     assert set(frame["local_steps"]) == {10}
-    assert frame["panel"].nunique() == 4
+    assert frame["panel"].nunique() == 6  # three readings at two levels
     assert {"round", "iterations", "bits"} <= set(frame.columns)
 
 

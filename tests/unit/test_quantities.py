@@ -163,7 +163,7 @@ def test_targets_pair_with_curves():
 
 
 def test_statements_take_id_artefact_and_needs_from_what_they_are():
-    paper = Statements("p")
+    paper = Statements("p", {"": "chosen", "own (1, 1)": "fitted"})
     difference = last(curves(run("sim", "a"), "gap")) - last(curves(run("sim", "b"), "gap"))
     claim = paper.order(
         "fig1.faster", "It is so.", difference.note("mean {0.mean:g}"), unit="ratio", reading="own (1, 1)"
@@ -172,7 +172,10 @@ def test_statements_take_id_artefact_and_needs_from_what_they_are():
     assert claim.needs == ("run:sim/a", "run:sim/b")
     measured = claim.measure(Runs(a=history([3], [4]), b=history([1], [2])))
     assert measured.note == "mean 2"
-    assert judge(claim, measured).verdict == "reproduced"
+    assert (claim.statement_id, claim.basis, claim.nearness) == ("p.fig1.faster", "fitted", 1)
+    assert judge(claim, measured).verdict == "consistent"
+    with pytest.raises(ValueError, match="reading 'owm' is not declared"):
+        paper.order("fig1.faster", "It is so.", difference, unit="ratio", reading="owm")
     value = paper.value("table1.x", "It is 2.", 2.0, difference, within=0.1, because="a tenth", unit="ratio")
     assert (value.kind, value.tolerance, value.tolerance_reason) == ("value", 0.1, "a tenth")
 

@@ -56,6 +56,7 @@ class Inputs:
 
 def claim(name, kind, values, **more):
     more = {"paper": "fedht", "artefact": "fig1", "statement": f'Claim {name} <holds> & "so"', **more}
+    more = {"tolerance": 0.1, **more} if kind == "order" else more
     return Claim(id=name, kind=kind, measure=lambda inputs: np.array(values), **more)
 
 
@@ -128,12 +129,12 @@ def test_claims_and_filters(made):
     assert "Claim good &lt;holds&gt; &amp; &#34;so&#34;" in found.text
     columns = [attrs["data-column"] for attrs in found.all("select")]
     head = re.findall(r'<th scope="col">([^<]+)</th>', found.text.partition('id="claims-table"')[2])
-    assert [head[int(column)] for column in columns] == ["Paper", "Verdict", "Kind", "Reading"]
+    assert [head[int(column)] for column in columns] == ["Paper", "Verdict", "Kind", "Reading", "Basis"]
 
 
 def test_substitutes_are_counted_apart(made):
     row = page(made).text.partition("<tbody>")[2].partition("</tr>")[0]
-    assert re.findall(r">(\d+)</span>( \(\d+\))?", row) == [("1", " (1)"), ("1", ""), ("1", ""), ("1", "")]
+    assert re.findall(r">(\d+)</span>( \(\d+\))?", row) == [("1", " (1)"), *[(n, "") for n in "0111"]]
 
 
 def test_deviations_come_with_their_reason(made):

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from replifed.claims.tolerances import differences, record
+from replifed.claims import fingerprint
+from replifed.claims.quantities import quantity, run
+from replifed.claims.statements import Statements
+from replifed.claims.tolerances import differences, measures_changed, record, record_measures
 from replifed.claims.verdicts import Claim
 from replifed.errors import ConfigError, DataError
 from replifed.papers.jobs import every_claim
 from replifed.settings import cuts, load
 
-LOG = Path(__file__).parents[1] / "golden/tolerances.csv"
+GOLDEN = Path(__file__).parents[1] / "golden"
 VALUE = Claim(
     id="p.a",
     paper="p",
@@ -41,38 +44,86 @@ def test_claims_read_what_is_configured(paper):
     assert not {name: missing for name, missing in unknown.items() if missing}
 
 
-def test_every_tolerance_is_the_one_in_the_log():
-    changed = differences(every_claim(), LOG)
+@pytest.mark.parametrize("log, compared", [("tolerances", differences), ("measures", measures_changed)])
+def test_every_tolerance_and_measure_is_the_one_in_the_log(log, compared):
+    changed = compared(every_claim(), GOLDEN / f"{log}.csv")
     said = "\n".join(
-        f"{name}: log says {was or 'nothing'}, claim says {now or 'nothing'}"
+        f"{name}: log says {was or 'nothing'}, code says {now or 'nothing'}"
         for name, (was, now) in changed.items()
     )
-    assert not changed, f"enter these with `replifed claims log {LOG} --reason ...`:\n{said}"
+    assert not changed, f"enter these with `replifed claims log {GOLDEN} --reason ...`:\n{said}"
 
 
 def test_a_change_needs_a_reason_and_leaves_the_old_line(tmp_path):
     log = tmp_path / "log.csv"
-    assert record([VALUE], log, "") == {"p.a": ("", "3 +- 0.1")}
+    assert record([VALUE], log, "") == {"p.a": ("", "3 +- 0.1, not measured")}
     wider = replace(VALUE, tolerance=0.2)
-    assert differences([wider], log) == {"p.a": ("3 +- 0.1", "3 +- 0.2")}
+    assert differences([wider], log) == {"p.a": ("3 +- 0.1, not measured", "3 +- 0.2, not measured")}
     with pytest.raises(ConfigError, match="needs --reason"):
         record([wider], log, " ")
     record([wider], log, "measured twice")
     assert not differences([wider], log)
     assert log.read_text().splitlines() == [
-        "id,published,tolerance,reason",
-        "p.a,3,0.1,a tenth",
-        "p.a,3,0.2,measured twice",
+        "id,published,tolerance,expression,reason",
+        "p.a,3,0.1,,a tenth",
+        "p.a,3,0.2,,measured twice",
     ]
 
 
 def test_a_claim_that_is_gone_is_noticed(tmp_path):
     log = tmp_path / "log.csv"
     record([VALUE], log, "")
-    assert differences([], log) == {"p.a": ("3 +- 0.1", "")}
+    assert differences([], log) == {"p.a": ("3 +- 0.1, not measured", "")}
 
 
 def test_another_file_is_refused(tmp_path):
     (tmp_path / "log.csv").write_text("a,b\n")
     with pytest.raises(DataError, match=r"log\.csv is no log of tolerances"):
         differences([VALUE], tmp_path / "log.csv")
+
+
+def stated(**changes):
+    """A claim whose measure has a target of its own."""
+    measured = reach(run("exp", "m"), **changes)
+    return Statements("p").value("a", "It is 3.", 3.0, measured, within=0.1, because="a tenth", unit="rounds")
+
+
+@quantity
+def reach(history, target=0.5):
+    return [history.min() + target]
+
+
+def test_another_target_is_another_expression(tmp_path):
+    """Planted: the target of a measure changes after the runs, and nothing else does."""
+    log = tmp_path / "log.csv"
+    record([stated()], log, "")
+    assert not differences([stated()], log)
+    assert "p.a" in differences([stated(target=0.6)], log)
+
+
+def test_another_window_in_the_code_is_another_measure(tmp_path, monkeypatch):
+    """Planted: a constant that measures use changes, or the code of one; words and layout do not count."""
+    from replifed.papers.fedht import measures
+
+    claims, log = [claim for claim in every_claim() if claim.paper == "fedht"], tmp_path / "log.csv"
+    record_measures(claims, log, "")
+    assert not measures_changed(claims, log)
+    monkeypatch.setattr(measures, "_DESCENT", 0.8)
+    assert list(measures_changed(claims, log)) == ["replifed.papers.fedht.measures._DESCENT"]
+    with pytest.raises(ConfigError, match="needs --reason"):
+        record_measures(claims, log, "")
+    record_measures(claims, log, "an eighth is enough")
+    assert log.read_text().count("_DESCENT") == 2
+
+
+def test_words_do_not_change_a_measure():
+    def one(x: float) -> float:
+        """Double it."""
+        return 2 * x  # twice
+
+    first = fingerprint._code(one)
+
+    def one(x):
+        return 2 * x
+
+    assert fingerprint._code(one) == first

@@ -59,7 +59,7 @@ FIGURES = by_name(
 CLAIM = Statements("toy", artefact="fig1")
 BOWL = curves(of("bowl", "fedavg"))
 CLAIMS = [
-    CLAIM.order("descends", "The objective falls.", first(BOWL) - last(BOWL)),
+    CLAIM.order("descends", "The objective falls.", first(BOWL) - last(BOWL), least=0.1),
     CLAIM.value("end", "It ends at zero.", 0.0, last(BOWL), within=1e-3, because="single numbers"),
 ]
 '''
@@ -76,8 +76,19 @@ def test_a_sixth_paper_is_two_files(tmp_path):
     assert done.status == 0, done.text
     claims = pd.read_csv(copy.folder / "results/claims.csv").set_index("id")
     assert claims["verdict"].to_dict() == {"toy.descends": "reproduced", "toy.end": "reproduced"}
+    statements = pd.read_csv(copy.folder / "results/statements.csv").set_index("statement_id")
+    assert statements["status"].to_dict() == claims["verdict"].to_dict()
+    assert pd.read_csv(copy.folder / "results/not_claimed.csv").empty
     assert (copy.folder / "figures/toy/fig1.png").stat().st_size > 5000
     assert "A toy" in (copy.folder / "results/report.html").read_text()
+    # One claim alone, by the command that stands beside it.
+    command = claims.loc["toy.end", "command"]
+    assert command == "snakemake --cores 2 results/toy/claims/end.csv"
+    assert copy.snakemake(*command.split()[1:]).status == 0
+    alone = (copy.folder / "results/toy/claims/end.csv").read_text().splitlines()
+    assert alone[1:] == (copy.folder / "results/toy/claims.csv").read_text().splitlines()[2:]
+    unknown = copy.snakemake("--cores", "1", "results/toy/claims/ende.csv")
+    assert unknown.status == 1 and "unknown claim of toy 'ende'; did you mean 'end'" in unknown.text
     wrong = copy.snakemake(
         "all", "--cores", "1", "--config", "toy={experiments: {bowl: {methods: [nobody]}}}"
     )

@@ -1,6 +1,7 @@
 rule report:
     input:
         claims=plan.in_results("claims.csv"),
+        not_claimed=plan.in_results("not_claimed.csv"),
         errata=[plan.in_results(f"{paper}/errata.csv") for paper in config["papers"]],
         artefacts=plan.artefact_files(*plan.papers),
         source=sources_of("replifed.report.page"),
@@ -21,5 +22,5 @@ rule report:
     message:
         "write the report"
     shell:
-        "python -m replifed report --claims {input.claims:q} --errata {input.errata:q} --figures-dir {params.figures:q}"
-        " --scale {params.scale} --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"
+        "python -m replifed report --claims {input.claims:q} --not-claimed {input.not_claimed:q}"
+        " --errata {input.errata:q} --figures-dir {params.figures:q} --scale {params.scale} --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"

@@ -8,14 +8,13 @@ has several claims, the worst of them counts.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from replifed.claims import tables
 from replifed.claims.multiplicity import LEVEL
 from replifed.claims.verdicts import BASES, HOLDS, VERDICTS
 
-COLUMNS = ("statement_id", "paper", "basis", "reading", "status", "claims", "statement")
+COLUMNS = ("statement_id", "paper", "basis", "reading", "status", "data", "claims", "statement")
 # From the worst on; what could not be measured says nothing beside what could.
 _WORST = ("deviates", "inconclusive", "consistent", "reproduced", "unchecked")
 
@@ -41,6 +40,7 @@ def _statement(name: str, group: list[Row]) -> dict[str, str]:
         "basis": worst["basis"],
         "reading": worst["reading"],
         "status": worst["verdict"],
+        "data": worst["data"],
         "claims": " ".join(row["id"] for row in judged),
         "statement": worst["statement"],
     }
@@ -58,15 +58,6 @@ def write(claims: Sequence[Row], out: str | os.PathLike[str]) -> None:
 def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Read what `write` wrote."""
     return tables.read(path, COLUMNS, "holds no statements; delete it and run the workflow again")
-
-
-def counts(rows: Iterable[Row]) -> dict[str, Counter[str]]:
-    """How many statements of each paper have each status; "" for all papers together."""
-    table: dict[str, Counter[str]] = {}
-    for row in statements(rows):
-        for paper in (row["paper"], ""):
-            table.setdefault(paper, Counter())[row["status"]] += 1
-    return table
 
 
 def in_words(count: Mapping[str, int]) -> str:

@@ -60,11 +60,12 @@ def add(commands: Any) -> None:
         "replifed.report.page:build",
         "Step of the workflow: write the report.",
         "replifed report --claims results/claims.csv --figures-dir figures --scale paper --out report.html",
-        reads=("claims_csv", "errata"),
+        reads=("claims_csv", "errata", "not_claimed"),
         writes=("out",),
     )
     add_file(report, "--claims", dest="claims_csv", required=True)
     add_file(report, "--errata", nargs="*", default=[])
+    add_file(report, "--not-claimed")
     add_settings(report, required=False, dest="config")
     report.add_argument("--figures-dir", type=Path, required=True, metavar="FOLDER")
     report.add_argument("--scale", required=True)

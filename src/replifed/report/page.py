@@ -12,9 +12,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
+from replifed.claims import scores
 from replifed.claims.errata import read as read_errata
 from replifed.claims.files import MARKS, number_text, read
-from replifed.claims.verdicts import DATA_KINDS, VERDICTS, Kind
+from replifed.claims.not_claimed import read as read_not_claimed
+from replifed.claims.verdicts import BASES, DATA_KINDS, VERDICTS, Kind
 from replifed.errors import DataError
 from replifed.parts import paper_names, part
 from replifed.store import hashes
@@ -28,13 +30,14 @@ def build(
     out: str | os.PathLike[str],
     config: Mapping[str, Any] | None = None,
     errata: Sequence[str | os.PathLike[str]] = (),
+    not_claimed: str | os.PathLike[str] | None = None,
 ) -> None:
     """Write the report.
 
     Parameters
     ----------
-    claims_csv, errata : path-like, sequence of path-like
-        From `verdicts.collect`, and from `errata.write`, a file a paper.
+    claims_csv, not_claimed, errata : path-like, path-like, sequence of path-like
+        From `claims.files.collect`, `not_claimed.write`, and `errata.write`, a file a paper.
     figures_dir : path-like
         Holds PAPER/ARTEFACT.{csv,png} of figures and PAPER/ARTEFACT.{csv,md} of tables.
     scale : str
@@ -50,7 +53,8 @@ def build(
     ]
     listed = list(config["papers"]) if config else []
     names = list(dict.fromkeys([*listed, *(claim["paper"] for claim in claims)]))
-    papers = [_paper(name, claims, Path(figures_dir), (config or {}).get(name)) for name in names]
+    statements = scores.statements(claims)
+    papers = [_paper(name, claims, statements, Path(figures_dir), (config or {}).get(name)) for name in names]
     linked = {(paper["key"], artefact["key"]) for paper in papers for artefact in paper["artefacts"]}
     for claim in claims:
         claim["linked"] = (claim["paper"], claim["artefact"]) in linked
@@ -63,7 +67,10 @@ def build(
         scale=scale,
         papers=papers,
         verdicts=VERDICTS,
+        score=_counts(statements),
+        chance=scores.chance_in_words(claims),
         kinds=[kind for kind in get_args(Kind) if any(claim["kind"] == kind for claim in claims)],
+        bases=BASES,
         readings=sorted({claim["reading"] for claim in claims} - {""}),
         claims=claims,
         deviations=_deviations(claims),
@@ -75,23 +82,36 @@ def build(
         ],
         data_counts=[(kind, data[kind]) for kind in (*DATA_KINDS, "none") if data[kind]],
         errata=[row for file in errata for row in read_errata(file)],
+        not_claimed=[] if not_claimed is None else read_not_claimed(not_claimed),
     )
     write_text(out, page.rstrip("\n") + "\n")
 
 
 def _deviations(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Group the claims that deviate by statement; the readings of one statement stand together."""
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    groups: dict[str, list[dict[str, Any]]] = {}
     for claim in claims:
         if claim["verdict"] == "deviates":
-            groups.setdefault((claim["paper"], claim["statement"]), []).append(claim)
-    return [{"statement": statement, "claims": found} for (_, statement), found in groups.items()]
+            groups.setdefault(claim["statement_id"], []).append(claim)
+    return [{"statement": found[0]["statement"], "claims": found} for found in groups.values()]
+
+
+def _counts(statements: list[dict[str, str]]) -> dict[str, tuple[int, int]]:
+    """How many statements have each status, and how many of these by substitute data."""
+    of_all = Counter(one["status"] for one in statements)
+    of_substitutes = Counter(one["status"] for one in statements if one["data"] == "substitute")
+    return {verdict: (of_all[verdict], of_substitutes[verdict]) for verdict in VERDICTS}
 
 
 def _paper(
-    name: str, claims: list[dict[str, Any]], figures_dir: Path, section: Mapping[str, Any] | None
+    name: str,
+    claims: list[dict[str, Any]],
+    statements: list[dict[str, str]],
+    figures_dir: Path,
+    section: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     own = [claim for claim in claims if claim["paper"] == name]
+    stated = [one for one in statements if one["paper"] == name]
     about, captions = _captions(name)
     if section is None:
         found = sorted(path.stem for path in (figures_dir / name).glob("*.csv"))
@@ -99,15 +119,13 @@ def _paper(
     else:
         only = section.get("only")
         keys = [key for key in section["artefacts"] if only is None or key in only]
-    of_all = Counter(claim["verdict"] for claim in own)
-    of_substitutes = Counter(claim["verdict"] for claim in own if claim["data"] == "substitute")
     return {
         "key": name,
         "name": about.get("name", name),
         "citation": about.get("citation", ""),
         "doi": about.get("doi", ""),
-        "counts": {verdict: (of_all[verdict], of_substitutes[verdict]) for verdict in VERDICTS},
-        "total": len(own),
+        "counts": _counts(stated),
+        "total": len(stated),
         "artefacts": [_artefact(key, figures_dir / name, captions.get(key, (key, "")), own) for key in keys],
         "not_computed": sorted((section or {}).get("not_computed", {}).items()),
     }
