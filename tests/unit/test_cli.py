@@ -45,8 +45,8 @@ def calls(monkeypatch):
         return record
 
     replaced = {
-        "replifed.papers.jobs": ["tune", "run", "artefact", "measure_claims"],
-        "replifed.claims.verdicts": ["collect", "show"],
+        "replifed.papers.jobs": ["tune", "run", "artefact", "measure_claims", "collect_claims"],
+        "replifed.claims.files": ["show"],
         "replifed.report.page": ["build"],
         "replifed.partition.build": ["partition"],
         "replifed.data.fetch": ["fetch"],
@@ -154,22 +154,34 @@ def test_artefact_and_claims_get_the_files_of_each_key(calls):
     named = {"paper": "fedht", "settings": PARSED_SETTINGS, "scale": "tiny", "inputs": files}
     assert calls == [
         ("artefact", (), {**named, "name": "table2", "outputs": outputs}),
-        ("measure_claims", (), {**named, "out": Path("c.csv")}),
+        ("measure_claims", (), {**named, "out": Path("c.csv"), "only": None}),
     ]
 
 
 def test_claims_and_report(calls, tmp_path):
     table = tmp_path / "claims.csv"
     table.write_text(",".join(COLUMNS) + "\n")
-    assert cli.main(["claims", "collect", "a.csv", "b.csv", "--out", "c.csv"]) == 0
+    words = [
+        "claims",
+        "collect",
+        "a.csv",
+        "--out",
+        "c.csv",
+        "--statements",
+        "s.csv",
+        "--not-claimed",
+        "n.csv",
+    ]
+    assert cli.main(words) == 0
     assert cli.main(["claims", "--file", str(table), "--paper", "fedht", "--verdict", "deviates"]) == 0
     words = ["report", "--claims", "c.csv", "--figures-dir", "f", "--scale", "small", "--out", "r.html"]
     assert cli.main(words) == 0
+    collected = {"out": Path("c.csv"), "statements": Path("s.csv"), "not_claimed": Path("n.csv")}
     made = {"claims_csv": Path("c.csv"), "figures_dir": Path("f"), "scale": "small", "out": Path("r.html")}
     assert calls == [
-        ("collect", (), {"files": [Path("a.csv"), Path("b.csv")], "out": Path("c.csv")}),
+        ("collect_claims", (), {"files": [Path("a.csv")], **collected}),
         ("show", (table,), {"paper": "fedht", "verdict": "deviates"}),
-        ("build", (), {**made, "config": None, "errata": []}),
+        ("build", (), {**made, "config": None, "errata": [], "not_claimed": None}),
     ]
 
 

@@ -325,6 +325,7 @@ def test_the_small_scale_cuts_no_method_panel_data_set_or_artefact(whole):
         "rounds",
         "baseline_rounds",
         "full_batch_rounds",
+        "full_batch_replicates",
         "record_every",
         "replicates",
         "tuning",

@@ -12,6 +12,8 @@ from replifed.store.manifest import verify
 
 FOLDERS = ["figures", "data/raw/x"]
 NAMES = ["data/raw/x/.pins.json", "data/raw/x/one.bin", "figures/a.csv"]
+# What `claims collect` writes besides.
+REST = ("--statements", "statements.csv", "--not-claimed", "not_claimed.csv")
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ def test_faults_are_named_with_what_to_do(made, capsys):
 def test_what_was_changed_after_its_job_is_neither_read_nor_listed(made, capsys):
     Path("figures/a.csv").write_text("figures/b.csv")
     before = Path("manifest.csv").read_bytes()
-    for words in (["manifest", "write", "figures/a.csv"], ["claims", "collect", "figures/a.csv"]):
+    for words in (["manifest", "write", "figures/a.csv"], ["claims", "collect", "figures/a.csv", *REST]):
         assert cli.main([*words, "--out", "manifest.csv"]) == 2
         assert capsys.readouterr().err == (
             "replifed: error: figures/a.csv has changed since it was made; make it anew: "
@@ -68,7 +70,7 @@ def test_what_was_changed_after_its_job_is_neither_read_nor_listed(made, capsys)
 
 def test_a_job_refuses_what_no_job_recorded(made, capsys, monkeypatch):
     Path("figures/.hashes/a.csv").unlink()
-    assert cli.main(["claims", "collect", "figures/a.csv", "--out", "claims.csv"]) == 2
+    assert cli.main(["claims", "collect", "figures/a.csv", "--out", "claims.csv", *REST]) == 2
     assert capsys.readouterr().err == (
         "replifed: error: figures/a.csv has no record of its hash: an older version or someone else made it; "
         "make it anew: `snakemake figures/a.csv --cores 2 --force --configfile own.yaml`\n"
