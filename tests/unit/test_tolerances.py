@@ -112,7 +112,10 @@ def test_another_window_in_the_code_is_another_measure(tmp_path, monkeypatch):
     assert list(measures_changed(claims, log)) == ["replifed.papers.fedht.measures._DESCENT"]
     with pytest.raises(ConfigError, match="needs --reason"):
         record_measures(claims, log, "")
+    with log.open("a") as file:
+        file.write("config/papers/fedht.yaml: rounds,,a remark on a setting\n")
     record_measures(claims, log, "an eighth is enough")
+    assert "a remark on a setting" in log.read_text()
     assert log.read_text().count("_DESCENT") == 2
 
 

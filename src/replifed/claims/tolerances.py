@@ -2,7 +2,7 @@
 
 One log, a CSV, has published number, tolerance and expression of each claim, the other the code of each
 measure (see `fingerprint`). Both only grow: the last line on a claim, or on a measure, must say what holds
-now; a change needs a new line, with the reason.
+now; a change needs a new line, with the reason. A line without code, on a setting say, is a remark.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def record_measures(claims: Iterable[Claim], log: Log, reason: str) -> dict[str,
     current = fingerprint.of_measures(claims)
     changed = measures_changed(claims, log)
     _need_reason(changed, reason)
-    rows = [row for row in _read(log, MEASURES) if row["measure"] in current]
+    rows = [row for row in _read(log, MEASURES) if row["measure"] in current or not row["code"]]
     for name, (before, now) in changed.items():
         if now:
             rows.append({"measure": name, "code": now, "reason": reason if before else "as first set"})
