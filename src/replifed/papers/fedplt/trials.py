@@ -112,6 +112,20 @@ class Trial:
         cohort = None if cell.everyone else FixedSize(cell.cohort)
         return self.traces(make, count, target=target, cohort=cohort, wanted=wanted)
 
+    def settled_errors(self, cell: Cell, values: Values, within: float) -> NDArray:
+        """The same, of four times as many rounds each time until all rates have settled.
+
+        A rate has settled if its run came to the target or diverged, or if half of the rounds give the same
+        rate, `within` so much. All must at once: a single slow curve may look straight before it bends.
+        """
+        while True:
+            errors = self.errors(cell, values)
+            over = (np.nanmin(errors, axis=0) <= WINDOW[1]) | np.isinf(errors).any(axis=0)
+            change = rate(errors[:, ~over]) - rate(errors[: len(errors) // 2 + 1, ~over])
+            if (np.abs(change) < within).all():
+                return errors
+            self.rounds *= 4
+
     def traces(
         self,
         make: Callable[[NDArray, NDArray], Any],
