@@ -49,6 +49,9 @@ def test_the_rate_is_the_slope_in_the_window():
     # What comes before the window does not count.
     bent = np.concatenate([0.1 ** np.arange(3), 1e-2 * 0.5 ** np.arange(1, 20)])[:, None]
     assert rate(bent)[0] == pytest.approx(0.5)
+    # Nor does what comes after it, rounding, however few rounds a fast run has in the window.
+    fast = np.maximum(np.array([0.1, 1e-3, 1e-6]) ** np.arange(26)[:, None], 1e-16)
+    np.testing.assert_allclose(rate(fast), [0.1, 1e-3, 1e-6])
 
 
 def test_a_rate_that_bends_late_is_not_taken_before_it_has_settled():

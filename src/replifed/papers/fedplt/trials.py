@@ -216,7 +216,8 @@ def relative_error(solution: NDArray) -> Metric:
 def rate(errors: NDArray) -> NDArray:
     """Factor by which errors shrink each round: exp of the least-squares slope of their logarithm.
 
-    The fit takes rounds in `WINDOW`; of a run too slow to show enough of them the last half of its rounds.
+    The fit takes rounds in `WINDOW`; of a run too slow to show enough of them the last half of its rounds,
+    and of one that passes it within a round or two all up to its end.
 
     Parameters
     ----------
@@ -235,8 +236,11 @@ def rate(errors: NDArray) -> NDArray:
     recorded = np.isfinite(logs)
     t = np.arange(len(errors)).reshape(-1, *(1,) * (errors.ndim - 1))
     length = recorded.sum(axis=0)
-    slow = (inside.sum(axis=0) < _FEWEST) & (length >= 2 * _FEWEST)
+    passed = np.logical_or.accumulate(errors <= low, axis=0)
+    slow = ~passed.any(axis=0) & (inside.sum(axis=0) < _FEWEST) & (length >= 2 * _FEWEST)
+    fast = passed.any(axis=0) & (inside.sum(axis=0) < 3)
     used = np.where(slow, recorded & (t >= length // 2), inside & recorded)
+    used |= fast & recorded & (t <= (~passed).sum(axis=0))
     t, logs = (np.ma.array(np.broadcast_to(v, errors.shape), mask=~used) for v in (t, logs))
     t, logs = t - t.mean(axis=0), logs - logs.mean(axis=0)
     slope = (logs * t).sum(axis=0) / (t**2).sum(axis=0)
