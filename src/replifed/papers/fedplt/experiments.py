@@ -1,6 +1,7 @@
 """What the paper runs: which method, on which data sets, with which parameters.
 
-Readings of "tuned" stand side by side, the same for all methods:
+Experiments that end in `_mean` have the loss as printed, the others the sum that fits the published rates. In
+either, readings of "tuned" stand side by side, the same for all methods:
 
 theory : the parameters that the method's own paper prescribes;
 common : one choice for all data sets, searched on others than those reported;

@@ -310,8 +310,7 @@ FIGURES = by_name(
         "fig2",
         title="Figure 2: rate of Fed-PLT against ρ",
         caption="Mean over data sets and 95 % interval, and the bound ζ on the rate of exact "
-        "Peaceman–Rachford splitting; ζ is that of the summed losses, with which the published minimum comes "
-        "out.",
+        "Peaceman–Rachford splitting; ζ is that of the summed losses.",
         source=_by_rho,
         columns=[X("rho")],
         series="curve",
