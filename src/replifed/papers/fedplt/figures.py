@@ -58,7 +58,7 @@ LINES = {
     "empirical": Line("Fed-PLT, empirical", style.BLUE, "-", "o"),
     "exact": Line("exact Peaceman–Rachford, empirical", style.GREEN, (0, (5, 1.5))),
     "zeta": Line("ζ, bound for exact splitting", style.VERMILLION, (0, (4, 1.5, 1, 1.5))),
-    "mean": Line("Fed-PLT with the mean of the losses, as printed", style.GREY, (0, (4, 2))),
+    "mean": Line("mean of the losses, as printed", style.GREY, (0, (4, 2))),
 }
 
 
@@ -78,7 +78,7 @@ def _mark_best_rho(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: 
     empirical = panel[panel["curve"] == "empirical"]
     best = empirical.loc[empirical["mean"].idxmin()]
     text, at = f"{best['mean']:.3f} at ρ = {best['rho']:.2g}", (best["rho"], best["mean"])
-    ax.annotate(text, at, textcoords="offset points", xytext=(10, -4), fontsize=8)
+    ax.annotate(text, at, textcoords="offset points", xytext=(-10, -4), ha="right", fontsize=8)
 
 
 def _by_epochs(inputs: Inputs, settings: dict) -> pd.DataFrame:
