@@ -287,15 +287,22 @@ def test_methods_without_a_number_search_nothing(method):
     }
 
 
-def test_data_sets_do_not_count_as_seeds():
-    """Ends of 1e-6 and 1e-8 against 1e-2: 4 and 6 decades on all data sets."""
+def test_a_seed_has_one_number_that_of_the_data_set_with_the_least_lead():
+    """Ends of 1e-6 and 1e-8 against 1e-2, and on w8a of 1e-1: no data set makes up for another."""
 
     class Inputs:
         def run(self, experiment, method):
             ends = {1: 1e-2, 2: 1e-2} if method == "fedavg" else {1: 1e-6, 2: 1e-8}
+            if experiment == "w8a" and method == "led":
+                ends = {1: 1e-1, 2: 1e-1}
             lines = [(replicate, t, gap if t else 1.0) for replicate, gap in ends.items() for t in (0, 1)]
             return pd.DataFrame(lines, columns=["replicate", "round", "gap"])
 
-    found = next(claim for claim in CLAIMS if claim.id == "cross.led.below_fedavg").measure(Inputs())
+    inputs = Inputs()
+    found, lost = (
+        next(claim for claim in CLAIMS if claim.id == f"cross.{method}.below_fedavg").measure(inputs)
+        for method in ("fedlin", "led")
+    )
     np.testing.assert_allclose(found.values, [4.0, 6.0])
-    assert found.note == "decades by data set: a9a 5, phishing 5, mushrooms 5, w8a 5"
+    np.testing.assert_allclose(lost.values, [-1.0, -1.0])
+    assert lost.note == "decades by data set: a9a 5, phishing 5, mushrooms 5, w8a -1"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from replifed.claims.quantities import quantity, run
+from replifed.claims.quantities import Quantity, least, quantity, run
 from replifed.claims.samples import Sample
 from replifed.claims.statements import Statements
-from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.papers.cross.paper import EXPERIMENTS
 
 CLAIM = Statements("cross")
@@ -22,29 +21,25 @@ def last_gap(history: pd.DataFrame) -> Sample:
     return Sample(np.log10(gaps.to_numpy()), seeds=gaps.index.to_numpy())
 
 
-@quantity
-def over_data_sets(*decades: Sample) -> Measured:
-    """One number a seed, the mean over data sets.
+def _below_fedavg(method: str) -> Quantity:
+    """Decades between the gaps, on the data set where they are fewest.
 
-    Runs of one method on several data sets are no independent sample of anything, so that they may not
-    narrow the interval.
+    Runs of one method on several data sets are no independent sample of anything: a seed has one number.
     """
-    columns = zip(EXPERIMENTS.values(), decades, strict=True)
-    table = pd.DataFrame({name: pd.Series(one.values, one.seeds) for name, one in columns}).dropna()
-    if table.empty:
-        raise NotMeasurableError("no seed was run on every data set")
-    means = ", ".join(f"{name} {mean:.3g}" for name, mean in table.mean().items())
-    return Measured(table.mean(axis=1).to_numpy(), note=f"decades by data set: {means}")
+    decades = [last_gap(run(name, "fedavg")) - last_gap(run(name, method)) for name in EXPERIMENTS]
+    means = ", ".join(f"{name} {{{place}.mean:.3g}}" for place, name in enumerate(EXPERIMENTS.values()))
+    return least(*decades).note(f"decades by data set: {means}", *decades)
 
 
 CLAIMS = [
     CLAIM.order(
         f"{method}.below_fedavg",
-        f"{method}, which has no client drift, ends with a smaller gap than FedAvg, in decades on "
-        "average over the data sets.",
-        over_data_sets(*(last_gap(run(one, "fedavg")) - last_gap(run(one, method)) for one in EXPERIMENTS)),
+        f"{method}, which has no client drift, ends with a smaller gap than FedAvg on every data set.",
+        _below_fedavg(method),
         artefact="fig2" if method == "newton" else "fig1",
         unit="decades",
+        least=1.0,
+        because="a gap of a tenth",
     )
     for method in _EXACT
 ]

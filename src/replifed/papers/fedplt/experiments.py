@@ -1,6 +1,7 @@
 """What the paper runs: which method, on which data sets, with which parameters.
 
-Readings of "tuned" stand side by side, the same for all methods:
+Experiments that end in `_mean` have the loss as printed, the others the sum that fits the published rates. In
+either, readings of "tuned" stand side by side, the same for all methods:
 
 theory : the parameters that the method's own paper prescribes;
 common : one choice for all data sets, searched on others than those reported;
@@ -100,20 +101,21 @@ def run(
 
 
 def _footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
-    """What a method keeps and sends, counted in models on a few rounds of its code.
+    """What a method keeps, computes and sends, counted on a few rounds of its code.
 
     each, shared : models that every agent and the coordinator keep between rounds; up, down : models that an
-    agent sends and receives in a round; exchanges : times a round that they wait for each other; partial :
-    whether agents may stay out; random : whether the number of local steps is random.
+    agent sends and receives in a round; exchanges : times a round that they wait for each other; fewest,
+    most : gradients that an agent computes in a round.
     """
     drawn = {"seed": 0, "replicates": (0,), "data": "planted", "agents": 10, "samples": 4, "features": 2}
-    trial, cell = Trial(drawn, loss="sum", ridge=0.5, rounds=8), Cell(method, "gradient", 3, 10, 10)
+    trial, cell = Trial(drawn, loss="sum", ridge=0.5, rounds=30), Cell(method, "gradient", 3, 10, 10)
     algorithm = build(cell, trial.moduli, theory(cell, trial.moduli))
-    history = trial.simulate(algorithm)
+    counts = _count_gradients(trial.problem)
+    history = trial.simulate(algorithm, metrics={"gradients": lambda *_: np.array([sum(counts)])})
     axes = [field.ndim for field in history.state]
     first = {name: total[1, 0] for name, total in history.ledger.items()}
     models = cell.agents * dense_bits(trial.problem.dim)
-    steps = np.diff(history.ledger["iterations"][:, 0])
+    gradients = np.diff(history.metrics["gradients"][:, 0])
     yield pd.DataFrame(
         {
             "each": axes.count(3),
@@ -121,11 +123,28 @@ def _footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
             "up": first["bits_up"] / models,
             "down": first["bits_down"] / models,
             "exchanges": int(first["exchanges"]),
-            "partial": algorithm.partial_participation,
-            "random": len(set(steps.tolist())) > 1,
+            "fewest": int(gradients.min()),
+            "most": int(gradients.max()),
             "replicate": [replicate],
         }
     )
+
+
+def _count_gradients(problem: Any) -> list[int]:
+    """Make the problem note how many gradients each client computes, call by call."""
+    counts: list[int] = []
+    gradients, descent = problem.per_client_gradients, problem.per_client_descent
+
+    def counted_gradients(*arguments: Any, **named: Any) -> NDArray:
+        counts.append(1)
+        return gradients(*arguments, **named)
+
+    def counted_descent(models: NDArray, steps: int, *arguments: Any, **named: Any) -> NDArray:
+        counts.append(steps)
+        return descent(models, steps, *arguments, **named)
+
+    problem.per_client_gradients, problem.per_client_descent = counted_gradients, counted_descent
+    return counts
 
 
 # --- Table II -------------------------------------------------------------------------------------
@@ -268,9 +287,16 @@ def _participation(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]
 
 
 def _penalty(settings: dict, progress: Progress, **data: str) -> Iterator[pd.DataFrame]:
-    trial, rho = Trial(settings, **data), np.geomspace(*settings["rho_grid"])
-    errors = trial.errors(_fedplt(settings), {"rho": np.tile(rho, (len(trial.replicates), 1))})
-    yield _rates_frame(trial, errors, rho=rho)
+    """Rates at every rho of the grids, of runs as long as the slowest needs."""
+    grids = [np.geomspace(*settings[name]) for name in ("rho_grid", "valley") if name in settings]
+    rho = np.unique(np.concatenate(grids).round(9))  # the grids have points in common
+    everyone, size = settings["replicates"], settings["together"]
+    for first in range(0, len(everyone), size):
+        progress(f"data sets from {everyone[first]}", first, len(everyone))
+        trial = Trial(settings, replicates=everyone[first : first + size], **data)
+        values = {"rho": np.tile(rho, (len(trial.replicates), 1))}
+        errors = trial.settled_errors(_fedplt(settings), values, settings["settled"])
+        yield _rates_frame(trial, errors, rho=rho)
 
 
 def _readings(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:

@@ -134,6 +134,12 @@ class Penalties(LocalSteps):
 
     problem: Literal["penalty", "readings"] = Field(description="what is run")
     rho_grid: RhoGrid
+    valley: fields.Maybe[RhoGrid] = None
+    settled: Positive = Field(
+        description="runs go on, to four times as many rounds each time, until no rate changes by as much "
+        "from half of the rounds to all of them"
+    )
+    together: Count = Field(10, description="data sets that are run side by side")
 
 
 class LocalEpochs(Epochs):

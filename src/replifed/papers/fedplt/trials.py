@@ -112,6 +112,20 @@ class Trial:
         cohort = None if cell.everyone else FixedSize(cell.cohort)
         return self.traces(make, count, target=target, cohort=cohort, wanted=wanted)
 
+    def settled_errors(self, cell: Cell, values: Values, within: float) -> NDArray:
+        """The same, of four times as many rounds each time until all rates have settled.
+
+        A rate has settled if its run came to the target or diverged, or if half of the rounds give the same
+        rate, `within` so much. All must at once: a single slow curve may look straight before it bends.
+        """
+        while True:
+            errors = self.errors(cell, values)
+            over = (np.nanmin(errors, axis=0) <= WINDOW[1]) | np.isinf(errors).any(axis=0)
+            change = rate(errors[:, ~over]) - rate(errors[: len(errors) // 2 + 1, ~over])
+            if (np.abs(change) < within).all():
+                return errors
+            self.rounds *= 4
+
     def traces(
         self,
         make: Callable[[NDArray, NDArray], Any],
@@ -202,7 +216,8 @@ def relative_error(solution: NDArray) -> Metric:
 def rate(errors: NDArray) -> NDArray:
     """Factor by which errors shrink each round: exp of the least-squares slope of their logarithm.
 
-    The fit takes rounds in `WINDOW`; of a run too slow to show enough of them the last half of its rounds.
+    The fit takes rounds in `WINDOW`; of a run too slow to show enough of them the last half of its rounds,
+    and of one that passes it within a round or two all up to its end.
 
     Parameters
     ----------
@@ -221,8 +236,11 @@ def rate(errors: NDArray) -> NDArray:
     recorded = np.isfinite(logs)
     t = np.arange(len(errors)).reshape(-1, *(1,) * (errors.ndim - 1))
     length = recorded.sum(axis=0)
-    slow = (inside.sum(axis=0) < _FEWEST) & (length >= 2 * _FEWEST)
+    passed = np.logical_or.accumulate(errors <= low, axis=0)
+    slow = ~passed.any(axis=0) & (inside.sum(axis=0) < _FEWEST) & (length >= 2 * _FEWEST)
+    fast = passed.any(axis=0) & (inside.sum(axis=0) < 3)
     used = np.where(slow, recorded & (t >= length // 2), inside & recorded)
+    used |= fast & recorded & (t <= (~passed).sum(axis=0))
     t, logs = (np.ma.array(np.broadcast_to(v, errors.shape), mask=~used) for v in (t, logs))
     t, logs = t - t.mean(axis=0), logs - logs.mean(axis=0)
     slope = (logs * t).sum(axis=0) / (t**2).sum(axis=0)
