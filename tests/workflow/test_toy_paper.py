@@ -59,7 +59,7 @@ FIGURES = by_name(
 CLAIM = Statements("toy", artefact="fig1")
 BOWL = curves(of("bowl", "fedavg"))
 CLAIMS = [
-    CLAIM.order("descends", "The objective falls.", first(BOWL) - last(BOWL)),
+    CLAIM.order("descends", "The objective falls.", first(BOWL) - last(BOWL), least=0.1),
     CLAIM.value("end", "It ends at zero.", 0.0, last(BOWL), within=1e-3, because="single numbers"),
 ]
 '''
