@@ -87,9 +87,10 @@ def test_tune_with_and_without_data(calls):
 
 def test_run_as_a_step(calls):
     words = ["run", "fedht", "mnist", "fedavg", "--settings", SETTINGS, "--out", "r.parquet"]
-    words += ["--tuned", "t=1.json"]
+    words += ["--tuned", "t=1.json", "--seeds", "n.json"]
     assert cli.main(words) == 0
-    files = {"data": None, "partition": None, "tuned": Path("t=1.json"), "out": Path("r.parquet")}
+    named = {"tuned": Path("t=1.json"), "seeds": Path("n.json"), "out": Path("r.parquet")}
+    files = {"data": None, "partition": None, **named}
     assert calls == [("run", (), JOB | files)]
 
 

@@ -26,6 +26,31 @@ rule run_method:
         " --out {output:q} 2>&1 | tee {log:q} >&2"
 
 
+# How many repetitions of an experiment the claims need, by those of a pilot.
+rule seeds:
+    input:
+        unpack(ask(plan.seeds_inputs)),
+    output:
+        plan.in_results("{paper}/{experiment}/seeds.json"),
+    log:
+        plan.in_logs("{paper}/{experiment}/seeds"),
+    benchmark:
+        plan.in_benchmarks("{paper}/{experiment}/seeds")
+    priority: 20
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=1000,
+    params:
+        settings=ask(plan.pilot_settings),
+        files=ask(plan.pilot_flags),
+    message:
+        "{wildcards.paper}: count the seeds of {wildcards.experiment}"
+    shell:
+        "python -m replifed claims seeds {wildcards.paper} {wildcards.experiment}"
+        " --settings {params.settings:q} {params.files} --out {output:q} > {log:q} 2>&1"
+
+
 # Where searches and runs take seconds, one job does those of one method on several experiments, if all are wanted.
 for job in grouping.runs:
 

@@ -26,6 +26,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from replifed.claims import seeds
 from replifed.claims.multiplicity import LEVEL, holm, p_value
 from replifed.claims.units import COUNTED, UNITS
 from replifed.errors import ReplifedError
@@ -238,17 +239,17 @@ def measure(claims: Sequence[Claim], inputs: Any, scale: str, command: Callable[
     doubled = sorted(name for name, count in Counter(claim.id for claim in claims).items() if count > 1)
     if doubled:
         raise ValueError(f"claims with the same id: {', '.join(doubled)}")
-    found = [_measured(claim, inputs) for claim in claims]
+    found = [measured_on(inputs, claim) for claim in claims]
     singles = [None if m is None else judge(claim, m) for claim, (_, _, m) in zip(claims, found, strict=True)]
-    adjusted = _adjusted(claims, singles)
+    adjusted, orders = _adjusted(claims, singles), seeds.families(claims)
     rows = [
-        _row(claim, *one, single, p) | {"scale": scale, "command": command(claim)}
+        _row(claim, *one, single, p, orders[claim.family]) | {"scale": scale, "command": command(claim)}
         for claim, one, single, p in zip(claims, found, singles, adjusted, strict=True)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(_NUMBERS, float))
 
 
-def _measured(claim: Claim, inputs: Any) -> tuple[str, str, Measured | None]:
+def measured_on(inputs: Any, claim: Claim) -> tuple[str, str, Measured | None]:
     """Kind of the data, why nothing was measured, and what was."""
     missing = [key for key in claim.needs if not inputs.has(key)]
     if missing:
@@ -281,7 +282,13 @@ def _adjusted(claims: Sequence[Claim], singles: Sequence[Judged | None]) -> list
 
 
 def _row(
-    claim: Claim, data: str, missing: str, measured: Measured | None, single: Judged | None, p: float | None
+    claim: Claim,
+    data: str,
+    missing: str,
+    measured: Measured | None,
+    single: Judged | None,
+    p: float | None,
+    orders: int,
 ) -> dict[str, Any]:
     row = {name: getattr(claim, name) for name in COLUMNS if hasattr(claim, name)}
     row |= {"verdict": "unchecked", "verdict_single": "unchecked", "data": data, "seeds": 0}
@@ -294,9 +301,11 @@ def _row(
         row |= {"measured": judged.measured, "ci_low": judged.low, "ci_high": judged.high}
         row |= {"p_value": single.p_value, "p_holm": p}
         row |= _effect(claim, measured)
-        seeds = len(measured.values) if measured.seeds is None else measured.seeds
-        row["seeds"] = f"{seeds} of {claim.shared}" if claim.shared and seeds else seeds
+        count = len(measured.values) if measured.seeds is None else measured.seeds
+        row["seeds"] = f"{count} of {claim.shared}" if claim.shared and count else count
         notes += _remarks(claim, measured, judged, surrogate)
+        wanted = seeds.needed(claim, measured, orders) if judged.verdict == "inconclusive" else None
+        notes.append(f"would need {wanted} seeds" if wanted and wanted > count else "")
     if claim.tolerance_reason:
         notes.append(f"{'least effect' if claim.kind == 'order' else 'tolerance'}: {claim.tolerance_reason}")
     return row | {"note": "; ".join(filter(None, notes))}

@@ -30,7 +30,7 @@ steps that the workflow calls (each writes the files it is told to, and nothing 
   tune        choose a method's step size
   run         with --settings: run one method on one experiment
   artefact    make a figure or a table from runs
-  claims measure, claims collect, errata, manifest write
+  claims seeds, claims measure, claims collect, errata, manifest write
   report      write the report
 
 examples:

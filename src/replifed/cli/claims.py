@@ -10,6 +10,7 @@ from replifed.cli.arguments import (
     add_command,
     add_configfile,
     add_file,
+    add_files,
     add_inputs,
     add_job,
     add_out,
@@ -80,6 +81,21 @@ def add(commands: Any) -> None:
     measure.add_argument("--only", metavar="CLAIM", help="only this claim, by its id without the paper")
     add_inputs(measure)
     add_out(measure)
+
+    seeds = add_command(
+        parts,
+        "seeds",
+        "replifed.papers.jobs:count_seeds",
+        "Count the seeds that the claims on an experiment need, by the runs of its pilot.",
+        "replifed claims seeds qshed w8a --settings JSON --most 60 "
+        "--inputs run:w8a_pilot/qshed=FILE --out results/qshed/w8a/seeds.json",
+        reads=("inputs",),
+        writes=("out",),
+    )
+    add_job(seeds, "paper", "experiment")
+    seeds.add_argument("--most", type=int, required=True, metavar="N", help="seeds at most")
+    add_files(seeds, "--inputs")
+    add_out(seeds)
 
     timing = add_command(
         parts,

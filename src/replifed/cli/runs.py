@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
         "the run needs (data, partition, tuned steps), runs it with the settings of the configuration, and "
         "prints the path of the history. With --settings and --out this is a step that the workflow calls.",
         "replifed run fedht simulation1 fediterht --cores 2 --configfile config/small.yaml",
-        reads=("data", "partition", "tuned"),
+        reads=("data", "partition", "tuned", "seeds"),
         writes=("out",),
     )
     for name in ("paper", "experiment", "method"):
@@ -40,6 +40,7 @@ def add(commands: Any) -> None:
     add_file(run, "--data", help="parsed data set (workflow)")
     add_file(run, "--partition", help="partition of the data set (workflow)")
     add_file(run, "--tuned", help="the method's tuned step (workflow)")
+    add_file(run, "--seeds", help="how many of the repetitions are run (workflow)")
     add_out(run, required=False, help="the .parquet to write (workflow)")
     add_snakemake(run)
 
@@ -80,9 +81,9 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ConfigError("--settings and --out are given together (by the workflow) or not at all")
     if arguments.settings is not None:
         return call("replifed.papers.jobs:run", arguments)
-    if arguments.data or arguments.partition or arguments.tuned:
+    if arguments.data or arguments.partition or arguments.tuned or arguments.seeds:
         raise ConfigError(
-            "--data, --partition and --tuned are only for the workflow, together with --settings"
+            "--data, --partition, --tuned and --seeds are only for the workflow, together with --settings"
         )
     paper, experiment, method = arguments.paper, arguments.experiment, arguments.method
     config = load_config(arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +12,7 @@ from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError, ReplifedError, unknown_name
 from replifed.parts import paper_names, part
 from replifed.progress import Lines
-from replifed.store.atomic import write_text
+from replifed.store.atomic import write_json, write_text
 
 if TYPE_CHECKING:
     from replifed.figures.artefact import Artefact
@@ -46,13 +47,17 @@ def run(
     partition: Path | None,
     tuned: Path | None,
     out: Path,
+    seeds: Path | None = None,
 ) -> None:
-    """Run one method with all its settings and seeds; writes its history."""
+    """Run one method with all its settings and as many seeds as are needed; writes its history."""
     from replifed.store.histories import write_history
     from replifed.store.tuned import read_tuned
 
     table, split = _data(data, partition)
     choice = read_tuned(tuned, method, settings) if tuned else None
+    if seeds is not None:
+        count = json.loads(seeds.read_text())["seeds"]
+        settings = {**settings, "replicates": settings["replicates"][:count]}
     progress = Lines(paper, experiment, method)
     frame = _part(paper, "experiments").run(method, settings, choice, table, split, progress)
     if tuned and choice is not None:
@@ -135,6 +140,26 @@ def artefacts(
         files = {key: inputs[key] for key in settings["inputs"][name]}
         made = {Path(key).suffix[1:]: file for key, file in outputs.items() if Path(key).stem == name}
         artefact(paper, name, own, scale, files, made)
+
+
+def count_seeds(
+    paper: str, experiment: str, settings: dict, most: int, inputs: dict[str, list[Path]], out: Path
+) -> None:
+    """Ask the claims on runs of one experiment alone how many seeds they need; writes the answers as JSON.
+
+    Inputs are the runs of its pilot, and settings theirs.
+    """
+    from replifed.claims import seeds
+    from replifed.claims.verdicts import measured_on
+    from replifed.papers.inputs import Inputs
+
+    # Claims ask for the runs that these stand for.
+    stand_for = {f"run:{experiment}/{key.partition('/')[2]}": files for key, files in inputs.items()}
+    read = Inputs(stand_for, {"seed": settings["seed"], "experiments": {experiment: settings}})
+    claims = _part(paper, "claims").CLAIMS
+    pilot = len(settings["replicates"])
+    asks = seeds.asked(claims, [measured_on(read, claim)[2] for claim in claims], pilot)
+    write_json(out, seeds.record(pilot, most, asks))
 
 
 def measure_claims(

@@ -16,6 +16,7 @@ from replifed.data.catalogue import CATALOGUE
 from replifed.errors import ConfigError, shown, unknown_name
 from replifed.parts import paper_names, part
 from replifed.settings import fields
+from replifed.settings.cuts import PILOT, with_pilots
 from replifed.settings.faults import Fault, dotted, faults_in, file_to_edit, schema_of
 from replifed.settings.reading import MAIN_FILE, PAPER_FOLDER, deep_merge, listed_papers, read_file
 from replifed.store.atomic import write_text
@@ -124,7 +125,10 @@ def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, An
             for path, text in faults
         )
         raise ConfigError("\n".join(dict.fromkeys(lines)))
-    return dict(config)
+    sections = {name: dict(config[name]) for name in papers}
+    for section in sections.values():
+        section["experiments"] = with_pilots(section["experiments"])
+    return {**config, **sections}
 
 
 def _paper_faults(paper: str, section: Mapping[str, Any], broken: Sequence[tuple]) -> Iterator[Fault]:
@@ -137,6 +141,8 @@ def _paper_faults(paper: str, section: Mapping[str, Any], broken: Sequence[tuple
     parts = {kind: section.get(kind) for kind in ("experiments", "artefacts")}
     experiments, artefacts = (one if isinstance(one, dict) else {} for one in parts.values())
     for name, experiment in experiments.items():
+        if name.endswith(PILOT):
+            yield (paper, "experiments", name), f"names that end in {PILOT} are those of pilots"
         if sound("experiments", name):
             for path, text in _experiment_faults(experiment):
                 yield (paper, "experiments", name, *path), text
@@ -195,12 +201,17 @@ def _experiment_faults(experiment: Mapping[str, Any]) -> Iterator[Fault]:
 
     tuned = experiment.get("tuning", {}).get("replicates", ())
     reported = {*experiment.get("replicates", ()), *experiment.get("full_batch_replicates", ())}
-    if shared := sorted(reported.intersection(tuned)):
-        yield (
-            ("tuning", "replicates"),
-            f"{shown(tuned)} is not allowed; expected none of the reported repetitions, "
-            f"but {', '.join(map(str, shared))} would be both tuned on and reported",
-        )
+    unreported = {
+        ("tuning", "replicates"): (tuned, "tuned on"),
+        ("pilot",): (experiment.get("pilot", ()), "a pilot"),
+    }
+    for path, (names, role) in unreported.items():
+        if shared := sorted(reported.intersection(names)):
+            yield (
+                path,
+                f"{shown(names)} is not allowed; expected none of the reported repetitions, "
+                f"but {', '.join(map(str, shared))} would be both {role} and reported",
+            )
 
 
 # What an artefact may read of an experiment, which key this needs, and what the experiment then does.

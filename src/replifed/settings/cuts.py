@@ -62,7 +62,7 @@ def used_datasets(config: Mapping[str, Any]) -> list[str]:
 def groups(paper_config: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return by method the experiments on which one job tunes and runs it, if ``together`` is set.
 
-    Experiments that no target reads have no part in it.
+    Experiments that no target reads have no part in it, nor those that wait for a pilot.
 
     >>> paper = {"artefacts": {"fig1": {"runs": {"a": ["fedht"], "b": ["fedht"], "c": ["fedht"]}}}}
     >>> paper["experiments"] = {name: {"methods": ["fedht"]} for name in "abcd"}
@@ -74,9 +74,27 @@ def groups(paper_config: Mapping[str, Any]) -> dict[str, list[str]]:
     if paper_config.get("together"):
         used = {name for artefact in artefacts(paper_config).values() for name in used_experiments(artefact)}
         for name, experiment in paper_config["experiments"].items():
-            for method in experiment["methods"] if name in used else ():
+            for method in experiment["methods"] if name in used and "pilot" not in experiment else ():
                 found.setdefault(method, []).append(name)
     return found
+
+
+def with_pilots(experiments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return experiments, and for each that has a pilot another one, of the pilot's repetitions.
+
+    >>> with_pilots({"a": {"rounds": 9, "replicates": [1, 2, 3], "pilot": [101, 102]}})["a_pilot"]
+    {'rounds': 9, 'replicates': [101, 102]}
+    """
+    left_out = ("pilot", "twin_replicates")  # twins of a pilot are those of all its repetitions
+    pilots = {
+        f"{name}{PILOT}": {
+            **{key: value for key, value in one.items() if key not in left_out},
+            "replicates": one["pilot"],
+        }
+        for name, one in experiments.items()
+        if "pilot" in one
+    }
+    return {**experiments, **pilots}
 
 
 def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,8 +131,11 @@ _REPORTED_ONLY = (
     "full_batch_rounds",
     "record_every",
 )
-# Settings that change no number: which methods there are, and the memory that a job declares.
-_NO_RESULT = ("methods", "memory_mb")
+# Settings that change no number by themselves: which methods there are, the memory that a job declares, and
+# a pilot, whose runs have settings of their own.
+_NO_RESULT = ("methods", "memory_mb", "pilot")
+# Ending of the experiments that `with_pilots` adds.
+PILOT = "_pilot"
 
 
 def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:

@@ -223,10 +223,20 @@ TwinReplicates = Annotated[
 ]
 
 
+Pilot = Annotated[
+    Maybe[Annotated[Replicates, Field(min_length=2)]],
+    Field(
+        description="names of repetitions that are run first, and not reported: they tell how many of "
+        "`replicates`, from the first on, the claims need"
+    ),
+]
+
+
 class Repeated(Experiment):
     """An experiment with repetitions."""
 
     replicates: Replicates = Field(description="names of the reported repetitions")
+    pilot: Pilot = None
 
 
 class Recorded(Repeated):
@@ -242,6 +252,7 @@ class FreeExperiment(Experiment, extra="allow"):
     dataset: Maybe[Name] = Field(None, description="a data set of the catalogue")
     partition: Maybe[Partition] = Field(None, description="how the samples are split between the clients")
     replicates: Maybe[Replicates] = Field(None, description="names of the reported repetitions")
+    pilot: Pilot = None
     rounds: Maybe[Count] = Field(None, description="communication rounds")
     tuning: Maybe[dict[str, Any]] = Field(None, description="how what a method leaves open is chosen")
 

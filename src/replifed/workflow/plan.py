@@ -17,6 +17,7 @@ _FILES = {
     "run": [".parquet"],
     "tuned": [".tuned.json"],
     "partition": ["/partition.npz", "/partition.csv"],
+    "seeds": ["/seeds.json"],
 }
 SUFFIXES = {"figure": ("csv", "pdf", "png"), "table": ("csv", "md", "tex")}
 _MEMORY_MB = 2000
@@ -26,8 +27,8 @@ class Plan:
     """Which file is made from which.
 
     A key names what a paper's jobs make: "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD",
-    "partition:EXPERIMENT" (two files), and "data:EXPERIMENT" for its parsed data set. What is no experiment,
-    partition or artefact of a paper is a `ConfigError`.
+    "partition:EXPERIMENT" (two files), "seeds:EXPERIMENT" where there is a pilot, and "data:EXPERIMENT" for
+    its parsed data set. What is no experiment, partition or artefact of a paper is a `ConfigError`.
 
     Parameters
     ----------
@@ -136,11 +137,37 @@ class Plan:
         return {**self.problem_files(paper, experiment), "source": source}
 
     def run_inputs(self, paper: str, experiment: str, method: str) -> dict[str, Any]:
-        """Return what a run is made from: the files of its problem, and its method's tuned step, if any."""
+        """Return what a run is made from: the files of its problem, and its tuned step and seeds, if any."""
         files = self.problem_files(paper, experiment)
-        if "tuning" in self.experiment(paper, experiment):
-            (files["tuned"],) = self.files_of(paper, f"tuned:{experiment}/{method}")
+        for key in self._before_run(paper, experiment, method):
+            (files[key.partition(":")[0]],) = self.files_of(paper, key)
         return {**files, "source": self.method_source("run", paper, method)}
+
+    def _before_run(self, paper: str, experiment: str, method: str) -> list[str]:
+        section = self.experiment(paper, experiment)
+        # A pilot runs the steps of the experiment that it is a pilot of.
+        tuned = [f"tuned:{experiment.removesuffix(cuts.PILOT)}/{method}"] if "tuning" in section else []
+        return [*tuned, *([f"seeds:{experiment}"] if "pilot" in section else [])]
+
+    # --- Pilots ---
+
+    def _pilot_keys(self, paper: str, experiment: str) -> list[str]:
+        pilot = f"{experiment}{cuts.PILOT}"
+        return [f"run:{pilot}/{method}" for method in self.experiment(paper, pilot)["methods"]]
+
+    def seeds_inputs(self, paper: str, experiment: str) -> dict[str, Any]:
+        """Return what the number of an experiment's seeds is told by."""
+        source = self.source("replifed.papers.jobs:count_seeds", part(paper, "claims"))
+        return {"files": self.files_of(paper, *self._pilot_keys(paper, experiment)), "source": source}
+
+    def pilot_flags(self, paper: str, experiment: str) -> str:
+        """Return the flags of how many seeds there may be, and of the pilot's runs."""
+        most = len(self.experiment(paper, experiment)["replicates"])
+        return f"--most {most} {self.inputs_flag(paper, self._pilot_keys(paper, experiment))}"
+
+    def pilot_settings(self, paper: str, experiment: str) -> str:
+        """Return the settings of the pilot's runs as JSON."""
+        return self.step_settings("run", paper, f"{experiment}{cuts.PILOT}")
 
     # --- Figures and tables ---
 
@@ -268,16 +295,19 @@ class Plan:
         return list(dict.fromkeys(files))
 
     def _earlier_keys(self, paper: str, keys: list[str]) -> list[str]:
-        """Return the keys of the searches and the partitions before runs."""
+        """Return the keys of searches, partitions and pilots before runs."""
         earlier = []
         for key in keys:
             kind, _, name = key.partition(":")
-            experiment = name.partition("/")[0]
+            experiment, _, method = name.partition("/")
             section = self.experiment(paper, experiment)
-            if kind == "run" and "tuning" in section:
-                earlier.append(f"tuned:{name}")
+            if kind == "run":
+                earlier += self._before_run(paper, experiment, method)
             if "partition" in section:
                 earlier.append(f"partition:{experiment}")
+            if kind == "run" and "pilot" in section:
+                earlier += self._pilot_keys(paper, experiment)
+                earlier += self._earlier_keys(paper, self._pilot_keys(paper, experiment))
         return earlier
 
     def raw_folders(self) -> list[str]:
