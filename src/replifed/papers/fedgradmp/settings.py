@@ -62,6 +62,7 @@ class Regression(Planted):
     readings: Maybe[Annotated[dict[str, Reading], Field(min_length=1)]] = Field(
         None, description="ways to read what the paper leaves open, by name"
     )
+    baseline_rounds: Maybe[Count] = Field(None, description="rounds of other methods; as many by default")
     tuning: Maybe[fields.StepTuning] = Field(None, description="how the step size of each method is chosen")
 
 
