@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from replifed.claims.curves import at, curves, first, last, level, log_linear_fit, round_at, rounds_to, steps
 from replifed.claims.not_claimed import NotClaimed
 from replifed.claims.quantities import Quantity, as_it_stands, drawn, formula, joined, power10, run, settings
@@ -196,18 +194,6 @@ def _comparisons(step: str) -> Iterator[Claim]:
         ),
         reading=reading,
     )
-    for method, variant in BASELINES[1:3]:
-        yield CLAIM.shape(
-            f"fig3.{method}.converges",
-            f"{METHODS[method]} converges too: its error comes to less than half of that of the start "
-            "(Section V-B).",
-            (_end(figure3(method, variant)) < np.log10(0.5)).note(
-                "ends at {0.antilog:.3g}", _end(figure3(method, variant))
-            ),
-            reading=reading,
-            says="fig3.converges",
-            note="half, as for FedIterHT; that errors fall at all is what the search of the step asks for",
-        )
     mild, strong = (end(experiment, "fedgradmp", "exact") for experiment in ("mild", "strong"))
     for method, variant in BASELINES:
         lost = _end(_baseline("strong", method, variant, step)) - _end(figure3(method, variant))
@@ -268,7 +254,7 @@ def _digits() -> Iterator[Claim]:
             f"fig6-bits.fedavg.{name}",
             f"Sparse models save communication: FedGradMP is more accurate on the {name} digits than FedAvg "
             f"at equal bits {text}(Section I).",
-            _more_accurate(mine, measures.at_equal(last(bits[0]), on_digits("fedavg", ""), bits[1])),
+            _more_accurate(mine, measures.at_equal(last(bits[0]), on_digits("fedavg", ""), bits[1], 0.1)),
             artefact="fig6_bits",
             says="fig6-bits",
         )
@@ -422,6 +408,11 @@ NOT_CLAIMED = tuple(
             "method.",
             "three columns are what theorems assume and promise, the fourth counts parameters: no run can "
             "tell. `table1` adds what the searches of the steps cost",
+        ),
+        (
+            "Section V-B",
+            "FedMid and FedDualAvg appear to converge.",
+            "the search of the step takes none that does not descend; how slowly they do is compared",
         ),
         (
             "Section V-B",

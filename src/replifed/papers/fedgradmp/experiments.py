@@ -462,7 +462,7 @@ def _digits(
             Streams(settings["seed"], (replicate,) * len(points)),
             settings["rounds"],
             metrics=metrics,
-            record_every=settings["record_every"],
+            record_every=settings["fedavg_record_every" if method == "fedavg" else "record_every"],
             cohort=FixedSize(settings["cohort"]),
             progress=partial(progress, f"seed {replicate}, rounds"),
         )

@@ -184,9 +184,15 @@ def _training_writers(frame: pd.DataFrame) -> pd.DataFrame:
     return _after_start(frame[frame["panel"] == "train_accuracy"])
 
 
+def _digits(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
+    """Of the best steps, as often as all methods are recorded."""
+    (every,) = {one["record_every"] for one in inputs.settings["experiments"].values()}
+    return _at_best_step(history[history["round"] % every == 0], inputs)
+
+
 digits = partial(
     figure,
-    prepare=_at_best_step,
+    prepare=_digits,
     by=("experiment", "method", "variant"),
     metric="panel",
     values=tuple(WRITERS),

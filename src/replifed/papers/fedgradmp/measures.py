@@ -54,24 +54,25 @@ def end_floor(one: Curves) -> Sample:
 
 
 @quantity
-def at_equal(total: Sample, theirs: Curves, spent: Curves) -> Sample:
+def at_equal(total: Sample, theirs: Curves, spent: Curves, share: float = 0.0) -> Sample:
     """Values of `theirs` when as much, of work or bits, has been `spent` as the `total`.
 
-    On a line between two records, whose distance is the grid. A run that has diverged spends no more, and
-    stays lost.
+    On a line between two records, or, as in `curves.level`, the mean over the last `share` of the rounds until
+    then. A run that has diverged spends no more, and stays lost.
     """
     total, theirs, spent = paired(total, theirs, spent)
-    values, grid = np.empty(len(total.values)), np.zeros(len(total.values))
+    values = np.empty(len(total.values))
     for row, (wanted, used, curve) in enumerate(zip(total.values, spent.values, theirs.values, strict=True)):
-        after = int(np.searchsorted(used, wanted))
-        if after < len(used):
-            values[row] = np.interp(wanted, used, curve)
-            grid[row] = abs(curve[after] - curve[max(after - 1, 0)])
-        elif used[-1] == used[-2]:
-            values[row] = curve[-1]
-        else:
+        if wanted > used[-1] > used[-2]:
             raise NotMeasurableError(f"the other method's run ends after {used[-1]:.3g} of {wanted:.3g}")
-    return theirs.sample(values, grid=grid)
+        if wanted > used[-1] or not share:
+            values[row] = np.interp(wanted, used, curve)
+        else:
+            end = np.interp(wanted, used, theirs.rounds)
+            last = np.searchsorted(theirs.rounds, end, side="right")
+            begin = np.searchsorted(theirs.rounds, (1 - share) * end, side="right")
+            values[row] = curve[min(begin, last - 1) : last].mean()
+    return theirs.sample(values)
 
 
 @quantity

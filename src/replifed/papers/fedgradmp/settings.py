@@ -109,6 +109,7 @@ class Digits(Common):
     matched_steps: Count = Field(description="local iterations of FedGradMP")
     inner_steps: Count = Field(description=_SOLVER)
     radius: Maybe[Positive] = Field(None, description="largest norm of FedGradMP's models")
+    fedavg_record_every: Count = Field(1, description="rounds between two recorded points of FedAvg")
     weights: Maybe[Several[Positive]] = Field(None, description=_WEIGHTS)
     dtype: fields.Precision = Field("float64", description="floating-point type of the arithmetic")
     tuning: fields.StepTuning = Field(description="how the step size of each method is chosen")
