@@ -57,8 +57,8 @@ def end_floor(one: Curves) -> Sample:
 def at_equal(total: Sample, theirs: Curves, spent: Curves, share: float = 0.0) -> Sample:
     """Values of `theirs` when as much, of work or bits, has been `spent` as the `total`.
 
-    On a line between two records, or, as in `curves.level`, the mean over the last `share` of the rounds until
-    then. A run that has diverged spends no more, and stays lost.
+    On a line between two records, or, as in `curves.level`, the mean over the last `share` of the rounds
+    until then. A run that has diverged spends no more, and stays lost.
     """
     total, theirs, spent = paired(total, theirs, spent)
     values = np.empty(len(total.values))
