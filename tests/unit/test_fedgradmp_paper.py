@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -459,6 +460,20 @@ def test_one_run_serves_both_readings_where_they_agree(searched, digits, monkeyp
         frame[frame["reading"] == reading].drop(columns="reading") for reading in ("own", "printed")
     )
     pd.testing.assert_frame_equal(own.reset_index(drop=True), printed.reset_index(drop=True))
+
+
+def test_fedavg_is_recorded_at_every_round_and_drawn_as_often_as_others(digits):
+    step = {"step": 0.03, "chaotic": False}
+    found, settings = {"variants": {"": {**step, "printed": step}}}, DIGITS | {"fedavg_record_every": 1}
+    frame = experiments.run("fedavg", settings, found, digits, None)
+    assert set(frame["round"]) == {*range(7)}
+
+    class Ran(Runs):
+        settings: ClassVar = {"experiments": {"digits": DIGITS}}
+
+    artefact = {"artefact": {"runs": {"digits": ["fedavg"]}}}
+    drawn = FIGURES["fig6"].table(Ran({("digits", "fedavg"): frame}), artefact)
+    assert set(drawn["round"]) == {0, 3, 6}
 
 
 # -- claims --------------------------------------------------------------------------------------------
