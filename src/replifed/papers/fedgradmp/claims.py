@@ -389,8 +389,8 @@ def _theory() -> Iterator[Claim]:
     )
     yield RATES.shape(
         "corollary10",
-        "The isometry constant of BA/|B|_F with Gaussian A falls as the stable rank of B grows "
-        "(Corollary 10).",
+        "The isometry constant of BA/|B|_F with Gaussian A falls, in expectation, as the stable rank of B "
+        "grows (Corollary 10).",
         formula(measures.isometry_improves),
     )
 
