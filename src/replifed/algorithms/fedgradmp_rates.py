@@ -1,4 +1,4 @@
-"""What Theorems 5, 7 and 8 promise of FedGradMP (Jeong, Needell, Qin 2023), as functions of its constants.
+"""What Theorems 5 and 7 promise of FedGradMP (Jeong, Needell, Qin 2023), as functions of its constants.
 
 All for exact projections, eta_1 = eta_2 = eta_3 = 1, and full batches, for which theta is best infinite.
 """
@@ -78,17 +78,3 @@ def theorem5(constants: Constants, local_steps: int, slope: float, accuracy: flo
 def geometric_sum(mu: NDArray | float, K: int) -> NDArray:
     """(1 - mu^K) / (1 - mu), that is 1 + mu + ... + mu^(K-1)."""
     return np.asarray(sum(np.asarray(mu, float) ** k for k in range(K)))
-
-
-def theorem8_factors(constants: Constants, local_steps: int, cohort: int) -> tuple[float, float]:
-    """kappa of Theorem 8 for cohorts of L clients, and the factor (1 - mu^K) / (1 - mu) of its residual.
-
-    Notes
-    -----
-    mu is printed as a K-th power, which (1 - mu^K) / (1 - mu) would raise again; taken here is mu itself,
-    with which the theorem becomes Theorem 5 for equal clients and L = N.
-    """
-    mu = 4 * constants.beta1() * constants.beta2()
-    # The worst cohort is that of the L largest.
-    worst = np.sort(mu**local_steps)[::-1][:cohort]
-    return float(4 * worst.mean()), float(geometric_sum(mu.max(), local_steps))

@@ -258,7 +258,13 @@ def _provenance(paper: str, method: str, settings: dict, table: Any) -> dict[str
     from replifed.store.histories import provenance
 
     modules = [METHODS[method].split(":")[0], part(paper, "experiments")]
-    kind = SYNTHETIC if table is None else {key: table.meta[key] for key in ("id", "kind", "stamp")}
+    kind: dict[str, Any] = SYNTHETIC
+    if table is not None:
+        kind = {key: table.meta[key] for key in ("id", "kind", "stamp")}
+    elif settings.get("problem") in getattr(_part(paper, "experiments"), "SURROGATES", ()):
+        from replifed.data.catalogue import SURROGATE_STAMP
+
+        kind = {"kind": "surrogate", "stamp": SURROGATE_STAMP}
     return provenance(modules, settings, kind)
 
 

@@ -1,9 +1,11 @@
 """The paper's checkable statements (Jeong, Needell, Qin 2023), each with its reading, tolerance and quantity.
 
 Figures 3 to 5 put FedGradMP with exact sub-problems (as Algorithm 1 has it; Figure 5 with gradient descent,
-as the text says) against each baseline at its best step, the weight of the 1-norm as printed. On digits
-each tau is a reading, as the paper states none; all methods are at their best steps, or, in the readings
-`printed`, at the best of the printed grid. Tolerances were fixed before any of this was run.
+as the text says) against each baseline, the weight of the 1-norm as printed, at the best step of the printed
+grid or, in the readings without `printed`, at its best step. On digits each tau is a reading, none nearer to
+the text than another, as the paper states none. One sentence of the text is one statement, over all methods,
+panels and readings that it speaks of.
+Tolerances were fixed before any of this was run; what changed since, and why, is in `tests/golden`.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from replifed.claims.curves import at, curves, first, last, level, log_linear_fit, round_at, rounds_to, steps
+from replifed.claims.not_claimed import NotClaimed
 from replifed.claims.quantities import Quantity, as_it_stands, drawn, formula, joined, power10, run, settings
 from replifed.claims.statements import Statements, slug
 from replifed.claims.verdicts import Claim
@@ -26,8 +29,8 @@ FIGURES = (("fig3", "mild", "exact"), ("fig4", "strong", "exact"), ("fig5", "den
 ALPHAS = (0.0, 0.5, 1.0, 2.5)
 NOISES = {0.0: "noiseless", 4e-6: "noisy"}
 TAUS = (500, 1000, 2000, 4000)
-# Readings of the step size on digits, and what a reading's name and a statement say of them.
-STEPS = {"own": ("", ""), "printed": (", printed", "with the printed steps ")}
+# Readings of the step size, nearest to the text first, and what names of readings and statements say of them.
+STEPS = {"printed": ("printed", "with the printed steps "), "own": ("", "")}
 LARGE, SMALL = (0.004, 0.01, 0.02), (0.0001, 0.0005, 0.001, 0.002)
 _LINE = "R² {0.min:.3f} to {0.max:.3f}, factor a round {1.median:.3g}"
 
@@ -37,16 +40,21 @@ def _suffix(reading: str) -> str:
     return "".join(slug(part) for part in reading.lower().split(", "))
 
 
-_READINGS = dict.fromkeys(
-    (
-        "",
-        *(f"tau {tau}{suffix}" for suffix in (", printed", "") for tau in TAUS),
-        *("counted work", "processor seconds", "printed", *READINGS),
-        *(EXPERIMENTS[name] for name in ("cohorts", "cohorts_small")),
-    ),
-    "chosen",
+def _both(*parts: str) -> str:
+    """The name of a reading that is several at once."""
+    return ", ".join(filter(None, parts))
+
+
+# Nowhere does the paper give all settings: tau, K, rounds, cohorts or the scale of gradients are ours.
+_CHOSEN = (
+    *(_both(*pair) for pair in itertools.product(("", *(f"tau {tau}" for tau in TAUS)), ("printed", ""))),
+    *("processor seconds", "printed, counted work", "counted work"),
+    *(EXPERIMENTS[name] for name in ("cohorts_small", "cohorts")),  # n = 50 is printed
+    "text",
 )
-CLAIM = Statements("fedgradmp", _READINGS, _suffix)
+# In Figure 8 FedIterHT does not diverge as the text has it; in the other readings it was made to.
+_FITTED = tuple(name for name in READINGS if name != "text")
+CLAIM = Statements("fedgradmp", dict.fromkeys(_CHOSEN, "chosen") | dict.fromkeys(_FITTED, "fitted"), _suffix)
 DECADES, SHARE = CLAIM.given(unit="decades"), CLAIM.given(unit="share")
 RATES = CLAIM.given(artefact="rates")
 
@@ -72,16 +80,6 @@ def end(*curve: str, **where: Any) -> Quantity:
     return tail(error(*curve, **where))
 
 
-def _table1() -> Iterator[Claim]:
-    for method in ("fedavg", "feddualavg", "fediterht", "fedgradmp"):
-        yield CLAIM.identity(
-            f"table1.{method}",
-            f"Table I, line of {METHODS[method]}: its four cells.",
-            formula(measures.table_row, method),
-            note="convergence and dissimilarity are as the authors' theorems state them",
-        )
-
-
 def _figure1() -> Iterator[Claim]:
     for alpha, (noise, name) in itertools.product(ALPHAS, NOISES.items()):
         # The first round below the floor ends the descent; the fit stops before it.
@@ -94,6 +92,7 @@ def _figure1() -> Iterator[Claim]:
             (fit[1] >= 0.9).note(_LINE, fit[1], fit[0]),
             share=0.8,
             because="errors fall from round to round by random supports; four seeds of five must fit",
+            says="fig1.linear",
             note="where the line fits badly, the descent speeds up: it is faster than linear",
         )
     for noise, name in NOISES.items():
@@ -106,6 +105,7 @@ def _figure1() -> Iterator[Claim]:
                 "rounds to 0.01: {0.mean:.3g} against {1.mean:.3g}", T[2.5], T[0.0]
             ),
             unit="rounds",
+            says="fig1.slower",
         )
         yield CLAIM.shape(
             f"fig1.monotone.{name}",
@@ -114,6 +114,7 @@ def _figure1() -> Iterator[Claim]:
             (steps(*T.values()) >= 0).note(
                 lambda *several: "rounds: " + ", ".join(f"{one.mean:.3g}" for one in several), *T.values()
             ),
+            says="fig1.slower",
         )
 
 
@@ -124,53 +125,62 @@ def _figure2() -> Iterator[Claim]:
             f"The recovered frame is reasonably satisfactory ({EXPERIMENTS[experiment]}): within 3 dB of the "
             "best approximation by as many atoms (Section V-A, Figure 2).",
             measures.recovered(run(experiment, "fedgradmp"), 3.0),
+            says="fig2",
             note="the paper gives no number; 3 dB was chosen beforehand",
         )
 
 
-def _comparison(artefact: str, experiment: str, variant: str) -> Iterator[Claim]:
-    where, best = EXPERIMENTS[experiment], (experiment, "fedgradmp", variant)
+def _comparison(artefact: str, experiment: str, variant: str, step: str) -> Iterator[Claim]:
+    where, (reading, text) = EXPERIMENTS[experiment], STEPS[step]
+    best = (experiment, "fedgradmp", variant)
     for method, variant_of in BASELINES:
         name, other = METHODS[method], (experiment, method, variant_of)
-        yield DECADES.order(
+        claim = DECADES.given(reading=reading)
+        yield claim.order(
             f"{artefact}.{method}.rounds",
-            f"{where}: FedGradMP converges faster than {name} in rounds; its error after 5 is smaller "
+            f"{where}: FedGradMP converges faster than {name} {text}in rounds; its error after 5 is smaller "
             "(Section V-B).",
-            decades(early(5, *other), early(5, *best)),
+            decades(early(5, *other, reading=step), early(5, *best)),
+            says=f"{artefact}.rounds",
         )
-        spent, spent_by_them = (column("sample_gradients", *curve) for curve in (best, other))
-        yield DECADES.order(
+        work = at(column("sample_gradients", *best), 5)
+        spent = column("sample_gradients", *other, reading=step)
+        then = measures.at_equal(work, logs(error(*other, reading=step)), spent)
+        yield claim.order(
             f"{artefact}.{method}.work",
-            f"{where}: FedGradMP converges faster than {name} in computation; its error after 5 rounds "
+            f"{where}: FedGradMP converges faster than {name} {text}in computation; its error after 5 rounds "
             "is smaller than the other's at equal work (Section V-B).",
-            measures.at_work_of(error(*best), spent, error(*other), spent_by_them, 5),
-            reading="counted work",
+            decades(then, early(5, *best)),
+            says=f"{artefact}.time",
+            reading=_both(reading, "counted work"),
         )
-        yield DECADES.order(
+        if experiment == "dense":
+            # The text compares no residuals there, and no baseline comes to rest.
+            continue
+        yield claim.order(
             f"{artefact}.{method}.residual",
-            f"{where}: FedGradMP has a smaller residual error than {name} at the end (Section V-B).",
-            decades(end(*other), end(*best)),
+            f"{where}: FedGradMP has a smaller residual error than {name} {text}at the end (Section V-B).",
+            decades(end(*other, reading=step), end(*best)),
+            says=f"{artefact}.residual",
+            note="each over the last quarter of its rounds: baselines have more, and cost more; of them "
+            "FedIterHT alone comes to rest",
         )
-    tau = 400 if experiment == "dense" else 15
-    yield CLAIM.identity(
-        f"{artefact}.sparse",
-        f"{where}: no model that FedGradMP's server sends has more than {tau} non-zeros (Algorithm 1).",
-        measures.at_most_nonzeros(run(experiment, "fedgradmp"), tau),
-        published=float(tau),
-    )
 
 
-def _comparisons() -> Iterator[Claim]:
+def _comparisons(step: str) -> Iterator[Claim]:
     for figure in FIGURES:
-        yield from _comparison(*figure)
+        yield from _comparison(*figure, step)
+    reading, text = STEPS[step]
+    claim = DECADES.given(reading=reading)
     for method, variant in BASELINES[:3]:
-        yield DECADES.order(
+        yield claim.order(
             f"fig3.slowest.{method}",
-            f"FedAvg is the slowest of all: its final error is larger than {METHODS[method]}'s "
+            f"FedAvg is the slowest of all: {text}its final error is larger than {METHODS[method]}'s "
             "(Section V-B).",
-            decades(end("mild", "fedavg", ""), end("mild", method, variant)),
+            decades(*(end("mild", *one, reading=step) for one in (("fedavg", ""), (method, variant)))),
+            says="fig3.slowest",
         )
-    curve = error("mild", "fediterht", "")
+    curve = error("mild", "fediterht", "", reading=step)
     fit, ends = log_linear_fit(curve, measures.end_floor(curve)), power10(tail(curve))
     yield CLAIM.shape(
         "fig3.fediterht.linear",
@@ -179,20 +189,21 @@ def _comparisons() -> Iterator[Claim]:
         ((fit[1] >= 0.9) & (ends < first(curve) / 2)).note(
             _LINE + ", ends at {2.median:.3g}", fit[1], fit[0], ends
         ),
+        reading=reading,
     )
-    for method, variant in BASELINES[1:3]:
-        ends = end("mild", method, variant)
-        yield DECADES.order(
-            f"fig3.{method}.converges",
-            f"{METHODS[method]} converges too: its final error is below that of the start (Section V-B).",
-            (early(0, "mild", method, variant) - ends).note("ends at {0.antilog:.3g}", ends),
+    mild, strong = (end(experiment, "fedgradmp", "exact") for experiment in ("mild", "strong"))
+    for method, variant in BASELINES:
+        low, high = (end(experiment, method, variant, reading=step) for experiment in ("mild", "strong"))
+        lost, kept = high - low, strong - mild
+        yield claim.order(
+            f"fig4.{method}.degrades",
+            f"{METHODS[method]} degrades more than FedGradMP from Figure 3 to Figure 4 {text}(Section V-B).",
+            (lost - kept).note("final error times {0.antilog:.3g} against {1.antilog:.3g}", lost, kept),
+            says="fig4.degrades",
         )
-    nonzeros = last(column("nonzeros", "mild", "fedavg"))
-    yield CLAIM.identity(
-        "fig3.fedavg.dense",
-        "FedAvg does not produce a sparse solution (Section V-B).",
-        (nonzeros > 15).note("non-zeros: {0.min:g} to {0.max:g}", nonzeros),
-    )
+
+
+def _fedgradmp_alone() -> Iterator[Claim]:
     mild, strong = (end(experiment, "fedgradmp", "exact") for experiment in ("mild", "strong"))
     yield DECADES.order(
         "fig3.bias",
@@ -208,13 +219,6 @@ def _comparisons() -> Iterator[Claim]:
         (grown <= 2.0).note("final error times {0.min:.3g} to {0.max:.3g}", grown),
         note="twice was chosen beforehand",
     )
-    for method, variant in BASELINES:
-        lost, kept = end("strong", method, variant) - end("mild", method, variant), strong - mild
-        yield DECADES.order(
-            f"fig4.{method}.degrades",
-            f"{METHODS[method]} degrades more than FedGradMP from Figure 3 to Figure 4 (Section V-B).",
-            (lost - kept).note("final error times {0.antilog:.3g} against {1.antilog:.3g}", lost, kept),
-        )
 
 
 def _more_accurate(mine: Quantity, theirs: Quantity) -> Quantity:
@@ -223,8 +227,11 @@ def _more_accurate(mine: Quantity, theirs: Quantity) -> Quantity:
 
 def _digits() -> Iterator[Claim]:
     panels = {"train_accuracy": "training", "test_accuracy": "test"}
-    for tau, (value, name), (step, (suffix, text)) in itertools.product(TAUS, panels.items(), STEPS.items()):
-        claim = SHARE.given(reading=f"tau {tau}{suffix}")
+    steps_read = [(number, step, *STEPS[step]) for number, step in enumerate(STEPS)]
+    for tau, (value, name), (nearness, step, suffix, text) in itertools.product(
+        TAUS, panels.items(), steps_read
+    ):
+        claim = SHARE.given(reading=_both(f"tau {tau}", suffix), nearness=nearness)
         on_digits = partial(column, value, "digits", reading=step)
         mine = level(on_digits("fedgradmp", str(tau)))
         rivals = {"fediterht": str(tau), "fedmid": "0.0001", "feddualavg": "0.0001", "fedavg": ""}
@@ -234,6 +241,7 @@ def _digits() -> Iterator[Claim]:
                 f"FedGradMP is more accurate than {METHODS[rival]} on the {name} digits after all rounds "
                 f"{text}(Section V-B, Figure 6).",
                 _more_accurate(mine, level(on_digits(rival, variant))),
+                says=f"fig6.{name}",
             )
         bits = [
             curves(measures.with_bits(run("digits", method)), "bits", variant=variant, reading=step)
@@ -243,10 +251,11 @@ def _digits() -> Iterator[Claim]:
             f"fig6-bits.fedavg.{name}",
             f"Sparse models save communication: FedGradMP is more accurate on the {name} digits than FedAvg "
             f"at equal bits {text}(Section I).",
-            _more_accurate(mine, measures.at_bits_of(bits[0], on_digits("fedavg", ""), bits[1])),
+            _more_accurate(mine, measures.at_equal(last(bits[0]), on_digits("fedavg", ""), bits[1], 0.1)),
             artefact="fig6_bits",
+            says="fig6-bits",
         )
-    for tau, (step, (suffix, text)) in itertools.product(TAUS[:3], STEPS.items()):
+    for tau, (nearness, step, suffix, text) in itertools.product(TAUS[:3], steps_read):
         gaussian, standard = (
             level(column("train_accuracy", experiment, "fedgradmp", str(tau), reading=step))
             for experiment in ("digits_gaussian", "digits")
@@ -256,7 +265,8 @@ def _digits() -> Iterator[Claim]:
             "FedGradMP with a random Gaussian dictionary is more accurate on the training digits than with "
             f"the standard basis {text}(Section V-B, Figure 7).",
             _more_accurate(gaussian, standard),
-            reading=f"tau {tau}{suffix}",
+            reading=_both(f"tau {tau}", suffix),
+            nearness=nearness,
         )
 
 
@@ -289,6 +299,7 @@ def _figures8_9() -> Iterator[Claim]:
         (after_four <= MACHINE).note(
             "largest error {0.max:.2g} after {1} rounds", after_four, round_at(exact, 4)
         ),
+        says="fig9",
     )
     yield CLAIM.value(
         "fig9.rounds",
@@ -298,6 +309,7 @@ def _figures8_9() -> Iterator[Claim]:
         within=1.0,
         because="one round, the resolution of a figure that shows one run",
         unit="rounds",
+        says="fig9",
     )
 
 
@@ -318,6 +330,7 @@ def _figures10_11() -> Iterator[Claim]:
                 lambda *several: "errors " + ", ".join(f"{one.antilog:.2g}" for one in several),
                 *after_one.values(),
             ),
+            says=f"fig10.rate.{name}",
         )
     ends = {K: end("local_iterations", local_steps=K, noise=noisy) for K in Ks}
     yield DECADES.order(
@@ -331,6 +344,7 @@ def _figures10_11() -> Iterator[Claim]:
         "The effect on the residual is not as noticeable: residuals differ by no more than a factor of two "
         "(Section V-D).",
         measures.alike(2.0, *ends.values()),
+        says="fig10.residual",
         note="two was chosen beforehand",
     )
     for experiment, after in (("cohorts", 3), ("cohorts_small", 1)):
@@ -343,6 +357,7 @@ def _figures10_11() -> Iterator[Claim]:
                 "30 clients than with 10 (Section V-E).",
                 decades(ten, thirty),
                 reading=reading,
+                says="fig11.rate",
             )
         left = joined(*(last(error(experiment, cohort=size, noise=0.0)) for size in cohorts))
         yield CLAIM.shape(
@@ -362,18 +377,6 @@ def _figures10_11() -> Iterator[Claim]:
 
 
 def _theory() -> Iterator[Claim]:
-    isometry = (run("isometry", "fedgradmp"), settings("isometry"))
-    yield RATES.shape(
-        "theorem5.bound",
-        "The mean squared error stays below kappa^t |x_0 - x*|^2 + residual where Theorem 5 holds.",
-        measures.below_bound(*isometry),
-    )
-    yield RATES.shape(
-        "corollary6.bound",
-        "The mean objective stays below f(x*) + |grad f(x*)|^2 / (2 rho) + rho (kappa^t |x_0 - x*|^2 + "
-        "residual) where Theorem 5 holds (Corollary 6).",
-        measures.objective_below_bound(*isometry),
-    )
     experiments = ("exact", "heterogeneity")
     yield RATES.identity(
         "theorem5.conditions",
@@ -385,44 +388,71 @@ def _theory() -> Iterator[Claim]:
         note="so the theorem promises nothing of the experiments that are said to validate it",
     )
     yield RATES.shape(
-        "theorem5.k",
-        "kappa falls as the number of local iterations grows (Remark 3).",
-        formula(measures.kappa_falls_with_k),
-    )
-    yield RATES.shape(
-        "theorem7.bound",
-        "With inexact sub-problems the mean squared error stays below kappa^t |x_0 - x*|^2 + residual where "
-        "Theorem 7 holds.",
-        measures.below_bound(*isometry, "gd"),
-        note=(
-            "one gradient step a sub-problem; delta is the largest distance from an exact solution. The "
-            "bound is the printed one; the paper's proof ends with 2 (1 + eta_2)^2 times its nu and delta^2"
-        ),
-    )
-    yield RATES.shape(
-        "theorem8.cohort",
-        "kappa falls as the cohort grows (Remark 6).",
-        formula(measures.kappa_falls_with_cohort),
-    )
-    yield RATES.shape(
         "corollary10",
-        "The isometry constant of BA/|B|_F with Gaussian A falls as the stable rank of B grows "
-        "(Corollary 10).",
+        "The isometry constant of BA/|B|_F with Gaussian A falls, in expectation, as the stable rank of B "
+        "grows (Corollary 10).",
         formula(measures.isometry_improves),
     )
-    yield RATES.shape(
-        "section4d",
-        "A loss that is not restricted strongly convex in the standard basis is so with Gaussian atoms "
-        "(Section IV-D).",
-        formula(measures.gaussian_atoms_help),
-    )
 
+
+_BY_DEFINITION = "it is defined so"
+NOT_CLAIMED = tuple(
+    NotClaimed("fedgradmp", *row)
+    for row in (
+        (
+            "Table I",
+            "Dictionaries, linear convergence to the bias, no step to tune, unbounded dissimilarity: of each "
+            "method.",
+            "three columns are what theorems assume and promise, the fourth counts parameters: no run can "
+            "tell. `table1` adds what the searches of the steps cost",
+        ),
+        (
+            "Section V-B",
+            "FedMid and FedDualAvg appear to converge.",
+            "the search of the step takes none that does not descend; how slowly they do is compared",
+        ),
+        (
+            "Section V-B",
+            "FedAvg generally does not produce a sparse solution.",
+            "no operation in it sets a coordinate to zero",
+        ),
+        (
+            "Algorithm 1",
+            "The server's models have at most tau non-zeros.",
+            f"{_BY_DEFINITION}: the server prunes them",
+        ),
+        (
+            "Theorems 5 and 7, Corollary 6",
+            "Mean squared errors and objectives stay below the bounds.",
+            "where the conditions hold, squared errors are below a ten-thousandth and objectives below a "
+            "hundredth of the bounds, from the first round on and up to rounding: a method with ten times "
+            "the error would do as well. `rates` shows both",
+        ),
+        (
+            "Remark 3",
+            "kappa falls as the number of local iterations grows.",
+            "a power K of what is below one; Figure 10 measures the rate",
+        ),
+        (
+            "Remark 6",
+            "kappa falls as the cohort grows.",
+            "the mean of the L largest of some numbers cannot grow with L; Figure 11 measures the rate",
+        ),
+        (
+            "Section IV-D",
+            "A loss that is not restricted strongly convex in the standard basis is so with Gaussian atoms.",
+            "any matrix of as large a rank, times Gaussian atoms, has independent columns with probability "
+            "one. On Figure 7's data it promises nothing: a client's 100 samples give a Hessian of rank 900 "
+            "at most, fewer than 4 tau for any tau that is run",
+        ),
+    )
+)
 
 CLAIMS = (
-    *_table1(),
     *_figure1(),
     *_figure2(),
-    *_comparisons(),
+    *(claim for step in STEPS for claim in _comparisons(step)),
+    *_fedgradmp_alone(),
     *_digits(),
     *_figures8_9(),
     *_figures10_11(),
@@ -440,6 +470,7 @@ def _timing() -> Iterator[Claim]:
             measures.at_seconds_of(drawn(f"{figure}_seconds"), best, "/".join(other), 5),
             artefact=f"{figure}_seconds",
             reading="processor seconds",
+            says=f"{figure}.time",
             note=f"{LINES[best].label}; one repetition, timed where it was run",
         )
 

@@ -1,16 +1,16 @@
 """What the paper runs: which method, on which data, with which settings.
 
 Variants of a method stand side by side: FedGradMP's solvers of its sub-problem, the two ways to read the
-weight of the 1-norm, and tau on digits. There two readings of the step do so as well: in `own` each method
-takes its best step, for which the printed grid is extended until it lies inside; in `printed` the best of
-the printed grid, even at its edge.
+weight of the 1-norm, and tau on digits. Where a step is searched, two readings of it do so as well: in `own`
+each method takes its best step, for which the printed grid is extended until it lies inside; in `printed` the
+best of the printed grid, even at its edge.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,7 @@ from replifed.tune import (
     SCORED,
     Ask,
     Grid,
+    Search,
     Trials,
     best_of_chaotic,
     search,
@@ -42,6 +43,8 @@ Point = tuple[str, float]
 
 COMPOSITE = ("fedmid", "feddualavg")
 SPARSE = ("fedgradmp", "fediterht")
+# Problems whose drawn data stand in for the paper's.
+SURROGATES = ("drawn_video",)
 # How sub-problems are solved where the theorems promise something.
 _ISOMETRY = {"exact": {}, "gd": {"solver": "gd", "inner_steps": 1}}
 # A search on digits keeps so many of the step sizes after so many rounds.
@@ -107,9 +110,9 @@ def tune(
     dict
         variants -> what `tune.Search.record` says; empty for a method that needs none. In regressions the
         score is the mean objective over the last of the search's rounds. On digits it is one minus the
-        training accuracy at their end, None for steps that fell behind before; printed is the reading of that
-        name, whose step need not be stable. Then cost, what the searches used, and trials, on which
-        repetitions.
+        training accuracy at their end, None for steps that fell behind before. Beside it printed, the
+        reading of that name, whose step need not be stable. Then cost, what the searches used, and trials,
+        on which repetitions.
     """
     if settings["problem"] == "digits":
         return _tune_digits(method, settings, table, progress)
@@ -127,28 +130,40 @@ def tune(
     names = variants(method, settings)
     for number, variant in enumerate(names):
         progress(f"searching the step {variant}", number, len(names))
-        outcome = tune_step(
-            partial(regression_method, method, settings, variant, K=settings["local_steps"][0]),
-            trials,
-            Grid.of_steps(tuning["steps"], tuning["refine"]),
-            check=True,
-        )
-        found[variant] = outcome.record()
+        make = partial(regression_method, method, settings, variant, K=settings["local_steps"][0])
+        found[variant] = _both_steps(make, tuning, trials)
     return {"method": method, "variants": found, **trials.record()}
+
+
+def _both_steps(make: Callable[[NDArray], Any], tuning: Mapping, trials: Trials) -> dict[str, Any]:
+    """The steps of both readings, as `tune` returns them, of the method that `make` builds."""
+
+    def stable(step: float) -> bool:
+        return bool(trials.stable(lambda _, factors: make(step * factors), 1)[0])
+
+    own = tune_step(make, trials, Grid.of_steps(tuning["steps"], tuning["refine"]), check=True)
+    return own.record() | {"printed": _printed(own, tuning["steps"], stable)}
+
+
+def _printed(own: Search, steps: Sequence[float], stable: Callable[[float], bool]) -> dict[str, Any]:
+    """The best of the printed steps, with which the search of `own` began; chaotic if it is not `stable`."""
+    known = dict(zip(own.steps, own.scores, strict=True))
+    best = search(np.vectorize(known.get), Grid.of_steps(steps, 0, grow=False))
+    if best.step == own.step:
+        return best.record() | {"chaotic": own.chaotic}
+    return best.record() | {"chaotic": best.best in own.rejected or not stable(best.step)}
 
 
 def _tune_digits(method: str, settings: dict, table: Any, progress: Progress) -> dict[str, Any]:
     """Search the printed grid, and beyond it where its best step lies at an edge; all tau side by side."""
     steps, refine = settings["tuning"]["steps"], settings["tuning"]["refine"]
-    grid, printed = Grid.of_steps(steps, refine), Grid.of_steps(steps, 0, grow=False)
+    grid = Grid.of_steps(steps, refine)
     trials = _DigitTrials(method, settings, table, progress)
     searches = side_by_side([searching(grid, check=True) for _ in trials.names], trials.answer)
     found = {}
     for name, own in zip(trials.names, searches, strict=True):
-        # The search began with the printed grid.
-        known = dict(zip(own.steps, own.scores, strict=True))
         found[name] = best_of_chaotic(own, partial(trials.rescored, name)).record()
-        found[name]["printed"] = search(np.vectorize(known.get), printed).record()
+        found[name]["printed"] = _printed(own, steps, partial(trials.is_stable, name))
     return {"method": method, "variants": found, **trials.account.record()}
 
 
@@ -219,6 +234,10 @@ class _DigitTrials:
         self.account.spent.add(twinned.everything)
         return dict(zip(points, twinned.stable, strict=True))
 
+    def is_stable(self, name: str, step: float) -> bool:
+        """The same of one step of a variant."""
+        return bool(self.stable([(name, step)])[name, step])
+
     def rescored(self, name: str, steps: NDArray, errors: NDArray) -> NDArray:
         """Means of a variant's steps (G,) over further repetitions too; `errors` are those of the first."""
         points = [(name, step) for step in steps.tolist()]
@@ -280,6 +299,9 @@ def run(
 def _regression(method: str, settings: dict, tuned: dict, progress: Progress) -> Iterator[pd.DataFrame]:
     cases = list(itertools.product(settings["alphas"], settings["noises"], settings["replicates"]))
     cohorts = settings.get("cohorts", [settings["clients"]])
+    rounds = settings["rounds"]
+    if method != "fedgradmp":
+        rounds = settings.get("baseline_rounds", rounds)
     for number, (alpha, noise, replicate) in enumerate(cases):
         progress(f"alpha {alpha:g} noise {noise:g} seed {replicate}", number, len(cases))
         data, solution = problems.regression(settings, alpha, noise, replicate)
@@ -291,53 +313,62 @@ def _regression(method: str, settings: dict, tuned: dict, progress: Progress) ->
             "recall": support_recall(solution),
         }
         for K, cohort in itertools.product(settings["local_steps"], cohorts):
-            for variant, steps, algorithm in _curves(method, settings, tuned, K):
+            for algorithm, runs, labels in _curves(method, settings, tuned, K):
                 history = simulate(
                     algorithm,
                     data,
-                    Streams(settings["seed"], (replicate,) * len(steps)),
-                    settings["rounds"],
+                    Streams(settings["seed"], (replicate,) * (max(runs) + 1)),
+                    rounds,
                     metrics=metrics,
                     record_every=settings["record_every"],
                     cohort=FixedSize(cohort) if "cohorts" in settings else None,
                 )
-                yield history.frame(
+                yield history.take(np.array(runs)).frame(
                     method=method,
                     alpha=alpha,
                     noise=noise,
                     local_steps=K,
                     cohort=cohort,
                     replicate=replicate,
-                    variant=variant,
-                    step=steps,
+                    **labels,
                 )
 
 
-def _curves(method: str, settings: dict, tuned: dict, K: int) -> Iterator[tuple[str, NDArray, Any]]:
-    """Yield variants, the steps of runs that go side by side, and their algorithm."""
+def _curves(
+    method: str, settings: dict, tuned: dict, K: int
+) -> Iterator[tuple[Any, Sequence[int], dict[str, Any]]]:
+    """Yield an algorithm, which of its runs, side by side, is which curve, and the labels of these."""
     if "readings" in settings:
         steps = np.array(settings["steps"])
         for name, reading in settings["readings"].items():
             scaled, tau = steps * reading["scale"], reading["sparsity"]
-            yield name, steps, regression_method(method, settings, "", scaled, K, tau)
+            algorithm = regression_method(method, settings, "", scaled, K, tau)
+            yield algorithm, range(len(steps)), {"variant": name, "step": steps}
         return
     for variant in variants(method, settings):
-        steps = np.array([np.nan if method == "fedgradmp" else tuned["variants"][variant]["step"]])
-        yield variant, steps, regression_method(method, settings, variant, steps, K)
+        both: dict[str, Any] = {"step": [np.nan]}
+        if method != "fedgradmp":
+            both = _readings(tuned["variants"][variant])
+        # The two readings may come to the same run.
+        distinct = list(dict.fromkeys(both["step"]))
+        algorithm = regression_method(method, settings, variant, np.array(distinct), K)
+        yield algorithm, [distinct.index(step) for step in both["step"]], {"variant": variant, **both}
+
+
+def _readings(found: dict) -> dict[str, list]:
+    """What a variant's search found, as labels of two curves, one for each reading of the step."""
+    both = {"own": found, "printed": found["printed"]}
+    named = {name: [one[name] for one in both.values()] for name in ("step", "chaotic")}
+    return {"reading": list(both), **named}
 
 
 def _isometry(method: str, settings: dict) -> Iterator[pd.DataFrame]:
     cases = itertools.product(settings["conditions"], settings["noises"], settings["replicates"])
     for condition, noise, replicate in cases:
         data, solution = problems.isometry(settings, condition, noise, replicate)
-        # What the residuals of Theorem 5 and Corollary 6 are made of, at x#.
+        # What the residual of Theorem 5 is made of, at x#.
         slopes = data.client_gradients(solution[None])[0] ** 2
-        size = 4 * settings["planted"]
-        residual = {
-            "peak": float(np.sort(slopes, axis=1)[:, -size:].sum(axis=1).mean()),
-            "least": float(data.loss(solution[None])[0]),
-            "slope": float((data.gradient(solution[None]) ** 2).sum()),
-        }
+        peak = float(np.sort(slopes, axis=1)[:, -4 * settings["planted"] :].sum(axis=1).mean())
         for K, (solver, own) in itertools.product(settings["local_steps"], _ISOMETRY.items()):
             distances: list[float] = []
             history = simulate(
@@ -355,7 +386,7 @@ def _isometry(method: str, settings: dict) -> Iterator[pd.DataFrame]:
                 local_steps=K,
                 solver=solver,
                 accuracy=max(distances),
-                **residual,
+                peak=peak,
                 replicate=replicate,
             )
 
@@ -379,9 +410,10 @@ def _video(method: str, settings: dict, table: Any, progress: Progress) -> Itera
     for number, replicate in enumerate(settings["replicates"]):
         progress(f"seed {replicate}", number, len(settings["replicates"]))
         frame = problems.frame(settings, frames, replicate)
+        tau = min(settings["sparsity"], frame.problem.dim)
         history = simulate(
             method_class(method)(
-                sparsity=min(settings["sparsity"], frame.problem.dim),
+                sparsity=tau,
                 local_steps=settings["local_steps"][0],
                 projection=frame.projection,
             ),
@@ -392,7 +424,8 @@ def _video(method: str, settings: dict, table: Any, progress: Progress) -> Itera
             record_every=settings["record_every"],
         )
         best = frame.psnr(None, {"server": frame.best[None]})[0]
-        yield history.frame(method=method, part="curve", replicate=replicate, best_psnr=best)
+        told = {"best_psnr": best, "sparsity": tau, "atoms": frame.problem.dim}
+        yield history.frame(method=method, part="curve", replicate=replicate, **told)
         if number == 0:
             original, recovered = _halved(frame.image), _halved(frame.atoms @ history.state.x[0])
             down, right = np.indices(original.shape).reshape(2, -1)
@@ -410,11 +443,13 @@ def _digits(
     method: str, settings: dict, tuned: dict, table: Any, progress: Progress
 ) -> Iterator[pd.DataFrame]:
     data, found, names = problems.digits(settings, table), tuned["variants"], variants(method, settings)
-    curves = [(name, "own", found[name]["step"]) for name in names]
-    curves += [(name, "printed", found[name]["printed"]["step"]) for name in names]
+    labels = pd.concat(
+        [pd.DataFrame(_readings(found[name])).assign(variant=name) for name in names], ignore_index=True
+    )
     # The two readings may come to the same run.
-    points = list(dict.fromkeys((name, step) for name, _, step in curves))
-    runs = np.array([points.index((name, step)) for name, _, step in curves])
+    keys = list(zip(labels["variant"], labels["step"], strict=True))
+    points = list(dict.fromkeys(keys))
+    runs = np.array([points.index(key) for key in keys])
     metrics = {
         "train_accuracy": _train_accuracy(data),
         "test_accuracy": accuracy(*data.test),
@@ -427,16 +462,8 @@ def _digits(
             Streams(settings["seed"], (replicate,) * len(points)),
             settings["rounds"],
             metrics=metrics,
-            record_every=settings["record_every"],
+            record_every=settings["fedavg_record_every" if method == "fedavg" else "record_every"],
             cohort=FixedSize(settings["cohort"]),
             progress=partial(progress, f"seed {replicate}, rounds"),
         )
-        yield history.take(runs).frame(
-            method=method,
-            variant=[name for name, _, _ in curves],
-            reading=[reading for _, reading, _ in curves],
-            step=[step for _, _, step in curves],
-            replicate=replicate,
-            # What the search's twins said of the own step.
-            chaotic=[found[name]["chaotic"] for name, _, _ in curves],
-        )
+        yield history.take(runs).frame(method=method, replicate=replicate, **labels.to_dict("list"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,21 +9,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from replifed.algorithms.fedgradmp_rates import Constants, Promise, theorem5, theorem8_factors
-from replifed.claims.curves import Curves, at, level, round_at
+from replifed.algorithms.fedgradmp_rates import Constants, Promise, theorem5
+from replifed.claims.curves import Curves, level
 from replifed.claims.quantities import Quantity, quantity
 from replifed.claims.samples import Sample, paired
 from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.operators import dictionaries
 from replifed.operators.restricted_isometry import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers.fedgradmp import problems
-from replifed.papers.fedgradmp.paper import COLUMNS, PRINTED, declared
 from replifed.randomness import generator
 
 # Relative errors below are rounding, which is another one on each processor.
 MACHINE = 1e-14
-# Squares of rounding errors are no error of the method.
-_ROUNDING = 1e-28
 # Random supports on which restricted constants are estimated.
 _SUPPORTS = 20
 
@@ -58,19 +54,25 @@ def end_floor(one: Curves) -> Sample:
 
 
 @quantity
-def at_work_of(ours: Curves, spent: Curves, theirs: Curves, spent_by_them: Curves, rounds: int) -> Measured:
-    """Decades by which `ours` is below `theirs` at the work that it has used after some rounds."""
-    ours, theirs = paired(logs(ours), logs(theirs))
-    work = at(spent, rounds).values
-    mine = at(ours, round_at(spent, rounds))
-    # A run that diverged stopped counting; its total is what it would have been.
-    each = np.nanmax(np.diff(spent_by_them.values, axis=1), axis=1)
-    end = len(theirs.rounds) - 1
-    index = np.minimum((work // each).astype(int), end)
-    others = theirs.sample(theirs.values[np.arange(len(index)), index])
-    reach = min(int(work.mean() // each.mean()), end)
-    note = f"their round {reach}; {others.antilog:.3g} against {mine.antilog:.3g}"
-    return (others - mine).measured(note=note)
+def at_equal(total: Sample, theirs: Curves, spent: Curves, share: float = 0.0) -> Sample:
+    """Values of `theirs` when as much, of work or bits, has been `spent` as the `total`.
+
+    On a line between two records, or, as in `curves.level`, the mean over the last `share` of the rounds
+    until then. A run that has diverged spends no more, and stays lost.
+    """
+    total, theirs, spent = paired(total, theirs, spent)
+    values = np.empty(len(total.values))
+    for row, (wanted, used, curve) in enumerate(zip(total.values, spent.values, theirs.values, strict=True)):
+        if wanted > used[-1] > used[-2]:
+            raise NotMeasurableError(f"the other method's run ends after {used[-1]:.3g} of {wanted:.3g}")
+        if wanted > used[-1] or not share:
+            values[row] = np.interp(wanted, used, curve)
+        else:
+            end = np.interp(wanted, used, theirs.rounds)
+            last = np.searchsorted(theirs.rounds, end, side="right")
+            begin = np.searchsorted(theirs.rounds, (1 - share) * end, side="right")
+            values[row] = curve[min(begin, last - 1) : last].mean()
+    return theirs.sample(values)
 
 
 @quantity
@@ -80,6 +82,10 @@ def at_seconds_of(frame: pd.DataFrame, best: str, other: str, rounds: int) -> Me
     if one.empty or two.empty:
         raise NotMeasurableError("one of the two was not timed")
     mine = one[one["round"] <= rounds].iloc[-1]
+    if two["seconds"].iloc[-1] < mine["seconds"]:
+        raise NotMeasurableError(
+            f"the other method's run ends after {two['seconds'].iloc[-1]:.2g} s of {mine['seconds']:.2g} s"
+        )
     theirs = two[two["seconds"] <= mine["seconds"]].iloc[-1]
     note = f"{theirs['mean']:.3g} against {mine['mean']:.3g} after {mine['seconds']:.2g} s"
     below = np.array([mine["mean"] < theirs["mean"]])
@@ -87,25 +93,9 @@ def at_seconds_of(frame: pd.DataFrame, best: str, other: str, rounds: int) -> Me
 
 
 @quantity
-def at_bits_of(spent: Curves, theirs: Curves, spent_by_them: Curves) -> Sample:
-    """Values of `theirs` at the bits that have been `spent` by the end."""
-    total = spent.values[:, -1]
-    if (spent_by_them.values[:, -1] < total).any():
-        raise NotMeasurableError("the other method's run ends with fewer bits")
-    rows = zip(total, spent_by_them.values, theirs.values, strict=True)
-    return theirs.sample(np.array([np.interp(one, bits, row) for one, bits, row in rows]))
-
-
-@quantity
 def with_bits(history: pd.DataFrame) -> pd.DataFrame:
     """The history with the bits sent both ways."""
     return history.assign(bits=history["bits_up"] + history["bits_down"])
-
-
-@quantity
-def at_most_nonzeros(history: pd.DataFrame, tau: int) -> Measured:
-    """Whether no model of the server has more than tau non-zeros."""
-    return Measured((history["nonzeros"] <= tau).to_numpy(), seeds=history["replicate"].nunique())
 
 
 @quantity
@@ -121,6 +111,9 @@ def recovered(history: pd.DataFrame, within: float) -> Measured:
     """Whether the frame's PSNR comes within some decibels of the best approximation's."""
     history = history[history["part"] == "curve"]
     last = history[history["round"] == history["round"].max()]
+    tau, atoms = last["sparsity"].iloc[0], last["atoms"].iloc[0]
+    if tau >= atoms:
+        raise NotMeasurableError(f"tau is {tau:g} of {atoms:g} atoms: nothing is sparse")
     psnr, best = last["psnr"].to_numpy(), last["best_psnr"].to_numpy()
     note = f"PSNR {psnr.mean():.2f} dB, best {best.mean():.2f} dB"
     return Measured(psnr >= best - within, shown=float(psnr.mean()), note=note)
@@ -134,7 +127,7 @@ def ended(ends: Sample) -> str:
     return f"{len(values) - len(finite)} of {len(values)} runs diverge{others}"
 
 
-# -- theorems, on the runs that meet their conditions --------------------------------------------------
+# -- theorems -------------------------------------------------------------------------------------------
 
 
 def _constants(smoothness: NDArray) -> Constants:
@@ -159,42 +152,6 @@ def promises(
         yield (condition, noise, K), runs, promised
 
 
-def _kept(*of_what: Any) -> list:
-    """The cases of which the theorem promises something."""
-    cases = [case for case in promises(*of_what) if case[-1].holds]
-    if not cases:
-        raise NotMeasurableError("the theorem promises nothing of any of the problems")
-    return cases
-
-
-@quantity
-def below_bound(history: pd.DataFrame, settings: dict[str, Any], solver: str = "exact") -> Measured:
-    """Mean squared error at most kappa^t + residual, in every round of every case."""
-    holds, kappas = [], []
-    for _, runs, promised in _kept(history, settings, solver):
-        mean = (runs["error"] ** 2).groupby(runs["round"]).mean()
-        bound = promised.kappa**mean.index + promised.residual + _ROUNDING
-        holds.extend(mean <= bound)
-        kappas.append(promised.kappa)
-    note = f"kappa from {min(kappas):.3g} to {max(kappas):.3g}"
-    return Measured(np.array(holds), seeds=history["replicate"].nunique(), note=note)
-
-
-@quantity
-def objective_below_bound(history: pd.DataFrame, settings: dict[str, Any]) -> Measured:
-    """Mean objective at most what Corollary 6 makes of Theorem 5, in every round of every case."""
-    holds, worst = [], 0.0
-    # The clients' restricted smoothness, whose mean is rho, is the condition number by construction.
-    for (rho, _, _), runs, promised in _kept(history, settings, "exact"):
-        mean = runs["objective"].groupby(runs["round"]).mean()
-        error = promised.kappa**mean.index + promised.residual
-        bound = runs["least"].mean() + runs["slope"].mean() / (2 * rho) + rho * error + _ROUNDING
-        holds.extend(mean <= bound)
-        worst = max(worst, float((mean / bound).max()))
-    note = f"objective at most {worst:.3g} of the bound"
-    return Measured(np.array(holds), seeds=history["replicate"].nunique(), note=note)
-
-
 def client_constants(settings: dict[str, Any], alpha: float, replicate: int) -> pd.DataFrame:
     """Restricted constants of each client's loss over 4 tau coordinates, estimated on random supports."""
     data, _ = problems.regression(settings, alpha, 0.0, replicate)
@@ -216,64 +173,18 @@ def conditions_met(*experiments: dict[str, Any]) -> Measured:
     return Measured((2 * clients["low"] > clients["high"]).to_numpy(), seeds=1, note=note)
 
 
-# -- formulas ------------------------------------------------------------------------------------------
-
-
-_CLIENTS = [
-    _constants(np.linspace(1, condition, N + 1)[1:])
-    for condition, N in itertools.product((1.001, 1.01, 1.05, 1.2, 1.5), (1, 5))
-]
-
-
-def kappa_falls_with_k() -> Measured:
-    """Remark 3: kappa falls as K grows, where it promises convergence."""
-    holds: list[bool] = []
-    for constants in _CLIENTS:
-        kappas = [theorem5(constants, K, 1.0).kappa for K in (1, 3, 6, 9)]
-        if kappas[0] < 1:
-            holds.extend(later < sooner for sooner, later in itertools.pairwise(kappas))
-    return Measured(np.array(holds), seeds=0)
-
-
-def kappa_falls_with_cohort() -> Measured:
-    """Remark 6: kappa of Theorem 8 falls, or stays, as the cohort grows."""
-    holds: list[bool] = []
-    for constants in _CLIENTS:
-        cohorts = range(1, len(constants.weights) + 1)
-        kappas = [theorem8_factors(constants, 3, L)[0] for L in cohorts]
-        holds.extend(later <= sooner * (1 + 1e-12) for sooner, later in itertools.pairwise(kappas))
-    return Measured(np.array(holds), seeds=0)
-
-
 def isometry_improves() -> Measured:
-    """Corollary 10: the isometry constant of BA / |B|_F falls as the stable rank of B grows."""
-    rng = generator(0, 0, None, "corollary 10")
-    n, tau, rows = 200, 4, 100
-    constants, ranks = [], []
-    for decay in (2.0, 1.0, 0.5, 0.0):
-        B = rng.standard_normal((rows, n)) * np.arange(1, n + 1) ** -decay
-        A = np.sqrt(n) * dictionaries.gaussian(rng, n, n)
-        ranks.append(stable_rank(B))
-        constants.append(isometry_constant(B @ A / np.linalg.norm(B), tau, rng))
-    note = "; ".join(f"rank {r:.3g}: {c:.3g}" for r, c in zip(ranks, constants, strict=True))
-    return Measured(np.diff(constants) < 0, seeds=1, note=note)
-
-
-def gaussian_atoms_help() -> Measured:
-    """Section IV-D: a matrix that annihilates a sparse vector does not, with Gaussian atoms."""
-    rng = generator(0, 0, None, "gaussian atoms")
-    holds: list[bool] = []
-    for _trial in range(20):
-        B = rng.standard_normal((60, 200))
-        B[:, 1] = B[:, 0]
-        BA = B @ dictionaries.gaussian(rng, 200, 200)
-        smallest = [np.linalg.svd(M[:, :2], compute_uv=False)[-1] for M in (B, BA)]
-        holds.append(smallest[0] < 1e-10 < smallest[1])
-    return Measured(np.array(holds), seeds=20)
-
-
-def table_row(method: str) -> Measured:
-    """Whether what the method declares is the printed line, cell by cell."""
-    cells = declared(method)
-    same = [cells[name] == cell for name, cell in zip(COLUMNS, PRINTED[method], strict=True)]
-    return Measured(np.array(same), seeds=0)
+    """Corollary 10: the isometry constant of BA / |B|_F falls, on average, as the stable rank of B grows."""
+    n, tau, rows, decays, draws = 200, 4, 100, (2.0, 1.0, 0.5, 0.0), 10
+    constants, ranks = np.empty((2, draws, len(decays)))
+    for draw in range(draws):
+        rng = generator(0, draw, None, "corollary 10")
+        for number, decay in enumerate(decays):
+            B = rng.standard_normal((rows, n)) * np.arange(1, n + 1) ** -decay
+            A = np.sqrt(n) * dictionaries.gaussian(rng, n, n)
+            ranks[draw, number] = stable_rank(B)
+            constants[draw, number] = isometry_constant(B @ A / np.linalg.norm(B), tau, rng)
+    rank, constant, single = ranks.mean(axis=0), constants.mean(axis=0), np.diff(constants) < 0
+    note = "; ".join(f"rank {r:.3g}: {c:.3g}" for r, c in zip(rank, constant, strict=True))
+    note += f"; in {single.sum()} of {single.size} steps of single draws"
+    return Measured(np.diff(constant) < 0, seeds=draws, note=note)

@@ -62,6 +62,7 @@ class Regression(Planted):
     readings: Maybe[Annotated[dict[str, Reading], Field(min_length=1)]] = Field(
         None, description="ways to read what the paper leaves open, by name"
     )
+    baseline_rounds: Maybe[Count] = Field(None, description="rounds of other methods; as many by default")
     tuning: Maybe[fields.StepTuning] = Field(None, description="how the step size of each method is chosen")
 
 
@@ -108,6 +109,7 @@ class Digits(Common):
     matched_steps: Count = Field(description="local iterations of FedGradMP")
     inner_steps: Count = Field(description=_SOLVER)
     radius: Maybe[Positive] = Field(None, description="largest norm of FedGradMP's models")
+    fedavg_record_every: Count = Field(1, description="rounds between two recorded points of FedAvg")
     weights: Maybe[Several[Positive]] = Field(None, description=_WEIGHTS)
     dtype: fields.Precision = Field("float64", description="floating-point type of the arithmetic")
     tuning: fields.StepTuning = Field(description="how the step size of each method is chosen")
