@@ -20,10 +20,10 @@ _NOT_NORMAL = 0.01
 def p_value(differences: ArrayLike, grid: float = 0.0) -> float:
     """Two-sided p-value of paired differences (n,) being zero on average.
 
-    Student's paired t-test, or the sign test where the differences are not normal, which tells nothing if most
-    of them are on the other side than their mean. Differences that are the same on every seed do not hang on the seed: they are what they are, unless they are below the `grid` that
-    they are read on. (Both sides are rounded up, so that less than one step of it is lost.) One seed tells
-    nothing.
+    Student's paired t-test, or the sign test where the differences are not normal, which tells nothing if
+    most of them are on the other side than their mean. Differences that are the same on every seed do not
+    hang on the seed: they are what they are, unless they are below the `grid` that they are read on. (Both
+    sides are rounded up, so that less than one step of it is lost.) One seed tells nothing.
     """
     values = np.asarray(differences, dtype=float)
     n, mean = len(values), float(values.mean())
