@@ -21,8 +21,9 @@ from replifed.papers.inputs import Inputs
 _MARKS = (
     "The text at hand has lost its formulas and numbers. Recovered: 10 independent runs, equal-size "
     "constrained k-means, 5000 users of MovieLens 1M, all metrics. Inferred: the algorithm's lines, the "
-    "quantiser, the metrics' normalisation, that users are drawn at random. Chosen: all sizes (p, K, N, n, λ, η), minibatches, bits, the "
-    "family and range of steps, the number of rounds; see the marks in config/papers/fedmm.yaml."
+    "quantiser, the metrics' normalisation, that a subsample of users is a random one. Chosen: all sizes (p, "
+    "K, N, n, λ, η), minibatches, bits, the family and range of steps, the number of rounds; see the marks "
+    "in config/papers/fedmm.yaml."
 )
 _BANDS = "Lines are means over seeds, bands one standard deviation."
 _METRICS = (
@@ -262,8 +263,8 @@ FIGURES = by_name(
         title="EM examples (not in the paper)",
         caption=(
             "The examples of Appendix C on unlike clients: with all clients, all samples and step 1 FedMM is "
-            "EM; with half of the clients, minibatches and 8 bits it becomes stationary up to noise, which is "
-            "what Theorem 1 promises: the mean field h(S) = E s(Z, T(S)) − S is nearly zero. Of several "
+            "EM; with half of the clients, minibatches and 8 bits it becomes stationary up to noise, as "
+            "Theorem 1 promises: the mean field h(S) = E s(Z, T(S)) − S is nearly zero. Of several "
             "stationary points it may take another one than EM does. Lines are geometric means over seeds, "
             "bands one standard deviation of the logarithm. The law of the random effect, N(0, 1), and all "
             "sizes are chosen here."
