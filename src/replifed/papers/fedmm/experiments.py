@@ -55,6 +55,7 @@ def mean_field(problem: Any, seen: dict[str, NDArray]) -> NDArray:
 
 
 METRICS = {"surrogate_update": surrogate_update, "objective": objective, "parameter_update": parameter_update}
+EM_METRICS = {"surrogate_update": surrogate_update, "objective": objective, "mean_field": mean_field}
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -238,8 +239,7 @@ def _run_em(method: str, settings: dict) -> Iterator[pd.DataFrame]:
         problem = em_problem(settings, replicate)
         for reading, (own, participation) in readings.items():
             algorithm = method_class(method)(**own)
-            metrics = {"objective": objective, "mean_field": mean_field}
-            history = _simulate(algorithm, problem, [replicate], settings, participation, **metrics)
+            history = _simulate(algorithm, problem, [replicate], settings, participation, **EM_METRICS)
             yield history.frame(method=method, reading=reading, replicate=replicate)
 
 
