@@ -20,8 +20,10 @@ from replifed.claims.verdicts import NotMeasurableError, judge, measure
 from replifed.data.catalogue import get
 from replifed.data.surrogates import generate
 from replifed.data.table import Table
+from replifed.errors import DataError
 from replifed.figures.style import save
 from replifed.network.ledger import Cost
+from replifed.papers import jobs
 from replifed.papers.fedmm import claims as stated
 from replifed.papers.fedmm import experiments
 from replifed.papers.fedmm.claims import CLAIMS
@@ -37,6 +39,7 @@ from replifed.papers.fedmm.tables import TABLES
 from replifed.papers.inputs import Inputs
 from replifed.randomness import Streams
 from replifed.simulate import simulate
+from replifed.store.tuned import read_tuned
 from replifed.tune import Grid
 
 ROOT = Path(__file__).parents[2]
@@ -490,3 +493,23 @@ def test_readings_of_a_sentence_are_one_statement_and_fits_say_so():
     fitted = {claim.id for claim in CLAIMS if claim.basis == "fitted"}
     assert {claim.id for claim in CLAIMS if "synthetic" in claim.id or "fig3" in claim.id} <= fitted
     assert len({claim.statement_id for claim in CLAIMS if "fig2.heterogeneous" in claim.id}) == 3
+
+
+def test_the_leaders_search_is_made_once(tmp_path, monkeypatch):
+    searched = []
+
+    def search(method, *_):
+        searched.append(method)
+        return {"beta": float(len(searched)), "trials": {"replicates": [100 + len(searched)]}}
+
+    monkeypatch.setattr(experiments, "_search", search)
+    settings = {"seed": 1, "problem": "dictionary", "tuning": {"leader": "fedmm"}}
+    ours, naive = tmp_path / "fedmm.json", tmp_path / "naive.json"
+    jobs.tune("fedmm", "a", "fedmm", settings, None, None, ours)
+    jobs.tune("fedmm", "a", "parameter_aggregation", settings, None, None, naive, ours)
+    assert searched == ["fedmm", "parameter_aggregation"]
+    found = read_tuned(naive, "parameter_aggregation", settings)
+    assert experiments.tuned_betas(found) == {"own": 2.0, "common": 1.0}
+    assert found["trials"]["replicates"] == [101, 102]
+    with pytest.raises(DataError, match="with other settings"):
+        jobs.tune("fedmm", "a", "parameter_aggregation", {**settings, "seed": 2}, None, None, naive, ours)

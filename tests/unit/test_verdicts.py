@@ -13,6 +13,7 @@ import pytest
 
 from replifed.claims.curves import Curves, level, log_linear_fit, roughness, rounds_to, slowness
 from replifed.claims.files import collect, read, show
+from replifed.claims.multiplicity import p_value
 from replifed.claims.samples import Sample
 from replifed.claims.verdicts import (
     COLUMNS,
@@ -679,3 +680,9 @@ def test_messages_and_sparsity_on_known_curves():
     assert found["measured"].tolist() == [20.0] * 4
     # All methods send the same here, so that nothing is cheaper.
     assert verdicts_of(KnownRuns(), "messages.")["verdict"].tolist() == ["deviates", "deviates", "reproduced"]
+
+
+def test_a_majority_against_the_mean_tells_nothing():
+    many_small_and_one_large = [0.1] * 11 + [-9.0]
+    assert p_value(many_small_and_one_large) == 1.0
+    assert p_value([-0.1] * 11 + [-9.0]) < 0.01
