@@ -239,7 +239,7 @@ def _figure1(experiment: str) -> Iterator[Claim]:
             yield claim.order(
                 f"fig1.{data}.diverges",
                 f"{where}: with parameter aggregation the objective diverges (Section 6, Figure 1).",
-                rise(objective[1], at_end=True).note("β = {1:g}", objective[1], betas[1]),
+                rise(objective[1], at_end=True).note("β = {0:g}", betas[1]),
                 unit="e-folds",
                 least=0.02,
                 because="diverging is ending 2 % above the lowest objective of the run",
