@@ -266,8 +266,8 @@ def _decays(claim: Statements, name: str, where: str, whose: str, update: Quanti
 _STEP_DECIDES = {
     "overtaken": "it hangs on the naive method's step: with the small one that is best by the objective its "
     "update stays above FedMM's, with FedMM's it is below from the first rounds on",
-    "unstable": "it hangs on the naive method's step: with a small one its update never falls, with FedMM's it "
-    "falls at once and is level from then on",
+    "unstable": "it hangs on the naive method's step: with a small one its update never falls, with FedMM's "
+    "it falls at once and is level from then on",
 }
 
 

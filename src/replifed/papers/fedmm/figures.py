@@ -21,10 +21,10 @@ from replifed.papers.inputs import Inputs
 _MARKS = (
     "The text at hand has lost its formulas and numbers. Recovered: 10 independent runs (here more on "
     "synthetic data in Figure 1, fewer on MovieLens), equal-size constrained k-means, 5000 users of "
-    "MovieLens 1M, all metrics. Inferred: the algorithm's lines, the quantiser, the metrics' normalisation, "
-    "that a subsample of users is a random one. Chosen: all sizes (p, K, N, n, λ, η), minibatches, bits, the family "
-    "and range of steps, the number of rounds; those of synthetic data are ones with which the figure comes "
-    "out. See the marks in config/papers/fedmm.yaml."
+    "MovieLens 1M, all metrics. Inferred: the algorithm's lines, the quantiser, the metrics' normalisation,"
+    " that a subsample of users is a random one. Chosen: all sizes (p, K, N, n, λ, η), minibatches, bits, "
+    "the family and range of steps, the number of rounds; those of synthetic data are ones with which the "
+    "figure comes out. See the marks in config/papers/fedmm.yaml."
 )
 _BANDS = "Lines are means over seeds, bands one standard deviation."
 _METRICS = (
