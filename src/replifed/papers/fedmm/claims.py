@@ -386,7 +386,7 @@ def _figure3(dim: int) -> Iterator[Claim]:
             lower,
             reading=f"per {reading}",
             unit="e-folds",
-            least=0.4,
+            least=0.405,
             because="significantly is taken as 1.5 times less L2-UVP",
         )
 
