@@ -70,6 +70,8 @@ class Measured:
     # How coarsely the values are read, as a round between two records: no interval is narrower than this to
     # either side.
     grid: float = 0.0
+    # Whether the values stand for a mean, and only their own mean says something: a seed's sign does not.
+    of_mean: bool = False
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values)
@@ -184,7 +186,8 @@ def judge(claim: Claim, measurement: Measured, p: float | None = None) -> Judged
         mean, low, high = mean_interval(measurement.values.astype(float))
         low, high = min(low, mean - measurement.grid), max(high, mean + measurement.grid)
         if claim.kind == "order":
-            p = p_value(measurement.values, measurement.grid) if p is None else p
+            if p is None:
+                p = p_value(measurement.values, measurement.grid, measurement.of_mean)
             verdict = _judge_order(claim, mean, low, high, p, measurement.bounds)
         else:
             verdict = _judge_value(claim, mean, low, high, measurement.bounds)

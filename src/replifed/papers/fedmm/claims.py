@@ -87,7 +87,7 @@ def log_mean(one: Sample) -> Sample:
     if not np.isfinite(one.values).all():
         raise NotMeasurableError("a run diverged beyond all numbers")
     mean = one.values.mean()
-    return replace(one, values=np.log(mean) + one.values / mean - 1)
+    return replace(one, values=np.log(mean) + one.values / mean - 1, of_mean=True)
 
 
 def decay(one: Quantity) -> Quantity:
