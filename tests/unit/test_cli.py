@@ -81,8 +81,11 @@ def test_tune_with_and_without_data(calls):
     assert cli.main(start) == 0
     assert cli.main([*start, "--data", "d.npz", "--partition", "p.npz"]) == 0
     job = {**JOB, "out": Path("t.json")}
-    assert calls[0] == ("tune", (), {**job, "data": None, "partition": None})
-    assert calls[1] == ("tune", (), {**job, "data": Path("d.npz"), "partition": Path("p.npz")})
+    assert cli.main([*start, "--leader", "l.json"]) == 0
+    none = dict.fromkeys(("data", "partition", "leader"))
+    assert calls[0] == ("tune", (), {**job, **none})
+    assert calls[1] == ("tune", (), {**job, **none, "data": Path("d.npz"), "partition": Path("p.npz")})
+    assert calls[2] == ("tune", (), {**job, **none, "leader": Path("l.json")})
 
 
 def test_run_as_a_step(calls):
@@ -384,11 +387,12 @@ def test_what_tunes_is_tuned_before_it_is_run_together(monkeypatch):
     monkeypatch.setattr("replifed.papers.jobs.tune", lambda *words: calls.append(("tune", *words)))
     monkeypatch.setattr("replifed.papers.jobs.run", lambda *words: calls.append(("run", *words)))
     settings = {"tune": {"a": {"of": 1}}, "run": {"a": {"of": 2}, "b": {"of": 3}}}
-    files = ["--inputs", "data:a=a.npz", "--outputs", "tuned:a=a.json", "run:a=a.parquet", "run:b=b.parquet"]
+    files = ["--inputs", "data:a=a.npz", "tuned:a/shed=s.json"]
+    files += ["--outputs", "tuned:a=a.json", "run:a=a.parquet", "run:b=b.parquet"]
     assert cli.main(["run-together", "cross", "led", "--settings", json.dumps(settings), *files]) == 0
     data, found = Path("a.npz"), Path("a.json")
     assert calls == [
-        ("tune", "cross", "a", "led", {"of": 1}, data, None, found),
+        ("tune", "cross", "a", "led", {"of": 1}, data, None, found, Path("s.json")),
         ("run", "cross", "a", "led", {"of": 2}, data, None, found, Path("a.parquet")),
         ("run", "cross", "b", "led", {"of": 3}, None, None, None, Path("b.parquet")),
     ]

@@ -227,9 +227,14 @@ def test_partition_of_ratings_takes_the_fullest_rows_and_columns():
     filled = X.toarray() != 0
     assert filled.sum(axis=1)[rows].min() >= np.delete(filled.sum(axis=1), rows).max()
     assert filled.sum(axis=0)[columns].min() >= np.delete(filled.sum(axis=0), columns).max()
-    settings = {"clusters": "equal_kmeans", "count": 4, "rows": 20, "columns": 5}
+    settings = {"clusters": "equal_kmeans", "count": 4, "rows": 20, "columns": 5, "choice": "fullest"}
     partition, table = build(X, np.zeros(30), settings, [1, 2], 7)
     assert (np.bincount(partition.clients[2][rows]) == 5).all()
     assert (np.delete(partition.clients[1], rows) == -1).all()
     assert partition.meta["columns"] == columns.tolist()
     assert list(table["size"]) == [5] * 8
+    drawn, _ = build(X, np.zeros(30), settings | {"choice": "random"}, [1, 2], 7)
+    chosen = np.flatnonzero(drawn.clients[1] >= 0)
+    assert len(chosen) == 20 and chosen.tolist() != rows.tolist()
+    assert drawn.meta["columns"] == columns.tolist()
+    np.testing.assert_array_equal(drawn.clients[1], drawn.clients[2])

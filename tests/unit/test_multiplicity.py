@@ -22,6 +22,12 @@ def test_where_differences_are_not_normal_their_signs_count():
     assert p_value([1.0, 1.1, 1.2, 0.9, 1.0, 1.1, 0.8, 1.3]) < 1e-6  # by their signs it would be .008
 
 
+def test_a_majority_against_the_mean_tells_nothing():
+    many_small_and_one_large = [0.1] * 11 + [-9.0]
+    assert p_value(many_small_and_one_large) == 1.0
+    assert p_value([-0.1] * 11 + [-9.0]) < 0.01
+
+
 def test_one_seed_tells_nothing_and_equal_seeds_all():
     assert p_value([3.0]) == 1.0
     assert p_value([3.0, 3.0]) == 0.0

@@ -98,6 +98,13 @@ def test_several_targets_at_once_in_a_fresh_folder(tmp_path):
     assert asked.jobs == tunings("fedht", "fediterht", on=["simulation1"])
 
 
+def test_a_search_that_goes_by_anothers_waits_for_that(whole):
+    name = "synthetic_heterogeneous"
+    target = f"results/fedmm/{name}/parameter_aggregation.tuned.json"
+    jobs = whole.snakemake(target, "--dry-run", "--cores", "1").jobs
+    assert jobs == {f"fedmm: tune {method} on {name}" for method in ("fedmm", "parameter_aggregation")}
+
+
 def test_the_paper_alone_and_data_are_targets(fresh):
     jobs = fresh.snakemake("fedht", "--dry-run", "--cores", "1").jobs
     assert not jobs & CLOSING

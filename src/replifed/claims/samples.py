@@ -47,6 +47,7 @@ class Sample(NDArrayOperatorsMixin):
     repetitions: int | None = None  # seeds behind it, where the values are cases and not one a seed
     # How far below a value the truth may lie, since it was read on a grid such as recorded rounds.
     grid: NDArray = None  # type: ignore[assignment]
+    of_mean: bool = False  # see `Measured`
 
     def __post_init__(self) -> None:
         n = len(self.values)
@@ -76,7 +77,8 @@ class Sample(NDArrayOperatorsMixin):
         elif any(one.bounds.any() for one in samples) and values.dtype != bool:
             raise TypeError(f"{ufunc.__name__} of values of which some are only bounds")
         chaotic = any(one.chaotic for one in samples)
-        return Sample(values, bounds, first.seeds, chaotic, first.repetitions, grid)
+        of_mean = any(one.of_mean for one in samples)
+        return Sample(values, bounds, first.seeds, chaotic, first.repetitions, grid, of_mean)
 
     def take(self, which: NDArray) -> Sample:
         """Those of some seeds, by a mask or by index."""
@@ -131,7 +133,8 @@ class Sample(NDArrayOperatorsMixin):
         """As the rules of verdicts take it."""
         known = self.decided()
         more = {"seeds": known.repetitions, "grid": float(known.grid.mean()), **more}
-        return Measured(known.values, known.bounds, chaotic=known.chaotic, **more)
+        more |= {"chaotic": known.chaotic, "of_mean": known.of_mean}
+        return Measured(known.values, known.bounds, **more)
 
 
 def paired(*several: Any) -> list[Any]:

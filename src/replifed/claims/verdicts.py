@@ -6,7 +6,7 @@ The rules are fixed, and so are tolerances and readings before anything is run:
   the half-width of its 95 % interval is at most the tolerance;
 * an `order` is reproduced if the paired differences are on the claimed side of zero (`multiplicity`: 5 % for
   the family of orders as a whole) and their mean is at least the least effect that was stated; it deviates
-  if they are as clearly on the other side, or if the interval leaves no room for that effect;
+  if they are as clearly on the other side, or if the interval says that both are equal but for that effect;
 * a `shape` is reproduced if it holds in the stated share of cases, all by default;
 * an `identity` is reproduced if it holds without exception;
 * what would be reproduced is `consistent` if a setting was chosen because the number comes out;
@@ -71,6 +71,8 @@ class Measured:
     # How coarsely the values are read, as a round between two records: no interval is narrower than this to
     # either side.
     grid: float = 0.0
+    # Whether the values stand for a mean, and only their own mean says something: a seed's sign does not.
+    of_mean: bool = False
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values)
@@ -185,7 +187,8 @@ def judge(claim: Claim, measurement: Measured, p: float | None = None) -> Judged
         mean, low, high = mean_interval(measurement.values.astype(float))
         low, high = min(low, mean - measurement.grid), max(high, mean + measurement.grid)
         if claim.kind == "order":
-            p = p_value(measurement.values, measurement.grid) if p is None else p
+            if p is None:
+                p = p_value(measurement.values, measurement.grid, measurement.of_mean)
             verdict = _judge_order(claim, mean, low, high, p, measurement.bounds)
         else:
             verdict = _judge_value(claim, mean, low, high, measurement.bounds)

@@ -67,12 +67,13 @@ def add(commands: Any) -> None:
         "replifed.papers.jobs:tune",
         "Step of the workflow: choose a method's step size.",
         "replifed tune fedht simulation1 fedavg --settings JSON --out fedavg.tuned.json",
-        reads=("data", "partition"),
+        reads=("data", "partition", "leader"),
         writes=("out",),
     )
     add_job(tune, "paper", "experiment", "method")
     add_file(tune, "--data", help="parsed data set")
     add_file(tune, "--partition", help="partition of the data set")
+    add_file(tune, "--leader", help="tuned step of the method that the settings call the leader")
     add_out(tune, help="the .json to write")
 
 

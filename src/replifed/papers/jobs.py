@@ -29,12 +29,18 @@ def tune(
     data: Path | None,
     partition: Path | None,
     out: Path,
+    leader: Path | None = None,
 ) -> None:
-    """Search a method's step sizes; writes the choice and the whole curve as JSON."""
-    from replifed.store.tuned import write_tuned
+    """Search a method's step sizes; writes the choice and the whole curve as JSON.
+
+    `leader` is what the search of the method `tuning.leader` wrote, where this one is to take its step, too.
+    """
+    from replifed.store.tuned import read_tuned, write_tuned
 
     table, split = _data(data, partition)
-    found = _part(paper, "experiments").tune(method, settings, table, split, Lines(paper, experiment, method))
+    led = {} if leader is None else {"leader": read_tuned(leader, settings["tuning"]["leader"], settings)}
+    progress = Lines(paper, experiment, method)
+    found = _part(paper, "experiments").tune(method, settings, table, split, progress, **led)
     write_tuned(out, found, _provenance(paper, method, settings, table))
 
 
@@ -83,8 +89,8 @@ def tune_and_run(
     """As `tune`, for experiments that tune, and `run`, for several experiments that take but seconds each.
 
     Settings are by experiment, under "run" and, for the searches of those that tune, under "tune". Inputs are
-    by keys "data:EXPERIMENT" and "partition:EXPERIMENT", of which the first file counts; outputs by keys
-    "run:EXPERIMENT" and "tuned:EXPERIMENT".
+    by keys "data:EXPERIMENT", "partition:EXPERIMENT" and "tuned:EXPERIMENT/LEADER", of which the first file
+    counts; outputs by keys "run:EXPERIMENT" and "tuned:EXPERIMENT".
     """
     searches = settings.get("tune", {})
     for name, own in settings["run"].items():
@@ -92,7 +98,10 @@ def tune_and_run(
         tuned = None
         if name in searches:
             tuned = outputs[f"tuned:{name}"]
-            tune(paper, name, method, searches[name], data, partition, tuned)
+            leader = next(
+                (one for key, (one, *_) in inputs.items() if key.startswith(f"tuned:{name}/")), None
+            )
+            tune(paper, name, method, searches[name], data, partition, tuned, leader)
         run(paper, name, method, own, data, partition, tuned, outputs[f"run:{name}"])
 
 

@@ -75,9 +75,9 @@ def build(
     X : csr_matrix or array, shape (n, d)
     y : array, shape (n,), integer labels or real targets.
     settings : clusters ("kmeans" or "labels"), count (of clusters), parts (shards that each cluster is cut
-        into), shards_per_client (of different clusters). Or clusters "equal_kmeans", count, rows, columns:
-        the fullest rows and columns of a sparse `X` are clustered, and each cluster is a client, the same
-        in all replicates; samples left out are those of client -1.
+        into), shards_per_client (of different clusters). Or clusters "equal_kmeans", count, rows, columns,
+        choice: the fullest columns of a sparse `X` and its fullest rows, or random ones, are clustered, and
+        each cluster is a client, the same in all replicates; samples left out are those of client -1.
     replicates : names of the replicates. The clusters are the same in all; the shards are cut and assigned
         anew in each, whatever the others are.
     seed : int
@@ -99,6 +99,9 @@ def build(
     start = int(generator(seed, 0, None, "clusters").integers(2**31))
     if settings["clusters"] == "equal_kmeans":
         rows, columns = densest(X, settings["rows"], settings["columns"])
+        if settings["choice"] == "random":
+            drawn = generator(seed, 0, None, "rows").permutation(X.shape[0])
+            rows = np.sort(drawn[: settings["rows"]])
         meta["columns"] = columns.tolist()
         chosen = X[rows][:, columns].toarray()
         cluster = np.full(X.shape[0], -1, dtype=np.int32)

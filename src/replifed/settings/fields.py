@@ -171,7 +171,10 @@ class EqualClusters(Settings):
     """How the rows of a data set are split between the clients: each gets a cluster, all of one size."""
 
     clusters: Literal["equal_kmeans"] = Field(description="how the samples are grouped")
-    rows: Count = Field(description="users with the most ratings that are kept")
+    rows: Count = Field(description="users that are kept")
+    choice: Literal["fullest", "random"] = Field(
+        "fullest", description="those with the most ratings, or drawn once at random"
+    )
     columns: Count = Field(description="films with the most ratings that are kept")
     count: Count = Field(description="number of groups")
 

@@ -96,7 +96,11 @@ class GroupedRun(GroupedJob):
         self.name = f"{experiments[0]}{more}"
         self.rule = f"run_{paper}_{self.name}_{method}"
         self.tuned = [name for name in experiments if "tuning" in plan.experiment(paper, name)]
-        self.keys = [key for name in experiments for key in plan.problem_keys(paper, name)]
+        self.keys = [
+            key
+            for name in experiments
+            for key in (*plan.problem_keys(paper, name), *plan.leader_keys(paper, name, method))
+        ]
         self.outputs = self._outputs(method)
         self.patterns = list(self._outputs("{method}").values())
         self.worth = [file for key, file in self.outputs.items() if key.startswith("run:")]

@@ -133,8 +133,15 @@ class Plan:
 
     def tune_inputs(self, paper: str, experiment: str, method: str) -> dict[str, Any]:
         """Return what a search is made from."""
-        source = self.method_source("tune", paper, method)
-        return {**self.problem_files(paper, experiment), "source": source}
+        files = self.problem_files(paper, experiment)
+        for file in self.files_of(paper, *self.leader_keys(paper, experiment, method)):
+            files["leader"] = file
+        return {**files, "source": self.method_source("tune", paper, method)}
+
+    def leader_keys(self, paper: str, experiment: str, method: str) -> list[str]:
+        """Return the key of another method's search that this method's goes by, if there is one."""
+        leader = self.experiment(paper, experiment).get("tuning", {}).get("leader", method)
+        return [] if leader == method else [f"tuned:{experiment}/{leader}"]
 
     def run_inputs(self, paper: str, experiment: str, method: str) -> dict[str, Any]:
         """Return what a run is made from: the files of its problem, and its tuned step and seeds, if any."""

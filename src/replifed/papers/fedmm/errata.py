@@ -59,7 +59,7 @@ ERRATA = (
         paper="fedmm",
         place="Section 6, Impact of Control Variates",
         printed="with clients that share their data and no compression, control variates exactly cancel out, "
-        "half of the clients taking part",
+        "some of the clients taking part",
         corrected="they cancel exactly where all clients take part; otherwise active clients' variates run "
         "ahead of the others', and what is left of them is small but not zero",
         forms=(4, 8),

@@ -24,8 +24,6 @@ from replifed.simulate import History, objective, simulate
 from replifed.tune import Grid, Spent, Trials, search, tune_step
 from replifed.twins import Twinned, simulate_with_twins
 
-# The method at whose step both are read in `common`.
-_LEADER = "fedmm"
 FULL = "full"
 """How a history writes a minibatch of all samples, and messages without quantisation."""
 
@@ -51,7 +49,13 @@ def parameter_update(problem: Any, seen: dict[str, NDArray]) -> NDArray:
     return _squared(seen["server"] - before, seen["gamma"])
 
 
+def mean_field(problem: Any, seen: dict[str, NDArray]) -> NDArray:
+    """|h(s)|^2, where h(s) = E sbar(Z, T(s)) - s is zero at stationary points."""
+    return ((problem.mirror(seen["server"]) - seen["surrogate"]) ** 2).sum(axis=-1)
+
+
 METRICS = {"surrogate_update": surrogate_update, "objective": objective, "parameter_update": parameter_update}
+EM_METRICS = {"surrogate_update": surrogate_update, "objective": objective, "mean_field": mean_field}
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -62,18 +66,23 @@ def _silent(what: str, done: int, total: int) -> None:
 
 
 def tune(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress = _silent
+    method: str,
+    settings: dict,
+    table: Any,
+    partition: Any,
+    progress: Progress = _silent,
+    leader: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Search the method's step beta, and FedMM's for a method that is to run with it too.
+    """Search the method's step beta.
 
-    Returns what `_search` does; for another method than FedMM also `common`: the same of FedMM's search, as
-    FedMM's own job makes it. `trials` are those of both.
+    Returns what `_search` does; where the method is to run with the step of a `leader`, too, also `common`:
+    what that one's search returned. `trials` are those of both.
     """
     if settings["problem"] == "transport":
         return _search_transport(method, settings, table, progress)
     found = {"method": method, **_search(method, settings, table, partition, progress)}
-    if method != _LEADER:
-        found["common"] = _search(_LEADER, settings, table, partition, progress)
+    if leader is not None:
+        found["common"] = {key: value for key, value in leader.items() if key not in ("method", "meta")}
         names = {*found["trials"]["replicates"], *found["common"]["trials"]["replicates"]}
         found["trials"] = {"replicates": sorted(names)}
     return found
@@ -230,7 +239,7 @@ def _run_em(method: str, settings: dict) -> Iterator[pd.DataFrame]:
         problem = em_problem(settings, replicate)
         for reading, (own, participation) in readings.items():
             algorithm = method_class(method)(**own)
-            history = _simulate(algorithm, problem, [replicate], settings, participation)
+            history = _simulate(algorithm, problem, [replicate], settings, participation, **EM_METRICS)
             yield history.frame(method=method, reading=reading, replicate=replicate)
 
 

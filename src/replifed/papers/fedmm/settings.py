@@ -23,6 +23,7 @@ class Tuning(fields.Tuning):
     tail: Share = Field(description="share of the rounds, at the end, over which the objective is averaged")
     betas: Several[Positive] = Field(description="first steps; an edge that is best is moved outwards")
     refine: Natural = Field(description="halvings of the log-distance around the best step")
+    leader: Name = Field("fedmm", description="method at whose step the others run, too")
 
 
 class Codes(fields.Recorded):
