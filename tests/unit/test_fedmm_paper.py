@@ -496,6 +496,7 @@ def test_readings_of_a_sentence_are_one_statement_and_fits_say_so():
             "statement_id": claim.statement_id,
             "nearness": str(claim.nearness),
             "verdict": "deviates" if claim.reading == "own, random users" else "reproduced",
+            "data": "original",
         }
         for claim in better
     ]

@@ -155,7 +155,7 @@ def test_an_order_needs_the_effect_that_was_stated():
     assert verdict("order", [0.0029, 0.0028, 0.0033], tolerance=0.003) == "reproduced"
     assert verdict("order", [0.0029, 0.0026, 0.0031], tolerance=0.003) == "inconclusive"
     with pytest.raises(ValueError, match="needs a least effect"):
-        claim("order", [1.0, 1.0], tolerance=None, unit="objective")
+        claim("order", [1.0, 1.0], tolerance=None, unit="distance")
     assert claim("order", [1.0, 1.0], tolerance=None, unit="rate").tolerance == UNITS["rate"].effect
 
 

@@ -36,15 +36,11 @@ UNITS = {
     "e-folds": Unit(0.08, 0.4, 1e-5, 0.05),
     # A quantity as a multiple of another: mean rounds or errors, either of which moves by a few per cent.
     "ratio": Unit(0.08, math.inf, 1e-5, 0.05),
-    # Slope between two logarithms: their common error leaves it alone.
-    "exponent": Unit(0.05, 0.02, 1e-5, 0.02),
     # Part of a whole: a sample next to a decision boundary, or a round of many.
     "share": Unit(0.08, 0.02, 1e-6, 0.005),
     # Factor by which an error shrinks each round. Smooth iterations; what a fit picks as its last round moves
     # the third digit. Equal rates differ in the seventh.
     "rate": Unit(0.08, 0.002, 1e-5, 0.003),
-    # Sums over samples, after runs on the same random numbers.
-    "objective": Unit(0.05, math.inf, 1e-6),
     # Norm of a difference of models: means over runs on the same random numbers, down to the smallest noise.
     "distance": Unit(0.05, math.inf, 1e-9),
     # Of a Hessian. A decomposition is exact to twelve digits; which round is nearest may change.
