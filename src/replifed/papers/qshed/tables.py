@@ -12,7 +12,7 @@ from replifed.claims.samples import Sample
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.summaries import median_and_range
 from replifed.papers.inputs import Inputs
-from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, LINES, THRESHOLDS, curve_name
+from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, LINES, THRESHOLDS, curve_name, shown_with
 
 # Q-SHED is not compared with itself, nor with those that no budget limits.
 _NO_RIVALS = ("qshed", "ideal_shed", "giant", "newton", "gradient_descent")
@@ -44,7 +44,7 @@ def _rounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """
     rows = []
     for experiment, methods in settings["artefact"]["runs"].items():
-        own = inputs.run(experiment, "qshed")
+        own = inputs.run(shown_with(experiment), "qshed")
         for method in methods:
             history = inputs.run(experiment, method)
             for (variant, channel), curve in history.groupby(["variant", "channel"], sort=False):
@@ -54,7 +54,7 @@ def _rounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
                     median = rounds.median_reached
                     rows.append(
                         {
-                            "experiment": experiment,
+                            "experiment": shown_with(experiment),
                             "channel": channel,
                             "curve": curve_name(method, variant),
                             "threshold": threshold,
