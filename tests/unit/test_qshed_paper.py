@@ -214,7 +214,7 @@ def test_a_run_that_misses_the_target_is_a_bound_and_not_left_unchecked():
 
 @pytest.fixture
 def saved_apart():
-    """Q-SHED saves 60 % of NQ-SHED's rounds with fading on every seed, 80 % of FedNL's and, without, a third."""
+    """With fading Q-SHED saves 60 % of NQ-SHED's rounds and 80 % of FedNL's, without a third of FedNL's."""
     labels = {"steady": reaches(4, 4, 4, 4), "fading": reaches(4, 4, 4, 4)}
     nqshed = both_channels(reaches(8, 8, 8, 8), reaches(10, 10, 10, 10))
     fednl = both_channels(reaches(6, 6, 6, 6), reaches(20, 20, 20, 20), variant="rank1_ls")

@@ -224,7 +224,7 @@ def _allocation_frame(drawn: Drawn, t: int, before: Any, state: Any, budget: NDA
 def nearest_spectrum(history: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
     """The new Hessian, of any device and round, whose leading eigenvalues come closest to the printed ones.
 
-    Returns its lines of the history, by vector, and of every new Hessian the largest of the eleven differences.
+    Returns its lines of the history, by vector, and the largest of the eleven differences for every Hessian.
     """
     printed = np.array(PRINTED_VALUES)
     leading = history[history["renewed"] & (history["vector"] <= len(printed))]

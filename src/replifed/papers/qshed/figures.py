@@ -36,7 +36,10 @@ BOTTOM = 1e-11
 # FedNL takes up to 540 rounds on a draw of FMNIST, all others far fewer.
 DRAWN = 300
 
-_BANDS = f"Lines are medians over seeds (each draws its own samples), bands the range, of the first {DRAWN} rounds."
+_BANDS = (
+    "Lines are medians over seeds (each draws its own samples), bands the range, of the first "
+    f"{DRAWN} rounds."
+)
 _READINGS = (
     "The paper does not state its renewal rounds, dither and line search; here Hessians are renewed at "
     "rounds 1, 2, 4, 7, 12, 20, …, one dither is shared and subtracted for all refinements, and steps are "
