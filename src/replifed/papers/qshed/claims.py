@@ -203,8 +203,7 @@ def _savings(experiment: str, figure: str, data: str) -> Iterator[Claim]:
                 )
             yield claim.order(
                 f"{figure}.outperforms.{name}.{channel}",
-                f"{data}, {words}: Q-SHED outperforms {label} (Section VI): it saves a share of the rounds to "
-                "1e-6.",
+                f"{data}, {words}: Q-SHED outperforms {label} (Section VI): it saves some of its rounds to 1e-6.",
                 _with_range(saved["1e-06"]),
                 says=f"{figure}.section6",
             )
@@ -293,7 +292,7 @@ def _others(experiment: str, figure: str, data: str) -> Iterator[Claim]:
         )
         yield CLAIM.order(
             f"{figure}.outperforms.fednl.{channel}",
-            f"{data}, {words}: Q-SHED outperforms algorithms like FedNL (Section VI): it saves a share of the "
+            f"{data}, {words}: Q-SHED outperforms algorithms like FedNL (Section VI): it saves some of its "
             "rounds to 1e-6, if FedNL sends as many bits of its largest entries, and not an eigenvector.",
             _with_range(further(experiment, "topk_ls", channel)),
             unit="share",
