@@ -203,7 +203,7 @@ def _savings(experiment: str, figure: str, data: str) -> Iterator[Claim]:
                 )
             yield claim.order(
                 f"{figure}.outperforms.{name}.{channel}",
-                f"{data}, {words}: Q-SHED outperforms {label} (Section VI): it saves some of its rounds to 1e-6.",
+                f"{data}, {words}: Q-SHED outperforms {label} (Section VI): it saves rounds to 1e-6.",
                 _with_range(saved["1e-06"]),
                 says=f"{figure}.section6",
             )
