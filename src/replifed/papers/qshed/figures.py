@@ -285,7 +285,8 @@ FIGURES = by_name(
         title="Further methods",
         caption=(
             "Relative cost against rounds without fading, of SHED, all variants of FedNL, GIANT, distributed "
-            f"Newton and gradient descent beside Q-SHED. The last three do not keep to the budget. {_BANDS}"
+            "Newton and gradient descent beside Q-SHED. The last three do not keep to the budget. Further "
+            f"methods have ten seeds. {_BANDS}"
         ),
         prepare=_runs(LINES, ("constant",)),
         columns=[*PANELS, X("round")],
