@@ -11,7 +11,6 @@ import replifed.claims
 from replifed.claims.curves import curves, last, reached, rounds_to, steps
 from replifed.claims.quantities import (
     as_it_stands,
-    exact,
     formula,
     joined,
     least,
@@ -136,8 +135,6 @@ def test_what_nobody_knows_is_left_out():
     both = a - Sample([4.0, 3.0], [1, 1])
     with pytest.raises(NotMeasurableError, match="not even once"):
         both.decided("not even once")
-    with pytest.raises(NotMeasurableError, match="must be known"):
-        exact(b, "must be known")
 
 
 def test_the_least_of_several_is_a_bound_where_no_exact_one_is_as_small():

@@ -105,6 +105,15 @@ def test_value(values, expected):
     assert verdict("value", values) == expected
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([4.0, 5.0, 6.0], "reproduced"), ([5.0, 5.0, 7.0], "inconclusive"), ([7.0, 9.0, 3.0], "deviates")],
+)
+def test_what_the_paper_may_have_meant_has_one_verdict_or_none(values, expected):
+    judged = judge(claim("value"), Measured(np.array(values), alternatives=True))
+    assert (judged.verdict, judged.low, judged.high) == (expected, min(values), max(values))
+
+
 def test_value_needs_an_interval_within_the_tolerance():
     # For two seeds the half-width is t(0.975, 1) = 12.7062 times half their distance.
     just = 1.5 / 12.7062047
@@ -225,6 +234,15 @@ def test_order_is_paired():
     b = a + np.array([1.0, 1.1, 0.9, 1.0])
     assert verdict("order", b - a) == "reproduced"
     assert verdict("order", b - a[::-1]) == "inconclusive"
+
+
+def test_an_order_may_exceed_a_number():
+    above = claim("order", published=0.3, tolerance=0.005, unit="share")
+    judged = judge(above, Measured(np.array([0.34, 0.35, 0.36])))
+    # The interval is of what was measured, not of what is left beyond the number.
+    assert judged.verdict == "reproduced" and 0.3 < judged.low < judged.measured == pytest.approx(0.35)
+    assert judge(above, Measured(np.array([0.24, 0.25, 0.26]))).verdict == "deviates"
+    assert judge(above, Measured(np.array([0.1, 0.3, 0.6]))).verdict == "inconclusive"
 
 
 # --- Shapes and identities -----------------------------------------------------------------------

@@ -78,7 +78,8 @@ def number_text(row: dict[str, str]) -> str:
     if row["kind"] == "shape" or (row["kind"] == "identity" and not row["published"]):
         return f"holds in {100 * float(row['measured']):.4g} %"
     interval = f" [{short(row['ci_low'])}, {short(row['ci_high'])}]" if row["ci_low"] else ""
-    published = f"published {short(row['published'])}" if row["published"] else ""
-    tolerance = f" ± {short(row['tolerance'])}" if row["tolerance"] and published else ""
-    what = "difference" if row["kind"] == "order" else "measured"
+    order = row["kind"] == "order"
+    published = f"published {'above ' * order}{short(row['published'])}" if row["published"] else ""
+    tolerance = f" ± {short(row['tolerance'])}" if row["tolerance"] and published and not order else ""
+    what = "difference" if order and not published else "measured"
     return "  ".join(filter(None, [published + tolerance, f"{what} {short(row['measured'])}{interval}"]))

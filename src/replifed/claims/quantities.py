@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from replifed.claims.samples import UNDECIDED, Sample, paired
-from replifed.claims.verdicts import Measured, NotMeasurableError
+from replifed.claims.verdicts import Measured
 
 
 @dataclass(frozen=True)
@@ -138,14 +138,6 @@ def _settings(inputs: Any, experiment: str) -> dict[str, Any]:
 
 decided = quantity(Sample.decided)
 power10 = functools.partial(np.power, 10)
-
-
-@quantity
-def exact(sample: Sample, message: str) -> Sample:
-    """Refuse a sample in which a number is only a bound."""
-    if sample.bounds.any():
-        raise NotMeasurableError(message)
-    return sample
 
 
 @quantity

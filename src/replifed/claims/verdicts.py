@@ -4,12 +4,14 @@ The rules are fixed, and so are tolerances and readings before anything is run:
 
 * a `value` is reproduced if the mean over seeds is within the tolerance of the published number and
   the half-width of its 95 % interval is at most the tolerance;
-* an `order` is reproduced if the paired differences are on the claimed side of zero (`multiplicity`: 5 % for
-  the family of orders as a whole) and their mean is at least the least effect that was stated; it deviates
-  if they are as clearly on the other side, or if the interval says that both are equal but for that effect;
+* an `order` is reproduced if the paired differences are on the claimed side of zero, or of the number that is
+  to be exceeded (`multiplicity`: 5 % for the family of orders as a whole), and their mean is at least the
+  least effect that was stated; it deviates if they are as clearly on the other side, or if the interval says
+  that both are equal but for that effect;
 * a `shape` is reproduced if it holds in the stated share of cases, all by default;
 * an `identity` is reproduced if it holds without exception;
 * what would be reproduced is `consistent` if a setting was chosen because the number comes out;
+* where the paper may have meant several things, a verdict is that of all of them, or `inconclusive`;
 * where a run hangs on rounding (`replifed.twins`), orders, shapes and counts are `inconclusive`;
 * an interval too wide to tell makes the verdict `inconclusive`; everything else `deviates`;
 * claims on surrogate data, and those without a number or an order, stay `unchecked`.
@@ -73,6 +75,8 @@ class Measured:
     grid: float = 0.0
     # Whether the values stand for a mean, and only their own mean says something: a seed's sign does not.
     of_mean: bool = False
+    # Whether the values are not of seeds, but of what the paper may have meant: all must have one verdict.
+    alternatives: bool = False
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values)
@@ -101,7 +105,8 @@ class Claim:
     statement_id: str = ""
     basis: str = "chosen"
     nearness: int = 0  # of readings with one basis, that with the lowest number is nearest to the text
-    published: float | None = None  # the paper's number, for a `value`
+    # The paper's number, for a `value`; of an `order` what is exceeded, if it is not a difference.
+    published: float | None = None
     # For a `value`, an absolute difference; for a `shape`, the share of cases in which it must hold; for an
     # `order`, the least effect, by default that of its unit.
     tolerance: float | None = None
@@ -187,9 +192,15 @@ def judge(claim: Claim, measurement: Measured, p: float | None = None) -> Judged
         mean, low, high = mean_interval(measurement.values.astype(float))
         low, high = min(low, mean - measurement.grid), max(high, mean + measurement.grid)
         if claim.kind == "order":
+            beyond = claim.published or 0.0
             if p is None:
-                p = p_value(measurement.values, measurement.grid, measurement.of_mean)
-            verdict = _judge_order(claim, mean, low, high, p, measurement.bounds)
+                p = p_value(measurement.values - beyond, measurement.grid, measurement.of_mean)
+            verdict = _judge_order(claim, mean - beyond, low - beyond, high - beyond, p, measurement.bounds)
+        elif measurement.alternatives:
+            low, high = measurement.values.min(), measurement.values.max()
+            exact = np.zeros(1)
+            each = {_judge_value(claim, one, one, one, exact) for one in measurement.values}
+            verdict = each.pop() if len(each) == 1 else "inconclusive"
         else:
             verdict = _judge_value(claim, mean, low, high, measurement.bounds)
         if not math.isfinite(low):

@@ -140,8 +140,14 @@ def _paper_faults(paper: str, section: Mapping[str, Any], broken: Sequence[tuple
 
     parts = {kind: section.get(kind) for kind in ("experiments", "artefacts")}
     experiments, artefacts = (one if isinstance(one, dict) else {} for one in parts.values())
+    own = {
+        name: one
+        for name, one in experiments.items()
+        if sound("experiments", name) and not name.endswith(PILOT)
+    }
+    pilots = with_pilots(own)  # a configuration that has been checked has them
     for name, experiment in experiments.items():
-        if name.endswith(PILOT):
+        if name.endswith(PILOT) and experiment != pilots.get(name):
             yield (paper, "experiments", name), f"names that end in {PILOT} are those of pilots"
         if sound("experiments", name):
             for path, text in _experiment_faults(experiment):

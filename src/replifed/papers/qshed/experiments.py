@@ -133,12 +133,11 @@ def cases(method: str, settings: dict) -> dict[str, dict]:
 def _curves(method: str, settings: dict) -> Iterator[tuple[dict[str, str], dict]]:
     """What the lines of each curve are called, and its settings."""
     for case, changed in cases(method, settings).items():
-        merged = settings | changed
         for variant, own in settings["variants"].get(method, {"": {}}).items():
-            steady = method in UNLIMITED or variant in settings["steady"]
-            for name in ["constant"] if steady else merged["channels"]:
+            merged = settings | changed | own
+            for name in ["constant"] if method in UNLIMITED else merged["channels"]:
                 labels = {"method": method, "variant": variant, "case": case, "channel": name}
-                yield labels, merged | own
+                yield labels, merged
 
 
 def run(
@@ -222,22 +221,21 @@ def _allocation_frame(drawn: Drawn, t: int, before: Any, state: Any, budget: NDA
     )
 
 
-def nearest_spectrum(history: pd.DataFrame) -> tuple[pd.DataFrame, float]:
+def nearest_spectrum(history: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
     """The new Hessian, of any device and round, whose leading eigenvalues come closest to the printed ones.
 
-    Returns its lines of the history, by vector, and the sum of the eleven absolute differences.
+    Returns its lines of the history, by vector, and the largest of the eleven differences for every Hessian.
     """
     printed = np.array(PRINTED_VALUES)
     leading = history[history["renewed"] & (history["vector"] <= len(printed))]
     keys = ["replicate", "round", "device"]
     table = leading.set_index([*keys, "vector"])["eigenvalue"].unstack()  # noqa: PD010
-    distance = np.abs(table - printed).sum(axis=1)
-    chosen = history.set_index(keys).loc[distance.idxmin()].reset_index()
-    return chosen.sort_values("vector"), float(distance.min())
+    distances = np.abs(table - printed).max(axis=1)
+    chosen = history.set_index(keys).loc[distances.idxmin()].reset_index()
+    return chosen.sort_values("vector"), distances
 
 
-def example_bits(spectrum: pd.DataFrame, b_max: int) -> NDArray:
+def example_bits(values: NDArray, b_max: int) -> NDArray:
     """Bits that the heuristic of Section IV-C gives a fresh spectrum with the printed example's budget."""
-    values = spectrum["eigenvalue"].to_numpy()
     fresh = np.zeros(len(values), dtype=int)
     return allocate(values, np.array(0), fresh, np.array(sum(PRINTED_BITS)), b_max)

@@ -28,6 +28,7 @@ LINES = {
     "nqshed": Line("NQ-SHED", VERMILLION, (0, (5, 1.5)), "s"),
     "fednl.rank1_ls": Line("FedNL, rank 1, line search", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
     "fednl.projected": Line("FedNL, rank 1, projected only", GREY, (0, (1, 1.2)), "", 1.0),
+    "fednl.quantised_ls": Line("FedNL, rank 1, line search, quantised", VERMILLION, (0, (1, 2)), "<"),
     "fednl.option2_ls": Line("FedNL, rank 1, option 2, line search", ORANGE, (0, (3, 1)), "v"),
     "fednl.topk_ls": Line("FedNL, top-k, line search", PURPLE, (0, (6, 2, 2, 2)), "D"),
     "shed": Line("SHED", VERMILLION, (0, (2, 1)), "X"),
@@ -41,3 +42,8 @@ def curve_name(method: str, variant: str) -> str:
     """Key of a curve in `LINES`."""
     name = f"{method}.{variant}" if variant else method
     return name if name in LINES else method
+
+
+def shown_with(experiment: str) -> str:
+    """The experiment in whose panels an experiment is drawn: methods beyond the paper's are run apart."""
+    return experiment.removesuffix("_baselines")

@@ -100,9 +100,6 @@ class Experiment(fields.Repeated):
     variants: dict[Name, Annotated[dict[str, Changes], Field(min_length=1)]] = Field(
         default_factory=dict, description="ways to run a method, by method and name"
     )
-    steady: fields.Distinct[Name] = Field(
-        default_factory=list, description="variants run without fading only"
-    )
     cases: fields.Named[Changes] = Field(
         default_factory=lambda: {"default": Changes()},
         description="changed settings by name; methods that have none of these are left out",
