@@ -175,7 +175,8 @@ def bits_decrease(history: pd.DataFrame) -> Measured:
 
 def _savings(experiment: str, figure: str, data: str) -> Iterator[Claim]:
     for (reading, ending), (name, label) in itertools.product(SEARCHES.items(), COMPETITORS.items()):
-        claim = CLAIM.given(reading=reading, unit="share", note=_NOTES.get((experiment, name), ""))
+        claim = CLAIM.given(reading=reading, artefact=figure + ending, unit="share")
+        claim = claim.given(note=_NOTES.get((experiment, name), ""))
         for channel, words in CHANNELS.items():
             saved = {
                 f"{one:.0e}": saving(experiment + ending, (name,), channel, threshold=one)
@@ -256,7 +257,7 @@ def _fading(experiment: str, figure: str, data: str) -> Iterator[Claim]:
     for (reading, ending), (name, label) in itertools.product(SEARCHES.items(), COMPETITORS.items()):
         theirs, ours = (slowdown(experiment + ending, one) for one in (name, "qshed"))
         note = _SKIPS if (experiment, name) == ("fmnist", "fednl") else ""
-        claim = ratio.given(reading=reading, note=note)
+        claim = ratio.given(reading=reading, artefact=figure + ending, note=note)
         yield claim.order(
             f"{figure}.fading.{name}",
             f"{data}: fading degrades {label} (Section V): it needs more rounds to 1e-6, as a multiple of "

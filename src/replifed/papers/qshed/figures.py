@@ -275,6 +275,17 @@ def _compared(number: int, data: str) -> Iterator[Grid]:
         prepare=_runs(COMPARED, CHANNELS),
         columns=[*PANELS, X("megabits")],
     )
+    yield figure(
+        f"fig{number}_giant_search",
+        title=f"Figure {number} with GIANT's line search",
+        caption=(
+            f"Relative cost against rounds on {_DATA[data]}, with the line search as GIANT has it, which the "
+            "paper names: ten steps 1, 1/4, …, of which the last is taken if none is good enough. Renewals "
+            f"and dither are those of Figure {number}. {_BANDS} {_FEDNL}"
+        ),
+        prepare=_runs(COMPARED, CHANNELS),
+        columns=[*PANELS, X("round")],
+    )
 
 
 FIGURES = by_name(

@@ -45,5 +45,5 @@ def curve_name(method: str, variant: str) -> str:
 
 
 def shown_with(experiment: str) -> str:
-    """The experiment in whose panels an experiment is drawn: methods beyond the paper's are run apart."""
-    return experiment.removesuffix("_baselines")
+    """The experiment in whose panels an experiment is drawn: methods and searches beyond it are run apart."""
+    return experiment.removesuffix("_baselines").removesuffix("_giant_search")
