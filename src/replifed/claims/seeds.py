@@ -44,13 +44,14 @@ def number_for(spread: float, half_width: float, pilot: int, level: float = LEVE
 def needed(claim: Claim, measured: Measured, orders: int, seeds: int | None = None) -> int | None:
     """The seeds that a claim needs, by what was `measured` on some; None if their number decides nothing.
 
-    So it is where numbers are bounds, where runs hang on rounding, and of shapes and identities. What is
+    So it is where numbers are bounds or no numbers of seeds, where runs hang on rounding, and of shapes and
+    identities. What is
     farther from the published number, or from zero, need not be known as well; half of that distance is
     counted on. An order is one of `orders` of its family, and must be told after correction.
     """
     values, n = measured.values.astype(float), len(measured.values)
     of_value = claim.kind == "value"
-    if claim.kind not in ("value", "order") or n < 2:
+    if claim.kind not in ("value", "order") or n < 2 or measured.alternatives:
         return None
     if measured.chaotic and (not of_value or claim.unit in COUNTED):
         return None
