@@ -22,6 +22,13 @@ def test_where_differences_are_not_normal_their_signs_count():
     assert p_value([1.0, 1.1, 1.2, 0.9, 1.0, 1.1, 0.8, 1.3]) < 1e-6  # by their signs it would be .008
 
 
+def test_values_that_differ_by_rounds_are_no_outliers():
+    """Planted: 66 rounds on four seeds and 65 on the fifth, which their signs alone could never tell."""
+    rounds = [66.0, 66.0, 66.0, 66.0, 65.0]
+    assert p_value(rounds) == 0.0625
+    assert p_value(rounds, grid=1.0) < 1e-6
+
+
 def test_a_majority_against_the_mean_tells_nothing():
     many_small_and_one_large = [0.1] * 11 + [-9.0]
     assert p_value(many_small_and_one_large) == 1.0

@@ -20,11 +20,12 @@ _NOT_NORMAL = 0.01
 def p_value(differences: ArrayLike, grid: float = 0.0, of_mean: bool = False) -> float:
     """Two-sided p-value of paired differences (n,) being zero on average.
 
-    Student's paired t-test, or the sign test where the differences are not normal, which tells nothing if
-    most of them are on the other side than their mean; always the t-test where only the mean says something
-    (`of_mean`), since of skewed values most are on one side of it. Differences that are the same on every
-    seed do not hang on the seed: they are what they are, unless they are below the `grid` that they are
-    read on. (Both sides are rounded up, so that less than one step of it is lost.) One seed tells nothing.
+    Student's paired t-test, or the sign test where the differences are not normal, by more than the `grid`
+    that they are read on explains; it tells nothing if most of them are on the other side than their mean.
+    Always the t-test where only the mean says something (`of_mean`), since of skewed values most are on one
+    side of it. Differences that are the same on every seed do not hang on the seed: they are what they are,
+    unless they are below the grid. (Both sides are rounded up, so that less than one step of it is lost.) One
+    seed tells nothing.
     """
     values = np.asarray(differences, dtype=float)
     n, mean = len(values), float(values.mean())
@@ -37,7 +38,8 @@ def p_value(differences: ArrayLike, grid: float = 0.0, of_mean: bool = False) ->
     # Far more to load than all else here.
     from scipy.stats import binomtest, shapiro, ttest_1samp
 
-    if n >= 3 and not of_mean and shapiro(values).pvalue < _NOT_NORMAL:
+    coarse = np.ptp(values) <= 2 * grid
+    if n >= 3 and not of_mean and not coarse and shapiro(values).pvalue < _NOT_NORMAL:
         above, below = int((values > 0).sum()), int((values < 0).sum())
         if (above - below) * mean <= 0:
             return 1.0

@@ -66,22 +66,6 @@ def _thetas(method: str, kappa: float, tau: int) -> NDArray:
     return np.array([RATES[method](kappa, tau, 1, K).theta for K in LOCAL_STEPS])
 
 
-def rates_fall_with_k(method: str) -> Measured:
-    """theta falls as K grows."""
-    settings = itertools.product(KAPPAS, (200, 10_000))
-    changes = [np.diff(_thetas(method, kappa, tau)) for kappa, tau in settings]
-    return Measured(np.concatenate(changes) < 0, seeds=0)
-
-
-def iterative_falls_faster() -> Measured:
-    """theta_2 falls faster in K than theta_1 where kappa_s < kappa_d."""
-    holds = []
-    for low, high in itertools.combinations(KAPPAS, 2):
-        one, two = _thetas("fedht", high, 10_000), _thetas("fediterht", low, 10_000)
-        holds.append(two[1:] / two[:-1] < one[1:] / one[:-1])
-    return Measured(np.concatenate(holds), seeds=0)
-
-
 def remark3_condition() -> Measured:
     """theta_2 <= theta_1 exactly where 2 alpha <= ((1 - 1/(12 kappa_d)) / (1 - 1/(12 kappa_s)))^K - 1."""
     holds, sides = [], set()
