@@ -30,6 +30,24 @@ _EQUAL = "every method searches its local step and its own parameters, from one 
 _UNEQUAL = "Fed-PLT searches rho alone here, its rivals two parameters (FedLin one)"
 _AGAINST_TEXT = "the published row is that of theory's parameters, against the text"
 _ORDER_NOTES = {"equal budget": f"{_EQUAL}; {_COINCIDE}", "common": f"{_UNEQUAL}; {_TUNING}"}
+_LOSS = (
+    "it hangs on the loss: with the printed mean rates are lower (Fed-PLT's .23 for .531), and local steps "
+    "come to the exact proximal map sooner; the published numbers come out with the sum"
+)
+_ONE_RHO = "one rho for all data sets; with the best of each it is the published one"
+_DIVERGES = "parameters chosen on ten other data sets diverge on some; chosen for each, none does"
+_SOLVERS = (
+    "it hangs on the parameters, which the paper does not print: both solvers are tuned alike here, and with "
+    "local steps free the accelerated one is no slower"
+)
+_DRAW = "it hangs on the data's generator, which is ours: near the minimum the curve is flat"
+_LEVEL = (
+    "all ten numbers are low by .001 to .013: rho is each data set's own best, and the draw of the data ours"
+)
+_NOISE_LEVEL = (
+    "the published floor of 0.1357 is none of the algorithm's, which is exact without noise; measured as the "
+    "mean distance of the agents' models, as whose root of the level published errors grow"
+)
 _BEST, _SECOND, *_ = sorted(row[0] for row in TABLE2.values() if row[0])
 _RATES = [rate for row in TABLE2.values() for rate in row if rate]
 _RANGE = max(_RATES) - min(_RATES)
@@ -144,9 +162,9 @@ def _cells() -> Iterator[Claim]:
                 if loss == "mean" and way == "own":
                     continue
                 within, because = _tolerance(method, published)
-                notes = [_TUNING if method not in ("fedplt", "tamuna") else ""]
-                notes.append(_AGAINST_TEXT if method == "tamuna" and way != "theory" else "")
-                notes.append(_COINCIDE if way == "own" and who == "all" else "")
+                notes = {"fedplt": _ONE_RHO if way == "common" else "", "tamuna": _AGAINST_TEXT}
+                note = "" if way == "theory" else notes.get(method, _TUNING)
+                note = "; ".join(filter(None, (note, _COINCIDE if way == "own" and who == "all" else "")))
                 yield _stated(loss, way, unit="rate").value(
                     f"table2.{method}.{solver}.{who}",
                     f"{METHODS[method]} converges at the rate {published} ({column}, Table II).",
@@ -154,7 +172,7 @@ def _cells() -> Iterator[Claim]:
                     measures.noting_lost(Rate(loss, method, solver, who, way)),
                     within=within,
                     because=because,
-                    note="; ".join(filter(None, notes)),
+                    note=_LOSS if loss == "mean" else note,
                 )
 
 
@@ -187,6 +205,7 @@ def _orders() -> Iterator[Claim]:
                 f"{METHODS[method]} converges with the accelerated local solver, too (Section VII-A).",
                 Rate(loss, method, "accelerated", "all", way) < 1.0,
                 says="table2.accelerated.converges",
+                note=_DIVERGES if way == "common" else "",
             )
         yield from _solvers(method, "all")
         yield from _solvers(method, "half")
@@ -213,18 +232,18 @@ def _solvers(method: str, who: str) -> Iterator[Claim]:
         slower, faster = "gradient", "accelerated"
         says, place = "accelerated gradient descent gives the lower rate", "(Table II)"
     for loss, way in _ways(method, who, "common", "equal budget", "own"):
-        note = "" if method == "fedplt" else _TUNING
+        note = _ORDER_NOTES["equal budget"] if way == "equal budget" else ""
         yield _stated(loss, way, unit="rate").order(
             f"table2.accelerated.{method}.slower{suffix}",
             f"{METHODS[method]}{some}: {says} {place}.",
             _clipped(loss, method, slower, who, way) - _clipped(loss, method, faster, who, way),
-            note=_ORDER_NOTES[way] if way == "equal budget" else note,
+            note="; ".join(filter(None, (_LOSS if loss == "mean" else _SOLVERS, note))),
         )
 
 
 def _table3(loss: str) -> Iterator[Claim]:
     by_active = by_setting(run(f"participation{LOSSES[loss]}", "fedplt"), "active")
-    claim = RATE.given(reading=loss)
+    claim = RATE.given(reading=loss, note=_LOSS if loss == "mean" else _LEVEL)
     # The run of all agents is that of Table II's cell, and so is that of half of them.
     same = {5: "table2.fedplt.gradient.half", 10: "table2.fedplt.gradient.all"}
     within, because = _tolerance("fedplt", TABLE3[0])
@@ -246,7 +265,6 @@ def _table3(loss: str) -> Iterator[Claim]:
         measures.level_above(by_active, TABLE3),
         within=0.003,
         because="the least difference between rates that is called one",
-        note="the ten runs share their data sets, so that one draw of these moves all cells alike",
     )
     yield CLAIM.shape(
         "table3.monotone",
@@ -273,8 +291,7 @@ def _table4(loss: str) -> Iterator[Claim]:
             within=0.1 * published,
             because="a tenth of the published number, whose way of measuring is not stated",
             unit="distance",
-            note="the published floor of 0.1357 is none of the algorithm's, which is exact without noise; "
-            "measured as the mean distance of the agents' models",
+            note=_NOISE_LEVEL,
         )
     for noise, table in errors.items():
         yield stated[noise].shape(
@@ -292,12 +309,12 @@ def _table4(loss: str) -> Iterator[Claim]:
                 within=0.1 * 2**0.5 * ratio,
                 because="of two numbers that may be off by a tenth each, the root of two as much: 14 %",
                 unit="ratio",
-                note="" if noise == "variance" else "published errors grow as the root of the level",
+                note=_NOISE_LEVEL,
             )
 
 
 def _figure2(loss: str) -> Iterator[Claim]:
-    claim = CLAIM.given(reading=loss)
+    claim = CLAIM.given(reading=loss, note=_LOSS if loss == "mean" else "")
     by_rho = by_setting(run(f"penalty{LOSSES[loss]}", "fedplt"), "rho")
     yield claim.value(
         "fig2.best",
@@ -323,7 +340,7 @@ def _figure2(loss: str) -> Iterator[Claim]:
 
 
 def _figure3(loss: str) -> Iterator[Claim]:
-    claim = CLAIM.given(reading=loss)
+    claim = CLAIM.given(reading=loss, note=_LOSS if loss == "mean" else _DRAW)
     name = f"epochs{LOSSES[loss]}"
     epochs, chosen = run(name, "fedplt"), settings(name)
     by_steps = by_setting(epochs, "steps", solver="gradient")
