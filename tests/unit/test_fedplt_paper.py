@@ -368,7 +368,7 @@ def test_every_claim_is_measured(made):
     claims = pd.read_csv(folder / "claims.csv")
     assert len(claims) == len(CLAIMS) == claims["id"].nunique()
     unchecked = claims[claims["verdict"] == "unchecked"]
-    assert unchecked["note"].str.startswith("not measured").all()
+    assert unchecked["note"].str.contains("not measured").all()
     assert len(unchecked) <= 3, unchecked["note"].tolist()
     assert set(claims["artefact"]) <= set(section["artefacts"])
     # Some hold at any scale.

@@ -99,14 +99,6 @@ def with_bits(history: pd.DataFrame) -> pd.DataFrame:
 
 
 @quantity
-def alike(most: float, *tails: Sample) -> Measured:
-    """Whether mean residuals differ by no more than a factor."""
-    levels = [one.antilog for one in tails]
-    note = "residuals " + ", ".join(f"{one:.3g}" for one in levels)
-    return Measured(np.array([max(levels) <= most * min(levels)]), seeds=len(tails[0].values), note=note)
-
-
-@quantity
 def recovered(history: pd.DataFrame, within: float) -> Measured:
     """Whether the frame's PSNR comes within some decibels of the best approximation's."""
     history = history[history["part"] == "curve"]

@@ -281,7 +281,7 @@ def _compared(number: int, data: str) -> Iterator[Grid]:
         caption=(
             f"Relative cost against rounds on {_DATA[data]}, with the line search as GIANT has it, which the "
             "paper names: ten steps 1, 1/4, …, of which the last is taken if none is good enough. Renewals "
-            f"and dither are those of Figure {number}. {_BANDS} {_FEDNL}"
+            f"and dither are those of Figure {number}. {_BANDS} FedNL starts from zero Hessians."
         ),
         prepare=_runs(COMPARED, CHANNELS),
         columns=[*PANELS, X("round")],
