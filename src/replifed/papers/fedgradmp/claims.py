@@ -363,8 +363,8 @@ def _figures10_11() -> Iterator[Claim]:
     on_rate, on_residual = few - many, ends[3] - ends[15]
     yield DECADES.order(
         "fig10.residual.small",
-        "The effect on the residual is not as noticeable as that on the rate: from K = 3 to K = 15 it shrinks "
-        "less than the error after the first round does (Section V-D).",
+        "The effect on the residual is not as noticeable as that on the rate: from K = 3 to K = 15 it "
+        "shrinks less than the error after the first round does (Section V-D).",
         (on_rate - on_residual).note("{0.mean:.2g} and {1.mean:.2g} decades", on_rate, on_residual),
         says="fig10.residual",
     )

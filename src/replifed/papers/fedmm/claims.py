@@ -235,8 +235,8 @@ def _figure1(experiment: str) -> Iterator[Claim]:
             f"{where}: the naive method's surrogate update diverges (Section 6, Figure 1).",
             -decay(surrogate[1]),
             unit="e-folds",
-            note="diverging is ending above where it began, by tenths of the rounds; it hangs on the step: at "
-            "FedMM's the update falls from that of the first, long steps",
+            note="diverging is ending above where it began, by tenths of the rounds; it hangs on the step: "
+            "at FedMM's the update falls from that of the first, long steps",
         )
         if experiment == "synthetic_heterogeneous":
             yield claim.order(
