@@ -56,8 +56,9 @@ def needed(claim: Claim, measured: Measured, orders: int, seeds: int | None = No
     if measured.chaotic and (not of_value or claim.unit in COUNTED):
         return None
     mean, spread, within = values.mean(), values.std(ddof=1), claim.tolerance or 0.0
-    against = measured.bounds.any() if of_value else (measured.bounds * mean < 0).any()
-    distance = abs(mean - (claim.published or 0.0)) - (within if of_value else 0.0)
+    beyond = mean - (claim.published or 0.0)
+    against = measured.bounds.any() if of_value else (measured.bounds * beyond < 0).any()
+    distance = abs(beyond) - (within if of_value else 0.0)
     half_width = max(within, distance / 2)
     if against or not half_width or half_width < measured.grid:
         return None

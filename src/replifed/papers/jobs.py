@@ -167,7 +167,8 @@ def count_seeds(
     read = Inputs(stand_for, {"seed": settings["seed"], "experiments": {experiment: settings}})
     claims = _part(paper, "claims").CLAIMS
     pilot = len(settings["replicates"])
-    asks = seeds.asked(claims, [measured_on(read, claim)[2] for claim in claims], pilot)
+    found = [measured_on(read, one)[2] if one.experiments == [experiment] else None for one in claims]
+    asks = seeds.asked(claims, found, pilot)
     write_json(out, seeds.record(pilot, most, asks))
 
 
