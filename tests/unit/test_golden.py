@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from replifed import cli
-from replifed.claims.reference import accept, compare
+from replifed.claims.reference import accept, compare, lost
 from replifed.claims.units import UNITS, tolerance
 from replifed.claims.verdicts import COLUMNS
 from replifed.errors import DataError
@@ -21,6 +21,7 @@ NEARLY_ZERO = {"fedplt.fig3.exact", "fedplt.table2.accelerated.fivegcs.slower.ha
 def write(path, **changes):
     row = dict.fromkeys(COLUMNS, "")
     row |= {"id": "p.a", "kind": "value", "measured": "5.0", "verdict": "reproduced", "data": "synthetic"}
+    row |= {"paper": "p", "basis": "chosen", "nearness": "0"}
     row |= {"unit": "" if changes.get("kind") == "identity" else "rounds"} | changes
     return write_all(path, [row])
 
@@ -91,6 +92,18 @@ def test_the_table_of_claims_fails_if_one_holds_no_longer(tmp_path, monkeypatch,
     assert "p.a (synthetic): deviates, but reproduced in" in capsys.readouterr().out
 
 
+def test_a_claim_that_is_gone_is_a_fault(tmp_path, golden):
+    """Planted: a claim that held is left out of the file."""
+    other = write(tmp_path / "other.csv", id="p.b")
+    assert compare(other, golden) == (0, ["p.a (synthetic): no claim is called so any more"])
+    assert lost(other, golden) == [f"p.a (synthetic): gone, but reproduced in {golden}"]
+    fell = write(tmp_path / "fell.csv", verdict="consistent")
+    assert lost(fell, golden) == [f"p.a (synthetic): consistent, but reproduced in {golden}"]
+    damaged = write(tmp_path / "damaged.csv", basis="guessed")
+    with pytest.raises(DataError, match=r"damaged: verdict, basis or nearness of p\.a"):
+        compare(damaged, golden)
+
+
 def test_a_missing_file_is_one_line(tmp_path, golden, capsys):
     words = ["claims", "check", "--golden", str(golden), "--file", str(tmp_path / "absent.csv")]
     assert cli.main(words) == 2
@@ -118,6 +131,7 @@ def test_a_tenth_or_two_rounds_is_found(tmp_path, sign):
         now = f"{float(row['measured']) + sign * change:.12g}"
         rows.append(
             dict.fromkeys(COLUMNS, "")
+            | {"basis": "chosen", "nearness": "0"}
             | {name: row[name] for name in ("id", "data", "verdict")}
             | {"kind": CLAIMS[row["id"]].kind, "unit": unit, "measured": now}
         )

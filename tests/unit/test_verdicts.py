@@ -173,7 +173,7 @@ def test_no_interval_is_narrower_than_what_values_are_read_on():
     judged = judge(claim("value", published=35.0, tolerance=1.5), coarse)
     assert (judged.low, judged.high, judged.verdict) == (29.0, 37.0, "inconclusive")
     assert judge(claim("order"), Measured(np.array([2.0, 2.0]), grid=4.0)).verdict == "inconclusive"
-    assert judge(claim("order"), Measured(np.array([4.0, 4.0]), grid=4.0)).verdict == "reproduced"
+    assert judge(claim("order"), Measured(np.array([4.0] * 5), grid=4.0)).verdict == "reproduced"
 
 
 def test_what_was_fitted_is_consistent_at_best():
@@ -198,6 +198,11 @@ def test_orders_are_corrected_over_the_family_that_was_declared():
     assert (found["p_value"], found["p_holm"]) == pytest.approx((alone["p_value"], 10 * alone["p_value"]))
     assert (found["verdict"], found["verdict_single"]) == ("inconclusive", "reproduced")
     # Another reading is another family; what was not measured belongs to the family all the same.
+    # Step by step: the second smallest of two is compared with one order less.
+    second = claim("order", [1.0, 0.9, 0.2, 0.5, 0.2], id="second")
+    both = measure([one, second], Inputs(), "paper").set_index("id")
+    assert both.loc["second", "p_holm"] == pytest.approx(2 * alone["p_value"])
+    assert both.loc["second", "p_holm"] < 2 * both.loc["second", "p_value"]
     others = [claim("order", none, id=f"o{n}", reading="other") for n in range(9)]
     assert measure([one, *others], Inputs(), "paper").iloc[0]["verdict"] == "reproduced"
     missing = [claim("order", none, id=f"m{n}", needs=("run:a/m",)) for n in range(9)]
@@ -489,6 +494,7 @@ def test_rounds_to():
     reached = rounds_to(made([8, 4, 2, 1], [8, 7, 6, 5], [8, 4, np.inf, np.inf]), targets)
     assert reached.values.tolist() == [4, 6, 2]
     assert reached.bounds.tolist() == [0, 1, 0]
+    assert reached.grid.tolist() == [2, 2, 2]  # between two records
 
 
 def test_fewer_counts_rounds_to_the_level_that_both_reach():

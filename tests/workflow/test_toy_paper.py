@@ -83,7 +83,7 @@ def test_a_sixth_paper_is_two_files(tmp_path):
     assert "A toy" in (copy.folder / "results/report.html").read_text()
     # One claim alone, by the command that stands beside it.
     command = claims.loc["toy.end", "command"]
-    assert command == "snakemake --cores 2 results/toy/claims/end.csv"
+    assert command == "snakemake results/toy/claims/end.csv --cores 2"
     assert copy.snakemake(*command.split()[1:]).status == 0
     alone = (copy.folder / "results/toy/claims/end.csv").read_text().splitlines()
     assert alone[1:] == (copy.folder / "results/toy/claims.csv").read_text().splitlines()[2:]

@@ -190,6 +190,8 @@ def log_linear_fit(one: Curves, relative_floor: float | Sample = 1e-20) -> tuple
 @quantity
 def steps(*samples: Sample) -> Sample:
     """How the mean changes from each sample to the next; one case each."""
+    if any(one.bounds.any() for one in samples):
+        raise NotMeasurableError("of some runs only a bound is known, so that their mean is not")
     return Sample(
         np.diff([one.mean for one in samples]),
         chaotic=any(one.chaotic for one in samples),

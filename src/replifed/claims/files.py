@@ -9,13 +9,18 @@ from collections import Counter
 from collections.abc import Sequence
 
 from replifed.claims import scores, tables
-from replifed.claims.verdicts import COLUMNS, VERDICTS
+from replifed.claims.verdicts import BASES, COLUMNS, VERDICTS
 from replifed.errors import ConfigError, DataError, unknown_name
 
 
 def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Read a file of claims, every field as text; a file of another kind is an error."""
-    return tables.read(path, COLUMNS, "holds no claims")
+    rows = tables.read(path, COLUMNS, "holds no claims")
+    for row in rows:
+        fine = row["verdict"] in VERDICTS and row["basis"] in BASES and row["nearness"].isdecimal()
+        if not fine:
+            raise DataError(f"{os.fspath(path)} is damaged: verdict, basis or nearness of {row['id']}")
+    return rows
 
 
 def collect(files: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> list[dict[str, str]]:

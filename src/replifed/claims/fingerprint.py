@@ -1,7 +1,8 @@
 """What a claim measures, in a few characters that change when the measure does.
 
-Of a claim: its expression, with every number in it, such as a target, a window or a share. Of the functions
-in it, and of the functions and constants that these use: their code without comments and words.
+Of a claim: its expression, with every number in it, such as a target, a window or a share, and what decides
+how it is judged and counted. Of the rules, and of the modules, functions and constants that measures use:
+their code without comments and docstrings.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import inspect
 import textwrap
 import types
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from typing import Any
+
+import numpy as np
 
 from replifed.claims.quantities import Quantity
 from replifed.claims.verdicts import Claim
@@ -21,17 +25,24 @@ from replifed.claims.verdicts import Claim
 _MEASURES = ("replifed.claims.", "replifed.papers.", "replifed.intervals")
 
 
+_CONSTANTS = (int, float, str, tuple, frozenset, set, list, dict, np.ndarray)
+# Rules by which all claims are measured and judged.
+_RULES = ("quantities", "samples", "verdicts", "multiplicity", "units", "seeds", "scores")
+
+
 def of_claim(claim: Claim) -> str:
-    """Of the claim's expression; empty if nothing is measured."""
-    return "" if claim.expression is None else _short(_text(claim.expression))
+    """Of the claim's expression, kind, unit, basis, nearness, statement and family."""
+    judged = (claim.kind, claim.unit, claim.basis, claim.nearness, claim.statement_id, claim.family)
+    return _short(f"{_text(claim.expression)} {judged}")
 
 
 def of_measures(claims: Iterable[Claim]) -> dict[str, str]:
-    """Of every function and constant that the claims use, by "module.name"."""
-    found: dict[str, str] = {}
+    """Of the rules, and of what the claims use, by module or "module.name"."""
+    found = {name: _of_module(name) for name in (f"replifed.claims.{rule}" for rule in _RULES)}
+    seen: set[str] = set()
     for claim in claims:
         for function in _functions(claim.expression):
-            _add(function, found)
+            _add(function, found, seen)
     return dict(sorted(found.items()))
 
 
@@ -48,6 +59,10 @@ def _text(part: Any) -> str:
         return f"{_name(part.function)}({', '.join([*map(_text, part.arguments), *named])})"
     if isinstance(part, (tuple, list)):
         return f"[{', '.join(map(_text, part))}]"
+    if isinstance(part, np.ndarray):
+        return repr(part.tolist())
+    if isinstance(part, (set, frozenset)):
+        return repr(sorted(map(repr, part)))
     if isinstance(part, dict):
         return f"{{{', '.join(f'{key}: {_text(value)}' for key, value in part.items())}}}"
     return _name(part) if callable(part) else repr(part)
@@ -67,19 +82,35 @@ def _functions(part: Any) -> Iterator[Any]:
         yield part
 
 
-def _add(function: Any, found: dict[str, str]) -> None:
+def _add(function: Any, found: dict[str, str], seen: set[str]) -> None:
     function = inspect.unwrap(function)
     name = _name(function)
     ours = isinstance(function, types.FunctionType) and name.startswith(_MEASURES)
-    if not ours or name in found or "<lambda>" in name:
+    if not ours or name in seen or "<lambda>" in name:
         return
-    found[name] = _short(_code(function))
+    seen.add(name)
+    whole = _is_of_measures(function.__module__)
+    if whole:
+        found[function.__module__] = _of_module(function.__module__)
+    else:
+        found[name] = _short(_code(textwrap.dedent(inspect.getsource(function))))
     for used in sorted(_names(function.__code__)):
         value = function.__globals__.get(used)
-        if isinstance(value, (int, float, str, tuple, frozenset)) and not isinstance(value, bool):
-            found[f"{function.__module__}.{used}"] = _short(repr(value))
-        elif callable(value):
-            _add(value, found)
+        if callable(value):
+            _add(value, found, seen)
+        elif isinstance(value, _CONSTANTS) and not whole:
+            found[f"{function.__module__}.{used}"] = _short(_text(value))
+
+
+def _is_of_measures(module: str) -> bool:
+    """Whether a module holds nothing else, so that all of it counts: defaults, classes and lambdas, too."""
+    return module.startswith(("replifed.claims.", "replifed.intervals")) or module.endswith(
+        (".measures", ".theory")
+    )
+
+
+def _of_module(name: str) -> str:
+    return _short(_code(inspect.getsource(import_module(name))))
 
 
 def _names(code: types.CodeType) -> set[str]:
@@ -87,16 +118,14 @@ def _names(code: types.CodeType) -> set[str]:
     return set(code.co_names).union(*map(_names, inner))
 
 
-def _code(function: types.FunctionType) -> str:
-    """Its code as Python reads it, without annotations, docstring and messages to people."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+def _code(source: str) -> str:
+    """Code as Python reads it, without annotations and docstrings."""
+    tree = ast.parse(source)
     for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)) and ast.get_docstring(node):
+            node.body = node.body[1:] or [ast.Pass()]
         if isinstance(node, ast.FunctionDef):
-            node.returns, node.decorator_list = None, []
-            if ast.get_docstring(node) is not None:
-                node.body = node.body[1:] or [ast.Pass()]
+            node.returns = None
         elif isinstance(node, ast.arg):
             node.annotation = None
-        elif isinstance(node, ast.JoinedStr):
-            node.values = []
     return ast.unparse(tree)

@@ -18,33 +18,30 @@ _NOT_NORMAL = 0.01
 
 
 def p_value(differences: ArrayLike, grid: float = 0.0, of_mean: bool = False) -> float:
-    """Two-sided p-value of paired differences (n,) being zero on average.
+    """Two-sided p-value of paired differences (n,), by Student's paired t-test.
 
-    Student's paired t-test, or the sign test where the differences are not normal, by more than the `grid`
-    that they are read on explains; it tells nothing if most of them are on the other side than their mean.
-    Always the t-test where only the mean says something (`of_mean`), since of skewed values most are on one
-    side of it. Differences that are the same on every seed do not hang on the seed: they are what they are,
-    unless they are below the grid. (Both sides are rounded up, so that less than one step of it is lost.) One
-    seed tells nothing.
+    Values that are read on a `grid`, both sides rounded up, have at least the spread of rounding. Where they
+    are farther apart than that and not normal, it is the sign test's, which tells nothing if most of them are
+    on the other side than their mean. Always the t-test where only the mean says something (`of_mean`), since
+    of skewed values most are on one side of it. One seed tells nothing; differences that are the same on
+    every seed, and on no grid, do not hang on the seed.
     """
+    # Far more to load than all else here.
+    from scipy.stats import binomtest, shapiro, t
+
     values = np.asarray(differences, dtype=float)
     n, mean = len(values), float(values.mean())
     if n == 1:
         return 1.0
-    if np.ptp(values) <= 1e-12 * np.abs(values).max():
-        return 0.0 if mean and abs(mean) >= grid else 1.0
-    if abs(mean) < grid:
-        return 1.0
-    # Far more to load than all else here.
-    from scipy.stats import binomtest, shapiro, ttest_1samp
-
-    coarse = np.ptp(values) <= 2 * grid
-    if n >= 3 and not of_mean and not coarse and shapiro(values).pvalue < _NOT_NORMAL:
+    apart = np.ptp(values) > max(2 * grid, 1e-12 * np.abs(values).max())
+    if n >= 3 and apart and not of_mean and shapiro(values).pvalue < _NOT_NORMAL:
         above, below = int((values > 0).sum()), int((values < 0).sum())
-        if (above - below) * mean <= 0:
-            return 1.0
-        return float(binomtest(above, above + below).pvalue)
-    return float(ttest_1samp(values, 0.0).pvalue)
+        return float(binomtest(above, above + below).pvalue) if (above - below) * mean > 0 else 1.0
+    # The difference of two numbers, each anywhere within a step, has this standard deviation.
+    spread = max(float(values.std(ddof=1)), grid / np.sqrt(6.0))
+    if spread <= 1e-12 * np.abs(values).max():
+        return 0.0 if mean else 1.0
+    return float(2 * t.sf(abs(mean) * np.sqrt(n) / spread, n - 1))
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

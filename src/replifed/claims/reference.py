@@ -7,6 +7,7 @@ and how far a later run may be off. Verdicts against the papers are another matt
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from replifed.claims import tables
@@ -26,8 +27,17 @@ def compare(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> t
     """
     references = _read(golden)
     known = [(_key(row), row) for row in read(claims) if _key(row) in references]
-    faults = ((key, _fault(row, references[key])) for key, row in known)
-    return len(known), [f"{key}: {fault}" for key, fault in faults if fault]
+    faults = [(key, _fault(row, references[key])) for key, row in known]
+    gone = [(key, "no claim is called so any more") for key in _gone(read(claims), references)]
+    return len(known), [f"{key}: {fault}" for key, fault in [*faults, *gone] if fault]
+
+
+def _gone(rows: list[dict[str, str]], references: Mapping[str, dict[str, str]]) -> list[str]:
+    """References of the papers at hand that no claim has any more, whatever its data."""
+    ids, papers = ({row[column] for row in rows} for column in ("id", "paper"))
+    return [
+        key for key, one in references.items() if one["id"].split(".")[0] in papers and one["id"] not in ids
+    ]
 
 
 def _fault(row: dict[str, str], reference: dict[str, str]) -> str:
@@ -48,16 +58,22 @@ def reference_of(claims: str | os.PathLike[str]) -> Path | None:
 
 def lost(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list[str]:
     """Claims that held in the reference, for the same kind of data, and do not hold now: one line each."""
-    references = _read(golden)
-    return [
+    references, rows = _read(golden), read(claims)
+    gone = [
+        f"{key}: gone, but {references[key]['verdict']} in {os.fspath(golden)}"
+        for key in _gone(rows, references)
+        if references[key]["verdict"] in HOLDS
+    ]
+    return gone + [
         f"{_key(row)}: {row['verdict']}, but {reference['verdict']} in {os.fspath(golden)}"
-        for row in read(claims)
+        for row in rows
         if _holds_no_longer(row, reference := references.get(_key(row), row))
     ]
 
 
 def _holds_no_longer(row: dict[str, str], reference: dict[str, str]) -> bool:
-    return reference["verdict"] in HOLDS and row["verdict"] not in HOLDS
+    # What was reproduced may not become consistent unnoticed.
+    return reference["verdict"] in HOLDS and row["verdict"] not in ("reproduced", reference["verdict"])
 
 
 def accept(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list[str]:

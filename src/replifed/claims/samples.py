@@ -34,8 +34,8 @@ class Sample(NDArrayOperatorsMixin):
 
     Functions of numpy, and with them sums, differences, products, quotients and comparisons, pair seeds and
     leave out those that only one side has. Bounds follow: the difference of two numbers that are both at
-    least something is undecided. Products, quotients and powers are of positive numbers; what is neither
-    arithmetic nor a logarithm, as a comparison, takes every value as it stands.
+    least something is undecided, and so is a comparison that a bound could turn. Products, quotients and
+    powers are of positive numbers.
     """
 
     values: NDArray  # numbers, or booleans
@@ -74,7 +74,9 @@ class Sample(NDArrayOperatorsMixin):
             growth = zip(arguments, _GROWTH[ufunc], strict=True)
             known = [(one.bounds, grows) for one, grows in growth if isinstance(one, Sample)]
             bounds = reduce(_combined, [one if grows > 0 else _turned(one) for one, grows in known])
-        elif any(one.bounds.any() for one in samples) and values.dtype != bool:
+        elif values.dtype == bool:
+            bounds = _open(ufunc, arguments, values)
+        elif any(one.bounds.any() for one in samples):
             raise TypeError(f"{ufunc.__name__} of values of which some are only bounds")
         chaotic = any(one.chaotic for one in samples)
         of_mean = any(one.of_mean for one in samples)
@@ -133,6 +135,7 @@ class Sample(NDArrayOperatorsMixin):
         """As the rules of verdicts take it."""
         known = self.decided()
         more = {"seeds": known.repetitions, "grid": float(known.grid.mean()), **more}
+        more["undecided"] = len(self.values) - len(known.values)
         more |= {"chaotic": known.chaotic, "of_mean": known.of_mean}
         return Measured(known.values, known.bounds, **more)
 
@@ -146,6 +149,19 @@ def paired(*several: Any) -> list[Any]:
     if not len(common):
         raise NotMeasurableError("the methods share no seed")
     return [one.take(np.searchsorted(one.seeds, common)) for one in several]
+
+
+def _open(ufunc: np.ufunc, arguments: tuple[Any, ...], values: NDArray) -> NDArray:
+    """Which comparisons are undecided, since a number that is only a bound could turn them."""
+    turned = np.zeros(len(values), bool)
+    for number, one in enumerate(arguments):
+        if isinstance(one, Sample) and one.bounds.any():
+            turned |= one.bounds == UNDECIDED
+            if one.values.dtype != bool:
+                others = [_values(other) for other in arguments]
+                others[number] = np.select([one.bounds > 0, one.bounds < 0], [np.inf, -np.inf], one.values)
+                turned |= ufunc(*others) != values
+    return np.where(turned, UNDECIDED, 0)
 
 
 def _values(one: Any) -> Any:

@@ -1,8 +1,8 @@
 """Scores by statements: of all claims that test one sentence or cell of a paper, those nearest to its text.
 
-A statement's status comes from the reading nearest to the text: where all settings are stated, else where
-they were chosen beforehand, else where one was fitted; never from the best of several. Where that reading
-has several claims, the worst of them counts.
+A statement's status comes from the reading nearest to the text of those that could be measured: where all
+settings are stated, else where they were chosen beforehand, else where one was fitted; never from the best of
+several. Where that reading has several claims, the worst of them counts.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A claim needs so many that its interval tells, or is as narrow as the tolerance or the least effect. As in
 Stein's two stages, the pilot's runs give the number and it stands before any run that is reported. Here they
-are no part of what is reported either: nothing hangs on the reported differences but the verdict, and tests
-keep their level, however the differences are distributed.
+are no part of what is reported either: nothing hangs on the reported differences but the verdict, so that
+looking for a number of seeds does not change a test's level.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ ASSURANCE = 0.8
 _MOST = 100_000
 
 
-def number_for(spread: float, half_width: float, pilot: int, level: float = LEVEL) -> int:
+def number_for(spread: float, half_width: float, pilot: int, level: float = LEVEL) -> int | None:
     """The least number of values of which the interval of the mean, at `level`, is narrow enough.
+
+    None if `_MOST` are not enough.
 
     `spread` is the standard deviation of `pilot` values. The variance of n others is a multiple of its square
     that follows the F distribution: it is taken as large as in `ASSURANCE` of all cases at most.
@@ -38,6 +40,8 @@ def number_for(spread: float, half_width: float, pilot: int, level: float = LEVE
         variance = spread**2 * fdtri(n - 1, pilot - 1, ASSURANCE)
         return bool(stdtrit(n - 1, 1 - level / 2) ** 2 * variance <= n * half_width**2)
 
+    if not enough(_MOST):
+        return None
     return 2 + bisect_left(range(2, _MOST), True, key=enough)
 
 
@@ -45,9 +49,8 @@ def needed(claim: Claim, measured: Measured, orders: int, seeds: int | None = No
     """The seeds that a claim needs, by what was `measured` on some; None if their number decides nothing.
 
     So it is where numbers are bounds or no numbers of seeds, where runs hang on rounding, and of shapes and
-    identities. What is
-    farther from the published number, or from zero, need not be known as well; half of that distance is
-    counted on. An order is one of `orders` of its family, and must be told after correction.
+    identities. What is farther from the published number, or from zero, need not be known as well; half of
+    that distance is counted on. An order is one of `orders` of its family, and must be told after correction.
     """
     values, n = measured.values.astype(float), len(measured.values)
     of_value = claim.kind == "value"
@@ -63,6 +66,8 @@ def needed(claim: Claim, measured: Measured, orders: int, seeds: int | None = No
     if against or not half_width or half_width < measured.grid:
         return None
     number = number_for(spread, half_width, n, LEVEL if of_value else LEVEL / orders)
+    if number is None:
+        return None
     # Values may be several a seed, or there on some seeds alone.
     return math.ceil(number * (seeds or measured.seeds or n) / n)
 

@@ -2,7 +2,8 @@
 
 One log, a CSV, has published number, tolerance and expression of each claim, the other the code of each
 measure (see `fingerprint`). Both only grow: the last line on a claim, or on a measure, must say what holds
-now; a change needs a new line, with the reason. A line without code, on a setting say, is a remark.
+now; a change, or that one is gone, needs a new line, with the reason. Lines without code say that it is gone,
+or are remarks, on a setting say.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from replifed.errors import ConfigError
 
 COLUMNS = ("id", "published", "tolerance", "expression", "reason")
 MEASURES = ("measure", "code", "reason")
+
+# The column that is empty in remarks, and where something is gone.
+_CODE = {"id": "expression", "measure": "code"}
 
 Log = str | os.PathLike[str]
 
@@ -38,34 +42,43 @@ def measures_changed(claims: Iterable[Claim], log: Log) -> dict[str, tuple[str, 
 
 
 def record(claims: Iterable[Claim], log: Log, reason: str) -> dict[str, tuple[str, str]]:
-    """Add a line for every claim that is new or has changed; claims that are gone leave the log.
+    """Add a line for every claim that is new, has changed or is gone.
 
     `reason` says why something was changed; a claim's first line has the reason of its tolerance instead.
     Returns what differed, as `differences` does.
     """
     by_id = {claim.id: claim for claim in claims}
-    changed = differences(by_id.values(), log)
-    _need_reason(changed, reason)
-    rows = [row for row in _read(log, COLUMNS) if row["id"] in by_id]
-    for name, (before, now) in changed.items():
-        if now:
-            first = by_id[name].tolerance_reason or "as first set"
-            rows.append({"id": name, **_line(by_id[name]), "reason": reason if before else first})
-    tables.write(log, COLUMNS, sorted(rows, key=itemgetter("id")))
-    return changed
+    firsts = {name: claim.tolerance_reason or "as first set" for name, claim in by_id.items()}
+    lines = {name: _line(claim) for name, claim in by_id.items()}
+    return _record(log, COLUMNS, differences(by_id.values(), log), lines, firsts, reason)
 
 
 def record_measures(claims: Iterable[Claim], log: Log, reason: str) -> dict[str, tuple[str, str]]:
     """The same for measures."""
     claims = list(claims)
-    current = fingerprint.of_measures(claims)
-    changed = measures_changed(claims, log)
-    _need_reason(changed, reason)
-    rows = [row for row in _read(log, MEASURES) if row["measure"] in current or not row["code"]]
+    lines = {name: {"code": code} for name, code in fingerprint.of_measures(claims).items()}
+    firsts = dict.fromkeys(lines, "as first set")
+    return _record(log, MEASURES, measures_changed(claims, log), lines, firsts, reason)
+
+
+def _record(
+    log: Log,
+    columns: Sequence[str],
+    changed: dict[str, tuple[str, str]],
+    lines: Mapping[str, Mapping[str, str]],
+    firsts: Mapping[str, str],
+    reason: str,
+) -> dict[str, tuple[str, str]]:
+    """Add a line for each of what changed, with the reason, or that of a first line."""
+    if any(before for before, _ in changed.values()) and not reason.strip():
+        raise ConfigError("a changed tolerance, published number or measure needs --reason TEXT")
+    key, *others, _ = columns
+    gone = dict.fromkeys(others, "")
+    rows = _read(log, columns)
     for name, (before, now) in changed.items():
-        if now:
-            rows.append({"measure": name, "code": now, "reason": reason if before else "as first set"})
-    tables.write(log, MEASURES, sorted(rows, key=itemgetter("measure")))
+        said = reason if before else firsts[name]
+        rows.append({key: name, **(lines[name] if now else gone), "reason": said})
+    tables.write(log, columns, sorted(rows, key=itemgetter(key)))
     return changed
 
 
@@ -75,15 +88,10 @@ def _differences(
     key: str,
     said: Callable[[Mapping[str, str]], str],
 ) -> dict[str, tuple[str, str]]:
-    logged = {row[key]: said(row) for row in rows}
+    logged = {row[key]: said(row) if row[_CODE[key]] else "" for row in rows}
     holds = {name: said(row) for name, row in current.items()}
     both = {name: (logged.get(name, ""), holds.get(name, "")) for name in sorted(logged | holds)}
     return {name: (was, now) for name, (was, now) in both.items() if was != now}
-
-
-def _need_reason(changed: Mapping[str, tuple[str, str]], reason: str) -> None:
-    if any(before and now for before, now in changed.values()) and not reason.strip():
-        raise ConfigError("a changed tolerance, published number or measure needs --reason TEXT")
 
 
 def _read(log: Log, columns: Sequence[str]) -> list[dict[str, str]]:
@@ -101,4 +109,4 @@ def _text(number: float | None) -> str:
 
 def _said(row: Mapping[str, str]) -> str:
     numbers = f"{row['published'] or 'no number'} +- {row['tolerance'] or 'no tolerance'}"
-    return f"{numbers}, {row['expression'] or 'not measured'}"
+    return f"{numbers}, {row['expression']}"

@@ -25,8 +25,6 @@ class Unit(NamedTuple):
 UNITS = {
     # Of communication. Hard thresholding may swap a coordinate of a support, which costs a round or two.
     "rounds": Unit(0.4, 1.5, 0.1, 1.0),
-    # How often something was computed: one a round and client, over hundreds of rounds.
-    "count": Unit(0.05, math.inf, 0.1, 1.0),
     # A spectrum on the edge between two allocations moves whole bits, and those must be found.
     "bits": Unit(0.05, 0.5, 1e-6, 1.0),
     # Differences of decimal logarithms. Swapped coordinates move a curve by a few per cent; near machine
@@ -49,7 +47,7 @@ UNITS = {
     "grid": Unit(1e-9, math.inf, 1e-12),
 }
 # Units of what is counted.
-COUNTED = ("rounds", "count", "ratio")
+COUNTED = ("rounds", "bits", "ratio")
 
 
 def tolerance(measured: float, unit: str) -> float:

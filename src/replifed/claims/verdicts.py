@@ -5,9 +5,9 @@ The rules are fixed, and so are tolerances and readings before anything is run:
 * a `value` is reproduced if the mean over seeds is within the tolerance of the published number and
   the half-width of its 95 % interval is at most the tolerance;
 * an `order` is reproduced if the paired differences are on the claimed side of zero, or of the number that is
-  to be exceeded (`multiplicity`: 5 % for the family of orders as a whole), and their mean is at least the
-  least effect that was stated; it deviates if they are as clearly on the other side, or if the interval says
-  that both are equal but for that effect;
+  to be exceeded (`multiplicity`: 5 % for the family of orders as a whole), so is the interval of their mean,
+  and this is at least the least effect that was stated; it deviates if they are as clearly on the other side,
+  or if the interval says that both are equal but for that effect;
 * a `shape` is reproduced if it holds in the stated share of cases, all by default;
 * an `identity` is reproduced if it holds without exception;
 * what would be reproduced is `consistent` if a setting was chosen because the number comes out;
@@ -73,6 +73,7 @@ class Measured:
     # How coarsely the values are read, as a round between two records: no interval is narrower than this to
     # either side.
     grid: float = 0.0
+    undecided: int = 0  # seeds left out, since nothing is known of them, not even a bound
     # Whether the values stand for a mean, and only their own mean says something: a seed's sign does not.
     of_mean: bool = False
     # Whether the values are not of seeds, but of what the paper may have meant: all must have one verdict.
@@ -205,7 +206,8 @@ def judge(claim: Claim, measurement: Measured, p: float | None = None) -> Judged
             verdict = _judge_value(claim, mean, low, high, measurement.bounds)
         if not math.isfinite(low):
             low = high = None
-    if measurement.chaotic and (claim.kind != "value" or claim.unit in COUNTED):
+    luck = measurement.chaotic and (claim.kind != "value" or claim.unit in COUNTED)
+    if luck or measurement.undecided:
         verdict = "inconclusive"
     if verdict == "reproduced" and claim.basis == "fitted":
         verdict = "consistent"
@@ -232,10 +234,10 @@ def _judge_value(claim: Claim, mean: float, low: float, high: float, bounds: NDA
 def _judge_order(claim: Claim, mean: float, low: float, high: float, p: float, bounds: NDArray) -> str:
     least = claim.tolerance
     assert least is not None  # as every claim of an order has
-    if p <= LEVEL and mean >= least:
+    if p <= LEVEL and mean >= least and low >= 0:
         # Differences that are in truth smaller than their bound could end on the other side.
         return "inconclusive" if (bounds < 0).any() else "reproduced"
-    if p <= LEVEL and mean <= -least:
+    if p <= LEVEL and mean <= -least and high <= 0:
         return "inconclusive" if (bounds > 0).any() else "deviates"
     equal = -least <= low and high <= least
     return "deviates" if equal and not bounds.any() else "inconclusive"
@@ -327,7 +329,7 @@ def _row(
 
 def _effect(claim: Claim, measured: Measured) -> dict[str, Any]:
     """How far a value is from the published one, or how large a difference is, and on which side."""
-    if claim.kind not in ("value", "order"):
+    if claim.kind not in ("value", "order") or measured.alternatives:
         return {}
     effect = float(measured.values.astype(float).mean()) - (claim.published or 0.0)
     within = abs(effect) < (claim.tolerance or 0.0)
@@ -340,6 +342,8 @@ def _remarks(claim: Claim, measured: Measured, judged: Judged, surrogate: bool) 
     if measured.bounds.any():
         bounds = np.count_nonzero(measured.bounds)
         notes.append(f"{bounds} of {len(measured.values)} values are only bounds")
+    if measured.undecided:
+        notes.append(f"of {measured.undecided} seeds more nothing is known")
     if measured.chaotic:
         notes.append("runs hang on rounding: moved by their last bits they go elsewhere")
     if claim.kind in ("value", "order") and judged.low is None:

@@ -12,6 +12,7 @@ from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError, ReplifedError, unknown_name
 from replifed.parts import paper_names, part
 from replifed.progress import Lines
+from replifed.store import hashes
 from replifed.store.atomic import write_json, write_text
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def measure_claims(
     folder = out.with_suffix("") if only is None else out.parent
 
     def command(claim: Any) -> str:
-        return f"snakemake --cores 2 {folder / claim.id.removeprefix(f'{paper}.')}.csv"
+        return hashes.snakemake(folder / f"{claim.id.removeprefix(f'{paper}.')}.csv")
 
     frame = measure(claims, Inputs(inputs, settings), scale, command)
     if only is not None:
@@ -229,7 +230,7 @@ def measure_timing(scale: str, inputs: dict[str, list[Path]], out: Path) -> None
     for paper, figures in timed.items():
         claims = _part(paper, "claims").TIMING
         drawn = [claim for claim in claims if f"artefact:{claim.artefact}" in figures]
-        parts.append(measure(drawn, Inputs(figures), scale))
+        parts.append(measure(drawn, Inputs(figures), scale, lambda _: hashes.snakemake(out)))
     write_text(out, pd.concat(parts).to_csv(index=False, float_format="%.12g"))
 
 

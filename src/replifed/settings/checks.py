@@ -207,10 +207,15 @@ def _experiment_faults(experiment: Mapping[str, Any]) -> Iterator[Fault]:
 
     tuned = experiment.get("tuning", {}).get("replicates", ())
     reported = {*experiment.get("replicates", ()), *experiment.get("full_batch_replicates", ())}
-    unreported = {
-        ("tuning", "replicates"): (tuned, "tuned on"),
-        ("pilot",): (experiment.get("pilot", ()), "a pilot"),
-    }
+    pilot, most = experiment.get("pilot", ()), len(experiment.get("replicates", ()))
+    if shared := sorted({*pilot}.intersection(tuned)):
+        yield (
+            ("pilot",),
+            f"{shown(pilot)} is not allowed; {', '.join(map(str, shared))} would be tuned on, too",
+        )
+    if len(pilot) > most:
+        yield ("pilot",), f"{shown(pilot)} is not allowed; expected at most {most} (number of `replicates`)"
+    unreported = {("tuning", "replicates"): (tuned, "tuned on"), ("pilot",): (pilot, "a pilot")}
     for path, (names, role) in unreported.items():
         if shared := sorted(reported.intersection(names)):
             yield (

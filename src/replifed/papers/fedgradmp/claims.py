@@ -17,7 +17,7 @@ from typing import Any
 
 from replifed.claims.curves import at, curves, first, last, level, log_linear_fit, round_at, rounds_to, steps
 from replifed.claims.not_claimed import NotClaimed
-from replifed.claims.quantities import Quantity, as_it_stands, drawn, formula, joined, power10, run, settings
+from replifed.claims.quantities import Quantity, drawn, formula, joined, power10, run, settings
 from replifed.claims.statements import Statements, slug
 from replifed.claims.verdicts import Claim
 from replifed.papers.fedgradmp import measures
@@ -109,9 +109,7 @@ def _figure1() -> Iterator[Claim]:
             f"fig1.slower.{name}",
             f"Higher heterogeneity, slower convergence, {name}: alpha = 2.5 needs more rounds to an error of "
             "0.01 than alpha = 0 (Figure 1).",
-            as_it_stands(T[2.5] - T[0.0]).note(
-                "rounds to 0.01: {0.mean:.3g} against {1.mean:.3g}", T[2.5], T[0.0]
-            ),
+            (T[2.5] - T[0.0]).note("rounds to 0.01: {0.mean:.3g} against {1.mean:.3g}", T[2.5], T[0.0]),
             unit="rounds",
             says="fig1.slower",
         )

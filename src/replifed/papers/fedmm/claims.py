@@ -114,10 +114,19 @@ def _of_means(one: Curves, top: int, two: Curves, bottom: int) -> Sample:
 
 @quantity
 def rise(one: Curves, at_end: bool = False) -> Sample:
-    """How far the mean curve rises above what it was before, at the worst or `at_end`, in e-folds."""
-    mean = one.values.mean(axis=0)
-    top = len(mean) - 1 if at_end else int(np.argmax(mean / np.minimum.accumulate(mean)))
-    return _of_means(one, top, one, int(np.argmin(mean[: top + 1])))
+    """How far the mean curve rises above what it was before, at the worst or `at_end`, in e-folds.
+
+    The lowest round is that of one half of the seeds, and the rise is measured on the others: of one sample a
+    noisy curve ends above its lowest round even if it does not rise.
+    """
+    if not at_end:
+        mean = one.values.mean(axis=0)
+        top = int(np.argmax(mean / np.minimum.accumulate(mean)))
+        return _of_means(one, top, one, int(np.argmin(mean[: top + 1])))
+    even = np.arange(len(one.seeds)) % 2 == 0
+    bottom = int(np.argmin(one.take(even).values.mean(axis=0)))
+    others = one.take(~even)
+    return _of_means(others, -1, others, bottom)
 
 
 @quantity
