@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 LEVEL = 0.05
 # Differences that Shapiro and Wilk's test rejects as normal at this level are compared by their signs alone.
 _NOT_NORMAL = 0.01
+# Fewer signs tell nothing at 5 %, even if all are alike; nor do so few values show that they are not normal.
+_FEWEST_SIGNS = 6
 
 
 def p_value(differences: ArrayLike, grid: float = 0.0, of_mean: bool = False) -> float:
@@ -22,9 +24,9 @@ def p_value(differences: ArrayLike, grid: float = 0.0, of_mean: bool = False) ->
 
     Values that are read on a `grid`, both sides rounded up, have at least the spread of rounding. Where they
     are farther apart than that and not normal, it is the sign test's, which tells nothing if most of them are
-    on the other side than their mean. Always the t-test where only the mean says something (`of_mean`), since
-    of skewed values most are on one side of it. One seed tells nothing; differences that are the same on
-    every seed, and on no grid, do not hang on the seed.
+    on the other side than their mean. Always the t-test of fewer than six values, and where only the mean
+    says something (`of_mean`), since of skewed values most are on one side of it. One seed tells nothing;
+    differences that are the same on every seed, and on no grid, do not hang on the seed.
     """
     # Far more to load than all else here.
     from scipy.stats import binomtest, shapiro, t
@@ -34,7 +36,7 @@ def p_value(differences: ArrayLike, grid: float = 0.0, of_mean: bool = False) ->
     if n == 1:
         return 1.0
     apart = np.ptp(values) > max(2 * grid, 1e-12 * np.abs(values).max())
-    if n >= 3 and apart and not of_mean and shapiro(values).pvalue < _NOT_NORMAL:
+    if n >= _FEWEST_SIGNS and apart and not of_mean and shapiro(values).pvalue < _NOT_NORMAL:
         above, below = int((values > 0).sum()), int((values < 0).sum())
         return float(binomtest(above, above + below).pvalue) if (above - below) * mean > 0 else 1.0
     # The difference of two numbers, each anywhere within a step, has this standard deviation.
