@@ -29,7 +29,6 @@ from replifed.papers.fedht.paper import (
     LEVEL_READINGS,
     LINES,
     METHODS,
-    PRINTED,
     READINGS,
     REAL_READINGS,
     SPARSITIES,
@@ -183,7 +182,7 @@ figure = partial(
 _ROWS = By("experiment", EXPERIMENTS)
 _LEVELS_IN_ORDER = By("level", level_name, level_key)
 _SHORT = {"own": "own best step", "common": "common step"}
-_SHORT_REAL = {"own": "own best step", "printed": PRINTED}
+_SHORT_REAL = {"own": "own best step", "printed": "best printed step"}
 
 
 # -- Figures 4 and 5 -----------------------------------------------------------------------------------
@@ -649,7 +648,7 @@ FIGURES = by_name(
         ),
         prepare=_curves(COMPARISON_READINGS, levels=[0, -1]),
         rows=[_ROWS, _LEVELS_IN_ORDER],
-        columns=[By("reading", {**_SHORT, "printed": PRINTED}), X("round", "iterations")],
+        columns=[By("reading", {**_SHORT, **_SHORT_REAL}), X("round", "iterations")],
     ),
     figure(
         "fig3_full_batch",
