@@ -123,6 +123,8 @@ def rise(one: Curves, at_end: bool = False) -> Sample:
         mean = one.values.mean(axis=0)
         top = int(np.argmax(mean / np.minimum.accumulate(mean)))
         return _of_means(one, top, one, int(np.argmin(mean[: top + 1])))
+    if len(one.seeds) < 2:
+        raise NotMeasurableError("one seed cannot tell both the lowest round and the rise from it")
     even = np.arange(len(one.seeds)) % 2 == 0
     bottom = int(np.argmin(one.take(even).values.mean(axis=0)))
     others = one.take(~even)
