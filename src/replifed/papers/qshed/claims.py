@@ -358,6 +358,7 @@ def _example() -> Iterator[Claim]:
         because="numbers rounded to two decimals; what is nearer rounds to them, and nothing else does",
         unit="eigenvalue",
         basis="fitted",
+        note="it hangs on the pixels' scale, the components and the intercept, which are ours",
     )
     yield EXAMPLE.identity(
         "example.ordered",
