@@ -69,13 +69,17 @@ def in_words(count: Mapping[str, int]) -> str:
     return ", ".join(f"{count.get(verdict, 0)} {verdict}" for verdict in VERDICTS)
 
 
+def _orders(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row["kind"] == "order" and row["p_value"]]
+
+
 def by_chance(rows: Iterable[Row]) -> tuple[int, float, float]:
     """How many orders hold, and how many of all would at most if none existed: each by itself, and corrected.
 
     Half of the level is on the claimed side. Corrected, at most one family in twenty errs at all; what is
     returned is the number of families times the half level.
     """
-    orders = [row for row in rows if row["kind"] == "order" and row["p_value"]]
+    orders = _orders(rows)
     families = {(row["paper"], row["artefact"], row["reading"]) for row in orders}
     held = sum(row["verdict"] in HOLDS for row in orders)
     return held, len(orders) * LEVEL / 2, len(families) * LEVEL / 2
@@ -83,10 +87,9 @@ def by_chance(rows: Iterable[Row]) -> tuple[int, float, float]:
 
 def chance_in_words(rows: Iterable[Row]) -> str:
     """The same as a sentence."""
-    rows = list(rows)
-    held, single, corrected = by_chance(rows)
-    orders = sum(row["kind"] == "order" and bool(row["p_value"]) for row in rows)
+    orders = _orders(rows)
+    held, single, corrected = by_chance(orders)
     return (
-        f"of {orders} orders {held} hold; if none existed, {single:.1f} would by chance one by one, and "
+        f"of {len(orders)} orders {held} hold; if none existed, {single:.1f} would by chance one by one, and "
         f"after Holm's correction there would be a wrong one in {corrected:.1f} families"
     )

@@ -62,10 +62,6 @@ def rates_below_one(method: str) -> Measured:
     return Measured(np.array(holds), seeds=0)
 
 
-def _thetas(method: str, kappa: float, tau: int) -> NDArray:
-    return np.array([RATES[method](kappa, tau, 1, K).theta for K in LOCAL_STEPS])
-
-
 def remark3_condition() -> Measured:
     """theta_2 <= theta_1 exactly where 2 alpha <= ((1 - 1/(12 kappa_d)) / (1 - 1/(12 kappa_s)))^K - 1."""
     holds, sides = [], set()

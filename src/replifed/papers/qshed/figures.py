@@ -253,18 +253,18 @@ def _draw_bit_allocation(frame: pd.DataFrame) -> Figure:
 
 
 def _compared(number: int, data: str) -> Iterator[Grid]:
-    """A figure of the paper, against rounds as there, and against bits."""
-    yield figure(
+    """A figure of the paper, against rounds as there, against bits, and with GIANT's search."""
+    compared = partial(figure, prepare=_runs(COMPARED, CHANNELS))
+    yield compared(
         f"fig{number}",
         title=f"Figure {number}: {EXPERIMENTS[data]}",
         caption=(
             f"Relative cost f − f* against communication rounds on {_DATA[data]}, "
             f"without and with Rayleigh fading. {_BANDS} {_READINGS} {_FEDNL}"
         ),
-        prepare=_runs(COMPARED, CHANNELS),
         columns=[*PANELS, X("round")],
     )
-    yield figure(
+    yield compared(
         f"fig{number}_bits",
         title=f"Figure {number} against bits",
         caption=(
@@ -272,10 +272,9 @@ def _compared(number: int, data: str) -> Iterator[Grid]:
             "search's included. FedNL's message of rank 1 takes half of the budget without fading. "
             f"{_BANDS}"
         ),
-        prepare=_runs(COMPARED, CHANNELS),
         columns=[*PANELS, X("megabits")],
     )
-    yield figure(
+    yield compared(
         f"fig{number}_giant_search",
         title=f"Figure {number} with GIANT's line search",
         caption=(
@@ -283,7 +282,6 @@ def _compared(number: int, data: str) -> Iterator[Grid]:
             "paper names: ten steps 1, 1/4, …, of which the last is taken if none is good enough. Renewals "
             f"and dither are those of Figure {number}. {_BANDS} FedNL starts from zero Hessians."
         ),
-        prepare=_runs(COMPARED, CHANNELS),
         columns=[*PANELS, X("round")],
     )
 
@@ -321,10 +319,9 @@ FIGURES = by_name(
         "Bits of each eigenvector",
         (
             "Section IV-A's example. Left: the printed eigenvalues and those of the device and round, in our "
-            "runs on FMNIST with fading, that come closest to them, by the largest difference (none of them "
-            "rounds to the printed ones); middle: bits per coordinate, printed and found for that spectrum "
-            "with the same budget; right: how that device's bits grow until its next "
-            "Hessian."
+            "runs on FMNIST with fading, that come closest to them, by the largest difference; middle: bits "
+            "per coordinate, printed and found for that spectrum with the same budget; right: how that "
+            "device's bits grow until its next Hessian."
         ),
         _bit_allocation,
         _draw_bit_allocation,
