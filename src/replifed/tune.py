@@ -682,3 +682,26 @@ def best_of_chaotic(outcome: Search, rescored: Callable[[NDArray, NDArray], NDAr
     scores[leaders] = rescored(np.array(outcome.steps)[leaders], scores[leaders])
     best = leaders[int(np.argmin(scores[leaders]))]
     return replace(outcome, best=outcome.points[best], scores=tuple(scores.tolist()))
+
+
+def best_printed(own: Search, steps: Sequence[float], stable: Callable[[NDArray], NDArray]) -> Search:
+    """The best stable one of a paper's printed steps, even at their edge; if none is stable, the best.
+
+    Parameters
+    ----------
+    own : Search
+        Of one parameter, begun with the printed steps, whose checks are not repeated.
+    steps : sequence of float
+    stable : callable
+        Maps steps (G,) to booleans (G,).
+    """
+    scores = dict(zip(own.steps, own.scores, strict=True))
+    checked = {step: False for (step,) in own.rejected} | ({} if own.chaotic else {own.step: True})
+
+    def admissible(asked: NDArray) -> NDArray:
+        new = np.array([step for step in asked.tolist() if step not in checked])
+        if new.size:
+            checked.update(zip(new.tolist(), stable(new).tolist(), strict=True))
+        return np.array([checked[step] for step in asked.tolist()])
+
+    return search(np.vectorize(scores.get), Grid.of_steps(steps, 0, grow=False), admissible=admissible)

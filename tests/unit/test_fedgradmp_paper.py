@@ -26,7 +26,6 @@ from replifed.papers.fedgradmp.figures import FIGURES
 from replifed.papers.fedgradmp.tables import TABLES
 from replifed.randomness import Streams
 from replifed.simulate import simulate
-from replifed.tune import Search
 
 SMALL = {
     "seed": 1,
@@ -399,22 +398,6 @@ def test_where_no_step_on_digits_is_stable_the_mean_of_five_repetitions_decides(
         for replicate in search["replicates"]
     ]
     assert one["score"] == pytest.approx(1 - np.mean(accuracies))
-
-
-@pytest.mark.parametrize(("rejected", "stable"), [((), False), ((0.04,), True), ((), True)])
-def test_what_the_twins_say_of_the_printed_step_is_its_own(rejected, stable):
-    """The best step is stable and off the grid; that of the grid may hang on rounding all the same."""
-    steps, asked = (0.01, 0.04, 0.1), []
-    own = Search((0.1,), tuple((one,) for one in steps), (0.3, 0.2, 0.1), tuple((one,) for one in rejected))
-    found = experiments._printed(own, [0.01, 0.04], lambda step: asked.append(step) or stable)
-    assert (found["step"], found["chaotic"]) == (0.04, bool(rejected) or not stable)
-    assert asked == ([] if rejected else [0.04])
-    both = experiments._readings(own.record() | {"printed": found})
-    assert both == {
-        "reading": ["own", "printed"],
-        "step": [0.1, 0.04],
-        "chaotic": [False, found["chaotic"]],
-    }
 
 
 def test_both_readings_of_the_step_are_run_on_digits(searched, digits):

@@ -9,7 +9,7 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.randomness import Streams
 from replifed.simulate import simulate
-from replifed.tune import Grid, Trials, search, tune_step, with_margin
+from replifed.tune import Grid, Search, Trials, best_printed, search, tune_step, with_margin
 
 
 def bowl(best, limit=np.inf, calls=None):
@@ -298,3 +298,26 @@ def test_what_a_search_spends_is_what_its_trials_ran():
     assert trials.spent.bits == pytest.approx(sum(bits))
     tune_step(make, trials, Grid.of_steps([0.1, 0.03, 0.01], 1), check=True)
     assert trials.spent.rounds == sum(ran)
+
+
+@pytest.mark.parametrize(
+    ("rejected", "stable", "asked", "best", "chaotic"),
+    [
+        ((), {0.04}, [0.04], 0.04, False),
+        ((), {0.01}, [0.04, 0.01], 0.01, False),
+        ((0.04,), {0.01}, [0.01], 0.01, False),  # what the search has checked is not run again
+        ((0.04,), {}, [0.01], 0.04, True),  # none is stable: the best
+    ],
+)
+def test_the_best_printed_step_is_stable_where_one_is(rejected, stable, asked, best, chaotic):
+    steps, ran = (0.01, 0.04, 0.1), []
+    own = Search((0.1,), tuple((one,) for one in steps), (0.3, 0.2, 0.1), tuple((one,) for one in rejected))
+
+    def check(some):
+        ran.extend(some.tolist())
+        return np.isin(some, list(stable))
+
+    found = best_printed(own, [0.01, 0.04], check)
+    assert (found.step, found.chaotic, ran) == (best, chaotic, asked)
+    assert best_printed(own, [0.01, 0.1], check).step == 0.1
+    assert ran == asked

@@ -3,7 +3,7 @@
 Variants of a method stand side by side: FedGradMP's solvers of its sub-problem, the two ways to read the
 weight of the 1-norm, and tau on digits. Where a step is searched, two readings of it do so as well: in `own`
 each method takes its best step, for which the printed grid is extended until it lies inside; in `printed` the
-best of the printed grid, even at its edge.
+best of the printed grid, even at its edge. In both a step must be stable, where one is.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ from replifed.tune import (
     SCORED,
     Ask,
     Grid,
-    Search,
     Trials,
     best_of_chaotic,
-    search,
+    best_printed,
     searching,
     side_by_side,
     tune_step,
@@ -111,7 +110,7 @@ def tune(
         variants -> what `tune.Search.record` says; empty for a method that needs none. In regressions the
         score is the mean objective over the last of the search's rounds. On digits it is one minus the
         training accuracy at their end, None for steps that fell behind before. Beside it printed, the
-        reading of that name, whose step need not be stable. Then cost, what the searches used, and trials,
+        reading of that name. Then cost, what the searches used, and trials,
         on which repetitions.
     """
     if settings["problem"] == "digits":
@@ -138,20 +137,11 @@ def tune(
 def _both_steps(make: Callable[[NDArray], Any], tuning: Mapping, trials: Trials) -> dict[str, Any]:
     """The steps of both readings, as `tune` returns them, of the method that `make` builds."""
 
-    def stable(step: float) -> bool:
-        return bool(trials.stable(lambda _, factors: make(step * factors), 1)[0])
+    def stable(steps: NDArray) -> NDArray:
+        return trials.stable(lambda runs, factors: make(steps[runs] * factors), len(steps))
 
     own = tune_step(make, trials, Grid.of_steps(tuning["steps"], tuning["refine"]), check=True)
-    return own.record() | {"printed": _printed(own, tuning["steps"], stable)}
-
-
-def _printed(own: Search, steps: Sequence[float], stable: Callable[[float], bool]) -> dict[str, Any]:
-    """The best of the printed steps, with which the search of `own` began; chaotic if it is not `stable`."""
-    known = dict(zip(own.steps, own.scores, strict=True))
-    best = search(np.vectorize(known.get), Grid.of_steps(steps, 0, grow=False))
-    if best.step == own.step:
-        return best.record() | {"chaotic": own.chaotic}
-    return best.record() | {"chaotic": best.best in own.rejected or not stable(best.step)}
+    return own.record() | {"printed": best_printed(own, tuning["steps"], stable).record()}
 
 
 def _tune_digits(method: str, settings: dict, table: Any, progress: Progress) -> dict[str, Any]:
@@ -163,7 +153,7 @@ def _tune_digits(method: str, settings: dict, table: Any, progress: Progress) ->
     found = {}
     for name, own in zip(trials.names, searches, strict=True):
         found[name] = best_of_chaotic(own, partial(trials.rescored, name)).record()
-        found[name]["printed"] = _printed(own, steps, partial(trials.is_stable, name))
+        found[name]["printed"] = best_printed(own, steps, partial(trials.are_stable, name)).record()
     return {"method": method, "variants": found, **trials.account.record()}
 
 
@@ -234,9 +224,10 @@ class _DigitTrials:
         self.account.spent.add(twinned.everything)
         return dict(zip(points, twinned.stable, strict=True))
 
-    def is_stable(self, name: str, step: float) -> bool:
-        """The same of one step of a variant."""
-        return bool(self.stable([(name, step)])[name, step])
+    def are_stable(self, name: str, steps: NDArray) -> NDArray:
+        """The same of steps (G,) of a variant."""
+        points = [(name, step) for step in steps.tolist()]
+        return np.array(list(self.stable(points).values()))
 
     def rescored(self, name: str, steps: NDArray, errors: NDArray) -> NDArray:
         """Means of a variant's steps (G,) over further repetitions too; `errors` are those of the first."""

@@ -31,7 +31,7 @@ from replifed.problems.sparse import SparseLinearModel
 from replifed.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
-from replifed.tune import Grid, Search, Spent, Trials, search, tune_step
+from replifed.tune import Grid, Search, Spent, Trials, best_printed, tune_step
 from replifed.twins import simulate_with_twins
 
 # Methods of Figure 2.
@@ -163,19 +163,17 @@ def tune(
 
 
 def _printed(
-    outcome: Search, steps: Sequence[float], make: Callable[[NDArray], Any], trials: Trials
+    own: Search, steps: Sequence[float], make: Callable[[NDArray], Any], trials: Trials
 ) -> dict[str, Any]:
-    """The best step of the printed grid, even at its edge, among what the search has found."""
-    known = dict(zip(outcome.steps, outcome.scores, strict=True))
+    """The best step of the printed grid, among what the search has found; nothing if all diverged."""
+    known = dict(zip(own.steps, own.scores, strict=True))
     if not np.isfinite([known[step] for step in steps]).any():
         return {}
-    best = search(
-        lambda points: np.array([known[step] for step in points]),
-        Grid.of_steps(steps, 0, grow=False),
-        admissible=lambda points: trials.stable(
-            lambda numbers, factors: make(points[numbers] * factors), len(points)
-        ),
-    )
+
+    def stable(some: NDArray) -> NDArray:
+        return trials.stable(lambda numbers, factors: make(some[numbers] * factors), len(some))
+
+    best = best_printed(own, steps, stable)
     return {"printed_step": best.step, "printed_score": best.score, "printed_chaotic": best.chaotic}
 
 
