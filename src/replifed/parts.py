@@ -12,6 +12,11 @@ def paper_names() -> list[str]:
     return sorted(file.parent.name for file in PAPERS.glob("*/__init__.py"))
 
 
+def sentences_file(paper: str) -> Path:
+    """Return the file that lists the checkable sentences of a paper, which may be missing."""
+    return PAPERS / paper / "sentences.yaml"
+
+
 def part(paper: str, name: str) -> str:
     """Return the module that holds a part of a paper, such as its claims.
 

@@ -7,13 +7,13 @@ and how far a later run may be off. Verdicts against the papers are another matt
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from replifed.claims import tables
 from replifed.claims.files import read
 from replifed.claims.units import UNITS, tolerance
-from replifed.claims.verdicts import HOLDS
+from replifed.claims.verdicts import HOLDS, Claim
 from replifed.errors import DataError
 
 COLUMNS = ("id", "data", "measured", "verdict", "tolerance")
@@ -68,6 +68,18 @@ def lost(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list
         f"{_key(row)}: {row['verdict']}, but {reference['verdict']} in {os.fspath(golden)}"
         for row in rows
         if _holds_no_longer(row, reference := references.get(_key(row), row))
+    ]
+
+
+def verdicts(claims: Iterable[Claim], golden: str | os.PathLike[str]) -> list[dict[str, str]]:
+    """Lines of claims.csv, as far as they are known without measuring: verdict and data by the reference."""
+    found = {row["id"]: row for row in _read(golden).values()}
+    unknown = {"verdict": "unchecked", "data": ""}
+    fields = ("id", "paper", "statement", "statement_id", "basis", "nearness", "reading")
+    return [
+        {field: str(getattr(claim, field)) for field in fields}
+        | {field: found.get(claim.id, unknown)[field] for field in unknown}
+        for claim in claims
     ]
 
 

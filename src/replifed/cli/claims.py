@@ -67,6 +67,16 @@ def add(commands: Any) -> None:
     log.add_argument("folder", type=Path, help="of tolerances.csv and measures.csv")
     log.add_argument("--reason", default="", metavar="TEXT", help="why a number was changed")
 
+    document = add_command(
+        parts,
+        "document",
+        _document,
+        "Write a page a paper: every checkable sentence, its claims, or why it has none, and their verdicts.",
+        "replifed claims document --golden tests/golden/paper.csv --out docs/papers",
+    )
+    add_file(document, "--golden", required=True, help="the reference whose verdicts are shown")
+    document.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where to write them")
+
     measure = add_command(
         parts,
         "measure",
@@ -166,6 +176,12 @@ def _accept(arguments: argparse.Namespace) -> None:
 
     moved = reference.accept(arguments.file, arguments.golden)
     print("\n".join([*moved, f"{len(moved)} references moved in {arguments.golden}"]))
+
+
+def _document(arguments: argparse.Namespace) -> None:
+    from replifed.papers import jobs
+
+    jobs.document(arguments.out, arguments.golden)
 
 
 def _log(arguments: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError, ReplifedError, unknown_name
-from replifed.parts import paper_names, part
+from replifed.parts import paper_names, part, sentences_file
 from replifed.progress import Lines
 from replifed.store import hashes
 from replifed.store.atomic import write_json, write_text
@@ -204,15 +204,14 @@ def claim_and_family(paper: str, name: str) -> list[Any]:
 
 def collect_claims(files: list[Path], out: Path, statements: Path, not_claimed: Path) -> None:
     """Join the claims of several papers; write the status of statements, and those without a claim."""
-    from replifed.claims import not_claimed as unclaimed
     from replifed.claims import scores
     from replifed.claims.files import collect
+    from replifed.claims.sentences import write_not_claimed
 
     rows = collect(files, out)
     scores.write(rows, statements)
     papers = dict.fromkeys(row["paper"] for row in rows)
-    declared = (one for paper in papers for one in getattr(_part(paper, "claims"), "NOT_CLAIMED", ()))
-    unclaimed.write(not_claimed, declared)
+    write_not_claimed(not_claimed, (one for paper in papers for one in sentences(paper)))
 
 
 def measure_timing(scale: str, inputs: dict[str, list[Path]], out: Path) -> None:
@@ -234,10 +233,34 @@ def measure_timing(scale: str, inputs: dict[str, list[Path]], out: Path) -> None
     write_text(out, pd.concat(parts).to_csv(index=False, float_format="%.12g"))
 
 
+def claims_of(paper: str) -> list[Any]:
+    """Claims of a paper, those on seconds too."""
+    module = _part(paper, "claims")
+    return [*module.CLAIMS, *getattr(module, "TIMING", ())]
+
+
 def every_claim() -> list[Any]:
-    """Claims of every paper, those on seconds too, in order of the papers' names."""
-    modules = [_part(paper, "claims") for paper in paper_names()]
-    return [claim for module in modules for claim in (*module.CLAIMS, *getattr(module, "TIMING", ()))]
+    """Claims of all papers, in order of the papers' names."""
+    return [claim for paper in paper_names() for claim in claims_of(paper)]
+
+
+def sentences(paper: str) -> list[Any]:
+    """The checkable sentences of a paper."""
+    from replifed.claims.sentences import read
+
+    return read(paper, sentences_file(paper))
+
+
+def document(folder: Path, golden: Path) -> None:
+    """Write a page a paper, folder/PAPER.md, with the verdicts of a reference."""
+    from replifed.claims.reference import verdicts
+    from replifed.report.sentences import page
+
+    for paper in paper_names():
+        if sentences(paper):
+            named, errata = _part(paper, "paper").PAPER, getattr(_part(paper, "errata"), "ERRATA", ())
+            claims = verdicts(claims_of(paper), golden)
+            write_text(folder / f"{paper}.md", page(named, sentences(paper), claims, errata))
 
 
 def measure_errata(paper: str, out: Path) -> None:

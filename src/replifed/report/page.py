@@ -15,7 +15,7 @@ from typing import Any, get_args
 from replifed.claims import scores
 from replifed.claims.errata import read as read_errata
 from replifed.claims.files import MARKS, number_text, read
-from replifed.claims.not_claimed import read as read_not_claimed
+from replifed.claims.sentences import read_not_claimed
 from replifed.claims.verdicts import BASES, DATA_KINDS, VERDICTS, Kind
 from replifed.errors import DataError
 from replifed.parts import paper_names, part
@@ -37,7 +37,7 @@ def build(
     Parameters
     ----------
     claims_csv, not_claimed, errata : path-like, path-like, sequence of path-like
-        From `claims.files.collect`, `not_claimed.write`, and `errata.write`, a file a paper.
+        From `claims.files.collect`, `sentences.write_not_claimed`, and `errata.write`, a file a paper.
     figures_dir : path-like
         Holds PAPER/ARTEFACT.{csv,png} of figures and PAPER/ARTEFACT.{csv,md} of tables.
     scale : str

@@ -9,7 +9,7 @@ from typing import Any
 
 from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError
-from replifed.parts import part
+from replifed.parts import part, sentences_file
 from replifed.settings import cuts
 from replifed.store.provenance import canonical_json
 
@@ -249,9 +249,9 @@ class Plan:
 
     def collection_source(self) -> list[str]:
         """Return the sources of the file of all claims, and of statements without one."""
-        return self.source(
-            "replifed.papers.jobs:collect_claims", *(part(one, "claims") for one in self.papers)
-        )
+        modules = (part(one, "claims") for one in self.papers)
+        files = [str(file) for one in self.papers if (file := sentences_file(one)).is_file()]
+        return self.source("replifed.papers.jobs:collect_claims", *modules) + files
 
     def errata_source(self, paper: str) -> list[str]:
         """Return the sources of a paper's errata, which are made from nothing else."""

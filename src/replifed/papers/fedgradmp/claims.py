@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any
 
 from replifed.claims.curves import at, curves, first, last, level, log_linear_fit, round_at, rounds_to, steps
-from replifed.claims.not_claimed import NotClaimed
 from replifed.claims.quantities import Quantity, drawn, formula, joined, power10, run, settings
 from replifed.claims.statements import Statements, slug
 from replifed.claims.verdicts import Claim
@@ -416,57 +415,7 @@ def _theory() -> Iterator[Claim]:
 
 
 _BY_DEFINITION = "it is defined so"
-NOT_CLAIMED = tuple(
-    NotClaimed("fedgradmp", *row)
-    for row in (
-        (
-            "Table I",
-            "Dictionaries, linear convergence to the bias, no step to tune, unbounded dissimilarity: of each "
-            "method.",
-            "three columns are what theorems assume and promise, the fourth counts parameters: no run can "
-            "tell. `table1` adds what the searches of the steps cost",
-        ),
-        (
-            "Section V-B",
-            "FedMid and FedDualAvg appear to converge.",
-            "the search of the step takes none that does not descend; how slowly they do is compared",
-        ),
-        (
-            "Section V-B",
-            "FedAvg generally does not produce a sparse solution.",
-            "no operation in it sets a coordinate to zero",
-        ),
-        (
-            "Algorithm 1",
-            "The server's models have at most tau non-zeros.",
-            f"{_BY_DEFINITION}: the server prunes them",
-        ),
-        (
-            "Theorems 5 and 7, Corollary 6",
-            "Mean squared errors and objectives stay below the bounds.",
-            "where the conditions hold, squared errors are below a ten-thousandth and objectives below a "
-            "hundredth of the bounds, from the first round on and up to rounding: a method with ten times "
-            "the error would do as well. `rates` shows both",
-        ),
-        (
-            "Remark 3",
-            "kappa falls as the number of local iterations grows.",
-            "a power K of what is below one; Figure 10 measures the rate",
-        ),
-        (
-            "Remark 6",
-            "kappa falls as the cohort grows.",
-            "the mean of the L largest of some numbers cannot grow with L; Figure 11 measures the rate",
-        ),
-        (
-            "Section IV-D",
-            "A loss that is not restricted strongly convex in the standard basis is so with Gaussian atoms.",
-            "any matrix of as large a rank, times Gaussian atoms, has independent columns with probability "
-            "one. On Figure 7's data it promises nothing: a client's 100 samples give a Hessian of rank 900 "
-            "at most, fewer than 4 tau for any tau that is run",
-        ),
-    )
-)
+
 
 CLAIMS = (
     *_figure1(),

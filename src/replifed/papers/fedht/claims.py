@@ -14,7 +14,6 @@ import itertools
 from collections.abc import Iterator
 
 from replifed.claims.curves import curves, first, level
-from replifed.claims.not_claimed import NotClaimed
 from replifed.claims.quantities import Quantity, data_kind, decided, formula, partition, run, settings, tuned
 from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Claim
@@ -392,28 +391,6 @@ def _theory() -> Iterator[Claim]:
         note="much smaller: at most a tenth; 100 clients everywhere, as stated for the simulations",
     )
 
-
-NOT_CLAIMED = tuple(
-    NotClaimed("fedht", *row)
-    for row in (
-        (
-            "Section 5",
-            "Distributed-IHT communicates every local update.",
-            "it is defined so: FedHT with one local step",
-        ),
-        (
-            "Algorithms 1 and 2, Sections 5.1 and 5.2",
-            "Models that the server broadcasts have at most tau non-zeros, 200 or 500.",
-            "the server prunes them; the thresholding has tests of its own",
-        ),
-        (
-            "Remarks 2 and 3",
-            "theta_1 and theta_2 fall as K grows, and theta_2 faster, since kappa_s < kappa_d.",
-            "powers K of two numbers below one, the smaller of which falls faster",
-        ),
-        ("Table 1", "Notation.", "nothing to measure"),
-    )
-)
 
 CLAIMS: tuple[Claim, ...] = (
     *_figure1(),

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.fedmm import FedMM
 from replifed.claims.curves import Curves, curves, early_level, first, last, level
-from replifed.claims.not_claimed import NotClaimed
 from replifed.claims.quantities import Quantity, formula, quantity, run, settings, tuned
 from replifed.claims.samples import Sample, paired
 from replifed.claims.statements import Statements
@@ -451,33 +450,6 @@ def _identities() -> Iterator[Claim]:
         artefact="em",
     )
 
-
-NOT_CLAIMED = tuple(
-    NotClaimed("fedmm", *row)
-    for row in (
-        (
-            "Section 5, Theorem 1 and Corollary 1",
-            "The mean of |h(S_t)|² over the rounds is bounded by a term in 1/T and one of noise over n b.",
-            "the bound's constants and formulas are lost; what it promises is claimed as em.*.federated",
-        ),
-        (
-            "Section 6, Figure 1",
-            "The surrogate update mirrors what Theorem 1 controls, so the experiments mirror the theory.",
-            "a remark on two quantities, of which the one is shown; no run can contradict it",
-        ),
-        (
-            "Section 6",
-            "Constrained k-means makes equal clusters and maximises the distance between them.",
-            "it is defined so, and the sizes are asserted where clusters are made",
-        ),
-        (
-            "Section 7.3",
-            "FedMM-OT and FedAdam use similar computational resources on the client side.",
-            "one gradient a round and client in both, by definition",
-        ),
-        ("Figures 1 to 3", "All numbers on their axes.", "the pictures are lost, and the text prints none"),
-    )
-)
 
 # Experiment and shares of active clients.
 _VARIATES = {

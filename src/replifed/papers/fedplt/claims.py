@@ -13,7 +13,6 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from replifed.claims.not_claimed import NotClaimed
 from replifed.claims.quantities import Quantity, run, settings
 from replifed.claims.statements import Statements, slug
 from replifed.claims.verdicts import Claim
@@ -431,35 +430,6 @@ def _theory() -> Iterator[Claim]:
         note="two levels whose noise is below the error that the rounds leave may be equal",
     )
 
-
-NOT_CLAIMED = (
-    NotClaimed(
-        "fedplt",
-        "Table I",
-        "Fed-PD, FedLin and LED do not allow partial participation.",
-        "they are defined for all agents; with some of them they would be other methods",
-    ),
-    NotClaimed(
-        "fedplt",
-        "Table I",
-        "Local solvers, least numbers of local epochs, privacy and assumptions of each method.",
-        "what the methods' own papers prove",
-    ),
-    NotClaimed(
-        "fedplt",
-        "Proposition 3",
-        "Convergence with accelerated local steps where S' is stable.",
-        "a condition, of which the paper does not say that its experiments meet it: at N_e = 10 they do "
-        "nowhere as it is printed, and corrected on some data sets (figure of bounds)",
-    ),
-    NotClaimed(
-        "fedplt",
-        "Proposition 4",
-        "The Renyi bound grows with K N_e and stays below a constant.",
-        "a property of the formula; that no test tells neighbouring data sets apart better than it allows is "
-        "tried in the tests of the code, with a mutant that fails",
-    ),
-)
 
 _OF_LOSS = (_table3, _table4, _figure2, _figure3)
 CLAIMS = (

@@ -30,7 +30,6 @@ import numpy as np
 import pandas as pd
 
 from replifed.claims.curves import only, reached
-from replifed.claims.not_claimed import NotClaimed
 from replifed.claims.quantities import Quantity, formula, least, quantity, run, settings
 from replifed.claims.samples import UNDECIDED, Sample
 from replifed.claims.statements import Statements, slug
@@ -366,41 +365,6 @@ def _example() -> Iterator[Claim]:
         bits_decrease(history),
     )
 
-
-NOT_CLAIMED = (
-    NotClaimed(
-        "qshed",
-        "Abstract",
-        "Q-SHED requires a small number of Hessian computations.",
-        "in which rounds is not stated, and FedNL computes one in each by definition: a count says what was "
-        "set",
-    ),
-    NotClaimed(
-        "qshed",
-        "Section I",
-        "Q-SHED has a communication complexity of O(n).",
-        "budgets are bits per coordinate by definition; a run spends what it is given",
-    ),
-    NotClaimed(
-        "qshed",
-        "Eqs. (7) and (21)",
-        "The bits allocated in a round sum to the budget.",
-        "rounding is repaired until they do, as the text asks",
-    ),
-    NotClaimed(
-        "qshed",
-        "Section IV-D",
-        "The approximation is positive definite by design: directions descend, backtracking converges.",
-        "a sum of squares plus a positive multiple of the identity is positive definite whatever was sent, "
-        "and Armijo's rule admits no step up",
-    ),
-    NotClaimed(
-        "qshed",
-        "Section IV-D",
-        "Linear and superlinear convergence may still be guaranteed under some careful choices.",
-        "neither the choices nor the results that suggest it are stated",
-    ),
-)
 
 CLAIMS = (
     *(

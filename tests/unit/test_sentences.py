@@ -1,0 +1,93 @@
+"""Every checkable sentence of a paper has its claims, or a reason for none."""
+
+from pathlib import Path
+
+import pytest
+
+from replifed.claims.sentences import read, read_not_claimed, unknown, write_not_claimed
+from replifed.errors import DataError
+from replifed.papers import jobs
+from replifed.parts import paper_names
+from replifed.report.sentences import page
+
+ROOT = Path(__file__).parents[2]
+TEXT = """
+- {place: Section 1, says: a | b, claims: [fig1, fig2]}
+- {place: Section 2, says: it is so, why: it is defined so}
+"""
+
+
+def written(folder, text):
+    path = folder / "sentences.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("paper", [name for name in paper_names() if jobs.sentences(name)])
+def test_every_statement_stands_in_a_sentence(paper):
+    sentences = jobs.sentences(paper)
+    assert not unknown(sentences, {claim.statement_id for claim in jobs.claims_of(paper)})
+    assert len({(one.place, one.says) for one in sentences}) == len(sentences)
+
+
+def test_the_pages_are_those_that_the_command_writes(tmp_path):
+    jobs.document(tmp_path, ROOT / "tests/golden/paper.csv")
+    made = {file.name: file.read_text() for file in tmp_path.iterdir()}
+    assert made == {file.name: file.read_text() for file in (ROOT / "docs/papers").iterdir()}, (
+        "run `replifed claims document --golden tests/golden/paper.csv --out docs/papers`"
+    )
+
+
+def test_a_statement_without_a_sentence_and_a_sentence_without_a_statement_are_found(tmp_path):
+    sentences = read("p", written(tmp_path, TEXT))
+    assert unknown(sentences, ["p.fig1", "p.fig2"]) == []
+    assert unknown(sentences, ["p.fig1", "p.fig3"]) == [
+        "Section 1: no claim is on p.fig2",
+        "p.fig3 stands in no sentence",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("place: x", "is no list of sentences"),
+        ("- {place: x, says: y}", "sentence 1 needs either claims or why"),
+        ("- {place: x, says: y, claims: [a], why: z}", "sentence 1 needs either claims or why"),
+        ("- {place: x, says: y, why: z}\n- {says: y, why: z}", "sentence 2 needs the keys"),
+        ("- {place: x, says: y, claims: a}", "needs a list of statements"),
+        ("- {place: x, says: 3, why: z}", "put it in quotes"),
+        ("- {place: [", "while parsing"),
+    ],
+)
+def test_a_faulty_file_is_refused_in_one_line(tmp_path, text, fault):
+    path = written(tmp_path, text)
+    with pytest.raises(DataError, match=fault) as refusal:
+        read("p", path)
+    assert str(path) in str(refusal.value) and "\n" not in str(refusal.value)
+
+
+def test_a_page_shows_claims_reasons_and_verdicts(tmp_path):
+    sentences = read("p", written(tmp_path, TEXT))
+    row = {
+        "paper": "p",
+        "statement": "",
+        "basis": "chosen",
+        "nearness": "0",
+        "reading": "",
+        "data": "surrogate",
+    }
+    claims = [
+        row | {"id": f"p.{name}", "statement_id": f"p.{name[:4]}", "verdict": verdict}
+        for name, verdict in (("fig1.a", "reproduced"), ("fig1.b", "deviates"), ("fig2", "reproduced"))
+    ]
+    lines = page({"name": "P", "citation": "By x."}, sentences, claims, ()).splitlines()
+    assert lines[-2:] == [
+        r"| Section 1 | a \| b | `p.fig1` (2 claims)<br>`p.fig2` "
+        "| deviates (surrogate data)<br>reproduced (surrogate data) |",
+        "| Section 2 | it is so | none: it is defined so |  |",
+    ]
+    assert "Of 2 checkable sentences and cells, 1 have claims and 1 have none" in "\n".join(lines)
+    write_not_claimed(tmp_path / "rest.csv", sentences)
+    assert read_not_claimed(tmp_path / "rest.csv") == [
+        {"paper": "p", "place": "Section 2", "statement": "it is so", "why": "it is defined so"}
+    ]
