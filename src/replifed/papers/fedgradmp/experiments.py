@@ -332,8 +332,12 @@ def _curves(
     if "readings" in settings:
         steps = np.array(settings["steps"])
         for name, reading in settings["readings"].items():
-            scaled, tau = steps * reading["scale"], reading["sparsity"]
-            algorithm = regression_method(method, settings, "", scaled, K, tau)
+            scale, tau = reading["scale"], reading["sparsity"]
+            if method not in SPARSE and tau != settings["planted"]:
+                continue  # without a tau it is the same run as another reading
+            # The weight of the 1-norm is not scaled, but the step that multiplies it is.
+            weight = f"{settings['weights'][0] / scale}" if method in COMPOSITE else ""
+            algorithm = regression_method(method, settings, weight, steps * scale, K, tau)
             yield algorithm, range(len(steps)), {"variant": name, "step": steps}
         return
     for variant in variants(method, settings):
