@@ -188,7 +188,7 @@ def _contraction(first: Callable[[float, float, float], float], eta: float) -> O
 
 
 def _bound_falls(predicted: Callable[[int], float]) -> Outcome:
-    """2 (1 + beta^2) |P grad f(x*)|^2, with the least beta of (12), must fall with N as predicted, up to a half.
+    """2 (1 + beta^2) |P grad f(x*)|^2, with the least beta of (12), falls with N as predicted, up to a half.
 
     Clients' gradients at x* are the noise of their own samples, so independent; P is on 40 coordinates.
     """

@@ -175,9 +175,12 @@ def _unlike(N: int, smoothness: float, other: float) -> Constants:
     return _constants(np.append(np.full(N - 1, smoothness), other))
 
 
-def rate_worsens() -> Measured:
-    """Remark 3: of ten clients one has mu > 1; whether kappa is below one at K = 1, above one at some K."""
-    clients = _unlike(10, 1.005, 1.12)
+def rate_worsens(other: float = 1.12) -> Measured:
+    """Remark 3: whether kappa is below one at K = 1 and above one at some K, with one mu above one.
+
+    Of ten clients one has the condition number `other`.
+    """
+    clients = _unlike(10, 1.005, other)
     kappa = [theorem5(clients, K, 1.0).kappa for K in range(1, 11)]
     mu = 4 * clients.beta1() * clients.beta2()
     note = f"mu {mu[0]:.2g} on nine clients, {mu[-1]:.3g} on one; kappa {kappa[0]:.2g} to {kappa[-1]:.2g}"
@@ -233,3 +236,20 @@ def isometry_improves() -> Measured:
     note = "; ".join(f"rank {r:.3g}: {c:.3g}" for r, c in zip(rank, constant, strict=True))
     note += f"; in {single.sum()} of {single.size} steps of single draws"
     return Measured(np.diff(constant) < 0, seeds=draws, note=note)
+
+
+def logistic_bounds(K: int = 10) -> Measured:
+    """Whether the logistic losses' second derivatives in the scores b'x stay within Section IV-D's bounds.
+
+    On scores up to r of one class, those of the other K - 1 being equal.
+    """
+    least = []
+    for r in (0.1, 1.0, 3.0, 10.0):
+        z = np.linspace(-r, r, 201)
+        binary = 1 / np.cosh(z) ** 2  # 4 s(2z) (1 - s(2z))
+        own, others = np.meshgrid(np.exp(z), (K - 1) * np.exp(z))
+        share = own / (1 + own + others)
+        bounds = 4 / (1 + np.exp(r)) ** 2, (1 + K * np.exp(2 * r)) ** -2.0
+        least.append([binary.min() / bounds[0], (share * (1 - share)).min() / bounds[1], 1 / binary.max()])
+    note = f"at least {np.min(least):.3g} of the bounds"
+    return Measured(np.array(least).ravel() >= 1 - 1e-12, seeds=1, note=note)
