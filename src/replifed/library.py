@@ -83,7 +83,8 @@ class Comparison:
             used, gaps = by_round[column].median(), by_round["gap"]
             axes.plot(used, gaps.median(), label=name, markevery=0.1, **line)
             axes.fill_between(used, gaps.min(), gaps.max(), color=line["color"], alpha=0.15)
-        axes.set(xlabel=label, ylabel="gap", yscale="log")
+        axes.set(xlabel=label, ylabel="F - F*", yscale="log")
+        axes.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4))
         axes.legend()
         return figure
 
