@@ -31,8 +31,8 @@ def grad(i, w):
 
 def reached(name, problem=EQUAL, rounds=ROUNDS, clients=None, **settings):
     cohort = None if clients is None else members(*clients)
-    history = simulate(rf.method(name, **settings), problem, STREAMS, rounds, cohort=cohort)
-    return history.state.x[0]
+    method = rf.method(name, **settings)
+    return method.observe(simulate(method, problem, STREAMS, rounds, cohort=cohort).state)["server"][0]
 
 
 def lengths(rounds=ROUNDS):
@@ -171,6 +171,48 @@ def loop_fedsplit(clients, s=0.8):
     return x
 
 
+def constants(variant):
+    gamma = np.sqrt(ETA / MU) if variant == "naive" else max(ETA, np.sqrt(ETA / (MU * K)))
+    if variant == "2":
+        alpha = 3 / (2 * gamma * MU) - 0.5
+        return gamma, alpha, 2 * alpha**2 / (alpha - 1)
+    return gamma, 1 / (gamma * MU), 1 / (gamma * MU) + 1
+
+
+def loop_fedac(clients, variant):
+    gamma, alpha, beta = constants(variant)
+    w, ag = np.zeros(D), np.zeros(D)
+    for _ in range(ROUNDS):
+        ends = []
+        for i in clients:
+            u, v = w.copy(), ag.copy()
+            for _ in range(K):
+                md = u / beta + (1 - 1 / beta) * v
+                g = grad(i, md)
+                v = md - ETA * g
+                u = (1 - 1 / alpha) * u + md / alpha - gamma * g
+            ends.append((u, v))
+        w, ag = (sum(one) / len(clients) for one in zip(*ends, strict=True))
+    return ag
+
+
+def loop_mb_ac_sgd(clients):
+    gamma, alpha, beta = constants("naive")
+    w, ag = np.zeros(D), np.zeros(D)
+    for _ in range(ROUNDS):
+        md = w / beta + (1 - 1 / beta) * ag
+        g = sum(grad(i, md) for i in clients) / len(clients)
+        w, ag = (1 - 1 / alpha) * w + md / alpha - gamma * g, md - ETA * g
+    return ag
+
+
+def loop_mb_sgd(clients):
+    x = np.zeros(D)
+    for _ in range(ROUNDS):
+        x = x - ETA * sum(grad(i, x) for i in clients) / len(clients)
+    return x
+
+
 LOCAL = {"step": ETA, "local_steps": K}
 SOLVER = {"solver": Gradient(steps=K, step=ETA)}
 LOOPS = [
@@ -194,6 +236,12 @@ LOOPS = [
         )
         for option in ("1", "2")
     ),
+    *(
+        ("fedac", lambda who, v=variant: loop_fedac(who, v), LOCAL | {"variant": variant}, EQUAL, True)
+        for variant in ("1", "2", "naive")
+    ),
+    ("mb_sgd", loop_mb_sgd, LOCAL, EQUAL, True),
+    ("mb_ac_sgd", loop_mb_ac_sgd, LOCAL, EQUAL, True),
     ("feddyn", loop_feddyn, SOLVER | {"alpha": 0.5}, EQUAL, True),
     ("scaffnew", loop_scaffnew, SOLVER | {"step": ETA}, EQUAL, False),
     ("slocalgd", loop_slocalgd, SOLVER, EQUAL, False),
@@ -204,7 +252,14 @@ LOOPS = [
 @pytest.mark.parametrize(
     ("name", "loop", "settings", "problem", "clients"),
     [
-        pytest.param(name, loop, settings, problem, who, id=f"{name}-{len(who)}-{settings.get('option', '')}")
+        pytest.param(
+            name,
+            loop,
+            settings,
+            problem,
+            who,
+            id=f"{name}-{len(who)}-{settings.get('option') or settings.get('variant', '')}",
+        )
         for name, loop, settings, problem, partial in LOOPS
         for who in (range(N), COHORT)
         if partial or len(who) == N
@@ -231,6 +286,16 @@ def test_fedavgm_without_momentum_and_fednova_with_equal_steps_are_fedavg():
     fedavg = reached("fedavg", WEIGHTED, **LOCAL)
     np.testing.assert_allclose(reached("fedavgm", WEIGHTED, momentum=0.0, **LOCAL), fedavg, rtol=1e-13)
     np.testing.assert_allclose(reached("fednova", WEIGHTED, work="equal", **LOCAL), fedavg, rtol=1e-12)
+
+
+@pytest.mark.parametrize("batch", [None, 4])
+def test_with_one_step_fedac_is_accelerated_and_fedavg_plain_minibatch_sgd(batch):
+    """At K = 1 FedAc-I and the naive method are one."""
+    more = {"step": ETA, "local_steps": 1, "batch": batch}
+    first, naive = (reached("fedac", variant=variant, **more) for variant in ("1", "naive"))
+    assert np.array_equal(first, naive)
+    np.testing.assert_allclose(reached("mb_ac_sgd", **more), first, rtol=1e-12)
+    np.testing.assert_allclose(reached("mb_sgd", **more), reached("fedavg", **more), rtol=1e-12)
 
 
 def descent(rounds, step):

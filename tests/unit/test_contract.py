@@ -49,6 +49,7 @@ from replifed.simulate import simulate
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "fedgradmp": [{"solver": "sgd", "step": 0.05, "reuse": True, "batch": 4}, {"solver": "gd"}],
     "fedmm": [{"bits": 6, "batch": 4}],
+    "fedac": [{"variant": "2"}, {"variant": "naive", "batch": 4, "start_deviation": 0.5}],
     "feddyn": [{"solver": Stochastic(steps=3, batch=4)}],
     "fednl": [
         {"compressor": "topk", "option": 2},
@@ -176,6 +177,10 @@ MESSAGES: dict[str, Callable[[Counted], Sent]] = {
     # In a cohort each client is told the new mean as well, since it may miss the next round.
     "tamuna": lambda r: Sent(r.c * r.dense, r.c * r.dense * (1 if r.c == N else 2), r.K * r.n),
     "fedprox": both_ways,  # as FedAvg
+    "fedac": lambda r: Sent(2 * r.c * r.dense, 2 * r.c * r.dense, r.K * r.n),  # both sequences
+    # A gradient up, a model down; the samples of three local steps, if not all.
+    "mb_sgd": lambda r: Sent(r.c * r.dense, r.c * r.dense, r.n * (3 if r.a.batch else 1)),
+    "mb_ac_sgd": lambda r: Sent(r.c * r.dense, r.c * r.dense, r.n * (3 if r.a.batch else 1)),
     "fedavgm": both_ways,
     "fedadam_server": both_ways,
     "feddyn": both_ways,  # theta_k up, theta down

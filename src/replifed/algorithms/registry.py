@@ -9,6 +9,7 @@ from replifed.errors import ConfigError, unknown_name
 
 METHODS: dict[str, str] = {
     "distributed_iht": "replifed.algorithms.distributed_iht:DistributedIHT",
+    "fedac": "replifed.algorithms.fedac:FedAc",
     "fedadam": "replifed.algorithms.fedadam:FedAdam",
     "fedadam_server": "replifed.algorithms.fedadam_server:FedAdamServer",
     "fedavg": "replifed.algorithms.fedavg:FedAvg",
@@ -33,6 +34,8 @@ METHODS: dict[str, str] = {
     "gradient_descent": "replifed.algorithms.gradient_descent:GradientDescent",
     "ideal_shed": "replifed.algorithms.shed:IdealShed",
     "led": "replifed.algorithms.led:LED",
+    "mb_ac_sgd": "replifed.algorithms.minibatch:MinibatchAcSGD",
+    "mb_sgd": "replifed.algorithms.minibatch:MinibatchSGD",
     "newton": "replifed.algorithms.newton:DistributedNewton",
     "nqshed": "replifed.algorithms.shed:NQShed",
     "parameter_aggregation": "replifed.algorithms.fedmm:ParameterAggregation",
