@@ -123,8 +123,8 @@ class _Search:
     def alone_in_its_folder(self) -> Iterator[None]:
         """Let one process at a time work in the folder, and remove what it leaves there on its way.
 
-        The operating system drops the lock when the process ends, however it ends. Where it has no such locks
-        (Windows, some network file systems), nothing is locked; the workflow starts one job a data set anyway.
+        The system drops the lock when the process ends, however it ends. Where it has no such locks (Windows,
+        some network file systems), nothing is locked; the workflow starts one job a data set anyway.
         """
         make_folder(self.folder)
         with explained(self.folder / ".lock"):
@@ -285,7 +285,6 @@ def _warn(record: Mapping[str, Any], reasons: list[str]) -> None:
     why = f" ({'; '.join(reasons)})" if reasons else ""
     text = f"the original cannot be had; using other real data instead: {record['stamp']}"
     if record["kind"] == "surrogate":
-        text = (
-            "the data cannot be had; a SURROGATE will be generated, which says nothing about the paper's data"
-        )
+        says = "which says nothing about the paper's data"
+        text = f"the data cannot be had; a SURROGATE will be generated, {says}"
     print(f"replifed: WARNING: {record['id']}: {text}{why}", file=sys.stderr)

@@ -13,7 +13,7 @@ import shutil
 import struct
 import tarfile
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from itertools import islice
 from pathlib import Path
 
@@ -97,7 +97,7 @@ def read_writers_hdf5(
     return ink.reshape(writers * digits, -1), y.astype(np.int64)
 
 
-def _too_few(path: Path, names: Sequence, writers: int, digits: int) -> str:
+def _too_few(path: Path, names: Sized, writers: int, digits: int) -> str:
     return f"{path}: only {len(names)} writers have {digits} digits; {writers} are needed"
 
 

@@ -6,9 +6,9 @@ no information about the real data: numbers made from it say nothing about a pap
 
 Each generator is drawn in two streams: the *world* (vocabulary, topics, planted weights) and the
 *sample* (the rows). A training and a test part name the same world. Their settings, in the catalogue, are the
-shape, `rows` and `features`; `row_nonzeros`, the mean number of distinct words (or ones) in a row; `clusters`,
-the number of topics, or of groups of rows that are alike; and `positives`, the number of rows labelled +1, by
-a planted linear score with noise.
+shape, `rows` and `features`; `row_nonzeros`, the mean number of distinct words (or ones) in a row;
+`clusters`, the number of topics, or of groups of rows that are alike; and `positives`, the number of rows
+labelled +1, by a planted linear score with noise.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ def build(
     """Split samples `X` (n, d), sparse or not, with integer labels or real targets `y` (n,) between clients.
 
     Settings are clusters ("kmeans" or "labels"), count (of clusters), parts (shards that each cluster is cut
-    into), shards_per_client (of different clusters). Or clusters "equal_kmeans", count, rows, columns, choice:
-    the fullest columns of a sparse `X` and its fullest rows, or random ones, are clustered, and each cluster
+    into), shards_per_client (of different clusters). Or clusters "equal_kmeans", count, rows, columns,
+    choice: the fullest columns of a sparse `X` and its fullest rows, or random ones, are clustered, and each cluster
     is a client, the same in all replicates; samples left out are those of client -1.
 
     The clusters are the same in all `replicates` (names); shards are cut and assigned anew in each, whatever

@@ -36,8 +36,8 @@ def deal_shards(cluster: NDArray, size: NDArray, shards_per_client: int, rng: Ge
     swapped with a randomly chosen one of another hand such that fewer faults remain. Without empty
     shards there always is such a swap. With them an assignment may get stuck; then all start afresh.
 
-    `cluster` (S,) is that of each shard, each cluster with equally many, and `size` (S,) its number of samples.
-    Returns the client of each shard (S,), 0 to S / shards_per_client - 1.
+    `cluster` (S,) is that of each shard, each cluster with equally many, and `size` (S,) its number of
+    samples. Returns the client of each shard (S,), 0 to S / shards_per_client - 1.
     """
     shards, kinds = len(cluster), len(np.unique(cluster))
     if shards % shards_per_client:
