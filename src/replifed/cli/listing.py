@@ -11,22 +11,15 @@ from replifed.cli.arguments import add_command, add_configfile, add_out, check_k
 
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
-    listed = add_command(
-        commands, "list", _list, "Print what there is.", "replifed list artefacts --paper fedht"
-    )
-    listed.add_argument(
-        "what", nargs="?", default="artefacts", choices=["papers", "artefacts", "datasets", "methods", "jobs"]
-    )
+    example = "replifed list artefacts --paper fedht"
+    listed = add_command(commands, "list", _list, "Print what there is.", example)
+    kinds = ["papers", "artefacts", "datasets", "methods", "jobs"]
+    listed.add_argument("what", nargs="?", default="artefacts", choices=kinds)
     listed.add_argument("--paper", help="only the artefacts of this paper")
     add_configfile(listed)
 
-    schema = add_command(
-        commands,
-        "schema",
-        "replifed.settings:write_schema",
-        "Write the JSON schema from which editors complete and check the files in config/.",
-        "replifed schema",
-    )
+    text = "Write the JSON schema from which editors complete and check the files in config/."
+    schema = add_command(commands, "schema", "replifed.settings:write_schema", text, "replifed schema")
     default = "config/config.schema.json"
     add_out(schema, required=False, default=Path(default), help=f"the file to write; default {default}")
 
@@ -64,13 +57,11 @@ def _list_artefacts(arguments: argparse.Namespace) -> None:
     suffixes = {"figure": "pdf", "table": "md"}
     for paper in papers:
         print(f"{paper}: all of this paper")
-        sources = {
-            f"{figures}/{paper}/{name}.{suffixes[artefact['kind']]}": ", ".join(used_experiments(artefact))
-            for name, artefact in artefacts(config[paper]).items()
-        }
-        width = max(map(len, sources))
-        for path, names in sources.items():
-            print(f"  {path:{width}}  from {names}")
+        entries = artefacts(config[paper])
+        paths = {name: f"{figures}/{paper}/{name}.{suffixes[one['kind']]}" for name, one in entries.items()}
+        width = max(map(len, paths.values()))
+        for name, path in paths.items():
+            print(f"  {path:{width}}  from {', '.join(used_experiments(entries[name]))}")
         for name, reason in config[paper].get("not_computed", {}).items():
             print(f"  ({name} is not computed: {reason})")
     if arguments.paper is None:

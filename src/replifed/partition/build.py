@@ -72,8 +72,8 @@ def build(
 
     Settings are clusters ("kmeans" or "labels"), count (of clusters), parts (shards that each cluster is cut
     into), shards_per_client (of different clusters). Or clusters "equal_kmeans", count, rows, columns,
-    choice: the fullest columns of a sparse `X` and its fullest rows, or random ones, are clustered, and each cluster
-    is a client, the same in all replicates; samples left out are those of client -1.
+    choice: the fullest columns of a sparse `X` and its fullest rows, or random ones, are clustered, and each
+    cluster is a client, the same in all replicates; samples left out are those of client -1.
 
     The clusters are the same in all `replicates` (names); shards are cut and assigned anew in each, whatever
     the others are. The table has one row a replicate and client: replicate, and the columns of `client_table`
