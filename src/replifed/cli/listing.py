@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.cli.arguments import add_command, add_configfile, add_out, check_known, load_config
+from replifed.errors import DataError
 
 
 def add(commands: Any) -> None:
@@ -37,9 +38,7 @@ def _list(arguments: argparse.Namespace) -> None:
     elif arguments.what == "papers":
         print("\n".join(load_config(arguments)["papers"]))
     elif arguments.what == "jobs":
-        from replifed.store.costs import read, table
-
-        print(table(read(Path(load_config(arguments)["paths"]["results"], "benchmarks"))))
+        print(costs(Path(load_config(arguments)["paths"]["results"], "benchmarks")))
     else:
         _list_artefacts(arguments)
 
@@ -68,3 +67,38 @@ def _list_artefacts(arguments: argparse.Namespace) -> None:
         print("all: every paper, the claims and the report")
         print("data: fetch and parse every data set")
     print(f"\nMake one with: snakemake --cores 2 TARGET{flags}")
+
+
+def costs(folder: Path) -> str:
+    """What each job used when it last ran, dearest first, from Snakemake's benchmark files; then sums.
+
+    CPU and wall time are in seconds, memory is the largest that was resident, in MiB, unknown where a job was
+    too short to be looked at.
+    """
+    import pandas as pd
+
+    files = [file for file in sorted(folder.rglob("*.tsv")) if file.stat().st_size]
+    rows = [
+        pd.read_csv(file, sep="\t").tail(1).assign(name=file.relative_to(folder).with_suffix("").as_posix())
+        for file in files
+    ]
+    if not any(map(len, rows)):
+        raise DataError(f"{folder} holds no benchmark files; they come with `snakemake all`")
+    jobs = pd.concat(rows).fillna({"cpu_time": 0.0})
+    jobs = jobs.sort_values(["cpu_time", "name"], ascending=[False, True])
+
+    def memory(value: float) -> str:
+        return "-" if pd.isna(value) else f"{value:.0f}"
+
+    width = jobs["name"].str.len().max()
+    lines = [f"{'job':{width}}  {'CPU s':>8}  {'wall s':>8}  {'MiB':>7}"]
+    for job in jobs.itertuples():
+        lines.append(f"{job.name:{width}}  {job.cpu_time:8.1f}  {job.s:8.1f}  {memory(job.max_rss):>7}")
+    lines.append("")
+    part = [name.split("/")[0] if "/" in name else "closing" for name in jobs["name"]]
+    for name, own in jobs.groupby(part):
+        minutes, largest = own["cpu_time"].sum() / 60, memory(own["max_rss"].max())
+        lines.append(f"{name}: {len(own)} jobs, {minutes:.1f} CPU minutes, largest {largest} MiB")
+    lines.append("CPU as Snakemake samples it, after 15 s every 30 s: up to 30 s of a job are missing")
+    lines.append(f"all: {len(jobs)} jobs, {jobs['cpu_time'].sum() / 60:.1f} CPU minutes")
+    return "\n".join(lines)
