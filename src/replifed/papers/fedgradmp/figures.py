@@ -496,8 +496,8 @@ FIGURES = by_name(
         "bias",
         title="Remark 4: the bias and the number of clients (not in the paper)",
         caption=(
-            "Relative error of FedGradMP with all samples of clients whose data have one law: what is left "
-            f"is noise, of which four times as many clients leave half. {_BANDS}"
+            "Relative error of FedGradMP with all samples of clients whose data have one law. What is left "
+            f"is noise, of which four times as many clients should leave half. {_BANDS}"
         ),
         by=("experiment",),
         series="experiment",
