@@ -136,8 +136,7 @@ def _artefact(key: str, folder: Path, described: Any, claims: list[dict[str, Any
         "stamp": stamp,
         "claims": [(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]],
         "png": "",
-        "head": [],
-        "rows": [],
+        "tables": [],
     }
     if png.is_file():
         content = png.read_bytes()
@@ -152,15 +151,23 @@ def _artefact(key: str, folder: Path, described: Any, claims: list[dict[str, Any
             "alt": caption or title,
         }
     elif markdown.is_file():
-        artefact["head"], *artefact["rows"] = _markdown_table(markdown)
+        artefact["tables"] = _markdown_tables(markdown)
     return artefact
 
 
-def _markdown_table(path: Path) -> list[list[str]]:
-    """Cells of a Markdown file's table, head first."""
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
-    cells = ([cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines)
-    rows = [row for row in cells if not all(set(cell) <= set(":-") for cell in row)]
-    if not rows:
+def _markdown_tables(path: Path) -> list[dict[str, Any]]:
+    """Title (a line in bold before it), head and rows of each of a Markdown file's tables."""
+    tables, title = [], ""
+    for block in path.read_text(encoding="utf-8").split("\n\n"):
+        cells = [_cells(line) for line in block.splitlines() if line.startswith("|")]
+        if cells:
+            head, *rows = (row for row in cells if not all(set(cell) <= set(":-") for cell in row))
+            tables.append({"title": title, "head": head, "rows": rows})
+        title = block.strip().strip("*")
+    if not tables:
         raise DataError(f"{path} holds no table; delete it and run the workflow again")
-    return rows
+    return tables
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
