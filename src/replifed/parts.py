@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 PAPERS = Path(__file__).with_name("papers")
+# The comparison of methods of one's own, which is no paper, with those of this one, whose experiments it has.
+COMPARE, COMPARED = "compare", "cross"
 
 
 def paper_names() -> list[str]:
@@ -22,5 +24,7 @@ def part(paper: str, name: str) -> str:
 
     A small paper may have a single file, its `__init__.py`, that holds all its parts.
     """
+    if paper == COMPARE:
+        return part(COMPARED, name) if name == "experiments" else f"replifed.comparison.{name}"
     package = f"replifed.papers.{paper}"
     return f"{package}.{name}" if PAPERS.joinpath(paper, f"{name}.py").is_file() else package

@@ -21,9 +21,10 @@ sys.path.insert(0, str(REPOSITORY.joinpath("src")))
 
 from replifed import settings
 from replifed.store import hashes
-from replifed.algorithms.registry import METHODS
+from replifed.algorithms.registry import METHODS, registered
 from replifed.data.catalogue import CATALOGUE as DATASETS
 from replifed.errors import ReplifedError
+from replifed.parts import COMPARE
 from replifed.settings import reading
 from replifed.store.provenance import source_stamp
 from replifed.workflow import SUFFIXES, Grouping, Plan, flags, inputs_flag, one_of
@@ -95,6 +96,7 @@ def prepare_shell():
     if config["data"]["mirror"]:
         exports["REPLIFED_MIRROR"] = os.path.abspath(config["data"]["mirror"])
     exports[hashes.CONFIGFILES_VARIABLE] = configfile_flags()
+    exports |= registered()
     words = [f"{name}={shlex.quote(value)}" for name, value in exports.items()]
     if not workflow.deployment_settings.deployment_method:
         # Snakemake may have been called by its path, with another Python first in PATH.
@@ -160,7 +162,7 @@ def targets():
     """
     folders = plan.in_figures(""), plan.in_results("")
     if "--target-jobs" in sys.argv or any(
-        word.startswith(folders) for word in sys.argv
+        word.startswith(folders) or word == COMPARE for word in sys.argv
     ):
         asked = parse_args(sys.argv[1:])[1]
         rules = [job.rulename for job in asked.target_jobs or ()]

@@ -21,6 +21,7 @@ commands for people:
   list        what can be made: papers, artefacts, data sets, methods; what it cost: jobs
   run         run one method on one experiment
   check       see whether a method, such as your own, keeps to the contract
+  compare     tune and run your own methods beside built-in ones
   data        fetch, parse and look at data sets
   claims      show the verdicts on the papers' claims
   manifest verify   see whether anything has changed since it was made

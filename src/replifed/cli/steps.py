@@ -172,9 +172,9 @@ def _add_report(commands: Any) -> None:
         reads=("claims_csv", "errata", "not_claimed"),
         writes=("out",),
     )
-    add_file(report, "--claims", dest="claims_csv", required=True)
+    add_file(report, "--claims", dest="claims_csv")
     add_file(report, "--errata", nargs="*", default=[])
-    add_file(report, "--not-claimed", required=True)
+    add_file(report, "--not-claimed")
     add_settings(report, dest="config")
     report.add_argument("--figures-dir", type=Path, required=True, metavar="FOLDER")
     report.add_argument("--scale", required=True)

@@ -23,20 +23,20 @@ from replifed.store.atomic import write_text
 
 
 def build(
-    claims_csv: Path,
     figures_dir: Path,
     scale: str,
     out: Path,
     config: Mapping[str, Any],
-    errata: Sequence[Path],
-    not_claimed: Path,
+    claims_csv: Path | None = None,
+    errata: Sequence[Path] = (),
+    not_claimed: Path | None = None,
 ) -> None:
     """Write the report.
 
     Parameters
     ----------
     claims_csv, not_claimed, errata : from `claims.files.collect`, `sentences.write_not_claimed`, and
-        `errata.write`, a file a paper.
+        `errata.write`, a file a paper. A comparison has none.
     figures_dir : holds PAPER/ARTEFACT.{csv,png} of figures and PAPER/ARTEFACT.{csv,md} of tables.
     scale : "paper", or the name of the cut-down settings.
     config : papers, and of each which artefacts there are, in order, and which are not computed, and why.
@@ -44,7 +44,8 @@ def build(
     from jinja2 import Environment, StrictUndefined
 
     claims: list[dict[str, Any]] = [
-        {**row, "number": number_text(row), "mark": MARKS[row["verdict"]]} for row in read(claims_csv)
+        {**row, "number": number_text(row), "mark": MARKS[row["verdict"]]}
+        for row in (read(claims_csv) if claims_csv else ())
     ]
     statements = scores.statements(claims)
     papers = [_paper(name, config[name], claims, statements, figures_dir) for name in config["papers"]]
@@ -76,7 +77,7 @@ def build(
         stamps=[{"artefact": name, "text": one["stamp"]} for name, one in artefacts if one["stamp"]],
         data_counts=[(kind, data[kind]) for kind in (*DATA_KINDS, "none") if data[kind]],
         errata=[row for file in errata for row in read_errata(file)],
-        not_claimed=read_not_claimed(not_claimed),
+        not_claimed=read_not_claimed(not_claimed) if not_claimed else [],
     )
     write_text(out, page.rstrip("\n") + "\n")
 

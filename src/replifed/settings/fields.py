@@ -136,12 +136,25 @@ class Data(Settings):
     substitutes: bool = Field(False, description="whether policy real accepts other real data in their place")
 
 
+class Compare(Settings):
+    """What `snakemake compare` compares."""
+
+    data: Maybe[Several[Name]] = Field(None, description="problems of `cross`; by default all logistic ones")
+    against: Maybe[Several[Name]] = Field(
+        None, description="built-in methods; by default all on these problems"
+    )
+
+
 class Main(Settings):
     """What config/config.yaml holds, but for the list of papers."""
 
     scale: Literal["paper", "small", "tiny"] = Field("paper", description="size of the run, on each artefact")
     paths: Paths = Field(default_factory=Paths, description="folders, relative to the working folder")
     data: Data = Field(default_factory=Data, description="where data sets come from")
+    methods: dict[Name, Text] = Field(
+        default_factory=dict, description="methods of your own, NAME: FILE.py:CLASS"
+    )
+    comparison: Compare = Field(default_factory=Compare, description="what `snakemake compare` compares")
 
 
 # --- Of one paper ---

@@ -45,6 +45,11 @@ def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
     """
     root = Path(root)
     module, _, function = module.partition(":")
+    if module.endswith(".py"):  # a method of one's own
+        own = Path(module).resolve()
+        imported = _imports(own.read_bytes(), str(own), "", "replifed", "")
+        found = [name for name in imported if _file_of(name, root) is not None]
+        return [own, *sorted({one for name in found for one in sources(name, root)})]
     if _file_of(module, root) is None:
         raise ReplifedError(
             f"no module {module} under {root}: neither {module.replace('.', '/')}.py nor a package"
@@ -75,7 +80,8 @@ def source_hash(module: str, root: str | Path = SOURCE_ROOT) -> str:
     digest = hashlib.sha256()
     for file in sources(module, root):
         content = file.read_bytes()
-        digest.update(f"{file.relative_to(root).as_posix()}\0{len(content)}\0".encode())
+        name = file.relative_to(root) if file.is_relative_to(root) else Path(file.name)
+        digest.update(f"{name.as_posix()}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
 
@@ -88,9 +94,12 @@ def source_stamp(modules: tuple[str, ...], root: str, folder: str) -> str:
     as inputs of hundreds of jobs would keep Snakemake busy with nothing but asking for their times and sizes.
     Each has a folder of its own: Snakemake lists a folder once, and would miss what is added later.
     """
-    found = {file.relative_to(root) for module in modules for file in _sources(module, root)} - {_REGISTRY}
+    files = {file for module in modules for file in _sources(module, root)}
+    found = {file.relative_to(root) if file.is_relative_to(root) else file for file in files} - {_REGISTRY}
     names = sorted(file.as_posix() for file in found)
     text = "".join(f"{_sha256(Path(root, name))}  {name}\n" for name in names)
+    # Of a method of one's own, which class of its file it is.
+    text += "".join(f"{module}\n" for module in modules if ".py:" in module)
     stamp = Path(folder, hashlib.sha256(text.encode()).hexdigest()[:32], "files")
     if not stamp.is_file():
         write_text(stamp, text)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError
-from replifed.parts import part, sentences_file
+from replifed.parts import COMPARE, COMPARED, part, sentences_file
 from replifed.settings import cuts
 from replifed.store.provenance import canonical_json
 
@@ -38,6 +38,8 @@ class Plan:
         self.config = config
         self.source = source
         self.papers: list[str] = config["papers"]
+        # What has experiments and artefacts: the papers, and the comparison with methods of one's own.
+        self.sections = [*self.papers, *([COMPARE] if COMPARE in config else [])]
 
     # --- Files ---
 
@@ -72,8 +74,14 @@ class Plan:
             if kind == "data":
                 files.append(self.parsed(self.experiment(paper, name)["dataset"]))
             else:
-                files += [self.in_results(f"{paper}/{name}{suffix}") for suffix in _FILES[kind]]
+                folder = self._owner(paper, name)
+                files += [self.in_results(f"{folder}/{name}{suffix}") for suffix in _FILES[kind]]
         return files
+
+    def _owner(self, paper: str, name: str) -> str:
+        """Whose results an experiment's are: the comparison has its own of methods of one's own alone."""
+        own = name.partition("/")[2] in self.config.get("methods", {})
+        return COMPARED if paper == COMPARE and not own else paper
 
     def inputs(self, paper: str, keys: Iterable[str], source: list[str]) -> dict[str, list[str]]:
         """Return what a job is made from: files by key, and its sources."""
@@ -90,7 +98,7 @@ class Plan:
 
     def experiment_names(self) -> set[str]:
         """Return the names of the experiments of all papers."""
-        return {name for paper in self.papers for name in self.config[paper]["experiments"]}
+        return {name for paper in self.sections for name in self.config[paper]["experiments"]}
 
     def memory(self, paper: str, experiment: str) -> int:
         """Return the megabytes that a job on an experiment declares."""
@@ -103,7 +111,8 @@ class Plan:
 
     def method_source(self, step: str, paper: str, method: str) -> list[str]:
         """Return the sources of a job of `papers.jobs`, of the paper's experiments and of one method."""
-        module = METHODS[method].partition(":")[0]
+        module, _, name = METHODS[method].rpartition(":")
+        module = f"{module}:{name}" if module.endswith(".py") else module
         return self.source(f"replifed.papers.jobs:{step}", part(paper, "experiments"), module)
 
     def partition_inputs(self, paper: str, experiment: str) -> dict[str, Any]:
@@ -177,7 +186,7 @@ class Plan:
 
     def artefact_names(self, kind: str) -> set[str]:
         """Return the names of the figures or the tables of all papers."""
-        sections = [cuts.artefacts(self.config[paper]) for paper in self.papers]
+        sections = [cuts.artefacts(self.config[paper]) for paper in self.sections]
         return {name for section in sections for name, entry in section.items() if entry["kind"] == kind}
 
     def artefact_outputs(self, paper: str, folder: str | None = None) -> dict[str, str]:
@@ -256,14 +265,18 @@ class Plan:
 
     # --- Report and manifest ---
 
-    def report_settings(self) -> str:
+    def report_settings(self, papers: Sequence[str] = ()) -> str:
         """Return what the report shows beside claims and pictures: the artefacts, and those not computed."""
-        keys = ("artefacts", "not_computed", "only")
+        keys, papers = ("artefacts", "not_computed", "only"), list(papers or self.papers)
         sections = {
             paper: {key: self.config[paper][key] for key in keys if key in self.config[paper]}
-            for paper in self.papers
+            for paper in papers
         }
-        return canonical_json({"papers": self.papers, **sections})
+        return canonical_json({"papers": papers, **sections})
+
+    def comparison_report(self) -> list[str]:
+        """Return the page of the comparison, if there is one."""
+        return [self.in_figures(f"{COMPARE}/report.html")] if COMPARE in self.config else []
 
     def manifest_files(self) -> list[str]:
         """Return all files that rules read or write, but for logs, benchmarks and measured seconds."""

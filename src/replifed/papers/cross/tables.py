@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,13 +51,13 @@ def _used(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _render_used(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def render_used(frame: pd.DataFrame, labels: Mapping[str, str] = LABELS) -> dict[str, pd.DataFrame]:
     """A table a data set, a line a method: median [least, largest] use (got there), and its search's."""
     tables = {}
     for experiment, part in frame.groupby("experiment", sort=False):
         rows = []
-        for method in sorted(part["method"].unique(), key=_place):
-            line = {"method": LABELS.get(method, method)}
+        for method in sorted(part["method"].unique(), key=partial(_place, list(labels))):
+            line = {"method": labels.get(method, method)}
             for row in part[part["method"] == method].itertuples():
                 line[USES[row.used]] = median_and_range(row, ".3g")
                 line["tuning"] = str(Spent(row.tuning_runs, row.tuning_rounds, row.tuning_bits))
@@ -66,9 +68,9 @@ def _render_used(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return tables
 
 
-def _place(method: str) -> int:
+def _place(known: list[str], method: str) -> int:
     """Those with lines first, in their order."""
-    return list(LABELS).index(method) if method in LABELS else len(LABELS)
+    return known.index(method) if method in known else len(known)
 
 
 def _pairs(inputs: Inputs, settings: dict) -> pd.DataFrame:
@@ -95,7 +97,7 @@ TABLES = by_name(
             f"{SETTING}"
         ),
         _used,
-        _render_used,
+        render_used,
     ),
     Made(
         "pairs",
