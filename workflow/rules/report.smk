@@ -1,9 +1,9 @@
 rule comparison_report:
     input:
-        artefacts=plan.artefact_files(COMPARE) if COMPARE in config else [],
+        artefacts=plan.artefact_files(parts.COMPARE) if parts.COMPARE in config else [],
         source=sources_of("replifed.report.page"),
     output:
-        plan.in_figures(f"{COMPARE}/report.html"),
+        plan.in_figures(f"{parts.COMPARE}/report.html"),
     log:
         plan.in_logs("comparison_report"),
     benchmark:
@@ -15,7 +15,7 @@ rule comparison_report:
     params:
         figures=lambda wildcards: config["paths"]["figures"],
         scale=config["scale"],
-        settings=lambda wildcards: plan.report_settings([COMPARE]),
+        settings=lambda wildcards: plan.report_settings([parts.COMPARE]),
     message:
         "write the report of the comparison"
     shell:

@@ -18,7 +18,14 @@ from replifed.parts import COMPARE, paper_names, part
 from replifed.settings import comparison, fields
 from replifed.settings.cuts import PILOT, with_pilots
 from replifed.settings.faults import Fault, dotted, faults_in, file_to_edit, schema_of
-from replifed.settings.reading import MAIN_FILE, PAPER_FOLDER, deep_merge, listed_papers, read_file
+from replifed.settings.reading import (
+    MAIN_FILE,
+    PAPER_FOLDER,
+    deep_merge,
+    listed_papers,
+    paper_file,
+    read_file,
+)
 from replifed.store.atomic import write_text
 
 
@@ -65,7 +72,8 @@ def load(
     files = [Path(file) for file in configfiles]
     overrides = [read_file(file) for file in files]
     config = deep_merge(read_file(main), *overrides)
-    papers = [folder / f"{paper}.yaml" for paper in listed_papers(config, folder)]
+    config["papers"] = listed_papers(config, folder)
+    papers = [paper_file(paper, folder) for paper in config["papers"]]
     config = deep_merge(config, *(content for file in papers for content in (read_file(file), *overrides)))
     return validate(config, [main, *papers, *files])
 

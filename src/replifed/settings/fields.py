@@ -154,6 +154,9 @@ class Main(Settings):
     methods: dict[Name, Text] = Field(
         default_factory=dict, description="methods of your own, NAME: FILE.py:CLASS"
     )
+    paper_folders: list[Text] = Field(
+        default_factory=list, description="folders of papers of your own, see `replifed new paper`"
+    )
     comparison: Compare = Field(default_factory=Compare, description="what `snakemake compare` compares")
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.errors import ReplifedError
+from replifed.parts import own_folders
 from replifed.store.atomic import write_text
 from replifed.store.hashes import file_hash
 
@@ -129,12 +130,12 @@ def config_hash(value: Any) -> str:
 
 @cache  # a process looks at one state of the sources
 def _file_of(module: str, root: Path) -> Path | None:
-    path = root.joinpath(*module.split("."))
-    package = path / "__init__.py"
-    if package.is_file():
-        return package
-    file = path.with_name(f"{path.name}.py")
-    return file if file.is_file() else None
+    words = module.split(".")
+    paths = [root.joinpath(*words)]
+    if words[:2] == ["replifed", "papers"] and len(words) > 2:
+        paths += [folder.joinpath(*words[2:]) for folder in own_folders()]
+    files = (file for path in paths for file in (path / "__init__.py", path.with_name(f"{path.name}.py")))
+    return next((file for file in files if file.is_file()), None)
 
 
 @cache
