@@ -202,7 +202,7 @@ def test_claims_and_report(calls, tmp_path):
 def test_data_fetch(calls, words, ids, changed):
     assert cli.main(["data", *words]) == 0
     plain = {} if "policy" in changed else {"policy": "auto", "mirror": None, "substitutes": False}
-    named = {**plain, **changed, "progress": False}
+    named = {**plain, **changed}
     assert calls == [("fetch", (CATALOGUE[id_], Path("r")), named) for id_ in ids]
 
 

@@ -101,13 +101,10 @@ def equal_clusters(X: NDArray, count: int, seed: int) -> NDArray[np.int32]:
 
 
 def cluster_table(X: NDArray, cluster: NDArray) -> DataFrame:
-    """Describe clusters, one row each.
+    """Describe clusters, a row each: client; size; entries (non-zeros a sample); spread; offset.
 
-    Returns
-    -------
-    DataFrame
-        client; size; entries (non-zeros a sample); spread (mean squared distance of a sample to the
-        cluster's mean); offset (squared distance of the cluster's mean to that of all samples).
+    Spread is the mean squared distance of a sample to the cluster's mean, offset the squared distance of that
+    mean to the mean of all samples.
     """
     import pandas as pd
 

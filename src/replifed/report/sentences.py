@@ -30,17 +30,7 @@ def page(
     claims: Sequence[Mapping[str, str]],
     errata: Iterable[Any],
 ) -> str:
-    """Markdown: a table of the sentences, one of the errata.
-
-    Parameters
-    ----------
-    paper : mapping
-        Keys name and citation.
-    sentences : sequence of Sentence
-    claims : sequence of mappings
-        Of claims.csv, those of the paper.
-    errata : iterable of Erratum
-    """
+    """Markdown: a table of the sentences, one of the errata; `claims` are the paper's rows of claims.csv."""
     statements = scores.statements(claims)
     found = {one["statement_id"]: one for one in statements}
     claimed = sum(bool(one.statements) for one in sentences)

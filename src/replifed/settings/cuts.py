@@ -64,12 +64,6 @@ def groups(paper_config: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return by method the experiments on which one job tunes and runs it, if ``together`` is set.
 
     Experiments that no target reads have no part in it, nor those that wait for a pilot.
-
-    >>> paper = {"artefacts": {"fig1": {"runs": {"a": ["fedht"], "b": ["fedht"], "c": ["fedht"]}}}}
-    >>> paper["experiments"] = {name: {"methods": ["fedht"]} for name in "abcd"}
-    >>> paper["experiments"]["b"] = {"methods": ["fedht", "fedavg"]}
-    >>> groups(paper | {"together": True}), groups(paper | {"together": False})
-    ({'fedht': ['a', 'b', 'c'], 'fedavg': ['b']}, {})
     """
     by_method: dict[str, list[str]] = {}
     used = _read_by_targets(paper_config) if paper_config.get("together") else ()

@@ -11,7 +11,7 @@ import ast
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
@@ -72,12 +72,7 @@ def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
 
 def source_hash(module: str, root: str | Path = SOURCE_ROOT) -> str:
     """Return the sha256 of the names and contents of `sources(module, root)`."""
-    digest = hashlib.sha256()
-    for file in sources(module, root):
-        content = file.read_bytes()
-        digest.update(f"{file.relative_to(root).as_posix()}\0{len(content)}\0".encode())
-        digest.update(content)
-    return digest.hexdigest()
+    return hashlib.sha256(_listed(sources(module, root), root, file_hash).encode()).hexdigest()
 
 
 @cache
@@ -88,9 +83,8 @@ def source_stamp(modules: tuple[str, ...], root: str, folder: str) -> str:
     as inputs of hundreds of jobs would keep Snakemake busy with nothing but asking for their times and sizes.
     Each has a folder of its own: Snakemake lists a folder once, and would miss what is added later.
     """
-    found = {file.relative_to(root) for module in modules for file in _sources(module, root)} - {_REGISTRY}
-    names = sorted(file.as_posix() for file in found)
-    text = "".join(f"{_sha256(Path(root, name))}  {name}\n" for name in names)
+    files = {file for module in modules for file in _sources(module, root)} - {Path(root, _REGISTRY)}
+    text = _listed(files, root, _sha256)
     stamp = Path(folder, hashlib.sha256(text.encode()).hexdigest()[:32], "files")
     if not stamp.is_file():
         write_text(stamp, text)
@@ -102,6 +96,11 @@ def source_stamp(modules: tuple[str, ...], root: str, folder: str) -> str:
 # A process looks at one state of the sources.
 _sources = cache(sources)
 _sha256 = cache(file_hash)
+
+
+def _listed(files: Iterable[Path], root: str | Path, hash_of: Callable[[Path], str]) -> str:
+    names = sorted((file.relative_to(root).as_posix(), file) for file in files)
+    return "".join(f"{hash_of(file)}  {name}\n" for name, file in names)
 
 
 def canonical_json(value: Any) -> str:
