@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 
 from replifed.data.table import load
 from replifed.errors import ConfigError, DataError, unknown_name
-from replifed.partition.clusters import (
-    cluster_table,
-    densest,
-    equal_clusters,
-    kmeans_clusters,
-    label_clusters,
-)
+from replifed.partition import clusters
 from replifed.partition.heterogeneity import client_table
 from replifed.partition.store import Partition, save
 from replifed.randomness import generator
@@ -90,18 +84,19 @@ def build(
     meta: dict[str, Any] = {"settings": dict(settings), "seed": seed, "replicates": replicates}
     start = int(generator(seed, 0, None, "clusters").integers(2**31))
     if kind == "equal_kmeans":
-        rows, columns = densest(X, settings["rows"], settings["columns"])
+        rows, columns = clusters.densest(X, settings["rows"], settings["columns"])
         if settings["choice"] == "random":
             drawn = generator(seed, 0, None, "rows").permutation(X.shape[0])
             rows = np.sort(drawn[: settings["rows"]])
         meta["columns"] = columns.tolist()
         chosen = X[rows][:, columns].toarray()
         cluster = np.full(X.shape[0], -1, dtype=np.int32)
-        cluster[rows] = equal_clusters(chosen, count, start)
+        cluster[rows] = clusters.equal_clusters(chosen, count, start)
         clients = dict.fromkeys(replicates, cluster)
-        tables = dict.fromkeys(replicates, cluster_table(chosen, cluster[rows]))
+        tables = dict.fromkeys(replicates, clusters.cluster_table(chosen, cluster[rows]))
     else:
-        cluster = label_clusters(y, count) if kind == "labels" else kmeans_clusters(X, count, start)
+        by_label = kind == "labels"
+        cluster = clusters.label_clusters(y, count) if by_label else clusters.kmeans_clusters(X, count, start)
         hand, clients, tables = settings["shards_per_client"], {}, {}
         for replicate in replicates:
             rng = generator(seed, replicate, None, "partition")

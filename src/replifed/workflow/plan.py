@@ -45,6 +45,10 @@ class Plan:
         """Return a file of the data sets, which all scales share."""
         return f"{self.config['paths']['data']}/{path}"
 
+    def parsed(self, dataset: str) -> str:
+        """Return a parsed data set."""
+        return self.in_data(f"parsed/{dataset}.npz")
+
     def in_results(self, path: str) -> str:
         """Return a file of the results."""
         return f"{self.config['paths']['results']}/{path}"
@@ -60,10 +64,6 @@ class Plan:
     def in_benchmarks(self, path: str) -> str:
         """Return what Snakemake measures of a job."""
         return self.in_results(f"benchmarks/{path}.tsv")
-
-    def parsed(self, dataset: str) -> str:
-        """Return a parsed data set."""
-        return self.in_data(f"parsed/{dataset}.npz")
 
     def files_of(self, paper: str, *keys: str) -> list[str]:
         """Return the files of keys."""
@@ -97,7 +97,9 @@ class Plan:
         return self.experiment(paper, experiment).get("memory_mb", _MEMORY_MB)
 
     def step_settings(self, step: str, paper: str, experiment: str) -> str:
-        """Return the settings of step "partition", "tune" or "run" as JSON."""
+        """Return the settings of step "partition", "tune" or "run" as JSON; of "pilot", those of its runs."""
+        if step == "pilot":
+            step, experiment = "run", f"{experiment}{cuts.PILOT}"
         self.experiment(paper, experiment)
         return canonical_json(cuts.settings_for(step, self.config[paper], experiment))
 
@@ -116,9 +118,8 @@ class Plan:
 
     def problem_keys(self, paper: str, experiment: str) -> list[str]:
         """Return the keys of what an experiment's problem is made from, if anything."""
-        kinds = {"data": "dataset", "partition": "partition"}
-        section = self.experiment(paper, experiment)
-        return [f"{kind}:{experiment}" for kind, key in kinds.items() if key in section]
+        section, kinds = self.experiment(paper, experiment), (("data", "dataset"), ("partition", "partition"))
+        return [f"{kind}:{experiment}" for kind, key in kinds if key in section]
 
     def _by_kind(self, paper: str, keys: Iterable[str]) -> dict[str, str]:
         """Return the first file of each key, by the key's kind."""
@@ -162,10 +163,6 @@ class Plan:
         """Return how many seeds an experiment may have."""
         return len(self.experiment(paper, experiment)["replicates"])
 
-    def pilot_settings(self, paper: str, experiment: str) -> str:
-        """Return the settings of the pilot's runs as JSON."""
-        return self.step_settings("run", paper, f"{experiment}{cuts.PILOT}")
-
     # --- Figures and tables ---
 
     def artefact(self, paper: str, artefact: str) -> Mapping[str, Any]:
@@ -177,8 +174,8 @@ class Plan:
 
     def artefact_names(self, kind: str) -> set[str]:
         """Return the names of the figures or the tables of all papers."""
-        sections = [cuts.artefacts(self.config[paper]) for paper in self.papers]
-        return {name for section in sections for name, entry in section.items() if entry["kind"] == kind}
+        entries = [one for paper in self.papers for one in cuts.artefacts(self.config[paper]).items()]
+        return {name for name, entry in entries if entry["kind"] == kind}
 
     def artefact_outputs(self, paper: str, folder: str | None = None) -> dict[str, str]:
         """Return every file of every artefact of a paper by keys such as ``fig1.csv``."""
@@ -307,13 +304,10 @@ class Plan:
         """Say how many of the data sets in use are not the papers' own, and where the report is."""
         from replifed.data.records import not_original, status_rows
 
-        used = cuts.used_datasets(self.config)
-        known = [name for name in used if Path(self.in_data(f"raw/{name}.json")).is_file()]
-        parts = [not_original(status_rows(self.in_data("raw"), known))] if known else []
-        report = self.in_results("report.html")
-        if Path(report).is_file():
-            parts.append(f"report: {report}")
-        return "; ".join(parts)
+        raw, report = self.in_data("raw"), self.in_results("report.html")
+        known = [name for name in cuts.used_datasets(self.config) if Path(raw, f"{name}.json").is_file()]
+        parts = [not_original(status_rows(raw, known))] if known else []
+        return "; ".join([*parts, *([f"report: {report}"] if Path(report).is_file() else [])])
 
 
 def flags(files: Mapping[str, str]) -> str:
