@@ -127,14 +127,10 @@ PILOT = "_pilot"
 def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
     """Return the settings that a job depends on and no others, so that only real changes rerun it.
 
-    Parameters
-    ----------
-    step : what the job does. "partition", "tune" and "run" get an experiment's settings: a partition those
-        that it is made from, a search no methods and nothing that only reported runs use, a run no methods
-        and no ``tuning``. "artefact" and "claims" get artefacts, and the experiments that they read, as the
-        steps that made their files saw them.
-    paper_config : the validated section of the paper.
-    name : the experiment, or for step "artefact" the artefact; not used by step "claims".
+    Steps "partition", "tune" and "run" get those of the experiment called `name`: a partition those that it
+    is made from, a search no methods and nothing that only reported runs use, a run no methods and no
+    ``tuning``. "artefact" gets the artefact called `name`, "claims" all, with the experiments that they read,
+    as the steps that made their files saw them.
     """
     seed = {"seed": paper_config["seed"]}
     if step in ("artefact", "claims"):

@@ -30,44 +30,38 @@ _REGISTRY = Path("replifed/algorithms/registry.py")
 def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
     """Return the files that importing and running `module` may read from its own project.
 
-    These are the module, all modules of the same top-level package that it imports directly or
-    through others, the ``__init__.py`` of every package on the way, and the files beside a module
-    whose names its text holds (a template, say). Imports inside functions count, and so does
-    ``import_module("literal.name")``; those under ``if TYPE_CHECKING:`` do not, since they never run.
-    A module named in any other string (a registry's entries) is not followed.
+    These are the module, all modules of the same top-level package that it imports directly or through
+    others, the ``__init__.py`` of every package on the way, and the files beside a module whose names its
+    text holds (a template, say). Imports inside functions count, and so does
+    ``import_module("literal.name")``; those under ``if TYPE_CHECKING:`` do not, since they never run. A
+    module named in any other string (a registry's entries) is not followed. With a function after a colon, as
+    in ``replifed.papers.jobs:tune``, imports inside the module's other functions are left out, except those
+    of functions that it uses.
 
-    Parameters
-    ----------
-    module : dotted name, such as ``replifed.algorithms.fedht``. With a function after a colon, as in
-        ``replifed.papers.jobs:tune``, imports inside the module's other functions are left out, except
-        those of functions that it uses.
-    root : the folder that holds the top-level package; each file begins with it as it was given.
+    `root` is the folder that holds the top-level package; each file begins with it as it was given.
     """
     root = Path(root)
     module, _, function = module.partition(":")
     if _file_of(module, root) is None:
-        raise ReplifedError(
-            f"no module {module} under {root}: neither {module.replace('.', '/')}.py nor a package"
-        )
+        path = f"{module.replace('.', '/')}.py"
+        raise ReplifedError(f"no module {module} under {root}: neither {path} nor a package")
     package = module.partition(".")[0]
-    files: set[Path] = set()
-    waiting, seen = [(module, function)], set()
+    modules: set[Path] = set()
+    others: set[Path] = set()
+    waiting = [(module, function)]
     while waiting:
         name, function = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
         file = _file_of(name, root)
-        if file is None:
+        if file is None or file in modules:
             continue
-        files.add(file)
+        modules.add(file)
         content = file.read_bytes()
         folder = name if file.name == "__init__.py" else name.rpartition(".")[0]
         imported = _imports(content, str(file), folder, package, function)
         # Importing a.b.c runs a/__init__ and a/b/__init__ first.
         waiting.extend((found, "") for found in (name.rpartition(".")[0], *imported) if found)
-        files.update(beside for beside in _other_files(file.parent) if beside.name.encode() in content)
-    return sorted(files)
+        others.update(beside for beside in _other_files(file.parent) if beside.name.encode() in content)
+    return sorted(modules | others)
 
 
 def source_hash(module: str, root: str | Path = SOURCE_ROOT) -> str:

@@ -156,7 +156,7 @@ class Plan:
 
     def seeds_inputs(self, paper: str, experiment: str) -> dict[str, list[str]]:
         """Return what the number of an experiment's seeds is told by."""
-        source = self.source("replifed.papers.jobs:count_seeds", part(paper, "claims"))
+        source = self.paper_source("count_seeds", "claims", paper)
         return self.inputs(paper, self._pilot_keys(paper, experiment), source)
 
     def most_seeds(self, paper: str, experiment: str) -> int:
@@ -192,7 +192,7 @@ class Plan:
     def artefact_inputs(self, paper: str, artefact: str) -> dict[str, list[str]]:
         """Return what an artefact is made from."""
         entry = self.artefact(paper, artefact)
-        source = self.source("replifed.papers.jobs:artefact", part(paper, f"{entry['kind']}s"))
+        source = self.paper_source("artefact", f"{entry['kind']}s", paper)
         return self.inputs(paper, cuts.artefact_keys(entry), source)
 
     def artefact_settings(self, paper: str, artefact: str) -> str:
@@ -204,17 +204,19 @@ class Plan:
 
     def claims_inputs(self, paper: str) -> dict[str, list[str]]:
         """Return what a paper's claims are measured on."""
-        return self.inputs(paper, cuts.claim_keys(self.config[paper]), self._claims_source(paper))
+        source = self.paper_source("measure_claims", "claims", paper)
+        return self.inputs(paper, cuts.claim_keys(self.config[paper]), source)
 
     def claim_inputs(self, paper: str, claim: str) -> dict[str, list[str]]:
         """Return what one claim, with the orders that it is corrected with, is measured on."""
         from replifed.papers.jobs import claim_and_family
 
         keys = [key for one in claim_and_family(paper, claim) for key in one.needs]
-        return self.inputs(paper, keys, self._claims_source(paper))
+        return self.inputs(paper, keys, self.paper_source("measure_claims", "claims", paper))
 
-    def _claims_source(self, paper: str) -> list[str]:
-        return self.source("replifed.papers.jobs:measure_claims", part(paper, "claims"))
+    def paper_source(self, step: str, module: str, paper: str) -> list[str]:
+        """Return the sources of a job of `papers.jobs` and of one module of a paper, such as its errata."""
+        return self.source(f"replifed.papers.jobs:{step}", part(paper, module))
 
     def claims_settings(self, paper: str) -> str:
         """Return the settings that a paper's claims are measured with as JSON."""
@@ -225,10 +227,6 @@ class Plan:
         modules = (part(one, "claims") for one in self.papers)
         files = [str(file) for one in self.papers if (file := sentences_file(one)).is_file()]
         return self.source("replifed.papers.jobs:collect_claims", *modules) + files
-
-    def errata_source(self, paper: str) -> list[str]:
-        """Return the sources of a paper's errata, which are made from nothing else."""
-        return self.source("replifed.papers.jobs:measure_errata", part(paper, "errata"))
 
     def timed_figures(self) -> dict[str, str]:
         """Return the CSVs of the figures that show measured seconds, by paper and name."""
