@@ -29,6 +29,7 @@ _HELP = {
     "seeds": "how many of the repetitions are run",
     "table": "the .csv of a partition's heterogeneity",
     "claims": "verdicts on all claims",
+    "errata": "what became of each paper's errata",
     "not_claimed": "statements without a claim",
     "out": "the file to write",
     **{suffix: f"the .{suffix} to write" for suffix in _SUFFIXES},
@@ -145,7 +146,7 @@ _STEPS = {
         "--claims results/claims.csv --not-claimed results/not_claimed.csv --figures-dir figures "
         "--scale paper --settings JSON --out report.html",
         names=(),
-        reads=("claims", "not_claimed"),
+        reads=("claims", "errata", "not_claimed"),
         writes=("out",),
         scaled=True,
     ),
@@ -166,12 +167,13 @@ def add(commands: Any) -> None:
             flag = f"--{file.replace('_', '-')}"
             if file in ("inputs", "outputs"):
                 add_files(parser, flag)
+            elif file == "errata":
+                add_file(parser, flag, nargs="*", default=[], help=_HELP[file])
             else:
                 add_file(parser, flag, required=file not in step.optional, help=_HELP[file])
         if name == "run":
             add_snakemake(parser)
         if name == "report":
-            add_file(parser, "--errata", nargs="*", default=[])
             parser.add_argument("--figures-dir", type=Path, required=True, metavar="FOLDER")
     _add_manifest(commands)
 
