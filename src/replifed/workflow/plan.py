@@ -108,6 +108,10 @@ class Plan:
         module = METHODS[method].partition(":")[0]
         return self.source(f"replifed.papers.jobs:{step}", part(paper, "experiments"), module)
 
+    def paper_source(self, step: str, module: str, paper: str) -> list[str]:
+        """Return the sources of a job of `papers.jobs` and of one module of a paper, such as its errata."""
+        return self.source(f"replifed.papers.jobs:{step}", part(paper, module))
+
     def partition_inputs(self, paper: str, experiment: str) -> dict[str, Any]:
         """Return what a partition is made from."""
         section = self.experiment(paper, experiment)
@@ -213,10 +217,6 @@ class Plan:
 
         keys = [key for one in claim_and_family(paper, claim) for key in one.needs]
         return self.inputs(paper, keys, self.paper_source("measure_claims", "claims", paper))
-
-    def paper_source(self, step: str, module: str, paper: str) -> list[str]:
-        """Return the sources of a job of `papers.jobs` and of one module of a paper, such as its errata."""
-        return self.source(f"replifed.papers.jobs:{step}", part(paper, module))
 
     def claims_settings(self, paper: str) -> str:
         """Return the settings that a paper's claims are measured with as JSON."""
