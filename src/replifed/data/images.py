@@ -77,7 +77,7 @@ def read_writers_hdf5(
     import h5py
 
     (path,) = paths
-    with _unpacked(path) as file:
+    with _taken_out(path) as file:
         try:
             with h5py.File(file, "r") as archive:
                 examples = archive["examples"]
@@ -89,14 +89,14 @@ def read_writers_hdf5(
                     np.concatenate([examples[name][key][:digits] for name in names])
                     for key in ("pixels", "label")
                 )
+            if not (white.min() >= 0 and white.max() <= 1):
+                raise DataError(f"{path}: pixels are not between 0 and 1")
+            ink = np.round(255 * (1.0 - white)).astype(np.uint8)
+            return ink.reshape(writers * digits, -1), y.astype(np.int64)
         except DataError:
             raise
         except Exception as error:  # a damaged file may raise anything
             raise DataError(f"{path} is not a file of federated EMNIST digits ({error})") from error
-    if not (white.min() >= 0 and white.max() <= 1):
-        raise DataError(f"{path}: pixels are not between 0 and 1")
-    ink = np.round(255 * (1.0 - white)).astype(np.uint8)
-    return ink.reshape(writers * digits, -1), y.astype(np.int64)
 
 
 def _too_few(path: Path, names: Sized, writers: int, digits: int) -> str:
@@ -104,7 +104,7 @@ def _too_few(path: Path, names: Sized, writers: int, digits: int) -> str:
 
 
 @contextlib.contextmanager
-def _unpacked(path: Path) -> Iterator[Path]:
+def _taken_out(path: Path) -> Iterator[Path]:
     """Yield the HDF5 file, taken out of its archive for the time being."""
     if not tarfile.is_tarfile(path):
         yield path
