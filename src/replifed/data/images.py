@@ -8,11 +8,13 @@ are then writer by writer, equally many of each.
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import shutil
 import struct
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator, Sequence, Sized
 from itertools import islice
 from pathlib import Path
@@ -29,6 +31,8 @@ WRITERS, DIGITS = 350, 100
 _MEMBER = "fed_emnist_digitsonly_train.h5"
 # ITU-R BT.601, as rgb2gray has it.
 _LUMA = np.array([0.2989, 0.5870, 0.1140])
+# Type of a compressed variable in a MATLAB file.
+_COMPRESSED = 15
 # Columns of QMNIST's extended labels.
 _CLASS, _WRITER = 0, 2
 
@@ -174,11 +178,26 @@ def read_mat(paths: Sequence[Path], counts: Counts) -> tuple[NDArray[np.uint8], 
 
     (path,) = paths
     try:
-        planes = np.asarray(loadmat(path, variable_names=["dat"])["dat"])
-    except Exception as error:  # scipy raises anything on a damaged file, also TypeError and zlib's own
+        content = path.read_bytes()
+        _check_sums(content)
+        planes = np.asarray(loadmat(io.BytesIO(content), variable_names=["dat"])["dat"])
+    except Exception as error:  # scipy's reader may raise anything
         raise DataError(f"{path} is damaged, or not a MATLAB file with frames ({error!r})") from error
     if planes.dtype != np.uint8 or planes.ndim != 3 or planes.shape[2] % 3:
         raise DataError(f"{path}: expected bytes of shape (height, width, 3 n), got {planes.shape}")
     height, width, _ = planes.shape
     frames = planes.reshape(height, width, -1, 3).transpose(2, 0, 1, 3)
     return grey(frames), np.arange(1, len(frames) + 1)
+
+
+def _check_sums(content: bytes) -> None:
+    """Unpack each variable of a MATLAB 5 file, which tells whether it is altered: scipy would crash on it."""
+    place = 128
+    if content[124:place] != b"\0\1IM":
+        raise ValueError("no header of MATLAB 5")
+    while place < len(content):
+        kind, size = struct.unpack_from("<II", content, place)
+        if kind != _COMPRESSED:
+            raise ValueError("a variable is not compressed, as MATLAB writes it")
+        zlib.decompress(content[place + 8 : place + 8 + size])
+        place += 8 + size
