@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.algorithms.registry import METHODS
-from replifed.errors import ConfigError
+from replifed.errors import ConfigError, DataError
 from replifed.parts import part, sentences_file
 from replifed.settings import cuts
 from replifed.store.provenance import canonical_json
@@ -304,7 +304,10 @@ class Plan:
 
         raw, report = self.in_data("raw"), self.in_results("report.html")
         known = [name for name in cuts.used_datasets(self.config) if Path(raw, f"{name}.json").is_file()]
-        parts = [not_original(status_rows(raw, known))] if known else []
+        try:
+            parts = [not_original(status_rows(raw, known))] if known else []
+        except DataError as error:  # a record is damaged
+            parts = [str(error)]
         return "; ".join([*parts, *([f"report: {report}"] if Path(report).is_file() else [])])
 
 
