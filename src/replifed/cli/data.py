@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,7 @@ def _fetch(arguments: argparse.Namespace) -> None:
     chosen |= {key: given[key] for key in ("policy", "mirror", "substitutes", "refresh") if key in given}
     raw_dir = _raw_dir(arguments)
     for dataset in [get(id_) for id_ in arguments.ids] or CATALOGUE.values():
-        record = fetch(dataset, raw_dir, progress=sys.stderr.isatty(), **chosen)
+        record = fetch(dataset, raw_dir, **chosen)
         print(", ".join([f"{dataset.id}: {record['kind']}", *(file["name"] for file in record["files"])]))
         if dataset.terms and record["kind"] != "surrogate":
             print(f"{dataset.id}: terms of use: {dataset.terms}")

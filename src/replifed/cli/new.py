@@ -13,7 +13,10 @@ from replifed.errors import ConfigError
 from replifed.parts import paper_names
 
 # A checkout, or where an installation keeps the workflow.
-_WORKFLOWS = Path(__file__).parents[3], Path(sys.prefix, "share/replifed")
+_WORKFLOWS = (
+    Path(__file__).parents[3],
+    *(Path(place, "share/replifed") for place in (Path(__file__).parents[2], sys.prefix)),
+)
 _COPIED = "Snakefile", "environment.yml", "workflow", "config", "profiles"
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 

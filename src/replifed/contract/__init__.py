@@ -95,7 +95,7 @@ def examine(cls: Any) -> Iterator[Outcome]:
 
 
 def first_fault(source: str) -> str:
-    """What is wrong with a method of one's own, FILE.py:CLASS, at first sight, in one line; empty if nothing is.
+    """What is wrong with a method of one's own, FILE.py:CLASS, at first sight, in one line; else nothing.
 
     It is imported, and one round of it is run: does it return what it should, and keep what it was given?
     """

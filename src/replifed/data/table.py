@@ -26,18 +26,11 @@ _SPARSE = ("data", "indices", "indptr")
 
 @dataclass(frozen=True)
 class Table:
-    """One data set in memory.
+    """One data set in memory, one sample a row."""
 
-    Parameters
-    ----------
-    X : csr_matrix of float64, or array, shape (rows, features); one sample a row.
-    y : array, shape (rows,); float targets, or integer labels.
-    meta : id, task, form, kind, stamp, counts and content_sha256 of what is held.
-    """
-
-    X: csr_matrix | NDArray
-    y: NDArray
-    meta: dict[str, Any]
+    X: csr_matrix | NDArray  # (rows, features); a sparse one of float64
+    y: NDArray  # (rows,), float targets or integer labels
+    meta: dict[str, Any]  # id, task, form, kind, stamp, counts and content_sha256 of what is held
 
 
 def canonical(X: csr_matrix) -> csr_matrix:

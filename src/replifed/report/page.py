@@ -25,38 +25,38 @@ from replifed.store.atomic import write_text
 def build(
     figures_dir: Path,
     scale: str,
+    settings: Mapping[str, Any],
     out: Path,
-    config: Mapping[str, Any],
-    claims_csv: Path | None = None,
-    errata: Sequence[Path] = (),
+    claims: Path | None = None,
     not_claimed: Path | None = None,
+    errata: Sequence[Path] = (),
 ) -> None:
     """Write the report.
 
     Parameters
     ----------
-    claims_csv, not_claimed, errata : from `claims.files.collect`, `sentences.write_not_claimed`, and
+    claims, not_claimed, errata : from `claims.files.collect`, `sentences.write_not_claimed`, and
         `errata.write`, a file a paper. A comparison has none.
     figures_dir : holds PAPER/ARTEFACT.{csv,png} of figures and PAPER/ARTEFACT.{csv,md} of tables.
     scale : "paper", or the name of the cut-down settings.
-    config : papers, and of each which artefacts there are, in order, and which are not computed, and why.
+    settings : papers, and of each which artefacts there are, in order, and which are not computed, and why.
     """
     from jinja2 import Environment, StrictUndefined
 
-    claims: list[dict[str, Any]] = [
+    rows: list[dict[str, Any]] = [
         {**row, "number": number_text(row), "mark": MARKS[row["verdict"]]}
-        for row in (read(claims_csv) if claims_csv else ())
+        for row in (read(claims) if claims else ())
     ]
-    statements = scores.statements(claims)
-    papers = [_paper(name, config[name], claims, statements, figures_dir) for name in config["papers"]]
+    statements = scores.statements(rows)
+    papers = [_paper(name, settings[name], rows, statements, figures_dir) for name in settings["papers"]]
     artefacts = [(f"{paper['key']}/{one['key']}", one) for paper in papers for one in paper["artefacts"]]
     linked = {name for name, _ in artefacts}
-    for claim in claims:
+    for claim in rows:
         claim["linked"] = f"{claim['paper']}/{claim['artefact']}" in linked
-    data = Counter(claim["data"] for claim in claims)
+    data = Counter(claim["data"] for claim in rows)
     # The readings of one statement stand together.
     deviations: dict[str, list[dict[str, Any]]] = {}
-    for claim in claims:
+    for claim in rows:
         if claim["verdict"] == "deviates":
             deviations.setdefault(claim["statement_id"], []).append(claim)
     environment = Environment(
@@ -68,11 +68,11 @@ def build(
         papers=papers,
         verdicts=VERDICTS,
         score=_counts(statements),
-        chance=scores.chance_in_words(claims),
-        kinds=[kind for kind in get_args(Kind) if any(claim["kind"] == kind for claim in claims)],
+        chance=scores.chance_in_words(rows),
+        kinds=[kind for kind in get_args(Kind) if any(claim["kind"] == kind for claim in rows)],
         bases=BASES,
-        readings=sorted({claim["reading"] for claim in claims} - {""}),
-        claims=claims,
+        readings=sorted({claim["reading"] for claim in rows} - {""}),
+        claims=rows,
         deviations=[{"statement": of[0]["statement"], "claims": of} for of in deviations.values()],
         stamps=[{"artefact": name, "text": one["stamp"]} for name, one in artefacts if one["stamp"]],
         data_counts=[(kind, data[kind]) for kind in (*DATA_KINDS, "none") if data[kind]],

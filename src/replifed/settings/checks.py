@@ -79,23 +79,10 @@ def load(
 
 
 def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """Check a merged configuration and fill in the defaults.
+    """Return a checked copy of a merged configuration, with defaults, without papers that are not listed.
 
-    Parameters
-    ----------
-    config : the merged configuration.
-    sources : what it was merged from, in this order: files, and for ``--config`` what it holds. They are read
-        only to say which of them to edit.
-
-    Returns
-    -------
-    dict
-        A copy with defaults filled in and without the sections of papers that are not listed.
-
-    Raises
-    ------
-    ConfigError
-        Its message has one line for each fault.
+    `sources` are what it was merged from, in this order: files, and for ``--config`` what it holds. They are
+    read only to say which of them to edit: a `ConfigError` has one line for each fault.
     """
     known = paper_names()
     config = {key: value for key, value in config.items() if key != COMPARE}
