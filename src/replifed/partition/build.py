@@ -25,7 +25,7 @@ from replifed.store.atomic import write_text
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-CLUSTERS = ("kmeans", "labels", "equal_kmeans")
+CLUSTERS = ("kmeans", "labels", "equal_kmeans", "given")
 # Redraws after a deal that could not be repaired. Only clusters with fewer samples than parts need any.
 _DEALS = 100
 
@@ -50,7 +50,9 @@ def partition(
         )
     replicates = [*settings["replicates"], *settings.get("tuning", {}).get("replicates", ())]
     try:
-        made, frame = build(samples.X, samples.y, settings["partition"], replicates, settings["seed"])
+        made, frame = build(
+            samples.X, samples.y, settings["partition"], replicates, settings["seed"], samples.client
+        )
     except DataError as error:
         raise DataError(f"{paper}/{experiment}, {samples.meta['id']}: {error}") from error
     source = {key: samples.meta[key] for key in ("id", "kind", "stamp", "content_sha256")}
@@ -60,14 +62,20 @@ def partition(
 
 
 def build(
-    X: Any, y: NDArray, settings: Mapping[str, Any], replicates: Iterable[int], seed: int
+    X: Any,
+    y: NDArray,
+    settings: Mapping[str, Any],
+    replicates: Iterable[int],
+    seed: int,
+    given: NDArray | None = None,
 ) -> tuple[Partition, DataFrame]:
     """Split samples `X` (n, d), sparse or not, with integer labels or real targets `y` (n,) between clients.
 
     Settings are clusters ("kmeans" or "labels"), count (of clusters), parts (shards that each cluster is cut
     into), shards_per_client (of different clusters). Or clusters "equal_kmeans", count, rows, columns,
     choice: the fullest columns of a sparse `X` and its fullest rows, or random ones, are clustered, and each
-    cluster is a client, the same in all replicates; samples left out are those of client -1.
+    cluster is a client, the same in all replicates; samples left out are those of client -1. Or clusters
+    "given": clients are those that the data say, `given` (n,).
 
     The clusters are the same in all `replicates` (names); shards are cut and assigned anew in each, whatever
     the others are. The table has one row a replicate and client: replicate, and the columns of `client_table`
@@ -75,7 +83,7 @@ def build(
     """
     import pandas as pd
 
-    kind, count = settings["clusters"], settings["count"]
+    kind, count = settings["clusters"], settings.get("count", 0)
     if kind not in CLUSTERS:
         raise ConfigError(unknown_name("kind of clusters", kind, CLUSTERS))
     replicates = list(dict.fromkeys(replicates))
@@ -94,6 +102,12 @@ def build(
         cluster[rows] = clusters.equal_clusters(chosen, count, start)
         clients = dict.fromkeys(replicates, cluster)
         tables = dict.fromkeys(replicates, clusters.cluster_table(chosen, cluster[rows]))
+    elif kind == "given":
+        if given is None:
+            raise DataError("it does not say which client has which sample; choose another partition")
+        cluster = given.astype(np.int32)
+        clients = dict.fromkeys(replicates, cluster)
+        tables = dict.fromkeys(replicates, client_table(cluster, cluster, y, 1))
     else:
         by_label = kind == "labels"
         cluster = clusters.label_clusters(y, count) if by_label else clusters.kmeans_clusters(X, count, start)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from replifed.algorithms.registry import METHODS
+from replifed.data.catalogue import CATALOGUE
 from replifed.errors import unknown_name
 from replifed.parts import COMPARED
 from replifed.settings.faults import Fault
@@ -21,7 +22,7 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
     """
     if COMPARED not in config:
         return None
-    known = config[COMPARED]["experiments"]
+    known = problems(config)
     asked, own = config.get("comparison", {}), list(config.get("methods", {}))
     names = asked.get("data") or [name for name, one in known.items() if one["problem"] == "logistic"]
     experiments = {}
@@ -35,6 +36,18 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"seed": config[COMPARED]["seed"], "experiments": experiments, "artefacts": artefacts}
 
 
+def problems(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the experiments of `cross`, and one for each data set of one's own, with the same settings."""
+    known = config[COMPARED]["experiments"]
+    model = next(one for one in known.values() if one["problem"] == "logistic")
+    own = {}
+    for name, one in config.get("datasets", {}).items():
+        dealt = {"clusters": "kmeans", "count": one["clients"], "parts": 2, "shards_per_client": 2}
+        partition = dealt if one["partition"] == "kmeans" else {"clusters": "given"}
+        own[name] = {**model, "dataset": name, "partition": partition}
+    return {**known, **own}
+
+
 def faults(config: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield names of data sets, methods and papers that there are not, or are already."""
     asked = config.get("comparison", {})
@@ -45,7 +58,10 @@ def faults(config: Mapping[str, Any]) -> Iterator[Fault]:
         if asked or config.get("methods"):
             yield ("papers",), f"a comparison needs {COMPARED} among the papers"
         return
-    known = config[COMPARED]["experiments"]
+    known = problems(config)
+    for name in config.get("datasets", {}):
+        if name in config[COMPARED]["experiments"] or name in CATALOGUE:
+            yield ("datasets", name), f"{name} is a built-in data set; give yours another name"
     for name in asked.get("data") or ():
         if name not in known:
             yield ("comparison", "data"), unknown_name("problem of the comparison", name, known)

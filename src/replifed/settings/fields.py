@@ -136,6 +136,26 @@ class Data(Settings):
     substitutes: bool = Field(False, description="whether policy real accepts other real data in their place")
 
 
+class OwnDataset(Settings):
+    """A data set of one's own; it joins the comparison."""
+
+    path: Text = Field(
+        description="a file, or FILE.py:FUNCTION, which returns features, labels, maybe clients"
+    )
+    form: Maybe[Literal["libsvm", "csv", "parquet", "npz", "python"]] = Field(
+        None, description="by default what the path's ending says"
+    )
+    label: Maybe[Text] = Field(None, description="column of the labels (csv, parquet); by default the last")
+    client: Maybe[Text] = Field(None, description="column of the clients (csv, parquet)")
+    loss: Literal["logistic"] = Field("logistic", description="loss of the models")
+    partition: Literal["kmeans", "given"] = Field(
+        "kmeans", description="k-means clusters dealt to clients, or the clients that the data name"
+    )
+    clients: Count = Field(10, description="number of clients, with k-means")
+    rows: Maybe[Count] = Field(None, description="samples that it must have")
+    features: Maybe[Count] = Field(None, description="features that it must have")
+
+
 class Compare(Settings):
     """What `snakemake compare` compares."""
 
@@ -156,6 +176,9 @@ class Main(Settings):
     )
     paper_folders: list[Text] = Field(
         default_factory=list, description="folders of papers of your own, see `replifed new paper`"
+    )
+    datasets: dict[Name, OwnDataset] = Field(
+        default_factory=dict, description="data sets of your own, which join the comparison"
     )
     comparison: Compare = Field(default_factory=Compare, description="what `snakemake compare` compares")
 

@@ -79,13 +79,30 @@ class Plan:
         return files
 
     def _owner(self, paper: str, name: str) -> str:
-        """Whose results an experiment's are: the comparison has its own of methods of one's own alone."""
-        own = name.partition("/")[2] in self.config.get("methods", {})
+        """Whose results an experiment's are: the comparison has those with methods or data of one's own."""
+        experiment, _, method = name.partition("/")
+        own = experiment in self.config.get("datasets", {}) or method in self.config.get("methods", {})
         return COMPARED if paper == COMPARE and not own else paper
 
     def inputs(self, paper: str, keys: Iterable[str], source: list[str]) -> dict[str, list[str]]:
         """Return what a job is made from: files by key, and its sources."""
         return {**{key: self.files_of(paper, key) for key in keys}, "source": source}
+
+    # --- Data sets of one's own ---
+
+    def own_dataset(self, dataset: str) -> Mapping[str, Any]:
+        """Return the entry of a data set of one's own."""
+        return self.config["datasets"][dataset]
+
+    def own_dataset_inputs(self, dataset: str) -> dict[str, Any]:
+        """Return what it is made from."""
+        from replifed.data.own import file_of
+
+        return {"file": file_of(self.own_dataset(dataset)), "source": self.source("replifed.data.own")}
+
+    def own_dataset_settings(self, dataset: str) -> str:
+        """Return its settings as JSON."""
+        return canonical_json(self.own_dataset(dataset))
 
     # --- Partitions, searches, runs ---
 
