@@ -9,30 +9,42 @@ from replifed.errors import ConfigError, unknown_name
 
 METHODS: dict[str, str] = {
     "distributed_iht": "replifed.algorithms.distributed_iht:DistributedIHT",
+    "fedac": "replifed.algorithms.fedac:FedAc",
+    "fedadam": "replifed.algorithms.fedadam:FedAdam",
+    "fedadam_server": "replifed.algorithms.fedadam_server:FedAdamServer",
     "fedavg": "replifed.algorithms.fedavg:FedAvg",
+    "fedavgm": "replifed.algorithms.fedavgm:FedAvgM",
     "feddualavg": "replifed.algorithms.feddualavg:FedDualAvg",
+    "feddyn": "replifed.algorithms.feddyn:FedDyn",
     "fedgradmp": "replifed.algorithms.fedgradmp:FedGradMP",
     "fedht": "replifed.algorithms.fedht:FedHT",
     "fediterht": "replifed.algorithms.fediterht:FedIterHT",
     "fedlin": "replifed.algorithms.fedlin:FedLin",
     "fedmid": "replifed.algorithms.fedmid:FedMid",
-    "fedadam": "replifed.algorithms.fedadam:FedAdam",
-    "fedmm_ot": "replifed.algorithms.fedmm_ot:FedMMOT",
     "fedmm": "replifed.algorithms.fedmm:FedMM",
+    "fedmm_ot": "replifed.algorithms.fedmm_ot:FedMMOT",
     "fednl": "replifed.algorithms.fednl:FedNL",
+    "fednova": "replifed.algorithms.fednova:FedNova",
     "fedpd": "replifed.algorithms.fedpd:FedPD",
     "fedplt": "replifed.algorithms.fedplt:FedPLT",
+    "fedprox": "replifed.algorithms.fedprox:FedProx",
+    "fedsplit": "replifed.algorithms.fedsplit:FedSplit",
     "fivegcs": "replifed.algorithms.fivegcs:FiveGCS",
     "giant": "replifed.algorithms.giant:Giant",
     "gradient_descent": "replifed.algorithms.gradient_descent:GradientDescent",
     "ideal_shed": "replifed.algorithms.shed:IdealShed",
     "led": "replifed.algorithms.led:LED",
+    "mb_ac_sgd": "replifed.algorithms.minibatch:MinibatchAcSGD",
+    "mb_sgd": "replifed.algorithms.minibatch:MinibatchSGD",
     "newton": "replifed.algorithms.newton:DistributedNewton",
     "nqshed": "replifed.algorithms.shed:NQShed",
     "parameter_aggregation": "replifed.algorithms.fedmm:ParameterAggregation",
     "qshed": "replifed.algorithms.shed:QShed",
     "sa_ssmm": "replifed.algorithms.sa_ssmm:SaSsmm",
+    "scaffnew": "replifed.algorithms.scaffnew:Scaffnew",
+    "scaffold": "replifed.algorithms.scaffold:Scaffold",
     "shed": "replifed.algorithms.shed:Shed",
+    "slocalgd": "replifed.algorithms.slocalgd:SLocalGD",
     "tamuna": "replifed.algorithms.tamuna:TAMUNA",
 }
 
@@ -41,5 +53,14 @@ def method_class(name: str) -> type[Any]:
     """Return the class of the method called `name`."""
     if name not in METHODS:
         raise ConfigError(unknown_name("method", name, METHODS))
-    module, attribute = METHODS[name].split(":")
+    return class_of(METHODS[name])
+
+
+def class_of(source: str) -> type[Any]:
+    """Return the class of `MODULE:CLASS`, or of `FILE.py:CLASS`, a method of one's own."""
+    module, _, attribute = source.rpartition(":")
+    if module.endswith(".py"):
+        from replifed.algorithms.own import load
+
+        return load(source)
     return getattr(import_module(module), attribute)
