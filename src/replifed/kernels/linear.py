@@ -1,12 +1,11 @@
-"""Gradients of linear models with one output, every client at a model of its own."""
+"""Gradients of linear models with one output, every client at a model of its own; products and draws."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from replifed.kernels import compiled
-from replifed.kernels.draws import weigh_drawn
-from replifed.kernels.logistic import falling
+from replifed.kernels.losses import falling
 
 # Indices of these losses in `problems.losses.COMPILED`.
 LEAST_SQUARES, LOGISTIC = 0, 1
@@ -25,15 +24,13 @@ def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models,
     Parameters
     ----------
     X : array, shape (S, N, m, d)
-    columns : array, shape (S, N, d, m)
-        The same by features, of which a model with few non-zeros needs a few; or with S = 0.
-    y : array, shape (L, N, m)
-    shifts : array, shape (L, N, d)
-        What is to be added to all samples of a client; or with L = 0.
+    columns : array, shape (S or 0, N, d, m)
+        The same by features, of which a model with few non-zeros needs a few.
+    y, shifts : arrays, shapes (L, N, m) and (L or 0, N, d)
+        Targets, and what is to be added to all samples of a client.
     sets : int array, shape (R,)
-        Which of the L targets, and shifts, are each run's.
-    scale : array, shape (S, N)
-    batch : int array, shape (B, N, b)
+        Which of the L are each run's.
+    scale, batch : arrays, shapes (S, N) and (B, N, b)
     loss : int
         LEAST_SQUARES or LOGISTIC.
     models, g : arrays, shape (R, N, d)
@@ -76,13 +73,9 @@ def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models,
 
 @compiled
 def gradients(X, y, shifts, sets, weights, loss, models, g):
-    """Fill `g` with the gradients on all samples, each of which comes from memory once.
+    """Fill `g` with the gradients on all samples, weighted (S, N, m); else as `minibatch_gradients`.
 
-    Parameters
-    ----------
-    X, y, shifts, sets, loss, models, g : as in `minibatch_gradients`
-    weights : array, shape (S, N, m)
-        Of each sample.
+    Each sample comes from memory once.
     """
     S, N, m, _ = X.shape
     R = len(models) // S
@@ -111,6 +104,42 @@ def gradients(X, y, shifts, sets, weights, loss, models, g):
                     shift, gradient = shifts[sets[run], i], g[run, i]
                     for k in range(len(gradient)):
                         gradient[k] += total[run] * shift[k]
+
+
+@compiled
+def dot(a, b):
+    """Sum of a_j b_j for arrays of one length."""
+    total = 0.0
+    for j in range(len(a)):
+        total += a[j] * b[j]
+    return total
+
+
+@compiled
+def count_drawn(drawn, times, distinct):
+    """Fill `distinct` with the samples `drawn` (b,), each once and in the order of their first draws.
+
+    Returns how many they are. `times` (m,) is zero for these samples, and then how often each was drawn.
+    """
+    n = 0
+    for j in drawn:
+        if times[j] == 0:
+            distinct[n] = j
+            n += 1
+        times[j] += 1
+    return n
+
+
+@compiled
+def weigh_drawn(drawn, scale, times, distinct, share):
+    """As `count_drawn`, with `times` zeros again at the end and `share` (b,) what each sample weighs.
+
+    That is `scale` as often as the sample was drawn.
+    """
+    n = count_drawn(drawn, times, distinct)
+    for j in range(n):
+        share[j], times[distinct[j]] = times[distinct[j]] * scale, 0
+    return n
 
 
 @compiled

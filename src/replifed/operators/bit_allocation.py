@@ -95,11 +95,6 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
     array, shape (..., n)
         b_i, real numbers with p_i <= b_i <= b_max that sum to min(B, free bits) + sum p_i. Vectors with
         lbar_i = 0 are worth no bits, and have none free.
-
-    Notes
-    -----
-    Stationarity in x_i with multiplier nu is x_i (gamma_i + 2 (a2 - a3) lbar_i^2 x_i + 2 a3 lbar_i S) = nu
-    with S = sum lbar_j x_j; see `kernels.allocation.share_out`.
     """
     from replifed.kernels.allocation import share_out
 
@@ -128,10 +123,8 @@ def to_integers(
     """Round to whole bits that sum to min(B, what b_max leaves of the first q vectors) (Section III-A).
 
     The nearest integers first; then one bit less where rounding up gained most, or one more where
-    rounding down lost most. Ties keep the bits in the order of the eigenvalues.
-
-    Parameters are those of `solve`, with its solution `bits`; of what is no number there, bits sent before
-    are kept first.
+    rounding down lost most; ties keep the bits in the order of the eigenvalues. Where `bits`, from
+    `solve`, are no numbers, bits sent before are kept first. Other parameters are those of `solve`.
     """
     k, everyone = max(int(np.max(q)), 1), previous
     bits, previous = bits[..., :k], previous[..., :k]

@@ -13,22 +13,16 @@ _NORM_BITS = 32
 
 
 def block_quantise(x: NDArray, uniform: NDArray, bits: int) -> NDArray:
-    """Round each block of `x` at random to a grid of its largest magnitude, without bias.
+    """Round each block of `x` (..., D) at random to a grid of its largest magnitude, without bias.
 
-    Parameters
-    ----------
-    x : array, shape (..., D)
-    uniform : array, broadcastable with `x`
-        Independent numbers in [0, 1).
-    bits : int
-        Bits b of a coordinate, at least 2: its sign and one of 2^(b-1) - 1 levels, or zero.
+    `uniform` are independent numbers in [0, 1) that broadcast with `x`. A coordinate has `bits` b >= 2: its
+    sign and one of s = 2^(b-1) - 1 levels, or zero.
 
-    Returns
-    -------
-    array, shape (..., D)
-        E = x over `uniform`. E|q - x|^2 <= min(d / (4 s^2), sqrt(d) / s) |x|^2 for s levels and blocks of d:
-        rounding at random in a grid of mesh |x|_inf / s has variance at most mesh^2 / 4 a coordinate, and at
-        most mesh |x_j|, so sum_j <= |x|_inf |x|_1 / s <= sqrt(d) |x|^2 / s.
+    Notes
+    -----
+    E|q - x|^2 <= min(d / (4 s^2), sqrt(d) / s) |x|^2 in blocks of d: rounding at random in a grid of mesh
+    |x|_inf / s has variance at most mesh^2 / 4 a coordinate, and at most mesh |x_j|, so
+    sum_j <= |x|_inf |x|_1 / s <= sqrt(d) |x|^2 / s.
     """
     D, s = x.shape[-1], 2 ** (bits - 1) - 1
     starts = np.arange(0, D, _BLOCK)

@@ -21,7 +21,7 @@ _MOST_POINTS = 30
 
 
 def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) -> NDArray:
-    """Minimise 1/2 h' G h - c' h + penalty * |h|_1 over h, for every c.
+    """Minimise 1/2 h' G h - c' h + penalty |h|_1 over h, for every c.
 
     Parameters
     ----------
@@ -30,15 +30,15 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
     C : array, shape (B, m, K)
         Correlations D'z of m samples with each dictionary.
     penalty : float
-        Weight of the l1 norm, above 0.
+        Above 0.
     guess : array, shape (B, m, K), optional
         Codes of similar problems. They save time and change nothing beyond the last digits.
 
     Returns
     -------
     array, shape (B, m, K)
-        Minimisers: |c - G h|_k <= penalty, and (c - G h)_k = penalty * sign(h_k) where h_k is not 0, up to
-        1e-9 * (|c|_inf + penalty). NaN where G or c is not finite, or where rounding hides the minimiser:
+        Minimisers: |c - G h|_k <= penalty, and (c - G h)_k = penalty sign(h_k) where h_k is not 0, up to
+        1e-9 (|c|_inf + penalty). NaN where G or c is not finite, or where rounding hides the minimiser:
         dependent atoms so alike, and a penalty so small, that codes of 1e5 and above are optimal.
 
     Notes
@@ -61,11 +61,10 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
         if finite.any():
             codes[finite] = lasso(G[finite], C[finite], penalty)
         return codes
+    sweeps = _SWEEPS_FROM_GUESS
     if guess is None or not np.isfinite(guess).all():
-        h = _sweep(G, C, np.zeros_like(C), penalty, _SWEEPS)
-    else:
-        h = _sweep(G, C, guess, penalty, _SWEEPS_FROM_GUESS)
-    h = h.reshape(B * m, K)
+        guess, sweeps = np.zeros_like(C), _SWEEPS
+    h = _sweep(G, C, guess, penalty, sweeps).reshape(B * m, K)
     which, right = np.repeat(np.arange(B), m), C.reshape(B * m, K)
     regular = ~_dependent(G)[which]
     _search_signs(G, which, right, h, penalty, np.flatnonzero(regular))

@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.operators.dictionaries import matching_pursuit
 from replifed.operators.hard_threshold import hard_threshold, largest
-from replifed.operators.omp import matching_pursuit
 
 
 class Projection(Protocol):

@@ -42,32 +42,13 @@ def draw_dither(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray:
 
 
 def quantise(
-    v: NDArray,
-    bits: NDArray,
-    dither: NDArray | None = None,
-    kind: str = "nested",
-    overload: str = "wrap",
+    v: NDArray, bits: NDArray, dither: NDArray | None = None, kind: str = "nested", overload: str = "wrap"
 ) -> NDArray:
-    """The vectors as received, when `bits` bits per coordinate were sent in all.
+    """Vectors `v` (..., n), in [-1, 1], as received when `bits` (...) per coordinate were sent in all.
 
-    Parameters
-    ----------
-    v : array, shape (..., n)
-        Coordinates in [-1, 1].
-    bits : int array, shape (...)
-        Bits per coordinate of each vector; a vector without bits is received as zero.
-    dither : array, shape (..., n), or with fewer axes in front
-        From `draw_dither`; the same at every refinement. Not used by kind "none".
-    kind : {"nested", "none", "added"}
-    overload : {"wrap", "clip"}
-
-    Returns
-    -------
-    array, shape (..., n)
-
-    Notes
-    -----
-    With kind "nested" the error is uniform on [-Delta/2, Delta/2] and independent of v wherever
+    A vector without bits is received as zero. The `dither`, (..., n) or with fewer axes in front, comes from
+    `draw_dither` and is the same at every refinement; kind "none" needs none, and "fresh" is `refine`'s. With
+    kind "nested" the error is uniform on [-Delta/2, Delta/2] and independent of v wherever
     |v| <= 1 - Delta/2; beyond, the quantiser overloads. One bit overloads where |v| > 1/2.
     """
     _check(kind, overload)
@@ -94,21 +75,8 @@ def quantise_grown(
 ) -> NDArray:
     """`quantise` of the vectors whose bits have grown, in one pass; the others stay as they were received.
 
-    Every coordinate, clipped or not, stays in the cell that it was sent in.
-
-    Parameters
-    ----------
-    v, dither : arrays, shape (R, N, n, n)
-        Of which the first k vectors count, as of `before` and `after`.
-    received : array, shape (R, N, k, n)
-    before, after : int arrays, shape (R, N, n)
-        Bits per coordinate.
-    kind : {"nested", "none", "added"}
-    overload : {"wrap", "clip"}
-
-    Returns
-    -------
-    array, shape (R, N, k, n)
+    Every coordinate, clipped or not, stays in the cell that it was sent in. The first k vectors count, as
+    many as `received` (R, N, k, n) has, of `v` and `dither` (R, N, n, n) and `before` and `after` (R, N, n).
     """
     from replifed.kernels import quantisation
 

@@ -9,17 +9,9 @@ from numpy.typing import NDArray
 def restricted_eigenvalues(
     A: NDArray, size: int, rng: np.random.Generator, trials: int = 50
 ) -> tuple[float, float]:
-    """Smallest and largest eigenvalue of A_S' A_S over random supports S of `size` columns.
+    """Smallest and largest eigenvalue of A_S' A_S over random supports S of `size` columns of A (m, d).
 
-    Parameters
-    ----------
-    A : array, shape (m, d)
-    size, trials : int
-
-    Returns
-    -------
-    low, high : float
-        The true extremes over all supports lie outside: at most `low`, at least `high`.
+    The true extremes over all supports lie outside: at most the smallest, at least the largest.
     """
     extremes = []
     for _ in range(trials):

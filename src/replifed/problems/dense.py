@@ -32,7 +32,7 @@ from replifed.problems.products import (
     tall_product_transposed,
 )
 
-# Arrays with one entry a data set and client.
+# Arrays (S, N, ...).
 _STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")
 # What parts of a problem take over: every round needs these, and they are small.
 _CONSTANTS = ("_smoothness", "_strong_convexity")
@@ -49,18 +49,16 @@ class DenseLinearModel(LinearObjective):
     Parameters
     ----------
     X : array, shape (S, N, m, d)
-        Features. Clients with fewer than m samples are padded at the end with zeros. Its dtype is that of
-        the whole computation; whole numbers become doubles. S is 1, or the number of runs R. Where clients
-        have models of their own (`problems.base.PerClientModels`), S need only divide R.
+        Features, with zeros behind the samples of clients that have fewer than m. Its dtype is that of the
+        whole computation; whole numbers become doubles. S is 1, or the number of runs R. Where clients have
+        models of their own (`problems.base.PerClientModels`), S need only divide R.
     y : array, shape (S, N, m)
         Targets; for logistic losses -1 or +1, for a softmax 0 to C - 1.
     loss : Loss
-    sizes : int array, shape (S, N), optional
-        n_i, from 1 to m; all m by default.
-    weights : array, shape (S, N), optional
-        p_i >= 0; n_i / n by default.
+    sizes, weights : arrays, shape (S, N), optional
+        n_i, from 1 to m, and p_i >= 0; by default m and n_i / n.
     l2 : float
-        Weight of |x|^2 / 2 in each f_i, at least 0.
+        At least 0.
     summed : bool
         Whether f_i is the sum, not the mean, over its samples.
 
@@ -102,7 +100,7 @@ class DenseLinearModel(LinearObjective):
         per_sample = np.ones(self.sizes.shape) if summed else 1.0 / self.sizes
         self.sample_weights = (real * per_sample[..., None]).astype(X.dtype)
         self.batch_weights = (self.sizes * per_sample).astype(X.dtype)
-        # What `common_mu_L` returns where this is a part of a problem.
+        # What `common_mu_L` returns for a part of a problem.
         self._of_all: tuple[NDArray, NDArray] | None = None
         # The data, models and outcome of the last predictions; a part of the problem has other data.
         self._predicted: tuple[Any, Any, Any] = None, None, None
@@ -115,7 +113,7 @@ class DenseLinearModel(LinearObjective):
             raise ReplifedError(
                 f"{len(x)} models of the server and {len(self.X)} data sets: must be one set, or one a model"
             )
-        # Recording the objective and the next round ask for the same predictions.
+        # The record of the objective and the next round ask for the same.
         X, last, z = self._predicted
         if X is not self.X or last.dtype != x.dtype or not np.array_equal(last, x):
             models = x.reshape(len(x), self.n_features, -1)
@@ -274,10 +272,7 @@ class DenseLinearModel(LinearObjective):
     def shifted_gradients(
         self, u: NDArray, batch: NDArray | None, y: NDArray, shifts: NDArray, sets: NDArray
     ) -> NDArray:
-        """Gradients (R, N, d) without the ridge, with the targets and shifted features of each run's set.
-
-        See `problems.shifted` for `y` (L, N, m), `shifts` (L or 0, N, d), and `sets` (at least R,).
-        """
+        """Gradients (R, N, d) without the ridge; `y`, `shifts` and `sets` are those of `problems.shifted`."""
         from replifed.kernels.linear import gradients, minibatch_gradients
 
         loss, g = COMPILED.index(self.loss_function.name), aligned_empty(u.shape, self.dtype)
@@ -353,10 +348,7 @@ class DenseLinearModel(LinearObjective):
         return groups[:, 0]
 
     def _part(self, pick: Callable[[NDArray], NDArray], keep: tuple[str, ...] = ()) -> DenseLinearModel:
-        """Return the problem with what `pick` takes of arrays (S, N, ...).
-
-        What this one has computed of its data, the part computes anew, but for the arrays named in `keep`.
-        """
+        """The problem with what `pick` takes of arrays (S, N, ...); all but `keep` is computed anew."""
         part = copy.copy(self)
         for name in list(vars(part)):
             if isinstance(getattr(type(self), name, None), cached_property):

@@ -18,18 +18,7 @@ _DIRECT = 64
 
 
 def client_products(matrices: NDArray, models: NDArray) -> NDArray:
-    """Multiply each client's matrix with each run's model of that client.
-
-    Parameters
-    ----------
-    matrices : array, shape (S, N, a, b)
-        S is 1 (all runs share their data) or R.
-    models : array, shape (R, N, b, C)
-
-    Returns
-    -------
-    array, shape (R, N, a, C)
-    """
+    """Multiply each client's matrix (1 or R, N, a, b) with each run's model of that client (R, N, b, C)."""
     runs, clients, _, outputs = models.shape
     if len(matrices) == 1 and runs > 1 and runs * outputs >= FEWEST_COLUMNS:
         # Runs that share their data are columns of one product: the data are read once, not R times.
@@ -44,18 +33,16 @@ def tall_product(matrix: NDArray, columns: NDArray) -> NDArray:
     c = columns.shape[1]
     if not _worth_compiling(matrix, columns, _MOST_COLUMNS):
         return _by_blas(matrix, columns)
+    from replifed.kernels import tiles
+
     if c < FEWEST_COLUMNS:
-        from replifed.kernels.tall import products
-
         product = np.empty((c, len(matrix)), matrix.dtype)
-        products(matrix, np.ascontiguousarray(columns.T), product)
+        tiles.tall_products(matrix, np.ascontiguousarray(columns.T), product)
         return product.T
-    from replifed.kernels import tall, tiles
-
     padded = np.zeros((len(columns), tiles.padded(c, matrix.itemsize)), matrix.dtype)
     padded[:, :c] = columns
     product = np.empty((len(matrix), padded.shape[1]), matrix.dtype)
-    tall.products_in_tiles(matrix, padded, product)
+    tiles.tall_products_in_tiles(matrix, padded, product)
     return product[:, :c]
 
 
@@ -63,10 +50,10 @@ def tall_product_transposed(matrix: NDArray, columns: NDArray) -> NDArray:
     """Multiply the transpose of a matrix (a, b), of which a may be large, with columns (a, c)."""
     if not _worth_compiling(matrix, columns, FEWEST_COLUMNS - 1):
         return _by_blas(matrix.T, columns)
-    from replifed.kernels.tall import transposed_products
+    from replifed.kernels.tiles import tall_transposed_products
 
     product = np.empty((columns.shape[1], matrix.shape[1]), matrix.dtype)
-    transposed_products(matrix, np.ascontiguousarray(columns.T), product)
+    tall_transposed_products(matrix, np.ascontiguousarray(columns.T), product)
     return product.T
 
 

@@ -157,8 +157,8 @@ class SparseLinearModel(LinearObjective):
         return self.loss_function.curvature * np.array([largest]) + self.l2
 
     def strong_convexity(self) -> NDArray:
-        # Far from their minimiser logistic losses are flat, and so are those of a client that does not touch
-        # every column: only the ridge is left.
+        # Logistic losses are flat far off, others on columns that a client does not touch: there is the
+        # ridge.
         if self.loss_function.name != "least_squares":
             return np.full(self.sizes.shape, self.l2)
         least = [
@@ -236,15 +236,10 @@ class SparseLinearModel(LinearObjective):
         return touched
 
     def blocks(self, tail: int) -> tuple[sp.csr_array, NDArray, NDArray]:
-        """Block-diagonal data whose clients own their columns, then `tail` spare ones.
+        """Block-diagonal data (n, W) whose clients own their columns, then `tail` spare ones.
 
-        Returns
-        -------
-        blocks : CSR matrix, shape (n, W)
-        columns : int array, shape (W,)
-            The column of X that each column of `blocks` stands for; d for spare ones.
-        bounds : int array, shape (N + 1,)
-            Where each client's columns begin and end.
+        Returns these, the column of X that each stands for, (W,), d for spare ones, and where each client's
+        columns begin and end, (N + 1,).
         """
         if self.__dict__.get("_blocks_of") != tail:
             columns, bounds = [], [0]
@@ -265,10 +260,7 @@ class SparseLinearModel(LinearObjective):
 
 
 def _run_by_run(A: sp.sparray, x: NDArray) -> NDArray:
-    """A x for the model of each run.
-
-    scipy's product with a few columns at once takes several times as long as with one after the other.
-    """
+    """A x for the model of each run: scipy takes several times as long for a few columns at once."""
     return np.stack([A @ model for model in x])
 
 
@@ -304,8 +296,8 @@ class _SideBySide:
 class SparseLocalModels(_SideBySide):
     """Sparse models that are thresholded between steps.
 
-    Behind a client's own columns stand spare ones for what the server's model has outside of them: the
-    client's data never change those entries, but they compete in its hard thresholding.
+    Behind a client's own columns stand spare ones for what the server's model has outside of them: data never
+    change those entries, but they compete in the hard thresholding.
     """
 
     def __init__(self, problem: SparseLinearModel, x: NDArray, tau: int) -> None:

@@ -1,15 +1,45 @@
-"""Eigenpairs of stacked symmetric matrices: all of them, or the leading pair alone."""
+"""Stacks of linear systems and of symmetric matrices, and their eigenpairs."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 # LAPACK's best size of blocks; any other is as correct.
 _BLOCK = 32
 # Of Lanczos iteration.
 _MOST_STEPS = 160
+
+
+def solve_each(A: NDArray, b: NDArray) -> NDArray:
+    """A^{-1} b for stacks A (..., n, n) and b (..., n, k) of one length; NaN where A is singular.
+
+    `numpy.linalg.solve` gives up the whole stack instead, and with it the runs that could go on.
+    """
+    try:
+        return np.linalg.solve(A, b)
+    except np.linalg.LinAlgError:
+        if A.ndim == 2:
+            return np.full(b.shape, np.nan)
+        return np.stack([solve_each(*system) for system in zip(A, b, strict=True)])
+
+
+def packed_size(n: int) -> int:
+    """Entries of the lower triangle of a symmetric matrix, which is what is sent of it."""
+    return n * (n + 1) // 2
+
+
+def keep_largest_entries(matrices: NDArray, k: int) -> NDArray:
+    """Top-k of the lower triangles of symmetric matrices (..., n, n), in place, with their mirror images.
+
+    Ties go to the first entry, row by row.
+    """
+    from replifed.kernels.selection import keep_largest_of_triangles
+
+    n = matrices.shape[-1]
+    if k < packed_size(n):
+        keep_largest_of_triangles(matrices.reshape(-1, n, n), k)
+    return matrices
 
 
 def eigenpairs(matrices: NDArray) -> tuple[NDArray, NDArray]:
@@ -33,24 +63,10 @@ def eigenpairs(matrices: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def leading_eigenpair(matrices: NDArray, tolerance: float = 1e-8) -> tuple[NDArray, NDArray]:
-    """The eigenvalue of largest magnitude, and its unit vector.
+    """Eigenvalues (...) of largest magnitude of symmetric matrices (..., n, n), and unit vectors (..., n).
 
-    Parameters
-    ----------
-    matrices : array, shape (..., n, n)
-        Symmetric.
-    tolerance : float
-        Residual |A v - theta v| over |theta|, reached in 160 steps at most.
-
-    Returns
-    -------
-    value : array, shape (...)
-    vector : array, shape (..., n)
-
-    Notes
-    -----
-    By Lanczos iteration with full reorthogonalisation, from one start that is the same in every call.
-    NaN for matrices that are not finite.
+    By Lanczos iteration with full reorthogonalisation, from a start that is the same in every call, until
+    |A v - theta v| <= `tolerance` |theta|, in 160 steps at most. NaN for matrices that are not finite.
     """
     from replifed.kernels.lanczos import leading_eigenpairs
 
@@ -65,10 +81,10 @@ def leading_eigenpair(matrices: NDArray, tolerance: float = 1e-8) -> tuple[NDArr
 def apply_inverse(H: NDArray, g: NDArray, least: float) -> NDArray:
     """V max(Lambda, `least`)^{-1} V' g for one symmetric matrix H = V Lambda V' (n, n), g (n,).
 
-    Notes
-    -----
     No vector of H itself is needed: g is led to the tridiagonal matrix that H is similar to, and back.
     """
+    from scipy.linalg import lapack
+
     n = len(g)
     if n == 1:
         return g / np.maximum(H[0], least)
