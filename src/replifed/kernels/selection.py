@@ -37,8 +37,7 @@ def keep_largest(integers, most, keys, bounds, tau, kept):
 def keep_largest_of_triangles(matrices, tau):
     """Keep the `tau` entries of largest magnitude of each lower triangle, with their mirror images.
 
-    Sets all other entries of the symmetric matrices (m, n, n) to zero. Of equal ones the first stay, row by
-    row.
+    Other entries of the symmetric matrices (m, n, n) become zero. Of equal ones the first stay, row by row.
     """
     n = matrices.shape[1]
     size = n * (n + 1) // 2

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems import restricted
-from replifed.problems.aligned import aligned_empty
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.linear import (
     LinearObjective,
@@ -26,6 +25,7 @@ from replifed.problems.linear import (
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import (
     FEWEST_COLUMNS,
+    aligned_empty,
     client_products,
     largest_eigenvalue,
     tall_product,

@@ -1,9 +1,11 @@
-"""Products of stacked client matrices with stacked client models."""
+"""Products of stacked client matrices with stacked client models, and memory for them."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 # Fewer columns than this are multiplied one by one: a BLAS matrix product first packs its operands.
 FEWEST_COLUMNS = 6
@@ -13,6 +15,8 @@ _TILE = 16
 _MOST_COLUMNS = 64
 # On matrices of at least so many entries a compiled product gains more than loading it costs.
 _WORTH_COMPILING = 1 << 20
+# Bytes of a line of the cache.
+_LINE = 64
 # Up to this size a full eigendecomposition is faster than an iterative one.
 _DIRECT = 64
 
@@ -98,3 +102,12 @@ def largest_eigenvalue(matrix, size: int) -> float:
     return float(
         svds(matrix, k=1, v0=np.ones(min(matrix.shape)), return_singular_vectors=False, tol=1e-8)[0] ** 2
     )
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
+    """As `numpy.empty`, aligned to a cache line; numpy's large arrays start 16 bytes behind one."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    buffer = np.empty(size + _LINE, np.uint8)
+    first = -buffer.ctypes.data % _LINE
+    return buffer[first : first + size].view(dtype).reshape(shape)
