@@ -43,8 +43,8 @@ _LEADERS = 5
 # Scores closer than this, relative to the best, are equal: rounding must not choose between them.
 _TIE = 1e-9
 # After these rounds a search drops the steps that have diverged, and those whose objective is, for the second
-# time in a row, above `_HOPELESS` times its value at the start. In FedHT's
-# Simulation II, where objectives leap most, no step near the best does so.
+# time in a row, above `_HOPELESS` times its value at the start. In FedHT's Simulation II,
+# where objectives leap most, no step near the best does so.
 _STAGES = (1, 4, 12)
 _HOPELESS = 2.0
 # A step is tried on further data sets if its descent on the first is at least this share of the best one's.
@@ -235,7 +235,7 @@ def searching(grid: Grid, check: bool = False, choose: Choice = lowest) -> Searc
         verdicts = yield "admissible", candidates
         for point, good in zip(candidates, verdicts, strict=True):
             (tried.accepted if good else tried.rejected).add(point)
-        if tried.all_rejected():
+        if not np.isfinite(tried.ranked()[1]).any():
             return tried.outcome(None)
 
 
@@ -272,14 +272,15 @@ class _Tried:
                 known.add(values[axis])
         return tuple(values)
 
-    def _ranked(self) -> tuple[list[Point], NDArray]:
+    def ranked(self) -> tuple[list[Point], NDArray]:
+        """All points, and their scores, infinite for those that diverged or are rejected."""
         points = sorted(self.scores)
         scores = [np.inf if point in self.rejected else self.scores[point] for point in points]
         return points, np.array(scores)
 
     def best(self, choose: Choice = lowest) -> Point:
         """The point with the lowest score that is not rejected."""
-        points, scores = self._ranked()
+        points, scores = self.ranked()
         return points[choose(points, scores)]
 
     def chosen(self) -> Point:
@@ -288,15 +289,10 @@ class _Tried:
 
     def candidates(self) -> list[Point]:
         """The chosen point and, where another one was rejected, the best ones that were never checked."""
-        points, scores = self._ranked()
+        first, (points, scores) = self.chosen(), self.ranked()
         order = [points[n] for n in np.argsort(scores, kind="stable") if np.isfinite(scores[n])]
-        first = self.chosen()
         rest = [point for point in order if point not in self.accepted and point != first]
         return [first, *(rest[: _CHECKED - 1] if self.rejected else ())]
-
-    def all_rejected(self) -> bool:
-        """Whether every point has diverged or is rejected."""
-        return not np.isfinite(self._ranked()[1]).any()
 
     def neighbour(self, point: Point, axis: int, side: int) -> float | None:
         """The nearest value tried on that side, the other parameters being equal."""
@@ -335,11 +331,8 @@ class _Tried:
     def _flat(self) -> bool:
         """Whether the neighbours of the best point that converge are as good, but for the tolerance."""
         best = self.best()
-        near = [
-            self.scores[(*best[:axis], value, *best[axis + 1 :])]
-            for axis in range(len(best))
-            for value in self._near(best, axis)[1:]
-        ]
+        axes = range(len(best))
+        near = [self.scores[(*best[:d], v, *best[d + 1 :])] for d in axes for v in self._near(best, d)[1:]]
         return all(score - self.scores[best] < self._tolerance for score in near if np.isfinite(score))
 
     def _descend(self) -> Generator[Ask, NDArray, None]:
@@ -386,7 +379,7 @@ class _Tried:
     def _beyond(self, point: Point, axis: int, side: int) -> list[Point]:
         """Points beyond an edge: three of the coarse spacing, or one as far as the neighbour opposite is.
 
-        Where that is near, one further off too, twice as far each time, at most the coarse spacing.
+        Where that is near, one more, twice as far each time, at most the coarse spacing.
         """
         opposite = self.neighbour(point, axis, -side)
         ratio = self.grid.ratios[axis]

@@ -45,22 +45,24 @@ def coefficients(values: NDArray, q: NDArray) -> tuple[NDArray, NDArray]:
 
     `values` (..., n) are the eigenvalues, not increasing, and q (...) the vectors considered, 0 to n - 1.
     """
-    n = values.shape[-1]
-    q = np.asarray(q)[..., None]
-    chosen = np.arange(n) < q
-    rho = np.take_along_axis(values, np.broadcast_to(q, (*values.shape[:-1], 1)), axis=-1)
+    chosen, rho = _chosen_and_rho(values, q)
     lbar = np.where(chosen, values - rho, 0.0)
     d = np.where(chosen, 0.0, rho - values).sum(axis=-1, keepdims=True) / 6
-    return d * lbar + a1(n) * lbar**2, lbar
+    return d * lbar + a1(values.shape[-1]) * lbar**2, lbar
+
+
+def _chosen_and_rho(values: NDArray, q: NDArray) -> tuple[NDArray, NDArray]:
+    q = np.asarray(q)[..., None]
+    rho = np.take_along_axis(values, np.broadcast_to(q, (*values.shape[:-1], 1)), axis=-1)
+    return np.arange(values.shape[-1]) < q, rho
 
 
 def expected_error(values: NDArray, q: NDArray, x: NDArray) -> NDArray:
     """f(x, q) of eq. (16), shape (...); x_i for i > q does not matter."""
     n = values.shape[-1]
     gamma, lbar = coefficients(values, q)
-    q = np.asarray(q)[..., None]
-    rho = np.take_along_axis(values, np.broadcast_to(q, (*values.shape[:-1], 1)), axis=-1)
-    left_out = np.where(np.arange(n) < q, 0.0, values - rho) ** 2
+    chosen, rho = _chosen_and_rho(values, q)
+    left_out = np.where(chosen, 0.0, values - rho) ** 2
     scaled = lbar * x
     quadratic = (a2(n) - a3(n)) * (scaled**2).sum(axis=-1) + a3(n) * scaled.sum(axis=-1) ** 2
     return left_out.sum(axis=-1) + (gamma * x).sum(axis=-1) + quadratic
@@ -177,10 +179,7 @@ def allocate(
 def allocate_exactly(
     values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max: int
 ) -> NDArray[np.int64]:
-    """As `allocate`, with (21) solved for every q from q_{t-1} to n - 1, and the best of them kept.
-
-    q = 0, which sends nothing, is considered only where there is no budget.
-    """
+    """As `allocate`, but the best of all q from q_{t-1}, or 1 where there is a budget, to n - 1."""
     values = _scaled(values)
     at_least = np.maximum(q, np.minimum(budget, 1))
     least, chosen, real = np.full(at_least.shape, np.inf), at_least, np.zeros(values.shape)

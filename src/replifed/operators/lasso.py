@@ -78,9 +78,9 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
 def _proximal_points(G: NDArray, which: NDArray, right: NDArray, penalty: float) -> NDArray:
     """Codes of n problems with dependent atoms, shape (n, K); NaN where they do not come out optimal.
 
-    The proximal point method (Rockafellar, Monotone operators and the proximal point algorithm, SIAM J.
-    Control Optim. 1976) from 0: each problem of it adds |h - h_last|^2 / 2 in a norm of 1e-13 times that of
-    G's diagonal, so that its systems have one solution, and its minimiser lowers the objective.
+    By the proximal point method (Rockafellar, SIAM J. Control Optim. 1976) from 0: each problem of it adds
+    |h - h_last|^2 / 2 in a norm of 1e-13 times that of G's diagonal, so that its systems have one solution,
+    and its minimiser lowers the objective.
     """
     K = G.shape[1]
     h, left = np.zeros_like(right), np.arange(len(right))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.problems import restricted
+from replifed.problems import products, restricted
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.linear import (
     LinearObjective,
@@ -23,14 +23,6 @@ from replifed.problems.linear import (
     floating,
 )
 from replifed.problems.losses import COMPILED, Loss
-from replifed.problems.products import (
-    FEWEST_COLUMNS,
-    aligned_empty,
-    client_products,
-    largest_eigenvalue,
-    tall_product,
-    tall_product_transposed,
-)
 
 # Arrays (S, N, ...).
 _STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")
@@ -120,7 +112,7 @@ class DenseLinearModel(LinearObjective):
             if len(self.X) == 1:
                 # One product over all samples and all runs.
                 columns = models.transpose(1, 0, 2).reshape(self.n_features, -1)
-                z = tall_product(self.X[0].reshape(-1, self.n_features), columns)
+                z = products.tall_product(self.X[0].reshape(-1, self.n_features), columns)
                 z = z.reshape(self.n_clients, self.n_samples, len(x), -1).transpose(2, 0, 1, 3)
             else:
                 z = np.matmul(self.X, models[:, None])
@@ -134,7 +126,7 @@ class DenseLinearModel(LinearObjective):
     def client_gradients(self, x: NDArray) -> NDArray:
         """Gradient of each f_i at the server's models, shape (R, N, D)."""
         r = self.loss_function.derivative(self.predictions(x), self.y) * self.sample_weights[..., None]
-        g = client_products(self.X.swapaxes(-1, -2), r)
+        g = products.client_products(self.X.swapaxes(-1, -2), r)
         return g.reshape(len(x), self.n_clients, self.dim) + self.l2 * x[:, None]
 
     def gradient(self, x: NDArray) -> NDArray:
@@ -148,7 +140,7 @@ class DenseLinearModel(LinearObjective):
         flat = coefficients.reshape(runs, -1, outputs)
         if len(self.X) == 1:
             columns = flat.transpose(1, 0, 2).reshape(flat.shape[1], -1)
-            g = tall_product_transposed(self.X[0].reshape(-1, self.n_features), columns)
+            g = products.tall_product_transposed(self.X[0].reshape(-1, self.n_features), columns)
             return g.reshape(self.n_features, runs, outputs).transpose(1, 0, 2).reshape(runs, self.dim)
         X = self.X.reshape(runs, -1, self.n_features)
         return np.matmul(X.swapaxes(1, 2), flat).reshape(runs, self.dim)
@@ -185,7 +177,9 @@ class DenseLinearModel(LinearObjective):
     @cached_property
     def _smoothness(self) -> NDArray:
         size = min(self.n_samples, self.n_features)
-        largest = [largest_eigenvalue(A, size) for A in self.X.reshape(-1, self.n_samples, self.n_features)]
+        largest = [
+            products.largest_eigenvalue(A, size) for A in self.X.reshape(-1, self.n_samples, self.n_features)
+        ]
         # Samples of a client weigh the same, and padding is zero.
         curvature = self.loss_function.curvature * self.batch_weights.astype(float) / self.sizes
         return curvature * np.reshape(largest, self.sizes.shape) + self.l2
@@ -219,7 +213,7 @@ class DenseLinearModel(LinearObjective):
         models = u.reshape(*u.shape[:2], self.n_features, -1)
         if clip is not None and batch is not None:
             raise ReplifedError("clip: for gradients on all samples, not on minibatches")
-        few = len(u) < FEWEST_COLUMNS * len(self.X)
+        few = len(u) < products.FEWEST_COLUMNS * len(self.X)
         if self.loss_function.name in COMPILED and clip is None and (batch is not None or few):
             sets = np.arange(len(u)) * len(self.X) // len(u)
             g = self.shifted_gradients(u, batch, self.y, np.empty((0,) * 3, self.dtype), sets)
@@ -267,7 +261,7 @@ class DenseLinearModel(LinearObjective):
         check_runs(runs, S)
         sets = np.arange(runs) * S // runs
         data = self if S in (1, runs) else self._part(lambda array: array[sets])
-        return data._hessians(client_products(data.X, u.reshape(*u.shape[:2], self.n_features, -1)))
+        return data._hessians(products.client_products(data.X, u.reshape(*u.shape[:2], self.n_features, -1)))
 
     def shifted_gradients(
         self, u: NDArray, batch: NDArray | None, y: NDArray, shifts: NDArray, sets: NDArray
@@ -275,7 +269,7 @@ class DenseLinearModel(LinearObjective):
         """Gradients (R, N, d) without the ridge; `y`, `shifts` and `sets` are those of `problems.shifted`."""
         from replifed.kernels.linear import gradients, minibatch_gradients
 
-        loss, g = COMPILED.index(self.loss_function.name), aligned_empty(u.shape, self.dtype)
+        loss, g = COMPILED.index(self.loss_function.name), products.aligned_empty(u.shape, self.dtype)
         u = np.ascontiguousarray(u, self.dtype)
         if batch is None:
             gradients(self.X, y, shifts, sets, self.sample_weights, loss, u, g)
@@ -310,7 +304,7 @@ class DenseLinearModel(LinearObjective):
         step_sizes, ridges = np.empty(w.shape[:2], self.dtype), np.empty(runs, self.dtype)
         step_sizes[...], ridges[...] = step[..., 0], np.ravel(self.l2 + ridge)
         loss, linear = COMPILED.index(self.loss_function.name), np.ascontiguousarray(linear, self.dtype)
-        kernel = descend_together if runs >= FEWEST_COLUMNS * len(self.X) else descend
+        kernel = descend_together if runs >= products.FEWEST_COLUMNS * len(self.X) else descend
         kernel(self.X, self.y, self.sample_weights, loss, steps, step_sizes, ridges, linear, w)
         return w
 

@@ -41,12 +41,11 @@ class SparseLinearModel(LinearObjective):
     ----------
     X : CSR matrix, shape (n, d)
         Samples of all clients, shared by all runs of a simulation; whole numbers become doubles.
-    y : array, shape (n,)
-        Targets; for logistic losses -1 or +1.
+    y, client : arrays, shape (n,)
+        Targets, for logistic losses -1 or +1, and the client of each sample, 0 to N-1; each holds at least
+        one.
     loss : Loss
         Least squares or logistic.
-    client : int array, shape (n,)
-        The client of each sample, 0 to N-1; every client holds at least one.
     weights : array, shape (1, N), optional
         p_i >= 0; n_i / n by default.
     l2 : float

@@ -25,8 +25,6 @@ _STRONG = 1e-4
 
 
 class _Weights(NamedTuple):
-    """Parameters of a network as arrays, leading axes as in the flat vector."""
-
     Q: list[NDArray]
     A: list[NDArray]
     b: list[NDArray]
@@ -41,19 +39,11 @@ def benchmark_hidden(dim: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class ICNN:
-    """A network R^dim -> R with three hidden layers. Parameters are flat vectors, (..., parameters).
-
-    Parameters
-    ----------
-    dim : int
-    hidden : tuple of three int
-    strong : float
-        Weight of |x|^2 / 2.
-    """
+    """A network R^dim -> R with three hidden layers. Parameters are flat vectors, (..., parameters)."""
 
     dim: int
     hidden: tuple[int, int, int]
-    strong: float
+    strong: float  # weight of |x|^2 / 2
 
     @cached_property
     def _shapes(self) -> list[tuple[int, ...]]:
@@ -120,22 +110,10 @@ class ICNN:
         v: NDArray | None = None,
         at_points: bool = False,
     ) -> tuple[NDArray, NDArray | None]:
-        """Derivative of sum_b c_b f(x_b) + <v_b, grad f(x_b)> in the parameters and in x.
+        """Derivative of sum_b c_b f(x_b) + <v_b, grad f(x_b)> in the parameters and, if asked for, in x.
 
-        Parameters
-        ----------
-        flat : array, shape (..., parameters)
-        x : array, shape (..., B, dim)
-        c, v : arrays, shapes (..., B) and (..., B, dim), optional
-            0 by default.
-        at_points : bool
-            Whether the derivative in x is wanted.
-
-        Returns
-        -------
-        parameters : array, shape (..., parameters)
-        points : array, shape (..., B, dim), or None
-            c_b grad f(x_b) + (Hessian of f at x_b) v_b.
+        Points x and v are (..., B, dim), and c is (..., B); c and v are 0 by default. The derivative in x is
+        c_b grad f(x_b) + (Hessian of f at x_b) v_b.
         """
         weights = self._weights(flat)
         p, (u0, u1), (a1, s1), (a2, s2) = self._forward(weights, x)
@@ -143,9 +121,9 @@ class ICNN:
         lead = np.broadcast_shapes(x.shape[:-2], flat.shape[:-1])
         # Reverse sweep of the values: e_k is the derivative by q_k.
         e: list[NDArray] = []
-        grad_w: NDArray | int = 0
-        grad_C1: NDArray | int = 0
-        grad_C0: NDArray | int = 0
+        grad_w: Any = 0
+        grad_C1: Any = 0
+        grad_C0: Any = 0
         if c is not None:
             seed = c[..., None]
             grad_w = (seed * (np.maximum(a2, 0) + s2 - 1)).sum(axis=-2)
@@ -241,16 +219,7 @@ class Mixture:
 
 
 class TrueMap:
-    """Gradient of the sum of two networks, shifted and scaled to mean 0 and variance dim on P.
-
-    Parameters
-    ----------
-    pair : array, shape (2, parameters)
-        Parameters of both networks.
-    dim : int
-    samples : array, shape (n, dim)
-        Of P, for the standardisation.
-    """
+    """Gradient of the sum of a `pair` (2, parameters) of networks, with mean 0 and variance dim on samples."""
 
     def __init__(self, pair: NDArray, dim: int, samples: NDArray) -> None:
         self.net = ICNN(dim=dim, hidden=benchmark_hidden(dim), strong=1e-2)
@@ -279,18 +248,10 @@ class Transport(Protocol):
 
 
 class FederatedTransport:
-    """Samples of P split between clients, public samples of Q, and how far a map is from the true one.
+    """Samples of P split between clients, public samples of Q, and how far a map is from the true one, T*.
 
-    Parameters
-    ----------
-    sources : array, shape (N, m, dim)
-        The clients' samples of P.
-    targets : array, shape (n, dim)
-        Public samples of Q.
-    tests : array, shape (n, dim)
-        Fresh samples of P, on which maps are compared.
-    true_map : callable
-        T*.
+    The clients' samples of P are (N, m, dim); `targets` (n, dim) are of Q, and `tests` (n, dim) fresh ones of
+    P, on which maps are compared.
     """
 
     def __init__(self, sources: NDArray, targets: NDArray, tests: NDArray, true_map: Any) -> None:

@@ -60,6 +60,7 @@ class Family(Protocol):
 
     def penalty(self, theta: NDArray) -> NDArray:
         """g, (..., d) -> (...); infinite outside its domain."""
+        return np.zeros(theta.shape[:-1])
 
 
 @runtime_checkable

@@ -77,9 +77,6 @@ class Rate(_Mean):
     def psi(self, theta: NDArray) -> NDArray:
         return -np.log(theta[..., 0])
 
-    def penalty(self, theta: NDArray) -> NDArray:
-        return np.zeros(theta.shape[:-1])
-
 
 @dataclass(frozen=True, kw_only=True)
 class Poisson(Family):
@@ -87,21 +84,13 @@ class Poisson(Family):
 
     phi = (theta, -e^theta), psi = 0, sbar = (z, E[e^h | z, theta]), T(s) = log(s_1 / (s_2 + lam)).
 
-    Parameters
-    ----------
-    lam : float
-        Weight of the prior, above 0.
-    nodes : int
-        Of Gauss-Hermite quadrature, for each count centred and scaled at the mode of p(z, h | theta).
-
-    Notes
-    -----
+    By Gauss-Hermite quadrature, for each count centred and scaled at the mode of p(z, h | theta).
     With 40 nodes the loss and E[e^h | z, theta], which share them, have relative errors below 1e-9 for counts
     up to 1000 and |theta| <= 6. Nodes move with theta: the surrogate majorises the loss so computed, and has
     its gradient, to 1e-8 instead of exactly.
     """
 
-    lam: float
+    lam: float  # weight of the prior, above 0
     nodes: int = 40
 
     parameters = 1
@@ -211,18 +200,11 @@ class GaussianMixture(_Pair):
 
     sbar = (r_l, z r_l) with r the posterior weights, phi = (-m_l' Gamma^-1 m_l / 2, Gamma^-1 m_l), psi = 0,
     T: m_l = (s1_l Gamma^-1 + 2 lam I)^-1 Gamma^-1 s2_l. S: s1 in the unit simplex.
-
-    Parameters
-    ----------
-    weights : array, shape (L,)
-    covariance : array, shape (p, p)
-    lam : float
-        Above 0.
     """
 
-    weights: NDArray
-    covariance: NDArray
-    lam: float
+    weights: NDArray  # (L,)
+    covariance: NDArray  # (p, p)
+    lam: float  # above 0
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, int]]:
@@ -280,20 +262,11 @@ class DictionaryLearning(_Pair):
 
     sbar = (h h', z h') at the minimising h, phi = (-theta'theta / 2, theta), psi = 0 (eqs. 15 to 17), and
     T(s) = s2 (s1 + 2 eta I)^-1. S: s1 symmetric positive semi-definite, s2 free.
-
-    Parameters
-    ----------
-    features : int
-        p.
-    atoms : int
-        K.
-    lam, eta : float
-        Above 0.
     """
 
-    features: int
-    atoms: int
-    lam: float
+    features: int  # p
+    atoms: int  # K
+    lam: float  # above 0, as eta
     eta: float
     _last: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -319,13 +292,13 @@ class DictionaryLearning(_Pair):
         D = self._matrix(theta)
         correlations = Z @ D
         gram = np.swapaxes(D, -1, -2) @ D
-        lead, (m, K) = correlations.shape[:-2], correlations.shape[-2:]
+        *lead, m, K = correlations.shape
         if len(lead) > 1 and gram.shape[:-2] == (*lead[:-1], 1):
             # One dictionary for all clients of a run: their samples go into one problem.
-            flat = correlations.reshape(-1, lead[-1] * m, K)
+            m *= lead[-1]
         else:
-            flat = correlations.reshape(-1, m, K)
             gram = np.broadcast_to(gram, (*lead, K, K))
+        flat = correlations.reshape(-1, m, K)
         watched = Z is self._last.get("samples")
         guess = self._last.get("codes") if watched else None
         if guess is not None and guess.shape != flat.shape:
