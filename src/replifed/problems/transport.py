@@ -219,7 +219,7 @@ class Mixture:
 
 
 class TrueMap:
-    """Gradient of the sum of a `pair` (2, parameters) of networks, with mean 0 and variance dim on samples."""
+    """Gradient of the sum of a `pair` (2, parameters) of networks, of mean 0 and variance dim on samples."""
 
     def __init__(self, pair: NDArray, dim: int, samples: NDArray) -> None:
         self.net = ICNN(dim=dim, hidden=benchmark_hidden(dim), strong=1e-2)
