@@ -156,11 +156,11 @@ class Grid:
         return value if bound is None else min(max(value, _rounded(bound[0])), _rounded(bound[1]))
 
 
-Choice = Callable[[list[Point], NDArray], int]
+Choice = Callable[[NDArray], int]
 
 
-def lowest(points: list[Point], scores: NDArray) -> int:
-    """Number of the point with the lowest score; of equal ones, that nearest to the middle of them."""
+def lowest(scores: NDArray) -> int:
+    """Number of the lowest score, of points in order; of equal ones, that nearest to the middle of them."""
     least = scores.min()
     if not np.isfinite(least):
         return 0
@@ -168,14 +168,14 @@ def lowest(points: list[Point], scores: NDArray) -> int:
     return int(equal[(len(equal) - 1) // 2])
 
 
-def with_margin(points: list[Point], scores: NDArray) -> int:
+def with_margin(scores: NDArray) -> int:
     """Number of the point for which the worse of its own and the next larger one's score is lowest.
 
     The best step often lies just below the largest that works. How large that is differs from draw to draw,
     so there the best step of one draw is lost on another.
     """
     worse = np.maximum(scores[:-1], scores[1:])
-    return int(np.argmin(worse)) if np.isfinite(worse).any() else lowest(points, scores)
+    return int(np.argmin(worse)) if np.isfinite(worse).any() else lowest(scores)
 
 
 def search(
@@ -281,7 +281,7 @@ class _Tried:
     def best(self, choose: Choice = lowest) -> Point:
         """The point with the lowest score that is not rejected."""
         points, scores = self.ranked()
-        return points[choose(points, scores)]
+        return points[choose(scores)]
 
     def chosen(self) -> Point:
         """The point to return, unless it is not admissible."""

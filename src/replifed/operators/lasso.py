@@ -145,9 +145,7 @@ def _search_signs(
         now[agrees] = exact[agrees]
         turned = ~agrees
         if turned.any():
-            now[turned] = _go_towards(
-                exact[turned], now[turned], G, gram[turned], c[turned], signs[turned], penalty
-            )
+            now[turned] = _go_towards(exact[turned], now[turned], G, gram[turned], c[turned], penalty)
         h[left] = now
         # Where a coordinate has come to 0, it leaves; a coordinate that is let in has its sign already.
         signs = np.where(turned[:, None], np.sign(now), signs)
@@ -201,7 +199,7 @@ def _solutions(systems: NDArray, right: NDArray) -> NDArray:
 
 
 def _go_towards(
-    target: NDArray, h: NDArray, G: NDArray, gram: NDArray, c: NDArray, signs: NDArray, penalty: float
+    target: NDArray, h: NDArray, G: NDArray, gram: NDArray, c: NDArray, penalty: float
 ) -> NDArray:
     """Go from `h` to where, on the way to `target`, the objective is least among the changes of sign."""
     target = np.where(np.isfinite(target), target, 0.0)

@@ -26,8 +26,6 @@ from replifed.problems.losses import COMPILED, Loss
 
 # Arrays (S, N, ...).
 _STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")
-# What parts of a problem take over: every round needs these, and they are small.
-_CONSTANTS = ("_smoothness", "_strong_convexity")
 
 
 def in_span(samples: int, features: int) -> bool:
@@ -77,8 +75,7 @@ class DenseLinearModel(LinearObjective):
                 f"features {X.shape} and targets {y.shape}: must be (sets, clients, samples, features) and "
                 "(sets, clients, samples)"
             )
-        self.X, self.y, self.loss_function, self.l2 = X, y, loss, l2
-        self.dtype = X.dtype
+        self.X, self.y, self.loss_function, self.l2, self.dtype = X, y, loss, l2, X.dtype
         n_sets, self.n_clients, self.n_samples, self.n_features = X.shape
         self.dim = self.n_features * loss.n_outputs
         self.sizes = np.full((n_sets, self.n_clients), self.n_samples) if sizes is None else np.asarray(sizes)
@@ -316,7 +313,7 @@ class DenseLinearModel(LinearObjective):
         if n_sets > 1 and len(chosen) > 1:  # one cohort is that of all runs
             chosen = self._by_set(chosen, "share their cohorts")
         run = np.arange(n_sets)[:, None] if n_sets > 1 else 0
-        part = self._part(lambda array: array[run, chosen], _CONSTANTS)
+        part = self._part(lambda array: array[run, chosen])
         # Cohorts that differ between runs make one data set a run out of one for all.
         mu, L = (np.repeat(constant, len(part.X) // n_sets) for constant in self.common_mu_L())
         part._of_all = mu, L
@@ -327,7 +324,7 @@ class DenseLinearModel(LinearObjective):
         if len(self.X) == 1:
             return self
         sets = self._by_set(kept, "be kept together")
-        part = self._part(lambda array: array[sets], _CONSTANTS)
+        part = self._part(lambda array: array[sets])
         mu, L = self.common_mu_L()
         part._of_all = mu[sets], L[sets]
         return part

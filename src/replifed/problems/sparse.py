@@ -156,17 +156,14 @@ class SparseLinearModel(LinearObjective):
         return self.loss_function.curvature * np.array([largest]) + self.l2
 
     def strong_convexity(self) -> NDArray:
-        # Logistic losses are flat far off, others on columns that a client does not touch: there is the
-        # ridge.
+        # Logistic losses are flat far off, others on columns that a client does not touch.
         if self.loss_function.name != "least_squares":
             return np.full(self.sizes.shape, self.l2)
-        least = [
-            np.linalg.eigvalsh((A.T @ A).toarray() / A.shape[0])[0].clip(min=0.0)
-            if A.shape[0] >= A.shape[1] == self.dim
-            else 0.0
-            for A in self._client_blocks()
-        ]
-        return np.array([least]) + self.l2
+        least = np.zeros(self.sizes.shape)
+        for i, A in enumerate(self._client_blocks()):
+            if A.shape[0] >= A.shape[1] == self.dim:
+                least[0, i] = np.linalg.eigvalsh((A.T @ A).toarray() / A.shape[0])[0].clip(min=0.0)
+        return least + self.l2
 
     # -- local models ----------------------------------------------------------------------------
 
@@ -237,8 +234,7 @@ class SparseLinearModel(LinearObjective):
     def blocks(self, tail: int) -> tuple[sp.csr_array, NDArray, NDArray]:
         """Block-diagonal data (n, W) whose clients own their columns, then `tail` spare ones.
 
-        Returns these, the column of X that each stands for, (W,), d for spare ones, and where each client's
-        columns begin and end, (N + 1,).
+        With the column of X that each stands for, d for spare ones, and where each client's begin and end.
         """
         if self.__dict__.get("_blocks_of") != tail:
             columns, bounds = [], [0]
@@ -271,24 +267,19 @@ class _SideBySide:
         self._blocks, self._client_columns, self._bounds = problem.blocks(tail)
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
-        problem = self._problem
+        problem, A = self._problem, self._blocks
         if batch is None:
-            r = problem.residuals(_run_by_run(self._blocks, u)) / problem.counts
-            g = _run_by_run(self._blocks.T, r)
-        else:
-            g = self._minibatch_gradient(u, batch)
+            g = _run_by_run(A.T, problem.residuals(_run_by_run(A, u)) / problem.counts)
+        else:  # each drawn sample is read where it lies, and a client's model stays in the cache
+            from replifed.kernels.sparse import minibatch_gradients
+
+            models, samples = np.ascontiguousarray(u, problem.dtype), batch + problem.first[:-1, None]
+            loss, g = COMPILED.index(problem.loss_function.name), np.empty_like(models)
+            minibatch_gradients(
+                A.data, A.indices, A.indptr, problem.y, self._bounds, samples, loss, models, g
+            )
         if problem.l2:
             g += problem.l2 * u
-        return g
-
-    def _minibatch_gradient(self, u: NDArray, batch: NDArray) -> NDArray:
-        """Each drawn sample is read where it lies, and a client's model stays in the cache."""
-        from replifed.kernels.sparse import minibatch_gradients
-
-        problem, A = self._problem, self._blocks
-        u, samples = np.ascontiguousarray(u, problem.dtype), batch + problem.first[:-1, None]
-        loss, g = COMPILED.index(problem.loss_function.name), np.empty_like(u)
-        minibatch_gradients(A.data, A.indices, A.indptr, problem.y, self._bounds, samples, loss, u, g)
         return g
 
 

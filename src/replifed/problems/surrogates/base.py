@@ -21,21 +21,15 @@ from replifed.randomness import Streams
 
 
 class Family(Protocol):
-    """A family of surrogates. Leading axes broadcast; samples are the axis before the last of `Z`.
-
-    Attributes
-    ----------
-    parameters : int
-        d, coordinates of theta.
-    statistics : int
-        q, coordinates of s.
-    """
+    """A family of surrogates. Leading axes broadcast; samples are the axis before the last of `Z`."""
 
     @property
-    def parameters(self) -> int: ...
+    def parameters(self) -> int:
+        """d, coordinates of theta."""
 
     @property
-    def statistics(self) -> int: ...
+    def statistics(self) -> int:
+        """q, coordinates of s."""
 
     def expectations(self, Z: NDArray, theta: NDArray) -> tuple[NDArray, NDArray]:
         """Means of l(z, theta), shape (...), and sbar(z, theta), (..., q), over samples Z (..., m, p)."""
