@@ -1,9 +1,9 @@
 """Gradient descent of every client on its own objective, with its data in the cache from step to step.
 
 The objectives are f_i(w) + <a_i, w> + b |w|^2 / 2 with linear models of one output. In both functions X is
-(S, N, m, d), `y` and the samples' `weights` are (S, N, m), `loss` is LEAST_SQUARES or LOGISTIC, `step` is (R,
-N), `ridge` b (R,) and `linear` a (R, N, d). The steps start from `models` (R, N, d) and move them. S divides
-R; the first R / S runs share the first data set, and so on.
+(S, N, m, d), `y` and the samples' `weights` are (S, N, m), `loss` is LEAST_SQUARES or LOGISTIC, and `step`,
+`ridge` b and `linear` a are (R, N), (R,) and (R, N, d). The steps start from `models` (R, N, d) and move
+them. S divides R; the first R / S runs share the first data set, and so on.
 """
 
 from __future__ import annotations
