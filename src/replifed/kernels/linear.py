@@ -19,22 +19,13 @@ _FEW = 16
 
 @compiled
 def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models, g):
-    """Fill `g` with the gradients on the minibatches, `scale` times the sum over the samples drawn.
+    """Fill `g` with the gradients on the minibatches, `scale` (S, N) times the sum over the samples drawn.
 
-    Parameters
-    ----------
-    X : array, shape (S, N, m, d)
-    columns : array, shape (S or 0, N, d, m)
-        The same by features, of which a model with few non-zeros needs a few.
-    y, shifts : arrays, shapes (L, N, m) and (L or 0, N, d)
-        Targets, and what is to be added to all samples of a client.
-    sets : int array, shape (R,)
-        Which of the L are each run's.
-    scale, batch : arrays, shapes (S, N) and (B, N, b)
-    loss : int
-        LEAST_SQUARES or LOGISTIC.
-    models, g : arrays, shape (R, N, d)
-        S and B divide R; the first R / S runs share the first data set, and so on.
+    Features X are (S, N, m, d), and `columns` (S or 0, N, d, m) the same by features, of which a model with
+    few non-zeros needs a few. Of targets `y` (L, N, m) and `shifts` (L or 0, N, d), which are added to all
+    samples of a client, `sets` (R,) names each run's. `batch` is (B, N, b), `loss` LEAST_SQUARES or LOGISTIC,
+    and `models` and `g` are (R, N, d). S and B divide R; the first R / S runs share the first data set, and
+    so on.
     """
     S, N, m, d = X.shape
     R, B, b = len(models), len(batch), batch.shape[-1]

@@ -81,14 +81,10 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
 
     Parameters
     ----------
-    values : array, shape (..., n)
-        Eigenvalues, not increasing.
-    q : int array, shape (...)
-        At most n - 1.
-    previous : int array, shape (..., n)
-        p_i, bits per coordinate sent so far; zero for i > q.
-    budget : int array, shape (...)
-        B, bits per coordinate to share out now.
+    values, previous : arrays, shape (..., n)
+        Eigenvalues, not increasing, and p_i, bits per coordinate sent so far; zero for i > q.
+    q, budget : int arrays, shape (...)
+        Vectors considered, at most n - 1, and B, bits per coordinate to share out now.
     b_max : int
         The most bits that a coordinate may get over time.
 
