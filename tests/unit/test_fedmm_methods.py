@@ -10,12 +10,10 @@ from replifed.algorithms.fedmm import FedMM, ParameterAggregation
 from replifed.algorithms.sa_ssmm import SaSsmm
 from replifed.errors import ConfigError
 from replifed.network.participation import FixedSize, Independent
-from replifed.operators.block_quantiser import block_quantise
 from replifed.operators.lasso import lasso
+from replifed.operators.quantise import block_quantise
 from replifed.problems.surrogates.base import FederatedSurrogate
-from replifed.problems.surrogates.jensen import GaussianMixture
-from replifed.problems.surrogates.means import Location, Rate
-from replifed.problems.surrogates.variational import DictionaryLearning
+from replifed.problems.surrogates.families import DictionaryLearning, GaussianMixture, Location, Rate
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 

@@ -8,7 +8,7 @@ from replifed.algorithms.fedmm import FedMM
 from replifed.claims.errata import Erratum, Outcome
 from replifed.network.participation import FixedSize
 from replifed.problems.surrogates.base import FederatedSurrogate
-from replifed.problems.surrogates.variational import DictionaryLearning
+from replifed.problems.surrogates.families import DictionaryLearning
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 
