@@ -738,10 +738,11 @@ FIGURES = by_name(
         "bias",
         title="Bias and dissimilarity (not in the paper)",
         caption=(
-            "Squared distance to the solution of FedHT and FedIterHT on a planted problem whose clients' "
-            "minimisers scatter on the solution's support with variance α, for the smallest and the largest "
-            "K. Gradients are full, and neither the solution nor the gradient at it depends on α: what the "
-            "curves come to rest at is the bias. Lines are geometric means over seeds, bands 95 % intervals."
+            "Squared distance to the solution of FedHT and FedIterHT, for the smallest and the largest K, on "
+            "planted problems whose clients' minimisers scatter on the solution's support with variance α; "
+            "where they do not, the theorems' conditions hold. Gradients are full, and neither the solution "
+            "nor the gradient at it depends on α: what the curves come to rest at is the bias. Lines are "
+            "geometric means over seeds, bands 95 % intervals."
         ),
         by=("experiment", "level", "method", "local_steps"),
         prepare=_extreme_K,
@@ -749,7 +750,7 @@ FIGURES = by_name(
         values=("error",),
         centre="geometric",
         axes=(),
-        rows=[By("local_steps", "K = {}".format)],
+        rows=[_ROWS, By("local_steps", "K = {}".format)],
         columns=[By("method", METHODS)],
         series="level",
         lines=_lines_of_spreads,

@@ -393,3 +393,13 @@ def hardly_varies(ends: dict[int, Sample], within: float) -> Measured:
     changes = joined(*(later - sooner for sooner, later in itertools.pairwise(ends.values())))
     shares = np.abs(10**changes.values - 1)
     return Measured(shares <= within, seeds=changes.repetitions, note=f"changes of up to {shares.max():.3g}")
+
+
+@quantity
+def recovers(*ends: dict[int, Sample]) -> Measured:
+    """Whether the error left, |x - x*|^2, is below one, for each spread, K and seed.
+
+    No non-zero of x* is below one, so that one which is lost costs as much by itself.
+    """
+    left = joined(*(one for by_k in ends for one in by_k.values()))
+    return Measured(left.values < 0, seeds=left.repetitions, note=f"|x - x*|^2 at most {10**left.max:.3g}")
