@@ -60,8 +60,8 @@ _SCALE = "best steps hang on the features' size, which the text does not state"
 _SWAPS = "at long steps the local thresholds swap coordinates by their last bits"
 
 _DENSE = (
-    "the server keeps tau coordinates of either method, so that FedHT's error has as few of them as FedIterHT's; "
-    "d is in its bound alone"
+    "the server keeps tau coordinates of either method, so that FedHT's error has as few of them as "
+    "FedIterHT's; d is in its bound alone"
 )
 _DRIFT = "clients drift to minimisers of their own, farther in more steps"
 _DISSIMILAR = (
