@@ -137,12 +137,12 @@ def _lines_of_levels(frame: pd.DataFrame) -> Mapping[str, Line]:
 
 
 def _lines_of_spreads(frame: pd.DataFrame) -> Mapping[str, Line]:
-    return style.sequence_lines({level: f"α = {level}" for level in ordered_levels(frame["level"])})
+    return style.sequence_lines({spread: f"α = {spread:g}" for spread in sorted(frame["level"].unique())})
 
 
 def _extreme_K(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     K = history["local_steps"]
-    return history[K.isin([K.min(), K.max()])]
+    return history[K.isin([K.min(), K.max()])].assign(level=history["level"].astype(float))
 
 
 def _note_settings(series: str, ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
@@ -742,13 +742,14 @@ FIGURES = by_name(
             "planted problems whose clients' minimisers scatter on the solution's support with variance α; "
             "where they do not, the theorems' conditions hold. Gradients are full, and neither the solution "
             "nor the gradient at it depends on α: what the curves come to rest at is the bias. Lines are "
-            "geometric means over seeds, bands 95 % intervals."
+            "geometric means over seeds, bands from the least to the largest."
         ),
         by=("experiment", "level", "method", "local_steps"),
         prepare=_extreme_K,
         finish=None,
         values=("error",),
         centre="geometric",
+        band="range",
         axes=(),
         rows=[_ROWS, By("local_steps", "K = {}".format)],
         columns=[By("method", METHODS)],
