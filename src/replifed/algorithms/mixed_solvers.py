@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from replifed.algorithms.base import COUNT
 from replifed.algorithms.local_solvers import Accelerated, LocalObjective, LocalSolver, Stochastic
 from replifed.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True)
-class AcceleratedStochastic(Accelerated, Stochastic):
-    """Accelerated steps (Fed-PLT eq. (12)) with the gradients of minibatches."""
+class AcceleratedStochastic(Accelerated):
+    """Accelerated steps (Fed-PLT eq. (12)) with the gradients of minibatches of size `batch`."""
+
+    batch: Annotated[int, COUNT]
+
+    stochastic: ClassVar[bool] = True
+
+    draw, samples = Stochastic.draw, Stochastic.samples
 
     def _advance(self, state, objective, drawn, step, beta):
         w, u = state

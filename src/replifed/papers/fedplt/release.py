@@ -56,6 +56,6 @@ def bound(rho: float, steps: int, rounds: int) -> float:
 
 def final_models_below_bound() -> Measured:
     """Whether the divergence of all agents' last models is at most what Proposition 4 promises."""
-    cases = itertools.product((1, 2, 10), (0.1, 0.3, 1.0, 3.0), (1, 5, 10), (1, 2, 5, 20))
-    shares = np.array([divergences(N, *case)["all"] / bound(*case) for N, *case in cases])
+    cases = itertools.product((0.1, 0.3, 1.0, 3.0), (1, 5, 10), (1, 2, 5, 20))
+    shares = np.array([divergences(N, *case)["all"] / bound(*case) for case in cases for N in (1, 2, 10)])
     return Measured(shares <= 1, note=f"at most {shares.max():.2g} of the bound in {len(shares)} cases")
