@@ -242,8 +242,8 @@ def _where_proved(ran: pd.DataFrame, value: str, bound: NDArray) -> Measured:
     if not proved.any():
         raise NotMeasurableError("the bound is void everywhere")
     room = (bound - ran[value].to_numpy())[proved]
-    note = f"below one in {100 * proved.mean():.0f} % of the cases, and there the bound less what is measured is "
-    note += f"{room.min():.2g} to {room.max():.2g}"
+    note = f"below one in {100 * proved.mean():.0f} % of the cases; there the bound less what is measured "
+    note += f"is {room.min():.2g} to {room.max():.2g}"
     return Measured(room >= 0, seeds=ran["replicate"].nunique(), note=note)
 
 
