@@ -498,6 +498,7 @@ def _theory() -> Iterator[Claim]:
         "Mean errors stay below the bound of Proposition 2, with and without partial participation and "
         "noise.",
         measures.errors_below_bound(run("bounds", "fedplt"), settings("bounds")),
+        note="S as printed",
     )
 
 
