@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.newton_type import averaged
 from replifed.errors import ReplifedError
 from replifed.operators.lasso import lasso
-from replifed.operators.soft_threshold import soft_threshold
+from replifed.operators.proximal import soft_threshold
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser

@@ -16,13 +16,17 @@ from replifed.algorithms.sa_ssmm import SaSsmm
 from replifed.claims.samples import Sample
 from replifed.claims.verdicts import Measured
 from replifed.network.participation import FixedSize, Independent
-from replifed.operators.block_quantiser import block_quantise
+from replifed.operators.quantise import block_quantise
 from replifed.papers.fedmm.experiments import mean_field
 from replifed.papers.fedmm.problems import em_problem
 from replifed.problems.surrogates.base import Family, FederatedSurrogate
-from replifed.problems.surrogates.jensen import GaussianMixture, Poisson, PoissonKnownMean
-from replifed.problems.surrogates.means import Location
-from replifed.problems.surrogates.variational import DictionaryLearning
+from replifed.problems.surrogates.families import (
+    DictionaryLearning,
+    GaussianMixture,
+    Location,
+    Poisson,
+    PoissonKnownMean,
+)
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 
