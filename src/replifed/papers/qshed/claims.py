@@ -117,8 +117,10 @@ def largest(*savings: Sample) -> Sample:
         raise NotMeasurableError("Q-SHED did not reach the thresholds")
     values = np.stack([one.values for one in known])
     best = values.argmax(axis=0), np.arange(values.shape[1])
-    bounds, grid = (np.stack([getattr(one, name) for one in known])[best] for name in ("bounds", "grid"))
-    return Sample(values[best], bounds, known[0].seeds, grid=grid)
+    bounds, below, above = (
+        np.stack([getattr(one, name) for one in known])[best] for name in ("bounds", "below", "above")
+    )
+    return Sample(values[best], bounds, known[0].seeds, below=below, above=above)
 
 
 @quantity
