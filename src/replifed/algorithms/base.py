@@ -9,7 +9,7 @@ divergence and tuning are the simulator's.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from numbers import Integral, Real
 from typing import (
@@ -84,8 +84,8 @@ class Algorithm(Protocol):
 class Method:
     """What most methods have in common: checked settings, and the state of `ServerModel`.
 
-    A registered method is tested (tests/unit/test_contract.py), on the settings `small` or on others that its
-    `example` has. Where it applies it has a class attribute:
+    Its contract is checked (`replifed check`) on the settings `small`, or on others that its `example` has.
+    Where it applies it has a class attribute:
 
     equal_clients_differ : str
         Why clients with the same data and random numbers do not act as one.
@@ -113,8 +113,8 @@ class Method:
 
     @classmethod
     def example(cls) -> Self:
-        """With small settings, for the contract tests."""
-        return cls(**cls.small)
+        """With small settings, for the checks of the contract."""
+        return cls(**{**_small_settings(cls), **cls.small})
 
 
 @dataclass(frozen=True)
@@ -156,6 +156,20 @@ def _allowed(kind: type) -> dict[str, Any]:
         if origin is Annotated or origin is Literal:
             allowed[field.name] = parts[1] if origin is Annotated else parts
     return allowed
+
+
+def _small_settings(kind: type) -> dict[str, Any]:
+    """Small values of the settings that have no default, as far as their annotations tell."""
+    small: dict[str, Any] = {}
+    for field in fields(kind):
+        allowed = _allowed(kind).get(field.name)
+        if field.default is not MISSING or field.default_factory is not MISSING:
+            continue
+        if isinstance(allowed, Range):
+            small[field.name] = next((value for value in (0.05, 2) if value in allowed), allowed.low)
+        elif isinstance(allowed, tuple):
+            small[field.name] = allowed[0]
+    return small
 
 
 def check_settings(owner: Any) -> None:

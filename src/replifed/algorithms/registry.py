@@ -41,5 +41,14 @@ def method_class(name: str) -> type[Any]:
     """Return the class of the method called `name`."""
     if name not in METHODS:
         raise ConfigError(unknown_name("method", name, METHODS))
-    module, attribute = METHODS[name].split(":")
+    return class_of(METHODS[name])
+
+
+def class_of(source: str) -> type[Any]:
+    """Return the class of `MODULE:CLASS`, or of `FILE.py:CLASS`, a method of one's own."""
+    module, _, attribute = source.rpartition(":")
+    if module.endswith(".py"):
+        from replifed.algorithms.own import load
+
+        return load(source)
     return getattr(import_module(module), attribute)

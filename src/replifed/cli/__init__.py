@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from replifed import __version__
-from replifed.cli import claims, data, listing, outputs, runs
+from replifed.cli import check, claims, data, listing, outputs, runs
 from replifed.cli.arguments import call, files_of
 from replifed.errors import ReplifedError
 from replifed.store import hashes
@@ -20,6 +20,7 @@ _EPILOG = """\
 commands for people:
   list        what can be made: papers, artefacts, data sets, methods; what it cost: jobs
   run         run one method on one experiment
+  check       see whether a method, such as your own, keeps to the contract
   data        fetch, parse and look at data sets
   claims      show the verdicts on the papers' claims
   manifest verify   see whether anything has changed since it was made
@@ -79,6 +80,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, runs, data, claims, outputs):
+    for module in (listing, runs, check, data, claims, outputs):
         module.add(commands)
     return parser

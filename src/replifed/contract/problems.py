@@ -1,4 +1,4 @@
-"""Small problems for the contract tests, with clients that can be listed in any order, or several times."""
+"""Small problems to check the contract on, with clients that can be listed in any order, or several times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replifed.problems.surrogates.base import FederatedSurrogate
 from replifed.problems.surrogates.variational import DictionaryLearning
 from replifed.problems.transport import FederatedTransport
 
-# No other axis may be as long as that of the clients (the tests tell it by its length), nor N a power of two.
+# No other axis may be as long as that of the clients (checks tell it by its length), nor N a power of two.
 N, FEATURES, SAMPLES, L2 = 11, 10, 16, 0.1
 FAMILY = DictionaryLearning(features=4, atoms=3, lam=0.2, eta=0.05)
 
@@ -68,7 +68,7 @@ def transport(clients: Sequence[int], data_sets: Sequence[int]) -> FederatedTran
     targets = np.random.default_rng((data_set, 99)).normal(size=(30, 2))
     problem = FederatedTransport(np.array(sources), targets, targets, lambda x: x)
     # In doubles: Adam takes the rounding errors of single precision for steps of full length.
-    problem.dtype = np.dtype(float)
+    problem.dtype = np.dtype(float)  # type: ignore[assignment]
     problem._sources, problem._targets = problem._sources.astype(float), problem._targets.astype(float)
     return problem
 

@@ -1,0 +1,84 @@
+"""A method from a file of one's own, `FILE.py:CLASS`.
+
+A dataclass of settings with `round` is enough; `Method` has defaults for the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+import traceback
+from dataclasses import is_dataclass
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from replifed.algorithms.base import Method, check_settings
+from replifed.errors import ConfigError, unknown_name
+
+_PARTS = "a method is a dataclass of settings with round, and init and observe unless those of Method will do"
+
+
+def load(source: str) -> type[Any]:
+    """Return the class of `FILE.py:CLASS`, with defaults for what it leaves out.
+
+    Raises
+    ------
+    ConfigError
+        In one line: there is no such file or class, it cannot be imported, or lacks a part of the contract.
+    """
+    file, colon, name = source.rpartition(":")
+    if not colon or not file.endswith(".py"):
+        raise ConfigError(f"{source}: a method of your own is named as FILE.py:CLASS")
+    path = Path(file).resolve()
+    if not path.is_file():
+        raise ConfigError(f"{file}: there is no such file")
+    module = _module(path, file)
+    everything = vars(module).items()
+    classes = [
+        key for key, value in everything if isinstance(value, type) and value.__module__ == module.__name__
+    ]
+    if name not in classes:
+        raise ConfigError(f"{file}: {unknown_name('class', name, classes)}")
+    return _completed(getattr(module, name), file)
+
+
+@cache
+def _module(path: Path, shown: str) -> ModuleType:
+    name = f"replifed_own_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    spec = spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # it ends in .py
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise ConfigError(f"{shown}:{_line(error, path)}: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _line(error: Exception, path: Path) -> int:
+    """Where in the file it was raised."""
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        return error.lineno
+    frames = traceback.extract_tb(error.__traceback__)
+    return [frame.lineno or 1 for frame in frames if frame.filename == str(path)][-1]
+
+
+def _completed(cls: type[Any], file: str) -> type[Any]:
+    where = f"{file}:{inspect.getsourcelines(cls)[1]}: {cls.__name__}"
+    if not is_dataclass(cls):
+        raise ConfigError(f"{where} is no dataclass: {_PARTS}")
+    if not callable(getattr(cls, "round", None)):
+        raise ConfigError(f"{where} has no round: {_PARTS}")
+    if issubclass(cls, Method):
+        return cls
+
+    def init(self: Any, *arguments: Any, **settings: Any) -> None:
+        cls.__init__(self, *arguments, **settings)
+        check_settings(self)
+
+    return type(cls.__name__, (cls, Method), {"__init__": init, "__module__": cls.__module__})

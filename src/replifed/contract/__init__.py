@@ -1,0 +1,120 @@
+"""The contract of a method, checked on the settings of its `example` (`replifed check`)."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import itertools
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from replifed.contract import checks, problems
+from replifed.contract.checks import Case
+from replifed.errors import ReplifedError
+
+# Each check, and whether it is made with a cohort too.
+CHECKS: dict[Callable[[Case], None], bool] = {
+    checks.check_form: True,
+    checks.check_purity: True,
+    checks.check_resume: True,
+    checks.check_randomness: False,
+    checks.check_relabelling: False,
+    checks.check_equal_clients: False,
+    checks.check_batch: True,
+    checks.check_grid: False,
+    checks.check_refusals: False,
+    checks.check_cohort_costs: True,
+    checks.check_uplink: False,
+    checks.check_plain: False,
+}
+
+
+class Outcome(NamedTuple):
+    """What a check says of a case."""
+
+    part: str  # of the contract, in words
+    case: Case
+    fault: str  # empty if it is kept
+
+
+@cache
+def kinds(cls: Any) -> list[str]:
+    """The problems that a method can run on. Some are refused in round 0: dense models on sparse data."""
+    first, *others = problems.kinds_for(cls.needs)
+    found = [first]
+    for kind in others:
+        with contextlib.suppress(ReplifedError):
+            Case(cls, kind).run(1)
+            found.append(kind)
+    return found
+
+
+def cases(
+    cls: Any, name: str = "", variants: Sequence[Mapping[str, Any]] = (), every_kind: bool = True
+) -> list[Case]:
+    """A method on all problems that it can run on, or on one, and with cohorts where it may.
+
+    Parameters
+    ----------
+    cls : type
+    name : str
+        What the cases are called.
+    variants : sequence of mappings
+        Settings that take other paths through the code than those of the example.
+    every_kind : bool
+        Whether it runs on all problems, or on the first only.
+    """
+    on = kinds(cls)[: None if every_kind else 1]
+    cohorts = (False, True) if cls.partial_participation else (False,)
+    return [
+        Case(cls, kind, cohort, dict(change), name)
+        for kind, cohort, change in itertools.product(on, cohorts, [*_settings(cls), *variants])
+        if not cohort or kind in problems.COHORTS
+    ]
+
+
+def _settings(cls: Any) -> list[dict[str, Any]]:
+    """Those of the example; minibatches, where those are an option that it leaves out."""
+    batch = cls.__dataclass_fields__.get("batch")
+    return [{}, {"batch": 4}] if batch is not None and batch.default is None else [{}]
+
+
+def examine(cls: Any) -> Iterator[Outcome]:
+    """Check all parts of the contract on all cases of a method, one after the other."""
+    for check, with_cohorts in CHECKS.items():
+        part = (check.__doc__ or "").partition("\n")[0].rstrip(".")
+        for case in cases(cls, every_kind=check is not checks.check_refusals):
+            if applies(check, case) and (with_cohorts or not case.partial):
+                yield Outcome(part, case, _fault(check, case))
+
+
+def applies(check: Callable[[Case], None], case: Case) -> bool:
+    """Whether a check can be made of a case."""
+    if check is checks.check_cohort_costs:
+        return case.partial
+    if check is checks.check_refusals:
+        return not case.partial and not case.changes
+    if check is checks.check_plain:
+        plain = callable(getattr(case.cls, "client", None)) and callable(getattr(case.cls, "server", None))
+        return plain and case.kind == "dense" and not case.algorithm().stochastic
+    return True
+
+
+def _fault(check: Callable[[Case], None], case: Case) -> str:
+    try:
+        check(case)
+    except Exception as error:  # a method's own faults are what is looked for
+        return describe(error, case.cls)
+    return ""
+
+
+def describe(error: Exception, cls: Any) -> str:
+    """An exception in one line; where it was raised in the file of the class, with the line."""
+    text = " ".join(str(error).split())
+    if isinstance(error, AssertionError | ReplifedError):
+        return text
+    file = inspect.getfile(cls)
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f"{type(error).__name__}: {text}" + (f" (line {lines[-1]})" if lines else "")

@@ -1,0 +1,433 @@
+"""What every method keeps to: one function for each part of the contract, which raises where it is broken.
+
+The contract: a round is a pure function of state, problem and round; a run goes on from any stored state;
+clients have no order, and equal ones act as one; runs of a batch do not know of each other; settings out of
+range are refused by name; the ledger charges whoever takes part, and for all that the server learns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import Round
+from replifed.contract import problems
+from replifed.contract.problems import N, make
+from replifed.errors import ConfigError, ReplifedError
+from replifed.network.fading import Constant, Rayleigh
+from replifed.network.ledger import Cost
+from replifed.network.participation import FixedSize, Participation
+from replifed.randomness import Streams
+from replifed.simulate import History, simulate
+from replifed.store.npz import read_npz, write_npz
+
+COPIES = 16  # a power of two, whose inverse is a number of single precision too
+CHANNEL = Rayleigh(20)
+ROWS = Streams(7, (1, 2, 3))
+
+
+class ContractError(AssertionError):
+    """A method breaks its contract."""
+
+
+def expect(kept: Any, broken: str) -> None:
+    """Raise `ContractError` unless a part of the contract is kept."""
+    if not kept:
+        raise ContractError(broken)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A method with settings, on a kind of problem, with all clients or a cohort."""
+
+    cls: Any
+    kind: str
+    partial: bool = False
+    changes: dict[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+    def algorithm(self) -> Any:
+        """A new instance."""
+        return replace(self.cls.example(), **self.changes)
+
+    def run(self, rounds: int, *, clients=range(N), data_sets=(0,), streams=ROWS, algorithm=None, **more):
+        """Simulate from a new instance of everything."""
+        more = {"channel": CHANNEL, "cohort": FixedSize(4) if self.partial else None, "metrics": {}} | more
+        problem = make(self.kind, clients, data_sets)
+        return simulate(algorithm or self.algorithm(), problem, streams, rounds, **more)
+
+    def server(self, state: Any) -> NDArray:
+        """The server's model."""
+        return self.algorithm().observe(state)["server"]
+
+    def context(self, t: int) -> Round:
+        """Round t of those that `run` runs."""
+        now = ROWS.at(t)
+        active, chosen = FixedSize(4)(now, N) if self.partial else (None, None)
+        return Round(t, active, CHANNEL(now, N), now, chosen)
+
+    def __str__(self) -> str:
+        settings = [
+            f"{key}={type(value).__name__ if dataclasses.is_dataclass(value) else value}"
+            for key, value in self.changes.items()
+        ]
+        return "-".join([self.name or self.cls.__name__, self.kind, *["cohort"] * self.partial, *settings])
+
+
+def same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def close(a: NDArray, b: Any, what: str) -> None:
+    """Refuse arrays that differ by more than rounding."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    expect(a.shape == b.shape or not (a.ndim and b.ndim), f"{what}: shapes {a.shape} and {b.shape}")
+    expect(np.allclose(a, b, rtol=1e-8, atol=1e-9, equal_nan=True), f"{what}: {_apart(a, b)}")
+
+
+def _apart(a: NDArray, b: NDArray) -> str:
+    a, b = np.broadcast_arrays(a, b)
+    worst = np.unravel_index(np.nanargmax(np.where(a == b, 0, np.abs(a - b))), a.shape)
+    return f"{a[worst]:.6g} is not {b[worst]:.6g}"
+
+
+def check_form(case: Case) -> None:
+    """State, cost and observations are as the simulator expects them."""
+    algorithm, problem = case.algorithm(), make(case.kind)
+    state = algorithm.init(problem, ROWS)
+    expect(isinstance(state, tuple) and hasattr(state, "_fields"), "init: the state is no NamedTuple")
+    for name, array in state._asdict().items():
+        expect(isinstance(array, np.ndarray), f"init: the state's {name} is no array")
+        expect(
+            array.shape[:1] == (len(ROWS),),
+            f"init: the state's {name} has shape {array.shape}; its first axis must be the {len(ROWS)} runs",
+        )
+    model = algorithm.observe(state).get("server")
+    expected = (len(ROWS), getattr(problem, "parameters", problem.dim))
+    expect(np.shape(model) == expected, f"observe: server has shape {np.shape(model)}; expected {expected}")
+    outcome = algorithm.round(state, problem, case.context(0))
+    expect(
+        isinstance(outcome, tuple) and len(outcome) == 2 and isinstance(outcome[1], Cost),
+        "round: it must return the next state and a Cost",
+    )
+    after = outcome[0]
+    expect(type(after) is type(state), f"round: the next state is a {type(after).__name__}, not that of init")
+    for name, before, now in zip(state._fields, state, after, strict=True):
+        expect(
+            isinstance(now, np.ndarray)
+            and (now.ndim, now.shape[:1], now.dtype) == (before.ndim, before.shape[:1], before.dtype),
+            f"round: the state's {name} has become {np.shape(now)} of {getattr(now, 'dtype', type(now))}, it "
+            f"was {before.shape} of {before.dtype}",
+        )
+
+
+def check_purity(case: Case) -> None:
+    """A round changes neither its state nor the problem, and depends on nothing else."""
+    algorithm, problem = case.algorithm(), make(case.kind)
+    states = [case.run(t, algorithm=algorithm).state for t in (2, 3)]
+    kept = pickle.dumps(states)
+    for array in itertools.chain(*states):
+        array.flags.writeable = False
+    data = {name: value.copy() for name, value in vars(problem).items() if _is_array(value)}
+    first, cost = algorithm.round(states[0], problem, case.context(2))
+    algorithm.round(states[1], problem, case.context(3))
+    again, cost_again = algorithm.round(states[0], problem, case.context(2))
+    anew, cost_anew = case.algorithm().round(pickle.loads(kept)[0], make(case.kind), case.context(2))
+    expect(same(first, again) and same(first, anew), "a second call gives another state")
+    expect(same(cost, cost_again) and same(cost, cost_anew), "a second call costs something else")
+    expect(not same(case.run(0).state, states[0]), "rounds change nothing")
+    expect(all(map(same, states, pickle.loads(kept))), "the state that a round began with has changed")
+    for name, before in data.items():
+        now = _plain(getattr(problem, name))
+        expect(np.array_equal(_plain(before), now), f"the problem's {name} changed")
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or sp.issparse(value)
+
+
+def _plain(array: Any) -> np.ndarray:
+    return array.toarray() if sp.issparse(array) else array
+
+
+def check_resume(case: Case) -> None:
+    """A run goes on from a stored state as if it had never been stopped, to the bit."""
+    whole = case.run(5)
+    with TemporaryDirectory() as folder:
+        _compare_resumed(case, whole, Path(folder, "state.npz"))
+
+
+def _compare_resumed(case: Case, whole: History, file: Path) -> None:
+    for t in (1, 2, 4):
+        begun = case.run(t)
+        write_npz(file, begun.state._asdict())
+        stored = type(begun.state)(**read_npz(file))
+        for state in (pickle.loads(pickle.dumps(begun.state)), stored):
+            rest = case.run(5, resume=(t, state))
+            expect(same(rest.state, whole.state), f"resumed after round {t}, the last state is another")
+            for what, totals in whole.ledger.items():
+                # The ledger counts from where it goes on.
+                close(totals[t] + rest.ledger[what], totals[t:], what)
+
+
+def check_randomness(case: Case) -> None:
+    """Runs depend on the seed where a method says so, and only there."""
+    run = {"channel": Constant(20), "cohort": None}
+    first, again, other = (case.run(3, streams=Streams(seed, (1,)), **run).state for seed in (7, 7, 8))
+    expect(same(first, again), "with the same seed, a run ends elsewhere")
+    if case.algorithm().stochastic:
+        expect(not same(first, other), "it says that it is stochastic, and does not depend on the seed")
+    else:
+        expect(same(first, other), "it depends on the seed, and says that it is not stochastic")
+
+
+def _client_axis(drawn: np.ndarray, clients: int) -> int | None:
+    """Which axis of random numbers goes with the clients: it alone is so long."""
+    found = [axis for axis in range(1, drawn.ndim) if drawn.shape[axis] == clients]
+    expect(len(found) < 2, f"random numbers {drawn.shape}: which axis are the {clients} clients?")
+    return found[0] if found else None
+
+
+@dataclass(frozen=True)
+class Relabelled(Streams):
+    """Streams whose clients are listed in another order."""
+
+    order: ClassVar = tuple(np.random.default_rng(3).permutation(N))
+
+    def draw(self, purpose, sample):
+        drawn = super().draw(purpose, sample)
+        axis = _client_axis(drawn, N)
+        return drawn if axis is None else np.take(drawn, self.order, axis=axis)
+
+
+def check_relabelling(case: Case) -> None:
+    """In which order clients are listed does not matter; random numbers go with their clients."""
+    turned = Relabelled(ROWS.seed, ROWS.replicates)
+    before, after = case.run(4), case.run(4, clients=Relabelled.order, streams=turned)
+    close(case.server(before.state), case.server(after.state), "clients in another order")
+
+
+@dataclass(frozen=True)
+class Alike(Streams):
+    """Streams with the same random numbers for all of `COPIES` clients; what was drawn is noted in order."""
+
+    drawn: list = field(default_factory=list)
+
+    def draw(self, purpose, sample):
+        drawn = super().draw(purpose, sample)
+        axis = _client_axis(drawn, COPIES)
+        first = drawn if axis is None else drawn.take([0], axis=axis)
+        self.drawn.append((purpose, axis, first))
+        return drawn if axis is None else np.repeat(first, COPIES, axis=axis)
+
+
+@dataclass(frozen=True)
+class Replayed(Streams):
+    """The numbers that `Alike` has noted, for `clients` clients."""
+
+    drawn: Iterator = field(default_factory=lambda: iter(()))
+    clients: int = 1
+
+    def draw(self, purpose, sample):
+        noted, axis, first = next(self.drawn)
+        expect(noted == purpose, f"it draws {purpose} where it drew {noted} with more clients")
+        return first if axis is None else np.repeat(first, self.clients, axis=axis)
+
+
+def check_equal_clients(case: Case) -> None:
+    """Equal clients with equal random numbers cost the same and act as one, if the class does not say why."""
+    fixed = {"channel": Constant(40), "cohort": None}
+    noted = Alike(7, (1, 2, 3))
+    many = case.run(4, clients=[0] * COPIES, streams=noted, **fixed)
+    alone, two = (
+        case.run(4, clients=[0] * n, streams=Replayed(7, (1, 2, 3), None, iter(noted.drawn), n), **fixed)
+        for n in (1, 2)
+    )
+    apart = np.abs(case.server(many.state) - case.server(alone.state)).max()
+    if reason := getattr(case.cls, "equal_clients_differ", ""):
+        expect(isinstance(reason, str) and apart > 1e-6, "equal clients act as one, and the class denies it")
+    else:
+        close(case.server(many.state), case.server(alone.state), f"{COPIES} equal clients are not one")
+    for what, one in alone.ledger.items():
+        each = two.ledger[what] - one
+        close(many.ledger[what], one + (COPIES - 1) * each, f"{what}: some of equal clients cost more")
+        if what.startswith("bits"):
+            close(each, one, f"{what}: a second client costs something else")
+
+
+def _spoilt(state: Any, row: int) -> Any:
+    """The state with one run of the batch lost; zeros stay, since a sparse model's number of them counts."""
+    fields = [array.copy() for array in state]
+    for array in fields:
+        if array.dtype.kind == "f":
+            array[row] = np.where(array[row] == 0, 0, np.nan)
+    return type(state)(*fields)
+
+
+def check_batch(case: Case) -> None:
+    """A run alone is that run of the batch, whatever becomes of the others."""
+    own = case.kind in problems.OWN_DATA
+    sets = range(3) if own else (0,)
+    together = case.run(4, data_sets=sets)
+    begun = case.run(1, data_sets=sets).state
+    expect(all(len(array) == len(ROWS) for array in begun), "the first axis of the state is not the batch")
+    beside = case.run(4, data_sets=sets, resume=(1, _spoilt(begun, 1)))
+    expect(np.isfinite(case.server(together.state)).all(), "the model is not finite after four rounds")
+    for row, replicate in enumerate(ROWS.replicates):
+        alone = case.run(4, data_sets=(row,) if own else (0,), streams=Streams(ROWS.seed, (replicate,)))
+        close(case.server(together.state)[row], case.server(alone.state)[0], f"run {row} of the batch")
+        for what, totals in alone.ledger.items():
+            close(together.ledger[what][:, row], totals[:, 0], what)
+        if row != 1:
+            close(case.server(beside.state)[row], case.server(alone.state)[0], "beside a run that is lost")
+
+
+def _numeric(owner: Any) -> Iterator[tuple[Any, str]]:
+    """Numeric settings, as (owner, name), of a method and of what it is made of."""
+    for one in dataclasses.fields(owner):
+        value = getattr(owner, one.name)
+        if one.init and any(kind in str(one.type) for kind in ("int", "float")):
+            yield owner, one.name
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            yield from _numeric(value)
+
+
+def check_grid(case: Case) -> None:
+    """A setting may have one value for each run of the batch, where its annotation says so."""
+    algorithm = case.algorithm()
+    for owner, name in _numeric(algorithm):
+        value = getattr(owner, name)
+        if "NDArray" not in str(owner.__dataclass_fields__[name].type) or value is None:
+            continue
+        each = (
+            [max(value - k, 1) for k in range(3)]
+            if isinstance(value, int)
+            else value * np.array([1, 0.5, 0.7])
+        )
+        values = np.array(each)
+
+        def built(setting, owner=owner, name=name):
+            changed = replace(owner, **{name: setting})
+            if owner is algorithm:
+                return changed
+            (part,) = (key for key in vars(algorithm) if getattr(algorithm, key) is owner)
+            return replace(algorithm, **{part: changed})
+
+        streams = Streams(7, (1, 1, 1))
+        grid = case.run(3, algorithm=built(values), streams=streams)
+        for row in range(3):
+            alone = case.run(3, algorithm=built(values[row].item()), streams=Streams(7, (1,)))
+            close(case.server(grid.state)[row], case.server(alone.state)[0], f"{name}, one value a run")
+            for what, totals in alone.ledger.items():
+                close(grid.ledger[what][:, row], totals[:, 0], what)
+
+
+def check_refusals(case: Case) -> None:
+    """Numbers that are none, out of range or of another type are refused by name, in one line."""
+    for owner, name in _numeric(case.algorithm()):
+        kind = str(owner.__dataclass_fields__[name].type)
+        word = "no such word" if "str" in kind else "many"
+        wrong: list[Any] = [math.nan, math.inf, -math.inf, -1, word, True, 1j]
+        wrong += [] if "float" in kind else [2.5]
+        wrong += [] if "None" in kind else [None]
+        wrong += [] if "str" in kind else [[]]
+        if "NDArray" in kind:
+            good = getattr(owner, name)
+            wrong += [np.array([1 if good is None else good, -1])]
+        for value in wrong:
+            said = f"{type(owner).__name__}.{name}"
+            try:
+                replace(owner, **{name: value})
+            except ConfigError as error:
+                expect(said in str(error), f"{said} = {value!r}: refused without its name: {error}")
+                expect(len(str(error).splitlines()) == 1, f"{said} = {value!r}: refused in several lines")
+            else:
+                raise ContractError(
+                    f"{said} = {value!r} is taken; annotate what is allowed, as Annotated[float, POSITIVE]"
+                )
+
+
+def members(*chosen: int, masked: bool = False) -> Callable[[Streams, int], Participation]:
+    """The same cohort in every round."""
+
+    def cohort(streams: Streams, n_clients: int) -> Participation:
+        active = np.isin(np.arange(n_clients), chosen)[None]
+        return Participation(active, None if masked else np.array([chosen]))
+
+    return cohort
+
+
+def check_cohort_costs(case: Case) -> None:
+    """The ledger knows nothing of the clients outside the cohort, nor which of equal ones are in it."""
+    inside = (0, 3, 4, 7)
+    here = case.run(2, cohort=members(*inside)).ledger
+    others = [i if i in inside else i + 1 for i in range(N)]
+    for clients in (others, [*range(N), 20, 21]):
+        there = case.run(2, clients=clients, cohort=members(*inside)).ledger
+        for what, totals in here.items():
+            close(there[what], totals, f"{what}: it depends on clients outside the cohort")
+    equal = [case.run(2, clients=[0] * N, cohort=members(*who)).ledger for who in (inside, (1, 2, 5, 10))]
+    for what, totals in equal[0].items():
+        close(equal[1][what], totals, f"{what}: equal cohorts cost differently")
+    try:
+        masked = case.run(2, cohort=members(*inside, masked=True)).ledger
+    except ReplifedError:
+        return  # it takes cohorts of a fixed size only, and says so
+    for what, totals in here.items():
+        close(masked[what], totals, f"{what}: a mask of the same clients costs something else")
+
+
+def check_uplink(case: Case) -> None:
+    """What the server learns of a client's data, somebody has sent it."""
+    algorithm, clients = case.algorithm(), [i if i != 2 else 12 for i in range(N)]
+    learnt = False
+    for t in range(3):
+        state = case.run(t, cohort=None).state
+        context = replace(case, partial=False).context(t)
+        (here, cost), (there, _) = (
+            algorithm.round(state, make(case.kind, who), context) for who in (range(N), clients)
+        )
+        differs = not np.array_equal(case.server(here), case.server(there))
+        learnt |= differs
+        if getattr(algorithm, "centralised", False):
+            expect(not np.any(cost.bits_up) and not np.any(cost.bits_down), "centralised, and it sends")
+        elif differs:
+            expect(np.all(np.asarray(cost.bits_up) > 0), "the server learns of a client that sends nothing")
+    expect(learnt, "the server's model does not depend on a client's data")
+
+
+def check_plain(case: Case) -> None:
+    """Rounds are those of the plain functions `client` and `server`, one client after the other.
+
+    `client(x, gradient, memory)` gets what the server has (D,), the gradient of its own loss as a function,
+    and what it remembers, None at first; it returns its message and what it remembers. `server(x, messages,
+    weights)` returns the next x.
+    """
+    algorithm, problem = case.algorithm(), make(case.kind)
+    state = algorithm.init(problem, ROWS)
+    x, memory = case.server(state)[0], [None] * N
+    alone = [make(case.kind, [i]) for i in range(N)]
+    weights = np.array([problems.size(i) for i in range(N)]) / sum(problems.size(i) for i in range(N))
+    for t in range(5):
+        messages = []
+        for i, own in enumerate(alone):
+
+            def gradient(w: NDArray, own: Any = own) -> NDArray:
+                return own.gradient(w[None])[0]
+
+            message, memory[i] = algorithm.client(x, gradient, memory[i])
+            messages.append(message)
+        x = algorithm.server(x, messages, weights)
+        state, _ = algorithm.round(state, problem, replace(case, partial=False).context(t))
+        close(case.server(state)[0], x, f"round {t} is not that of client and server")

@@ -1,0 +1,96 @@
+"""A problem from clients' arrays, of whatever form they have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from replifed.errors import ReplifedError
+from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import loss_named
+from replifed.problems.sparse import SparseLinearModel
+
+_FORMS = "a list of (features, targets), one pair a client; or features (N, m, d) with targets (N, m)"
+
+
+def from_clients(
+    data: Any,
+    targets: Any = None,
+    *,
+    loss: str = "logistic",
+    l2: float = 0.0,
+    weights: ArrayLike | None = None,
+    classes: int = 0,
+) -> DenseLinearModel | SparseLinearModel:
+    """A linear model on the clients' data.
+
+    Parameters
+    ----------
+    data : sequence of (features, targets), or array of features
+        Pairs of (m_i, d) and (m_i,), which may differ in m_i; features may be sparse matrices. Or one array
+        (N, m, d), with `targets` (N, m).
+    targets : array, optional
+    loss : "logistic" (targets -1 or +1), "least_squares" or "softmax" (targets 0 to classes - 1).
+    l2 : weight of |x|^2 / 2 in each client's loss.
+    weights : array (N,), optional
+        p_i in F = sum_i p_i f_i, with f_i the mean loss of client i; 1/N by default, which is what methods
+        without weights (FedLin, say) minimise whatever the weights are.
+    classes : number of classes of a softmax; by default, as many as there are targets.
+
+    Raises
+    ------
+    ReplifedError
+        In one line, if the arrays have other forms, or do not fit together.
+    """
+    pairs = _pairs(data if targets is None else zip(data, targets, strict=True))
+    if not pairs:
+        raise ReplifedError(f"there are no clients: expected {_FORMS}")
+    X = [_array(one, f"client {i}: features") for i, (one, _) in enumerate(pairs)]
+    y = [_array(one, f"client {i}: targets") for i, (_, one) in enumerate(pairs)]
+    for i, (one, wanted) in enumerate(zip(X, y, strict=True)):
+        if one.ndim != 2 or wanted.shape != one.shape[:1] or not wanted.size:
+            raise ReplifedError(
+                f"client {i}: features {one.shape} and targets {wanted.shape}; expected {_FORMS}"
+            )
+    if len(counts := {one.shape[1] for one in X}) > 1:
+        listed = ", ".join(map(str, sorted(counts)))
+        raise ReplifedError(f"clients have {listed} features: must be equally many")
+    named = loss_named(loss, classes or int(max(one.max() for one in y)) + 1)
+    sizes, N = np.array([one.size for one in y]), len(y)
+    p = np.full((1, N), 1 / N) if weights is None else np.asarray(weights, float)[None]
+    if any(map(sp.issparse, X)):
+        owner = np.repeat(np.arange(N), sizes)
+        return SparseLinearModel(
+            sp.csr_array(sp.vstack(X)), np.concatenate(y), named, owner, weights=p, l2=l2
+        )
+    stacked = np.zeros((1, len(X), sizes.max(), X[0].shape[1]))
+    wanted = np.full(stacked.shape[:3], y[0][0], dtype=y[0].dtype)
+    for i, n in enumerate(sizes):
+        stacked[0, i, :n], wanted[0, i, :n] = X[i], y[i]
+    return DenseLinearModel(stacked, wanted, named, sizes=sizes[None], weights=p, l2=l2)
+
+
+def _pairs(data: Any) -> Sequence[tuple[Any, Any]]:
+    try:
+        pairs = [tuple(pair) for pair in data]
+    except TypeError:
+        pairs = [()]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ReplifedError(f"the clients' data are {type(data).__name__} of another form: expected {_FORMS}")
+    return pairs
+
+
+def _array(value: ArrayLike, what: str) -> Any:
+    if sp.issparse(value):
+        return value
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = np.array(None)
+    if array.dtype.kind not in "fiub":
+        raise ReplifedError(f"{what} are no numbers: expected {_FORMS}")
+    return array

@@ -1,0 +1,84 @@
+"""The package from Python, as its page shows it."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import replifed as rf
+from replifed.errors import ReplifedError
+
+PAGE = Path(__file__).parents[2] / "docs/library.md"
+RNG = np.random.default_rng(3)
+CLIENTS = [(RNG.normal(size=(n, 4)), RNG.choice([-1.0, 1.0], n)) for n in (5, 8, 6)]
+
+
+def test_the_page_runs_as_it_stands(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
+        exec(block, names)
+    assert (tmp_path / "compared.png").stat().st_size > 10_000
+    table = names["compared"].table(target=1e-3)
+    assert list(table.index) == ["FedAvg", "FedLin"]
+    # Models and gradients, both ways, of three clients.
+    assert table.loc["FedLin", "bits"] == 4 * 3 * 20 * 32 * table.loc["FedLin", "round"]
+    assert len(names["history"]) == 2 * 5 and "bits" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", ["pairs", "sparse", "lists"])
+def test_forms_of_the_same_data_are_one_problem(form):
+    dense = rf.problems.from_clients(CLIENTS, l2=0.1)
+    data = {
+        "pairs": tuple(CLIENTS),
+        "sparse": [(sp.csr_array(X), y) for X, y in CLIENTS],
+        "lists": [(X.tolist(), y.tolist()) for X, y in CLIENTS],
+    }[form]
+    x = RNG.normal(size=(2, 4))
+    other = rf.problems.from_clients(data, l2=0.1)
+    np.testing.assert_allclose(other.loss(x), dense.loss(x))
+    fits = [np.log1p(np.exp(-y * (X @ x[0]))).mean() for X, y in CLIENTS]
+    assert other.loss(x)[0] == pytest.approx(np.mean(fits) + 0.05 * x[0] @ x[0])
+    weighted = rf.problems.from_clients(data, l2=0.1, weights=[0.5, 0.2, 0.3])
+    assert weighted.loss(x)[0] == pytest.approx(np.dot(fits, [0.5, 0.2, 0.3]) + 0.05 * x[0] @ x[0])
+
+
+def test_equally_many_samples_may_come_as_one_array():
+    X, y = RNG.normal(size=(3, 5, 4)), RNG.normal(size=(3, 5))
+    one = rf.problems.from_clients(X, y, loss="least_squares")
+    pairs = rf.problems.from_clients(list(zip(X, y, strict=True)), loss="least_squares")
+    x = RNG.normal(size=(1, 4))
+    assert one.loss(x) == pairs.loss(x)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ([], "there are no clients"),
+        (3, "of another form"),
+        ([(np.ones((2, 3)),)], "of another form"),
+        (np.ones((2, 3, 4)), "of another form"),
+        ([(np.ones(3), np.ones(3))], r"client 0: features \(3,\) and targets \(3,\)"),
+        ([(np.ones((2, 3)), np.ones(3))], r"client 0: features \(2, 3\) and targets \(3,\)"),
+        ([CLIENTS[0], (np.ones((2, 3)), np.ones(2))], "clients have 3, 4 features"),
+        ([([[1, 2], [3]], [1, 1])], "client 0: features are no numbers"),
+        ([(np.array([["a"]]), np.ones(1))], "client 0: features are no numbers"),
+        ([(np.ones((2, 3)), np.zeros(2))], "labels hold 0.0"),
+        ([(np.full((2, 3), np.nan), np.ones(2))], "finite"),
+    ],
+)
+def test_other_forms_are_refused_in_one_line(data, says):
+    with pytest.raises(ReplifedError, match=says) as refusal:
+        rf.problems.from_clients(data)
+    assert "\n" not in str(refusal.value)
+
+
+def test_an_unknown_axis_or_name_is_refused():
+    problem = rf.problems.from_clients(CLIENTS, l2=0.1)
+    compared = rf.compare({"a": rf.method("fedavg", step=0.1, local_steps=1)}, problem, rounds=2)
+    with pytest.raises(ReplifedError, match="x = 'bit': must be one of rounds, bits, gradients"):
+        compared.plot(x="bit")
+    with pytest.raises(AttributeError, match="no attribute 'runn'"):
+        _ = rf.runn

@@ -1,0 +1,89 @@
+"""A method from a file of one's own: what it must have, what it is told, and how it is checked."""
+
+import numpy as np
+import pytest
+
+from replifed import cli
+from replifed.algorithms.own import load
+from replifed.errors import ConfigError
+from replifed.problems.base import Smooth
+
+METHOD = """
+from dataclasses import dataclass
+from replifed.algorithms.base import ServerModel
+from replifed.algorithms.cohort import Cohort
+
+
+@dataclass
+class Mine:
+    step: float = 0.05
+
+    def round(self, state, problem, ctx):
+        cohort = Cohort(problem, ctx)
+        local = problem.local(state.x, clients=cohort.index)
+        return ServerModel(local.mean(local.start - self.step * local.gradient(local.start, None))), COST
+"""
+CHARGED = METHOD.replace("COST", "cohort.cost(1, None)")
+
+
+def written(folder, text):
+    file = folder / "mine.py"
+    file.write_text(text)
+    return f"{file}:Mine"
+
+
+def test_settings_and_a_round_are_enough(tmp_path):
+    cls = load(written(tmp_path, CHARGED))
+    assert cls.needs[0] is Smooth and cls.partial_participation
+    assert cls.example().step == 0.05 and not cls.example().stochastic
+    annotated = CHARGED.replace("float = 0.05", "Annotated[float, POSITIVE]").replace(
+        "import ServerModel", "import POSITIVE, ServerModel\nfrom typing import Annotated"
+    )
+    (tmp_path / "more").mkdir()
+    cls = load(written(tmp_path / "more", annotated))
+    assert cls.example().step == 0.05
+    with pytest.raises(ConfigError, match=r"Mine\.step = nan: must be a number in"):
+        cls(step=np.nan)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("def f(:\n", "mine.py:1: SyntaxError"),
+        ("import nothing_of_this_name\n", "mine.py:1: ModuleNotFoundError: No module named"),
+        ("x = 1\ny = 1 / 0\n", "mine.py:2: ZeroDivisionError"),
+        ("class Yours:\n    pass\n", r"unknown class 'Mine'; .*\(known: Yours\)"),
+        ("class Mine:\n    pass\n", "mine.py:1: Mine is no dataclass: a method is a dataclass of"),
+        (METHOD.replace("def round", "def step_once"), "mine.py:7: Mine has no round"),
+    ],
+)
+def test_a_file_that_will_not_do_is_refused_in_one_line(tmp_path, text, says):
+    with pytest.raises(ConfigError, match=says) as refusal:
+        load(written(tmp_path, text))
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("source", ["mine.py", "nowhere.py:Mine", "mine:Mine"])
+def test_a_source_must_be_a_file_and_a_class(source):
+    with pytest.raises(ConfigError, match=source.partition(":")[0]):
+        load(source)
+
+
+@pytest.mark.parametrize(
+    ("cost", "status", "says"),
+    [
+        ("cohort.cost(1, None)", 1, "FAIL Numbers that are none"),  # its step has no range
+        ("cohort.cost(1, None)._replace(bits_up=0)", 1, "FAIL What the server learns"),
+        ("1 / 0", 1, "ZeroDivisionError: division by zero (line 14)"),
+    ],
+)
+def test_check_prints_what_is_kept_and_what_is_not(tmp_path, capsys, cost, status, says):
+    assert cli.main(["check", written(tmp_path, METHOD.replace("COST", cost))]) == status
+    said = capsys.readouterr().out
+    assert says in said and said.splitlines()[-1].startswith("Mine: ")
+
+
+def test_check_knows_the_methods_of_the_package(capsys):
+    assert cli.main(["check", "fedavg"]) == 0
+    assert "FedAvg: 11 of 11 parts of the contract are kept" in capsys.readouterr().out
+    assert cli.main(["check", "fedavgg"]) == 2
