@@ -179,13 +179,13 @@ def test_claims_and_report(calls, tmp_path):
     assert cli.main(words) == 0
     assert cli.main(["claims", "--file", str(table), "--paper", "fedht", "--verdict", "deviates"]) == 0
     words = ["report", "--claims", "c.csv", "--figures-dir", "f", "--scale", "small", "--out", "r.html"]
-    assert cli.main(words) == 0
+    assert cli.main([*words, "--not-claimed", "n.csv", "--settings", SETTINGS]) == 0
     collected = {"out": Path("c.csv"), "statements": Path("s.csv"), "not_claimed": Path("n.csv")}
     made = {"claims_csv": Path("c.csv"), "figures_dir": Path("f"), "scale": "small", "out": Path("r.html")}
     assert calls == [
         ("collect_claims", (), {"files": [Path("a.csv")], **collected}),
         ("show", (table,), {"paper": "fedht", "verdict": "deviates"}),
-        ("build", (), {**made, "config": None, "errata": [], "not_claimed": None}),
+        ("build", (), {**made, "config": PARSED_SETTINGS, "errata": [], "not_claimed": Path("n.csv")}),
     ]
 
 

@@ -49,6 +49,8 @@ from replifed.simulate import simulate
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "fedgradmp": [{"solver": "sgd", "step": 0.05, "reuse": True, "batch": 4}, {"solver": "gd"}],
     "fedmm": [{"bits": 6, "batch": 4}],
+    "fedac": [{"variant": "2"}, {"variant": "naive", "batch": 4, "start_deviation": 0.5}],
+    "feddyn": [{"solver": Stochastic(steps=3, batch=4)}],
     "fednl": [
         {"compressor": "topk", "option": 2},
         {"option": 2, "start": "hessian", "skip_below": 30},
@@ -65,6 +67,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"dither": "fresh", "normalise": True},
         {"q_choice": "exact", "renewals": 3, "dither": "added", "overload": "clip"},
     ],
+    "scaffnew": [{"solver": Stochastic(steps=3, batch=4)}],
+    "scaffold": [{"option": "1"}, {"solver": Stochastic(steps=3, batch=4), "server_step": 0.5}],
     "shed": [{"renewals": 1, "single_precision": True}],
     "tamuna": [{"solver": Stochastic(steps=3, batch=4), "sparsity": 2}],
 }
@@ -172,6 +176,23 @@ MESSAGES: dict[str, Callable[[Counted], Sent]] = {
     "fedlin": lambda r: Sent(2 * r.c * r.dense, 2 * r.c * r.dense, (r.K + 1) * r.n, 2),
     # In a cohort each client is told the new mean as well, since it may miss the next round.
     "tamuna": lambda r: Sent(r.c * r.dense, r.c * r.dense * (1 if r.c == N else 2), r.K * r.n),
+    "fedprox": both_ways,  # as FedAvg
+    "fedac": lambda r: Sent(2 * r.c * r.dense, 2 * r.c * r.dense, r.K * r.n),  # both sequences
+    # A gradient up, a model down; the samples of three local steps, if not all.
+    "mb_sgd": lambda r: Sent(r.c * r.dense, r.c * r.dense, r.n * (3 if r.a.batch else 1)),
+    "mb_ac_sgd": lambda r: Sent(r.c * r.dense, r.c * r.dense, r.n * (3 if r.a.batch else 1)),
+    "fedavgm": both_ways,
+    "fedadam_server": both_ways,
+    "feddyn": both_ways,  # theta_k up, theta down
+    "fedsplit": both_ways,  # z_j up, x down
+    "scaffnew": both_ways,  # x_i up, their mean down
+    # Models and control variates, both ways.
+    "scaffold": lambda r: Sent(
+        2 * r.c * r.dense, 2 * r.c * r.dense, (r.K + (1 if r.a.option == "1" else 0)) * r.n
+    ),
+    # Gradients and models, both ways; the gradient at the reference takes all samples.
+    "slocalgd": lambda r: Sent(2 * r.c * r.dense, 2 * r.c * r.dense, (r.K + 1) * r.n, 2),
+    "fednova": lambda r: Sent(r.c * (r.dense + 32), r.c * r.dense),  # tau_i, too
     "fedht": lambda r: Sent(r.c * r.dense, r.c * r.sparse, r.K * r.n),  # the server's threshold alone
     "distributed_iht": lambda r: Sent(r.c * r.dense, r.c * r.sparse, r.n),  # one local step
     "fediterht": lambda r: Sent(r.c * r.sparse, r.c * r.sparse, r.K * r.n),  # thresholds on both sides

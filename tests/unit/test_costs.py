@@ -2,8 +2,8 @@
 
 import pytest
 
+from replifed.cli.listing import costs
 from replifed.errors import DataError
-from replifed.store.costs import read, table
 
 HEAD = "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n"
 
@@ -18,9 +18,8 @@ def test_jobs_are_listed_dearest_first_and_summed(tmp_path):
         file = tmp_path / f"{name}.tsv"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(HEAD + line + "\n")
-    jobs = read(tmp_path)
-    assert jobs["name"].tolist()[:3] == ["fedht/a/fedavg", "fedht/fig2", "report"]
-    text = table(jobs)
+    text = costs(tmp_path)
+    assert [line.split()[0] for line in text.splitlines()[1:4]] == ["fedht/a/fedavg", "fedht/fig2", "report"]
     assert "closing: 1 jobs, 0.0 CPU minutes, largest 90 MiB" in text
     assert "fedht: 3 jobs, 1.3 CPU minutes, largest 839 MiB" in text
     assert "up to 30 s of a job are missing" in text
@@ -29,4 +28,4 @@ def test_jobs_are_listed_dearest_first_and_summed(tmp_path):
 
 def test_no_benchmarks_is_one_line(tmp_path):
     with pytest.raises(DataError, match="holds no benchmark files"):
-        read(tmp_path)
+        costs(tmp_path)

@@ -1,4 +1,4 @@
-"""The records of data sets are complete, consistent, cheap to import, and what data/README.md says."""
+"""The records of data sets are complete, consistent and cheap to import."""
 
 import subprocess
 import sys
@@ -8,7 +8,6 @@ import pytest
 
 from replifed import cli
 from replifed.data.catalogue import CATALOGUE, _read, get
-from replifed.data.listing import sections
 from replifed.data.parse import PARSERS
 from replifed.data.records import not_original, status_rows
 from replifed.data.surrogates import GENERATORS
@@ -56,13 +55,6 @@ def test_catalogue_import_stays_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
-
-
-def test_readme_is_the_catalogue():
-    path = Path(__file__).parents[2] / "data" / "README.md"
-    if not path.exists():
-        pytest.skip("not run from a checkout")
-    assert path.read_text(encoding="utf-8").endswith(sections()), "run: python -m replifed.data.listing"
 
 
 def test_commands_and_status(tmp_path, capsys):

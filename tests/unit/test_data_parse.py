@@ -1,6 +1,7 @@
 """From fetched files to tables: checks against the catalogue, deterministic and atomic output."""
 
 import gzip
+import json
 import os
 import struct
 import time
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from replifed.data import idx
+from replifed.data import images as readers
 from replifed.data import table as archive
 from replifed.data.catalogue import Counts, Dataset, Form, RawFile
 from replifed.data.fetch import fetch
@@ -143,8 +144,22 @@ def test_raw_file_altered_after_fetch(tmp_path):
 def test_no_or_bad_record(tmp_path):
     with pytest.raises(DataError, match=r"toy.json does not exist; run `replifed data fetch toy` first"):
         parse(sparse(), tmp_path, tmp_path / "toy.npz")
-    (tmp_path / "toy.json").write_text("{}")
-    with pytest.raises(DataError, match=r"toy.json is not a record"):
+    whole = {"id": "toy", "form": "plain", "kind": "original", "stamp": "", "policy": "auto", "files": []}
+    file = {"name": "toy", "sha256": "0" * 64, "bytes": 1}
+    broken = [
+        whole | {"files": [{}]},
+        whole | {"files": [file | {"name": 1}]},
+        whole | {"kind": "new"},
+        {},
+        [],
+    ]
+    for text in ("", "{", *map(json.dumps, broken)):
+        (tmp_path / "toy.json").write_text(text)
+        with pytest.raises(DataError, match=r"toy.json is not a record of .*; delete it") as caught:
+            parse(sparse(), tmp_path, tmp_path / "toy.npz")
+        assert "\n" not in str(caught.value)
+    (tmp_path / "toy.json").write_text(json.dumps(whole | {"id": "mnist"}))
+    with pytest.raises(DataError, match=r"toy.json is the record of another data set, mnist; delete it"):
         parse(sparse(), tmp_path, tmp_path / "toy.npz")
 
 
@@ -162,7 +177,7 @@ def test_idx_table(tmp_path):
 def test_idx_types(tmp_path):
     path = tmp_path / "ints.gz"
     path.write_bytes(pack_idx(np.array([[1, -2], [70000, 4]], dtype=np.int32), code=0x0C))
-    values = idx.read(path)
+    values = readers.idx_array(path)
     assert values.dtype == np.int32
     np.testing.assert_array_equal(values, [[1, -2], [70000, 4]])
 

@@ -7,7 +7,7 @@ import tarfile
 import numpy as np
 import pytest
 
-from replifed.data import video, writers
+from replifed.data import images, video
 from replifed.data.catalogue import Counts
 from replifed.errors import DataError
 
@@ -15,11 +15,11 @@ h5py = pytest.importorskip("h5py")
 
 
 def read_hdf5(path, **sizes):
-    return writers.read_hdf5([path], Counts(), **sizes)
+    return images.read_writers_hdf5([path], Counts(), **sizes)
 
 
 def read_idx(*paths, **sizes):
-    return writers.read_idx(paths, Counts(), **sizes)
+    return images.read_writers_idx(paths, Counts(), **sizes)
 
 
 def release(path, sizes, seed=0):
@@ -78,15 +78,15 @@ def pack(values, code):
 
 def test_writers_of_qmnist(tmp_path):
     rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, (20, 28, 28)).astype(np.uint8)
+    pixels = rng.integers(0, 256, (20, 28, 28)).astype(np.uint8)
     extended = rng.integers(0, 9, (20, 8)).astype(np.int32)
     extended[:, 2] = [7] * 3 + [2, 5] * 6 + [7] * 3 + [1] * 2
-    (tmp_path / "images.gz").write_bytes(pack(images, 0x08))
+    (tmp_path / "images.gz").write_bytes(pack(pixels, 0x08))
     (tmp_path / "labels.gz").write_bytes(pack(extended, 0x0C))
     files = tmp_path / "images.gz", tmp_path / "labels.gz"
     X, y = read_idx(*files, writers=2, digits=5)
     rows = [3, 5, 7, 9, 11, 4, 6, 8, 10, 12]
-    np.testing.assert_array_equal(X, images.reshape(20, -1)[rows])
+    np.testing.assert_array_equal(X, pixels.reshape(20, -1)[rows])
     np.testing.assert_array_equal(y, extended[rows, 0])
     (tmp_path / "labels.gz").write_bytes(pack(extended[:19], 0x0C))
     with pytest.raises(DataError, match="not the extended labels"):
@@ -112,6 +112,40 @@ def test_frames_of_a_matlab_file(tmp_path):
     savemat(tmp_path / "clip.mat", {"other": planes})
     with pytest.raises(DataError, match="not a MATLAB file with frames"):
         video.read_mat([tmp_path / "clip.mat"], Counts())
+
+
+def damaged(path, every):
+    """Each version of a file that is cut short, or has one byte changed, in turn."""
+    content = path.read_bytes()
+    for k in range(0, len(content), every):
+        yield path.write_bytes(content[:k])
+        yield path.write_bytes(content[:k] + bytes([content[k] ^ 0x55]) + content[k + 1 :])
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_damaged_matlab_file_is_named(tmp_path, compressed):
+    from scipy.io import savemat
+
+    path = tmp_path / "clip.mat"
+    savemat(path, {"dat": np.concatenate([*moving(2, 4, 6)], axis=-1)}, do_compression=compressed)
+    faults = set()
+    for _ in damaged(path, 5):
+        try:
+            video.read_mat([path], Counts())
+        except DataError as error:
+            assert str(path) in str(error) and "\n" not in str(error)
+            faults.add(type(error.__cause__))
+    assert len(faults) > 2
+
+
+def test_a_damaged_release_is_named(tmp_path):
+    path = tmp_path / "few.h5"
+    release(path, (3, 2))
+    for _ in damaged(path, 601):
+        try:
+            read_hdf5(path, writers=1, digits=3)
+        except DataError as error:
+            assert str(path) in str(error)
 
 
 def test_frames_of_a_video(tmp_path):

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from replifed.errors import ConfigError, ReplifedError
-from replifed.workflow import Grouping, Plan, flags, inputs_flag, source_stamp
+from replifed.store.provenance import source_stamp
+from replifed.workflow import Grouping, Plan, inputs_flag
 
 CONFIG = {
     "scale": "small",
@@ -80,22 +81,19 @@ def test_a_run_reads_its_data_its_partition_and_its_tuned_step(plan):
     }
     assert list(plan.run_inputs("fedht", "toy", "fedht")) == ["source"]
     assert "tuned" not in plan.tune_inputs("fedht", "mnist", "fedht")
-    assert flags(plan.problem_files("fedht", "mnist")) == (
-        "--data data/parsed/mnist.npz --partition results/small/fedht/mnist/partition.npz"
-    )
     assert plan.step_settings("run", "fedht", "toy") == '{"rounds":3,"seed":1}'
 
 
 def test_an_artefact_is_made_from_what_its_entry_names(plan):
     assert plan.artefact_inputs("fedht", "table1") == {
-        "files": [
+        "partition:mnist": [
             "results/small/fedht/mnist/partition.npz",
             "results/small/fedht/mnist/partition.csv",
-            "data/parsed/mnist.npz",
         ],
+        "data:mnist": ["data/parsed/mnist.npz"],
         "source": ["replifed.papers.jobs:artefact", "replifed.papers.fedht.tables"],
     }
-    assert plan.artefact_flags("qshed", "fig1") == (
+    assert inputs_flag(plan.artefact_inputs("qshed", "fig1")) == (
         "--inputs run:example/fednl=results/small/qshed/example/fednl.parquet"
     )
     assert plan.artefact_files("qshed") == [
@@ -107,8 +105,7 @@ def test_an_artefact_is_made_from_what_its_entry_names(plan):
 
 def test_claims_on_seconds_have_files_of_their_own_that_the_manifest_leaves_out(plan):
     timed = "figures/small/fedht/fig2_seconds.csv"
-    assert plan.timing_inputs()["files"] == [timed]
-    assert inputs_flag(plan.timed_figures().items()) == f"--inputs fedht/fig2_seconds={timed}"
+    assert inputs_flag(plan.timing_inputs()) == f"--inputs fedht/fig2_seconds={timed}"
     assert planned(only=["fig1"]).timing_outputs() == []
     assert timed not in plan.manifest_files()
 

@@ -25,7 +25,7 @@ for kind, suffixes in SUFFIXES.items():
         params:
             settings=ask(plan.artefact_settings),
             scale=config["scale"],
-            files=ask(plan.artefact_flags),
+            files=keyed_inputs,
             written=lambda wildcards, output: flags(dict(output.items())),
         message:
             f"{{wildcards.paper}}: {'draw' if kind == 'figure' else 'write'} {{wildcards.artefact}}"
@@ -57,7 +57,7 @@ for job in grouping.artefacts:
         params:
             settings=job.settings,
             scale=config["scale"],
-            inputs=job.inputs_flag(),
+            inputs=keyed_inputs,
             outputs=job.output_pairs(),
             note=ask(job.note_command),
         message:

@@ -14,7 +14,7 @@ rule measure_claims:
     params:
         settings=ask(plan.claims_settings),
         scale=config["scale"],
-        files=ask(plan.claims_flags),
+        files=keyed_inputs,
     message:
         "{wildcards.paper}: measure the claims"
     shell:
@@ -39,7 +39,7 @@ rule measure_claim:
     params:
         settings=ask(plan.claims_settings),
         scale=config["scale"],
-        files=ask(plan.claim_flags),
+        files=keyed_inputs,
     message:
         "{wildcards.paper}: measure {wildcards.claim}"
     shell:
@@ -105,7 +105,7 @@ rule claims_timing:
         mem_mb=500,
     params:
         scale=config["scale"],
-        files=inputs_flag(plan.timed_figures().items()),
+        files=keyed_inputs,
     message:
         "measure the claims on seconds"
     shell:

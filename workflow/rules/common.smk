@@ -25,15 +25,8 @@ from replifed.algorithms.registry import METHODS
 from replifed.data.catalogue import CATALOGUE as DATASETS
 from replifed.errors import ReplifedError
 from replifed.settings import reading
-from replifed.workflow import (
-    SUFFIXES,
-    Grouping,
-    Plan,
-    flags,
-    inputs_flag,
-    one_of,
-    source_stamp,
-)
+from replifed.store.provenance import source_stamp
+from replifed.workflow import SUFFIXES, Grouping, Plan, flags, inputs_flag, one_of
 
 # Relative to the working folder, like every other path of the workflow.
 SOURCE_ROOT = os.path.relpath(REPOSITORY.joinpath("src"))
@@ -150,8 +143,13 @@ def ask(function, *first):
 
 
 def input_flags(wildcards, input):
-    """Return the flags of a job's input files but its sources."""
+    """Return the flags of a job's input files, ``--NAME FILE ...``, but for its sources."""
     return flags({name: file for name, file in input.items() if name != "source"})
+
+
+def keyed_inputs(wildcards, input):
+    """Return the flag of a job's input files by key, ``--inputs KEY=FILE ...``, but for its sources."""
+    return inputs_flag(dict(input.items()))
 
 
 def targets():

@@ -43,12 +43,14 @@ rule seeds:
         mem_mb=1000,
     params:
         settings=ask(plan.pilot_settings),
-        files=ask(plan.pilot_flags),
+        most=ask(plan.most_seeds),
+        files=keyed_inputs,
     message:
         "{wildcards.paper}: count the seeds of {wildcards.experiment}"
     shell:
         "python -m replifed claims seeds {wildcards.paper} {wildcards.experiment}"
-        " --settings {params.settings:q} {params.files} --out {output:q} > {log:q} 2>&1"
+        " --settings {params.settings:q} --most {params.most} {params.files}"
+        " --out {output:q} > {log:q} 2>&1"
 
 
 # Where searches and runs take seconds, one job does those of one method on several experiments, if all are wanted.
@@ -77,7 +79,7 @@ for job in grouping.runs:
         params:
             paper=job.paper,
             settings=job.settings,
-            inputs=job.inputs_flag(),
+            inputs=keyed_inputs,
             outputs=job.output_pairs(),
             note=ask(job.note_command),
         message:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from replifed import __version__
-from replifed.cli import check, claims, data, listing, outputs, runs
+from replifed.cli import check, claims, data, listing, steps
 from replifed.cli.arguments import call, files_of
 from replifed.errors import ReplifedError
 from replifed.store import hashes
@@ -80,6 +80,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, runs, check, data, claims, outputs):
+    for module in (listing, check, steps, data, claims):
         module.add(commands)
     return parser

@@ -31,11 +31,9 @@ def add_command(
 
     Parameters
     ----------
-    handler : callable or str
-        Gets the arguments; or "MODULE:FUNCTION", which gets those that bear the names of its parameters.
-    reads, writes : sequence of str
-        Names of arguments that are files of the workflow: what the command reads must be as it was made, and
-        what it writes is recorded (see `replifed.store.hashes`).
+    handler : gets the arguments; or "MODULE:FUNCTION", which gets those named as its parameters are.
+    reads, writes : names of arguments that are files of the workflow: what the command reads must be as it
+        was made, and what it writes is recorded (see `replifed.store.hashes`).
     """
     parser = commands.add_parser(
         name,
@@ -56,7 +54,10 @@ def call(handler: Handler, arguments: argparse.Namespace) -> int:
     function = getattr(import_module(module), name)
     given = {**vars(arguments)}
     if "inputs" in given:
-        given["inputs"] = by_key(given["inputs"])
+        files: dict[str, list[Path]] = {}  # a key may have several: a partition and its table
+        for key, file in given["inputs"]:
+            files.setdefault(key, []).append(file)
+        given["inputs"] = files
     if "outputs" in given:
         given["outputs"] = dict(given["outputs"])
     function(**{key: given[key] for key in inspect.signature(function).parameters if key in given})
@@ -97,23 +98,10 @@ def add_files(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument(name, type=key_and_file, nargs="+", action="extend", default=[], metavar="KEY=FILE")
 
 
-def by_key(pairs: Sequence[tuple[str, Path]]) -> dict[str, list[Path]]:
-    """Return the files of each key, which may have several (a partition and its table)."""
-    files: dict[str, list[Path]] = {}
-    for key, file in pairs:
-        files.setdefault(key, []).append(file)
-    return files
-
-
 def add_configfile(parser: argparse.ArgumentParser) -> None:
     """Files with settings that override the configuration."""
-    parser.add_argument(
-        "--configfile",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="settings that override those of config/, e.g. config/small.yaml; may be repeated",
-    )
+    text = "settings that override those of config/, e.g. config/small.yaml; may be repeated"
+    parser.add_argument("--configfile", action="append", default=[], metavar="FILE", help=text)
 
 
 def add_snakemake(parser: argparse.ArgumentParser) -> None:
@@ -171,8 +159,6 @@ def call_snakemake(target: str, arguments: argparse.Namespace) -> int:
     if not Path("Snakefile").is_file():
         raise ConfigError("there is no Snakefile here; run from the folder that holds it")
     words = [sys.executable, "-m", "snakemake", target, "--cores", str(arguments.cores)]
-    if arguments.dry_run:
-        words.append("--dry-run")
-    if arguments.configfile:
-        words += ["--configfile", *arguments.configfile]
+    words += ["--dry-run"] if arguments.dry_run else []
+    words += ["--configfile", *arguments.configfile] if arguments.configfile else []
     return subprocess.run(words, check=False).returncode

@@ -1,4 +1,4 @@
-"""`replifed data` and `replifed partition`: data sets, and their split between clients."""
+"""`replifed data`: data sets."""
 
 from __future__ import annotations
 
@@ -7,124 +7,53 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import (
-    add_command,
-    add_file,
-    add_job,
-    add_out,
-    add_snakemake,
-    call_snakemake,
-)
-
-_POLICIES = ("auto", "real", "surrogate")
+from replifed.cli.arguments import add_command, add_out, add_snakemake, call_snakemake
 
 
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
-    data = add_command(
-        commands,
-        "data",
-        _default,
-        "Fetch, parse and look at data sets.",
-        "replifed data status\n  replifed data --refresh\n  replifed data fetch mnist --policy real",
-        argument_default=argparse.SUPPRESS,
-    )
+    # Options may stand before or after the inner command: no default of one hides what the other was given.
+    absent = {"argument_default": argparse.SUPPRESS}
+    example = "replifed data status\n  replifed data --refresh\n  replifed data fetch mnist --policy real"
+    data = add_command(commands, "data", _default, "Fetch, parse and look at data sets.", example, **absent)
     _add_source(data)
     parts = data.add_subparsers(
         title="command", metavar="COMMAND", help="fetch, parse, status (default) or all"
     )
 
-    fetch = add_command(
-        parts,
-        "fetch",
-        _fetch,
-        "Fetch raw files and record where they come from.",
-        "replifed data fetch mnist",
-        argument_default=argparse.SUPPRESS,
-    )
+    text = "Fetch raw files and record where they come from."
+    fetch = add_command(parts, "fetch", _fetch, text, "replifed data fetch mnist", **absent)
     fetch.add_argument("ids", nargs="+", metavar="DATASET")
     _add_source(fetch)
 
-    parse = add_command(
-        parts,
-        "parse",
-        _parse,
-        "Parse a fetched data set and check it.",
-        "replifed data parse mnist --out data/parsed/mnist.npz",
-        writes=("out",),
-        argument_default=argparse.SUPPRESS,
-    )
+    text, example = "Parse a fetched data set and check it.", "data parse mnist --out data/parsed/mnist.npz"
+    parse = add_command(parts, "parse", _parse, text, f"replifed {example}", writes=("out",), **absent)
     parse.add_argument("id", metavar="DATASET")
     _add_raw_dir(parse)
     add_out(parse, required=False, default=None, help="default: parsed/DATASET.npz beside the raw folder")
 
-    status = add_command(
-        parts,
-        "status",
-        _status,
-        "Print for each data set what was fetched.",
-        "replifed data status",
-        argument_default=argparse.SUPPRESS,
-    )
-    _add_raw_dir(status)
+    text = "Print for each data set what was fetched."
+    _add_raw_dir(add_command(parts, "status", _status, text, "replifed data status", **absent))
 
-    everything = add_command(
-        parts,
-        "all",
-        _all,
-        "Fetch and parse every data set, through Snakemake.",
-        "replifed data all --cores 2",
-    )
-    add_snakemake(everything)
-
-    partition = add_command(
-        commands,
-        "partition",
-        "replifed.partition.build:partition",
-        "Step of the workflow: split a data set between clients.",
-        "replifed partition fedht mnist --settings JSON --data data/parsed/mnist.npz "
-        "--out partition.npz --table partition.csv",
-        reads=("data",),
-        writes=("out", "table"),
-    )
-    add_job(partition, "paper", "experiment")
-    add_file(partition, "--data", required=True, help="parsed data set")
-    add_out(partition, help="the .npz to write")
-    add_file(partition, "--table", required=True, help="the .csv of its heterogeneity")
+    text = "Fetch and parse every data set, through Snakemake."
+    add_snakemake(add_command(parts, "all", _all, text, "replifed data all --cores 2"))
 
 
 def _add_raw_dir(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--raw-dir",
-        type=Path,
-        metavar="FOLDER",
-        help="folder of raw files; default: raw/ in the data folder of the configuration",
-    )
+    text = "folder of raw files; default: raw/ in the data folder of the configuration"
+    parser.add_argument("--raw-dir", type=Path, metavar="FOLDER", help=text)
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
     _add_raw_dir(parser)
-    parser.add_argument(
-        "--policy",
-        choices=_POLICIES,
-        help="what to do when the original cannot be had; default: that of the configuration",
-    )
-    parser.add_argument(
-        "--mirror",
-        type=Path,
-        metavar="FOLDER",
-        help="folder with copies of the original files; default: the variable REPLIFED_MIRROR",
-    )
-    parser.add_argument(
-        "--substitutes",
-        action="store_true",
-        help="accept other real data with policy real",
-    )
-    parser.add_argument(
-        "--refresh",
-        action="store_true",
-        help="look again for the originals of data sets that are not original",
-    )
+    text = "what to do when the original cannot be had; default: that of the configuration"
+    parser.add_argument("--policy", choices=("auto", "real", "surrogate"), help=text)
+    text = "folder with copies of the original files; default: the variable REPLIFED_MIRROR"
+    parser.add_argument("--mirror", type=Path, metavar="FOLDER", help=text)
+    text = "accept other real data with policy real"
+    parser.add_argument("--substitutes", action="store_true", help=text)
+    text = "look again for the originals of data sets that are not original"
+    parser.add_argument("--refresh", action="store_true", help=text)
 
 
 def _default(arguments: argparse.Namespace) -> None:
@@ -173,6 +102,10 @@ def _status(arguments: argparse.Namespace) -> None:
     print(f"{tabulate(rows, headers='keys')}\n\n{not_original(rows)}")
 
 
+def _all(arguments: argparse.Namespace) -> int:
+    return call_snakemake("data", arguments)
+
+
 def _raw_dir(arguments: argparse.Namespace) -> Path:
     if "raw_dir" in arguments:
         return arguments.raw_dir
@@ -187,7 +120,3 @@ def _configured_data() -> dict[str, Any]:
         return {}
     config = load()
     return {**config["data"], "folder": config["paths"]["data"]}
-
-
-def _all(arguments: argparse.Namespace) -> int:
-    return call_snakemake("data", arguments)

@@ -7,26 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from replifed.cli.arguments import add_command, add_configfile, add_out, check_known, load_config
+from replifed.errors import DataError
 
 
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
-    listed = add_command(
-        commands, "list", _list, "Print what there is.", "replifed list artefacts --paper fedht"
-    )
-    listed.add_argument(
-        "what", nargs="?", default="artefacts", choices=["papers", "artefacts", "datasets", "methods", "jobs"]
-    )
+    example = "replifed list artefacts --paper fedht"
+    listed = add_command(commands, "list", _list, "Print what there is.", example)
+    kinds = ["papers", "artefacts", "datasets", "methods", "jobs"]
+    listed.add_argument("what", nargs="?", default="artefacts", choices=kinds)
     listed.add_argument("--paper", help="only the artefacts of this paper")
     add_configfile(listed)
 
-    schema = add_command(
-        commands,
-        "schema",
-        "replifed.settings:write_schema",
-        "Write the JSON schema from which editors complete and check the files in config/.",
-        "replifed schema",
-    )
+    text = "Write the JSON schema from which editors complete and check the files in config/."
+    schema = add_command(commands, "schema", "replifed.settings:write_schema", text, "replifed schema")
     default = "config/config.schema.json"
     add_out(schema, required=False, default=Path(default), help=f"the file to write; default {default}")
 
@@ -44,9 +38,7 @@ def _list(arguments: argparse.Namespace) -> None:
     elif arguments.what == "papers":
         print("\n".join(load_config(arguments)["papers"]))
     elif arguments.what == "jobs":
-        from replifed.store.costs import read, table
-
-        print(table(read(Path(load_config(arguments)["paths"]["results"], "benchmarks"))))
+        print(costs(Path(load_config(arguments)["paths"]["results"], "benchmarks")))
     else:
         _list_artefacts(arguments)
 
@@ -64,16 +56,49 @@ def _list_artefacts(arguments: argparse.Namespace) -> None:
     suffixes = {"figure": "pdf", "table": "md"}
     for paper in papers:
         print(f"{paper}: all of this paper")
-        sources = {
-            f"{figures}/{paper}/{name}.{suffixes[artefact['kind']]}": ", ".join(used_experiments(artefact))
-            for name, artefact in artefacts(config[paper]).items()
-        }
-        width = max(map(len, sources))
-        for path, names in sources.items():
-            print(f"  {path:{width}}  from {names}")
+        entries = artefacts(config[paper])
+        paths = {name: f"{figures}/{paper}/{name}.{suffixes[one['kind']]}" for name, one in entries.items()}
+        width = max(map(len, paths.values()))
+        for name, path in paths.items():
+            print(f"  {path:{width}}  from {', '.join(used_experiments(entries[name]))}")
         for name, reason in config[paper].get("not_computed", {}).items():
             print(f"  ({name} is not computed: {reason})")
     if arguments.paper is None:
         print("all: every paper, the claims and the report")
         print("data: fetch and parse every data set")
     print(f"\nMake one with: snakemake --cores 2 TARGET{flags}")
+
+
+def costs(folder: Path) -> str:
+    """What each job used when it last ran, dearest first, from Snakemake's benchmark files; then sums.
+
+    CPU and wall time are in seconds, memory is the largest that was resident, in MiB, unknown where a job was
+    too short to be looked at.
+    """
+    import pandas as pd
+
+    files = [file for file in sorted(folder.rglob("*.tsv")) if file.stat().st_size]
+    rows = [
+        pd.read_csv(file, sep="\t").tail(1).assign(name=file.relative_to(folder).with_suffix("").as_posix())
+        for file in files
+    ]
+    if not any(map(len, rows)):
+        raise DataError(f"{folder} holds no benchmark files; they come with `snakemake all`")
+    jobs = pd.concat(rows).fillna({"cpu_time": 0.0})
+    jobs = jobs.sort_values(["cpu_time", "name"], ascending=[False, True])
+
+    def memory(value: float) -> str:
+        return "-" if pd.isna(value) else f"{value:.0f}"
+
+    width = jobs["name"].str.len().max()
+    lines = [f"{'job':{width}}  {'CPU s':>8}  {'wall s':>8}  {'MiB':>7}"]
+    for job in jobs.itertuples():
+        lines.append(f"{job.name:{width}}  {job.cpu_time:8.1f}  {job.s:8.1f}  {memory(job.max_rss):>7}")
+    lines.append("")
+    part = [name.split("/")[0] if "/" in name else "closing" for name in jobs["name"]]
+    for name, own in jobs.groupby(part):
+        minutes, largest = own["cpu_time"].sum() / 60, memory(own["max_rss"].max())
+        lines.append(f"{name}: {len(own)} jobs, {minutes:.1f} CPU minutes, largest {largest} MiB")
+    lines.append("CPU as Snakemake samples it, after 15 s every 30 s: up to 30 s of a job are missing")
+    lines.append(f"all: {len(jobs)} jobs, {jobs['cpu_time'].sum() / 60:.1f} CPU minutes")
+    return "\n".join(lines)

@@ -24,8 +24,7 @@ _CONFIG = ConfigDict(extra="forbid")
 class Counts:
     """What a parsed table must contain; None where no checked number is known, and for classes in regression.
 
-    `features` also bounds the column indices of LibSVM files. Explicit zeros are dropped before non-zeros are
-    counted.
+    `features` also bounds the column indices of LibSVM files. Explicit zeros do not count as non-zeros.
     """
 
     rows: int | None = None
@@ -36,10 +35,10 @@ class Counts:
 
 @dataclass(frozen=True, config=_CONFIG)
 class RawFile:
-    """One file of a form, called `name` in ``<raw folder>/<data set>/``.
+    """One file, called `name` in ``<raw folder>/<data set>/`` and `mirror_path`, or `name`, in a mirror.
 
-    A mirror may hold it under `mirror_path`, or under its bare name. `urls` come in order of preference;
-    without any it can only be put in place by hand. Hashes are the officially known ones.
+    `urls` come in order of preference; without any it can only be put in place by hand. Hashes are the
+    officially known ones.
     """
 
     name: str
@@ -96,11 +95,10 @@ class Dataset:
 
     def form(self, name: str) -> Form:
         """Return the form called `name`."""
-        for form in self.forms:
-            if form.name == name:
-                return form
-        known = [form.name for form in self.forms]
-        raise DataError(unknown_name(f"form of data set {self.id}", name, known))
+        forms = {form.name: form for form in self.forms}
+        if name not in forms:
+            raise DataError(unknown_name(f"form of data set {self.id}", name, forms))
+        return forms[name]
 
     def expected(self, form: Form) -> tuple[Counts, str | None]:
         """Return the counts and the content hash that a table parsed from `form` must have."""
@@ -124,6 +122,12 @@ def _libsvm(file: str, group: str, published: str) -> tuple[Form, ...]:
     return forms if published == "plain" else forms[::-1]
 
 
+def in_one_line(error: ValidationError) -> str:
+    """Say what pydantic found: the place and the fault of each entry."""
+    found = ((".".join(map(str, one["loc"])), one["msg"]) for one in error.errors())
+    return "; ".join(": ".join(filter(None, fault)) for fault in found)
+
+
 def _read(text: str) -> dict[str, Dataset]:
     """Return the records of a catalogue; what begins with an underscore, others refer to."""
     datasets = {}
@@ -137,8 +141,7 @@ def _read(text: str) -> dict[str, Dataset]:
         except TypeError as error:
             raise DataError(f"{_FILE}: {id_}: libsvm: {error}") from error
         except ValidationError as error:
-            faults = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-            raise DataError(f"{_FILE}: {id_}: {'; '.join(faults)}") from error
+            raise DataError(f"{_FILE}: {id_}: {in_one_line(error)}") from error
     return datasets
 
 
@@ -147,7 +150,6 @@ CATALOGUE: Mapping[str, Dataset] = MappingProxyType(_read(_FILE.read_text(encodi
 
 def get(id_: str) -> Dataset:
     """Return the record of the data set called `id_`."""
-    try:
-        return CATALOGUE[id_]
-    except KeyError:
-        raise DataError(unknown_name("data set", id_, CATALOGUE)) from None
+    if id_ not in CATALOGUE:
+        raise DataError(unknown_name("data set", id_, CATALOGUE))
+    return CATALOGUE[id_]

@@ -14,15 +14,13 @@ import pickletools
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replifed.data.catalogue import Counts
 from replifed.errors import DataError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _STORAGES = {"torch FloatStorage": "<f4", "torch DoubleStorage": "<f8"}
 # More than any checkpoint here holds: a zip that unpacks to gigabytes is refused.
@@ -79,10 +77,22 @@ def read_potentials(paths: Sequence[Path], counts: Counts) -> tuple[NDArray, NDA
 
 
 class _State(dict):
-    """An ordered dictionary, whose attributes such as _metadata are of no use here and never set."""
+    """An ordered dictionary: made empty, and without attributes such as _metadata, of no use here."""
 
     def __init__(self) -> None:
-        """Take no entries: the pickle adds them one by one."""
+        super().__init__()
+
+    def __setstate__(self, attributes: Any) -> None:
+        pass
+
+
+class _Rebuild:
+    """Calls `_tensor`; a pickle may try to set attributes of whatever it was given."""
+
+    __slots__ = ()
+
+    def __call__(self, *arguments: Any) -> NDArray:
+        return _tensor(*arguments)
 
     def __setstate__(self, attributes: Any) -> None:
         pass
@@ -110,15 +120,12 @@ class _Unpickler(pickle.Unpickler):
         self._archive, self._folder = archive, folder
 
     def find_class(self, module: str, name: str) -> Any:
-        match f"{module} {name}":
-            case "collections OrderedDict":
-                return _State
-            case "torch._utils _rebuild_tensor_v2":
-                return _Rebuild()
-            case storage if storage in _STORAGES:
-                return storage
-            case other:
-                raise ValueError(f"the pickle names {other!r}, which no checkpoint of tensors needs")
+        named = f"{module} {name}"
+        known = {"collections OrderedDict": _State, "torch._utils _rebuild_tensor_v2": _Rebuild()}
+        known |= {storage: storage for storage in _STORAGES}
+        if named not in known:
+            raise ValueError(f"the pickle names {named!r}, which no checkpoint of tensors needs")
+        return known[named]
 
     def persistent_load(self, what: Any) -> NDArray:
         kind, name, key, _, count = what
@@ -128,18 +135,6 @@ class _Unpickler(pickle.Unpickler):
         if len(values) != count:
             raise ValueError(f"storage {key} holds {len(values)} numbers instead of {count}")
         return values
-
-
-class _Rebuild:
-    """Calls `_tensor`; a pickle may try to set attributes of whatever it was given."""
-
-    __slots__ = ()
-
-    def __call__(self, *arguments: Any) -> NDArray:
-        return _tensor(*arguments)
-
-    def __setstate__(self, attributes: Any) -> None:
-        pass
 
 
 def _tensor(values: Any, offset: int, shape: tuple, strides: tuple, *_: Any) -> NDArray:

@@ -28,10 +28,7 @@ class DownloadError(Exception):
 def download(url: str, target: Path, *, progress: bool = True) -> None:
     """Download `url` to `target`, with a bar on a terminal if there is to be `progress`.
 
-    Raises
-    ------
-    DownloadError
-        The host cannot be reached, it refuses, or it answers with a web page.
+    Raises `DownloadError` if the host cannot be reached, refuses, or answers with a web page.
     """
     if os.environ.get(OFFLINE_VARIABLE, "") not in ("", "0"):
         raise DownloadError(f"{OFFLINE_VARIABLE} is set")

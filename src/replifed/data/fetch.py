@@ -44,19 +44,13 @@ def fetch(
 
     Parameters
     ----------
-    raw_dir : path-like
-        Files go to ``<raw_dir>/<id>/``; files put there by hand are accepted after their checks.
-    policy : {"auto", "real", "surrogate"}
-        "auto" falls back to a surrogate, with a warning, when no form can be had; "real" fails
-        instead; "surrogate" looks for nothing.
-    mirror : path-like, optional
-        A folder with copies of the files; default the environment variable REPLIFED_MIRROR.
-    substitutes : bool
-        Whether policy "real" accepts other real data in place of the paper's.
-    refresh : bool
-        Try the network again although another form than an original was fetched before.
-    progress : bool
-        Show a bar while downloading, on a terminal.
+    raw_dir : files go to ``<raw_dir>/<id>/``; files put there by hand are accepted after their checks.
+    policy : "auto" falls back to a surrogate, with a warning, when no form can be had; "real" fails instead;
+        "surrogate" looks for nothing.
+    mirror : a folder with copies of the files; default the environment variable REPLIFED_MIRROR.
+    substitutes : whether policy "real" accepts other real data in place of the paper's.
+    refresh : try the network again although another form than an original was fetched before.
+    progress : show a bar while downloading, on a terminal.
 
     Returns
     -------
@@ -66,13 +60,8 @@ def fetch(
     if policy not in get_args(Policy):
         raise ConfigError(unknown_name("data policy", policy, get_args(Policy)))
     raw_dir = Path(raw_dir)
-    record: dict[str, Any] = {
-        "id": dataset.id,
-        "form": "surrogate",
-        "kind": "surrogate",
-        "stamp": SURROGATE_STAMP,
-    }
-    record |= {"policy": policy, "files": []}
+    record: dict[str, Any] = {"id": dataset.id, "policy": policy, "files": []}
+    record |= {"form": "surrogate", "kind": "surrogate", "stamp": SURROGATE_STAMP}
     if policy == "surrogate":
         write_record(raw_dir, record)
         return record
@@ -134,9 +123,8 @@ class _Search:
     def alone_in_its_folder(self) -> Iterator[None]:
         """Let one process at a time work in the folder, and remove what it leaves there on its way.
 
-        The operating system drops the lock when the process ends, however it ends. Where there are no
-        such locks (Windows, some network file systems), nothing is locked; the workflow starts one job
-        a data set anyway.
+        The system drops the lock when the process ends, however it ends. Where it has no such locks (Windows,
+        some network file systems), nothing is locked; the workflow starts one job a data set anyway.
         """
         make_folder(self.folder)
         with explained(self.folder / ".lock"):
@@ -231,28 +219,25 @@ class _Search:
             raise DataError(f"{found.origin} is a web page, not {file.name}; replace or delete it")
         remedy = "delete or replace it"
         recorded = hashes.recorded(self.folder / file.name)
-        if file.sha256 is not None:
-            wanted, algorithm, whose = file.sha256, "sha256", "official sha256"
-        elif file.md5 is not None:
-            wanted, algorithm, whose = file.md5, "md5", "official md5"
-        elif recorded is not None and not recorded.sha256:
-            record = self.folder / hashes.FOLDER / file.name
-            raise DataError(f"{record} is damaged; delete it to have {file.name} checked as a new file")
-        elif recorded is not None:
-            wanted, algorithm, whose = recorded.sha256, "sha256", "sha256 recorded when it was first accepted"
-            record = self.folder / hashes.FOLDER / file.name
-            remedy = f"{remedy}, or delete {record} to have it checked as a new file"
-        else:
+        record = self.folder / hashes.FOLDER / file.name
+        if file.has_hash:
+            algorithm = "sha256" if file.sha256 else "md5"
+            wanted, whose = file.sha256 or file.md5, f"official {algorithm}"
+        elif recorded is None:
             return found  # nothing to compare with: the content is checked before the file is kept
+        elif not recorded.sha256:
+            raise DataError(f"{record} is damaged; delete it to have {file.name} checked as a new file")
+        else:
+            wanted, algorithm, whose = recorded.sha256, "sha256", "sha256 recorded when it was first accepted"
+            remedy = f"{remedy}, or delete {record} to have it checked as a new file"
         measured = file_hash(found.path, algorithm)
         if measured == wanted:
             return found
         cause = stream_fault(found.path)
+        why = f" ({cause.replace(str(found.path), 'the file')})" if cause else ""
         raise DataError(
             f"{found.origin} is not {file.name} of {self.dataset.id}: its hash is {measured}, "
-            f"the {whose} is {wanted}"
-            + (f" ({cause.replace(str(found.path), 'the file')})" if cause else "")
-            + f"; {remedy}"
+            f"the {whose} is {wanted}{why}; {remedy}"
         )
 
     def _check_content(self, form: Form, files: list[_Found]) -> None:
@@ -281,11 +266,11 @@ def _mirror(mirror: str | os.PathLike[str] | None) -> Path | None:
 def _how_to_get(dataset: Dataset, search: _Search, allowed: Iterable[str]) -> str:
     forms = [form for form in dataset.forms if form.kind in allowed and any(f.urls for f in form.files)]
     wanted = []
+    unknown = "no published hash"
+    if dataset.content_sha256:
+        unknown += f"; content hash {dataset.content_sha256}"
     for file in (forms or dataset.forms)[0].files:
-        known = f"sha256 {file.sha256}" if file.sha256 else f"md5 {file.md5}" if file.md5 else None
-        if known is None:
-            content = dataset.content_sha256
-            known = f"no published hash; content hash {content}" if content else "no published hash"
+        known = f"sha256 {file.sha256}" if file.sha256 else f"md5 {file.md5}" if file.md5 else unknown
         wanted.append(f"{' or '.join(file.urls) or file.name} ({known})")
     reasons = f" ({'; '.join(search.reasons)})" if search.reasons else ""
     others = [form.stamp for form in dataset.forms if form.kind == "substitute"]
@@ -298,10 +283,8 @@ def _how_to_get(dataset: Dataset, search: _Search, allowed: Iterable[str]) -> st
 
 def _warn(record: Mapping[str, Any], reasons: list[str]) -> None:
     why = f" ({'; '.join(reasons)})" if reasons else ""
+    text = f"the original cannot be had; using other real data instead: {record['stamp']}"
     if record["kind"] == "surrogate":
-        text = (
-            "the data cannot be had; a SURROGATE will be generated, which says nothing about the paper's data"
-        )
-    else:
-        text = f"the original cannot be had; using other real data instead: {record['stamp']}"
+        says = "which says nothing about the paper's data"
+        text = f"the data cannot be had; a SURROGATE will be generated, {says}"
     print(f"replifed: WARNING: {record['id']}: {text}{why}", file=sys.stderr)

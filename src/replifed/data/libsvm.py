@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replifed.data.catalogue import Counts
 from replifed.data.streams import unpacked
@@ -21,7 +22,6 @@ from replifed.data.table import canonical
 from replifed.errors import DataError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csr_matrix
 
 _WHOLE = re.compile(rb"[+-]?[0-9]+")

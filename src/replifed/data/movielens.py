@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replifed.data.catalogue import Counts
 from replifed.data.streams import unpacked
@@ -15,7 +16,6 @@ from replifed.data.table import canonical
 from replifed.errors import DataError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csr_matrix
 
 _MEMBER = "ratings.dat"
@@ -24,12 +24,8 @@ _MEMBER = "ratings.dat"
 def read(paths: Sequence[Path], counts: Counts) -> tuple[csr_matrix, NDArray]:
     """Read all ratings from a zip that holds a `ratings.dat`, or from such a file itself.
 
-    Returns
-    -------
-    X : csr_matrix, shape (users, films), as `counts` says
-        Ratings from 1 to 5; nothing is stored where a user has not rated. Row u is user u + 1.
-    y : array of zeros, shape (users,)
-        There are no labels.
+    Returns the ratings (users, films), as `counts` says, from 1 to 5, of which nothing is stored where a user
+    has not rated (row u is user u + 1); and zeros (users,) in place of labels.
     """
     from scipy.sparse import coo_matrix
 
@@ -62,14 +58,14 @@ def read(paths: Sequence[Path], counts: Counts) -> tuple[csr_matrix, NDArray]:
 
 
 def _text(path: Path) -> bytes:
-    if path.suffix != ".zip":
-        with unpacked(path) as stream:
+    with unpacked(path) as stream:
+        if path.suffix != ".zip":
             return stream.read()
-    try:
-        with unpacked(path) as stream, zipfile.ZipFile(stream) as archive:
-            members = [name for name in archive.namelist() if Path(name).name == _MEMBER]
-            if len(members) != 1:
-                raise DataError(f"{path}: holds {len(members)} files called {_MEMBER} instead of one")
-            return archive.read(members[0])
-    except zipfile.BadZipFile as error:
-        raise DataError(f"{path} is not a sound zip file: {error}") from error
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                members = [name for name in archive.namelist() if Path(name).name == _MEMBER]
+                if len(members) != 1:
+                    raise DataError(f"{path}: holds {len(members)} files called {_MEMBER} instead of one")
+                return archive.read(members[0])
+        except zipfile.BadZipFile as error:
+            raise DataError(f"{path} is not a sound zip file: {error}") from error

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from replifed.data import checkpoints, idx, libsvm, movielens, video, writers
+from replifed.data import checkpoints, images, libsvm, movielens, video
 from replifed.data.catalogue import SURROGATE_STAMP, Counts, Dataset, Form
 from replifed.data.records import read_record
 from replifed.data.table import Table, content_sha256, save
@@ -22,7 +23,6 @@ from replifed.errors import DataError
 from replifed.store.hashes import file_hash
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csr_matrix
 
     Parsed = tuple[csr_matrix | NDArray, NDArray]
@@ -42,8 +42,7 @@ def parse(dataset: Dataset, raw_dir: str | os.PathLike[str], out: str | os.PathL
         meta = _meta(dataset, "surrogate", "surrogate", SURROGATE_STAMP, X, y)
     else:
         form = dataset.form(record["form"])
-        paths = _verified_files(form, raw_dir / dataset.id, record)
-        X, y, meta = read_form(dataset, form, paths)
+        X, y, meta = read_form(dataset, form, _verified_files(form, raw_dir / dataset.id, record))
     save(out, Table(X, y, meta))
     return meta
 
@@ -57,8 +56,7 @@ def read_form(
     names = ", ".join(map(str, paths))
     y = _labels(dataset, y, names)
     meta = _meta(dataset, form.name, form.kind, form.stamp, X, y)
-    fault = _disagreement(counts, sha256, meta)
-    if fault is not None:
+    if fault := _disagreement(counts, sha256, meta):
         causes = [libsvm.first_fault(path, counts.features) for path in paths if form.parser == "libsvm"]
         because = "".join(f" ({cause})" for cause in causes if cause)
         raise DataError(f"{names}: not the expected content of {dataset.id}: {fault}{because}")
@@ -66,12 +64,12 @@ def read_form(
 
 
 PARSERS: dict[str, Callable[[Sequence[Path], Counts], Parsed]] = {
-    "idx": idx.read_images,
+    "idx": images.read_idx,
     "libsvm": libsvm.read,
     "potentials": checkpoints.read_potentials,
     "ratings": movielens.read,
-    "writers_hdf5": writers.read_hdf5,
-    "writers_idx": writers.read_idx,
+    "writers_hdf5": images.read_writers_hdf5,
+    "writers_idx": images.read_writers_idx,
     "mp4": video.read_mp4,
     "mat_frames": video.read_mat,
 }
@@ -80,14 +78,15 @@ PARSERS: dict[str, Callable[[Sequence[Path], Counts], Parsed]] = {
 def _verified_files(form: Form, folder: Path, record: Mapping[str, Any]) -> list[Path]:
     recorded = {file["name"]: file["sha256"] for file in record["files"]}
     paths = [folder / file.name for file in form.files]
+    again = f"run `replifed data fetch {record['id']}` again"
     for path in paths:
         if not path.exists() or path.name not in recorded:
-            raise DataError(f"{path} is missing; run `replifed data fetch {record['id']}` again")
+            raise DataError(f"{path} is missing; {again}")
         measured = file_hash(path)
         if measured != recorded[path.name]:
             raise DataError(
                 f"{path} was altered since it was fetched: its sha256 is {measured}, recorded was "
-                f"{recorded[path.name]}; delete it and run `replifed data fetch {record['id']}` again"
+                f"{recorded[path.name]}; delete it and {again}"
             )
     return paths
 
@@ -109,27 +108,21 @@ def _labels(dataset: Dataset, y: NDArray, names: str) -> NDArray:
 
 
 def _meta(dataset: Dataset, form: str, kind: str, stamp: str, X: Any, y: NDArray) -> dict[str, Any]:
-    return {
-        "id": dataset.id,
-        "task": dataset.task,
-        "form": form,
-        "kind": kind,
-        "stamp": stamp,
-        "counts": {
-            "rows": X.shape[0],
-            "features": X.shape[1],
-            "classes": len(np.unique(y)) if dataset.task in ("binary", "multiclass") else None,
-            "nonzeros": int(np.count_nonzero(X)) if isinstance(X, np.ndarray) else int(X.nnz),
-        },
-        "content_sha256": content_sha256(X, y),
+    counts = {
+        "rows": X.shape[0],
+        "features": X.shape[1],
+        "classes": len(np.unique(y)) if dataset.task in ("binary", "multiclass") else None,
+        "nonzeros": int(np.count_nonzero(X)) if isinstance(X, np.ndarray) else int(X.nnz),
     }
+    origin = {"id": dataset.id, "task": dataset.task, "form": form, "kind": kind, "stamp": stamp}
+    return {**origin, "counts": counts, "content_sha256": content_sha256(X, y)}
 
 
-def _disagreement(counts: Counts, sha256: str | None, meta: Mapping[str, Any]) -> str | None:
+def _disagreement(counts: Counts, sha256: str | None, meta: Mapping[str, Any]) -> str:
     for name, found in meta["counts"].items():
         wanted = getattr(counts, name)
         if wanted is not None and found != wanted:
             return f"{found} {name} instead of {wanted}"
     if sha256 is not None and meta["content_sha256"] != sha256:
         return f"the content hash is {meta['content_sha256']} instead of {sha256}"
-    return None
+    return ""

@@ -2,43 +2,53 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from replifed.data.catalogue import CATALOGUE, get
+from pydantic import BaseModel, ValidationError
+
+from replifed.data.catalogue import CATALOGUE, get, in_one_line
 from replifed.errors import DataError
 from replifed.store import hashes
 from replifed.store.atomic import write_json
 
-_KEYS = {"id", "form", "kind", "stamp", "policy", "files"}
+
+class _File(BaseModel, strict=True):
+    name: str
+    sha256: str
+    bytes: int
 
 
-def record_path(raw_dir: Path, id_: str) -> Path:
-    """Return where the record of a data set lies."""
-    return Path(raw_dir) / f"{id_}.json"
+class _Record(BaseModel, strict=True):
+    id: str
+    form: str
+    kind: Literal["original", "substitute", "surrogate"]
+    stamp: str
+    policy: str
+    files: list[_File]
 
 
 def find_record(raw_dir: Path, id_: str) -> dict[str, Any] | None:
     """Return the record of a data set, or None when it has not been fetched."""
-    path = record_path(raw_dir, id_)
+    path = raw_dir / f"{id_}.json"
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(record, dict) or not record.keys() >= _KEYS or record["id"] != id_:
-            raise ValueError("keys are missing, or it belongs to another data set")
+        record = _Record.model_validate_json(path.read_bytes()).model_dump()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise DataError(f"{path} is not a record of a fetched data set ({error}); delete it") from error
+    except ValidationError as error:
+        fault = in_one_line(error)
+        raise DataError(f"{path} is not a record of a fetched data set ({fault}); delete it") from error
+    if record["id"] != id_:
+        raise DataError(f"{path} is the record of another data set, {record['id']}; delete it")
     return record
 
 
 def read_record(raw_dir: Path, id_: str) -> dict[str, Any]:
     """Return the record of a data set that must have been fetched, and not changed since."""
-    path = record_path(raw_dir, id_)
+    path = raw_dir / f"{id_}.json"
     hashes.check([path])
     record = find_record(raw_dir, id_)
     if record is None:
@@ -48,7 +58,7 @@ def read_record(raw_dir: Path, id_: str) -> dict[str, Any]:
 
 def write_record(raw_dir: Path, record: dict[str, Any]) -> None:
     """Write `record`, unless the same one is already there (so that nothing is rebuilt for it)."""
-    path = record_path(raw_dir, record["id"])
+    path = raw_dir / f"{record['id']}.json"
     try:
         unchanged = find_record(raw_dir, record["id"]) == record
     except DataError:

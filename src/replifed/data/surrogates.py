@@ -5,21 +5,15 @@ it stands for, so that every experiment runs and costs about as much as on the r
 no information about the real data: numbers made from it say nothing about a paper.
 
 Each generator is drawn in two streams: the *world* (vocabulary, topics, planted weights) and the
-*sample* (the rows). A training and a test part name the same world. Their settings, in the catalogue:
-
-rows, features
-    Shape.
-row_nonzeros
-    Mean number of distinct words (or ones) in a row.
-clusters
-    Number of topics, or of groups of rows that are alike.
-positives
-    Number of rows labelled +1, by a planted linear score with noise.
+*sample* (the rows). A training and a test part name the same world. Their settings, in the catalogue, are the
+shape, `rows` and `features`; `row_nonzeros`, the mean number of distinct words (or ones) in a row;
+`clusters`, the number of topics, or of groups of rows that are alike; and `positives`, the number of rows
+labelled +1, by a planted linear score with noise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -117,6 +111,8 @@ def binary_bag(
     clusters: int,
 ) -> tuple[csr_matrix, NDArray]:
     """Rows of zeros and ones with a few popular columns; long and empty rows occur."""
+    from scipy.sparse import csr_matrix
+
     popularity = 1 / (np.arange(features) + 8.0) ** 1.1
     popularity = popularity[world.permutation(features)]
     taste = np.exp(world.normal(0, 1, (clusters, features)))
@@ -133,7 +129,7 @@ def binary_bag(
     ones = sample.random((rows, features), dtype=np.float32) < -np.expm1(
         -factor * length[:, None] * rate[topics]
     )
-    X = _sparse_ones(ones, 1.0)
+    X = csr_matrix(ones, dtype=np.float64)
     return X, _balanced(sample, X @ planted, positives)
 
 
@@ -154,6 +150,8 @@ def categorical(
     The columns are shared out among the `attributes`, of which a share `missing` has no value; `value` stands
     for "one".
     """
+    from scipy.sparse import csr_matrix
+
     levels = 1 + _shares(features - attributes, world.random(attributes) + 0.2)
     offsets = np.concatenate([[0], np.cumsum(levels)])
     topics = sample.integers(clusters, size=rows)
@@ -165,7 +163,7 @@ def categorical(
         level = (sample.random(rows)[:, None] > limits[topics]).sum(axis=1)
         present = sample.random(rows) >= missing
         ones[np.flatnonzero(present), start + level[present]] = True
-    X = _sparse_ones(ones, value)
+    X = value * csr_matrix(ones, dtype=np.float64)
     return X, _balanced(sample, X @ world.standard_normal(features) / value, positives)
 
 
@@ -282,15 +280,9 @@ def potentials(
     return X, np.zeros(rows)
 
 
+_ALL = (text_regression, text_classes, binary_bag, categorical, digits, potentials, ratings, clip)
 GENERATORS: dict[str, Callable[..., tuple[csr_matrix | NDArray, NDArray]]] = {
-    "text_regression": text_regression,
-    "text_classes": text_classes,
-    "binary_bag": binary_bag,
-    "categorical": categorical,
-    "digits": digits,
-    "potentials": potentials,
-    "ratings": ratings,
-    "clip": clip,
+    one.__name__: one for one in _ALL
 }
 
 
@@ -318,7 +310,8 @@ class _Vocabulary:
             kept = self._counts(sample, topics[trial], drawn * length[trial])[1]
             drawn *= row_nonzeros / max(len(kept) / (len(trial) * length[trial].mean()), 1e-9)
         batches = []
-        for rows in _batches(drawn * length):
+        batch_of_row = (np.cumsum(drawn * length) // _BATCH).astype(int)
+        for rows in np.split(np.arange(len(topics)), np.flatnonzero(np.diff(batch_of_row)) + 1):
             keys, counts = self._counts(sample, topics[rows], drawn * length[rows])
             row, column = np.divmod(keys, self.features)
             indptr = np.searchsorted(row, np.arange(len(rows) + 1))
@@ -344,21 +337,15 @@ class _Vocabulary:
         return np.unique(row * self.features + column, return_counts=True)
 
 
-def _zipf_table(size: int, exponent: float = 1.0, entries: int = 1 << 20) -> NDArray[np.int32]:
+def _zipf_table(size: int) -> NDArray[np.int32]:
     """Return a table of ranks; a uniformly drawn entry has Zipf-like distribution.
 
     Looking up a table is several times faster than searching the cumulated shares for every word.
     """
-    shares = 1 / (np.arange(size) + 5.0) ** exponent
+    shares = 1 / (np.arange(size) + 5.0)
     limits = np.cumsum(shares / shares.sum())
-    ranks = np.searchsorted(limits, (np.arange(entries) + 0.5) / entries)
+    ranks = np.searchsorted(limits, (np.arange(1 << 20) + 0.5) / (1 << 20))
     return np.minimum(ranks, size - 1).astype(np.int32)
-
-
-def _batches(words: NDArray) -> Iterator[NDArray]:
-    """Cut the rows into runs of about `_BATCH` words."""
-    run = (np.cumsum(words) // _BATCH).astype(int)
-    yield from np.split(np.arange(len(words)), np.flatnonzero(np.diff(run)) + 1)
 
 
 def _shares(total: int, sizes: Sequence[float] | NDArray) -> NDArray[np.int64]:
@@ -370,14 +357,6 @@ def _shares(total: int, sizes: Sequence[float] | NDArray) -> NDArray[np.int64]:
     left = total - floor * len(sizes) - parts.sum()
     parts[np.argsort(parts - exact, kind="stable")[:left]] += 1
     return parts + floor
-
-
-def _sparse_ones(ones: NDArray[np.bool_], value: float) -> csr_matrix:
-    from scipy.sparse import csr_matrix
-
-    X = csr_matrix(ones, dtype=np.float64)
-    X.data[:] = value
-    return X
 
 
 def _balanced(sample: Generator, score: NDArray, positives: int) -> NDArray[np.int64]:

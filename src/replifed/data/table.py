@@ -9,22 +9,19 @@ element type and the elements row by row; then the labels (float64).
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import zipfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from replifed.errors import DataError
-from replifed.store import FORMAT, check_format
-from replifed.store.npz import read_npz, write_npz
+from replifed.store.npz import read_described, write_described
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csr_matrix
+
+_SPARSE = ("data", "indices", "indptr")
 
 
 @dataclass(frozen=True)
@@ -33,12 +30,9 @@ class Table:
 
     Parameters
     ----------
-    X : csr_matrix of float64, or array, shape (rows, features)
-        One sample a row.
-    y : array, shape (rows,)
-        Float targets, or integer labels.
-    meta : dict
-        id, task, form, kind, stamp, counts and content_sha256 of what is held.
+    X : csr_matrix of float64, or array, shape (rows, features); one sample a row.
+    y : array, shape (rows,); float targets, or integer labels.
+    meta : id, task, form, kind, stamp, counts and content_sha256 of what is held.
     """
 
     X: csr_matrix | NDArray
@@ -73,31 +67,20 @@ def content_sha256(X: csr_matrix | NDArray, y: NDArray) -> str:
 
 def save(path: str | os.PathLike[str], table: Table) -> None:
     """Write a table as an ``.npz`` whose bytes depend on nothing but the table, whole or not at all."""
-    meta = json.dumps({**table.meta, "format": FORMAT}, sort_keys=True, allow_nan=False)
-    arrays = {"meta": np.frombuffer(meta.encode("utf-8"), dtype=np.uint8), "y": table.y}
-    if isinstance(table.X, np.ndarray):
-        arrays["X"] = table.X
+    X = table.X
+    if isinstance(X, np.ndarray):
+        arrays = {"X": X}
     else:
-        arrays["shape"] = np.asarray(table.X.shape, dtype=np.int64)
-        arrays |= {name: getattr(table.X, name) for name in ("data", "indices", "indptr")}
-    write_npz(path, arrays)
+        arrays = {"shape": np.asarray(X.shape, dtype=np.int64), **{key: getattr(X, key) for key in _SPARSE}}
+    write_described(path, {**arrays, "y": table.y}, table.meta)
 
 
 def load(path: str | os.PathLike[str]) -> Table:
     """Read a table that `save` wrote; `X` is a CSR matrix or an array."""
-    path = Path(path)
-    if not path.exists():
-        raise DataError(f"{path} does not exist; make it with `replifed data parse`")
-    try:
-        arrays = read_npz(path)
-        meta = json.loads(arrays["meta"].tobytes().decode("utf-8"))
-        check_format(path, meta.pop("format", None))
-        y = arrays["y"]
+    with read_described(path, "a table", "replifed data parse") as (arrays, meta):
         if "X" in arrays:
-            return Table(arrays["X"], y, meta)
+            return Table(arrays["X"], arrays["y"], meta)
         from scipy.sparse import csr_matrix
 
-        parts = (arrays["data"], arrays["indices"], arrays["indptr"])
-        return Table(csr_matrix(parts, shape=tuple(arrays["shape"])), y, meta)
-    except (ValueError, KeyError, AttributeError, EOFError, OSError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} is damaged or not a table of this package ({error}); delete it") from error
+        parts = tuple(arrays[key] for key in _SPARSE)
+        return Table(csr_matrix(parts, shape=tuple(arrays["shape"])), arrays["y"], meta)

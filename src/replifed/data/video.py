@@ -45,9 +45,9 @@ def read_mat(paths: Sequence[Path], counts: Counts) -> tuple[NDArray[np.uint8], 
 
     (path,) = paths
     try:
-        planes = loadmat(path, variable_names=["dat"])["dat"]
-    except (KeyError, ValueError, NotImplementedError, OSError) as error:
-        raise DataError(f"{path} is not a MATLAB file with frames ({error})") from error
+        planes = np.asarray(loadmat(path, variable_names=["dat"])["dat"])
+    except Exception as error:  # scipy raises anything on a damaged file, also TypeError and zlib's own
+        raise DataError(f"{path} is damaged, or not a MATLAB file with frames ({error!r})") from error
     if planes.dtype != np.uint8 or planes.ndim != 3 or planes.shape[2] % 3:
         raise DataError(f"{path}: expected bytes of shape (height, width, 3 n), got {planes.shape}")
     height, width, _ = planes.shape

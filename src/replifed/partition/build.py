@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replifed.data.table import load
 from replifed.errors import ConfigError, DataError, unknown_name
@@ -24,7 +25,6 @@ from replifed.randomness import generator
 from replifed.store.atomic import write_text
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pandas import DataFrame
 
 CLUSTERS = ("kmeans", "labels", "equal_kmeans")
@@ -68,36 +68,28 @@ def partition(
 def build(
     X: Any, y: NDArray, settings: Mapping[str, Any], replicates: Iterable[int], seed: int
 ) -> tuple[Partition, DataFrame]:
-    """Split a data set between clients.
+    """Split samples `X` (n, d), sparse or not, with integer labels or real targets `y` (n,) between clients.
 
-    Parameters
-    ----------
-    X : csr_matrix or array, shape (n, d)
-    y : array, shape (n,), integer labels or real targets.
-    settings : clusters ("kmeans" or "labels"), count (of clusters), parts (shards that each cluster is cut
-        into), shards_per_client (of different clusters). Or clusters "equal_kmeans", count, rows, columns,
-        choice: the fullest columns of a sparse `X` and its fullest rows, or random ones, are clustered, and
-        each cluster is a client, the same in all replicates; samples left out are those of client -1.
-    replicates : names of the replicates. The clusters are the same in all; the shards are cut and assigned
-        anew in each, whatever the others are.
-    seed : int
+    Settings are clusters ("kmeans" or "labels"), count (of clusters), parts (shards that each cluster is cut
+    into), shards_per_client (of different clusters). Or clusters "equal_kmeans", count, rows, columns,
+    choice: the fullest columns of a sparse `X` and its fullest rows, or random ones, are clustered, and each
+    cluster is a client, the same in all replicates; samples left out are those of client -1.
 
-    Returns
-    -------
-    partition : Partition
-    table : DataFrame
-        One row a replicate and client: replicate, and the columns of `client_table` or `cluster_table`.
+    The clusters are the same in all `replicates` (names); shards are cut and assigned anew in each, whatever
+    the others are. The table has one row a replicate and client: replicate, and the columns of `client_table`
+    or `cluster_table`.
     """
     import pandas as pd
 
-    if settings["clusters"] not in CLUSTERS:
-        raise ConfigError(unknown_name("kind of clusters", settings["clusters"], CLUSTERS))
+    kind, count = settings["clusters"], settings["count"]
+    if kind not in CLUSTERS:
+        raise ConfigError(unknown_name("kind of clusters", kind, CLUSTERS))
     replicates = list(dict.fromkeys(replicates))
     if not replicates:
         raise ConfigError("a partition needs at least one replicate")
     meta: dict[str, Any] = {"settings": dict(settings), "seed": seed, "replicates": replicates}
     start = int(generator(seed, 0, None, "clusters").integers(2**31))
-    if settings["clusters"] == "equal_kmeans":
+    if kind == "equal_kmeans":
         rows, columns = densest(X, settings["rows"], settings["columns"])
         if settings["choice"] == "random":
             drawn = generator(seed, 0, None, "rows").permutation(X.shape[0])
@@ -105,14 +97,11 @@ def build(
         meta["columns"] = columns.tolist()
         chosen = X[rows][:, columns].toarray()
         cluster = np.full(X.shape[0], -1, dtype=np.int32)
-        cluster[rows] = equal_clusters(chosen, settings["count"], start)
+        cluster[rows] = equal_clusters(chosen, count, start)
         clients = dict.fromkeys(replicates, cluster)
         tables = dict.fromkeys(replicates, cluster_table(chosen, cluster[rows]))
     else:
-        by_label = settings["clusters"] == "labels"
-        cluster = (
-            label_clusters(y, settings["count"]) if by_label else kmeans_clusters(X, settings["count"], start)
-        )
+        cluster = label_clusters(y, count) if kind == "labels" else kmeans_clusters(X, count, start)
         hand, clients, tables = settings["shards_per_client"], {}, {}
         for replicate in replicates:
             rng = generator(seed, replicate, None, "partition")

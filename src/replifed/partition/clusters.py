@@ -6,40 +6,31 @@ import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replifed.errors import DataError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pandas import DataFrame
     from scipy.sparse import csr_matrix
 
-# One start: on tf-idf data the starts' inertias differ by less than half a percent, no partition is
-# the right one, and each start on the largest data set costs tens of seconds.
-_STARTS = 1
 # Lloyd's iteration ends by itself after 35 to 60 steps on tf-idf data; the limit is for the rest.
 _STEPS = 100
 
 
 def kmeans_clusters(X: csr_matrix | NDArray, count: int, seed: int) -> NDArray[np.int32]:
-    """Group the samples by Lloyd's k-means with Euclidean distances.
+    """Group samples (n, d) by Lloyd's k-means with Euclidean distances; `seed` chooses the starting centres.
 
-    Parameters
-    ----------
-    X : csr_matrix or array, shape (n, d), neither copied nor made dense.
-    count : number of clusters.
-    seed : chooses the starting centres.
-
-    Returns
-    -------
-    array of int32, shape (n,)
-        Cluster of each sample, 0 to count - 1 from the largest cluster to the smallest.
+    `X` is neither copied nor made dense. Returns each sample's cluster (n,), 0 to count - 1 from the largest
+    to the smallest.
 
     Notes
     -----
     Runs on one thread whatever the environment says, since the order in which threads add up their
     parts of a centre changes its last digits. The centres are dense, ``8 count d`` bytes a copy.
-    Source: `sklearn.cluster.KMeans`, with k-means++ starting centres.
+    Source: `sklearn.cluster.KMeans`, with k-means++ starting centres. From one start: on tf-idf data the
+    starts' inertias differ by less than half a percent, and each start on the largest data set costs tens of
+    seconds.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -50,9 +41,7 @@ def kmeans_clusters(X: csr_matrix | NDArray, count: int, seed: int) -> NDArray[n
         raise DataError(f"{samples} samples cannot form {count} clusters; ask for fewer clusters")
     if not np.issubdtype(X.dtype, np.floating):
         X = X.astype(np.float32)
-    model = KMeans(
-        count, n_init=_STARTS, max_iter=_STEPS, random_state=seed, copy_x=isinstance(X, np.ndarray)
-    )
+    model = KMeans(count, n_init=1, max_iter=_STEPS, random_state=seed, copy_x=isinstance(X, np.ndarray))
     with threadpool_limits(1), warnings.catch_warnings():
         # Too few distinct samples: reported below, as an error.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -85,29 +74,18 @@ def densest(X: csr_matrix, rows: int, columns: int) -> tuple[NDArray[np.int64], 
     """
     if rows > X.shape[0] or columns > X.shape[1]:
         raise DataError(f"{rows} x {columns} entries cannot be chosen from {X.shape[0]} x {X.shape[1]}")
-    by_row, by_column = np.diff(X.indptr), np.bincount(X.indices, minlength=X.shape[1])
-    chosen = (np.argsort(-counts, kind="stable")[:k] for counts, k in ((by_row, rows), (by_column, columns)))
-    most_rows, most_columns = (np.sort(numbers) for numbers in chosen)
-    return most_rows, most_columns
+
+    def fullest(counts: NDArray, k: int) -> NDArray[np.int64]:
+        return np.sort(np.argsort(-counts, kind="stable")[:k])
+
+    return fullest(np.diff(X.indptr), rows), fullest(np.bincount(X.indices, minlength=X.shape[1]), columns)
 
 
 def equal_clusters(X: NDArray, count: int, seed: int) -> NDArray[np.int32]:
-    """Split samples into clusters of equal size whose squared distances to their means are small.
+    """Split samples (n, d) into `count` clusters of equal size, as close to their means as they get; (n,).
 
-    Parameters
-    ----------
-    X : array, shape (n, d)
-    count : number of clusters, a divisor of n.
-    seed : chooses the starting centres.
-
-    Returns
-    -------
-    array of int32, shape (n,)
-
-    Notes
-    -----
-    Source: constrained k-means (Bradley, Bennett, Demiriz 2000) of `k_means_constrained`; each
-    assignment is a minimum-cost flow, solved exactly.
+    `count` divides n; `seed` chooses the starting centres. Source: constrained k-means (Bradley, Bennett,
+    Demiriz 2000) of `k_means_constrained`; each assignment is a minimum-cost flow, solved exactly.
     """
     from k_means_constrained import KMeansConstrained
     from threadpoolctl import threadpool_limits
@@ -123,7 +101,7 @@ def equal_clusters(X: NDArray, count: int, seed: int) -> NDArray[np.int32]:
 
 
 def cluster_table(X: NDArray, cluster: NDArray) -> DataFrame:
-    """Describe clusters: their size, entries, and distances of their samples and of their mean.
+    """Describe clusters, one row each.
 
     Returns
     -------
@@ -137,13 +115,7 @@ def cluster_table(X: NDArray, cluster: NDArray) -> DataFrame:
     for number in range(cluster.max() + 1):
         samples = X[cluster == number]
         mean = samples.mean(axis=0)
-        rows.append(
-            {
-                "client": number,
-                "size": len(samples),
-                "entries": np.count_nonzero(samples) / len(samples),
-                "spread": ((samples - mean) ** 2).sum(axis=1).mean(),
-                "offset": ((mean - centre) ** 2).sum(),
-            }
-        )
-    return pd.DataFrame(rows)
+        entries = np.count_nonzero(samples) / len(samples)
+        spread, offset = ((samples - mean) ** 2).sum(axis=1).mean(), ((mean - centre) ** 2).sum()
+        rows.append((number, len(samples), entries, spread, offset))
+    return pd.DataFrame(rows, columns=["client", "size", "entries", "spread", "offset"])

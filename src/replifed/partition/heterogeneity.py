@@ -1,6 +1,7 @@
 """How unequal the clients of a partition are, in size and in what they hold.
 
-Targets that are real numbers are compared through the ten bins between their pooled deciles.
+Samples have integer labels or real targets `y` (n,); targets are compared through the ten bins between their
+pooled deciles. `client` and `cluster` are those of each sample, integers (n,).
 """
 
 from __future__ import annotations
@@ -25,11 +26,7 @@ def is_regression(y: NDArray) -> bool:
 
 
 def label_groups(y: NDArray) -> tuple[list[str], NDArray[np.int64]]:
-    """Labels in increasing order, or "tenth 1" (lowest) to "tenth 10", and which each sample has, (n,).
-
-    `y` (n,) has integer labels or real targets.
-    """
-    y = np.asarray(y)
+    """Labels in increasing order, or "tenth 1" (lowest) to "tenth 10", and which each sample has, (n,)."""
     if not is_regression(y):
         labels, group = np.unique(y, return_inverse=True)
         return [str(label) for label in labels.tolist()], group
@@ -54,13 +51,7 @@ def pooled_distances(counts: NDArray) -> NDArray[np.float64]:
 
 
 def client_table(client: NDArray, cluster: NDArray, y: NDArray, hand: int = 2) -> DataFrame:
-    """Describe each client of one replicate.
-
-    Parameters
-    ----------
-    client, cluster : array of int, shape (n,), client and cluster of each sample.
-    y : array, shape (n,), integer labels or real targets.
-    hand : the largest number of clusters that a client draws from.
+    """Describe each client of one replicate, who draws from at most `hand` clusters.
 
     Returns
     -------
@@ -89,11 +80,6 @@ def client_table(client: NDArray, cluster: NDArray, y: NDArray, hand: int = 2) -
 
 def summary(client: NDArray, y: NDArray) -> dict[str, float]:
     """Sum up how unequal the clients of one replicate are.
-
-    Parameters
-    ----------
-    client : array of int, shape (n,)
-    y : array, shape (n,), integer labels or real targets.
 
     Returns
     -------

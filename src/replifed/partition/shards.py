@@ -36,19 +36,9 @@ def deal_shards(cluster: NDArray, size: NDArray, shards_per_client: int, rng: Ge
     swapped with a randomly chosen one of another hand such that fewer faults remain. Without empty
     shards there always is such a swap. With them an assignment may get stuck; then all start afresh.
 
-    Parameters
-    ----------
-    cluster : array of int, shape (S,), cluster of each shard, each cluster with equally many shards.
-    size : array of int, shape (S,), number of samples in each shard.
-    shards_per_client : shards in a hand; divides S.
-    rng : Generator
-
-    Returns
-    -------
-    array of int32, shape (S,)
-        The client of each shard, 0 to S / shards_per_client - 1.
+    `cluster` (S,) is that of each shard, each cluster with equally many, and `size` (S,) its number of
+    samples. Returns the client of each shard (S,), 0 to S / shards_per_client - 1.
     """
-    cluster, size = np.asarray(cluster), np.asarray(size)
     shards, kinds = len(cluster), len(np.unique(cluster))
     if shards % shards_per_client:
         raise ConfigError(f"{shards} shards cannot be dealt in hands of {shards_per_client}")

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import DataError
-from replifed.store import FORMAT, check_format
-from replifed.store.npz import read_npz, write_npz
+from replifed.store.npz import read_described, write_described
 
 _CLIENT = "client_"
 
@@ -37,50 +33,31 @@ class Partition:
     meta: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "meta", {**self.meta, "content_sha256": _sha256(self.cluster, self.clients)})
+        digest = hashlib.sha256(np.ascontiguousarray(self.cluster, dtype="<i4").data)
+        for replicate in sorted(self.clients):
+            digest.update(f"/{replicate}/".encode())
+            digest.update(np.ascontiguousarray(self.clients[replicate], dtype="<i4").data)
+        object.__setattr__(self, "meta", {**self.meta, "content_sha256": digest.hexdigest()})
 
 
 def save(path: str | os.PathLike[str], partition: Partition) -> None:
     """Write `partition` to `path`, whole or not at all."""
-    packed = json.dumps({**partition.meta, "format": FORMAT}, sort_keys=True, allow_nan=False).encode("utf-8")
-    arrays: dict[str, NDArray] = {"cluster": partition.cluster}
-    arrays["meta"] = np.frombuffer(packed, dtype=np.uint8)
-    arrays |= {f"{_CLIENT}{replicate}": client for replicate, client in partition.clients.items()}
-    write_npz(path, arrays)
+    clients = {f"{_CLIENT}{replicate}": client for replicate, client in partition.clients.items()}
+    write_described(path, {"cluster": partition.cluster, **clients}, partition.meta)
 
 
 def load(path: str | os.PathLike[str], samples: int | None = None) -> Partition:
     """Read a partition that `save` wrote; it must be of so many `samples`, where these are given."""
-    path = Path(path)
-    if not path.exists():
-        raise DataError(f"{path} does not exist; make it with `replifed partition`")
-    try:
-        arrays = read_npz(path)
-        meta = json.loads(arrays["meta"].tobytes().decode("utf-8"))
-        check_format(path, meta.pop("format", None))
+    with read_described(path, "a partition", "replifed partition") as (arrays, meta):
         recorded = meta["content_sha256"]
         names = sorted(int(name.removeprefix(_CLIENT)) for name in arrays if name.startswith(_CLIENT))
         partition = Partition(arrays["cluster"], {name: arrays[f"{_CLIENT}{name}"] for name in names}, meta)
-    except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
-        raise DataError(
-            f"{path} is damaged or not a partition of this package ({error}); delete it"
-        ) from error
-    if partition.meta["content_sha256"] != recorded:
-        raise DataError(
-            f"{path} was altered: its content hash is {partition.meta['content_sha256']}, recorded was "
-            f"{recorded}; delete it"
-        )
-    length = len(partition.cluster)
-    if any(len(client) != length for client in partition.clients.values()):
+        length = len(partition.cluster)
+        of_one_length = all(len(client) == length for client in partition.clients.values())
+    if (now := partition.meta["content_sha256"]) != recorded:
+        raise DataError(f"{path} was altered: its content hash is {now}, recorded was {recorded}; delete it")
+    if not of_one_length:
         raise DataError(f"{path} is damaged: its arrays differ in length; delete it")
     if samples is not None and samples != length:
         raise DataError(f"{path} splits {length} samples, but the data set has {samples}; make it again")
     return partition
-
-
-def _sha256(cluster: NDArray, clients: Mapping[int, NDArray]) -> str:
-    digest = hashlib.sha256(np.ascontiguousarray(cluster, dtype="<i4").data)
-    for replicate in sorted(clients):
-        digest.update(f"/{replicate}/".encode())
-        digest.update(np.ascontiguousarray(clients[replicate], dtype="<i4").data)
-    return digest.hexdigest()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import csv
-import os
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,47 +17,47 @@ from replifed.claims.files import MARKS, number_text, read
 from replifed.claims.sentences import read_not_claimed
 from replifed.claims.verdicts import BASES, DATA_KINDS, VERDICTS, Kind
 from replifed.errors import DataError
-from replifed.parts import paper_names, part
+from replifed.parts import part
 from replifed.store import hashes
 from replifed.store.atomic import write_text
 
 
 def build(
-    claims_csv: str | os.PathLike[str],
-    figures_dir: str | os.PathLike[str],
+    claims_csv: Path,
+    figures_dir: Path,
     scale: str,
-    out: str | os.PathLike[str],
-    config: Mapping[str, Any] | None = None,
-    errata: Sequence[str | os.PathLike[str]] = (),
-    not_claimed: str | os.PathLike[str] | None = None,
+    out: Path,
+    config: Mapping[str, Any],
+    errata: Sequence[Path],
+    not_claimed: Path,
 ) -> None:
     """Write the report.
 
     Parameters
     ----------
-    claims_csv, not_claimed, errata : path-like, path-like, sequence of path-like
-        From `claims.files.collect`, `sentences.write_not_claimed`, and `errata.write`, a file a paper.
-    figures_dir : path-like
-        Holds PAPER/ARTEFACT.{csv,png} of figures and PAPER/ARTEFACT.{csv,md} of tables.
-    scale : str
-        "paper", or the name of the cut-down settings.
-    config : mapping, optional
-        The whole configuration. It tells which artefacts there are, in order, and which are not computed,
-        with the reason. Without it, those that claims name and those found on disk are shown.
+    claims_csv, not_claimed, errata : from `claims.files.collect`, `sentences.write_not_claimed`, and
+        `errata.write`, a file a paper.
+    figures_dir : holds PAPER/ARTEFACT.{csv,png} of figures and PAPER/ARTEFACT.{csv,md} of tables.
+    scale : "paper", or the name of the cut-down settings.
+    config : papers, and of each which artefacts there are, in order, and which are not computed, and why.
     """
     from jinja2 import Environment, StrictUndefined
 
     claims: list[dict[str, Any]] = [
         {**row, "number": number_text(row), "mark": MARKS[row["verdict"]]} for row in read(claims_csv)
     ]
-    listed = list(config["papers"]) if config else []
-    names = list(dict.fromkeys([*listed, *(claim["paper"] for claim in claims)]))
     statements = scores.statements(claims)
-    papers = [_paper(name, claims, statements, Path(figures_dir), (config or {}).get(name)) for name in names]
-    linked = {(paper["key"], artefact["key"]) for paper in papers for artefact in paper["artefacts"]}
+    papers = [_paper(name, config[name], claims, statements, figures_dir) for name in config["papers"]]
+    artefacts = [(f"{paper['key']}/{one['key']}", one) for paper in papers for one in paper["artefacts"]]
+    linked = {name for name, _ in artefacts}
     for claim in claims:
-        claim["linked"] = (claim["paper"], claim["artefact"]) in linked
+        claim["linked"] = f"{claim['paper']}/{claim['artefact']}" in linked
     data = Counter(claim["data"] for claim in claims)
+    # The readings of one statement stand together.
+    deviations: dict[str, list[dict[str, Any]]] = {}
+    for claim in claims:
+        if claim["verdict"] == "deviates":
+            deviations.setdefault(claim["statement_id"], []).append(claim)
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -73,27 +72,13 @@ def build(
         bases=BASES,
         readings=sorted({claim["reading"] for claim in claims} - {""}),
         claims=claims,
-        deviations=_deviations(claims),
-        stamps=[
-            {"artefact": f"{paper['key']}/{artefact['key']}", "text": artefact["stamp"]}
-            for paper in papers
-            for artefact in paper["artefacts"]
-            if artefact["stamp"]
-        ],
+        deviations=[{"statement": of[0]["statement"], "claims": of} for of in deviations.values()],
+        stamps=[{"artefact": name, "text": one["stamp"]} for name, one in artefacts if one["stamp"]],
         data_counts=[(kind, data[kind]) for kind in (*DATA_KINDS, "none") if data[kind]],
         errata=[row for file in errata for row in read_errata(file)],
-        not_claimed=[] if not_claimed is None else read_not_claimed(not_claimed),
+        not_claimed=read_not_claimed(not_claimed),
     )
     write_text(out, page.rstrip("\n") + "\n")
-
-
-def _deviations(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Group the claims that deviate by statement; the readings of one statement stand together."""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for claim in claims:
-        if claim["verdict"] == "deviates":
-            groups.setdefault(claim["statement_id"], []).append(claim)
-    return [{"statement": found[0]["statement"], "claims": found} for found in groups.values()]
 
 
 def _counts(statements: list[dict[str, str]]) -> dict[str, tuple[int, int]]:
@@ -105,20 +90,19 @@ def _counts(statements: list[dict[str, str]]) -> dict[str, tuple[int, int]]:
 
 def _paper(
     name: str,
+    section: Mapping[str, Any],
     claims: list[dict[str, Any]],
     statements: list[dict[str, str]],
     figures_dir: Path,
-    section: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     own = [claim for claim in claims if claim["paper"] == name]
     stated = [one for one in statements if one["paper"] == name]
-    about, captions = _captions(name)
-    if section is None:
-        found = sorted(path.stem for path in (figures_dir / name).glob("*.csv"))
-        keys = [*(key for key in captions if key in found), *(key for key in found if key not in captions)]
-    else:
-        only = section.get("only")
-        keys = [key for key in section["artefacts"] if only is None or key in only]
+    # A paper without words of its own does with names.
+    about = getattr(import_module(part(name, "paper")), "PAPER", {})
+    described: dict[str, Any] = {}
+    for kind in ("figures", "tables"):
+        described |= getattr(import_module(part(name, kind)), kind.upper(), {})
+    only = section.get("only", section["artefacts"])
     return {
         "key": name,
         "name": about.get("name", name),
@@ -126,35 +110,30 @@ def _paper(
         "doi": about.get("doi", ""),
         "counts": _counts(stated),
         "total": len(stated),
-        "artefacts": [_artefact(key, figures_dir / name, captions.get(key, (key, "")), own) for key in keys],
-        "not_computed": sorted((section or {}).get("not_computed", {}).items()),
+        "artefacts": [
+            _artefact(key, figures_dir / name, described.get(key), own)
+            for key in section["artefacts"]
+            if key in only
+        ],
+        "not_computed": sorted(section.get("not_computed", {}).items()),
     }
 
 
-def _captions(paper: str) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
-    """The paper's own words for its artefacts; a paper without any does with their names."""
-    if paper not in paper_names():
-        return {}, {}
-    artefacts = {
-        name: artefact
-        for kind in ("figures", "tables")
-        for name, artefact in getattr(import_module(part(paper, kind)), kind.upper(), {}).items()
-    }
-    captions = {name: (one.title, one.caption) for name, one in artefacts.items()}
-    return getattr(import_module(part(paper, "paper")), "PAPER", {}), captions
-
-
-def _artefact(key: str, folder: Path, words: tuple[str, str], claims: list[dict[str, Any]]) -> dict[str, Any]:
-    title, caption = words
-    table, png = folder / f"{key}.csv", folder / f"{key}.png"
-    hashes.check([table, png, folder / f"{key}.md"])
+def _artefact(key: str, folder: Path, described: Any, claims: list[dict[str, Any]]) -> dict[str, Any]:
+    title, caption = (described.title, described.caption) if described else (key, "")
+    table, png, markdown = (folder / f"{key}.{suffix}" for suffix in ("csv", "png", "md"))
+    hashes.check([table, png, markdown])
+    stamp = ""
+    if table.is_file():
+        with table.open(encoding="utf-8", newline="") as file:
+            stamp = next(csv.DictReader(file), {}).get("data") or ""
     counts = Counter(claim["verdict"] for claim in claims if claim["artefact"] == key)
     artefact: dict[str, Any] = {
         "key": key,
         "title": title,
         "caption": caption,
         "csv": f"{folder.name}/{key}.csv",
-        "stamp": _stamp(table) if table.is_file() else "",
+        "stamp": stamp,
         "claims": [(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]],
         "png": "",
         "head": [],
@@ -162,7 +141,9 @@ def _artefact(key: str, folder: Path, words: tuple[str, str], claims: list[dict[
     }
     if png.is_file():
         content = png.read_bytes()
-        width, height = _size(content, png)
+        if content[:8] != b"\x89PNG\r\n\x1a\n" or content[12:16] != b"IHDR":
+            raise DataError(f"{png} is no PNG picture; delete it and run the workflow again")
+        width, height = struct.unpack(">II", content[16:24])
         artefact |= {
             "png": base64.b64encode(content).decode(),
             # Drawn at 150 dots an inch, shown at 96.
@@ -170,22 +151,9 @@ def _artefact(key: str, folder: Path, words: tuple[str, str], claims: list[dict[
             "height": round(height * 96 / 150),
             "alt": caption or title,
         }
-    elif (folder / f"{key}.md").is_file():
-        artefact["head"], *artefact["rows"] = _markdown_table(folder / f"{key}.md")
+    elif markdown.is_file():
+        artefact["head"], *artefact["rows"] = _markdown_table(markdown)
     return artefact
-
-
-def _stamp(table: Path) -> str:
-    """What the artefact's CSV says of its data."""
-    with table.open(encoding="utf-8", newline="") as file:
-        first = next(csv.DictReader(file), {})
-    return first.get("data") or ""
-
-
-def _size(content: bytes, path: Path) -> tuple[int, int]:
-    if content[:8] != b"\x89PNG\r\n\x1a\n" or content[12:16] != b"IHDR":
-        raise DataError(f"{path} is no PNG picture; delete it and run the workflow again")
-    return struct.unpack(">II", content[16:24])
 
 
 def _markdown_table(path: Path) -> list[list[str]]:

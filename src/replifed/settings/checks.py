@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -25,16 +25,13 @@ from replifed.store.atomic import write_text
 def configuration_of(papers: Sequence[str]) -> type[fields.Settings]:
     """Return the class of a configuration that has sections of `papers`."""
     known = paper_names()
-    listed = Field(
-        default_factory=lambda: known,
-        description="papers to replicate; each has a file config/papers/<paper>.yaml",
-    )
+    one: Any = Literal[tuple(known)]
+    described = "papers to replicate; each has a file config/papers/<paper>.yaml"
     sections: dict[str, Any] = {
         paper: (_section_of(paper), Field(description=f"experiments and artefacts of {paper}"))
         for paper in papers
     }
-    paper: Any = Literal[tuple(known)]
-    sections["papers"] = (fields.Several[paper], listed)
+    sections["papers"] = (fields.Several[one], Field(default_factory=lambda: known, description=described))
     return create_model("Configuration", __base__=fields.Main, **sections)
 
 
@@ -61,12 +58,8 @@ def load(
 ) -> dict[str, Any]:
     """Read and check the configuration as the workflow does.
 
-    Parameters
-    ----------
-    configfiles : sequence of path-like
-        Overrides such as ``config/small.yaml``, merged in this order over the files of the workflow.
-    root : path-like
-        The folder that holds ``config/``.
+    `configfiles` are overrides such as ``config/small.yaml``, merged in this order over the files of the
+    workflow; `root` is the folder that holds ``config/``.
     """
     main, folder = Path(root, MAIN_FILE), Path(root, PAPER_FOLDER)
     files = [Path(file) for file in configfiles]
@@ -82,11 +75,9 @@ def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, An
 
     Parameters
     ----------
-    config : mapping
-        The merged configuration.
-    sources : sequence of Path or mapping
-        What it was merged from, in this order: files, and for ``--config`` what it holds. They are read only
-        to say which of them to edit.
+    config : the merged configuration.
+    sources : what it was merged from, in this order: files, and for ``--config`` what it holds. They are read
+        only to say which of them to edit.
 
     Returns
     -------
@@ -114,11 +105,10 @@ def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, An
     # A fault inside a section must not hide those of its neighbours, nor make their checks stumble.
     for paper in papers:
         if isinstance(config.get(paper), Mapping):
-            faults.extend(
-                [*_paper_faults(paper, config[paper], broken)]
-                # Those of names that are mistaken would only be told twice.
-                or ([] if broken else [*_undrawn(paper, **config[paper])])
-            )
+            faults_here = [*_paper_faults(paper, config[paper], broken)]
+            if not faults_here and not broken:  # else names that are mistaken would be told twice
+                faults_here = [*_undrawn(paper, config[paper])]
+            faults += faults_here
     if faults:
         lines = (
             f"{dotted(path)}: {text}" + (f"; edit {file_to_edit(path, sources)}" if sources else "")
@@ -138,20 +128,17 @@ def _paper_faults(paper: str, section: Mapping[str, Any], broken: Sequence[tuple
         full = (paper, *path)
         return not any(fault[: len(full)] == full[: len(fault)] for fault in broken)
 
-    parts = {kind: section.get(kind) for kind in ("experiments", "artefacts")}
-    experiments, artefacts = (one if isinstance(one, dict) else {} for one in parts.values())
-    own = {
-        name: one
-        for name, one in experiments.items()
-        if sound("experiments", name) and not name.endswith(PILOT)
-    }
-    pilots = with_pilots(own)  # a configuration that has been checked has them
+    kinds = (section.get("experiments"), section.get("artefacts"))
+    experiments, artefacts = (one if isinstance(one, dict) else {} for one in kinds)
+    whole = {name: one for name, one in experiments.items() if sound("experiments", name)}
+    # A configuration that has been checked has them.
+    pilots = with_pilots({name: one for name, one in whole.items() if not name.endswith(PILOT)})
     for name, experiment in experiments.items():
         if name.endswith(PILOT) and experiment != pilots.get(name):
             yield (paper, "experiments", name), f"names that end in {PILOT} are those of pilots"
-        if sound("experiments", name):
-            for path, text in _experiment_faults(experiment):
-                yield (paper, "experiments", name, *path), text
+    for name, experiment in whole.items():
+        for path, text in _experiment_faults(experiment):
+            yield (paper, "experiments", name, *path), text
     for name, artefact in artefacts.items():
         if sound("artefacts", name):
             for path, text in _artefact_faults(artefact, experiments):
@@ -161,20 +148,16 @@ def _paper_faults(paper: str, section: Mapping[str, Any], broken: Sequence[tuple
             yield (paper, "only"), unknown_name("artefact", name, artefacts)
 
 
-def _undrawn(
-    paper: str, experiments: Mapping[str, Any], artefacts: Mapping[str, Any], **_: Any
-) -> Iterator[Fault]:
+def _undrawn(paper: str, section: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield methods that no figure shows, of experiments of which some figure shows others."""
-    for name, experiment in experiments.items():
-        figures = [artefact for artefact in artefacts.values() if artefact["kind"] == "figure"]
-        drawn = [set(figure["runs"][name]) for figure in figures if name in figure.get("runs", {})]
+    figures = [one.get("runs", {}) for one in section["artefacts"].values() if one["kind"] == "figure"]
+    for name, experiment in section["experiments"].items():
+        drawn = {method for runs in figures for method in runs.get(name, ())}
+        where = f"expected in the runs of {name} of a figure in {paper}.artefacts"
         for method in experiment["methods"] if drawn else ():
-            if method not in set.union(*drawn):
-                yield (
-                    (paper, "experiments", name, "methods"),
-                    f"{method} would be run and not be seen; expected in the runs of {name} of a figure in "
-                    f"{paper}.artefacts",
-                )
+            if method not in drawn:
+                path = (paper, "experiments", name, "methods")
+                yield path, f"{method} would be run and not be seen; {where}"
 
 
 def _experiment_faults(experiment: Mapping[str, Any]) -> Iterator[Fault]:
@@ -189,40 +172,35 @@ def _experiment_faults(experiment: Mapping[str, Any]) -> Iterator[Fault]:
                 if limit is not None and isinstance(value, int | float) and value > limit:
                     yield (key,), f"{value} is not allowed; expected at most {limit} ({what})"
 
-    parameters = experiment.get("features")
-    if "dataset" in experiment:
-        name = experiment["dataset"]
-        if name in CATALOGUE:
-            counts = CATALOGUE[name].counts
-            parameters = counts.features
-            if experiment.get("loss") == "softmax":
-                parameters = parameters * counts.classes if parameters and counts.classes else None
-        else:
-            yield ("dataset",), unknown_name("data set", name, CATALOGUE)
+    parameters, dataset = experiment.get("features"), experiment.get("dataset")
+    if dataset is not None and dataset in CATALOGUE:
+        counts = CATALOGUE[dataset].counts
+        parameters = counts.features
+        if experiment.get("loss") == "softmax":
+            parameters = parameters * counts.classes if parameters and counts.classes else None
+    elif dataset is not None:
+        yield ("dataset",), unknown_name("data set", dataset, CATALOGUE)
     clients = experiment.get("agents", experiment.get("clients"))
     yield from at_most(parameters, "number of weights", "sparsity", "planted")
     yield from at_most(experiment.get("samples"), "samples of a client", "batch", "first_batch", "positives")
     yield from at_most(clients, "number of clients", "cohort", "cohorts", "active")
     yield from at_most(experiment.get("rounds"), "rounds of a run", "tail")
 
+    def shared(names: Iterable[int], others: Iterable[int]) -> str:
+        return ", ".join(map(str, sorted({*names}.intersection(others))))
+
     tuned = experiment.get("tuning", {}).get("replicates", ())
     reported = {*experiment.get("replicates", ()), *experiment.get("full_batch_replicates", ())}
     pilot, most = experiment.get("pilot", ()), len(experiment.get("replicates", ()))
-    if shared := sorted({*pilot}.intersection(tuned)):
-        yield (
-            ("pilot",),
-            f"{shown(pilot)} is not allowed; {', '.join(map(str, shared))} would be tuned on, too",
-        )
+    if both := shared(pilot, tuned):
+        yield ("pilot",), f"{shown(pilot)} is not allowed; {both} would be tuned on, too"
     if len(pilot) > most:
         yield ("pilot",), f"{shown(pilot)} is not allowed; expected at most {most} (number of `replicates`)"
     unreported = {("tuning", "replicates"): (tuned, "tuned on"), ("pilot",): (pilot, "a pilot")}
     for path, (names, role) in unreported.items():
-        if shared := sorted(reported.intersection(names)):
-            yield (
-                path,
-                f"{shown(names)} is not allowed; expected none of the reported repetitions, "
-                f"but {', '.join(map(str, shared))} would be both {role} and reported",
-            )
+        if both := shared(names, reported):
+            text = f"expected none of the reported repetitions, but {both} would be both {role} and reported"
+            yield path, f"{shown(names)} is not allowed; {text}"
 
 
 # What an artefact may read of an experiment, which key this needs, and what the experiment then does.

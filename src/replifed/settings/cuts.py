@@ -22,13 +22,14 @@ def artefact_keys(artefact: Mapping[str, Any]) -> list[str]:
     >>> artefact_keys({"kind": "figure", "runs": {"mnist": ["fedht"]}, "partitions": ["mnist"]})
     ['run:mnist/fedht', 'partition:mnist', 'data:mnist']
     """
-    keys: list[str] = []
-    for kind, key in (("run", "runs"), ("tuned", "tuned")):
-        for experiment, methods in artefact.get(key, {}).items():
-            keys.extend(f"{kind}:{experiment}/{method}" for method in methods)
-    for experiment in artefact.get("partitions", ()):
-        keys.extend(f"{kind}:{experiment}" for kind in ("partition", "data"))
-    return keys
+    keys = [
+        f"{kind}:{experiment}/{method}"
+        for kind, key in (("run", "runs"), ("tuned", "tuned"))
+        for experiment, methods in artefact.get(key, {}).items()
+        for method in methods
+    ]
+    split = artefact.get("partitions", ())
+    return [*keys, *(f"{kind}:{name}" for name in split for kind in ("partition", "data"))]
 
 
 def artefacts_keys(paper_config: Mapping[str, Any]) -> list[str]:
@@ -50,13 +51,13 @@ def used_experiments(artefact: Mapping[str, Any]) -> list[str]:
 
 def used_datasets(config: Mapping[str, Any]) -> list[str]:
     """Return the data sets that the targets of all listed papers need, sorted."""
-    used = set()
-    for paper in config["papers"]:
-        section = config[paper]
-        for artefact in artefacts(section).values():
-            for name in used_experiments(artefact):
-                used.update({section["experiments"][name].get("dataset")} - {None})
-    return sorted(used)
+    sections = [config[paper] for paper in config["papers"]]
+    used = [section["experiments"][name] for section in sections for name in _read_by_targets(section)]
+    return sorted({one["dataset"] for one in used if "dataset" in one})
+
+
+def _read_by_targets(paper_config: Mapping[str, Any]) -> set[str]:
+    return {name for artefact in artefacts(paper_config).values() for name in used_experiments(artefact)}
 
 
 def groups(paper_config: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -70,13 +71,12 @@ def groups(paper_config: Mapping[str, Any]) -> dict[str, list[str]]:
     >>> groups(paper | {"together": True}), groups(paper | {"together": False})
     ({'fedht': ['a', 'b', 'c'], 'fedavg': ['b']}, {})
     """
-    found: dict[str, list[str]] = {}
-    if paper_config.get("together"):
-        used = {name for artefact in artefacts(paper_config).values() for name in used_experiments(artefact)}
-        for name, experiment in paper_config["experiments"].items():
-            for method in experiment["methods"] if name in used and "pilot" not in experiment else ():
-                found.setdefault(method, []).append(name)
-    return found
+    by_method: dict[str, list[str]] = {}
+    used = _read_by_targets(paper_config) if paper_config.get("together") else ()
+    for name, experiment in paper_config["experiments"].items():
+        for method in experiment["methods"] if name in used and "pilot" not in experiment else ():
+            by_method.setdefault(method, []).append(name)
+    return by_method
 
 
 def with_pilots(experiments: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,14 +86,11 @@ def with_pilots(experiments: Mapping[str, Any]) -> dict[str, Any]:
     {'rounds': 9, 'replicates': [101, 102]}
     """
     left_out = ("pilot", "twin_replicates")  # twins of a pilot are those of all its repetitions
-    pilots = {
-        f"{name}{PILOT}": {
-            **{key: value for key, value in one.items() if key not in left_out},
-            "replicates": one["pilot"],
-        }
-        for name, one in experiments.items()
-        if "pilot" in one
-    }
+    pilots = {}
+    for name, one in experiments.items():
+        if "pilot" in one:
+            kept = {key: value for key, value in one.items() if key not in left_out}
+            pilots[f"{name}{PILOT}"] = kept | {"replicates": one["pilot"]}
     return {**experiments, **pilots}
 
 
@@ -123,13 +120,8 @@ def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:
 
 # Settings of reported runs that tuning has no use for.
 _REPORTED_ONLY = (
-    "replicates",
-    "full_batch_replicates",
-    "twin_replicates",
-    "rounds",
-    "baseline_rounds",
-    "full_batch_rounds",
-    "record_every",
+    *("replicates", "full_batch_replicates", "twin_replicates"),
+    *("rounds", "baseline_rounds", "full_batch_rounds", "record_every"),
 )
 # Settings that change no number by themselves: which methods there are, the memory that a job declares, and
 # a pilot, whose runs have settings of their own.
@@ -143,25 +135,20 @@ def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = 
 
     Parameters
     ----------
-    step : {"partition", "tune", "run", "artefact", "claims"}
-        What the job does. The first three get an experiment's settings: a partition those that it is made
-        from, a search no methods and nothing that only reported runs use, a run no methods and no ``tuning``.
-        The others get artefacts, and the experiments that they read, as the steps that made their files saw
-        them.
-    paper_config : mapping
-        The validated section of the paper.
-    name : str
-        The experiment, or for step "artefact" the artefact; not used by step "claims".
+    step : what the job does. "partition", "tune" and "run" get an experiment's settings: a partition those
+        that it is made from, a search no methods and nothing that only reported runs use, a run no methods
+        and no ``tuning``. "artefact" and "claims" get artefacts, and the experiments that they read, as the
+        steps that made their files saw them.
+    paper_config : the validated section of the paper.
+    name : the experiment, or for step "artefact" the artefact; not used by step "claims".
     """
     seed = {"seed": paper_config["seed"]}
-    if step == "artefact":
-        artefact = paper_config["artefacts"][name]
-        read = {"artefact": artefact, "experiments": _read_settings([artefact], paper_config)}
-        return {**seed, **copy.deepcopy(read)}
-    if step == "claims":
-        chosen = artefacts(paper_config)
-        read = {"artefacts": chosen, "experiments": _read_settings(chosen.values(), paper_config)}
-        return {**seed, **copy.deepcopy(read)}
+    if step in ("artefact", "claims"):
+        one = paper_config["artefacts"][name] if step == "artefact" else None
+        chosen = {} if one else artefacts(paper_config)
+        entries = {"artefact": one} if one else {"artefacts": chosen}
+        read = _read_settings([one] if one else chosen.values(), paper_config)
+        return {**seed, **copy.deepcopy({**entries, "experiments": read})}
     experiment = copy.deepcopy(dict(paper_config["experiments"][name]))
     tuning = experiment.pop("tuning", None)
     if step == "partition":

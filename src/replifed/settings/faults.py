@@ -167,11 +167,8 @@ class _Places:
     def _below(place: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
         if part in place.get("properties", {}):
             return place["properties"][part]
-        entries = [
-            *place.get("patternProperties", {}).values(),
-            place.get("additionalProperties"),
-            place.get("items"),
-        ]
+        any_key = place.get("patternProperties", {}).values()
+        entries = [*any_key, place.get("additionalProperties"), place.get("items")]
         return next((entry for entry in entries if isinstance(entry, Mapping)), {})
 
 

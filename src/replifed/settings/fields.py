@@ -36,7 +36,7 @@ class _LeftOut:
 
 
 class _Absent(_LeftOut):
-    """Marks such a key of which null is no value."""
+    """Marks one of which null is no value."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         (kind,) = (kind for kind in get_args(source) if kind is not type(None))
@@ -99,11 +99,9 @@ class Settings(BaseModel):
 
     def plain(self) -> dict[str, Any]:
         """Return the mapping that jobs get: with defaults, without what is left out."""
-        left_out = {
-            key
-            for key, field in type(self).model_fields.items()
-            if key not in self.model_fields_set and any(isinstance(mark, _LeftOut) for mark in field.metadata)
-        }
+        unset = type(self).model_fields.keys() - self.model_fields_set
+        metadata = {key: type(self).model_fields[key].metadata for key in unset}
+        left_out = {key for key in unset if any(isinstance(mark, _LeftOut) for mark in metadata[key])}
         return {key: _plain(value) for key, value in self if key not in left_out}
 
 
@@ -160,9 +158,8 @@ class Shards(Settings):
     @field_validator("shards_per_client")
     @classmethod
     def _divides(cls, value: int, info: ValidationInfo) -> int:
-        if {"count", "parts"} <= set(info.data) and (
-            shards := info.data["count"] * info.data["parts"]
-        ) % value:
+        shards = info.data.get("count", 0) * info.data.get("parts", 0)
+        if shards % value:
             raise refusal(f"{value} is not allowed; expected a divisor of the {shards} shards")
         return value
 
@@ -217,22 +214,15 @@ class Experiment(Settings):
     )
 
 
-TwinReplicates = Annotated[
-    Maybe[Distinct[Natural]],
-    Field(
-        description="names of the repetitions that run beside twins, which tell whether a run hangs on "
-        "rounding; all by default"
-    ),
-]
-
-
-Pilot = Annotated[
-    Maybe[Annotated[Replicates, Field(min_length=2)]],
-    Field(
-        description="names of repetitions that are run first, and not reported: they tell how many of "
-        "`replicates`, from the first on, the claims need"
-    ),
-]
+_TWINS = (
+    "names of repetitions that run beside twins, which tell whether a run hangs on rounding; default: all"
+)
+TwinReplicates = Annotated[Maybe[Distinct[Natural]], Field(description=_TWINS)]
+_PILOT = (
+    "names of repetitions that are run first, and not reported: they tell how many of `replicates`, from the "
+    "first on, the claims need"
+)
+Pilot = Annotated[Maybe[Annotated[Replicates, Field(min_length=2)]], Field(description=_PILOT)]
 
 
 class Repeated(Experiment):
@@ -272,10 +262,8 @@ class Artefact(Settings):
     def _has_a_source(self) -> Artefact:
         sources = ("runs", "tuned", "partitions")
         if not self.model_fields_set.intersection(sources):
-            raise refusal(
-                f"{shown(self.plain())} lacks its source; expected at least one of the keys "
-                f"{', '.join(sources)}"
-            )
+            keys = f"expected at least one of the keys {', '.join(sources)}"
+            raise refusal(f"{shown(self.plain())} lacks its source; {keys}")
         return self
 
 

@@ -13,7 +13,7 @@ import yaml
 from replifed.errors import ConfigError, shown, unknown_name
 
 # The C parser is ten times faster, and every workflow call parses them all.
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER = yaml.CSafeLoader
 MAIN_FILE = Path("config/config.yaml")
 PAPER_FOLDER = Path("config/papers")
 
@@ -46,7 +46,6 @@ def retyped(value: Any) -> Any:
         return [retyped(entry) for entry in value]
     if not isinstance(value, str):
         return value
-
     try:
         read = yaml.load(value, Loader=_LOADER)
     except yaml.YAMLError:
@@ -71,9 +70,8 @@ def read_file(file: Path) -> dict[str, Any]:
     try:
         content = yaml.load(file.read_text(encoding="utf-8"), Loader=_LOADER)
     except FileNotFoundError:
-        raise ConfigError(
-            f"{file} does not exist; run from the folder that holds config/, or correct the name"
-        ) from None
+        text = f"{file} does not exist; run from the folder that holds config/, or correct the name"
+        raise ConfigError(text) from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from error
     if content is None:

@@ -61,20 +61,11 @@ def recorded(path: Path) -> Stored | None:
     return Stored(words[0], int(words[1])) if len(words) == 2 and words[1].isdecimal() else Stored("", 0)
 
 
-def changed(path: Path) -> bool:
-    """Whether the file differs from its record; without one nobody knows."""
-    return path.is_file() and recorded(path) not in (None, measure(path))
-
-
 def check(paths: Iterable[Path]) -> None:
-    """Refuse files that have `changed` and, in a job of the workflow, those that were never recorded.
+    """Refuse files that have changed and, in a job of the workflow, those that were never recorded.
 
-    A file that someone gives by hand has no record.
-
-    Raises
-    ------
-    DataError
-        One line for each such file, with the command that makes it anew.
+    A file that someone gives by hand has no record. The `DataError` has one line for each such file, with the
+    command that makes it anew.
     """
     faults = [f"{path} {fault}; make it anew: `{remake(path)}`" for path in paths if (fault := _fault(path))]
     if faults:

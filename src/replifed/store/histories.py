@@ -19,21 +19,19 @@ from replifed.store.atomic import replacing
 from replifed.store.provenance import canonical_json, config_hash, source_hash
 
 _KEY = b"replifed"
+_REMEDY = "delete it and run the workflow again"
 
 
 def provenance(modules: list[str], settings: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     """What a result was made from: settings, source, versions, threads, and the kind of its data."""
     import scipy
 
+    versions = {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
     return {
         "settings": settings,
         "settings_hash": config_hash(settings),
         "source": {module: source_hash(module) for module in sorted(modules)},
-        "versions": {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        },
+        "versions": versions,
         "threads": {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "OPENBLAS_CORETYPE")},
         "data": data,
     }
@@ -67,13 +65,9 @@ def read_history(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str, 
         del meta["format"]
         frame = table.to_pandas()
     except (pa.ArrowException, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DataError(
-            f"{os.fspath(path)}: not a run history; delete it and run the workflow again"
-        ) from error
+        raise DataError(f"{os.fspath(path)}: not a run history; {_REMEDY}") from error
     if altered:
-        raise DataError(
-            f"{os.fspath(path)}: altered since it was written; delete it and run the workflow again"
-        )
+        raise DataError(f"{os.fspath(path)}: altered since it was written; {_REMEDY}")
     return frame, meta
 
 

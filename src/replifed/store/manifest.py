@@ -15,8 +15,6 @@ from replifed.store import hashes
 from replifed.store.atomic import write_text
 from replifed.store.hashes import Stored
 
-COLUMNS = ("sha256", "bytes", "file")
-
 
 def write(
     files: Iterable[str | os.PathLike[str]],
@@ -25,17 +23,10 @@ def write(
 ) -> None:
     """Write the manifest of `files`, and of all files below `folders` that were recorded.
 
-    Parameters
-    ----------
-    files : relative to the working folder, as they will be looked for later.
-    folders : any may be absent, since generated data leave no raw files.
-    out : a CSV with one line a file, sorted by name; the last line, which begins with #, has the number of
-        files and the hash of the lines before.
-
-    Raises
-    ------
-    DataError
-        Files differ from their records, or have none.
+    Files are relative to the working folder, as they will be looked for later; a folder may be absent, since
+    generated data leave no raw files. `out` is a CSV with one line a file, sorted by name; the last line,
+    which begins with #, has the number of files and the hash of the lines before. Files that differ from
+    their records, or have none, are a `DataError`.
     """
     names = {Path(file) for file in files}
     names |= {file for folder in folders for file in _files(Path(folder)) if hashes.recorded(file)}
@@ -50,7 +41,7 @@ def write(
     hashes.check(sorted(names))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow((*Stored._fields, "file"))
     writer.writerows((*stored, name) for name, stored in listed.items() if stored)
     write_text(out, text.getvalue() + _seal(text.getvalue().encode()))
 
@@ -60,15 +51,9 @@ def verify(
 ) -> tuple[int, list[str]]:
     """Compare every file with the manifest and with what its job recorded.
 
-    Parameters
-    ----------
-    manifest : where none was ever written, since only parts were made, the records alone count.
-    folders : looked through for files that no job made; so is the manifest's own, but for the folders in it.
-
-    Returns
-    -------
-    checked : number of files
-    faults : a line for each file that is missing, has changed or was made by no job
+    Where no manifest was ever written, since only parts were made, the records alone count. The `folders` are
+    looked through for files that no job made, and so is the manifest's own, but for the folders in it.
+    Returns the number of files, and a line for each that is missing, has changed or was made by no job.
     """
     manifest = Path(manifest)
     listed, faults = _read(manifest), []

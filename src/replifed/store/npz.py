@@ -1,15 +1,20 @@
-"""Archives of arrays whose bytes depend on nothing but the arrays."""
+"""Archives of arrays whose bytes depend on nothing but the arrays, and those that also say what they hold."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.errors import DataError
+from replifed.store import FORMAT, check_format
 from replifed.store.atomic import replacing
 
 # The earliest time that a zip entry can carry.
@@ -31,3 +36,36 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray]:
     # Opened here: given a name, numpy leaves the file of a damaged archive open.
     with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
+
+
+def write_described(
+    path: str | os.PathLike[str], arrays: Mapping[str, NDArray], meta: Mapping[str, Any]
+) -> None:
+    """Write `arrays`, and `meta` as JSON in one more, with the number of the layout."""
+    packed = json.dumps({**meta, "format": FORMAT}, sort_keys=True, allow_nan=False).encode("utf-8")
+    write_npz(path, {**arrays, "meta": np.frombuffer(packed, dtype=np.uint8)})
+
+
+@contextlib.contextmanager
+def read_described(
+    path: str | os.PathLike[str], what: str, command: str
+) -> Iterator[tuple[dict[str, NDArray], dict[str, Any]]]:
+    """Yield arrays and meta of `what` that `command` makes; what fails with them is the file's fault.
+
+    Raises
+    ------
+    DataError
+        The file is missing, of another version, damaged, or does not hold what is looked for.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise DataError(f"{path} does not exist; make it with `{command}`")
+    try:
+        arrays = read_npz(path)
+        meta = json.loads(arrays.pop("meta").tobytes().decode("utf-8"))
+        check_format(path, meta.pop("format", None))
+        yield arrays, meta
+    except DataError:
+        raise
+    except Exception as error:  # a damaged archive may raise anything
+        raise DataError(f"{path} is damaged or not {what} of this package ({error}); delete it") from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.util import resolve_name
@@ -17,9 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from replifed.errors import ReplifedError
+from replifed.store.atomic import write_text
+from replifed.store.hashes import file_hash
 
 # Folder that holds the package `replifed`, in a checkout and in an installation.
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
+# It only says in which module a method is, which is a source by itself: a method more reruns nothing.
+_REGISTRY = Path("replifed/algorithms/registry.py")
 
 
 def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
@@ -36,11 +41,7 @@ def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
     module : dotted name, such as ``replifed.algorithms.fedht``. With a function after a colon, as in
         ``replifed.papers.jobs:tune``, imports inside the module's other functions are left out, except
         those of functions that it uses.
-    root : the folder that holds the top-level package.
-
-    Returns
-    -------
-    list of Path, sorted; each begins with `root` as it was given
+    root : the folder that holds the top-level package; each file begins with it as it was given.
     """
     root = Path(root)
     module, _, function = module.partition(":")
@@ -77,6 +78,30 @@ def source_hash(module: str, root: str | Path = SOURCE_ROOT) -> str:
         digest.update(f"{file.relative_to(root).as_posix()}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
+
+
+@cache
+def source_stamp(modules: tuple[str, ...], root: str, folder: str) -> str:
+    """Return one small file below `folder` that stands for the `sources` of modules, without the registry.
+
+    Its own folder is the hash of what they hold, so that an edit gives a job another input. Dozens of sources
+    as inputs of hundreds of jobs would keep Snakemake busy with nothing but asking for their times and sizes.
+    Each has a folder of its own: Snakemake lists a folder once, and would miss what is added later.
+    """
+    found = {file.relative_to(root) for module in modules for file in _sources(module, root)} - {_REGISTRY}
+    names = sorted(file.as_posix() for file in found)
+    text = "".join(f"{_sha256(Path(root, name))}  {name}\n" for name in names)
+    stamp = Path(folder, hashlib.sha256(text.encode()).hexdigest()[:32], "files")
+    if not stamp.is_file():
+        write_text(stamp, text)
+    # It has no time of its own: only its name may rerun a job.
+    os.utime(stamp, (0, 0))
+    return str(stamp)
+
+
+# A process looks at one state of the sources.
+_sources = cache(sources)
+_sha256 = cache(file_hash)
 
 
 def canonical_json(value: Any) -> str:

@@ -25,18 +25,9 @@ def write_tuned(path: str | os.PathLike[str], found: dict[str, Any], meta: dict[
 def read_tuned(
     path: str | os.PathLike[str], method: str, settings: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Read what a method's search wrote.
+    """Read what the search of `method` wrote, whose settings must be the `settings` of the run that uses it.
 
-    Parameters
-    ----------
-    path : path-like
-    method : the method that the file must belong to.
-    settings : of the run that is to use the file: the search must have had the same ones.
-
-    Returns
-    -------
-    dict
-        An entry looked up in it in vain, at any depth, is a `DataError` that names the file and the entry.
+    An entry looked up in vain, at any depth, is a `DataError` that names the file and the entry.
 
     Raises
     ------
@@ -59,7 +50,9 @@ def read_tuned(
     if owner != method:
         raise DataError(f"{path}: tuned for the method {owner!r}, not for {method!r}; {_REMEDY}")
     if settings is not None:
-        other = [key for key, value in searched if key != "tuning" and not _same(settings, key, value)]
+        # As JSON, since the search's settings have been through a file: there a tuple is a list.
+        own = {key: canonical_json(value) for key, value in settings.items()}
+        other = [key for key, value in searched if key != "tuning" and own.get(key) != canonical_json(value)]
         if other:
             names = ", ".join(other)
             raise DataError(f"{path}: tuned with other settings than the run's ({names}); {_REMEDY}")
@@ -78,19 +71,13 @@ class _Entries(dict):
 
 
 def _parsed(path: str | os.PathLike[str]) -> Any:
+    def refuse(constant: str) -> float:
+        raise ValueError(f"{constant} is no number")
+
     try:
         text = Path(path).read_text(encoding="utf-8")
-        return json.loads(text, object_hook=lambda entries: _Entries(entries, path), parse_constant=_refuse)
+        return json.loads(text, object_hook=lambda entries: _Entries(entries, path), parse_constant=refuse)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}; run the workflow again") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: not a sound JSON file ({error}); {_REMEDY}") from error
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no number")
-
-
-def _same(settings: dict[str, Any], key: str, value: Any) -> bool:
-    # As JSON, since the search's settings have been through a file: there a tuple is a list.
-    return key in settings and canonical_json(settings[key]) == canonical_json(value)

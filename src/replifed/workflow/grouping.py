@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,14 @@ from replifed.workflow.plan import Plan, one_of
 SINGLE_RULES = ("run_method", "tune", "figure", "table")
 
 
-class GroupedJob(ABC):
+@dataclass
+class GroupedJob:
     """One job in place of many: the rule `rule`, whose log and benchmark are called `name`.
 
     It reads the files of `keys` and writes `outputs`, files by key; `patterns` are these with a wildcard: a
     rule without would be listed as a target of its own. It is worth it if all files of `worth` are wanted.
+    The jobs `before` may make what it reads. Those that search and run have a `method` and `experiments`, and
+    a `number`, which counts those of a paper.
     """
 
     plan: Plan
@@ -40,24 +43,22 @@ class GroupedJob(ABC):
     outputs: dict[str, str]
     patterns: list[str]
     worth: list[str]
-    before: Iterable[GroupedJob] = ()  # jobs that may make what it reads
+    cut: Callable[[], Any]  # what gives its settings
+    source: Callable[[], list[str]]
+    before: Sequence[GroupedJob] = ()
+    method: str = ""
+    experiments: Sequence[str] = ()
+    number: int = 0
+    memory: int = 0
 
     @cached_property
-    @abstractmethod
     def settings(self) -> str:
         """Settings of all that it does, as JSON."""
+        return canonical_json(self.cut())
 
-    @abstractmethod
-    def source(self) -> list[str]:
-        """Return its sources."""
-
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, list[str]]:
         """Return what it is made from."""
-        return {"files": self.plan.files_of(self.paper, *self.keys), "source": self.source()}
-
-    def inputs_flag(self) -> str:
-        """Return the flag of what it reads."""
-        return self.plan.inputs_flag(self.paper, self.keys)
+        return self.plan.inputs(self.paper, self.keys, self.source())
 
     def output_pairs(self) -> str:
         """Return what it writes as ``KEY=FILE ...``."""
@@ -79,86 +80,75 @@ class GroupedJob(ABC):
 
     def stands(self) -> bool:
         """Whether all files are there, and it has last made its own from what it would make them from now."""
-        files = [*self.plan.files_of(self.paper, *self.keys), *self.outputs.values()]
-        if not all(path.is_file() for path in (self.note, *map(Path, files))):
-            return False
-        return self.note.read_text().strip() == self.digest()
+        files = [*self.plan.files_of(self.paper, *self.keys), *self.outputs.values(), str(self.note)]
+        return all(Path(file).is_file() for file in files) and self.note.read_text().strip() == self.digest()
 
 
-class GroupedRun(GroupedJob):
-    """Searches and runs one method on several experiments, one after the other; a paper's have a `number`."""
+def _grouped_run(plan: Plan, paper: str, number: int, method: str, experiments: list[str]) -> GroupedJob:
+    """Return the job that searches and runs one method on several experiments, one after the other."""
+    tuned = [name for name in experiments if "tuning" in plan.experiment(paper, name)]
+    steps = {"tune": tuned, "run": experiments}
+    made = [("tuned", name) for name in tuned] + [("run", name) for name in experiments]
 
-    def __init__(self, plan: Plan, paper: str, number: int, method: str, experiments: list[str]) -> None:
-        self.plan, self.paper = plan, paper
-        self.number, self.method, self.experiments = number, method, experiments
-        # Of the first experiment, and how many more there are.
-        more = f"_and_{len(experiments) - 1}_more" if len(experiments) > 1 else ""
-        self.name = f"{experiments[0]}{more}"
-        self.rule = f"run_{paper}_{self.name}_{method}"
-        self.tuned = [name for name in experiments if "tuning" in plan.experiment(paper, name)]
-        self.keys = [
-            key
-            for name in experiments
-            for key in (*plan.problem_keys(paper, name), *plan.leader_keys(paper, name, method))
-        ]
-        self.outputs = self._outputs(method)
-        self.patterns = list(self._outputs("{method}").values())
-        self.worth = [file for key, file in self.outputs.items() if key.startswith("run:")]
-        self.memory = max(plan.memory(paper, name) for name in experiments)
-
-    def _outputs(self, method: str) -> dict[str, str]:
-        made = [("tuned", name) for name in self.tuned] + [("run", name) for name in self.experiments]
-        files = self.plan.files_of(self.paper, *(f"{kind}:{name}/{method}" for kind, name in made))
+    def outputs(method: str) -> dict[str, str]:
+        files = plan.files_of(paper, *(f"{kind}:{name}/{method}" for kind, name in made))
         return {f"{kind}:{name}": file for (kind, name), file in zip(made, files, strict=True)}
 
-    @cached_property
-    def settings(self) -> str:
-        section = self.plan.config[self.paper]
-        steps = {"tune": self.tuned, "run": self.experiments}
-        return canonical_json(
-            {
-                step: {name: cuts.settings_for(step, section, name) for name in names}
-                for step, names in steps.items()
-            }
-        )
+    def settings() -> dict[str, Any]:
+        cut, section = cuts.settings_for, plan.config[paper]
+        return {step: {name: cut(step, section, name) for name in names} for step, names in steps.items()}
 
-    def source(self) -> list[str]:
-        return self.plan.method_source("tune_and_run", self.paper, self.method)
-
-
-class GroupedArtefacts(GroupedJob):
-    """Makes all artefacts of a paper, one after the other."""
-
-    def __init__(self, plan: Plan, paper: str) -> None:
-        self.plan, self.paper = plan, paper
-        self.name, self.rule = "artefacts", f"artefacts_{paper}"
-        self.keys = cuts.artefacts_keys(plan.config[paper])
-        self.outputs = plan.artefact_outputs(paper)
-        self.patterns = list(plan.artefact_outputs(paper, "{paper}").values())
-        self.worth = list(self.outputs.values())
-        self.before = grouped_runs(plan, paper)
-
-    @cached_property
-    def settings(self) -> str:
-        return canonical_json(cuts.artefacts_settings(self.plan.config[self.paper]))
-
-    def source(self) -> list[str]:
-        entries = cuts.artefacts(self.plan.config[self.paper]).values()
-        modules = [part(self.paper, f"{entry['kind']}s") for entry in entries]
-        return self.plan.source("replifed.papers.jobs:artefacts", *modules)
+    name = experiments[0] + (f"_and_{len(experiments) - 1}_more" if len(experiments) > 1 else "")
+    return GroupedJob(
+        plan,
+        paper,
+        rule=f"run_{paper}_{name}_{method}",
+        name=name,
+        keys=[
+            key
+            for one in experiments
+            for key in (*plan.problem_keys(paper, one), *plan.leader_keys(paper, one, method))
+        ],
+        outputs=outputs(method),
+        patterns=list(outputs("{method}").values()),
+        worth=plan.files_of(paper, *(f"run:{one}/{method}" for one in experiments)),
+        cut=settings,
+        source=lambda: plan.method_source("tune_and_run", paper, method),
+        method=method,
+        experiments=experiments,
+        number=number,
+        memory=max(plan.memory(paper, one) for one in experiments),
+    )
 
 
 @cache
-def grouped_runs(plan: Plan, paper: str) -> list[GroupedRun]:
+def grouped_runs(plan: Plan, paper: str) -> list[GroupedJob]:
     """Return the jobs that run the methods of a paper, if each is to run in one job."""
     groups = enumerate(cuts.groups(plan.config[paper]).items())
-    return [GroupedRun(plan, paper, number, *group) for number, group in groups]
+    return [_grouped_run(plan, paper, number, *group) for number, group in groups]
 
 
 @cache
-def grouped_artefacts(plan: Plan, paper: str) -> list[GroupedArtefacts]:
-    """Return the job that makes all artefacts of a paper, if there is to be one."""
-    return [GroupedArtefacts(plan, paper)] if plan.config[paper].get("together") else []
+def grouped_artefacts(plan: Plan, paper: str) -> list[GroupedJob]:
+    """Return the job that makes all artefacts of a paper, one after the other, if there is to be one."""
+    section = plan.config[paper]
+    if not section.get("together"):
+        return []
+    modules = [part(paper, f"{entry['kind']}s") for entry in cuts.artefacts(section).values()]
+    job = GroupedJob(
+        plan,
+        paper,
+        rule=f"artefacts_{paper}",
+        name="artefacts",
+        keys=cuts.artefacts_keys(section),
+        outputs=plan.artefact_outputs(paper),
+        patterns=list(plan.artefact_outputs(paper, "{paper}").values()),
+        worth=plan.artefact_files(paper),
+        cut=lambda: cuts.artefacts_settings(section),
+        source=lambda: plan.source("replifed.papers.jobs:artefacts", *modules),
+        before=grouped_runs(plan, paper),
+    )
+    return [job]
 
 
 class Grouping:
@@ -167,12 +157,11 @@ class Grouping:
     def __init__(self, plan: Plan, targets: Iterable[str]) -> None:
         wanted = {file for target in targets for file in _files_for(plan, target)}
 
-        def is_used(job: GroupedJob) -> bool:
-            return wanted.issuperset(job.worth) or job.stands()
+        def used(jobs: Callable[[Plan, str], list[GroupedJob]]) -> list[GroupedJob]:
+            every = [job for paper in plan.papers for job in jobs(plan, paper)]
+            return [job for job in every if wanted.issuperset(job.worth) or job.stands()]
 
-        papers = self._papers = plan.papers
-        self.runs = [job for paper in papers for job in grouped_runs(plan, paper) if is_used(job)]
-        self.artefacts = [job for paper in papers for job in grouped_artefacts(plan, paper) if is_used(job)]
+        self._papers, self.runs, self.artefacts = plan.papers, used(grouped_runs), used(grouped_artefacts)
 
     def papers_of_single_runs(self) -> str:
         """Return a pattern of papers that no run of a grouped job follows: they have a rule already."""

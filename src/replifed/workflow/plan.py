@@ -30,12 +30,8 @@ class Plan:
     "partition:EXPERIMENT" (two files), "seeds:EXPERIMENT" where there is a pilot, and "data:EXPERIMENT" for
     its parsed data set. What is no experiment, partition or artefact of a paper is a `ConfigError`.
 
-    Parameters
-    ----------
-    config : mapping
-        From `replifed.settings.validate`.
-    source : callable
-        Gives the inputs that stand for the source files of modules.
+    `config` is from `replifed.settings.validate`; `source` gives the inputs that stand for the source files
+    of modules.
     """
 
     def __init__(self, config: Mapping[str, Any], source: Callable[..., list[str]]) -> None:
@@ -71,17 +67,17 @@ class Plan:
 
     def files_of(self, paper: str, *keys: str) -> list[str]:
         """Return the files of keys."""
-        return [file for key in keys for file in self._files_of(paper, key)]
+        files = []
+        for kind, _, name in (key.partition(":") for key in keys):
+            if kind == "data":
+                files.append(self.parsed(self.experiment(paper, name)["dataset"]))
+            else:
+                files += [self.in_results(f"{paper}/{name}{suffix}") for suffix in _FILES[kind]]
+        return files
 
-    def _files_of(self, paper: str, key: str) -> list[str]:
-        kind, _, name = key.partition(":")
-        if kind == "data":
-            return [self.parsed(self.experiment(paper, name)["dataset"])]
-        return [self.in_results(f"{paper}/{name}{suffix}") for suffix in _FILES[kind]]
-
-    def inputs_flag(self, paper: str, keys: Iterable[str]) -> str:
-        """Return ``--inputs KEY=FILE ...``, or nothing where there are no keys."""
-        return inputs_flag((key, file) for key in keys for file in self.files_of(paper, key))
+    def inputs(self, paper: str, keys: Iterable[str], source: list[str]) -> dict[str, list[str]]:
+        """Return what a job is made from: files by key, and its sources."""
+        return {**{key: self.files_of(paper, key) for key in keys}, "source": source}
 
     # --- Partitions, searches, runs ---
 
@@ -114,11 +110,9 @@ class Plan:
         """Return what a partition is made from."""
         section = self.experiment(paper, experiment)
         if "partition" not in section:
-            raise ConfigError(
-                f"experiment {experiment} of {paper} has no section `partition` to make one from"
-            )
-        source = self.source("replifed.partition.build")
-        return {"data": self.parsed(section["dataset"]), "source": source}
+            text = f"experiment {experiment} of {paper} has no section `partition` to make one from"
+            raise ConfigError(text)
+        return {"data": self.parsed(section["dataset"]), "source": self.source("replifed.partition.build")}
 
     def problem_keys(self, paper: str, experiment: str) -> list[str]:
         """Return the keys of what an experiment's problem is made from, if anything."""
@@ -126,16 +120,15 @@ class Plan:
         section = self.experiment(paper, experiment)
         return [f"{kind}:{experiment}" for kind, key in kinds.items() if key in section]
 
-    def problem_files(self, paper: str, experiment: str) -> dict[str, str]:
-        """Return parsed data and partition, where a problem has them."""
-        keys = self.problem_keys(paper, experiment)
+    def _by_kind(self, paper: str, keys: Iterable[str]) -> dict[str, str]:
+        """Return the first file of each key, by the key's kind."""
         return {key.partition(":")[0]: self.files_of(paper, key)[0] for key in keys}
 
     def tune_inputs(self, paper: str, experiment: str, method: str) -> dict[str, Any]:
         """Return what a search is made from."""
-        files = self.problem_files(paper, experiment)
-        for file in self.files_of(paper, *self.leader_keys(paper, experiment, method)):
-            files["leader"] = file
+        files = self._by_kind(paper, self.problem_keys(paper, experiment))
+        if leader := self.leader_keys(paper, experiment, method):
+            (files["leader"],) = self.files_of(paper, *leader)
         return {**files, "source": self.method_source("tune", paper, method)}
 
     def leader_keys(self, paper: str, experiment: str, method: str) -> list[str]:
@@ -145,10 +138,8 @@ class Plan:
 
     def run_inputs(self, paper: str, experiment: str, method: str) -> dict[str, Any]:
         """Return what a run is made from: the files of its problem, and its tuned step and seeds, if any."""
-        files = self.problem_files(paper, experiment)
-        for key in self._before_run(paper, experiment, method):
-            (files[key.partition(":")[0]],) = self.files_of(paper, key)
-        return {**files, "source": self.method_source("run", paper, method)}
+        keys = (*self.problem_keys(paper, experiment), *self._before_run(paper, experiment, method))
+        return {**self._by_kind(paper, keys), "source": self.method_source("run", paper, method)}
 
     def _before_run(self, paper: str, experiment: str, method: str) -> list[str]:
         section = self.experiment(paper, experiment)
@@ -162,15 +153,14 @@ class Plan:
         pilot = f"{experiment}{cuts.PILOT}"
         return [f"run:{pilot}/{method}" for method in self.experiment(paper, pilot)["methods"]]
 
-    def seeds_inputs(self, paper: str, experiment: str) -> dict[str, Any]:
+    def seeds_inputs(self, paper: str, experiment: str) -> dict[str, list[str]]:
         """Return what the number of an experiment's seeds is told by."""
         source = self.source("replifed.papers.jobs:count_seeds", part(paper, "claims"))
-        return {"files": self.files_of(paper, *self._pilot_keys(paper, experiment)), "source": source}
+        return self.inputs(paper, self._pilot_keys(paper, experiment), source)
 
-    def pilot_flags(self, paper: str, experiment: str) -> str:
-        """Return the flags of how many seeds there may be, and of the pilot's runs."""
-        most = len(self.experiment(paper, experiment)["replicates"])
-        return f"--most {most} {self.inputs_flag(paper, self._pilot_keys(paper, experiment))}"
+    def most_seeds(self, paper: str, experiment: str) -> int:
+        """Return how many seeds an experiment may have."""
+        return len(self.experiment(paper, experiment)["replicates"])
 
     def pilot_settings(self, paper: str, experiment: str) -> str:
         """Return the settings of the pilot's runs as JSON."""
@@ -202,50 +192,36 @@ class Plan:
         """Return all files of all artefacts of papers."""
         return [file for paper in papers for file in self.artefact_outputs(paper).values()]
 
-    def artefact_inputs(self, paper: str, artefact: str) -> dict[str, Any]:
+    def artefact_inputs(self, paper: str, artefact: str) -> dict[str, list[str]]:
         """Return what an artefact is made from."""
         entry = self.artefact(paper, artefact)
         source = self.source("replifed.papers.jobs:artefact", part(paper, f"{entry['kind']}s"))
-        return {"files": self.files_of(paper, *cuts.artefact_keys(entry)), "source": source}
+        return self.inputs(paper, cuts.artefact_keys(entry), source)
 
     def artefact_settings(self, paper: str, artefact: str) -> str:
         """Return an artefact's settings as JSON."""
         self.artefact(paper, artefact)
         return canonical_json(cuts.settings_for("artefact", self.config[paper], artefact))
 
-    def artefact_flags(self, paper: str, artefact: str) -> str:
-        """Return the flag of what an artefact is made from."""
-        return self.inputs_flag(paper, cuts.artefact_keys(self.artefact(paper, artefact)))
-
     # --- Claims ---
 
-    def claims_inputs(self, paper: str) -> dict[str, Any]:
+    def claims_inputs(self, paper: str) -> dict[str, list[str]]:
         """Return what a paper's claims are measured on."""
-        source = self.source("replifed.papers.jobs:measure_claims", part(paper, "claims"))
-        return {"files": self.files_of(paper, *cuts.claim_keys(self.config[paper])), "source": source}
+        return self.inputs(paper, cuts.claim_keys(self.config[paper]), self._claims_source(paper))
 
-    def claim_inputs(self, paper: str, claim: str) -> dict[str, Any]:
+    def claim_inputs(self, paper: str, claim: str) -> dict[str, list[str]]:
         """Return what one claim, with the orders that it is corrected with, is measured on."""
-        source = self.source("replifed.papers.jobs:measure_claims", part(paper, "claims"))
-        return {"files": self.files_of(paper, *self._claim_keys(paper, claim)), "source": source}
-
-    def claim_flags(self, paper: str, claim: str) -> str:
-        """Return the flag of what one claim is measured on."""
-        return self.inputs_flag(paper, self._claim_keys(paper, claim))
-
-    def _claim_keys(self, paper: str, claim: str) -> list[str]:
         from replifed.papers.jobs import claim_and_family
 
-        claims = claim_and_family(paper, claim)
-        return list(dict.fromkeys(key for one in claims for key in one.needs))
+        keys = [key for one in claim_and_family(paper, claim) for key in one.needs]
+        return self.inputs(paper, keys, self._claims_source(paper))
+
+    def _claims_source(self, paper: str) -> list[str]:
+        return self.source("replifed.papers.jobs:measure_claims", part(paper, "claims"))
 
     def claims_settings(self, paper: str) -> str:
         """Return the settings that a paper's claims are measured with as JSON."""
         return canonical_json(cuts.settings_for("claims", self.config[paper]))
-
-    def claims_flags(self, paper: str) -> str:
-        """Return the flag of what a paper's claims are measured on."""
-        return self.inputs_flag(paper, cuts.claim_keys(self.config[paper]))
 
     def collection_source(self) -> list[str]:
         """Return the sources of the file of all claims, and of statements without one."""
@@ -272,10 +248,11 @@ class Plan:
 
     def timing_inputs(self) -> dict[str, Any]:
         """Return what the claims on seconds are measured on."""
-        papers = dict.fromkeys(key.split("/")[0] for key in self.timed_figures())
-        modules = [part(paper, "claims") for paper in papers]
-        source = self.source("replifed.papers.jobs:measure_timing", *modules)
-        return {"files": list(self.timed_figures().values()), "source": source}
+        modules = dict.fromkeys(part(key.split("/")[0], "claims") for key in self.timed_figures())
+        return {
+            **self.timed_figures(),
+            "source": self.source("replifed.papers.jobs:measure_timing", *modules),
+        }
 
     # --- Report and manifest ---
 
@@ -313,8 +290,8 @@ class Plan:
             if "partition" in section:
                 earlier.append(f"partition:{experiment}")
             if kind == "run" and "pilot" in section:
-                earlier += self._pilot_keys(paper, experiment)
-                earlier += self._earlier_keys(paper, self._pilot_keys(paper, experiment))
+                pilot = self._pilot_keys(paper, experiment)
+                earlier += [*pilot, *self._earlier_keys(paper, pilot)]
         return earlier
 
     def raw_folders(self) -> list[str]:
@@ -348,13 +325,16 @@ def flags(files: Mapping[str, str]) -> str:
     return " ".join(f"--{name} {shlex.quote(file)}" for name, file in files.items())
 
 
-def inputs_flag(files: Iterable[tuple[str, str]]) -> str:
-    """Return ``--inputs KEY=FILE ...``, or nothing where there are no files.
+def inputs_flag(inputs: Mapping[str, str | Iterable[str]]) -> str:
+    """Return ``--inputs KEY=FILE ...`` of files by key, but for a job's sources; nothing without files.
 
-    >>> inputs_flag([("run:mnist", "mnist/fedht.parquet")])
-    '--inputs run:mnist=mnist/fedht.parquet'
+    >>> inputs_flag({"run:mnist/fedht": ["mnist/fedht.parquet"], "source": ["fedht.py"]})
+    '--inputs run:mnist/fedht=mnist/fedht.parquet'
     """
-    words = [shlex.quote(f"{key}={file}") for key, file in files]
+    files = {
+        key: [file] if isinstance(file, str) else file for key, file in inputs.items() if key != "source"
+    }
+    words = [shlex.quote(f"{key}={file}") for key, own in files.items() for file in own]
     return " ".join(["--inputs", *words] if words else [])
 
 

@@ -1,0 +1,56 @@
+"""FedSplit: operator splitting (Pathak and Wainwright 2020, Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import POSITIVE, Round
+from replifed.algorithms.cohort import Cohort
+from replifed.algorithms.local_solvers import Gradient, SolverMethod, proximal
+from replifed.network.ledger import Cost
+from replifed.randomness import Streams
+
+
+class Splitting(NamedTuple):
+    """State of FedSplit."""
+
+    x: NDArray  # (R, D), the mean of the z_j
+    z: NDArray  # (R, N, D), the clients' variables
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedSplit(SolverMethod):
+    """z_j <- z_j + 2 (prox_{s f_j}(2 x - z_j) - x), then x = mean z_j.
+
+    Parameters
+    ----------
+    s : step of the proximal map, one or one a run (R,).
+    solver : steps on f_j(u) + |u - (2 x - z_j)|^2 / (2 s), from x as in the paper's inexact form, so that x*
+        stays where it is; `Exact` is the box itself.
+    """
+
+    s: Annotated[float | NDArray, POSITIVE]
+
+    partial_participation: ClassVar = False
+    small: ClassVar = {"s": 0.5, "solver": Gradient(steps=3)}
+
+    def init(self, problem: Any, streams: Streams) -> Splitting:
+        z = np.zeros((len(streams), problem.n_clients, problem.dim), dtype=problem.dtype)
+        return Splitting(z[:, 0].copy(), z)
+
+    def round(self, state: Splitting, problem: Any, ctx: Round) -> tuple[Splitting, Cost]:
+        cohort, x = Cohort(problem, ctx), state.x[:, None]
+        start = np.repeat(x, problem.n_clients, axis=1)
+        objective = proximal(problem, 2 * x - state.z, self.s)
+        half = self.solver.solve(objective, start, cohort.draw(self.solver))  # z_j^{t + 1/2}
+        z = state.z + 2 * (half - x)
+        return Splitting(z.mean(axis=1), z), self.cost(cohort)
+
+
+def theory_step(mu: float | NDArray, L: float | NDArray) -> float | NDArray:
+    """s = 1 / sqrt(mu L), with which z shrinks by 1 - 2 / (sqrt(kappa) + 1) a round (Theorem 1)."""
+    return 1.0 / np.sqrt(np.multiply(mu, L))

@@ -1,0 +1,74 @@
+"""Scaffnew: ProxSkip's federated form (Mishchenko, Malinovsky, Stich and Richtarik 2022, Algorithm 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import POSITIVE, Round, per_run
+from replifed.algorithms.cohort import Cohort
+from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod, SteppedSolver
+from replifed.network.ledger import Cost
+from replifed.randomness import Streams
+
+
+class Shifts(NamedTuple):
+    """What is kept between communications."""
+
+    x: NDArray  # (R, D), the model that all clients hold after one
+    h: NDArray  # (R, N, D), the clients' control variates; their sum is zero
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaffnew(SolverMethod):
+    """Steps x_i <- x_i - gamma (grad f_i(x_i) - h_i), of which each is followed by an average with chance p.
+
+    A round is what happens until the next average, L ~ Geom(p) steps, which all clients take.
+
+    Parameters
+    ----------
+    step : gamma, one or one a run (R,).
+    solver : steps on f_i(x) - <h_i, x>; their mean number is its `steps`, 1 / p.
+    """
+
+    step: Annotated[float | NDArray, POSITIVE]
+    solver: SteppedSolver
+
+    stochastic: ClassVar = True
+    partial_participation: ClassVar = False
+    small: ClassVar = {"step": 0.1, "solver": Gradient(steps=3)}
+
+    def init(self, problem: Any, streams: Streams) -> Shifts:
+        h = np.zeros((len(streams), problem.n_clients, problem.dim), dtype=problem.dtype)
+        return Shifts(h[:, 0].copy(), h)
+
+    def round(self, state: Shifts, problem: Any, ctx: Round) -> tuple[Shifts, Cost]:
+        cohort, solver, p = (
+            Cohort(problem, ctx),
+            replace(self.solver, step=self.step),
+            1.0 / self.solver.steps,
+        )
+        L = ctx.streams.draw("local_steps", lambda rng: rng.geometric(p, 1))[:, 0]
+        counts = np.broadcast_to(L, (len(state.x),))
+        start = np.repeat(state.x[:, None], problem.n_clients, axis=1)
+        drawn = cohort.draw(solver, int(L.max()))
+        x_hat = solver.solve(LocalObjective(problem, -state.h), start, drawn, counts)
+        x = x_hat.mean(axis=1)
+        h = state.h + p / per_run(self.step, x_hat) * (x[:, None] - x_hat)
+        used = counts * cohort.total(solver.samples(problem))
+        return Shifts(x, h), Cost(
+            cohort.message(), cohort.message(), iterations=counts, sample_gradients=used
+        )
+
+
+def theory(mu: float, L: float) -> tuple[float, float]:
+    """gamma = 1 / L and p = sqrt(mu / L), with which the rate an iteration is 1 - mu / L (Theorem 3.6)."""
+    return 1.0 / L, float(np.sqrt(mu / L))
+
+
+def theory_rate(gamma: float, p: float, mu: float) -> float:
+    """max(1 - gamma mu, 1 - p^2): by so much E Psi falls in an iteration, if gamma <= 1 / L (Theorem 3.5)."""
+    return max(1.0 - gamma * mu, 1.0 - p**2)

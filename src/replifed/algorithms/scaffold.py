@@ -1,0 +1,72 @@
+"""SCAFFOLD: control variates against client drift (Karimireddy et al. 2020, Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import POSITIVE, Round, per_run
+from replifed.algorithms.cohort import Cohort
+from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod, SteppedSolver
+from replifed.network.ledger import Cost
+from replifed.randomness import Streams
+
+
+class Controls(NamedTuple):
+    """What is kept between rounds."""
+
+    x: NDArray  # (R, D), the server's model
+    c: NDArray  # (R, D), the server's control variate, the mean of the clients'
+    c_i: NDArray  # (R, N, D), the clients' control variates
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaffold(SolverMethod):
+    """K steps y_i <- y_i - eta_l (g_i(y_i) - c_i + c); the mean change goes to x, that of c_i to c.
+
+    Parameters
+    ----------
+    step : eta_l, one or one a run (R,).
+    solver : K steps on f_i(y) + <c - c_i, y>, from x.
+    option : of the control variates: 1, the gradient of all samples at x; 2, the mean gradient of the steps,
+        c_i - c + (x - y_i) / (K eta_l).
+    server_step : eta_g.
+
+    Notes
+    -----
+    Both x and c go down and both changes up: two vectors each way. (The paper remarks that a client need not
+    be sent c if it took part in the last round, one and a half; that is not counted here.)
+    """
+
+    step: Annotated[float | NDArray, POSITIVE]
+    solver: SteppedSolver
+    option: Literal["1", "2"] = "2"
+    server_step: Annotated[float, POSITIVE] = 1.0
+
+    small: ClassVar = {"step": 0.05, "solver": Gradient(steps=3)}
+
+    def init(self, problem: Any, streams: Streams) -> Controls:
+        c_i = np.zeros((len(streams), problem.n_clients, problem.dim), dtype=problem.dtype)
+        return Controls(c_i[:, 0].copy(), c_i[:, 0].copy(), c_i)
+
+    def round(self, state: Controls, problem: Any, ctx: Round) -> tuple[Controls, Cost]:
+        cohort, solver = Cohort(problem, ctx), replace(self.solver, step=self.step)
+        c, c_i = state.c[:, None], cohort.take(state.c_i)
+        x = np.repeat(state.x[:, None], c_i.shape[1], axis=1)
+        y = solver.solve(LocalObjective(cohort.problem, c - c_i), x, cohort.draw(solver))
+        if self.option == "1":
+            c_new = cohort.problem.per_client_gradients(x)
+        else:
+            c_new = c_i - c + (x - y) / (solver.steps * per_run(self.step, x))
+        share = per_run(cohort.count / problem.n_clients, state.x)  # |S| / N
+        state = Controls(
+            state.x + self.server_step * cohort.mean(y - x),
+            state.c + share * cohort.mean(c_new - c_i),
+            cohort.put(state.c_i, c_new),
+        )
+        message, extra = cohort.message(2), cohort.total(problem.sizes) if self.option == "1" else 0
+        used = solver.steps * cohort.total(solver.samples(problem)) + extra
+        return state, Cost(message, message, iterations=solver.steps, sample_gradients=used)

@@ -1,0 +1,51 @@
+"""S-Local-GD: local gradient steps with a shift (Gorbunov, Hanzely and Richtarik 2021, S-Local-SVRG)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from replifed.algorithms.base import Round, ServerModel
+from replifed.algorithms.cohort import Cohort
+from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod, SteppedSolver
+from replifed.network.ledger import Cost
+
+
+@dataclass(frozen=True, kw_only=True)
+class SLocalGD(SolverMethod):
+    """Steps along grad f_i(x_i) - grad f_i(y) + grad f(y), each followed by an average with chance p.
+
+    A round is what happens until the next average, L ~ Geom(p) steps. The reference y is the last average, so
+    that a round has two exchanges: the gradients at y, and the models.
+
+    Parameters
+    ----------
+    solver : steps on f_i(x) + <grad f(y) - grad f_i(y), x>, from y; their mean number is its `steps`, 1 / p.
+
+    Notes
+    -----
+    S-Local-SVRG with all samples in each gradient. There y is renewed with a chance of its own; that it is at
+    every average, the case that ProxSkip's authors compare with, rests on memory. With a fixed number of
+    steps it is FedLin.
+    """
+
+    solver: SteppedSolver
+
+    stochastic: ClassVar = True
+    partial_participation: ClassVar = False
+    small: ClassVar = {"solver": Gradient(steps=3, step=0.05)}
+
+    def round(self, state: ServerModel, problem: Any, ctx: Round) -> tuple[ServerModel, Cost]:
+        cohort, p = Cohort(problem, ctx), 1.0 / self.solver.steps
+        L = ctx.streams.draw("local_steps", lambda rng: rng.geometric(p, 1))[:, 0]
+        counts = np.broadcast_to(L, (len(state.x),))
+        y = np.repeat(state.x[:, None], problem.n_clients, axis=1)
+        g_i = problem.per_client_gradients(y)
+        shift = g_i.mean(axis=1, keepdims=True) - g_i  # first exchange: g_i up, their mean down
+        drawn = cohort.draw(self.solver, int(L.max()))
+        x_i = self.solver.solve(LocalObjective(problem, shift), y, drawn, counts)
+        used = counts * cohort.total(self.solver.samples(problem)) + cohort.total(problem.sizes)
+        message = cohort.message(2)
+        return ServerModel(x_i.mean(axis=1)), Cost(message, message, 2, counts, used)

@@ -1,0 +1,142 @@
+"""Images, a row each: the idx format of the MNIST family, and handwritten digits grouped by writer.
+
+Writers are those of the federated EMNIST release, or QMNIST's of MNIST. Of each source the first writers with
+enough digits are taken, and of each writer the first digits, as the experiments want them. The table's rows
+are then writer by writer, equally many of each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shutil
+import struct
+import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence, Sized
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.data.catalogue import Counts
+from replifed.data.streams import unpacked
+from replifed.errors import DataError
+
+_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+WRITERS, DIGITS = 350, 100
+_MEMBER = "fed_emnist_digitsonly_train.h5"
+# Columns of QMNIST's extended labels.
+_CLASS, _WRITER = 0, 2
+
+
+def idx_array(path: Path) -> NDArray:
+    """Read an idx file, plain or packed, as an array of the file's shape in native byte order."""
+    with unpacked(path) as stream:
+        content = stream.read()
+    if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in _TYPES:
+        raise DataError(f"{path} is not an idx file (it starts with {content[:4]!r})")
+    dimensions = content[3]
+    start = 4 + 4 * dimensions
+    if dimensions == 0 or len(content) < start:
+        raise DataError(f"{path} is truncated inside its idx header")
+    shape = struct.unpack(f">{dimensions}I", content[4:start])
+    dtype = np.dtype(_TYPES[content[2]])
+    needed, held = math.prod(shape) * dtype.itemsize, len(content) - start
+    if held != needed:
+        fault = "is truncated" if held < needed else "has bytes left over"
+        wanted = " x ".join(map(str, shape))
+        raise DataError(
+            f"{path} {fault}: {held} bytes of data, but its header says {wanted} ({needed} bytes)"
+        )
+    values = np.frombuffer(content, dtype=dtype, offset=start).reshape(shape)
+    return values.astype(dtype.newbyteorder("="))
+
+
+def read_idx(paths: Sequence[Path], counts: Counts) -> tuple[NDArray, NDArray]:
+    """Read the idx file of the images, and that of their labels."""
+    images, labels = map(idx_array, paths)
+    if labels.ndim != 1 or len(images) != len(labels):
+        raise DataError(f"{paths[0]} holds {len(images)} images but {paths[1]} holds {labels.shape} labels")
+    return images.reshape(len(images), -1), labels
+
+
+def read_writers_hdf5(
+    paths: Sequence[Path], counts: Counts, writers: int = WRITERS, digits: int = DIGITS
+) -> tuple[NDArray[np.uint8], NDArray]:
+    """Read the training part of TensorFlow Federated's `fed_emnist_digitsonly`, an HDF5 file or its archive.
+
+    Group ``examples/<writer>`` holds ``pixels`` (n, 28, 28), 1 for white paper and 0 for ink, and ``label``
+    (n,); writers come in the order of their names. Returns pixels (writers * digits, 784), 0 for paper and
+    255 for ink, and labels.
+    """
+    # A tenth of a second to import, for this alone.
+    import h5py
+
+    (path,) = paths
+    with _unpacked(path) as file:
+        try:
+            with h5py.File(file, "r") as archive:
+                examples = archive["examples"]
+                enough = (name for name in sorted(examples) if len(examples[name]["label"]) >= digits)
+                names = [*islice(enough, writers)]
+                if len(names) < writers:
+                    raise DataError(_too_few(path, names, writers, digits))
+                white, y = (
+                    np.concatenate([examples[name][key][:digits] for name in names])
+                    for key in ("pixels", "label")
+                )
+        except DataError:
+            raise
+        except Exception as error:  # a damaged file may raise anything
+            raise DataError(f"{path} is not a file of federated EMNIST digits ({error})") from error
+    if not (white.min() >= 0 and white.max() <= 1):
+        raise DataError(f"{path}: pixels are not between 0 and 1")
+    ink = np.round(255 * (1.0 - white)).astype(np.uint8)
+    return ink.reshape(writers * digits, -1), y.astype(np.int64)
+
+
+def _too_few(path: Path, names: Sized, writers: int, digits: int) -> str:
+    return f"{path}: only {len(names)} writers have {digits} digits; {writers} are needed"
+
+
+@contextlib.contextmanager
+def _unpacked(path: Path) -> Iterator[Path]:
+    """Yield the HDF5 file, taken out of its archive for the time being."""
+    if not tarfile.is_tarfile(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, _MEMBER)
+        try:
+            with tarfile.open(path) as archive:
+                names = [name for name in archive.getnames() if Path(name).name == _MEMBER]
+                if not names:
+                    raise DataError(f"{path} holds no {_MEMBER}")
+                packed = archive.extractfile(names[0])
+                if packed is None:
+                    raise DataError(f"{path}: {_MEMBER} is not a file")
+                with packed, out.open("wb") as plain:
+                    shutil.copyfileobj(packed, plain)
+        except (tarfile.TarError, EOFError) as error:
+            raise DataError(f"{path} is damaged ({error}); fetch it again") from error
+        yield out
+
+
+def read_writers_idx(
+    paths: Sequence[Path], counts: Counts, writers: int = WRITERS, digits: int = DIGITS
+) -> tuple[NDArray[np.uint8], NDArray]:
+    """Read MNIST's training images, then QMNIST's extended labels; result as of `read_writers_hdf5`."""
+    pixels, extended = map(idx_array, paths)
+    if extended.ndim != 2 or extended.shape[1] <= _WRITER or len(extended) != len(pixels):
+        raise DataError(
+            f"{paths[1]} is not the extended labels of {paths[0]}: it has shape {extended.shape}, "
+            f"for {len(pixels)} images"
+        )
+    names, sizes = np.unique(extended[:, _WRITER], return_counts=True)
+    taken = names[sizes >= digits][:writers]
+    if len(taken) < writers:
+        raise DataError(_too_few(paths[1], taken, writers, digits))
+    rows = np.concatenate([np.flatnonzero(extended[:, _WRITER] == name)[:digits] for name in taken])
+    return pixels.reshape(len(pixels), -1)[rows], extended[rows, _CLASS].astype(np.int64)

@@ -1,0 +1,376 @@
+"""The methods that every comparison has: against loops client by client, identities, and what they reach."""
+
+import numpy as np
+import pytest
+
+import replifed as rf
+from replifed.algorithms import fedsplit, scaffnew
+from replifed.algorithms.local_solvers import Exact, Gradient
+from replifed.contract.checks import members
+from replifed.problems.minimiser import minimiser
+from replifed.randomness import Streams
+from replifed.simulate import simulate
+
+RNG = np.random.default_rng(5)
+N, D, L2, K, ETA, ROUNDS = 4, 5, 0.1, 3, 0.3, 12
+SIZES = (6, 9, 12, 7)
+DATA = [(RNG.normal(size=(n, D)) + RNG.normal(size=D), RNG.choice([-1.0, 1.0], n)) for n in SIZES]
+SHARES = np.array(SIZES) / sum(SIZES)
+EQUAL = rf.problems.from_clients(DATA, l2=L2)
+WEIGHTED = rf.problems.from_clients(DATA, l2=L2, weights=SHARES)
+MU, L = float(EQUAL.strong_convexity().min()), float(EQUAL.smoothness().max())
+STREAMS = Streams(3, (1,))
+COHORT = (0, 2, 3)
+
+
+def grad(i, w):
+    """Gradient of f_i: mean logistic loss and a ridge."""
+    A, b = DATA[i]
+    return -(A * (b / (1 + np.exp(b * (A @ w))))[:, None]).mean(axis=0) + L2 * w
+
+
+def reached(name, problem=EQUAL, rounds=ROUNDS, clients=None, **settings):
+    cohort = None if clients is None else members(*clients)
+    method = rf.method(name, **settings)
+    return method.observe(simulate(method, problem, STREAMS, rounds, cohort=cohort).state)["server"][0]
+
+
+def lengths(rounds=ROUNDS):
+    """Local steps of each round, as they are drawn for p = 1 / K."""
+    drawn = (STREAMS.at(t).draw("local_steps", lambda rng: rng.geometric(1 / K, 1)) for t in range(rounds))
+    return [int(L[0, 0]) for L in drawn]
+
+
+# -- each rule as its paper's box has it ----------------------------------------------------------------
+
+
+def fedavg_change(x, clients, direction=lambda i, w, x: grad(i, w)):
+    """Weighted mean of the clients' models less x."""
+    p = SHARES[list(clients)] / SHARES[list(clients)].sum()
+    ends = []
+    for i in clients:
+        w = x.copy()
+        for _ in range(K):
+            w = w - ETA * direction(i, w, x)
+        ends.append(w)
+    return sum(share * w for share, w in zip(p, ends, strict=True)) - x
+
+
+def loop_fedprox(clients, mu=0.4):
+    x = np.zeros(D)
+    for _ in range(ROUNDS):
+        x = x + fedavg_change(x, clients, lambda i, w, x: grad(i, w) + mu * (w - x))
+    return x
+
+
+def loop_fedavgm(clients, beta=0.6):
+    x, v = np.zeros(D), np.zeros(D)
+    for _ in range(ROUNDS):
+        v = beta * v - fedavg_change(x, clients)
+        x = x - v
+    return x
+
+
+def loop_fedadam_server(clients, eta=0.05, beta_1=0.8, beta_2=0.95, tau=1e-2):
+    x, m, v = np.zeros(D), np.zeros(D), np.full(D, tau**2)
+    for _ in range(ROUNDS):
+        delta = fedavg_change(x, clients)
+        m = beta_1 * m + (1 - beta_1) * delta
+        v = beta_2 * v + (1 - beta_2) * delta**2
+        x = x + eta * m / (np.sqrt(v) + tau)
+    return x
+
+
+def loop_fednova(clients):
+    x = np.zeros(D)
+    p = SHARES[list(clients)] / SHARES[list(clients)].sum()
+    for _ in range(ROUNDS):
+        directions, steps = [], []
+        for i in clients:
+            tau, w, total = max(round(K * SIZES[i] / max(SIZES)), 1), x.copy(), np.zeros(D)
+            for _ in range(tau):
+                g = grad(i, w)
+                total += g
+                w = w - ETA * g
+            directions.append(total / tau)
+            steps.append(tau)
+        tau_eff = sum(share * tau for share, tau in zip(p, steps, strict=True))
+        x = x - tau_eff * ETA * sum(share * d for share, d in zip(p, directions, strict=True))
+    return x
+
+
+def loop_scaffold(clients, option, eta_g=0.7):
+    x, c, c_i = np.zeros(D), np.zeros(D), [np.zeros(D) for _ in range(N)]
+    for _ in range(ROUNDS):
+        dy, dc = [], []
+        for i in clients:
+            y = x.copy()
+            for _ in range(K):
+                y = y - ETA * (grad(i, y) - c_i[i] + c)
+            new = grad(i, x) if option == "1" else c_i[i] - c + (x - y) / (K * ETA)
+            dy.append(y - x)
+            dc.append(new - c_i[i])
+            c_i[i] = new
+        x = x + eta_g / len(clients) * sum(dy)
+        c = c + sum(dc) / N
+    return x
+
+
+def loop_feddyn(clients, alpha=0.5):
+    x, h, g = np.zeros(D), np.zeros(D), [np.zeros(D) for _ in range(N)]
+    for _ in range(ROUNDS):
+        found = []
+        for k in clients:
+            theta = x.copy()
+            for _ in range(K):
+                theta = theta - ETA * (grad(k, theta) - g[k] + alpha * (theta - x))
+            g[k] = g[k] - alpha * (theta - x)
+            found.append(theta)
+        h = h - alpha / N * sum(theta - x for theta in found)
+        x = sum(found) / len(found) - h / alpha
+    return x
+
+
+def loop_scaffnew(clients):
+    x, h = np.zeros(D), [np.zeros(D) for _ in range(N)]
+    for steps in lengths():
+        hat = []
+        for i in range(N):
+            x_i = x.copy()
+            for _ in range(steps):
+                x_i = x_i - ETA * (grad(i, x_i) - h[i])
+            hat.append(x_i)
+        x = sum(hat) / N
+        h = [h[i] + 1 / K / ETA * (x - hat[i]) for i in range(N)]
+    return x
+
+
+def loop_slocalgd(clients):
+    x = np.zeros(D)
+    for steps in lengths():
+        full, ends = sum(grad(i, x) for i in range(N)) / N, []
+        for i in range(N):
+            x_i = x.copy()
+            for _ in range(steps):
+                x_i = x_i - ETA * (grad(i, x_i) - grad(i, x) + full)
+            ends.append(x_i)
+        x = sum(ends) / N
+    return x
+
+
+def loop_fedsplit(clients, s=0.8):
+    z = [np.zeros(D) for _ in range(N)]
+    x = np.zeros(D)
+    for _ in range(ROUNDS):
+        for j in range(N):
+            u = x.copy()
+            for _ in range(K):
+                u = u - ETA * (grad(j, u) + (u - (2 * x - z[j])) / s)
+            z[j] = z[j] + 2 * (u - x)
+        x = sum(z) / N
+    return x
+
+
+def constants(variant):
+    gamma = np.sqrt(ETA / MU) if variant == "naive" else max(ETA, np.sqrt(ETA / (MU * K)))
+    if variant == "2":
+        alpha = 3 / (2 * gamma * MU) - 0.5
+        return gamma, alpha, 2 * alpha**2 / (alpha - 1)
+    return gamma, 1 / (gamma * MU), 1 / (gamma * MU) + 1
+
+
+def loop_fedac(clients, variant):
+    gamma, alpha, beta = constants(variant)
+    w, ag = np.zeros(D), np.zeros(D)
+    for _ in range(ROUNDS):
+        ends = []
+        for i in clients:
+            u, v = w.copy(), ag.copy()
+            for _ in range(K):
+                md = u / beta + (1 - 1 / beta) * v
+                g = grad(i, md)
+                v = md - ETA * g
+                u = (1 - 1 / alpha) * u + md / alpha - gamma * g
+            ends.append((u, v))
+        w, ag = (sum(one) / len(clients) for one in zip(*ends, strict=True))
+    return ag
+
+
+def loop_mb_ac_sgd(clients):
+    gamma, alpha, beta = constants("naive")
+    w, ag = np.zeros(D), np.zeros(D)
+    for _ in range(ROUNDS):
+        md = w / beta + (1 - 1 / beta) * ag
+        g = sum(grad(i, md) for i in clients) / len(clients)
+        w, ag = (1 - 1 / alpha) * w + md / alpha - gamma * g, md - ETA * g
+    return ag
+
+
+def loop_mb_sgd(clients):
+    x = np.zeros(D)
+    for _ in range(ROUNDS):
+        x = x - ETA * sum(grad(i, x) for i in clients) / len(clients)
+    return x
+
+
+LOCAL = {"step": ETA, "local_steps": K}
+SOLVER = {"solver": Gradient(steps=K, step=ETA)}
+LOOPS = [
+    ("fedprox", loop_fedprox, LOCAL | {"mu": 0.4}, WEIGHTED, True),
+    ("fedavgm", loop_fedavgm, LOCAL | {"momentum": 0.6}, WEIGHTED, True),
+    (
+        "fedadam_server",
+        loop_fedadam_server,
+        LOCAL | {"server_step": 0.05, "beta_1": 0.8, "beta_2": 0.95, "tau": 1e-2},
+        WEIGHTED,
+        True,
+    ),
+    ("fednova", loop_fednova, LOCAL, WEIGHTED, True),
+    *(
+        (
+            "scaffold",
+            lambda clients, option=option: loop_scaffold(clients, option),
+            SOLVER | {"step": ETA, "option": option, "server_step": 0.7},
+            EQUAL,
+            True,
+        )
+        for option in ("1", "2")
+    ),
+    *(
+        ("fedac", lambda who, v=variant: loop_fedac(who, v), LOCAL | {"variant": variant}, EQUAL, True)
+        for variant in ("1", "2", "naive")
+    ),
+    ("mb_sgd", loop_mb_sgd, LOCAL, EQUAL, True),
+    ("mb_ac_sgd", loop_mb_ac_sgd, LOCAL, EQUAL, True),
+    ("feddyn", loop_feddyn, SOLVER | {"alpha": 0.5}, EQUAL, True),
+    ("scaffnew", loop_scaffnew, SOLVER | {"step": ETA}, EQUAL, False),
+    ("slocalgd", loop_slocalgd, SOLVER, EQUAL, False),
+    ("fedsplit", loop_fedsplit, SOLVER | {"s": 0.8}, EQUAL, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "loop", "settings", "problem", "clients"),
+    [
+        pytest.param(
+            name,
+            loop,
+            settings,
+            problem,
+            who,
+            id=f"{name}-{len(who)}-{settings.get('option') or settings.get('variant', '')}",
+        )
+        for name, loop, settings, problem, partial in LOOPS
+        for who in (range(N), COHORT)
+        if partial or len(who) == N
+    ],
+)
+def test_each_is_its_box_client_by_client(name, loop, settings, problem, clients):
+    chosen = None if len(clients) == N else clients
+    found = reached(name, problem, clients=chosen, **settings)
+    np.testing.assert_allclose(found, loop(clients), rtol=1e-9, atol=1e-12)
+    assert np.linalg.norm(found) > 0.1
+
+
+# -- identities -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch", [None, 4])
+@pytest.mark.parametrize("clients", [None, COHORT])
+def test_fedprox_without_its_term_is_fedavg_to_the_bit(batch, clients):
+    more = LOCAL | {"batch": batch, "clients": clients}
+    assert np.array_equal(reached("fedprox", WEIGHTED, mu=0.0, **more), reached("fedavg", WEIGHTED, **more))
+
+
+def test_fedavgm_without_momentum_and_fednova_with_equal_steps_are_fedavg():
+    fedavg = reached("fedavg", WEIGHTED, **LOCAL)
+    np.testing.assert_allclose(reached("fedavgm", WEIGHTED, momentum=0.0, **LOCAL), fedavg, rtol=1e-13)
+    np.testing.assert_allclose(reached("fednova", WEIGHTED, work="equal", **LOCAL), fedavg, rtol=1e-12)
+
+
+@pytest.mark.parametrize("batch", [None, 4])
+def test_with_one_step_fedac_is_accelerated_and_fedavg_plain_minibatch_sgd(batch):
+    """At K = 1 FedAc-I and the naive method are one."""
+    more = {"step": ETA, "local_steps": 1, "batch": batch}
+    first, naive = (reached("fedac", variant=variant, **more) for variant in ("1", "naive"))
+    assert np.array_equal(first, naive)
+    np.testing.assert_allclose(reached("mb_ac_sgd", **more), first, rtol=1e-12)
+    np.testing.assert_allclose(reached("mb_sgd", **more), reached("fedavg", **more), rtol=1e-12)
+
+
+def descent(rounds, step):
+    x = np.zeros(D)
+    for _ in range(rounds):
+        x = x - step * sum(grad(i, x) for i in range(N)) / N
+    return x
+
+
+@pytest.mark.parametrize("option", ["1", "2"])
+def test_scaffold_with_one_step_and_all_clients_is_gradient_descent(option):
+    found = reached("scaffold", step=ETA, solver=Gradient(steps=1), option=option)
+    np.testing.assert_allclose(found, descent(ROUNDS, ETA), rtol=1e-10)
+
+
+def test_scaffnew_that_never_skips_is_gradient_descent():
+    found = reached("scaffnew", step=ETA, solver=Gradient(steps=1))
+    np.testing.assert_allclose(found, descent(ROUNDS, ETA), rtol=1e-10)
+
+
+def test_fedsplits_fixed_point_is_the_minimiser_with_exact_and_inexact_maps():
+    """x* stays where it is with z_j = x* - s grad f_j(x*), whose mean it is."""
+    x = minimiser(EQUAL, 1)
+    z = np.stack([x[0] - 0.8 * grad(j, x[0]) for j in range(N)])[None]
+    np.testing.assert_allclose(z.mean(axis=1), x, atol=1e-12)
+    for solver in (Gradient(steps=2, step=ETA), Exact()):
+        method = rf.method("fedsplit", s=0.8, solver=solver)
+        state = fedsplit.Splitting(x, z)
+        after = simulate(method, EQUAL, STREAMS, 1, resume=(0, state)).state
+        np.testing.assert_allclose(after.z, z, atol=1e-10)
+
+
+# -- what they reach ----------------------------------------------------------------------------------------
+
+EXACT = {
+    "scaffold": {"step": 0.5 / L, "solver": Gradient(steps=K)},
+    "scaffnew": {"step": 1 / L, "solver": Gradient(steps=K)},
+    "slocalgd": {"solver": Gradient(steps=K, step=0.3 / L)},
+    "feddyn": {"alpha": 1.0, "solver": Gradient(steps=5)},
+    "fedsplit": {"s": float(fedsplit.theory_step(MU, L)), "solver": Gradient(steps=5)},
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_exact_methods_reach_the_minimiser(name):
+    found = reached(name, rounds=1500, **EXACT[name])
+    assert np.abs(found - minimiser(EQUAL, 1)[0]).max() < 1e-12
+
+
+@pytest.mark.parametrize("name", ["fedavg", "fedprox", "fednova"])
+def test_others_stop_beside_it(name):
+    """Their steps are constant, so that they come to rest, but at the fixed point of other maps."""
+    far, further = (reached(name, WEIGHTED, rounds=r, step=0.5 / L, local_steps=K) for r in (1500, 3000))
+    np.testing.assert_allclose(far, further, atol=1e-12)
+    assert np.abs(far - minimiser(WEIGHTED, 1)[0]).max() > 1e-4
+
+
+def test_scaffnews_rate_is_at_most_that_of_its_theorem():
+    """Psi = sum |x_i - x*|^2 + (gamma / p)^2 sum |h_i - grad f_i(x*)|^2, mean over seeds, per iteration."""
+    gamma, p = scaffnew.theory(MU, L)
+    steps = max(round(1 / p), 1)
+    seeds, rounds = 40, 30
+    method = rf.method("scaffnew", step=gamma, solver=Gradient(steps=steps))
+    x = minimiser(EQUAL, 1)[0]
+    star = np.stack([grad(i, x) for i in range(N)])
+
+    def potential(state):
+        far = N * ((state.x - x) ** 2).sum(axis=-1)
+        return far + (gamma * steps) ** 2 * ((state.h - star) ** 2).sum(axis=(1, 2))
+
+    streams = Streams(3, tuple(range(seeds)))
+    history = simulate(method, EQUAL, streams, rounds)
+    begin = potential(method.init(EQUAL, streams))
+    done = history.ledger["iterations"][-1]
+    rate = scaffnew.theory_rate(gamma, 1 / steps, MU)
+    # After T iterations E Psi <= rate^T Psi_0; T differs from seed to seed, so each is divided by its own.
+    scaled = potential(history.state) / begin / rate**done
+    assert scaled.mean() < 1 + 3 * scaled.std() / np.sqrt(seeds)
