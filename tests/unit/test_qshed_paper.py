@@ -453,7 +453,7 @@ def test_claims_and_captions_are_of_the_configured_artefacts():
     for claim in claims.CLAIMS:
         assert claim.artefact in configured["artefacts"]
         assert set(claim.needs) <= keys
-    assert set(CONDITIONS) == set(configured["experiments"]["conditions"]["cases"])
+    assert {*CONDITIONS, "exact_q"} == set(configured["experiments"]["conditions"]["cases"])
     shown = set(CASES)
     for name in ("fmnist_choices", "w8a_choices"):
         assert set(configured["experiments"][name]["cases"]) == shown
