@@ -1,4 +1,4 @@
-"""A data set of one's own: a LibSVM, CSV, parquet or npz file, or a Python function; checked as others are."""
+"""A data set of one's own: a LibSVM, CSV, parquet or npz file, or a Python function; checked as others."""
 
 from __future__ import annotations
 
