@@ -79,8 +79,9 @@ FIGURES = by_name(
         "fig3",
         title="Composite problems",
         caption=(
-            "The same with a 1-norm in the objective, for methods that handle one; the gap is that of the whole "
-            "objective. Without a 1-norm FedMid and FedDualAvg are FedAvg, whose curve in Figure 1 is theirs."
+            "The same with a 1-norm in the objective, for methods that handle one; the gap is that of the "
+            "whole objective. Without a 1-norm FedMid and FedDualAvg are FedAvg: its curve in Figure 1 is "
+            "theirs."
         ),
         lines=COMPOSITE,
     ),
@@ -98,10 +99,10 @@ FIGURES = by_name(
         prefix="All methods on the same problems",
         title="Targets reached",
         caption=(
-            "Share of the relative gaps 1e-1, 1e-2, ... 1e-8 on all problems of a kind that a method has reached "
-            "after so many rounds, bits (as a multiple of one model from each client) and sample gradients "
-            "(as passes over the data): a data profile, mean over seeds with its 95 % interval. A method counts "
-            "on the problems on which it has run."
+            "Share of the relative gaps 1e-1, 1e-2, ... 1e-8 on all problems of a kind that a method has "
+            "reached after so many rounds, bits (as multiples of one model from each client) and sample "
+            "gradients (as passes over the data): a data profile, mean over seeds with its 95 % interval. A "
+            "method counts on the problems on which it has run."
         ),
         source=_profiles,
         rows=[By("problem", _KINDS)],
