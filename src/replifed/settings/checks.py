@@ -166,7 +166,7 @@ def _undrawn(
 ) -> Iterator[Fault]:
     """Yield methods that no figure shows, of experiments of which some figure shows others."""
     for name, experiment in experiments.items():
-        figures = [artefact for artefact in artefacts.values() if artefact["kind"] == "figure"]
+        figures = [one for one in artefacts.values() if one["kind"] == "figure" and not one.get("summary")]
         drawn = [set(figure["runs"][name]) for figure in figures if name in figure.get("runs", {})]
         for method in experiment["methods"] if drawn else ():
             if method not in set.union(*drawn):
