@@ -17,6 +17,11 @@ _FLOOR = 1e-10
 # Of the profile, and what its uses are divided by.
 _TARGETS = [10.0**-k for k in range(1, 9)]
 _UNITS = {"bits": "message_bits", "sample_gradients": "samples"}
+_AXES = {
+    "round": "communication rounds",
+    "bits": "bits, as models from each client",
+    "sample_gradients": "sample gradients, as passes over the data",
+}
 _KINDS = {"logistic": "logistic", "composite": "with a 1-norm", "planted": "planted sparse model"}
 
 
@@ -116,8 +121,9 @@ FIGURES = by_name(
         log_x=True,
         log_y=False,
         limits=(-0.02, 1.02),
-        width=4.2,
-        height=3.0,
+        annotate=lambda ax, panel, lines, x: ax.set_xlabel(_AXES[panel["used"].iloc[0]]),
+        width=5.0,
+        height=3.8,
         legend_columns=5,
     ),
 )
