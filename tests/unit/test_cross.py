@@ -107,6 +107,16 @@ def test_a_run_is_rounded_where_it_sends():
     np.testing.assert_array_equal(rounded, rounded.astype(np.float32))  # from zero, by a step of 1
 
 
+def test_without_a_norm_fedmid_and_feddualavg_are_fedavg(problem):
+    """Which is why one curve stands for all three."""
+    models = [
+        simulate(algorithm(name, np.array([0.5]), problem, SETTINGS), problem, Streams(0, (1,)), 20).state.x
+        for name in ("fedavg", "fedmid", "feddualavg")
+    ]
+    for other in models[1:]:
+        np.testing.assert_allclose(other, models[0], rtol=1e-10)
+
+
 class Mine(FedAvg):
     """A stranger's method."""
 

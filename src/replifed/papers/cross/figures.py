@@ -68,7 +68,10 @@ FIGURES = by_name(
     figure(
         "fig1",
         title="First-order methods",
-        caption=f"Relative gap (F - F*) / (F(0) - F*), median and range over seeds. {SETTING}",
+        caption=(
+            "Relative gap (F - F*) / (F(0) - F*), median and range over seeds. FedAvg's curve is also that "
+            f"of FedMid and FedDualAvg, which are the same method without a 1-norm. {SETTING}"
+        ),
         lines=FIRST_ORDER,
     ),
     figure(
@@ -85,8 +88,7 @@ FIGURES = by_name(
         title="Composite problems",
         caption=(
             "The same with a 1-norm in the objective, for methods that handle one; the gap is that of the "
-            "whole objective. Without a 1-norm FedMid and FedDualAvg are FedAvg: its curve in Figure 1 is "
-            "theirs."
+            "whole objective."
         ),
         lines=COMPOSITE,
     ),
