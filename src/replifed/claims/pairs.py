@@ -10,7 +10,7 @@ import pandas as pd
 
 from replifed.claims.curves import curves
 from replifed.claims.multiplicity import LEVEL, holm, p_value, sign_test
-from replifed.claims.samples import Sample
+from replifed.claims.samples import Sample, paired
 from replifed.claims.units import UNITS
 from replifed.intervals import mean_interval
 
@@ -137,23 +137,24 @@ def profile(
     DataFrame
         Columns method, used, at, mean (of the seeds' shares), low and high (their 95 % interval).
     """
+    spent: dict[str, dict[str, list[Sample]]] = {used: {name: [] for name in histories} for used in USES}
+    for method, runs in histories.items():
+        for history in runs.values():
+            sizes = {
+                used: history.groupby("replicate")[of].first().to_numpy(float) for used, of in units.items()
+            }
+            for (_, used), one in used_until(history, targets).items():
+                values = np.where(one.bounds, np.inf, one.values / sizes.get(used, 1.0))
+                spent[used][method].append(Sample(values, seeds=one.seeds))
     rows = []
-    for used in USES:
-        spent: dict[str, list[np.ndarray]] = {}
-        for method, runs in histories.items():
-            for history in runs.values():
-                unit = 1.0
-                if used in units:
-                    unit = history.groupby("replicate")[units[used]].first().to_numpy(float)
-                found = used_until(history, targets)
-                one = [found[target, used] for target in targets]
-                spent.setdefault(method, []).extend(np.where(s.bounds, np.inf, s.values / unit) for s in one)
-        known = np.concatenate([np.ravel(one) for some in spent.values() for one in some])
+    for used, cases in spent.items():
+        known = np.concatenate([one.values for some in cases.values() for one in some])
         known = known[np.isfinite(known)]
         axis = np.geomspace(known.min(), known.max(), points) if known.size else np.ones(1)
-        for method, cases in spent.items():
+        for method, some in cases.items():
+            values = np.stack([one.values for one in paired(*some)])
             # Rounding must not lose the last.
-            shares = (np.stack(cases) <= axis[:, None, None] * (1 + 1e-9)).mean(axis=1)
+            shares = (values <= axis[:, None, None] * (1 + 1e-9)).mean(axis=1)
             for at, share in zip(axis, shares, strict=True):
                 mean, low, high = mean_interval(share) if len(share) > 1 else (share[0],) * 3
                 low, high = max(low, 0.0), min(high, 1.0)

@@ -161,7 +161,8 @@ def _paper_faults(paper: str, section: Mapping[str, Any], broken: Sequence[tuple
 
 def _undrawn(paper: str, section: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield methods that no figure shows, of experiments of which some figure shows others."""
-    figures = [one.get("runs", {}) for one in section["artefacts"].values() if one["kind"] == "figure"]
+    drawing = [one for one in section["artefacts"].values() if one["kind"] == "figure"]
+    figures = [one.get("runs", {}) for one in drawing if not one.get("summary")]
     for name, experiment in section["experiments"].items():
         drawn = {method for runs in figures for method in runs.get(name, ())}
         where = f"expected in the runs of {name} of a figure in {paper}.artefacts"

@@ -296,6 +296,9 @@ class Artefact(Settings):
     runs: Maybe[ByExperiment] = Field(None, description="runs that are read")
     tuned: Maybe[ByExperiment] = Field(None, description="searches that are read")
     partitions: Maybe[Names] = Field(None, description="experiments whose partition and data are read")
+    summary: Maybe[bool] = Field(
+        None, description="whether it sums up all methods: then each needs another figure that shows it"
+    )
 
     @model_validator(mode="after")
     def _has_a_source(self) -> Artefact:

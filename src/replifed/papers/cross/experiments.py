@@ -1,11 +1,12 @@
-"""One problem for all methods that can do with it, many repetitions side by side.
+"""One problem for all methods that are made for it, many repetitions side by side.
 
 Whatever is sent and not quantised is a float of 32 bits: first-order methods compute with these, Newton-type
-methods with doubles, of which they round what they send, and FedMM, which never moves by less, with doubles.
+methods with doubles, of which they round what they send. FedMM computes with doubles and rounds nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -75,9 +76,7 @@ class _Trial:
         self, method: str, settings: dict, replicate: int, table: Any, partition: Any, trials: Trials
     ) -> None:
         self._method, self._settings = method, settings
-        self._exact, self._own = (
-            problem(settings, [replicate], table, partition, dtype) for dtype in (float, width(method))
-        )
+        self._exact, self._own = _both(method, settings, [replicate], table, partition)
         # What is spent is counted together.
         self._trials = replace(trials, problems=[(replicate, self._own)])
 
@@ -108,7 +107,7 @@ def run(
     """
     names = tuple(settings["replicates"])
     multiple = tuned["search"]["step"] if tuned is not None and tunes(method) else 1.0
-    exact, own = (problem(settings, names, table, partition, dtype) for dtype in (float, width(method)))
+    exact, own = _both(method, settings, names, table, partition)
     least = exact.loss(solution(exact))
     start = exact.loss(np.zeros((len(names), exact.dim))) - least
     bits = settings.get("bits")
@@ -128,6 +127,16 @@ def run(
     return frame.assign(
         message_bits=exact.n_clients * dense_bits(exact.dim), samples=frame["replicate"].map(samples)
     )
+
+
+def _both(
+    method: str, settings: dict, replicates: Sequence[int], table: Any, partition: Any
+) -> tuple[Regression, Regression]:
+    """The problem in doubles, on which gaps are measured, and as the method computes on it."""
+    exact = problem(settings, replicates, table, partition)
+    if width(method) is np.float64:
+        return exact, exact
+    return exact, problem(settings, replicates, table, partition, np.float32)
 
 
 def _objective(exact: Regression, _: Any, seen: dict[str, NDArray]) -> NDArray:

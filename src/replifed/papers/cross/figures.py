@@ -17,6 +17,11 @@ _FLOOR = 1e-10
 # Of the profile, and what its uses are divided by.
 _TARGETS = [10.0**-k for k in range(1, 9)]
 _UNITS = {"bits": "message_bits", "sample_gradients": "samples"}
+_AXES = {
+    "round": "communication rounds",
+    "bits": "bits, as models from each client",
+    "sample_gradients": "sample gradients, as passes over the data",
+}
 _KINDS = {"logistic": "logistic", "composite": "with a 1-norm", "planted": "planted sparse model"}
 
 
@@ -63,7 +68,10 @@ FIGURES = by_name(
     figure(
         "fig1",
         title="First-order methods",
-        caption=f"Relative gap (F - F*) / (F(0) - F*), median and range over seeds. {SETTING}",
+        caption=(
+            "Relative gap (F - F*) / (F(0) - F*), median and range over seeds. FedAvg's curve is also that "
+            f"of FedMid and FedDualAvg, which are the same method without a 1-norm. {SETTING}"
+        ),
         lines=FIRST_ORDER,
     ),
     figure(
@@ -79,8 +87,8 @@ FIGURES = by_name(
         "fig3",
         title="Composite problems",
         caption=(
-            "The same with a 1-norm in the objective, for methods that handle one; the gap is that of the whole "
-            "objective. Without a 1-norm FedMid and FedDualAvg are FedAvg, whose curve in Figure 1 is theirs."
+            "The same with a 1-norm in the objective, for methods that handle one; the gap is that of the "
+            "whole objective."
         ),
         lines=COMPOSITE,
     ),
@@ -98,10 +106,10 @@ FIGURES = by_name(
         prefix="All methods on the same problems",
         title="Targets reached",
         caption=(
-            "Share of the relative gaps 1e-1, 1e-2, ... 1e-8 on all problems of a kind that a method has reached "
-            "after so many rounds, bits (as a multiple of one model from each client) and sample gradients "
-            "(as passes over the data): a data profile, mean over seeds with its 95 % interval. A method counts "
-            "on the problems on which it has run."
+            "Share of the relative gaps 1e-1, 1e-2, ... 1e-8 on all problems of a kind that a method has "
+            "reached after so many rounds, bits (as multiples of one model from each client) and sample "
+            "gradients (as passes over the data): a data profile, mean over seeds with its 95 % interval. A "
+            "method counts on the problems on which it has run."
         ),
         source=_profiles,
         rows=[By("problem", _KINDS)],
@@ -115,8 +123,9 @@ FIGURES = by_name(
         log_x=True,
         log_y=False,
         limits=(-0.02, 1.02),
-        width=4.2,
-        height=3.0,
+        annotate=lambda ax, panel, lines, x: ax.set_xlabel(_AXES[panel["used"].iloc[0]]),
+        width=5.0,
+        height=3.8,
         legend_columns=5,
     ),
 )

@@ -50,17 +50,10 @@ SPARSE = {
     "distributed_iht": Line("Distributed-IHT", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
     "fedgradmp": Line("FedGradMP", BLACK, (0, (6, 2, 2, 2)), "v"),
 }
-# Of all methods at once: those that use Hessians are dashed.
-EVERY = {
-    **FIRST_ORDER,
-    **{
-        name: line._replace(dashes=(0, (1, 1)))
-        for name, line in SECOND_ORDER.items()
-        if name not in FIRST_ORDER
-    },
-    **COMPOSITE,
-    **SPARSE,
-}
+# Of all methods at once: those that search along a direction are dotted.
+_DOTTED = {name: line._replace(dashes=(0, (1, 1))) for name, line in SECOND_ORDER.items()}
+_DOTTED["gradient_descent"] = Line("gradient descent", BLACK, (0, (3, 3)), "", 1.2)
+EVERY = {**FIRST_ORDER, **_DOTTED, **FIRST_ORDER, **COMPOSITE, **SPARSE}
 LABELS = {name: line.label for name, line in EVERY.items()}
 
 # Problems for all methods, and those for some of them.

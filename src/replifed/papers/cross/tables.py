@@ -104,10 +104,11 @@ TABLES = by_name(
         "Who needs less until the relative gap is 1e-2, and 1e-4",
         (
             "Three marks a pair, of rounds, bits and sample gradients: < where the method of the line needs "
-            "fewer than that of the column (of the number that stands before its name), > where it needs more, "
-            "· where neither is told. Of logarithms, paired over seeds, after Holm's correction over all pairs "
-            "and targets of one data set and one use, and where the ratio of means is at least 1.05; a seed that "
-            "never gets there is a bound, and a pair whose order a bound leaves open is not told."
+            "fewer than that of the column (of the number that stands before its name), > where it needs "
+            "more, · where neither is told. Of logarithms, paired over seeds, after Holm's correction over "
+            "all pairs and targets of one data set and one use, and where the ratio of geometric means is at "
+            "least 1.05; a seed that never gets there is a bound, and a pair whose order a bound leaves open "
+            "is not told."
         ),
         _pairs,
         lambda frame: matrix(frame, LABELS),
