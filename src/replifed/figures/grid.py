@@ -104,7 +104,7 @@ class Grid:
     log_x: bool | None = None
     limits: tuple[float, float] | None = None  # of the vertical axes
     # Called with the axes of a panel, its curves, the lines and the column of the horizontal axis.
-    annotate: Callable[[Axes, pd.DataFrame, Mapping[Any, Line], str], None] | None = None
+    annotate: Callable[[Axes, pd.DataFrame, Mapping[Any, Line], str], object] | None = None
     others: Sequence[Line] = ()  # what else the legend explains
     # Of a panel, in inches, and above it, in points.
     width: float = 4.6
