@@ -15,6 +15,7 @@ from replifed.papers.cross.paper import EXPERIMENTS, PROBLEMS, WITH_NORM
 
 CLAIM = Statements("cross")
 _EXACT = ("fedplt", "fedpd", "fedlin", "tamuna", "led", "fivegcs", "newton")
+_CORRECTED = ("scaffold", "scaffnew", "slocalgd", "feddyn", "fedsplit")
 
 
 @quantity
@@ -57,9 +58,9 @@ CLAIMS = [
             "fedavg",
             "on every data set",
             EXPERIMENTS,
-            "fig2" if method == "newton" else "fig1",
+            "fig6" if method in _CORRECTED else "fig2" if method == "newton" else "fig1",
         )
-        for method in _EXACT
+        for method in (*_EXACT, *_CORRECTED)
     ),
     *(
         _claim(method, why, "fedmid", "on every problem with a 1-norm", WITH_NORM, "fig3")

@@ -10,7 +10,17 @@ import pandas as pd
 from replifed.claims.pairs import USES, profile
 from replifed.figures.artefact import by_name
 from replifed.figures.grid import By, Grid, X
-from replifed.papers.cross.paper import COMPOSITE, EVERY, FIRST_ORDER, PROBLEMS, SECOND_ORDER, SETTING, SPARSE
+from replifed.papers.cross.paper import (
+    AVERAGED,
+    COMPOSITE,
+    CORRECTED,
+    EVERY,
+    FIRST_ORDER,
+    PROBLEMS,
+    SECOND_ORDER,
+    SETTING,
+    SPARSE,
+)
 
 # Curves end here; below, gaps are of no use to a statistician and soon of rounding.
 _FLOOR = 1e-10
@@ -100,6 +110,21 @@ FIGURES = by_name(
             "least objective on its support, and what falls below it counts as no gap."
         ),
         lines=SPARSE,
+    ),
+    figure(
+        "fig5",
+        title="Averages, with momentum and acceleration",
+        caption=(
+            "As Figure 1, for methods that average local steps, or gradients, as they are. All gradients are "
+            "full, so that minibatch SGD is gradient descent at a constant step."
+        ),
+        lines=AVERAGED,
+    ),
+    figure(
+        "fig6",
+        title="Corrected local steps",
+        caption="As Figure 1, for methods that correct what local steps do to an average; all take part.",
+        lines=CORRECTED,
     ),
     Grid(
         "profile",

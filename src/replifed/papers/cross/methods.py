@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms import fivegcs, led, tamuna
+from replifed.algorithms import fedsplit, fivegcs, led, tamuna
 from replifed.algorithms.fedplt import best_penalty
 from replifed.algorithms.local_solvers import Gradient
 from replifed.algorithms.newton_type import NewtonType
@@ -22,6 +22,8 @@ from replifed.problems.dense import DenseLinearModel
 
 # Newton-type methods stop at gradients of this length, where the gap is below 1e-15.
 _SOLVED = 1e-9
+# Adam's step at the server, of a coordinate a round.
+_ADAM = 0.1
 
 
 def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings: dict) -> Any:
@@ -74,6 +76,16 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
         case "fivegcs":
             gamma, tau = fivegcs.theory_parameters(mu, L, N, N)
             return method(gamma=multiple * gamma, tau=tau / multiple, solver=solver)
+        case "scaffold" | "scaffnew":
+            return method(step=step, solver=solver)
+        case "slocalgd":
+            return method(solver=Gradient(steps=K, step=step))
+        case "feddyn":
+            return method(alpha=multiple * np.sqrt(mu * L), solver=solver)
+        case "fedsplit":
+            return method(s=multiple * fedsplit.theory_step(mu, L), solver=solver)
+        case "fedadam_server":  # the clients' step only scales what Adam normalises
+            return method(step=1.0 / L, local_steps=K, server_step=multiple * _ADAM)
         case _:  # FedAvg, and any other method of a step and local steps
             return method(step=step, local_steps=K)
 

@@ -50,10 +50,29 @@ SPARSE = {
     "distributed_iht": Line("Distributed-IHT", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
     "fedgradmp": Line("FedGradMP", BLACK, (0, (6, 2, 2, 2)), "v"),
 }
+AVERAGED = {
+    "fedavg": Line("FedAvg", GREY, (0, (1, 1.2)), "", 1.2),
+    "fedprox": Line("FedProx", GREEN, (0, (2, 1)), "v"),
+    "fednova": Line("FedNova", PURPLE, (0, (5, 1.5)), "P"),
+    "fedavgm": Line("FedAvgM", ORANGE, "-", "D"),
+    "fedadam_server": Line("FedAdam", VERMILLION, (0, (4, 1.5, 1, 1.5)), "*"),
+    "fedac": Line("FedAc", BLUE, "-", "o"),
+    "mb_sgd": Line("minibatch SGD", BLACK, (0, (2, 1)), "<"),
+    "mb_ac_sgd": Line("accelerated minibatch SGD", SKY, "-", "X"),
+}
+CORRECTED = {
+    "fedavg": Line("FedAvg", GREY, (0, (1, 1.2)), "", 1.2),
+    "scaffold": Line("SCAFFOLD", VERMILLION, (0, (5, 1.5)), "s"),
+    "scaffnew": Line("Scaffnew", BLUE, "-", "o"),
+    "slocalgd": Line("S-Local-GD", GREEN, (0, (2, 1)), "^"),
+    "feddyn": Line("FedDyn", ORANGE, "-", "D"),
+    "fedsplit": Line("FedSplit", PURPLE, (0, (4, 1.5, 1, 1.5)), "P"),
+    "fedlin": Line("FedLin, for reference", SKY, "-", "", 1.2),
+}
 # Of all methods at once: those that search along a direction are dotted.
 _DOTTED = {name: line._replace(dashes=(0, (1, 1))) for name, line in SECOND_ORDER.items()}
 _DOTTED["gradient_descent"] = Line("gradient descent", BLACK, (0, (3, 3)), "", 1.2)
-EVERY = {**FIRST_ORDER, **_DOTTED, **FIRST_ORDER, **COMPOSITE, **SPARSE}
+EVERY = {**AVERAGED, **CORRECTED, **FIRST_ORDER, **_DOTTED, **FIRST_ORDER, **COMPOSITE, **SPARSE}
 LABELS = {name: line.label for name, line in EVERY.items()}
 
 # Problems for all methods, and those for some of them.
