@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replifed.algorithms.registry import METHODS, method_class
+from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.figures.style import SEQUENCE, Line
 from replifed.papers.cross.paper import EVERY
 
@@ -17,7 +17,7 @@ _WIDTH = 2.4
 
 def lines() -> dict[str, Line]:
     """Built-in methods as in `cross`; others by their attributes label and line, or by their class's name."""
-    others = [name for name in METHODS if name not in EVERY]
+    others = [name for name in METHODS if name not in EVERY and name not in BUILT_IN]
     found = {}
     for number, name in enumerate(others):
         cls, default = method_class(name), SEQUENCE[number % len(SEQUENCE)]

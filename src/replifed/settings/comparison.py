@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from replifed.algorithms.registry import METHODS
+from replifed.algorithms.registry import BUILT_IN
 from replifed.data.catalogue import CATALOGUE
 from replifed.errors import unknown_name
 from replifed.parts import COMPARED
@@ -52,7 +52,7 @@ def faults(config: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield names of data sets, methods and papers that there are not, or are already."""
     asked = config.get("comparison", {})
     for name in config.get("methods", {}):
-        if name in METHODS and METHODS[name] != config["methods"][name]:
+        if name in BUILT_IN:
             yield ("methods", name), f"{name} is a built-in method; give yours another name"
     if COMPARED not in config:
         if asked or config.get("methods"):

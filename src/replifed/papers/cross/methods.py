@@ -7,6 +7,7 @@ their step themselves, and FedGradMP's and FedMM's follow from the data, so that
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from replifed.algorithms import fedsplit, fivegcs, led, tamuna
 from replifed.algorithms.fedplt import best_penalty
 from replifed.algorithms.local_solvers import Gradient
 from replifed.algorithms.newton_type import NewtonType
-from replifed.algorithms.registry import method_class
+from replifed.algorithms.registry import BUILT_IN, method_class
 from replifed.operators.proximal import L1, Zero
 from replifed.problems.dense import DenseLinearModel
 
@@ -86,13 +87,25 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
             return method(s=multiple * fedsplit.theory_step(mu, L), solver=solver)
         case "fedadam_server":  # the clients' step only scales what Adam normalises
             return method(step=1.0 / L, local_steps=K, server_step=multiple * _ADAM)
-        case _:  # FedAvg, and any other method of a step and local steps
-            return method(step=step, local_steps=K)
+        case _:  # FedAvg, and any other method with these settings, or some of them
+            given = {_tuned(method): step, "local_steps": K}
+            return method(**{key: value for key, value in given.items() if key in _settings(method)})
+
+
+def _tuned(method: type) -> str:
+    """The setting that is tuned of a method of one's own, as a multiple of 1 / L."""
+    return getattr(method, "tuned", "step")
+
+
+def _settings(method: Any) -> list[str]:
+    return [field.name for field in fields(method)]
 
 
 def tunes(name: str) -> bool:
     """Whether the method has a number to tune."""
-    return name not in ("fedgradmp", "fedmm") and not issubclass(method_class(name), NewtonType)
+    if name in BUILT_IN:
+        return name not in ("fedgradmp", "fedmm") and not issubclass(method_class(name), NewtonType)
+    return _tuned(method_class(name)) in _settings(method_class(name))
 
 
 def width(name: str) -> type:
