@@ -177,6 +177,21 @@ def test_corollary_10_holds_and_can_fail(monkeypatch):
     assert not measures.isometry_improves().values.any()
 
 
+def test_remark_3_holds_and_can_fail():
+    assert measures.rate_worsens().values.all()
+    assert measures.residual_turns().values.all()
+    # Planted: no client with mu > 1, and clients that are all alike.
+    assert measures.rate_worsens(1.005).values.tolist() == [False, True, False]
+    assert measures.residual_turns(1.02).values.tolist() == [True, True, False]
+
+
+def test_logistic_bounds_hold_and_can_fail(monkeypatch):
+    assert measures.logistic_bounds().values.all()
+    # Planted: the second derivative of another loss, e^-|z|.
+    monkeypatch.setattr(measures.np, "cosh", lambda z: np.exp(np.abs(z)))
+    assert not measures.logistic_bounds().values.all()
+
+
 @pytest.mark.parametrize("solver", ["exact", "gd"])
 def test_no_run_comes_near_the_bounds_so_that_they_are_not_claimed(solver):
     settings = {"seed": 3, "clients": 3, "features": 40, "planted": 3, "rounds": 4, "record_every": 1}
@@ -197,6 +212,16 @@ def test_no_run_comes_near_the_bounds_so_that_they_are_not_claimed(solver):
 
 def test_errata_are_shown():
     assert [row["id"] for row in measure_errata(ERRATA) if row["shown"] != "yes"] == []
+
+
+def test_errata_look_at_sizes():
+    """Forms with the right direction alone are refused."""
+    checks = {erratum.id.removeprefix("fedgradmp."): erratum.check for erratum in ERRATA}
+    assert not checks["stable_rank"](lambda rank: 1 / rank).passes
+    assert not checks["mean_law"](lambda rng, alpha: rng.normal(0, alpha, 50)).passes
+    assert not checks["optimal_bias"](lambda N: N**-0.5).passes
+    assert not checks["theorem7_residual"]((2, 2)).passes
+    assert not checks["cohort_sum"](0.99).passes
 
 
 # -- runs, figures, claims -----------------------------------------------------------------------------
@@ -233,6 +258,25 @@ def test_a_run_has_a_curve_for_every_variant_and_seed(runs):
     assert baseline["step"].notna().all()
     assert len(baseline) == 2 * 3 * (BASELINE_ROUNDS + 1)
     assert set(baseline["reading"]) == {"own", "printed"}
+
+
+def test_dense_methods_run_figure_8_with_the_loss_as_printed_alone():
+    """At the listed steps, by hand in one case."""
+    readings = {"text": {"sparsity": 3, "scale": 1}, "summed": {"sparsity": 3, "scale": 15}}
+    settings = SMALL | {"noises": [0.0], "steps": [1e-3, 1e-2], "readings": readings, "replicates": [1]}
+    variants = {
+        method: set(experiments.run(method, settings, None, None, None)["variant"])
+        for method in ("fediterht", "fedmid")
+    }
+    assert variants == {"fediterht": {"text", "summed"}, "fedmid": {"text"}}
+    frame = experiments.run("fedmid", settings | {"rounds": 1, "local_steps": [1], "batch": 30}, *[None] * 3)
+    data, x = problems.regression(settings, 0.2, 0.0, 1)
+    # The proximal step of clients and, on the mean, that of the server.
+    for step, ends in frame[frame["round"] == 1].groupby("step"):
+        local = -step * np.einsum("imn,im->in", data.X[0], -data.y[0]) / 30
+        mean = (np.sign(local) * np.maximum(np.abs(local) - 0.01 * step, 0)).mean(axis=0)
+        server = np.sign(mean) * np.maximum(np.abs(mean) - 0.01 * step, 0)
+        assert ends["error"].item() == pytest.approx(np.linalg.norm(server - x), rel=1e-9)
 
 
 @pytest.mark.parametrize("stable", [True, False])
@@ -513,11 +557,52 @@ def test_claims_on_seconds_look_at_equal_times():
         {"series": "a/", "round": [0, 1, 2], "seconds": [0.0, 2.0, 4.0], "mean": [1, 0.1, 0.01]}
     )
     theirs = mine.assign(series="b/", seconds=[0.0, 1.0, 5.0], mean=[1, 0.005, 0.001])
-    found = measures.at_seconds_of(pd.concat([mine, theirs]), "a/", "b/", 2)
+    found = measures.at_seconds_of(pd.concat([mine, theirs]), "a/", ("b/",), 2)
     assert not found.values.any()
     assert found.shown == pytest.approx(0.5)
     with pytest.raises(NotMeasurableError, match="ends after 5 s of 6 s"):
-        measures.at_seconds_of(pd.concat([mine.assign(seconds=[0.0, 3.0, 6.0]), theirs]), "a/", "b/", 2)
+        measures.at_seconds_of(pd.concat([mine.assign(seconds=[0.0, 3.0, 6.0]), theirs]), "a/", ("b/",), 2)
+    # The printed step has a curve of its own where it is not the best one anyway.
+    printed = theirs.assign(series="b//printed", mean=[1, 0.5, 0.1])
+    for frames, ahead in (([mine, theirs], False), ([mine, theirs, printed], True)):
+        found = measures.at_seconds_of(pd.concat(frames), "a/", ("b//printed", "b/"), 2)
+        assert found.values.tolist() == [ahead]
+    with pytest.raises(NotMeasurableError, match="was not timed"):
+        measures.at_seconds_of(mine, "a/", ("b/",), 2)
+
+
+def test_a_residual_is_a_bound_until_the_run_rests():
+    rounds = np.arange(101)
+    rests = np.maximum(10.0 ** (-rounds / 10), 0.02)
+    falls, grows = 10.0 ** (-rounds / 1000), 1 + rounds / 1000
+    lost = np.where(rounds < 50, 1 + rounds, np.inf)
+    made = Curves(rounds, np.arange(4), np.array([rests, falls, grows, lost]))
+    found = measures.residual(made)
+    np.testing.assert_array_equal(found.values, measures.tail(made).values)
+    assert found.bounds.tolist() == [0, -1, 0, 0]
+    # So that nobody has the larger residual for certain where the other one has not come to rest.
+    by_id = {claim.id: claim for claim in CLAIMS}
+    claim = by_id["fedgradmp.fig3.fedavg.residual"]
+    for theirs, verdict in ((rests, "reproduced"), (falls, "inconclusive")):
+        ran = {("mild", "fedgradmp"): 0.1 * rests, ("mild", "fedavg"): theirs}
+        frames = {
+            key: pd.concat(
+                pd.DataFrame({"replicate": seed, "round": rounds, "error": errors}) for seed in range(20)
+            ).assign(variant="exact" if key[1] == "fedgradmp" else "", reading="own")
+            for key, errors in ran.items()
+        }
+        assert judge(claim, claim.measure(Runs(frames))).verdict == verdict
+
+
+def test_what_is_kept_of_a_descent_by_hand():
+    def ends(*errors):
+        return Curves(np.arange(8), np.arange(len(errors)), np.array([[1.0] * 6 + [e, e] for e in errors]))
+
+    # A hundredth, then a tenth: half of the decades are left. What rises keeps less than nothing.
+    found = measures.kept(ends(0.01, 0.01, 0.5), ends(0.1, 10.0, 0.5))
+    np.testing.assert_allclose(found.values, [0.5, -0.5, 1.0])
+    with pytest.raises(NotMeasurableError, match="nothing descends"):
+        measures.kept(ends(0.01, 2.0), ends(0.1, 0.1))
 
 
 def test_values_at_equal_work_by_hand():

@@ -332,8 +332,12 @@ def _curves(
     if "readings" in settings:
         steps = np.array(settings["steps"])
         for name, reading in settings["readings"].items():
+            # The others are there since FedIterHT does not diverge with the loss as printed; these do.
+            if method not in SPARSE and name != "text":
+                continue
+            weight = f"{settings['weights'][0]}" if method in COMPOSITE else ""
             scaled, tau = steps * reading["scale"], reading["sparsity"]
-            algorithm = regression_method(method, settings, "", scaled, K, tau)
+            algorithm = regression_method(method, settings, weight, scaled, K, tau)
             yield algorithm, range(len(steps)), {"variant": name, "step": steps}
         return
     for variant in variants(method, settings):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.fedgradmp_rates import Constants, Promise, theorem5
-from replifed.claims.curves import Curves, level
+from replifed.claims.curves import Curves, at, level
 from replifed.claims.quantities import Quantity, quantity
 from replifed.claims.samples import Sample, paired
 from replifed.claims.verdicts import Measured, NotMeasurableError
@@ -38,6 +39,29 @@ def logs(one: Curves) -> Curves:
 def tail(one: Curves) -> Sample:
     """Geometric mean of the last quarter of each curve, as a log10."""
     return level(logs(one), 0.25)
+
+
+@quantity
+def descent(one: Curves) -> Sample:
+    """Decades by which each curve falls until its end."""
+    return at(logs(one), 0) - tail(one)
+
+
+@quantity
+def residual(one: Curves) -> Sample:
+    """`tail`; a bound from above where the last quarter adds a tenth or more to the descent until then."""
+    end, earlier = tail(one), one.rounds < np.quantile(one.rounds, 0.75)
+    before = tail(one._replace(rounds=one.rounds[earlier], values=one.values[:, earlier]))
+    falls = before.values - end.values > 0.1 * descent(one).values.clip(min=0)
+    return replace(end, bounds=np.where(falls, -1, 0))
+
+
+@quantity
+def kept(one: Curves, other: Curves) -> Sample:
+    """The descent of `other` as a share of that of `one`."""
+    if descent(one).min <= 0:
+        raise NotMeasurableError("on some seed nothing descends, so that nothing can be lost")
+    return descent(other) / descent(one)
 
 
 def decades(other: Quantity, best: Quantity) -> Quantity:
@@ -76,11 +100,13 @@ def at_equal(total: Sample, theirs: Curves, spent: Curves, share: float = 0.0) -
 
 
 @quantity
-def at_seconds_of(frame: pd.DataFrame, best: str, other: str, rounds: int) -> Measured:
-    """Whether `best` is below `other` at the seconds that it has used after `rounds` rounds."""
-    one, two = (frame[frame["series"] == name].sort_values("round") for name in (best, other))
-    if one.empty or two.empty:
+def at_seconds_of(frame: pd.DataFrame, best: str, others: tuple[str, ...], rounds: int) -> Measured:
+    """Whether `best`, after some rounds, is below the first of `others` that was timed, at equal seconds."""
+    timed = {name: one.sort_values("round") for name, one in frame.groupby("series")}
+    other = next(filter(timed.__contains__, others), "")
+    if not {best, other} <= set(timed):
         raise NotMeasurableError("one of the two was not timed")
+    one, two = timed[best], timed[other]
     mine = one[one["round"] <= rounds].iloc[-1]
     if two["seconds"].iloc[-1] < mine["seconds"]:
         raise NotMeasurableError(
@@ -144,6 +170,36 @@ def promises(
         yield (condition, noise, K), runs, promised
 
 
+def _unlike(N: int, smoothness: float, other: float) -> Constants:
+    """N clients, of which one has another constant."""
+    return _constants(np.append(np.full(N - 1, smoothness), other))
+
+
+def rate_worsens(other: float = 1.12) -> Measured:
+    """Remark 3: whether kappa is below one at K = 1 and above one at some K, with one mu above one.
+
+    Of ten clients one has the condition number `other`.
+    """
+    clients = _unlike(10, 1.005, other)
+    kappa = [theorem5(clients, K, 1.0).kappa for K in range(1, 11)]
+    mu = 4 * clients.beta1() * clients.beta2()
+    note = f"mu {mu[0]:.2g} on nine clients, {mu[-1]:.3g} on one; kappa {kappa[0]:.2g} to {kappa[-1]:.2g}"
+    return Measured(np.array([mu[-1] > 1, kappa[0] < 1, max(kappa) > 1]), seeds=1, note=note)
+
+
+def residual_turns(other: float = 1.1) -> Measured:
+    """Remark 3: whether the residual both falls and rises with K where all mu are below one.
+
+    Of fifty clients one has the condition number `other`.
+    """
+    clients = _unlike(50, 1.02, other)
+    left = np.array([theorem5(clients, K, 1.0).residual for K in range(1, 11)])
+    mu, change = 4 * clients.beta1() * clients.beta2(), np.diff(left)
+    note = f"mu up to {mu.max():.2g}; as multiples of that at K = 10: {left[0] / left[-1]:.3g} at K = 1, "
+    note += f"{left.min() / left[-1]:.3g} at K = {1 + left.argmin()}"
+    return Measured(np.array([mu.max() < 1, change.min() < 0, change.max() > 0]), seeds=1, note=note)
+
+
 def client_constants(settings: dict[str, Any], alpha: float, replicate: int) -> pd.DataFrame:
     """Restricted constants of each client's loss over 4 tau coordinates, estimated on random supports."""
     data, _ = problems.regression(settings, alpha, 0.0, replicate)
@@ -180,3 +236,20 @@ def isometry_improves() -> Measured:
     note = "; ".join(f"rank {r:.3g}: {c:.3g}" for r, c in zip(rank, constant, strict=True))
     note += f"; in {single.sum()} of {single.size} steps of single draws"
     return Measured(np.diff(constant) < 0, seeds=draws, note=note)
+
+
+def logistic_bounds(K: int = 10) -> Measured:
+    """Whether the logistic losses' second derivatives in the scores b'x stay within Section IV-D's bounds.
+
+    On scores up to r of one class, those of the other K - 1 being equal.
+    """
+    least = []
+    for r in (0.1, 1.0, 3.0, 10.0):
+        z = np.linspace(-r, r, 201)
+        binary = 1 / np.cosh(z) ** 2  # 4 s(2z) (1 - s(2z))
+        own, others = np.meshgrid(np.exp(z), (K - 1) * np.exp(z))
+        share = own / (1 + own + others)
+        bounds = 4 / (1 + np.exp(r)) ** 2, (1 + K * np.exp(2 * r)) ** -2.0
+        least.append([binary.min() / bounds[0], (share * (1 - share)).min() / bounds[1], 1 / binary.max()])
+    note = f"at least {np.min(least):.3g} of the bounds"
+    return Measured(np.array(least).ravel() >= 1 - 1e-12, seeds=1, note=note)
