@@ -163,10 +163,10 @@ def best_setting(table: pd.DataFrame, form: str) -> Measured:
     settings = table.columns.to_numpy()
     best = table.to_numpy().argmin(axis=1)
     whole = np.issubdtype(settings.dtype, np.integer)
-    grid = np.zeros(len(best)) if whole else np.diff(settings, append=np.inf)[best]
+    above = np.zeros(len(best)) if whole else np.diff(settings, append=np.inf)[best]
     note = f"least mean at {table.mean().idxmin():{form}}; single data sets have theirs from "
     note += f"{settings[best].min():{form}} to {settings[best].max():{form}}"
-    return Sample(settings[best].astype(float), seeds=table.index.to_numpy(), grid=grid).measured(note=note)
+    return Sample(settings[best].astype(float), seeds=table.index.to_numpy(), above=above).measured(note=note)
 
 
 @quantity
