@@ -211,26 +211,26 @@ def _show_exactness(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _variants(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """Means over the data sets."""
-    history = inputs.run("variants", "fedplt")
+    """Means over the data sets; 0 local epochs stand for the agents' own numbers."""
+    history, own = inputs.run("variants", "fedplt"), settings["experiments"]["variants"]
     cells = history.groupby(
         ["variant", "solver", "batch", "steps", "participation"], sort=False, dropna=False
     )
     frame = cells[["rate", "error", "zeros"]].mean().reset_index()
-    return frame.fillna({"solver": "gradient", "participation": "all"})
+    return frame.fillna({"solver": "gradient", "participation": "all", "steps": own["local_steps"]})
 
 
 def _show_variants(frame: pd.DataFrame) -> pd.DataFrame:
+    numbers = frame.apply(pd.to_numeric, errors="coerce")  # what a variant has not is empty
+
     def text(column: str, form: str, empty: str = "-") -> list[str]:
-        return [empty if pd.isna(value) else form.format(value) for value in frame[column]]
+        return [empty if pd.isna(value) else form.format(value) for value in numbers[column]]
 
     return pd.DataFrame(
         {
             "Variant": frame["variant"],
             "Local solver": frame["solver"],
-            "Local epochs": [
-                "1 to 10" if steps == 0 else f"{steps:g}" for steps in frame["steps"].fillna(10)
-            ],
+            "Local epochs": ["1 to 10" if steps == 0 else f"{steps:g}" for steps in numbers["steps"]],
             "Minibatch": text("batch", "{:.0f}", "all samples"),
             "Active agents": frame["participation"],
             "Rate": text("rate", "{:.3f}"),
