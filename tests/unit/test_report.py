@@ -91,8 +91,8 @@ def made(tmp_path):
 
 def page(made, config=CONFIG, scale="small", errata=()):
     write_not_claimed(made / "not_claimed.csv", [])
-    files = {"errata": errata, "not_claimed": made / "not_claimed.csv"}
-    build(made / "claims.csv", made / "figures", scale, made / "report.html", config, **files)
+    files = made / "claims.csv", made / "not_claimed.csv", errata, made / "figures"
+    build(*files, scale, config, made / "report.html")
     return Page((made / "report.html").read_text(encoding="utf-8"))
 
 

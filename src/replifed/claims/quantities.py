@@ -117,6 +117,7 @@ def _input(kind: str, key: str = "") -> Callable[..., Quantity]:
 run = _input("run", "run:{}/{}")  # the history of a method on an experiment
 tuned = _input("tuned", "tuned:{}/{}")  # the outcome of its search
 partition = _input("partition", "partition:{}")  # how the samples are split between the clients
+partition_table = _input("partition_table", "partition:{}")  # each client's size and distances
 data_kind = _input("data_kind", "partition:{}")  # kind and stamp of an experiment's data
 drawn = _input("artefact")  # the numbers of a figure
 

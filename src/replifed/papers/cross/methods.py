@@ -2,7 +2,7 @@
 
 Most have one number to tune, as a multiple of a reference value that follows from the problem's mu and L;
 what else a method has takes its paper's natural value. Gradient descent and Newton-type methods search
-their step themselves, and FedGradMP's follows from the data, so that they have none.
+their step themselves, and FedGradMP's and FedMM's follow from the data, so that they have none.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from replifed.algorithms.fedplt import best_penalty
 from replifed.algorithms.local_solvers import Gradient
 from replifed.algorithms.newton_type import NewtonType
 from replifed.algorithms.registry import method_class
+from replifed.operators.proximal import L1, Zero
 from replifed.problems.dense import DenseLinearModel
 
 # Newton-type methods stop at gradients of this length, where the gap is below 1e-15.
@@ -29,13 +30,14 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
     Parameters
     ----------
     problem : DenseLinearModel
-        Says mu, L, the number of clients and that of coordinates.
+        Says mu and L, for each of its data sets, the numbers of clients and coordinates, and the weight of a
+        1-norm.
     settings : dict
         Keys local_steps and kept_share, the share of coordinates that sparse methods keep.
     """
     method, multiple = method_class(name), np.asarray(multiple, float)
-    mu, L = float(problem.strong_convexity().min()), float(problem.smoothness().max())
-    N, K = problem.n_clients, settings["local_steps"]
+    mu, L = problem.common_mu_L()
+    N, K, l1 = problem.n_clients, settings["local_steps"], getattr(problem, "l1", 0.0)
     kept = round(settings["kept_share"] * problem.dim)
     step, solver = multiple / L, Gradient(steps=K)
     match name:
@@ -43,8 +45,10 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
             return method(step=4.0 / L, epsilon=_SOLVED, single_precision=True)
         case _ if issubclass(method, NewtonType):
             return method(epsilon=_SOLVED, single_precision=True)
-        case "fedmid" | "feddualavg":  # the problem has no 1-norm
-            return method(step=step, local_steps=K, weight=0.0)
+        case "fedmid" | "feddualavg":
+            return method(step=step, local_steps=K, weight=l1)
+        case "fedmm":  # the proximal gradient method, see `problems.Regression`
+            return method(beta=1.0, decay=0.0)
         case "fedht" | "fediterht":
             return method(step=step, local_steps=K, sparsity=kept)
         case "distributed_iht":
@@ -54,7 +58,9 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
             # round.
             return method(sparsity=kept, local_steps=1, solver="gd", inner_steps=K)
         case "fedplt":
-            return method(rho=multiple * best_penalty(mu, L), solver=solver)
+            # Its h stands beside the sum of the clients' losses, not beside their mean.
+            penalty = L1(weight=N * l1) if l1 else Zero()
+            return method(rho=multiple * best_penalty(mu, L), solver=solver, penalty=penalty)
         case "fedpd":
             return method(eta=multiple / np.sqrt(mu * L), solver=solver)
         case "fedlin":
@@ -74,13 +80,13 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
 
 def tunes(name: str) -> bool:
     """Whether the method has a number to tune."""
-    return name != "fedgradmp" and not issubclass(method_class(name), NewtonType)
+    return name not in ("fedgradmp", "fedmm") and not issubclass(method_class(name), NewtonType)
 
 
 def width(name: str) -> type:
     """Type of the numbers that the method computes with.
 
     Of first-order methods these are also what is sent. Newton-type methods solve linear systems, for which
-    floats of 32 bits are too short; they round what they send themselves.
+    floats of 32 bits are too short; they round what they send themselves. FedMM's own state is of doubles.
     """
-    return np.float64 if issubclass(method_class(name), NewtonType) else np.float32
+    return np.float64 if name == "fedmm" or issubclass(method_class(name), NewtonType) else np.float32

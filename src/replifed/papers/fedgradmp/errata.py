@@ -17,7 +17,7 @@ from replifed.claims.errata import Erratum, Outcome
 from replifed.metrics import relative_error
 from replifed.network.participation import FixedSize
 from replifed.operators import dictionaries
-from replifed.operators.restricted_isometry import isometry_constant
+from replifed.operators.matrices import isometry_constant
 from replifed.papers.fedgradmp.problems import heterogeneous, regression
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams
