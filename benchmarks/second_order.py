@@ -19,7 +19,7 @@ from replifed.algorithms.base import Round
 from replifed.algorithms.fednl import FedNL
 from replifed.algorithms.shed import QShed, Shed
 from replifed.data.table import load
-from replifed.operators.eigenpairs import eigenpairs
+from replifed.operators.matrices import eigenpairs
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic
 from replifed.problems.sparse import SparseLinearModel

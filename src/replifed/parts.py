@@ -2,19 +2,57 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 
 PAPERS = Path(__file__).with_name("papers")
+# The comparison of methods of one's own, which is no paper, with those of this one, whose experiments it has.
+COMPARE, COMPARED = "compare", "cross"
+# Folders of papers of one's own, as in PATH: jobs are processes of their own.
+VARIABLE = "REPLIFED_PAPERS"
+
+
+def own_folders() -> list[Path]:
+    """Folders outside the package whose folders are papers: registered ones, and those of other packages."""
+    folders = [Path(folder) for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
+    for found in entry_points(group="replifed.papers"):
+        spec = find_spec(found.value)
+        if spec is not None and spec.origin is not None:
+            folders.append(Path(spec.origin).parent.parent)
+    return folders
+
+
+def register_folders(folders: Iterable[str | os.PathLike[str]]) -> None:
+    """Look for papers in these folders, too, in this process and in those that it starts."""
+    from replifed import papers
+
+    paths = [str(Path(folder).resolve()) for folder in folders]
+    known = os.environ.get(VARIABLE, "").split(os.pathsep)
+    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(filter(None, [*known, *paths])))
+    papers.__path__.extend(path for path in paths if path not in papers.__path__)
+
+
+def own_papers() -> dict[str, Path]:
+    """The folders of the papers of one's own, by name."""
+    return {file.parent.name: file.parent for one in own_folders() for file in one.glob("*/__init__.py")}
+
+
+def folder_of(paper: str) -> Path:
+    """Return the folder of a paper, which may be missing."""
+    return own_papers().get(paper, PAPERS / paper)
 
 
 def paper_names() -> list[str]:
     """Papers that there are, in order of their names."""
-    return sorted(file.parent.name for file in PAPERS.glob("*/__init__.py"))
+    return sorted({file.parent.name for file in PAPERS.glob("*/__init__.py")} | set(own_papers()))
 
 
 def sentences_file(paper: str) -> Path:
     """Return the file that lists the checkable sentences of a paper, which may be missing."""
-    return PAPERS / paper / "sentences.yaml"
+    return folder_of(paper) / "sentences.yaml"
 
 
 def part(paper: str, name: str) -> str:
@@ -22,5 +60,7 @@ def part(paper: str, name: str) -> str:
 
     A small paper may have a single file, its `__init__.py`, that holds all its parts.
     """
+    if paper == COMPARE:
+        return part(COMPARED, name) if name == "experiments" else f"replifed.comparison.{name}"
     package = f"replifed.papers.{paper}"
-    return f"{package}.{name}" if PAPERS.joinpath(paper, f"{name}.py").is_file() else package
+    return f"{package}.{name}" if folder_of(paper).joinpath(f"{name}.py").is_file() else package

@@ -39,22 +39,13 @@ def nonzeros(problem: Any, seen: dict[str, NDArray]) -> NDArray:
 
 @dataclass(frozen=True)
 class History:
-    """What was recorded of R runs at T rounds.
+    """What was recorded of R runs at T rounds."""
 
-    Attributes
-    ----------
-    rounds : int array, shape (T,)
-    metrics : arrays by name, shape (T, R); infinite where the run has diverged
-    ledger : arrays by name (`network.ledger.Cost`), totals so far, shape (T, R)
-    diverged : boolean array, shape (T, R)
-    state : the algorithm's last state, from which a run can go on
-    """
-
-    rounds: NDArray
-    metrics: dict[str, NDArray]
-    ledger: dict[str, NDArray]
-    diverged: NDArray
-    state: Any
+    rounds: NDArray  # (T,)
+    metrics: dict[str, NDArray]  # by name, (T, R); infinite where the run has diverged
+    ledger: dict[str, NDArray]  # by name (`network.ledger.Cost`), totals so far, (T, R)
+    diverged: NDArray  # a mask, (T, R)
+    state: Any  # the algorithm's last one, from which a run can go on
 
     def take(self, runs: NDArray) -> History:
         """Return the history of `runs`, as numbers, of which some may be repeated, or as a mask."""
@@ -67,12 +58,10 @@ class History:
         )
 
     def frame(self, **labels: Any):
-        """Return a tidy data frame with one line a run and recorded round.
+        """A data frame with one line a run and recorded round.
 
-        Parameters
-        ----------
-        **labels : scalar or sequence of length R
-            Columns that tell the runs apart (replicate, step, ...); they come first.
+        `labels`, each one or R of them, are its first columns, which tell the runs apart (replicate, step,
+        ...).
         """
         import pandas as pd
 
@@ -103,38 +92,32 @@ def simulate(
     progress: Callable[[int, int], None] | None = None,
     resume: tuple[int, Any] | None = None,
 ) -> History:
-    """Run `algorithm` on `problem` for rounds 1 to `rounds`.
+    """Run `algorithm` on `problem` for rounds 1 to `rounds`, R runs side by side.
 
     Parameters
     ----------
     algorithm : Algorithm
     problem : Problem
-        With the capabilities that the algorithm needs; checked before round 0.
+        With the capabilities that the algorithm needs.
     streams : Streams
-        One name a run; runs go side by side.
+        One name a run.
     rounds : int
     metrics : mapping of name to Metric
         `{"objective": objective}` by default. A metric called "objective" decides on divergence.
-    record_every : int
-        Rounds between records; the start and the last round are always recorded.
-    record_from : int
-        First round that is recorded after the start.
+    record_every, record_from : int
+        Rounds between records, and the first one after the start; start and end are always recorded.
     cohort : callable, optional
         Draws the clients that take part in a round (`network.participation`); all do by default. A round
         without clients costs a run nothing.
     channel : callable, optional
         Draws the bits per coordinate that each client may send in a round, (R or 1, N); no limit by default.
     until : callable, optional
-        Maps what was just recorded, metrics by name, to whether each run is done (R,). The simulation, and
-        with it the record, ends early once every run is done or has diverged.
+        Maps what was just recorded, metrics by name, to whether each run is done (R,). Once every run is, or
+        has diverged, the simulation ends early, and with it the record.
     progress : callable, optional
         Called with (rounds done, rounds) after each round.
     resume : (int, state), optional
         Go on from that round and state. The ledger then counts from there.
-
-    Returns
-    -------
-    History
 
     Raises
     ------
@@ -201,49 +184,40 @@ class _Recorder:
 
     def __init__(self, problem: Any, metrics: Mapping[str, Metric], ledger: Ledger) -> None:
         self._problem, self._metrics, self.ledger = problem, metrics, ledger
-        self._rounds: list[int] = []
-        self._values: dict[str, list[NDArray]] = {name: [] for name in metrics}
-        self._totals: dict[str, list[NDArray]] = {name: [] for name in ledger.totals}
-        self._diverged: list[NDArray] = []
+        self._records: list[
+            Any
+        ] = []  # the round, metrics, totals of the ledger, and which runs have diverged
 
     def record(self, t: int, seen: dict[str, NDArray], alive: NDArray) -> None:
         """Record round `t`; runs whose objective has blown up leave `alive`, in place."""
-        values = {
-            name: np.asarray(metric(self._problem, seen), float) for name, metric in self._metrics.items()
-        }
+        values = {name: np.asarray(of(self._problem, seen), float) for name, of in self._metrics.items()}
         if "objective" in values:
             f = values["objective"]
-            start = self._values["objective"][0] if self._rounds else f
+            start = self._records[0][1]["objective"] if self._records else f
             alive &= np.isfinite(f) & (f <= BLOW_UP * np.maximum(np.abs(start), 1.0))
         self._append(t, {name: np.where(alive, value, np.inf) for name, value in values.items()}, alive)
 
     def values(self) -> dict[str, NDArray]:
         """The metrics recorded last."""
-        return {name: values[-1] for name, values in self._values.items()}
+        return self._records[-1][1]
 
     def fill(self, due: Sequence[int], alive: NDArray) -> None:
         """Record the rounds that are not simulated any more, as all runs have diverged."""
         lost = {name: np.full(len(alive), np.inf) for name in self._metrics}
         for later in due:
-            if later > self._rounds[-1]:
+            if later > self._records[-1][0]:
                 self._append(later, lost, alive)
 
     def _append(self, t: int, values: dict[str, NDArray], alive: NDArray) -> None:
-        self._rounds.append(t)
-        for name, value in values.items():
-            self._values[name].append(value)
-        for name, total in self.ledger.totals.items():
-            self._totals[name].append(total.copy())
-        self._diverged.append(~alive)
+        self._records.append((t, values, {name: a.copy() for name, a in self.ledger.totals.items()}, ~alive))
 
     def history(self, state: Any) -> History:
-        return History(
-            np.array(self._rounds),
-            {name: np.stack(values) for name, values in self._values.items()},
-            {name: np.stack(values) for name, values in self._totals.items()},
-            np.stack(self._diverged),
-            state,
-        )
+        rounds, values, totals, diverged = zip(*self._records, strict=True)
+        return History(np.array(rounds), _stacked(values), _stacked(totals), np.stack(diverged), state)
+
+
+def _stacked(records: Sequence[dict[str, NDArray]]) -> dict[str, NDArray]:
+    return {name: np.stack([record[name] for record in records]) for name in records[0]}
 
 
 def _parked(state: Any, alive: NDArray) -> Any:

@@ -32,8 +32,6 @@ Searching = Generator[Ask, Any, "Search"]
 
 # The search moves an edge outwards at most so often, each time by three points.
 _MOST_EXTENSIONS = 8
-# The search halves distances at most so often if its tolerance is never met.
-_MOST_HALVINGS = 12
 # Values of one of several parameters are equal if their relative difference is below this.
 _SAME = 2e-3
 # Candidates checked at once: checking several side by side costs little more than checking one.
@@ -45,8 +43,8 @@ _LEADERS = 5
 # Scores closer than this, relative to the best, are equal: rounding must not choose between them.
 _TIE = 1e-9
 # After these rounds a search drops the steps that have diverged, and those whose objective is, for the second
-# time in a row, above `_HOPELESS` times its value at the start. In FedHT's Simulation II, where objectives
-# leap most, no step near the best does so.
+# time in a row, above `_HOPELESS` times its value at the start. In FedHT's Simulation II,
+# where objectives leap most, no step near the best does so.
 _STAGES = (1, 4, 12)
 _HOPELESS = 2.0
 # A step is tried on further data sets if its descent on the first is at least this share of the best one's.
@@ -84,23 +82,16 @@ class Spent:
 class Search:
     """Outcome of a search.
 
-    Attributes
-    ----------
-    best : the chosen point, one number a parameter.
-    points, scores : all points tried, in increasing order. The score of a run that diverged is infinite; that
-        of one that was given up is what it had come to, see `Trials.scores`.
-    rejected : points that were checked and are not admissible.
-    edge : whether the chosen point lies at an edge of what was tried, since a bound was met, the grid may not
-        grow, or growing was given up.
-    chaotic : whether no point is admissible, and the best of all was chosen.
+    The score of a run that diverged is infinite; that of one that was given up is what it had come to, see
+    `Trials.scores`.
     """
 
-    best: Point
-    points: tuple[Point, ...]
+    best: Point  # the chosen one, one number a parameter
+    points: tuple[Point, ...]  # all that were tried, in increasing order
     scores: tuple[float, ...]
-    rejected: tuple[Point, ...] = ()
-    edge: bool = False
-    chaotic: bool = False
+    rejected: tuple[Point, ...] = ()  # were checked and are not admissible
+    edge: bool = False  # whether the best lies at an edge of what was tried
+    chaotic: bool = False  # whether no point is admissible, and the best of all was chosen
 
     @property
     def step(self) -> float:
@@ -139,25 +130,18 @@ def _finite(score: float) -> float | None:
 class Grid:
     """Where and how finely to search.
 
-    Attributes
-    ----------
-    axes : coarse values of each parameter.
-    refine : halvings of the log-distance around the best point; at most so many with a tolerance.
-    tolerance : end the halving once one has improved the score by less, and the neighbours of the best point
-        are worse by less; None halves `refine` times.
-    grow : whether an edge at which the best point lies is moved outwards.
-    bounds : lowest and highest value of each parameter, None for no bound.
+    Halving ends with a tolerance, once it has improved the score by less, and the neighbours of the best
+    point are worse by less.
     """
 
-    axes: tuple[tuple[float, ...], ...]
-    refine: int = 0
-    tolerance: float | None = None
-    grow: bool = True
-    bounds: tuple[tuple[float, float] | None, ...] | None = None
-    ratios: tuple[float, ...] = field(init=False)
+    axes: tuple[tuple[float, ...], ...]  # coarse values of each parameter
+    refine: int = 0  # halvings, at most, of the log-distance around the best point
+    tolerance: float | None = None  # None halves `refine` times
+    grow: bool = True  # whether an edge at which the best point lies is moved outwards
+    bounds: tuple[tuple[float, float] | None, ...] | None = None  # of each parameter, None for no bound
+    ratios: tuple[float, ...] = field(init=False)  # by so much an axis is extended: its mean spacing
 
     def __post_init__(self) -> None:
-        # By so much an axis is extended: its mean spacing.
         ratios = [max((max(axis) / min(axis)) ** (1 / max(len(set(axis)) - 1, 1)), 2.0) for axis in self.axes]
         object.__setattr__(self, "ratios", tuple(ratios))
 
@@ -172,11 +156,11 @@ class Grid:
         return value if bound is None else min(max(value, _rounded(bound[0])), _rounded(bound[1]))
 
 
-Choice = Callable[[list[Point], NDArray], int]
+Choice = Callable[[NDArray], int]
 
 
-def lowest(points: list[Point], scores: NDArray) -> int:
-    """Number of the point with the lowest score; of equal ones, that nearest to the middle of them."""
+def lowest(scores: NDArray) -> int:
+    """Number of the lowest score, of points in order; of equal ones, that nearest to the middle of them."""
     least = scores.min()
     if not np.isfinite(least):
         return 0
@@ -184,14 +168,14 @@ def lowest(points: list[Point], scores: NDArray) -> int:
     return int(equal[(len(equal) - 1) // 2])
 
 
-def with_margin(points: list[Point], scores: NDArray) -> int:
+def with_margin(scores: NDArray) -> int:
     """Number of the point for which the worse of its own and the next larger one's score is lowest.
 
     The best step often lies just below the largest that works. How large that is differs from draw to draw,
     so there the best step of one draw is lost on another.
     """
     worse = np.maximum(scores[:-1], scores[1:])
-    return int(np.argmin(worse)) if np.isfinite(worse).any() else lowest(points, scores)
+    return int(np.argmin(worse)) if np.isfinite(worse).any() else lowest(scores)
 
 
 def search(
@@ -210,17 +194,15 @@ def search(
         run that diverged.
     grid : Grid
     admissible : callable, optional
-        Maps points in the same form to booleans (G,). Only candidates for the best are asked about. If none
-        is admissible, the best of all is returned, marked as chaotic.
-    choose : callable
-        `lowest` or `with_margin`.
+        Maps points in the same form to a mask (G,); only candidates for the best are asked about. If none is
+        admissible, the best of all is returned, marked as chaotic.
+    choose : `lowest` or `with_margin`
 
     Raises
     ------
     ReplifedError
         Every point diverged.
     """
-
     functions: dict[str, Any] = {"score": score, "admissible": admissible}
 
     def answer(asked: list[tuple[int, Ask]]) -> list[NDArray]:
@@ -245,21 +227,16 @@ def searching(grid: Grid, check: bool = False, choose: Choice = lowest) -> Searc
         yield from tried.settle()
         chosen = tried.chosen()
         if not np.isfinite(tried.scores[chosen]):
-            raise ReplifedError(_all_diverged(tried))
+            ranges = ", ".join(f"{min(axis):g} to {max(axis):g}" for axis in zip(*tried.scores, strict=True))
+            raise ReplifedError(f"every step from {ranges} diverged")
         if not check or chosen in tried.accepted:
             return tried.outcome(chosen)
         candidates = tried.candidates()
         verdicts = yield "admissible", candidates
         for point, good in zip(candidates, verdicts, strict=True):
             (tried.accepted if good else tried.rejected).add(point)
-        if tried.all_rejected():
+        if not np.isfinite(tried.ranked()[1]).any():
             return tried.outcome(None)
-
-
-def _all_diverged(tried: _Tried) -> str:
-    tried_values = zip(*tried.scores, strict=True)
-    ranges = ", ".join(f"{min(values):g} to {max(values):g}" for values in tried_values)
-    return f"every step from {ranges} diverged"
 
 
 class _Tried:
@@ -267,6 +244,7 @@ class _Tried:
 
     def __init__(self, grid: Grid, choose: Choice) -> None:
         self.grid, self._choose = grid, choose
+        self._tolerance = -np.inf if grid.tolerance is None else grid.tolerance
         self.scores: dict[Point, float] = {}
         self.accepted: set[Point] = set()
         self.rejected: set[Point] = set()
@@ -294,32 +272,27 @@ class _Tried:
                 known.add(values[axis])
         return tuple(values)
 
-    def _ranked(self) -> tuple[list[Point], NDArray]:
+    def ranked(self) -> tuple[list[Point], NDArray]:
+        """All points, and their scores, infinite for those that diverged or are rejected."""
         points = sorted(self.scores)
         scores = [np.inf if point in self.rejected else self.scores[point] for point in points]
         return points, np.array(scores)
 
-    def best(self) -> Point:
+    def best(self, choose: Choice = lowest) -> Point:
         """The point with the lowest score that is not rejected."""
-        points, scores = self._ranked()
-        return points[lowest(points, scores)]
+        points, scores = self.ranked()
+        return points[choose(scores)]
 
     def chosen(self) -> Point:
         """The point to return, unless it is not admissible."""
-        points, scores = self._ranked()
-        return points[self._choose(points, scores)]
+        return self.best(self._choose)
 
     def candidates(self) -> list[Point]:
         """The chosen point and, where another one was rejected, the best ones that were never checked."""
-        points, scores = self._ranked()
+        first, (points, scores) = self.chosen(), self.ranked()
         order = [points[n] for n in np.argsort(scores, kind="stable") if np.isfinite(scores[n])]
-        first = self.chosen()
         rest = [point for point in order if point not in self.accepted and point != first]
         return [first, *(rest[: _CHECKED - 1] if self.rejected else ())]
-
-    def all_rejected(self) -> bool:
-        """Whether every point has diverged or is rejected."""
-        return not np.isfinite(self._ranked()[1]).any()
 
     def neighbour(self, point: Point, axis: int, side: int) -> float | None:
         """The nearest value tried on that side, the other parameters being equal."""
@@ -327,7 +300,7 @@ class _Tried:
             other[axis]
             for other in self.scores
             if (other[axis] - point[axis]) * side > 0
-            and all(a == b for d, (a, b) in enumerate(zip(other, point, strict=True)) if d != axis)
+            and (*other[:axis], *other[axis + 1 :]) == (*point[:axis], *point[axis + 1 :])
         ]
         return min(line, key=lambda value: abs(value - point[axis])) if line else None
 
@@ -346,27 +319,21 @@ class _Tried:
         yield from self._descend()
         given_up = self._extensions >= _MOST_EXTENSIONS
         for _ in range(self.grid.refine):
-            before = self._score_of_best()
+            before = self.scores[self.best()]
             if not np.isfinite(before) or not (yield from self._halve()):
                 return
             if len(self.grid.axes) > 1 and not given_up:
                 self._extensions = 0  # moves along a valley are no search for its end
             yield from self._descend()
-            if before - self._score_of_best() < self._tolerance() and self._flat():
+            if before - self.scores[self.best()] < self._tolerance and self._flat():
                 return
-
-    def _tolerance(self) -> float:
-        return -np.inf if self.grid.tolerance is None else self.grid.tolerance
 
     def _flat(self) -> bool:
         """Whether the neighbours of the best point that converge are as good, but for the tolerance."""
         best = self.best()
-        near = [
-            self.scores[(*best[:axis], value, *best[axis + 1 :])]
-            for axis in range(len(best))
-            for value in self._near(best, axis)[1:]
-        ]
-        return all(score - self.scores[best] < self._tolerance() for score in near if np.isfinite(score))
+        axes = range(len(best))
+        near = [self.scores[(*best[:d], v, *best[d + 1 :])] for d in axes for v in self._near(best, d)[1:]]
+        return all(score - self.scores[best] < self._tolerance for score in near if np.isfinite(score))
 
     def _descend(self) -> Generator[Ask, NDArray, None]:
         """Go to the best of all neighbours, slantwise too, until there is no better one.
@@ -393,9 +360,6 @@ class _Tried:
                 points.append(tuple(knight))
         return points
 
-    def _score_of_best(self) -> float:
-        return self.scores[self.best()]
-
     def _surround(self) -> Generator[Ask, NDArray, None]:
         if not self.grid.grow:
             return
@@ -415,7 +379,7 @@ class _Tried:
     def _beyond(self, point: Point, axis: int, side: int) -> list[Point]:
         """Points beyond an edge: three of the coarse spacing, or one as far as the neighbour opposite is.
 
-        Where that is near, one further off too, twice as far each time, at most the coarse spacing.
+        Where that is near, one more, twice as far each time, at most the coarse spacing.
         """
         opposite = self.neighbour(point, axis, -side)
         ratio = self.grid.ratios[axis]
@@ -488,26 +452,19 @@ def side_by_side(
 class Trials:
     """How steps are tried out: on which data, for how long, and what counts as their score.
 
-    Attributes
-    ----------
-    problems : (replicate, problem) pairs, with data that all runs share.
-    seed : the experiment's seed.
-    rounds : of a trial.
-    tail : share of the rounds, at the end, over which the objective is averaged. With zero it is the last
-        round's alone, and a step with which the objective leaps about may win by a lucky last round.
-    further : makes more (replicate, problem) pairs, for the choice among steps of which none is stable.
-    options : of `simulate`, such as the cohort.
-    spent, used : what the trials have cost so far, and the replicates that they ran on.
+    The objective is averaged over `tail`, the share of the rounds at the end. With zero it is the last
+    round's alone, and a step with which the objective leaps about may win by a lucky last round.
     """
 
-    problems: Sequence[tuple[int, Any]]
-    seed: int
-    rounds: int
+    problems: Sequence[tuple[int, Any]]  # replicates and problems, with data that all runs share
+    seed: int  # the experiment's
+    rounds: int  # of a trial
     tail: float = 0.0
+    # Makes more replicates and problems, for the choice among steps of which none is stable.
     further: Callable[[], Iterable[tuple[int, Any]]] = tuple
-    options: dict[str, Any] = field(default_factory=dict)
-    spent: Spent = field(default_factory=Spent)
-    used: set[int] = field(default_factory=set)
+    options: dict[str, Any] = field(default_factory=dict)  # of `simulate`, such as the cohort
+    spent: Spent = field(default_factory=Spent)  # so far
+    used: set[int] = field(default_factory=set)  # the replicates that they ran on
 
     @classmethod
     def on(
@@ -519,16 +476,7 @@ class Trials:
         tail: float = 0.0,
         **more: Any,
     ) -> Trials:
-        """Trials on data sets: three of them for every step, the others only where none is stable.
-
-        Parameters
-        ----------
-        names : sequence of int
-        problem : callable
-            Makes the problem of a name.
-        seed, rounds, tail, **more
-            Fields of `Trials`.
-        """
+        """Trials on the problems of `names`: the first three for every step, others where none is stable."""
         scored, further = names[:SCORED], names[SCORED:]
         few = [(name, problem(name)) for name in scored]
         return cls(few, seed, rounds, tail, lambda: ((name, problem(name)) for name in further), **more)
@@ -569,11 +517,39 @@ class Trials:
     def _objectives(
         self, make: Callable[[NDArray], Algorithm], problem: tuple[int, Any], numbers: NDArray
     ) -> tuple[NDArray, float]:
-        """Final objectives of the runs `numbers` on a data set, and the objective at the start."""
+        """Final objectives of some runs on a data set, infinite where they diverge, and that at the start.
+
+        Most steps of a coarse grid diverge in their first rounds, or rise; those are dropped early.
+        """
         replicate, data = problem
         self.used.add(replicate)
-        streams = Streams(self.seed, (replicate,))
-        return self._final_objectives(lambda runs: make(numbers[runs]), data, streams, len(numbers))
+        rounds, last = self.rounds, max(round(self.tail * self.rounds), 1)
+        final, alive = np.full(len(numbers), np.inf), np.arange(len(numbers))
+        start, risen = None, np.zeros(len(numbers), bool)
+        begun, resume = np.nan, None
+        scored = rounds - last if last > 1 else rounds
+        for stop in sorted({stage for stage in _STAGES if stage < scored} | {scored, rounds} - {0}):
+            streams = Streams(self.seed, (replicate,) * len(alive))
+            begin = 0 if resume is None else resume[0]
+            every = max(last // _RECORDED, 1) if begin >= scored else stop - begin
+            history = simulate(
+                make(numbers[alive]), data, streams, stop, record_every=every, resume=resume, **self.options
+            )
+            self.spent.add(history, started=resume is None)
+            objective = history.metrics["objective"]
+            if start is None:
+                start, begun = objective[0], float(objective[0, 0])
+            left, final[alive] = ~history.diverged[-1], objective[-1]  # infinite for those that have diverged
+            if stop < scored:
+                high = objective[-1] > _HOPELESS * start
+                left &= ~(high & risen)
+                start, risen = start[left], high[left]
+            alive = alive[left]
+            if not alive.size:
+                return final, begun
+            resume = stop, history.take(left).state
+        final[alive] = objective[history.rounds > rounds - last][:, left].mean(axis=0)
+        return final, begun
 
     def stable(self, make: Callable[[NDArray, NDArray], Algorithm], count: int) -> NDArray:
         """Which of `count` settings agree with their twins on each data set (`twins`), and descend."""
@@ -600,57 +576,14 @@ class Trials:
             good[left] = twinned.stable
         return good
 
-    def _final_objectives(
-        self, make: Callable[[NDArray], Algorithm], problem: Any, streams: Streams, count: int
-    ) -> tuple[NDArray, float]:
-        """Objective of `count` runs over the last rounds, infinite for those that diverge, and at the start.
-
-        Most steps of a coarse grid diverge in their first rounds, or rise; those are dropped early.
-        """
-        rounds, last = self.rounds, max(round(self.tail * self.rounds), 1)
-        final = np.full(count, np.inf)
-        alive = np.arange(count)
-        start, risen = None, np.zeros(count, bool)
-        begun, resume = np.nan, None
-        scored = rounds - last if last > 1 else rounds
-        for stop in sorted({stage for stage in _STAGES if stage < scored} | {scored, rounds} - {0}):
-            repeated = replace(streams, replicates=streams.replicates * len(alive))
-            begin = 0 if resume is None else resume[0]
-            every = max(last // _RECORDED, 1) if begin >= scored else stop - begin
-            history = simulate(
-                make(alive), problem, repeated, stop, record_every=every, resume=resume, **self.options
-            )
-            self.spent.add(history, started=resume is None)
-            objective = history.metrics["objective"]
-            if start is None:
-                start, begun = objective[0], float(objective[0, 0])
-            left, final[alive] = ~history.diverged[-1], objective[-1]  # infinite for those that have diverged
-            if stop < scored:
-                high = objective[-1] > _HOPELESS * start
-                left &= ~(high & risen)
-                start, risen = start[left], high[left]
-            alive = alive[left]
-            if not alive.size:
-                return final, begun
-            resume = stop, history.take(left).state
-        final[alive] = objective[history.rounds > rounds - last][:, left].mean(axis=0)
-        return final, begun
-
 
 def tune_step(
     make: Callable[[NDArray], Algorithm], trials: Trials, grid: Grid, *, check: bool = False
 ) -> Search:
     """Search the step size by the objective at the end of the trials, averaged over data sets.
 
-    Parameters
-    ----------
-    make : callable
-        Builds the algorithm for an array of steps (G,); all are run side by side.
-    trials : Trials
-    grid : Grid
-        Of one parameter.
-    check : bool
-        Whether a step must be stable, see `twins`.
+    `make` builds the algorithm for an array of steps (G,), which run side by side; `check` says whether a
+    step must be stable, see `twins`.
     """
 
     def score(steps: NDArray) -> NDArray:
@@ -666,14 +599,9 @@ def tune_step(
 
 
 def best_of_chaotic(outcome: Search, rescored: Callable[[NDArray, NDArray], NDArray]) -> Search:
-    """The search; if no step is stable, with the best of its leaders on more data sets.
+    """The search of a step; if none is stable, with the best of its leaders on more data sets.
 
-    Parameters
-    ----------
-    outcome : Search
-        Of one parameter.
-    rescored : callable
-        Maps steps (G,) and their scores to their means over more data sets (G,).
+    `rescored` maps steps (G,) and their scores to their means over more data sets (G,).
     """
     if not outcome.chaotic:
         return outcome
@@ -687,13 +615,8 @@ def best_of_chaotic(outcome: Search, rescored: Callable[[NDArray, NDArray], NDAr
 def best_printed(own: Search, steps: Sequence[float], stable: Callable[[NDArray], NDArray]) -> Search:
     """The best stable one of a paper's printed steps, even at their edge; if none is stable, the best.
 
-    Parameters
-    ----------
-    own : Search
-        Of one parameter, begun with the printed steps, whose checks are not repeated.
-    steps : sequence of float
-    stable : callable
-        Maps steps (G,) to booleans (G,).
+    The search `own` began with the printed steps, and its checks are not repeated; `stable` maps steps (G,)
+    to a mask (G,).
     """
     scores = dict(zip(own.steps, own.scores, strict=True))
     checked = {step: False for (step,) in own.rejected} | ({} if own.chaotic else {own.step: True})

@@ -30,34 +30,25 @@ _ROUNDING = 1e-12
 
 
 class Twinned(NamedTuple):
-    """A run compared with its twins.
+    """R runs compared with their twins.
 
-    Attributes
-    ----------
-    history : History
-        Of the R runs alone.
-    difference : array, shape (R,)
-        Largest relative difference of the objective between a run and one of its twins, over the recorded
-        rounds of the tail; infinite where just one of them has diverged.
-    descends : boolean array, shape (R,)
-        Whether the mean objective over the tail lies below the objective at the start.
-    everything : History
-        Of the runs and their twins, three in turn.
+    Their difference (R,) is the largest relative one of the objective between a run and one of its twins,
+    over the recorded rounds of the tail; infinite where just one of them has diverged.
     """
 
-    history: History
+    history: History  # of the runs alone
     difference: NDArray
-    descends: NDArray
-    everything: History
+    descends: NDArray  # whether the mean objective over the tail lies below that at the start, (R,)
+    everything: History  # of the runs and their twins, three in turn
 
     @property
     def chaotic(self) -> NDArray:
-        """Boolean array, shape (R,): which runs differ from a twin."""
+        """Which runs differ from a twin, (R,)."""
         return ~(self.difference <= AGREEMENT)
 
     @property
     def stable(self) -> NDArray:
-        """Boolean array, shape (R,): which runs agree with their twins and end below their start."""
+        """Which runs agree with their twins and end below their start, (R,)."""
         return ~self.chaotic & self.descends
 
 
@@ -89,13 +80,9 @@ def simulate_with_twins(
     whole : bool
         Whether the rounds before the tail are recorded too.
     compared : str
-        The metric by which runs and twins are compared, lower is better.
+        The metric by which runs and twins are compared, lower is better; one of those of `simulate`.
     **options
-        Of `simulate`; its metrics must have the one that is compared.
-
-    Returns
-    -------
-    Twinned
+        Of `simulate`.
     """
     R = len(streams)
     numbers, role = np.repeat(np.arange(R), 3), np.tile(np.arange(3), R)

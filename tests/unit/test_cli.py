@@ -181,11 +181,11 @@ def test_claims_and_report(calls, tmp_path):
     words = ["report", "--claims", "c.csv", "--figures-dir", "f", "--scale", "small", "--out", "r.html"]
     assert cli.main([*words, "--not-claimed", "n.csv", "--settings", SETTINGS]) == 0
     collected = {"out": Path("c.csv"), "statements": Path("s.csv"), "not_claimed": Path("n.csv")}
-    made = {"claims_csv": Path("c.csv"), "figures_dir": Path("f"), "scale": "small", "out": Path("r.html")}
+    made = {"claims": Path("c.csv"), "figures_dir": Path("f"), "scale": "small", "out": Path("r.html")}
     assert calls == [
         ("collect_claims", (), {"files": [Path("a.csv")], **collected}),
         ("show", (table,), {"paper": "fedht", "verdict": "deviates"}),
-        ("build", (), {**made, "config": PARSED_SETTINGS, "errata": [], "not_claimed": Path("n.csv")}),
+        ("build", (), {**made, "settings": PARSED_SETTINGS, "errata": [], "not_claimed": Path("n.csv")}),
     ]
 
 
@@ -202,7 +202,7 @@ def test_claims_and_report(calls, tmp_path):
 def test_data_fetch(calls, words, ids, changed):
     assert cli.main(["data", *words]) == 0
     plain = {} if "policy" in changed else {"policy": "auto", "mirror": None, "substitutes": False}
-    named = {**plain, **changed, "progress": False}
+    named = {**plain, **changed}
     assert calls == [("fetch", (CATALOGUE[id_], Path("r")), named) for id_ in ids]
 
 

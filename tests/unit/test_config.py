@@ -62,6 +62,11 @@ FAULTS = {
         [*config.load(root=ROOT)["cross"]["experiments"]["w8a"]["methods"], "sa_ssmm"],
         ["cross.experiments.w8a.methods: ", "sa_ssmm", "not be seen", "the runs of w8a", "cross.artefacts"],
     ),
+    "a method that is only summed up": (
+        at("cross", "artefacts", "fig4", "runs", "planted"),
+        ["fedht", "fediterht", "distributed_iht"],
+        ["cross.experiments.planted.methods: ", "fedgradmp", "not be seen"],
+    ),
     "scale": (
         at("scale"),
         "smal",

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 
-from replifed.data import libsvm
+from replifed.data import texts
 from replifed.data.catalogue import Counts
 from replifed.data.table import content_sha256
 from replifed.errors import DataError
@@ -47,7 +47,7 @@ def test_fault_is_named(tmp_path, name, suffix):
     path = tmp_path / f"bad{suffix}"
     path.write_bytes(bz2.compress(content) if suffix else content)
     with pytest.raises(DataError, match=message) as caught:
-        libsvm.read([path], Counts(features=4))
+        texts.read_libsvm([path], Counts(features=4))
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -57,7 +57,7 @@ def test_empty_file(tmp_path, content):
     path = tmp_path / "empty"
     path.write_bytes(content)
     with pytest.raises(DataError, match="empty"):
-        libsvm.read([path], Counts(features=4))
+        texts.read_libsvm([path], Counts(features=4))
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
@@ -67,31 +67,31 @@ def test_broken_streams(tmp_path, suffix, pack):
     path = tmp_path / f"data{suffix}"
     path.write_bytes(pack(content)[:-50])
     with pytest.raises(DataError, match=r"truncated: its .* stream ends early"):
-        libsvm.read([path], Counts(features=2))
+        texts.read_libsvm([path], Counts(features=2))
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"is not .* data"):
-        libsvm.read([path], Counts(features=2))
+        texts.read_libsvm([path], Counts(features=2))
     packed = bytearray(pack(content))
     packed[len(packed) // 2] ^= 0xFF
     path.write_bytes(packed)
     with pytest.raises(DataError, match=rf"{path}"):
-        libsvm.read([path], Counts(features=2))
+        texts.read_libsvm([path], Counts(features=2))
 
 
 def test_truncation_without_other_faults(tmp_path):
     path = tmp_path / "cut"
     path.write_bytes(GOOD[:-3])
-    assert libsvm.first_fault(path, 4).endswith(
+    assert texts.first_fault(path, 4).endswith(
         "line 2: '-1 2:1': no line end here; the file may be truncated"
     )
     path.write_bytes(GOOD)
-    assert libsvm.first_fault(path, 4) is None
+    assert texts.first_fault(path, 4) is None
 
 
 def test_explicit_zeros_go(tmp_path):
     path = tmp_path / "zeros"
     path.write_bytes(b"1 1:0 2:3\n-1 3:0\n")
-    X, y = libsvm.read([path], Counts(features=3))
+    X, y = texts.read_libsvm([path], Counts(features=3))
     assert X.nnz == 1
     assert X.indices.dtype == X.indptr.dtype == np.int32
     np.testing.assert_array_equal(X.toarray(), [[0, 3, 0], [0, 0, 0]])
@@ -114,11 +114,13 @@ def test_round_trip(tmp_path_factory, dense, random, suffix):
     pack = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}[suffix]
     path = tmp_path_factory.mktemp("round") / f"data{suffix}"
     path.write_bytes(pack(text.getvalue()))
-    read, labels = libsvm.read([path], Counts(features=X.shape[1]))
+    read, labels = texts.read_libsvm([path], Counts(features=X.shape[1]))
     np.testing.assert_allclose(read.toarray(), dense, rtol=1e-14)
     np.testing.assert_array_equal(labels, y)
-    assert libsvm.first_fault(path, X.shape[1]) is None
+    assert texts.first_fault(path, X.shape[1]) is None
     # The content hash does not depend on the packing, nor on explicit zeros and their order.
     padded = path.with_name("padded")
     padded.write_bytes(text.getvalue().replace(b"\n", b" # a remark\n"))
-    assert content_sha256(*libsvm.read([padded], Counts(features=X.shape[1]))) == content_sha256(read, labels)
+    assert content_sha256(*texts.read_libsvm([padded], Counts(features=X.shape[1]))) == content_sha256(
+        read, labels
+    )

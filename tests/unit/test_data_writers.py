@@ -7,7 +7,7 @@ import tarfile
 import numpy as np
 import pytest
 
-from replifed.data import images, video
+from replifed.data import images
 from replifed.data.catalogue import Counts
 from replifed.errors import DataError
 
@@ -104,48 +104,32 @@ def test_frames_of_a_matlab_file(tmp_path):
 
     frames = moving()
     planes = np.concatenate([frame for frame in frames], axis=-1)
-    savemat(tmp_path / "clip.mat", {"dat": planes})
-    X, y = video.read_mat([tmp_path / "clip.mat"], Counts())
+    savemat(tmp_path / "clip.mat", {"dat": planes}, do_compression=True)
+    X, y = images.read_mat([tmp_path / "clip.mat"], Counts())
     luma = frames[2] @ np.array([0.2989, 0.5870, 0.1140])
     np.testing.assert_allclose(X[2].reshape(32, 48), luma, atol=0.5)
     assert y.tolist() == [1, 2, 3, 4, 5]
-    savemat(tmp_path / "clip.mat", {"other": planes})
+    savemat(tmp_path / "clip.mat", {"other": planes}, do_compression=True)
     with pytest.raises(DataError, match="not a MATLAB file with frames"):
-        video.read_mat([tmp_path / "clip.mat"], Counts())
+        images.read_mat([tmp_path / "clip.mat"], Counts())
 
 
-def damaged(path, every):
-    """Each version of a file that is cut short, or has one byte changed, in turn."""
-    content = path.read_bytes()
-    for k in range(0, len(content), every):
-        yield path.write_bytes(content[:k])
-        yield path.write_bytes(content[:k] + bytes([content[k] ^ 0x55]) + content[k + 1 :])
-
-
-@pytest.mark.parametrize("compressed", [False, True])
-def test_a_damaged_matlab_file_is_named(tmp_path, compressed):
+def test_a_damaged_matlab_file_is_named(tmp_path):
     from scipy.io import savemat
 
     path = tmp_path / "clip.mat"
-    savemat(path, {"dat": np.concatenate([*moving(2, 4, 6)], axis=-1)}, do_compression=compressed)
+    savemat(path, {"dat": np.concatenate([*moving(2, 4, 6)], axis=-1)}, do_compression=True)
+    whole, content = images.read_mat([path], Counts())[0], path.read_bytes()
     faults = set()
-    for _ in damaged(path, 5):
-        try:
-            video.read_mat([path], Counts())
-        except DataError as error:
-            assert str(path) in str(error) and "\n" not in str(error)
-            faults.add(type(error.__cause__))
-    assert len(faults) > 2
-
-
-def test_a_damaged_release_is_named(tmp_path):
-    path = tmp_path / "few.h5"
-    release(path, (3, 2))
-    for _ in damaged(path, 601):
-        try:
-            read_hdf5(path, writers=1, digits=3)
-        except DataError as error:
-            assert str(path) in str(error)
+    for k in range(120, len(content)):
+        for broken in (content[:k], content[:k] + bytes([content[k] ^ 0x55]) + content[k + 1 :]):
+            path.write_bytes(broken)
+            try:
+                np.testing.assert_array_equal(images.read_mat([path], Counts())[0], whole)
+            except DataError as error:
+                assert str(path) in str(error) and "\n" not in str(error)
+                faults.add(type(error.__cause__).__name__)
+    assert {"ValueError", "error"} <= faults
 
 
 def test_frames_of_a_video(tmp_path):
@@ -157,14 +141,14 @@ def test_frames_of_a_video(tmp_path):
         for frame in frames:
             container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
         container.mux(stream.encode())
-    X, y = video.read_mp4([tmp_path / "clip.mp4"], Counts())
+    X, y = images.read_mp4([tmp_path / "clip.mp4"], Counts())
     assert X.shape == (9, 32 * 48)
     assert y[-1] == 9
     # Compression costs some grey levels, at the edge that moves most of all.
-    assert np.median(np.abs(X.astype(float) - video.grey(frames))) < 8
+    assert np.median(np.abs(X.astype(float) - images.grey(frames))) < 8
     (tmp_path / "clip.mp4").write_bytes(b"not a video")
     with pytest.raises(DataError, match="no readable video"):
-        video.read_mp4([tmp_path / "clip.mp4"], Counts())
+        images.read_mp4([tmp_path / "clip.mp4"], Counts())
 
 
 def test_a_missing_reader_is_named_with_its_remedy(tmp_path, monkeypatch):
@@ -172,4 +156,4 @@ def test_a_missing_reader_is_named_with_its_remedy(tmp_path, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(DataError, match=r"pip install 'replifed\[video\]'"):
-        video.read_mp4([tmp_path / "clip.mp4"], Counts())
+        images.read_mp4([tmp_path / "clip.mp4"], Counts())

@@ -17,10 +17,10 @@ from replifed.errors import ConfigError, ReplifedError
 from replifed.metrics import accuracy, relative_error, support_precision, support_recall
 from replifed.network.participation import FixedSize, Independent
 from replifed.operators import dictionaries
+from replifed.operators.dictionaries import ksvd
 from replifed.operators.hard_threshold import hard_threshold, largest
-from replifed.operators.ksvd import ksvd
 from replifed.operators.projections import MatchingPursuit, Thresholding, onto_ball
-from replifed.operators.soft_threshold import soft_threshold
+from replifed.operators.proximal import soft_threshold
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams

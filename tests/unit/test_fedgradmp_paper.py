@@ -17,7 +17,7 @@ from replifed.claims.errata import measure as measure_errata
 from replifed.claims.verdicts import NotMeasurableError, judge
 from replifed.data.surrogates import clip
 from replifed.network.participation import FixedSize
-from replifed.operators.restricted_isometry import isometry_constant, restricted_eigenvalues, stable_rank
+from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers import jobs
 from replifed.papers.fedgradmp import claims, experiments, measures, problems
 from replifed.papers.fedgradmp.claims import CLAIMS, TIMING

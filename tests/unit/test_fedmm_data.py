@@ -16,9 +16,9 @@ import scipy.sparse as sp
 
 from replifed.data.catalogue import Counts, get
 from replifed.data.checkpoints import read_state
-from replifed.data.movielens import read
 from replifed.data.parse import read_form
 from replifed.data.table import content_sha256
+from replifed.data.texts import read_ratings as read
 from replifed.errors import DataError
 from replifed.partition.build import build
 from replifed.partition.clusters import densest, equal_clusters

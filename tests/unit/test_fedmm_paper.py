@@ -453,6 +453,35 @@ def test_no_effect_is_asked_for_where_mean_curves_are_farthest_apart():
     assert stated.farthest(one, one).mean == 0
 
 
+def test_the_rate_is_the_fall_after_the_first_tenth():
+    """Both fall alike at first; the one stays where it is, the other falls on."""
+    t = np.arange(1, 101)
+    stays, falls = (by_hand(*[np.maximum(1 / t, floor)] * 2, first=1) for floor in (0.1, 0.0))
+    assert stated.late_decay(stays).mean == pytest.approx(0)
+    wanted = np.log((1 / t[10:20]).mean() / (1 / t[90:]).mean())
+    assert stated.late_decay(falls).mean == pytest.approx(wanted)
+
+
+def test_the_servers_share_of_the_work_is_not_the_clients():
+    def work(method, a_round):
+        lines = [(method, 1, t, a_round * t) for t in range(0, 101, 50)]
+        return pd.DataFrame(lines, columns=["method", "replicate", "round", "sample_gradients"])
+
+    cut = {"server_steps": 10, "server_batch": 8}
+    ours, adam = (stated.client_samples(work(name, 200), cut).values for name in ("fedmm_ot", "fedadam"))
+    assert (ours, adam) == (120, 200)
+
+
+def test_clients_are_apart_or_as_a_random_split_is():
+    clients = {"replicate": 1, "client": range(4), "size": 25, "spread": 99.0, "offset": 1.0}
+    whole = pd.DataFrame(clients)
+    told = stated.apart
+    assert told(whole.assign(offset=40.0), users=100).values.all()
+    random_split = whole.assign(offset=4.0, spread=96.0)
+    assert list(told(random_split, users=100).values) == [True, False]
+    assert not told(whole.assign(size=[24, 26, 25, 25], offset=40.0), users=100).values.all()
+
+
 def test_unrest_is_gained_late_and_a_steep_start_is_none():
     t, noise = np.arange(90), np.random.default_rng(0).normal(size=(4, 90))
     steep = np.exp(-t / 5.0 + 0.5 * noise * (t >= 60))
@@ -514,8 +543,9 @@ def test_readings_of_a_sentence_are_one_statement_and_fits_say_so():
     (status,) = scores.statements(rows)
     assert (status["status"], status["reading"]) == ("deviates", "own, random users")
     fitted = {claim.id for claim in CLAIMS if claim.basis == "fitted"}
-    assert {claim.id for claim in CLAIMS if "synthetic" in claim.id or "fig3" in claim.id} <= fitted
-    assert len({claim.statement_id for claim in CLAIMS if "fig2.heterogeneous" in claim.id}) == 3
+    shown = {claim.id for claim in CLAIMS if "synthetic" in claim.id or "fig3" in claim.id}
+    assert {name for name in shown if not name.endswith(".work")} <= fitted
+    assert len({claim.statement_id for claim in CLAIMS if "fig2.heterogeneous" in claim.id}) == 5
 
 
 def test_the_leaders_search_is_made_once(tmp_path, monkeypatch):

@@ -13,12 +13,17 @@ from sklearn.linear_model import Lasso as SkLasso
 from sklearn.mixture import GaussianMixture as SkMixture
 
 from replifed.operators import lasso as lasso_module
-from replifed.operators.block_quantiser import block_quantise, message_bits
 from replifed.operators.lasso import lasso
+from replifed.operators.quantise import block_quantise, message_bits
 from replifed.problems.surrogates.base import Family, FederatedSurrogate, Surrogate
-from replifed.problems.surrogates.jensen import GaussianMixture, Poisson, PoissonKnownMean
-from replifed.problems.surrogates.means import Location, Rate
-from replifed.problems.surrogates.variational import DictionaryLearning
+from replifed.problems.surrogates.families import (
+    DictionaryLearning,
+    GaussianMixture,
+    Location,
+    Poisson,
+    PoissonKnownMean,
+    Rate,
+)
 
 RNG = np.random.default_rng(5)
 

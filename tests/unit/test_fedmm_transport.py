@@ -23,8 +23,14 @@ from replifed.data.catalogue import Counts, get
 from replifed.data.checkpoints import read_potentials
 from replifed.data.surrogates import generate
 from replifed.network.participation import FixedSize
-from replifed.problems.icnn import ICNN, benchmark_hidden
-from replifed.problems.transport import FederatedTransport, Mixture, Transport, TrueMap
+from replifed.problems.transport import (
+    ICNN,
+    FederatedTransport,
+    Mixture,
+    Transport,
+    TrueMap,
+    benchmark_hidden,
+)
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 

@@ -26,12 +26,14 @@ from replifed.algorithms.local_solvers import (
     Stochastic,
     proximal,
 )
+from replifed.algorithms.mixed_solvers import AcceleratedStochastic, Uncoordinated
 from replifed.algorithms.splitting_theory import (
     accelerated_contraction,
     best_step,
     chi,
     contraction,
     error_bound,
+    linear_round,
     norm,
     printed_accelerated_contraction,
     zeta,
@@ -496,6 +498,31 @@ def test_steps_by_run_are_those_of_each_run():
             np.testing.assert_allclose(got[row], expected[0], atol=1e-13)
 
 
+def test_uncoordinated_clients_each_use_their_own_solver():
+    data = problem(2)
+    start = np.random.default_rng(4).normal(size=(2, N, D))
+    solvers = (Gradient(steps=2), Accelerated(steps=5), Exact(), Gradient(steps=1, step=np.array([0.1, 0.2])))
+    target = proximal(data, start + 1.0, 0.4)
+    mixed = Uncoordinated(solvers=solvers)
+    found = mixed.solve(target, start, None)
+    for i, solver in enumerate(solvers):
+        np.testing.assert_allclose(found[:, i], solver.solve(target, start, None)[:, i], atol=1e-12)
+    # In all runs each client's samples are looked at as often as it takes steps.
+    np.testing.assert_allclose(mixed.steps * mixed.samples(data), M * np.array([[2, 5, 1, 1]] * 2))
+    with pytest.raises(ConfigError, match="solvers"):
+        Uncoordinated(solvers=solvers[:2]).solve(target, start, None)
+
+
+def test_accelerated_minibatches_of_all_there_is_are_accelerated_steps():
+    data = problem()
+    alone = DenseLinearModel(data.X[:, :, :1], data.y[:, :, :1], Logistic(), l2=RIDGE, summed=True)
+    ends = [
+        simulate(FedPLT(rho=0.4, solver=solver), alone, Streams(0, (0,)), 3).state.x
+        for solver in (AcceleratedStochastic(steps=4, batch=1), Accelerated(steps=4))
+    ]
+    np.testing.assert_allclose(*ends, atol=1e-12)
+
+
 def test_noise_has_the_variance_of_either_reading():
     # A quadratic that the gradient step leaves in one step: what is left is noise.
     data = DenseLinearModel(np.zeros((1, 2, 1, 4)), np.zeros((1, 2, 1)), LeastSquares(), l2=1.0, summed=True)
@@ -573,19 +600,20 @@ def test_constants_by_hand():
     )
     assert proved[0, 0] == pytest.approx(np.sqrt((1 + 5 / 3) * (1 - np.sqrt(3 / 5)) ** 4))
     assert printed[0, 0] == pytest.approx(4 * (1 - np.sqrt(1 / 3)) ** 4)
-    S = contraction(1.0, 3.0, 0.5, 2)
-    s, c = 0.0625, 1 / 3
-    np.testing.assert_allclose(S, [[s, (1 + s) * c], [2 * s, zeta(1.0, 3.0, 0.5) + 2 * s * c]])
+    s = 0.0625
+    for as_printed, c in ((True, 1 / 3), (False, 2 / 3)):
+        S = contraction(1.0, 3.0, 0.5, 2, printed=as_printed)
+        np.testing.assert_allclose(S, [[s, (1 + s) * c], [2 * s, zeta(1.0, 3.0, 0.5) + 2 * s * c]])
     assert error_bound(2, 0.5, 3.0, least=0.5, most=0.8) == pytest.approx(np.sqrt(1.6) * 0.625 * 3)
     assert error_bound(1, 0.5, 3.0, noise=0.1) == pytest.approx(1.6)
 
 
-def test_rounds_contract_no_slower_than_proposition_1_says():
-    data, rho = problem(), 0.2
+def test_rounds_contract_no_slower_than_proposition_1_says_once_corrected():
+    data, rho = problem(), 1.2
     low, high = moduli(data)
-    S = contraction(low, high, rho, 12)
+    S = contraction(low, high, rho, 40)
     assert norm(S) < 1
-    algorithm, rng = FedPLT(rho=rho, solver=Gradient(steps=12)), np.random.default_rng(0)
+    algorithm, rng = FedPLT(rho=rho, solver=Gradient(steps=40)), np.random.default_rng(0)
     a, b = (
         algorithm.init(data, Streams(0, (0,)))._replace(
             x=rng.normal(size=(1, N, D)), z=rng.normal(size=(1, N, D))
@@ -598,6 +626,22 @@ def test_rounds_contract_no_slower_than_proposition_1_says():
         a, b = (algorithm.round(state, data, context)[0] for state in (a, b))
         after = np.sqrt(((a.x - b.x) ** 2).sum() + ((a.z - b.z) ** 2).sum())
         assert after <= norm(S) * before
+
+
+@pytest.mark.parametrize("steps", [0, 3])
+def test_a_round_near_the_minimiser_is_its_matrix(steps):
+    data, rho = problem(), 0.2
+    gamma = best_step(*moduli(data), rho)
+    x = np.repeat(minimiser(data, 1)[:, None], N, axis=1)
+    z = x - rho * data.per_client_gradients(x)
+    matrix = linear_round(data.per_client_hessians(x)[0], rho, steps, gamma)
+    algorithm = FedPLT(rho=rho, solver=Gradient(steps=steps) if steps else Exact())
+    away = 1e-6 * np.random.default_rng(0).normal(size=(2, 1, N, D))
+    state = algorithm.init(data, Streams(0, (0,)))._replace(x=x + away[0], z=z + away[1])
+    state = state._replace(y=state.z.mean(axis=1))
+    after = algorithm.round(state, data, Round(0, None, None, Streams(0, (0,))))[0]
+    moved = np.concatenate([(after.x - x).ravel(), (after.z - z).ravel()])
+    np.testing.assert_allclose(moved, matrix @ away.ravel(), atol=1e-10)
 
 
 def test_exact_splitting_contracts_by_zeta():

@@ -13,7 +13,7 @@ from replifed import settings as config
 from replifed.claims.errata import measure
 from replifed.claims.verdicts import NotMeasurableError, judge
 from replifed.papers import jobs
-from replifed.papers.fedplt import experiments, measures, trials
+from replifed.papers.fedplt import errata, experiments, measures, trials
 from replifed.papers.fedplt.claims import CLAIMS
 from replifed.papers.fedplt.errata import ERRATA
 from replifed.papers.fedplt.figures import FIGURES
@@ -238,6 +238,41 @@ def test_shapes_of_means_count_data_sets_and_not_cases():
     assert measures.lines(history, "error").measured().seeds == 2
 
 
+def test_curves_that_part_at_one_rho_are_found():
+    table = by_rho(0.2, 0.2)
+    assert measures.apart(table, table, 0.01).values.all()
+    bent = table.add([0, 0, 0.02, 0])
+    assert measures.apart(table, bent, 0.01).values.tolist() == [True, True, False, True]
+    # Only data sets that both have are compared.
+    assert measures.apart(pd.concat([table, by_rho(*[0.8] * 9).loc[5:]]), table, 0.01).values.all()
+
+
+def test_a_round_that_a_proved_bound_does_not_hold_is_found():
+    said = measures.norms(pd.DataFrame({"low": [0.5], "high": [25.0]}), 40, 0.3, printed=True)[0]
+    common = {"low": 0.5, "high": 25.0, "rho": 0.3, "steps": [40, 40, 0], "replicate": [1, 2, 1]}
+    norms = [said - 0.01, said + 0.01, 9.0]  # the exact round is no case
+    assert measures.round_below_norm(pd.DataFrame({**common, "norm": norms})).values.tolist() == [True, False]
+
+
+def test_errors_that_still_fall_are_not_steady():
+    common = {
+        "variant": "minibatches",
+        "solver": "gradient",
+        "batch": [1, 1, 5, 5],
+        "replicate": [1, 2, 1, 2],
+    }
+    falls = pd.DataFrame({**common, "before": [1.0, 2.0, 1.0, 2.0], "error": [2.0, 1.0, 0.5, 1.0]})
+    assert measures.steady(falls, "gradient", 0.1).values.tolist() == [True, False]
+
+
+def test_proposition_4_is_tighter_than_composition_only_of_many_steps():
+    made = {"clip": 4.0, "samples": 20, "ridge": 0.5, "delta": 1e-5}
+    runs = pd.DataFrame({"round": 1, "steps": [1, 100], "tau": 0.1, "gamma": 0.4, "replicate": 1})
+    assert measures.tighter(runs, made, "renyi").values.tolist() == [False, True]
+    # Of a single step, what is composed is the step itself.
+    assert measures.tighter(runs, made, "advanced").values.tolist() == [False, True]
+
+
 def test_cells_that_are_all_low_are_found_though_each_is_close():
     low = pd.DataFrame(np.subtract(TABLE3, [[0.006], [0.007], [0.008]]), columns=range(1, 11))
     found = measures.level_above(low, TABLE3)
@@ -283,6 +318,10 @@ def test_one_cell_stands_under_one_tolerance_and_what_was_chosen_to_fit_is_calle
 FITTED = {"comparison", "participation", "noise", "penalty", "epochs"}
 
 
+def test_the_mean_of_the_losses_fits_where_features_have_variance_20():
+    assert errata.mean.check(("mean", 20**0.5)) == errata.mean.check(("sum", 1.0))
+
+
 def test_every_erratum_is_shown():
     rows = measure(ERRATA)
     assert {row["id"] for row in rows if row["shown"] != "yes"} == set()
@@ -309,13 +348,16 @@ TINY = {
         "valley": [0.1, 1, 3],
         "replicates": [1, 2],
     },
-    "epochs": {"epochs": [1, 10, 40], "accelerated_epochs": [10, 40], "rounds": 60, "replicates": [1, 2]},
+    "epochs": {"epochs": [1, 10, 20, 40], "accelerated_epochs": [10, 50], "rounds": 60, "replicates": [1, 2]},
     "exactness": {"epochs": [10], "rounds": 130, "replicates": [1]},
     "readings": {"rounds": 20, "settled": 1.0, "rho_grid": [0.1, 3.0, 3], "replicates": [1, 2]},
     "bounds": {"rounds": 5, "replicates": [1, 2]},
     "privacy": {"tau": [0.1, 1.0], "epochs": [1, 3], "replicates": [1, 2]},
+    "splitting": {"rho_grid": [0.001, 1000, 3], "replicates": [1]},
+    "variants": {"epochs": [1, 10], "rounds": 500, "tail": 20, "replicates": [1]},
 }
-TINY |= {f"{name}_mean": TINY[name] for name in ("comparison", "participation", "noise", "penalty", "epochs")}
+BOTH = ("comparison", "participation", "noise", "penalty", "epochs", "splitting")
+TINY |= {f"{name}_mean": TINY[name] for name in BOTH}
 
 
 @pytest.fixture(scope="module")

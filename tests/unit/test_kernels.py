@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from replifed.kernels import compiled, compiled_as_written
-from replifed.kernels.exponential import exponential
 from replifed.kernels.gram import add_drawn, minibatch_predictions
-from replifed.kernels.logistic import falling, softplus
+from replifed.kernels.losses import exponential, falling, softplus
 from replifed.kernels.selection import keep_in_segment, keep_largest
 from replifed.kernels.tiles import padded, products, row_product, transposed_products
 from replifed.operators.hard_threshold import as_integers, hard_threshold, largest

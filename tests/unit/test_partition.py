@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from replifed.errors import ConfigError, DataError
 from replifed.partition import store
-from replifed.partition.build import build
+from replifed.partition.build import build, deal_clients, deal_shards, split_shards
 from replifed.partition.build import partition as partition_command
 from replifed.partition.clusters import kmeans_clusters, label_clusters
 from replifed.partition.heterogeneity import (
@@ -21,7 +21,6 @@ from replifed.partition.heterogeneity import (
     pooled_distances,
     summary,
 )
-from replifed.partition.shards import deal_clients, deal_shards, split_shards
 from replifed.store import FORMAT
 
 PLAN = {"clusters": "kmeans", "count": 4, "parts": 6, "shards_per_client": 2}

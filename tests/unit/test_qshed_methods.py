@@ -449,35 +449,6 @@ def test_ideal_shed_converges_superlinearly_on_logistic_regression():
     assert factors[-1] < 0.5 * factors[0]
 
 
-@pytest.mark.parametrize("b_max", [12, 16])
-def test_the_bound_24_holds_on_a_quadratic(b_max):
-    data = problem(loss="least_squares", l2=0.05, seed=8)
-    x_star = minimiser(data, 1)[0]
-    algorithm, streams, channel = (
-        QShed(renewals="once", b_max=b_max, line_search=None),
-        Streams(7, (1,)),
-        Constant(30),
-    )
-    state = algorithm.init(data, streams)
-    met = 0
-    for t in range(8):
-        before = state
-        state = simulate(algorithm, data, streams, t + 1, channel=channel, resume=(t, state)).state
-        values, V, sent, q = state.values[0], state.vectors[0], state.received[0], state.q[0]
-        rho = values[np.arange(N), q]
-        e = 0.0
-        for d in range(N):
-            for i in range(q[d]):
-                difference = np.outer(V[d, i], V[d, i]) - np.outer(sent[d, i], sent[d, i])
-                e += (values[d, i] - rho[d]) * np.linalg.norm(difference, 2) / N
-        kappa = 1 - (values[:, -1].mean() - e) / rho.mean()
-        if kappa < 1:
-            met += 1
-            then, now = (np.linalg.norm(s.x[0] - x_star) for s in (before, state))
-            assert now <= kappa * then + 1e-12
-    assert met >= 3
-
-
 def test_the_variance_that_the_allocation_counts_on_is_that_of_the_vectors_sent():
     data, streams = problem(seed=9), Streams(7, tuple(range(60)))
     state = simulate(QShed(renewals="once"), data, streams, 4, channel=Constant(9)).state

@@ -22,7 +22,13 @@ from replifed.operators.bit_allocation import (
     to_integers,
     vectors_in_use,
 )
-from replifed.operators.eigenpairs import apply_inverse, eigenpairs, leading_eigenpair
+from replifed.operators.matrices import (
+    apply_inverse,
+    eigenpairs,
+    keep_largest_entries,
+    leading_eigenpair,
+    packed_size,
+)
 from replifed.operators.quantise import (
     draw_dither,
     interval,
@@ -30,7 +36,6 @@ from replifed.operators.quantise import (
     quantise_grown,
     refine,
 )
-from replifed.operators.symmetric import keep_largest_entries, packed_size
 from replifed.randomness import Streams
 
 B_MAX = 16

@@ -1,16 +1,26 @@
 """The paper's problems, its runs at a tiny size, and what is made of them."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from replifed.claims.verdicts import judge
+from replifed.claims.samples import Sample
+from replifed.claims.verdicts import NotMeasurableError, judge
 from replifed.data.table import Table
-from replifed.papers.qshed import claims, experiments
+from replifed.operators.bit_allocation import (
+    allocate,
+    allocate_exactly,
+    expected_error,
+    interval_squared,
+    vectors_in_use,
+)
+from replifed.papers.qshed import claims, experiments, model, tables
 from replifed.papers.qshed.experiments import problems
-from replifed.papers.qshed.figures import CASES, FIGURES
-from replifed.papers.qshed.paper import PRINTED_VALUES
+from replifed.papers.qshed.figures import CASES, CONDITIONS, FIGURES
+from replifed.papers.qshed.paper import PRINTED_BITS, PRINTED_VALUES
 from replifed.papers.qshed.tables import TABLES
 from replifed.settings import load
 
@@ -315,6 +325,125 @@ def test_bits_that_rise_are_found(made):
     assert verdict_of("example.ordered", Made({("example", "qshed"): history}, {})).verdict == "deviates"
 
 
+def bits_of_rounds(*rounds, values=(1.0, 0.5, 0.2, 0.1), budget=4):
+    """One device's bits after each round, of one Hessian."""
+    rows = [
+        {"replicate": 1, "round": t, "device": 1, "vector": i, "eigenvalue": value, "bits": b}
+        | {"budget": budget, "renewed": t == 1}
+        for t, bits in enumerate(rounds, 1)
+        for i, (b, value) in enumerate(zip(bits, values, strict=True), 1)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_bits_of_all_rounds_may_decrease_where_those_of_one_do_not():
+    later = bits_of_rounds([3, 1, 0, 0], [4, 2, 2, 0])
+    assert claims.bits_decrease(later).values.tolist() == [True, True]
+    assert claims.bits_decrease(later, added=True).values.tolist() == [True, False]
+    # A new Hessian's bits are all added.
+    later["renewed"] = True
+    assert claims.bits_decrease(later, added=True).values.tolist() == [True, True]
+
+
+def test_bits_that_are_not_the_best_cost_more():
+    values = np.array([1.0, 0.5, 0.2, 0.1])
+    none = np.zeros(4, dtype=int)
+    best = allocate_exactly(values, np.array(0), none, np.array(4), 16)
+    assert claims.cost_of_the_heuristic(bits_of_rounds(best), 16).values == [1.0]
+    # By hand: of one vector with four bits the model's error is left out + gamma x + a2 lbar^2 x^2.
+    x, lbar, rest = 4.0**-3, 0.5, np.array([0.0, 0.3, 0.4])
+    error = (rest**2).sum() + (rest.sum() / 6 * lbar + 5 / 6 * lbar**2) * x
+    error += (4 / 80 + 12 / 144) * lbar**2 * x**2
+    least = expected_error(values, vectors_in_use(best), interval_squared(best))
+    found = claims.cost_of_the_heuristic(bits_of_rounds([4, 0, 0, 0]), 16)
+    np.testing.assert_allclose(found.values, error / least)
+
+
+def test_convergence_that_speeds_up_is_told_from_linear_convergence():
+    labels = {"variant": "", "case": "default", "channel": "constant"}
+    t = np.arange(60)
+    linear, faster = 10.0 ** (-t / 5.0), 10.0 ** -(t**2 / 100.0)
+    for gaps, decades in ((linear, 0), (faster, 0.1)):
+        # Rounds 21 to 31, of which five are the first half and five the second.
+        found = claims.speed_up(curve([gaps, gaps], **labels), 21, 31)
+        np.testing.assert_allclose(found.values, decades, atol=1e-12)
+    with pytest.raises(NotMeasurableError, match="not all runs have 99 rounds"):
+        claims.speed_up(curve([linear], **labels), 21, 100)
+    slower = 10.0 ** (-10 * np.sqrt(t / 59.0))
+    for gaps, expected in ((slower, "deviates"), (linear, "inconclusive"), (faster, "consistent")):
+        made = Made({("w8a_baselines", "shed"): curve([gaps] * 4, **labels)}, {})
+        assert verdict_of("fig2.superlinear.shed", made).verdict == expected
+    assert claims.converged(curve([linear, [1.0] * 60]), 1e-10).values.tolist() == [True, False]
+
+
+def test_what_giant_and_others_lose_is_a_multiple_of_newton_s():
+    def run(ill, well, by_class, variant=""):
+        labels = {"variant": variant, "channel": "constant"}
+        rounds = {"default": ill, "well_conditioned": well, "sorted": by_class}
+        frames = [curve(reaches(*[one] * 4), **labels, case=case) for case, one in rounds.items()]
+        return pd.concat(frames, ignore_index=True)
+
+    runs = {"giant": run(40, 10, 80), "newton": run(8, 4, 16), "shed": run(30, 20, 60)}
+    runs["fednl"] = run(100, 20, 120, "rank1_ls")
+    made = Made({("conditions", name): one for name, one in runs.items()}, {})
+    found = {}
+    for who, what in itertools.product(("giant", "shed", "fednl"), ("conditioning", "heterogeneity")):
+        judged = verdict_of(f"conditions.{who}.{what}", made)
+        found[who, what] = judged.measured, judged.verdict
+    # 4 times the rounds against Newton's 2; twice against twice.
+    assert found["giant", "conditioning"][0] == 2 and found["giant", "heterogeneity"][0] == 0
+    assert found["shed", "conditioning"][0] == 2.5 and found["shed", "heterogeneity"][0] == 0
+    assert found["fednl", "conditioning"][0] == -1 and found["fednl", "conditioning"][1] == "deviates"
+    assert found["fednl", "heterogeneity"][0] == pytest.approx(0.8)
+
+
+def test_sorted_samples_are_the_same_ones_by_class():
+    settings, table = {**IMAGES, "replicates": [1]}, images()
+    (mixed,), (by_class,) = (list(problems({**settings, "split": one}, table)) for one in (None, "labels"))
+    y = by_class.problem.y.ravel()
+    assert (np.diff(y) >= 0).all() and not (np.diff(mixed.problem.y.ravel()) >= 0).all()
+    assert sorted(y) == sorted(mixed.problem.y.ravel())
+    np.testing.assert_allclose(by_class.minimum, mixed.minimum, rtol=1e-9)
+
+
+def test_a_saving_is_of_the_seeds_that_both_have_run():
+    mine = Sample(np.arange(10.0, 70.0), seeds=np.arange(1, 61))
+    theirs = Sample([20.0, 22.0, 48.0], seeds=[1, 2, 3])
+    assert tables.saving(mine, theirs) == {"saving": 0.5, "bound": False, "pairs": 3}
+    later = Sample([20.0, 22.0, 48.0], [0, 1, 1], seeds=[1, 2, 3])
+    assert tables.saving(mine, later) == {"saving": 0.5, "bound": True, "pairs": 3}
+    unknown = Sample(mine.values, np.ones(60), mine.seeds)
+    assert tables.saving(unknown, later)["saving"] == -np.inf
+
+
+@pytest.mark.parametrize("b_max", [12, 16])
+def test_the_bound_24_holds_on_a_quadratic(b_max):
+    assert model.bound_holds(b_max).all() and len(model.bound_holds(b_max)) >= 2
+
+
+def test_the_bound_24_is_that_of_the_bits_at_hand():
+    """Two bits a coordinate never bring kappa below 1."""
+    with pytest.raises(NotMeasurableError, match="1 or more in all rounds"):
+        model.bound_holds(2)
+
+
+def test_the_tolerance_of_the_example_is_what_rounding_moves():
+    """Spectra that round to the printed one; the eigenvalues behind them are each of the tails."""
+    rng, n, draws = np.random.default_rng(0), 90, 1000
+    printed = np.array(PRINTED_VALUES)
+    leading = -np.sort(-printed - rng.uniform(-0.005, 0.005, (draws, 11)), axis=1)
+    assert np.abs(leading - printed).max() <= 0.005
+    none, budget = np.zeros((draws, n), dtype=int), np.full(draws, sum(PRINTED_BITS))
+    moved = []
+    for tail in claims.tails(n, 1e-5).values():
+        true = np.hstack([leading, np.minimum(tail, leading[:, -1:])])
+        bits = allocate(true, none[:, 0], none, budget, 16)
+        rounded = experiments.example_bits(np.array([*printed, *tail]), 16)
+        moved.append(np.quantile(np.abs(bits - rounded).sum(axis=1), 0.95))
+    (claim,) = (one for one in claims.CLAIMS if one.id == "qshed.example.bits")
+    assert max(moved) == claim.tolerance
+
+
 def test_claims_and_captions_are_of_the_configured_artefacts():
     configured = load(["config/small.yaml"])["qshed"]
     assert {*FIGURES, *TABLES} == set(configured["artefacts"])
@@ -324,6 +453,7 @@ def test_claims_and_captions_are_of_the_configured_artefacts():
     for claim in claims.CLAIMS:
         assert claim.artefact in configured["artefacts"]
         assert set(claim.needs) <= keys
+    assert {*CONDITIONS, "exact_q"} == set(configured["experiments"]["conditions"]["cases"])
     shown = set(CASES)
     for name in ("fmnist_choices", "w8a_choices"):
         assert set(configured["experiments"][name]["cases"]) == shown

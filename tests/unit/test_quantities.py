@@ -128,6 +128,30 @@ def test_a_bound_is_true():
         assert (found.values >= true - 1e-12)[found.bounds == -1].all()
 
 
+def counts(*values, step=2.0):
+    return Sample(np.array(values), below=np.full(len(values), step))
+
+
+@pytest.mark.parametrize(
+    ("function", "below", "above"),
+    [
+        (lambda a, b: a - b, 2, 2),  # 8 to 10 less 3 to 5
+        (lambda a, b: a + b, 4, 0),
+        (lambda a, b: a / b, 0.4, 4 / 3),  # 8/5 to 10/3
+        (lambda a, b: (a - b) - (b - a), 4, 4),
+        (lambda a, b: -a, 0, 2),
+        (lambda a, b: a.map(np.log), np.log(10 / 8), 0),
+        (lambda a, b: 1 / (b - 3), 0.0, np.inf),  # anything from 1/2 on
+        (lambda a, b: least(a, b), 2, 0),
+    ],
+)
+def test_the_truth_lies_in_a_step_below_each_count(function, below, above):
+    """Counts of 10 and 5 that are read every second round."""
+    found = function(counts(10.0), counts(5.0))
+    np.testing.assert_allclose([found.below[0], found.above[0]], [below, above])
+    assert found.measured().grid == pytest.approx(max(below, above))
+
+
 def test_what_nobody_knows_is_left_out():
     a, b = Sample([5.0, 5.0], [1, 1]), Sample([4.0, 3.0], [1, 0])
     assert (a - b).measured().values.tolist() == [2]

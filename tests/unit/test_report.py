@@ -91,8 +91,8 @@ def made(tmp_path):
 
 def page(made, config=CONFIG, scale="small", errata=()):
     write_not_claimed(made / "not_claimed.csv", [])
-    files = {"errata": errata, "not_claimed": made / "not_claimed.csv"}
-    build(made / "claims.csv", made / "figures", scale, made / "report.html", config, **files)
+    files = made / "claims.csv", made / "not_claimed.csv", errata, made / "figures"
+    build(*files, scale, config, made / "report.html")
     return Page((made / "report.html").read_text(encoding="utf-8"))
 
 
@@ -187,3 +187,14 @@ def test_a_broken_picture_is_named(made):
     (made / "figures" / "fedht" / "fig1.png").write_bytes(b"nothing")
     with pytest.raises(DataError, match=r"fig1\.png is no PNG"):
         page(made)
+
+
+def test_an_artefact_of_several_tables_shows_each_under_its_title(made):
+    tables = (
+        f"**{data}**\n\n| method |\n|:--|\n| {method} |\n\n"
+        for data, method in {"a9a": "LED", "w8a": "GD"}.items()
+    )
+    (made / "figures/fedht/table2.md").write_text("".join(tables) + "*note*\n")
+    found = page(made)
+    assert [found.text.count(f"<caption>{title}</caption>") for title in ("a9a", "w8a", "note")] == [1, 1, 0]
+    assert "<td>LED</td>" in found.text and "<td>a9a</td>" not in found.text

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from replifed.papers.fedht import experiments, simulations
-from replifed.papers.fedht.simulations import planted, simulation
+from replifed.papers.fedht.simulations import biased, planted, simulation
 from replifed.randomness import generator
 
 # Few features and samples, many clients: everything is a mean over independent clients.
@@ -186,3 +186,41 @@ def test_planted_problem_has_its_condition_number_and_solution():
     other, other_star, _ = planted(settings, 2)
     assert not np.array_equal(other_star, x_star)
     assert not np.array_equal(other.X.data, problem.X.data)
+
+
+BIASED = {"seed": 3, "clients": 4, "features": 60, "planted": 5, "condition": 6.0, "offset": 0.02}
+
+
+def minimisers_of(problem, curvature):
+    """A client's samples are y_j = sqrt(d c_j) a_j."""
+    return np.reshape(problem.y, (4, 60)) / np.sqrt(60 * curvature)
+
+
+def test_the_biased_problems_solution_and_the_gradient_there_hang_on_no_spread():
+    found = [biased(BIASED, spread, 1) for spread in (0.0, 0.3, 1.0)]
+    apart = []
+    for problem, x_star, curvature in found:
+        assert np.count_nonzero(x_star) == 5 and np.abs(x_star[x_star != 0]).min() >= 1
+        np.testing.assert_array_equal(x_star, found[0][1])
+        gradient = problem.gradient(x_star[None])[0]
+        np.testing.assert_allclose(gradient, found[0][0].gradient(x_star[None])[0], atol=1e-12)
+        # Zero on the support, and no other five coordinates lower the objective as much.
+        np.testing.assert_allclose(gradient[x_star != 0], 0.0, atol=1e-12)
+        mean = curvature.mean(axis=0)
+        minimiser = x_star - gradient / mean
+        gains = mean * minimiser**2 / 2
+        assert gains[x_star == 0].max() < gains[x_star != 0].min()
+        apart.append((minimisers_of(problem, curvature) - x_star)[:, x_star != 0].var())
+    assert apart[0] < 1e-20 and apart[2] == pytest.approx(apart[1] / 0.3)
+
+
+def test_fedht_comes_to_rest_where_its_clients_drift_to():
+    settings = {**BIASED, "problem": "biased", "spreads": [0.5], "sparsity": 5, "local_steps": [7]}
+    settings |= {"rounds": 300, "record_every": 300, "replicates": [1]}
+    error = experiments.run("fedht", settings, {}, None, None)["error"].iloc[-1]
+    problem, x_star, curvature = biased(settings, 0.5, 1)
+    # A client keeps (1 - gamma c)^K of its distance to its own minimiser.
+    moved = 1 - (1 - curvature / 36) ** 7
+    rest = (moved * minimisers_of(problem, curvature)).sum(axis=0) / moved.sum(axis=0)
+    # The server keeps the support alone, for all else is far smaller.
+    assert error == pytest.approx(((rest - x_star)[x_star != 0] ** 2).sum(), rel=1e-9)

@@ -8,12 +8,12 @@ from replifed.algorithms.giant import Giant
 from replifed.algorithms.local_solvers import Exact, LocalObjective
 from replifed.algorithms.newton import DistributedNewton
 from replifed.errors import ReplifedError
-from replifed.operators.eigenpairs import apply_inverse, eigenpairs
+from replifed.operators.matrices import apply_inverse, eigenpairs
 from replifed.problems import restricted
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, Logistic
 from replifed.problems.minimiser import minimiser
-from replifed.problems.surrogates.variational import DictionaryLearning
+from replifed.problems.surrogates.families import DictionaryLearning
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 

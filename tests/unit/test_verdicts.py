@@ -494,7 +494,7 @@ def test_rounds_to():
     reached = rounds_to(made([8, 4, 2, 1], [8, 7, 6, 5], [8, 4, np.inf, np.inf]), targets)
     assert reached.values.tolist() == [4, 6, 2]
     assert reached.bounds.tolist() == [0, 1, 0]
-    assert reached.grid.tolist() == [2, 2, 2]  # between two records
+    assert reached.below.tolist() == [2, 2, 2]  # between two records
 
 
 def test_fewer_counts_rounds_to_the_level_that_both_reach():

@@ -58,7 +58,7 @@ def measure_errata(paper, out):
 """,
     "report/page.py": """
 
-def build(claims_csv, figures_dir, scale, out, config=None, errata=()):
+def build(claims, not_claimed, errata, figures_dir, scale, settings, out):
     out.write_text("stub")
 """,
     "data/fetch.py": """

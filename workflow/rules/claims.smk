@@ -50,7 +50,7 @@ rule measure_claim:
 
 rule errata:
     input:
-        source=ask(plan.errata_source),
+        source=ask(plan.paper_source, "measure_errata", "errata"),
     output:
         plan.in_results("{paper}/errata.csv"),
     log:

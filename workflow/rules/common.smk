@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import importlib.util
 import inspect
 import os
 import shlex
@@ -13,15 +14,21 @@ from snakemake.cli import parse_args
 from snakemake.exceptions import WorkflowError
 from snakemake.shell import shell
 
-# This file's own checkout provides the library, whatever else may be installed.
-REPOSITORY = Path(
-    str(workflow.current_basedir.get_path_or_uri(secret_free=True))
-).parent.parent
-sys.path.insert(0, str(REPOSITORY.joinpath("src")))
+# This file's own checkout provides the library, whatever else may be installed; where `replifed init` has put
+# this file there is none, and what is installed does.
+LIBRARY = (
+    Path(str(workflow.current_basedir.get_path_or_uri(secret_free=True)))
+    .parent.parent.joinpath("src")
+    .absolute()
+)
+if LIBRARY.joinpath("replifed").is_dir():
+    sys.path.insert(0, str(LIBRARY))
+else:
+    LIBRARY = Path(importlib.util.find_spec("replifed").origin).parents[1]
 
-from replifed import settings
+from replifed import parts, settings
 from replifed.store import hashes
-from replifed.algorithms.registry import METHODS
+from replifed.algorithms.registry import METHODS, registered
 from replifed.data.catalogue import CATALOGUE as DATASETS
 from replifed.errors import ReplifedError
 from replifed.settings import reading
@@ -29,7 +36,7 @@ from replifed.store.provenance import source_stamp
 from replifed.workflow import SUFFIXES, Grouping, Plan, flags, inputs_flag, one_of
 
 # Relative to the working folder, like every other path of the workflow.
-SOURCE_ROOT = os.path.relpath(REPOSITORY.joinpath("src"))
+SOURCE_ROOT = os.path.relpath(LIBRARY)
 RESUME_LINE = (
     "Something failed; what was finished is kept. Correct the cause shown above and give the same command "
     "again, e.g. `snakemake --cores 2 all`. If Snakemake says that the folder is locked although none runs, "
@@ -53,13 +60,20 @@ def stopping():
 
 def listed_papers():
     with stopping():
-        return reading.listed_papers(config, reading.PAPER_FOLDER)
+        config["papers"] = reading.listed_papers(config)
+    return config["papers"]
+
+
+def paper_file(name):
+    return str(reading.paper_file(name))
 
 
 def check_config():
     """Replace the merged configuration by the checked one, with defaults."""
     given = reading.retyped(workflow.config_settings.config)
-    papers = [reading.PAPER_FOLDER / f"{name}.yaml" for name in config["papers"]]
+    # With those of one's own.
+    given = {**given, "papers": config["papers"]} if "papers" in given else given
+    papers = [reading.paper_file(name) for name in config["papers"]]
     overrides = [Path(os.path.relpath(file)) for file in workflow.overwrite_configfiles]
     sources = [reading.MAIN_FILE, *papers, *overrides, given]
     with stopping():
@@ -86,7 +100,7 @@ def prepare_shell():
     changes no result, so it must rerun nothing.
     """
     exports = {
-        "PYTHONPATH": str(REPOSITORY.joinpath("src")),
+        "PYTHONPATH": str(LIBRARY),
         "PYTHONHASHSEED": "0",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
@@ -95,6 +109,9 @@ def prepare_shell():
     if config["data"]["mirror"]:
         exports["REPLIFED_MIRROR"] = os.path.abspath(config["data"]["mirror"])
     exports[hashes.CONFIGFILES_VARIABLE] = configfile_flags()
+    exports |= registered()
+    if parts.VARIABLE in os.environ:
+        exports[parts.VARIABLE] = os.environ[parts.VARIABLE]
     words = [f"{name}={shlex.quote(value)}" for name, value in exports.items()]
     if not workflow.deployment_settings.deployment_method:
         # Snakemake may have been called by its path, with another Python first in PATH.
@@ -160,7 +177,7 @@ def targets():
     """
     folders = plan.in_figures(""), plan.in_results("")
     if "--target-jobs" in sys.argv or any(
-        word.startswith(folders) for word in sys.argv
+        word.startswith(folders) or word == parts.COMPARE for word in sys.argv
     ):
         asked = parse_args(sys.argv[1:])[1]
         rules = [job.rulename for job in asked.target_jobs or ()]

@@ -26,6 +26,31 @@ rule fetch:
         " --policy {params.policy} {params.substitutes} 2>&1 | tee {log:q} >&2"
 
 
+# A data set of one's own is read where it lies.
+rule own_dataset:
+    input:
+        unpack(ask(plan.own_dataset_inputs)),
+    output:
+        plan.parsed("{dataset}"),
+    log:
+        plan.in_logs("data/{dataset}"),
+    benchmark:
+        plan.in_benchmarks("data/{dataset}")
+    wildcard_constraints:
+        dataset=one_of(config["datasets"]),
+    priority: 30
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=3000,
+    params:
+        settings=ask(plan.own_dataset_settings),
+    message:
+        "{wildcards.dataset}: read and check"
+    shell:
+        "python -m replifed data own {wildcards.dataset} --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"
+
+
 rule parse:
     input:
         record=plan.in_data("raw/{dataset}.json"),

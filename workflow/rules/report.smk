@@ -1,3 +1,28 @@
+rule comparison_report:
+    input:
+        artefacts=plan.artefact_files(parts.COMPARE) if parts.COMPARE in config else [],
+        source=sources_of("replifed.report.page"),
+    output:
+        plan.in_figures(f"{parts.COMPARE}/report.html"),
+    log:
+        plan.in_logs("comparison_report"),
+    benchmark:
+        plan.in_benchmarks("comparison_report")
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=1000,
+    params:
+        figures=lambda wildcards: config["paths"]["figures"],
+        scale=config["scale"],
+        settings=lambda wildcards: plan.report_settings([parts.COMPARE]),
+    message:
+        "write the report of the comparison"
+    shell:
+        "python -m replifed report --figures-dir {params.figures:q} --scale {params.scale} --settings {params.settings:q}"
+        " --out {output:q} > {log:q} 2>&1"
+
+
 rule report:
     input:
         claims=plan.in_results("claims.csv"),

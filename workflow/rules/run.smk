@@ -42,7 +42,7 @@ rule seeds:
     resources:
         mem_mb=1000,
     params:
-        settings=ask(plan.pilot_settings),
+        settings=ask(plan.step_settings, "pilot"),
         most=ask(plan.most_seeds),
         files=keyed_inputs,
     message:

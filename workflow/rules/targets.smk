@@ -1,12 +1,19 @@
 # The names that users ask for, besides `all`. They are a public interface, like the paths of the artefacts.
 # Each paper's artefacts, under the paper's name.
-for name in config["papers"]:
+for name in plan.papers:
 
     rule:
         name:
             name
         input:
             plan.artefact_files(name),
+
+
+# Methods of one's own beside built-in ones.
+rule compare:
+    input:
+        plan.artefact_files(*set(plan.sections) - set(plan.papers)),
+        plan.comparison_report(),
 
 
 rule data:

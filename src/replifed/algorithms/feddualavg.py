@@ -12,7 +12,7 @@ from replifed.algorithms.base import Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.composite import Composite
 from replifed.network.ledger import Cost
-from replifed.operators.soft_threshold import soft_threshold
+from replifed.operators.proximal import soft_threshold
 from replifed.randomness import Streams
 
 

@@ -8,7 +8,7 @@ from replifed.algorithms.base import Round, ServerModel, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.composite import Composite
 from replifed.network.ledger import Cost
-from replifed.operators.soft_threshold import soft_threshold
+from replifed.operators.proximal import soft_threshold
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.sa_ssmm import step_size
 from replifed.errors import ConfigError
 from replifed.network.ledger import Cost, dense_bits
-from replifed.operators.block_quantiser import block_quantise, message_bits
+from replifed.operators.quantise import block_quantise, message_bits
 from replifed.problems.surrogates.base import Surrogate
 from replifed.randomness import Streams
 

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Range, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost, dense_bits
-from replifed.problems.icnn import ICNN
-from replifed.problems.transport import Transport
+from replifed.problems.transport import ICNN, Transport
 from replifed.randomness import Streams
 
 

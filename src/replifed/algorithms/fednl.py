@@ -16,9 +16,8 @@ from replifed.algorithms.base import COUNT, POSITIVE, Range, Round
 from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_runs
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, sparse_bits
-from replifed.operators.eigenpairs import apply_inverse, leading_eigenpair
+from replifed.operators.matrices import apply_inverse, keep_largest_entries, leading_eigenpair, packed_size
 from replifed.operators.quantise import draw_dither, quantise
-from replifed.operators.symmetric import keep_largest_entries, packed_size
 
 
 class Learned(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, ServerModel
+from replifed.algorithms.base import POSITIVE, Round, ServerModel, per_run
 from replifed.algorithms.newton_type import Direction, NewtonType
 from replifed.problems.base import Ray, Smooth
 
@@ -18,12 +18,12 @@ class GradientDescent(NewtonType):
 
     Parameters
     ----------
-    step : gamma, the longest step that the search tries.
+    step : gamma, the longest step that the search tries, one or one a run (R,).
     """
 
-    step: Annotated[float, POSITIVE] = 1.0
+    step: Annotated[float | NDArray, POSITIVE] = 1.0
 
     needs: ClassVar = (Smooth, Ray)
 
     def direction(self, state: ServerModel, g: NDArray, problem, ctx: Round) -> Direction:
-        return Direction(state, -self.step * g)
+        return Direction(state, -per_run(self.step, g) * g)

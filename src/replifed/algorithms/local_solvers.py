@@ -25,7 +25,7 @@ from replifed.algorithms.base import (
 )
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost
-from replifed.operators.linear_systems import solve_each
+from replifed.operators.matrices import solve_each
 from replifed.problems.base import PerClientModels, Smooth
 
 # Restricting to the runs that still have steps to go copies their data: it pays below this share of runs.

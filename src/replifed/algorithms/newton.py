@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import Round, ServerModel
 from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_runs
-from replifed.operators.symmetric import packed_size
+from replifed.operators.matrices import packed_size
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from scipy.linalg import lapack
 from replifed.algorithms.base import NONNEGATIVE, Method, Range, Round, ServerModel
 from replifed.algorithms.line_search import Armijo
 from replifed.network.ledger import BITS_PER_VALUE, Cost
-from replifed.operators.linear_systems import solve_each
+from replifed.operators.matrices import solve_each
 from replifed.problems.base import Hessian, Ray, Smooth
 from replifed.randomness import Streams
 

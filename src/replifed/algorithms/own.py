@@ -33,10 +33,7 @@ def load(source: str) -> type[Any]:
     file, colon, name = source.rpartition(":")
     if not colon or not file.endswith(".py"):
         raise ConfigError(f"{source}: a method of your own is named as FILE.py:CLASS")
-    path = Path(file).resolve()
-    if not path.is_file():
-        raise ConfigError(f"{file}: there is no such file")
-    module = _module(path, file)
+    module = module_of(file)
     everything = vars(module).items()
     classes = [
         key for key, value in everything if isinstance(value, type) and value.__module__ == module.__name__
@@ -44,6 +41,14 @@ def load(source: str) -> type[Any]:
     if name not in classes:
         raise ConfigError(f"{file}: {unknown_name('class', name, classes)}")
     return _completed(getattr(module, name), file)
+
+
+def module_of(file: str) -> ModuleType:
+    """Import a file of one's own; what keeps it from being imported is told in one line."""
+    path = Path(file).resolve()
+    if not path.is_file():
+        raise ConfigError(f"{file}: there is no such file")
+    return _module(path, file)
 
 
 @cache

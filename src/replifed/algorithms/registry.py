@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Mapping
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any
 
 from replifed.errors import ConfigError, unknown_name
@@ -47,6 +51,24 @@ METHODS: dict[str, str] = {
     "slocalgd": "replifed.algorithms.slocalgd:SLocalGD",
     "tamuna": "replifed.algorithms.tamuna:TAMUNA",
 }
+
+
+BUILT_IN = frozenset(METHODS)
+# Methods of one's own, NAME: FILE.py:CLASS as JSON: jobs are processes of their own.
+_VARIABLE = "REPLIFED_METHODS"
+METHODS |= {found.name: found.value for found in entry_points(group="replifed.methods")}
+METHODS |= json.loads(os.environ.get(_VARIABLE, "{}"))
+
+
+def register(methods: Mapping[str, str]) -> None:
+    """Add methods, NAME: FILE.py:CLASS, in this process and in those that it starts."""
+    METHODS.update(methods)
+    os.environ[_VARIABLE] = json.dumps(dict(methods))
+
+
+def registered() -> dict[str, str]:
+    """What other processes need to know the methods of one's own: the variable and its value."""
+    return {_VARIABLE: os.environ[_VARIABLE]} if _VARIABLE in os.environ else {}
 
 
 def method_class(name: str) -> type[Any]:

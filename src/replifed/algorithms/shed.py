@@ -17,7 +17,7 @@ from replifed.algorithms.newton_type import Direction, NewtonType, solve_runs
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE
 from replifed.operators.bit_allocation import allocate, allocate_exactly, vectors_in_use
-from replifed.operators.eigenpairs import eigenpairs
+from replifed.operators.matrices import eigenpairs
 from replifed.operators.quantise import draw_dither, quantise_grown, refine
 
 RENEWALS = ("fibonacci", "fibonacci_numbers", "once")

@@ -59,9 +59,9 @@ def contraction(
 ) -> NDArray:
     """S (2, 2) of Proposition 1 for `steps` (accelerated) gradient steps, the best constant ones.
 
-    It bounds the distances of (x, z) to the fixed point after a round by those before.
-    Accelerated steps take mu and L of d_i and what Lemma 7's proof gives; with `printed`, those of f_i and
-    what the lemma says.
+    It bounds the distances of (x, z) to the fixed point after a round by those before. As `printed` it has
+    eq. (14), and for accelerated steps mu and L of f_i and what Lemma 7 says. Corrected it has 1 / rho times
+    the constant of eq. (14), mu and L of d_i, and what Lemma 7's proof gives.
     """
     if accelerated and printed:
         s = printed_accelerated_contraction(mu, L, steps)
@@ -69,8 +69,34 @@ def contraction(
         s = accelerated_contraction(mu + 1 / rho, L + 1 / rho, steps)
     else:
         s = chi(mu, L, rho) ** steps
-    c = 1.0 / (mu + 1.0 / rho)
+    c = 1.0 / (mu + 1.0 / rho) if printed else 1.0 / (1.0 + rho * mu)
     return np.array([[s, (1 + s) * c], [2 * s, zeta(mu, L, rho) + 2 * s * c]])
+
+
+def linear_round(hessians: NDArray, rho: float, steps: int, gamma: float = 0.0) -> NDArray:
+    """Matrix of a round on (x, z) near the fixed point, with all agents and h = 0; not in the paper.
+
+    Its spectral radius is the rate in the end, its norm how much farther apart a round can bring two states.
+
+    Parameters
+    ----------
+    hessians : of each f_i at the minimiser, shape (N, D, D).
+    steps, gamma : number and length of gradient steps; no steps stand for the exact proximal map.
+    """
+    N, D, _ = hessians.shape
+    curvatures, vectors = np.linalg.eigh(hessians)
+
+    def of_clients(values: NDArray) -> NDArray:
+        out = np.zeros((N, D, N, D))
+        out[np.arange(N), :, np.arange(N)] = (vectors * values[:, None]) @ vectors.swapaxes(1, 2)
+        return out.reshape(N * D, N * D)
+
+    # What is left of w's distance to the proximal point, and the proximal map.
+    left = of_clients((1 - gamma * (curvatures + 1 / rho)) ** steps if steps else np.zeros((N, D)))
+    prox = of_clients(1 / (1 + rho * curvatures))
+    one, mean = np.eye(N * D), np.kron(np.full((N, N), 1 / N), np.eye(D))
+    x_of_z = (one - left) @ prox @ (2 * mean - one)
+    return np.block([[left, x_of_z], [2 * left, one + 2 * x_of_z - 2 * mean]])
 
 
 def error_bound(

@@ -32,10 +32,10 @@ class Curves(NamedTuple):
         luck = None if self.chaotic is None else self.chaotic[which]
         return Curves(self.rounds, self.seeds[which], self.values[which], luck)
 
-    def sample(self, values: NDArray, bounds: Any = None, grid: Any = None) -> Sample:
-        """What was measured on each curve, `grid` being how coarsely."""
+    def sample(self, values: NDArray, bounds: Any = None, below: Any = None) -> Sample:
+        """What was measured on each curve, the truth being at most so much `below`."""
         chaotic = self.chaotic is not None and bool(self.chaotic.any())
-        return Sample(values, bounds, self.seeds, chaotic, grid=grid)
+        return Sample(values, bounds, self.seeds, chaotic, below=below)
 
 
 @quantity
@@ -79,7 +79,7 @@ def reached(history: pd.DataFrame, threshold: float, value: str = "gap", count: 
     below = history.assign(step=step)[history[value] <= threshold].groupby("replicate")
     there, step = (below[name].first().reindex(end.index) for name in (count, "step"))
     bounds, seeds = there.isna().to_numpy(), end.index.to_numpy()
-    return Sample(there.fillna(end).to_numpy(), bounds, seeds, grid=step.fillna(0).to_numpy())
+    return Sample(there.fillna(end).to_numpy(), bounds, seeds, below=step.fillna(0).to_numpy())
 
 
 def _index(one: Curves, wanted: int) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 # Of the test of an order, or of a whole family of orders after correction.
 LEVEL = 0.05
@@ -29,7 +29,7 @@ def p_value(differences: ArrayLike, grid: float = 0.0, of_mean: bool = False) ->
     differences that are the same on every seed, and on no grid, do not hang on the seed.
     """
     # Far more to load than all else here.
-    from scipy.stats import binomtest, shapiro, t
+    from scipy.stats import shapiro, t
 
     values = np.asarray(differences, dtype=float)
     n, mean = len(values), float(values.mean())
@@ -37,13 +37,22 @@ def p_value(differences: ArrayLike, grid: float = 0.0, of_mean: bool = False) ->
         return 1.0
     apart = np.ptp(values) > max(2 * grid, 1e-12 * np.abs(values).max())
     if n >= _FEWEST_SIGNS and apart and not of_mean and shapiro(values).pvalue < _NOT_NORMAL:
-        above, below = int((values > 0).sum()), int((values < 0).sum())
-        return float(binomtest(above, above + below).pvalue) if (above - below) * mean > 0 else 1.0
+        return sign_test(values)
     # The difference of two numbers, each anywhere within a step, has this standard deviation.
     spread = max(float(values.std(ddof=1)), grid / np.sqrt(6.0))
     if spread <= 1e-12 * np.abs(values).max():
         return 0.0 if mean else 1.0
     return float(2 * t.sf(abs(mean) * np.sqrt(n) / spread, n - 1))
+
+
+def sign_test(differences: NDArray) -> float:
+    """Two-sided p-value of how many are above zero; 1 if most are on the other side than their mean."""
+    from scipy.stats import binomtest
+
+    above, below = int((differences > 0).sum()), int((differences < 0).sum())
+    if (above - below) * differences.mean() <= 0:
+        return 1.0
+    return float(binomtest(above, above + below).pvalue)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

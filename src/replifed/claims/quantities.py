@@ -117,6 +117,7 @@ def _input(kind: str, key: str = "") -> Callable[..., Quantity]:
 run = _input("run", "run:{}/{}")  # the history of a method on an experiment
 tuned = _input("tuned", "tuned:{}/{}")  # the outcome of its search
 partition = _input("partition", "partition:{}")  # how the samples are split between the clients
+partition_table = _input("partition_table", "partition:{}")  # each client's size and distances
 data_kind = _input("data_kind", "partition:{}")  # kind and stamp of an experiment's data
 drawn = _input("artefact")  # the numbers of a figure
 
@@ -152,10 +153,11 @@ def least(*several: Sample) -> Sample:
     several = tuple(paired(*several))
     values = np.stack([one.values for one in several])
     lowest, first = values.min(axis=0), values.argmin(axis=0)
-    grid = np.stack([one.grid for one in several])[first, np.arange(len(first))]
+    at = first, np.arange(len(first))
+    below, above = (np.stack([getattr(one, side) for one in several])[at] for side in ("below", "above"))
     known = np.stack([one.bounds == 0 for one in several])
     bounds = np.where(((values == lowest) & known).any(axis=0), 0, 1)
-    return Sample(lowest, bounds, several[0].seeds, any(one.chaotic for one in several), grid=grid)
+    return Sample(lowest, bounds, several[0].seeds, any(one.chaotic for one in several), None, below, above)
 
 
 @quantity
@@ -166,5 +168,6 @@ def joined(*several: Sample, apart: bool = False) -> Sample:
         np.concatenate([one.bounds for one in several]),
         chaotic=any(one.chaotic for one in several),
         repetitions=None if apart else len(several[0].values),
-        grid=np.concatenate([one.grid for one in several]),
+        below=np.concatenate([one.below for one in several]),
+        above=np.concatenate([one.above for one in several]),
     )

@@ -15,6 +15,7 @@ from replifed.claims.verdicts import Measured, NotMeasurableError
 
 # Mark of a seed on which nothing is known, not even a bound.
 UNDECIDED = 2
+_ARRAYS = ("values", "bounds", "seeds", "below", "above")
 # Whether a result grows or falls with each of its arguments.
 _GROWTH: dict[np.ufunc, tuple[int, ...]] = {
     np.add: (1, 1),
@@ -45,8 +46,10 @@ class Sample(NDArrayOperatorsMixin):
     seeds: NDArray = None  # type: ignore[assignment]  # ascending; 0 to n - 1 by default
     chaotic: bool = False  # whether one of the runs behind it hangs on rounding
     repetitions: int | None = None  # seeds behind it, where the values are cases and not one a seed
-    # How far below a value the truth may lie, since it was read on a grid such as recorded rounds.
-    grid: NDArray = None  # type: ignore[assignment]
+    # How far below and above a value the truth may lie, since it was read on a grid such as recorded rounds:
+    # a count is rounded up, so that the truth is within a step below it.
+    below: NDArray = None  # type: ignore[assignment]
+    above: NDArray = None  # type: ignore[assignment]
     of_mean: bool = False  # see `Measured`
 
     def __post_init__(self) -> None:
@@ -55,7 +58,8 @@ class Sample(NDArrayOperatorsMixin):
             "values": np.asarray(self.values),
             "bounds": np.zeros(n, int) if self.bounds is None else np.asarray(self.bounds, dtype=int),
             "seeds": np.arange(n) if self.seeds is None else np.asarray(self.seeds),
-            "grid": np.zeros(n) if self.grid is None else np.broadcast_to(self.grid, n),
+            "below": np.zeros(n) if self.below is None else np.broadcast_to(self.below, n),
+            "above": np.zeros(n) if self.above is None else np.broadcast_to(self.above, n),
         }
         for name, array in arrays.items():
             object.__setattr__(self, name, array)
@@ -68,10 +72,15 @@ class Sample(NDArrayOperatorsMixin):
         arguments = tuple(next(rest) if isinstance(one, Sample) else one for one in arguments)
         values = ufunc(*map(_values, arguments))
         bounds: Any = None
-        grid: Any = None
+        below: Any = None
+        above: Any = None
         if ufunc in _GROWTH:
-            grid = _coarsest(ufunc, arguments, values)
-            growth = zip(arguments, _GROWTH[ufunc], strict=True)
+            growth = list(zip(arguments, _GROWTH[ufunc], strict=True))
+            if any(one.below.any() or one.above.any() for one in samples):
+                # Where a step is all of a count that something is divided by, the truth is not bounded.
+                with np.errstate(divide="ignore"):
+                    below = values - ufunc(*(_end(one, -grows) for one, grows in growth))
+                    above = ufunc(*(_end(one, grows) for one, grows in growth)) - values
             known = [(one.bounds, grows) for one, grows in growth if isinstance(one, Sample)]
             bounds = reduce(_combined, [one if grows > 0 else _turned(one) for one, grows in known])
         elif values.dtype == bool:
@@ -80,17 +89,19 @@ class Sample(NDArrayOperatorsMixin):
             raise TypeError(f"{ufunc.__name__} of values of which some are only bounds")
         chaotic = any(one.chaotic for one in samples)
         of_mean = any(one.of_mean for one in samples)
-        return Sample(values, bounds, first.seeds, chaotic, first.repetitions, grid, of_mean)
+        return Sample(values, bounds, first.seeds, chaotic, first.repetitions, below, above, of_mean)
 
     def take(self, which: NDArray) -> Sample:
         """Those of some seeds, by a mask or by index."""
-        arrays = {name: getattr(self, name)[which] for name in ("values", "bounds", "seeds", "grid")}
+        arrays = {name: getattr(self, name)[which] for name in _ARRAYS}
         return replace(self, **arrays)
 
     def map(self, function: Callable[[NDArray], ArrayLike]) -> Sample:
         """Apply a function that grows with the values, so that bounds stay bounds."""
         values = np.asarray(function(self.values))
-        return replace(self, values=values, grid=np.abs(function(self.values + self.grid) - values))
+        with np.errstate(divide="ignore"):
+            lowest, highest = function(self.values - self.below), function(self.values + self.above)
+        return replace(self, values=values, below=values - lowest, above=highest - values)
 
     # Statistics, for notes such as "medians {0.median:g} and {1.median:g}".
 
@@ -134,7 +145,8 @@ class Sample(NDArrayOperatorsMixin):
     def measured(self, **more: Any) -> Measured:
         """As the rules of verdicts take it."""
         known = self.decided()
-        more = {"seeds": known.repetitions, "grid": float(known.grid.mean()), **more}
+        grid = max(float(known.below.mean()), float(known.above.mean()))
+        more = {"seeds": known.repetitions, "grid": grid, **more}
         more["undecided"] = len(self.values) - len(known.values)
         more |= {"chaotic": known.chaotic, "of_mean": known.of_mean}
         return Measured(known.values, known.bounds, **more)
@@ -168,15 +180,11 @@ def _values(one: Any) -> Any:
     return one.values if isinstance(one, Sample) else one
 
 
-def _coarsest(ufunc: np.ufunc, arguments: tuple[Any, ...], values: NDArray) -> NDArray:
-    """The farthest that a result moves if one argument does by its grid; all are rounded up alike."""
-    moved = [np.zeros(len(values))]
-    for number, one in enumerate(arguments):
-        if isinstance(one, Sample) and one.grid.any():
-            others = [_values(other) for other in arguments]
-            others[number] = one.values + one.grid
-            moved.append(np.abs(ufunc(*others) - values))
-    return np.max(moved, axis=0)
+def _end(one: Any, side: int) -> Any:
+    """The least (`side` -1) or largest values that the truth may have."""
+    if not isinstance(one, Sample):
+        return one
+    return one.values + one.above if side > 0 else one.values - one.below
 
 
 def _combined(first: NDArray, second: NDArray) -> NDArray:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from replifed import __version__
-from replifed.cli import check, claims, data, listing, steps
+from replifed.cli import check, claims, data, listing, new, steps
 from replifed.cli.arguments import call, files_of
 from replifed.errors import ReplifedError
 from replifed.store import hashes
@@ -21,6 +21,9 @@ commands for people:
   list        what can be made: papers, artefacts, data sets, methods; what it cost: jobs
   run         run one method on one experiment
   check       see whether a method, such as your own, keeps to the contract
+  compare     tune and run your own methods beside built-in ones
+  init        write a folder in which the workflow runs, without a checkout
+  new paper   write a folder with a paper of your own, to begin with
   data        fetch, parse and look at data sets
   claims      show the verdicts on the papers' claims
   manifest verify   see whether anything has changed since it was made
@@ -80,6 +83,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, check, steps, data, claims):
+    for module in (listing, check, new, steps, data, claims):
         module.add(commands)
     return parser

@@ -152,8 +152,8 @@ def check_known(kind: str, name: str, known: Sequence[str] | dict[str, Any]) -> 
         raise ConfigError(unknown_name(kind, name, known))
 
 
-def call_snakemake(target: str, arguments: argparse.Namespace) -> int:
-    """Make a target, with the target first: several of Snakemake's options would swallow it."""
+def call_snakemake(target: str, arguments: argparse.Namespace, config: Sequence[str] = ()) -> int:
+    """Make a target, with settings KEY=VALUE; the target is first: several options would swallow it."""
     import subprocess
 
     if not Path("Snakefile").is_file():
@@ -161,4 +161,6 @@ def call_snakemake(target: str, arguments: argparse.Namespace) -> int:
     words = [sys.executable, "-m", "snakemake", target, "--cores", str(arguments.cores)]
     words += ["--dry-run"] if arguments.dry_run else []
     words += ["--configfile", *arguments.configfile] if arguments.configfile else []
+    if config:
+        words += ["--config", *config]
     return subprocess.run(words, check=False).returncode

@@ -1,11 +1,13 @@
-"""`replifed check`: whether a method keeps to the contract."""
+"""`replifed check` and `compare`: a method of one's own against the contract, and beside built-in ones."""
 
 from __future__ import annotations
 
 import argparse
+import json
 from typing import Any
 
-from replifed.cli.arguments import add_command
+from replifed.cli.arguments import add_command, add_snakemake, call_snakemake, load_config
+from replifed.errors import ConfigError
 
 
 def add(commands: Any) -> None:
@@ -19,6 +21,42 @@ def add(commands: Any) -> None:
         "replifed check path/to/mine.py:Mine",
     )
     check.add_argument("method", metavar="FILE:CLASS", help="or the name of a method")
+
+    compare = add_command(
+        commands,
+        "compare",
+        _compare,
+        "Tune and run methods of your own beside built-in ones, on the same budget, with Snakemake; draw and "
+        "tabulate them under figures/compare. Built-in methods that have been run are not run again.",
+        "replifed compare path/to/mine.py:Mine --data a9a,w8a --against fedavg,fedlin --cores 2",
+    )
+    compare.add_argument(
+        "methods", nargs="*", metavar="[NAME=]FILE:CLASS", help="the name is the class's in small letters"
+    )
+    compare.add_argument("--data", type=_words, metavar="NAMES", help="problems, default: all logistic ones")
+    compare.add_argument(
+        "--against", type=_words, metavar="NAMES", help="built-in methods, default: all on these problems"
+    )
+    add_snakemake(compare)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.split(",") if word]
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    given = [word.rpartition("=")[::2] for word in arguments.methods]
+    methods = {name or source.rpartition(":")[2].lower(): source for name, source in given}
+    if len(methods) < len(given):
+        raise ConfigError("two methods have the same name; give them as NAME=FILE:CLASS")
+    chosen = {key: getattr(arguments, key) for key in ("data", "against") if getattr(arguments, key)}
+    options = {"methods": methods, "comparison": chosen}
+    config = [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
+    status = call_snakemake("compare", arguments, config)
+    if status == 0 and not arguments.dry_run:
+        folder = load_config(arguments)["paths"]["figures"]
+        print(f"{folder}/compare/report.html")
+    return status
 
 
 def _check(arguments: argparse.Namespace) -> int:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import add_command, add_out, add_snakemake, call_snakemake
+from replifed.cli.arguments import (
+    add_command,
+    add_out,
+    add_settings,
+    add_snakemake,
+    call_snakemake,
+)
 
 
 def add(commands: Any) -> None:
@@ -31,6 +36,14 @@ def add(commands: Any) -> None:
     parse.add_argument("id", metavar="DATASET")
     _add_raw_dir(parse)
     add_out(parse, required=False, default=None, help="default: parsed/DATASET.npz beside the raw folder")
+
+    text, example = "Read and check a data set of your own.", "data own mine --settings JSON --out mine.npz"
+    own = add_command(
+        parts, "own", "replifed.data.own:parse", text, f"replifed {example}", writes=("out",), **absent
+    )
+    own.add_argument("name", metavar="DATASET")
+    add_settings(own)
+    add_out(own)
 
     text = "Print for each data set what was fetched."
     _add_raw_dir(add_command(parts, "status", _status, text, "replifed data status", **absent))
@@ -76,7 +89,7 @@ def _fetch(arguments: argparse.Namespace) -> None:
     chosen |= {key: given[key] for key in ("policy", "mirror", "substitutes", "refresh") if key in given}
     raw_dir = _raw_dir(arguments)
     for dataset in [get(id_) for id_ in arguments.ids] or CATALOGUE.values():
-        record = fetch(dataset, raw_dir, progress=sys.stderr.isatty(), **chosen)
+        record = fetch(dataset, raw_dir, **chosen)
         print(", ".join([f"{dataset.id}: {record['kind']}", *(file["name"] for file in record["files"])]))
         if dataset.terms and record["kind"] != "surrogate":
             print(f"{dataset.id}: terms of use: {dataset.terms}")

@@ -28,6 +28,9 @@ _HELP = {
     "leader": "tuned step of the method that the settings call the leader",
     "seeds": "how many of the repetitions are run",
     "table": "the .csv of a partition's heterogeneity",
+    "claims": "verdicts on all claims",
+    "errata": "what became of each paper's errata",
+    "not_claimed": "statements without a claim",
     "out": "the file to write",
     **{suffix: f"the .{suffix} to write" for suffix in _SUFFIXES},
 }
@@ -137,6 +140,17 @@ _STEPS = {
         writes=("outputs",),
         scaled=True,
     ),
+    "report": _Step(
+        "replifed.report.page:build",
+        "Step of the workflow: write the report.",
+        "--claims results/claims.csv --not-claimed results/not_claimed.csv --figures-dir figures "
+        "--scale paper --settings JSON --out report.html",
+        names=(),
+        reads=("claims", "errata", "not_claimed"),
+        writes=("out",),
+        optional=("claims", "not_claimed"),
+        scaled=True,
+    ),
 }
 
 
@@ -151,34 +165,18 @@ def add(commands: Any) -> None:
             parser.add_argument("--scale", required=True, help="scale of the run: paper, small or tiny")
         add_settings(parser, required="settings" not in step.optional)
         for file in (*step.reads, *step.writes):
+            flag = f"--{file.replace('_', '-')}"
             if file in ("inputs", "outputs"):
-                add_files(parser, f"--{file}")
+                add_files(parser, flag)
+            elif file == "errata":
+                add_file(parser, flag, nargs="*", default=[], help=_HELP[file])
             else:
-                add_file(parser, f"--{file}", required=file not in step.optional, help=_HELP[file])
+                add_file(parser, flag, required=file not in step.optional, help=_HELP[file])
         if name == "run":
             add_snakemake(parser)
-    _add_report(commands)
+        if name == "report":
+            parser.add_argument("--figures-dir", type=Path, required=True, metavar="FOLDER")
     _add_manifest(commands)
-
-
-def _add_report(commands: Any) -> None:
-    report = add_command(
-        commands,
-        "report",
-        "replifed.report.page:build",
-        "Step of the workflow: write the report.",
-        "replifed report --claims results/claims.csv --not-claimed results/not_claimed.csv "
-        "--figures-dir figures --scale paper --settings JSON --out report.html",
-        reads=("claims_csv", "errata", "not_claimed"),
-        writes=("out",),
-    )
-    add_file(report, "--claims", dest="claims_csv", required=True)
-    add_file(report, "--errata", nargs="*", default=[])
-    add_file(report, "--not-claimed", required=True)
-    add_settings(report, dest="config")
-    report.add_argument("--figures-dir", type=Path, required=True, metavar="FOLDER")
-    report.add_argument("--scale", required=True)
-    add_out(report)
 
 
 def _add_manifest(commands: Any) -> None:
@@ -202,7 +200,10 @@ def _add_manifest(commands: Any) -> None:
         "replifed manifest verify results/manifest.csv --folders results/fedht figures/fedht",
     )
     add_file(verify, "manifest")
-    for part, text in ((write, "with all files below; may be absent"), (verify, "of the workflow alone")):
+    for part, text in (
+        (write, "with all files below; may be absent"),
+        (verify, "with files of the workflow"),
+    ):
         part.add_argument("--folders", nargs="*", default=[], metavar="FOLDER", help=text)
 
 

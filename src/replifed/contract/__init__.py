@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from replifed.algorithms.registry import class_of
 from replifed.contract import checks, problems
 from replifed.contract.checks import Case
 from replifed.errors import ReplifedError
@@ -91,6 +92,31 @@ def examine(cls: Any) -> Iterator[Outcome]:
         for case in cases(cls, every_kind=check is not checks.check_refusals):
             if applies(check, case) and (with_cohorts or not case.partial):
                 yield Outcome(part, case, _fault(check, case))
+
+
+def first_fault(source: str) -> str:
+    """What is wrong with a method of one's own, FILE.py:CLASS, at first sight, in one line; else nothing.
+
+    It is imported, and one round of it is run: does it return what it should, and keep what it was given?
+    """
+    try:
+        cls = class_of(source)
+        case = cases(cls)[0]
+    except ReplifedError as error:
+        return str(error)
+    except Exception as error:
+        return f"{source}: {describe(error, cls)}"
+    file = source.rpartition(":")[0]
+    for check in (checks.check_form, checks.check_purity):
+        try:
+            check(case)
+        except Exception as error:
+            told = describe(error, cls)
+            part = told.partition(":")[0] if told.partition(":")[0] in ("init", "observe") else "round"
+            line = inspect.getsourcelines(getattr(cls, part))[1]
+            where = f"{file}:{line}" if "(line " not in told else file
+            return f"{where}: {cls.__name__}.{part} breaks the contract: {told.removeprefix(part + ': ')}"
+    return ""
 
 
 def applies(check: Callable[[Case], None], case: Case) -> bool:

@@ -13,7 +13,7 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
 from replifed.problems.surrogates.base import FederatedSurrogate
-from replifed.problems.surrogates.variational import DictionaryLearning
+from replifed.problems.surrogates.families import DictionaryLearning
 from replifed.problems.transport import FederatedTransport
 
 # No other axis may be as long as that of the clients (checks tell it by its length), nor N a power of two.

@@ -35,15 +35,11 @@ class Counts:
 
 @dataclass(frozen=True, config=_CONFIG)
 class RawFile:
-    """One file, called `name` in ``<raw folder>/<data set>/`` and `mirror_path`, or `name`, in a mirror.
-
-    `urls` come in order of preference; without any it can only be put in place by hand. Hashes are the
-    officially known ones.
-    """
+    """One file, called `name` in ``<raw folder>/<data set>/``; hashes are the officially known ones."""
 
     name: str
-    mirror_path: str
-    urls: tuple[str, ...] = ()
+    mirror_path: str  # in a mirror, which may also have it under its bare name
+    urls: tuple[str, ...] = ()  # in order of preference; without any it can only be put in place by hand
     sha256: str | None = None
     md5: str | None = None
 

@@ -52,8 +52,8 @@ def read_state(path: Path) -> dict[str, NDArray]:
 def read_potentials(paths: Sequence[Path], counts: Counts) -> tuple[NDArray, NDArray]:
     """Parameters of networks with three hidden layers and quadratic skip connections, flat, one row each.
 
-    The order is that of `replifed.problems.icnn`: quadratic, linear and constant part of each layer's skip
-    connection, then the two layers between them and the last one.
+    The order is that of `replifed.problems.transport`: quadratic, linear and constant part of each layer's
+    skip connection, then the two layers between them and the last one.
     """
     names = [
         f"quadratic_layers.{layer}.{part}"

@@ -13,10 +13,12 @@ import contextlib
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
 
 from replifed.data.catalogue import SURROGATE_STAMP, Dataset, Form, RawFile
 from replifed.data.records import find_record, write_record
@@ -28,6 +30,11 @@ from replifed.store.hashes import file_hash
 
 Policy = Literal["auto", "real", "surrogate"]
 MIRROR_VARIABLE = "REPLIFED_MIRROR"
+OFFLINE_VARIABLE = "REPLIFED_OFFLINE"
+# Seconds within which a host must accept a connection, and send something.
+_TIMEOUT = (5, 30)
+# Seconds between attempts.
+_PAUSES = (1, 3)
 
 
 def fetch(
@@ -38,7 +45,6 @@ def fetch(
     mirror: str | os.PathLike[str] | None = None,
     substitutes: bool = False,
     refresh: bool = False,
-    progress: bool = True,
 ) -> dict[str, Any]:
     """Get a data set's raw files and write ``<raw_dir>/<id>.json``, last of all.
 
@@ -50,12 +56,8 @@ def fetch(
     mirror : a folder with copies of the files; default the environment variable REPLIFED_MIRROR.
     substitutes : whether policy "real" accepts other real data in place of the paper's.
     refresh : try the network again although another form than an original was fetched before.
-    progress : show a bar while downloading, on a terminal.
 
-    Returns
-    -------
-    dict
-        The record: id, form, kind, stamp, policy, and each file's name, sha256 and bytes.
+    Returns the record: id, form, kind, stamp, policy, and each file's name, sha256 and bytes.
     """
     if policy not in get_args(Policy):
         raise ConfigError(unknown_name("data policy", policy, get_args(Policy)))
@@ -67,7 +69,7 @@ def fetch(
         return record
 
     allowed = ("original", "substitute") if policy == "auto" or substitutes else ("original",)
-    search = _Search(dataset, raw_dir / dataset.id, _mirror(mirror), progress)
+    search = _Search(dataset, raw_dir / dataset.id, _mirror(mirror))
     network = refresh or not _settled(dataset, raw_dir, policy, allowed)
     with search.alone_in_its_folder():
         form, files = search.first(allowed, network)
@@ -90,7 +92,7 @@ def _settled(dataset: Dataset, raw_dir: Path, policy: str, allowed: Iterable[str
     try:
         before = find_record(raw_dir, dataset.id)
     except DataError:
-        return False  # a damaged record is written anew
+        before = None  # a damaged record is written anew
     if before is None:
         return False
     if before["kind"] == "surrogate":
@@ -100,7 +102,7 @@ def _settled(dataset: Dataset, raw_dir: Path, policy: str, allowed: Iterable[str
 
 
 class _UnavailableError(Exception):
-    """A form cannot be had here and now."""
+    """A form or a file cannot be had here and now; the message, if any, says why in a few words."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,8 @@ class _Found:
 class _Search:
     """One look for a data set's files; `reasons` says why hosts did not give them."""
 
-    def __init__(self, dataset: Dataset, folder: Path, mirror: Path | None, progress: bool) -> None:
-        self.dataset, self.folder, self.mirror, self.progress = dataset, folder, mirror, progress
+    def __init__(self, dataset: Dataset, folder: Path, mirror: Path | None) -> None:
+        self.dataset, self.folder, self.mirror = dataset, folder, mirror
         self.incoming = folder / ".incoming"  # files on their way
         self.reasons: list[str] = []
 
@@ -195,17 +197,15 @@ class _Search:
         raise _UnavailableError
 
     def _downloaded(self, file: RawFile, staged: Path) -> _Found:
-        from replifed.data.download import DownloadError, download
-
         faults: list[str] = []
         wrong: DataError | None = None
         make_folder(self.incoming)
         for url in file.urls:
             try:
                 with explained(staged):
-                    download(url, staged, progress=self.progress)
+                    _download(url, staged)
                 return self._checked(file, _Found(staged, url))
-            except DownloadError as error:
+            except _UnavailableError as error:
                 faults.append(str(error))
             except DataError as error:
                 wrong = error
@@ -288,3 +288,55 @@ def _warn(record: Mapping[str, Any], reasons: list[str]) -> None:
         says = "which says nothing about the paper's data"
         text = f"the data cannot be had; a SURROGATE will be generated, {says}"
     print(f"replifed: WARNING: {record['id']}: {text}{why}", file=sys.stderr)
+
+
+def _download(url: str, target: Path) -> None:
+    """Download `url` to `target`, with a bar on a terminal.
+
+    Tries again after a connection has broken off, but not a host that does not answer, refuses, or answers
+    with a web page.
+    """
+    if os.environ.get(OFFLINE_VARIABLE, "") not in ("", "0"):
+        raise _UnavailableError(f"{OFFLINE_VARIABLE} is set")
+    from pooch import HTTPDownloader
+    from requests.exceptions import RequestException
+
+    # The bytes are wanted as they are stored: a server that packs them again would break the hash.
+    options = {"headers": {"Accept-Encoding": "identity"}, "hooks": {"response": _check_answer}}
+    transfer = HTTPDownloader(sys.stderr.isatty(), chunk_size=1 << 18, timeout=_TIMEOUT, **options)
+    for pause in (*_PAUSES, None):
+        try:
+            transfer(url, str(target), None)
+            break
+        except RequestException as error:
+            fault, lasts = _fault(url, error)
+            if lasts or pause is None:
+                raise _UnavailableError(fault) from error
+            time.sleep(pause)
+    if looks_like_web_page(target):
+        raise _UnavailableError(f"{url}: the server answered with a web page, not with data")
+
+
+def _check_answer(response: Any, **_: Any) -> None:
+    """Refuse what is not a whole file, and keep what comes as it is stored."""
+    status = response.status_code
+    if status < 300 and status != 200:
+        raise _UnavailableError(f"{response.url}: the server answered {status} {response.reason}")
+    if status == 200 and response.headers.get("Content-Type", "").startswith("text/html"):
+        raise _UnavailableError(f"{response.url}: the server answered with a web page, not with data")
+    # Some servers call a stored .gz an encoding, which requests would undo.
+    response.raw.headers.pop("Content-Encoding", None)
+
+
+def _fault(url: str, error: Any) -> tuple[str, bool]:
+    """Say why a transfer failed, and whether it would fail again."""
+    from requests.exceptions import ConnectTimeout, ProxyError, SSLError
+    from urllib3.exceptions import NewConnectionError
+
+    if error.response is not None:
+        status, reason = error.response.status_code, error.response.reason
+        return f"{url}: the server answered {status} {reason}", status < 500
+    cause = getattr(error.args[0] if error.args else None, "reason", error)
+    if isinstance(error, ConnectTimeout | ProxyError | SSLError) or isinstance(cause, NewConnectionError):
+        return f"no connection to {urlsplit(url).hostname} ({str(cause).rpartition(': ')[2]})", True
+    return f"{url}: the connection broke off ({error})", False

@@ -1,4 +1,4 @@
-"""Images, a row each: the idx format of the MNIST family, and handwritten digits grouped by writer.
+"""Images, a row each: the idx format of the MNIST family, digits grouped by writer, grey frames of videos.
 
 Writers are those of the federated EMNIST release, or QMNIST's of MNIST. Of each source the first writers with
 enough digits are taken, and of each writer the first digits, as the experiments want them. The table's rows
@@ -8,11 +8,13 @@ are then writer by writer, equally many of each.
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import shutil
 import struct
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator, Sequence, Sized
 from itertools import islice
 from pathlib import Path
@@ -27,6 +29,10 @@ from replifed.errors import DataError
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 WRITERS, DIGITS = 350, 100
 _MEMBER = "fed_emnist_digitsonly_train.h5"
+# ITU-R BT.601, as rgb2gray has it.
+_LUMA = np.array([0.2989, 0.5870, 0.1140])
+# Type of a compressed variable in a MATLAB file.
+_COMPRESSED = 15
 # Columns of QMNIST's extended labels.
 _CLASS, _WRITER = 0, 2
 
@@ -75,7 +81,7 @@ def read_writers_hdf5(
     import h5py
 
     (path,) = paths
-    with _unpacked(path) as file:
+    with _taken_out(path) as file:
         try:
             with h5py.File(file, "r") as archive:
                 examples = archive["examples"]
@@ -87,14 +93,14 @@ def read_writers_hdf5(
                     np.concatenate([examples[name][key][:digits] for name in names])
                     for key in ("pixels", "label")
                 )
+            if not (white.min() >= 0 and white.max() <= 1):
+                raise DataError(f"{path}: pixels are not between 0 and 1")
+            ink = np.round(255 * (1.0 - white)).astype(np.uint8)
+            return ink.reshape(writers * digits, -1), y.astype(np.int64)
         except DataError:
             raise
         except Exception as error:  # a damaged file may raise anything
             raise DataError(f"{path} is not a file of federated EMNIST digits ({error})") from error
-    if not (white.min() >= 0 and white.max() <= 1):
-        raise DataError(f"{path}: pixels are not between 0 and 1")
-    ink = np.round(255 * (1.0 - white)).astype(np.uint8)
-    return ink.reshape(writers * digits, -1), y.astype(np.int64)
 
 
 def _too_few(path: Path, names: Sized, writers: int, digits: int) -> str:
@@ -102,7 +108,7 @@ def _too_few(path: Path, names: Sized, writers: int, digits: int) -> str:
 
 
 @contextlib.contextmanager
-def _unpacked(path: Path) -> Iterator[Path]:
+def _taken_out(path: Path) -> Iterator[Path]:
     """Yield the HDF5 file, taken out of its archive for the time being."""
     if not tarfile.is_tarfile(path):
         yield path
@@ -140,3 +146,58 @@ def read_writers_idx(
         raise DataError(_too_few(paths[1], taken, writers, digits))
     rows = np.concatenate([np.flatnonzero(extended[:, _WRITER] == name)[:digits] for name in taken])
     return pixels.reshape(len(pixels), -1)[rows], extended[rows, _CLASS].astype(np.int64)
+
+
+def grey(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Turn colour frames (n, height, width, 3) into grey ones, a row each."""
+    return np.round(frames @ _LUMA).astype(np.uint8).reshape(len(frames), -1)
+
+
+def read_mp4(paths: Sequence[Path], counts: Counts) -> tuple[NDArray[np.uint8], NDArray]:
+    """Read all frames of a video file."""
+    (path,) = paths
+    try:
+        import av
+    except ImportError:
+        raise DataError(
+            f"reading {path} needs PyAV, which is not installed: pip install 'replifed[video]'"
+        ) from None
+    try:
+        with av.open(str(path)) as container:
+            frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+    except (av.error.FFmpegError, IndexError) as error:
+        raise DataError(f"{path} is no readable video ({error})") from error
+    if not frames:
+        raise DataError(f"{path} holds no frame")
+    return grey(np.stack(frames)), np.arange(1, len(frames) + 1)
+
+
+def read_mat(paths: Sequence[Path], counts: Counts) -> tuple[NDArray[np.uint8], NDArray]:
+    """Read frames of a MATLAB file: array `dat` (height, width, 3 n), planes R, G, B, ..."""
+    from scipy.io import loadmat
+
+    (path,) = paths
+    try:
+        content = path.read_bytes()
+        _check_sums(content)
+        planes = np.asarray(loadmat(io.BytesIO(content), variable_names=["dat"])["dat"])
+    except Exception as error:  # scipy's reader may raise anything
+        raise DataError(f"{path} is damaged, or not a MATLAB file with frames ({error!r})") from error
+    if planes.dtype != np.uint8 or planes.ndim != 3 or planes.shape[2] % 3:
+        raise DataError(f"{path}: expected bytes of shape (height, width, 3 n), got {planes.shape}")
+    height, width, _ = planes.shape
+    frames = planes.reshape(height, width, -1, 3).transpose(2, 0, 1, 3)
+    return grey(frames), np.arange(1, len(frames) + 1)
+
+
+def _check_sums(content: bytes) -> None:
+    """Unpack each variable of a MATLAB 5 file, which tells whether it is altered: scipy would crash on it."""
+    place = 128
+    if content[124:place] != b"\0\1IM":
+        raise ValueError("no header of MATLAB 5")
+    while place < len(content):
+        kind, size = struct.unpack_from("<II", content, place)
+        if kind != _COMPRESSED:
+            raise ValueError("a variable is not compressed, as MATLAB writes it")
+        zlib.decompress(content[place + 8 : place + 8 + size])
+        place += 8 + size

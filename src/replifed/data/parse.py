@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.data import checkpoints, images, libsvm, movielens, video
+from replifed.data import checkpoints, images, texts
 from replifed.data.catalogue import SURROGATE_STAMP, Counts, Dataset, Form
 from replifed.data.records import read_record
 from replifed.data.table import Table, content_sha256, save
@@ -57,7 +57,7 @@ def read_form(
     y = _labels(dataset, y, names)
     meta = _meta(dataset, form.name, form.kind, form.stamp, X, y)
     if fault := _disagreement(counts, sha256, meta):
-        causes = [libsvm.first_fault(path, counts.features) for path in paths if form.parser == "libsvm"]
+        causes = [texts.first_fault(path, counts.features) for path in paths if form.parser == "libsvm"]
         because = "".join(f" ({cause})" for cause in causes if cause)
         raise DataError(f"{names}: not the expected content of {dataset.id}: {fault}{because}")
     return X, y, meta
@@ -65,13 +65,13 @@ def read_form(
 
 PARSERS: dict[str, Callable[[Sequence[Path], Counts], Parsed]] = {
     "idx": images.read_idx,
-    "libsvm": libsvm.read,
+    "libsvm": texts.read_libsvm,
     "potentials": checkpoints.read_potentials,
-    "ratings": movielens.read,
+    "ratings": texts.read_ratings,
     "writers_hdf5": images.read_writers_hdf5,
     "writers_idx": images.read_writers_idx,
-    "mp4": video.read_mp4,
-    "mat_frames": video.read_mat,
+    "mp4": images.read_mp4,
+    "mat_frames": images.read_mat,
 }
 
 

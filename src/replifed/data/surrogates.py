@@ -42,21 +42,9 @@ def generate(dataset: Dataset) -> tuple[csr_matrix | NDArray, NDArray]:
 
 
 def text_regression(
-    world: Generator,
-    sample: Generator,
-    *,
-    rows: int,
-    features: int,
-    row_nonzeros: float,
-    clusters: int,
-    mean: float = -3.5,
-    std: float = 0.6,
-    signal: float = 0.7,
+    world: Generator, sample: Generator, *, rows: int, features: int, row_nonzeros: float, clusters: int
 ) -> tuple[csr_matrix, NDArray]:
-    """Documents with a target that is linear in a few words, plus noise.
-
-    The target has mean `mean` and standard deviation `std`, of which its linear part has the share `signal`.
-    """
+    """Documents with a target of mean -3.5 that is linear in a few words, plus noise."""
     vocabulary = _Vocabulary(world, features, clusters)
     weights = np.zeros(features)
     # Weights sit on words that are neither in every document nor in hardly any.
@@ -67,8 +55,8 @@ def text_regression(
     X = vocabulary.documents(sample, topics, row_nonzeros, values="tfidf")
     linear = X @ weights
     linear = (linear - linear.mean()) / max(linear.std(), 1e-12)
-    noise = np.sqrt(1 - signal**2) * sample.standard_normal(rows)
-    return X, mean + std * (signal * linear + noise)
+    noise = np.sqrt(1 - 0.7**2) * sample.standard_normal(rows)
+    return X, -3.5 + 0.6 * (0.7 * linear + noise)
 
 
 def text_classes(
@@ -82,12 +70,10 @@ def text_classes(
     labels: Sequence[int],
     sizes: Sequence[float],
     values: str = "tfidf",
-    label_noise: float = 0.02,
 ) -> tuple[csr_matrix, NDArray]:
     """Documents whose class is told by their topic; class `labels[k]` has the relative size `sizes[k]`.
 
-    `values` is "tfidf" (unit rows) or "counts" (of words); a share `label_noise` of the documents has another
-    document's label.
+    `values` is "tfidf" (unit rows) or "counts" (of words); two in a hundred have another document's label.
     """
     vocabulary = _Vocabulary(world, features, clusters)
     classes = sample.permutation(np.repeat(np.arange(len(labels)), _shares(rows, sizes)))
@@ -95,7 +81,7 @@ def text_classes(
     own = np.maximum(1, (clusters - classes + len(labels) - 1) // len(labels))
     topics = (classes + len(labels) * sample.integers(own)) % clusters
     X = vocabulary.documents(sample, topics, row_nonzeros, values=values)
-    moved = np.flatnonzero(sample.random(rows) < label_noise)
+    moved = np.flatnonzero(sample.random(rows) < 0.02)
     classes[moved] = classes[sample.permutation(moved)]
     return X, np.asarray(labels, dtype=np.int64)[classes]
 
@@ -168,16 +154,15 @@ def categorical(
 
 
 def digits(
-    world: Generator, sample: Generator, *, class_sizes: Sequence[int], side: int = 28, styles: int = 6
+    world: Generator, sample: Generator, *, class_sizes: Sequence[int]
 ) -> tuple[NDArray[np.uint8], NDArray]:
-    """Grey images: smooth strokes of a class in several styles, moved and noisy.
+    """Grey images: smooth strokes of a class in several styles (clusters), moved and noisy.
 
-    There are `class_sizes[k]` images of class k. Each has `side` x `side` pixels from 0 to 255, line by line
-    in a row of X, and one of the `styles` (clusters) of its class.
+    There are `class_sizes[k]` images of class k, of 28 x 28 pixels from 0 to 255, line by line in a row of X.
     """
     from scipy.ndimage import gaussian_filter
 
-    classes = len(class_sizes)
+    classes, side, styles = len(class_sizes), 28, 6
     # A closed curve of low frequency a class; a style bends it a little.
     t = np.linspace(0, 2 * np.pi, 400)
     waves = np.stack([np.cos(t), np.sin(t), np.cos(2 * t), np.sin(2 * t), np.cos(3 * t), np.sin(3 * t)])
@@ -233,12 +218,13 @@ def ratings(
 
 
 def clip(
-    world: Generator, sample: Generator, *, frames: int, height: int = 240, width: int = 320, bars: int = 8
+    world: Generator, sample: Generator, *, frames: int, height: int = 240, width: int = 320
 ) -> tuple[NDArray[np.uint8], NDArray]:
     """A video of bars of different heights over a lit background, struck in turn by a mallet.
 
     Each bar swings after it is struck, and comes to rest. A row of X is a frame, line by line.
     """
+    bars = 8
     down, right = np.mgrid[:height, :width] / np.array([height, width])[:, None, None]
     scene = 70 + 60 * right + 30 * np.sin(6 * down + 2 * right)
     shade = world.uniform(90, 230, bars)
@@ -267,10 +253,9 @@ def clip(
 def potentials(
     world: Generator, sample: Generator, *, rows: int, features: int, dim: int
 ) -> tuple[NDArray[np.float32], NDArray]:
-    """Networks that are convex, as the potentials of a transport map must be, and otherwise random.
+    """Networks of `dim` inputs that are convex, as the potentials of a transport map must be, else random.
 
-    A row of X has the `features` parameters of one, the last of which are weights between layers; inputs have
-    `dim` coordinates.
+    A row of X has the `features` parameters of one, the last of which are weights between layers.
     """
     # Heavy tails: a sum of many equal parts would be all but quadratic, and its map all but the identity.
     X = (0.3 * sample.standard_normal((rows, features)) ** 5).astype(np.float32)

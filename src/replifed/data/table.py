@@ -26,18 +26,12 @@ _SPARSE = ("data", "indices", "indptr")
 
 @dataclass(frozen=True)
 class Table:
-    """One data set in memory.
+    """One data set in memory, one sample a row."""
 
-    Parameters
-    ----------
-    X : csr_matrix of float64, or array, shape (rows, features); one sample a row.
-    y : array, shape (rows,); float targets, or integer labels.
-    meta : id, task, form, kind, stamp, counts and content_sha256 of what is held.
-    """
-
-    X: csr_matrix | NDArray
-    y: NDArray
-    meta: dict[str, Any]
+    X: csr_matrix | NDArray  # (rows, features); a sparse one of float64
+    y: NDArray  # (rows,), float targets or integer labels
+    meta: dict[str, Any]  # id, task, form, kind, stamp, counts and content_sha256 of what is held
+    client: NDArray | None = None  # of each sample, where the data say it
 
 
 def canonical(X: csr_matrix) -> csr_matrix:
@@ -72,15 +66,17 @@ def save(path: str | os.PathLike[str], table: Table) -> None:
         arrays = {"X": X}
     else:
         arrays = {"shape": np.asarray(X.shape, dtype=np.int64), **{key: getattr(X, key) for key in _SPARSE}}
-    write_described(path, {**arrays, "y": table.y}, table.meta)
+    given = {} if table.client is None else {"client": table.client}
+    write_described(path, {**arrays, "y": table.y, **given}, table.meta)
 
 
 def load(path: str | os.PathLike[str]) -> Table:
     """Read a table that `save` wrote; `X` is a CSR matrix or an array."""
     with read_described(path, "a table", "replifed data parse") as (arrays, meta):
         if "X" in arrays:
-            return Table(arrays["X"], arrays["y"], meta)
+            return Table(arrays["X"], arrays["y"], meta, arrays.get("client"))
         from scipy.sparse import csr_matrix
 
         parts = tuple(arrays[key] for key in _SPARSE)
-        return Table(csr_matrix(parts, shape=tuple(arrays["shape"])), arrays["y"], meta)
+        X = csr_matrix(parts, shape=tuple(arrays["shape"]))
+        return Table(X, arrays["y"], meta, arrays.get("client"))

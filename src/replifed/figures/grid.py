@@ -99,11 +99,12 @@ class Grid:
     # the curves' range decides on vertical axes; horizontal ones are logarithmic for all but rounds.
     y: str | Mapping[str, str]
     x: Mapping[str, str]
+    x_column: str = "round"  # of the horizontal axes, where no part is an `X`
     log_y: bool | Mapping[str, bool] | None = None
     log_x: bool | None = None
     limits: tuple[float, float] | None = None  # of the vertical axes
     # Called with the axes of a panel, its curves, the lines and the column of the horizontal axis.
-    annotate: Callable[[Axes, pd.DataFrame, Mapping[Any, Line], str], None] | None = None
+    annotate: Callable[[Axes, pd.DataFrame, Mapping[Any, Line], str], object] | None = None
     others: Sequence[Line] = ()  # what else the legend explains
     # Of a panel, in inches, and above it, in points.
     width: float = 4.6
@@ -161,7 +162,7 @@ class Grid:
         frame = frame if self.shown is None else self.shown(frame)
         lines = self._lines(frame)
         rows, columns = _strips(self.rows, frame), _strips(self.columns, frame)
-        first_x = next((part.columns[0] for part in self._dimensions() if isinstance(part, X)), "round")
+        first_x = next((part.columns[0] for part in self._dimensions() if isinstance(part, X)), self.x_column)
         entries = [*lines.values(), *self.others]
         made, axes = canvas(
             len(rows),
@@ -172,7 +173,7 @@ class Grid:
             legend_lines=-(-len(entries) // self.legend_columns),
         )
         for (i, row), (j, column) in itertools.product(enumerate(rows), enumerate(columns)):
-            ax, x = axes[i][j], row.x or column.x or "round"
+            ax, x = axes[i][j], row.x or column.x or self.x_column
             panel = _where(frame, {**row.where, **column.where})
             title = ", ".join(filter(None, (row.label, column.label)))
             ax.set_title(title, loc="left", fontsize=9, pad=self.pad)

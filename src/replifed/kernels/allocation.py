@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
-from replifed.kernels.sums import dot
+from replifed.kernels.linear import dot
 
 # Steps of the safeguarded Newton iteration; some ten are needed, bisection alone takes 60.
 _MOST_STEPS = 200
@@ -16,20 +16,10 @@ _BITS_TOLERANCE = 1e-12
 def share_out(gamma, lbar, square, cross, lowest, highest, wanted, bits):
     """Fill `bits` (D, k) with what solves x_i (gamma_i + square_i x_i + cross_i S) = nu, S = sum lbar_j x_j.
 
-    Parameters
-    ----------
-    gamma, lbar, square, cross : arrays, shape (D, k)
-        2 (a2 - a3) lbar^2 is `square`, and 2 a3 lbar is `cross`.
-    lowest, highest : arrays, shape (D, k)
-        Bounds of x_i = 4^(1 - b_i).
-    wanted : array, shape (D,)
-        Sum of the bits, which says what the multiplier nu is.
-    bits : array, shape (D, k)
-
-    Notes
-    -----
-    Given nu, S is the fixed point of a contraction (its factor is below n a3 / (2 (a2 - a3)) < 1); sum b_i
-    decreases in nu. So Newton's method in u = log nu, safeguarded by bisection, finds the one solution.
+    Arrays are (D, k), with `square` = 2 (a2 - a3) lbar^2, `cross` = 2 a3 lbar, and bounds of x_i = 4^(1 -
+    b_i); the sum of the bits `wanted` (D,) says what the multiplier nu is. Given nu, S is the fixed point of
+    a contraction (its factor is below n a3 / (2 (a2 - a3)) < 1); sum b_i decreases in nu. So Newton's method
+    in u = log nu, safeguarded by bisection, finds the one solution.
     """
     x = np.empty(bits.shape[1])
     for d in range(len(bits)):

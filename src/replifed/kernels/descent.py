@@ -1,23 +1,9 @@
 """Gradient descent of every client on its own objective, with its data in the cache from step to step.
 
-The objectives are f_i(w) + <a_i, w> + b |w|^2 / 2 with linear models of one output.
-
-In both functions:
-
-X : array, shape (S, N, m, d)
-y, weights : arrays, shape (S, N, m)
-    Targets, and each sample's weight.
-loss : int
-    LEAST_SQUARES or LOGISTIC.
-steps : int
-step : array, shape (R, N)
-ridge : array, shape (R,)
-    b.
-linear : array, shape (R, N, d)
-    a.
-models : array, shape (R, N, d)
-    Where to start, and then where the steps have led. S divides R; the first R / S runs share the first
-    data set, and so on.
+The objectives are f_i(w) + <a_i, w> + b |w|^2 / 2 with linear models of one output. In both functions X is
+(S, N, m, d), `y` and the samples' `weights` are (S, N, m), `loss` is LEAST_SQUARES or LOGISTIC, and `step`,
+`ridge` b and `linear` a are (R, N), (R,) and (R, N, d). The steps start from `models` (R, N, d) and move
+them. S divides R; the first R / S runs share the first data set, and so on.
 """
 
 from __future__ import annotations

@@ -10,18 +10,10 @@ from replifed.kernels.linear import predict
 
 @compiled
 def minibatch_predictions(gram, batch, models, predictions, z):
-    """z = c X x + X X' a for the samples drawn.
+    """z = c X x + X X' a, (R, N, C, b), for the samples drawn, `batch` (B, N, b).
 
-    Parameters
-    ----------
-    gram : array, shape (S, N, m, m)
-    batch : int array, shape (B, N, b)
-    models : array, shape (R, N, C, m + 1)
-        a, and then c.
-    predictions : array, shape (R, N, C, m)
-        X x.
-    z : array, shape (R, N, C, b)
-        S and B divide R; the first R / S runs share the first data set, and so on.
+    Of the Gram matrices (S, N, m, m), models (R, N, C, m + 1), a and then c, and predictions X x (R, N, C,
+    m). S and B divide R; the first R / S runs share the first data set, and so on.
     """
     S, B, (R, N, C, m) = len(gram), len(batch), predictions.shape
     for i in range(N):

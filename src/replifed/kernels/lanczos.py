@@ -1,15 +1,11 @@
-"""The eigenpair of largest magnitude of symmetric matrices, one matrix after the other.
-
-A matrix of some hundred rows stays near the processor for all steps of its own iteration, which takes no more
-of them than it needs itself.
-"""
+"""The eigenpair of largest magnitude of symmetric matrices, each in as many steps as it needs."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from replifed.kernels import compiled
-from replifed.kernels.sums import dot
+from replifed.kernels.linear import dot
 
 # Steps between two looks at the error, each of which costs about as much as a step.
 _LOOK = 4
@@ -21,19 +17,8 @@ _MOST_CORRECTIONS = 100
 def leading_eigenpairs(matrices, start, tolerance, most, values, vectors):
     """Fill `values` (c,) and `vectors` (c, n), by Lanczos iteration with full reorthogonalisation.
 
-    Parameters
-    ----------
-    matrices : array, shape (c, n, n)
-    start : array, shape (n,)
-        A unit vector.
-    tolerance : float
-        Residual |A v - theta v| over |theta| with which an iteration ends.
-    most : int
-        Steps, at most, and no more than n.
-
-    Notes
-    -----
-    NaN for a matrix with entries that are not finite; a zero matrix has a value of zero.
+    From the unit vector `start`, until the residual |A v - theta v| is `tolerance` |theta|, in at most `most`
+    <= n steps. NaN for a matrix with entries that are not finite; a zero matrix has a value of zero.
     """
     n = len(start)
     Q = np.empty((most, n))

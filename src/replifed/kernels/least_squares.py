@@ -19,17 +19,9 @@ _FITTING = 4
 def to_minimisers(columns_of, targets, ridge, support, models, settled):
     """Move `models` to the minimisers of |A_i w - y_i|^2 / 2 + ridge_i |w|^2 / 2 over supports.
 
-    Parameters
-    ----------
-    columns_of : array, shape (S, N, D, m)
-        A_i'.
-    targets : array, shape (S, N, m)
-    ridge : array, shape (S, N)
-    support : boolean array, shape (R, N, D)
-    models : array, shape (R, N, D)
-        Zero outside of their supports.
-    settled : boolean array, shape (R, N)
-        Filled with whether the minimiser has been found to rounding; others stay where they were.
+    Of A_i' in `columns_of` (S, N, D, m), targets (S, N, m) and ridges (S, N); the mask `support` and
+    `models`, zero outside of it, are (R, N, D). Fills the mask `settled` (R, N) with whether the minimiser
+    has been found to rounding; other models stay where they were.
     """
     S, N, D, m = columns_of.shape
     longest = 0

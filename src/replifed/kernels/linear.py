@@ -1,12 +1,11 @@
-"""Gradients of linear models with one output, every client at a model of its own."""
+"""Gradients of linear models with one output, every client at a model of its own; products and draws."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from replifed.kernels import compiled
-from replifed.kernels.draws import weigh_drawn
-from replifed.kernels.logistic import falling
+from replifed.kernels.losses import falling
 
 # Indices of these losses in `problems.losses.COMPILED`.
 LEAST_SQUARES, LOGISTIC = 0, 1
@@ -20,24 +19,13 @@ _FEW = 16
 
 @compiled
 def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models, g):
-    """Fill `g` with the gradients on the minibatches, `scale` times the sum over the samples drawn.
+    """Fill `g` with the gradients on the minibatches, `scale` (S, N) times the sum over the samples drawn.
 
-    Parameters
-    ----------
-    X : array, shape (S, N, m, d)
-    columns : array, shape (S, N, d, m)
-        The same by features, of which a model with few non-zeros needs a few; or with S = 0.
-    y : array, shape (L, N, m)
-    shifts : array, shape (L, N, d)
-        What is to be added to all samples of a client; or with L = 0.
-    sets : int array, shape (R,)
-        Which of the L targets, and shifts, are each run's.
-    scale : array, shape (S, N)
-    batch : int array, shape (B, N, b)
-    loss : int
-        LEAST_SQUARES or LOGISTIC.
-    models, g : arrays, shape (R, N, d)
-        S and B divide R; the first R / S runs share the first data set, and so on.
+    Features X are (S, N, m, d), and `columns` (S or 0, N, d, m) the same by features, of which a model with
+    few non-zeros needs a few. Of targets `y` (L, N, m) and `shifts` (L or 0, N, d), which are added to all
+    samples of a client, `sets` (R,) names each run's. `batch` is (B, N, b), `loss` LEAST_SQUARES or LOGISTIC,
+    and `models` and `g` are (R, N, d). S and B divide R; the first R / S runs share the first data set, and
+    so on.
     """
     S, N, m, d = X.shape
     R, B, b = len(models), len(batch), batch.shape[-1]
@@ -76,13 +64,9 @@ def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models,
 
 @compiled
 def gradients(X, y, shifts, sets, weights, loss, models, g):
-    """Fill `g` with the gradients on all samples, each of which comes from memory once.
+    """Fill `g` with the gradients on all samples, weighted (S, N, m); else as `minibatch_gradients`.
 
-    Parameters
-    ----------
-    X, y, shifts, sets, loss, models, g : as in `minibatch_gradients`
-    weights : array, shape (S, N, m)
-        Of each sample.
+    Each sample comes from memory once.
     """
     S, N, m, _ = X.shape
     R = len(models) // S
@@ -111,6 +95,42 @@ def gradients(X, y, shifts, sets, weights, loss, models, g):
                     shift, gradient = shifts[sets[run], i], g[run, i]
                     for k in range(len(gradient)):
                         gradient[k] += total[run] * shift[k]
+
+
+@compiled
+def dot(a, b):
+    """Sum of a_j b_j for arrays of one length."""
+    total = 0.0
+    for j in range(len(a)):
+        total += a[j] * b[j]
+    return total
+
+
+@compiled
+def count_drawn(drawn, times, distinct):
+    """Fill `distinct` with the samples `drawn` (b,), each once and in the order of their first draws.
+
+    Returns how many they are. `times` (m,) is zero for these samples, and then how often each was drawn.
+    """
+    n = 0
+    for j in drawn:
+        if times[j] == 0:
+            distinct[n] = j
+            n += 1
+        times[j] += 1
+    return n
+
+
+@compiled
+def weigh_drawn(drawn, scale, times, distinct, share):
+    """As `count_drawn`, with `times` zeros again at the end and `share` (b,) what each sample weighs.
+
+    That is `scale` as often as the sample was drawn.
+    """
+    n = count_drawn(drawn, times, distinct)
+    for j in range(n):
+        share[j], times[distinct[j]] = times[distinct[j]] * scale, 0
+    return n
 
 
 @compiled

@@ -9,21 +9,12 @@ from replifed.kernels import compiled_as_written
 
 @compiled_as_written
 def quantise_grown(v, received, before, after, dither, wraps, clips, scale, out):
-    """Fill `out` with `received`, and with v quantised wherever bits have grown.
+    """Fill `out` with `received`, (R, N, k, n), and with v quantised wherever bits per coordinate have grown.
 
-    Parameters
-    ----------
-    v : array, shape (R, N, at least k, n)
-    received, out : arrays, shape (R, N, k, n)
-    before, after : int arrays, shape (R, N, at least k)
-        Bits per coordinate.
-    dither : array, shape (R or 1, N, at least k, n)
-    wraps : bool
-        Whether dither is added modulo 2, and subtracted in the end.
-    clips : bool
-        Whether what this would wrap around goes to the last cell of its own side, which later bits split.
-    scale : float
-        Else so many widths of a cell, times the dither, are added.
+    Of `v`, `before`, `after`, and the `dither` of each run or of all, the first k vectors count. If it
+    `wraps`, dither is added modulo 2, and subtracted in the end; if it also `clips`, what this would wrap
+    around goes to the last cell of its own side, which later bits split. Else `scale` widths of a cell times
+    the dither are added.
     """
     R, N, k, n = received.shape
     for r in range(R):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
-from replifed.kernels.sums import longest
 
 # Bits of a digit; the first one of a double is its exponent.
 _DIGIT = 11
@@ -14,25 +13,16 @@ _MASK = (1 << _DIGIT) - 1
 
 @compiled
 def keep_largest(integers, most, keys, bounds, tau, kept):
-    """Fill `kept` with the `tau` entries of largest magnitude of each segment, and zeros elsewhere.
+    """Fill `kept` with the `tau` (R,) entries of largest magnitude of each segment, and zeros elsewhere.
 
-    Of entries of equal magnitude it keeps those with the lowest keys.
-
-    Parameters
-    ----------
-    integers : int array, shape (R, W)
-        Floating-point numbers as `operators.hard_threshold.as_integers` gives them, with the largest integer:
-        without the sign bit they are in the order of their magnitudes.
-    most : int
-    keys : int array, shape (R or 1, W)
-        Not negative.
-    bounds : int array, shape (s + 1,)
-        Where the segments of a run begin, and W.
-    tau : int array, shape (R,)
-    kept : int array, shape (R, W)
-        May be `integers`.
+    Of entries of equal magnitude it keeps those with the lowest keys, (R or 1, W) and not negative.
+    `integers` (R, W) are floating-point numbers as `operators.hard_threshold.as_integers` gives them, with
+    the largest integer, `most`: without the sign bit they are in the order of their magnitudes. `kept` may be
+    `integers`. `bounds` are where the segments of a run begin, and W.
     """
-    size = longest(bounds)
+    size = 0
+    for s in range(len(bounds) - 1):
+        size = max(size, bounds[s + 1] - bounds[s])
     scratch = np.empty(size + 1, integers.dtype), np.empty(size + 1, keys.dtype), _counts()
     for run in range(len(integers)):
         all_keys = keys[min(run, len(keys) - 1)]
@@ -47,21 +37,13 @@ def keep_largest(integers, most, keys, bounds, tau, kept):
 def keep_largest_of_triangles(matrices, tau):
     """Keep the `tau` entries of largest magnitude of each lower triangle, with their mirror images.
 
-    Of equal ones the first are kept, row by row.
-
-    Parameters
-    ----------
-    matrices : array, shape (m, n, n)
-        Symmetric; all other entries are set to zero.
-    tau : int
+    Other entries of the symmetric matrices (m, n, n) become zero. Of equal ones the first stay, row by row.
     """
     n = matrices.shape[1]
     size = n * (n + 1) // 2
     packed, keys, most = np.empty(size), np.arange(size, dtype=np.int32), np.int64((1 << 63) - 1)
-    entries, scratch = (
-        packed.view(np.int64),
-        (np.empty(size + 1, np.int64), np.empty(size + 1, keys.dtype), _counts()),
-    )
+    entries = packed.view(np.int64)
+    scratch = np.empty(size + 1, np.int64), np.empty(size + 1, keys.dtype), _counts()
     for A in matrices:
         for j in range(n):
             line = packed[j * (j + 1) // 2 :]

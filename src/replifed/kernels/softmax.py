@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
-from replifed.kernels.draws import weigh_drawn
+from replifed.kernels.linear import weigh_drawn
 from replifed.kernels.losses import softmax_derivatives
 from replifed.kernels.tiles import padded, products, transposed_products
 
@@ -14,17 +14,9 @@ from replifed.kernels.tiles import padded, products, transposed_products
 def minibatch_gradients(X, y, scale, batch, models, g):
     """Fill `g` with the gradients on the minibatches, `scale` times the sum over the samples drawn.
 
-    A sample drawn twice counts twice and is read once.
-
-    Parameters
-    ----------
-    X : array, shape (S, N, m, d)
-    y : int array, shape (S, N, m)
-        Classes.
-    scale : array, shape (S, N)
-    batch : int array, shape (B, N, b)
-    models, g : arrays, shape (R, N, d, C)
-        S and B divide R; the first R / S runs share the first data set, and so on.
+    A sample drawn twice counts twice and is read once. X is (S, N, m, d), the classes `y` are (S, N, m),
+    `scale` (S, N), `batch` (B, N, b), and `models` and `g` (R, N, d, C). S and B divide R; the first R / S
+    runs share the first data set, and so on.
     """
     S, N, m, d = X.shape
     R, C, B, b = len(models), models.shape[-1], len(batch), batch.shape[-1]

@@ -5,30 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
-from replifed.kernels.draws import count_drawn
-from replifed.kernels.linear import derivatives
-
-# So many rows and columns of a matrix stay in the innermost cache.
-_BLOCK = 32
+from replifed.kernels.linear import count_drawn, derivatives
 
 
 @compiled
 def minibatch_gradients(data, indices, indptr, y, bounds, samples, loss, models, g):
-    """Fill `g` with the gradients on the minibatches, the mean over the samples drawn.
+    """Fill `g` (R, W) with the gradients at `models` on the minibatches, the mean over the samples drawn.
 
-    Parameters
-    ----------
-    data, indices, indptr : arrays
-        Features of all samples in CSR form.
-    y : array, shape (n,)
-    bounds : int array, shape (N + 1,)
-        Where each client's columns begin and end in `models`.
-    samples : int array, shape (B, N, b)
-        Samples drawn.
-    loss : int
-        As in `kernels.linear`.
-    models, g : arrays, shape (R, W)
-        B divides R; the first R / B runs share the first minibatches, and so on.
+    Features of all samples are in CSR form, with targets `y` (n,); `bounds` (N + 1,) are where each client's
+    columns begin and end. `samples` (B, N, b) are those drawn; B divides R; the first R / B runs share the
+    first minibatches, and so on.
     """
     R, (B, N, b) = len(models), samples.shape
     r, targets = np.empty(b, data.dtype), np.empty(b, y.dtype)
@@ -58,15 +44,10 @@ def minibatch_gradients(data, indices, indptr, y, bounds, samples, loss, models,
 
 @compiled
 def add_squares(data, indices, indptr, first, h, H):
-    """Add sum_s h_s x_s x_s' over each client's samples s to `H`, zeros before.
+    """Add sum_s h_s x_s x_s' over each client's samples s to `H` (R, N, n, n), zeros before.
 
-    Parameters
-    ----------
-    data, indices, indptr : arrays
-        Features of all samples in CSR form, columns in increasing order.
-    first : int array, shape (N + 1,)
-        Where each client's samples begin and end.
-    h, H : arrays, shapes (R, m) and (R, N, n, n)
+    Features of all samples are in CSR form, columns in increasing order, with weights `h` (R, m); `first`
+    (N + 1,) is where each client's samples begin and end.
     """
     for run in range(len(h)):
         for i in range(len(first) - 1):
@@ -79,15 +60,6 @@ def add_squares(data, indices, indptr, first, h, H):
                     weighted, line = h[run, s] * a[j], hessian[np.uintp(columns[j])]
                     for k in range(j + 1):
                         line[np.uintp(columns[k])] += weighted * a[k]
-            _mirror(hessian)
-
-
-@compiled
-def _mirror(A):
-    """Copy the lower triangle of a matrix to the upper one, block by block, which stay in the cache."""
-    n = len(A)
-    for top in range(0, n, _BLOCK):
-        for left in range(0, top + 1, _BLOCK):
-            for j in range(top, min(top + _BLOCK, n)):
-                for k in range(left, min(left + _BLOCK, j)):
-                    A[k, j] = A[j, k]
+            for j in range(len(hessian)):
+                for k in range(j):
+                    hessian[k, j] = hessian[j, k]

@@ -1,4 +1,4 @@
-"""Products of matrices too small or too narrow for BLAS to be at its best, with samples where they lie.
+"""Products of matrices too small, narrow or tall for BLAS to be at its best, with samples where they lie.
 
 A tile of the product, so many rows by 64 bytes of columns, is summed in registers from first to last.
 Compilers do not find this form by themselves, so that it is stated in LLVM's own terms, with vectors of 64
@@ -17,10 +17,14 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from replifed.kernels import compiled
+from replifed.kernels.linear import accumulate, predict
 
 # With six rows, a tile's twelve sums and the factors fill the 16 registers of AVX2.
 _TILE_BYTES = 64
 _FLAGS = ("contract",)
+# So many rows of a tall matrix stay in the cache from one vector, or one tile's columns, to the next.
+_TALL_ROWS = 16
+_TALL_TILES = 48
 
 
 def _tile(rows: int, widths: int = 1) -> Callable:
@@ -121,16 +125,9 @@ def padded(columns, itemsize):
 
 @compiled
 def products(A, chosen, B, C):
-    """C = A[chosen] B, with at least as many columns as a tile has: `padded(1, A.itemsize)`.
+    """C = A[chosen] B for A (m, d), rows `chosen` (n,), B (d, p) and C (n, p), of one type and in C order.
 
-    Parameters
-    ----------
-    A : array, shape (m, d)
-    chosen : int array, shape (n,)
-        Rows of A.
-    B : array, shape (d, p)
-    C : array, shape (n, p)
-        A, B, and C are of one type; all are in C order.
+    With at least as many columns as a tile has: `padded(1, A.itemsize)`.
     """
     _fill(A, chosen, B, C, False)
 
@@ -143,9 +140,9 @@ def transposed_products(A, chosen, B, C):
 
 @compiled
 def row_product(A, chosen, B, C):
-    """C = A[chosen] B for a single row, with several tiles' widths at once, so that sums need not wait.
+    """C = A[chosen] B for a single row and whole tiles of columns, `padded(columns, A.itemsize)`.
 
-    Parameters are those of `products`, with whole tiles of columns: `padded(columns, A.itemsize)`.
+    Several tiles' widths at once, so that sums need not wait.
     """
     width, c = _TILE_BYTES // A.itemsize, 0
     while C.shape[1] - c >= 4 * width:
@@ -188,3 +185,33 @@ def stacked_products(A, B, C):
     everyone = np.arange(A.shape[1])
     for i in range(len(A)):
         products(A[i], everyone, B[i], C[i])
+
+
+@compiled
+def tall_products(A, vectors, z):
+    """z_c = A u_c for a tall A (n, d), vectors u_c (c, d) and z (c, n); reads A from memory once for all."""
+    everyone = np.arange(len(A))
+    for first in range(0, len(A), _TALL_ROWS):
+        rows = everyone[first : first + _TALL_ROWS]
+        for c in range(len(vectors)):
+            predict(A, rows, vectors[c], z[c, first : first + _TALL_ROWS])
+
+
+@compiled
+def tall_transposed_products(A, vectors, g):
+    """g_c = A' r_c for vectors r_c (c, n) and g (c, d), else as `tall_products`."""
+    everyone = np.arange(len(A))
+    g[:] = 0
+    for first in range(0, len(A), _TALL_ROWS):
+        rows = everyone[first : first + _TALL_ROWS]
+        for c in range(len(vectors)):
+            accumulate(A, rows, vectors[c, first : first + _TALL_ROWS], g[c])
+
+
+@compiled
+def tall_products_in_tiles(A, B, C):
+    """C = A B with as many columns as `tiles.products` asks for."""
+    everyone = np.arange(len(A))
+    for first in range(0, len(A), _TALL_TILES):
+        rows = slice(first, first + _TALL_TILES)
+        products(A, everyone[rows], B, C[rows])

@@ -29,17 +29,11 @@ class Rayleigh:
     """Rayleigh fading (Dal Fabbro et al. 2023, eq. 26): B_t = floor(B log2(1 + gamma Gamma)).
 
     gamma is exponential, drawn anew for every client and round.
-
-    Parameters
-    ----------
-    bits : B, bits per coordinate where gamma Gamma = 1.
-    gain : Gamma, transmission power and attenuation of each client, one or (N,).
-    rate : nu, one over the mean of gamma.
     """
 
-    bits: int
-    gain: float | NDArray = 1.0
-    rate: float = 1.0
+    bits: int  # B, per coordinate where gamma Gamma = 1
+    gain: float | NDArray = 1.0  # Gamma, transmission power and attenuation of each client, one or (N,)
+    rate: float = 1.0  # nu, one over the mean of gamma
 
     def __post_init__(self) -> None:
         _check_bits(self.bits)

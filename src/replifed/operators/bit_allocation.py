@@ -45,22 +45,24 @@ def coefficients(values: NDArray, q: NDArray) -> tuple[NDArray, NDArray]:
 
     `values` (..., n) are the eigenvalues, not increasing, and q (...) the vectors considered, 0 to n - 1.
     """
-    n = values.shape[-1]
-    q = np.asarray(q)[..., None]
-    chosen = np.arange(n) < q
-    rho = np.take_along_axis(values, np.broadcast_to(q, (*values.shape[:-1], 1)), axis=-1)
+    chosen, rho = _chosen_and_rho(values, q)
     lbar = np.where(chosen, values - rho, 0.0)
     d = np.where(chosen, 0.0, rho - values).sum(axis=-1, keepdims=True) / 6
-    return d * lbar + a1(n) * lbar**2, lbar
+    return d * lbar + a1(values.shape[-1]) * lbar**2, lbar
+
+
+def _chosen_and_rho(values: NDArray, q: NDArray) -> tuple[NDArray, NDArray]:
+    q = np.asarray(q)[..., None]
+    rho = np.take_along_axis(values, np.broadcast_to(q, (*values.shape[:-1], 1)), axis=-1)
+    return np.arange(values.shape[-1]) < q, rho
 
 
 def expected_error(values: NDArray, q: NDArray, x: NDArray) -> NDArray:
     """f(x, q) of eq. (16), shape (...); x_i for i > q does not matter."""
     n = values.shape[-1]
     gamma, lbar = coefficients(values, q)
-    q = np.asarray(q)[..., None]
-    rho = np.take_along_axis(values, np.broadcast_to(q, (*values.shape[:-1], 1)), axis=-1)
-    left_out = np.where(np.arange(n) < q, 0.0, values - rho) ** 2
+    chosen, rho = _chosen_and_rho(values, q)
+    left_out = np.where(chosen, 0.0, values - rho) ** 2
     scaled = lbar * x
     quadratic = (a2(n) - a3(n)) * (scaled**2).sum(axis=-1) + a3(n) * scaled.sum(axis=-1) ** 2
     return left_out.sum(axis=-1) + (gamma * x).sum(axis=-1) + quadratic
@@ -79,14 +81,10 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
 
     Parameters
     ----------
-    values : array, shape (..., n)
-        Eigenvalues, not increasing.
-    q : int array, shape (...)
-        At most n - 1.
-    previous : int array, shape (..., n)
-        p_i, bits per coordinate sent so far; zero for i > q.
-    budget : int array, shape (...)
-        B, bits per coordinate to share out now.
+    values, previous : arrays, shape (..., n)
+        Eigenvalues, not increasing, and p_i, bits per coordinate sent so far; zero for i > q.
+    q, budget : int arrays, shape (...)
+        Vectors considered, at most n - 1, and B, bits per coordinate to share out now.
     b_max : int
         The most bits that a coordinate may get over time.
 
@@ -95,11 +93,6 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
     array, shape (..., n)
         b_i, real numbers with p_i <= b_i <= b_max that sum to min(B, free bits) + sum p_i. Vectors with
         lbar_i = 0 are worth no bits, and have none free.
-
-    Notes
-    -----
-    Stationarity in x_i with multiplier nu is x_i (gamma_i + 2 (a2 - a3) lbar_i^2 x_i + 2 a3 lbar_i S) = nu
-    with S = sum lbar_j x_j; see `kernels.allocation.share_out`.
     """
     from replifed.kernels.allocation import share_out
 
@@ -128,10 +121,8 @@ def to_integers(
     """Round to whole bits that sum to min(B, what b_max leaves of the first q vectors) (Section III-A).
 
     The nearest integers first; then one bit less where rounding up gained most, or one more where
-    rounding down lost most. Ties keep the bits in the order of the eigenvalues.
-
-    Parameters are those of `solve`, with its solution `bits`; of what is no number there, bits sent before
-    are kept first.
+    rounding down lost most; ties keep the bits in the order of the eigenvalues. Where `bits`, from
+    `solve`, are no numbers, bits sent before are kept first. Other parameters are those of `solve`.
     """
     k, everyone = max(int(np.max(q)), 1), previous
     bits, previous = bits[..., :k], previous[..., :k]
@@ -184,10 +175,7 @@ def allocate(
 def allocate_exactly(
     values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max: int
 ) -> NDArray[np.int64]:
-    """As `allocate`, with (21) solved for every q from q_{t-1} to n - 1, and the best of them kept.
-
-    q = 0, which sends nothing, is considered only where there is no budget.
-    """
+    """As `allocate`, but the best of all q from q_{t-1}, or 1 where there is a budget, to n - 1."""
     values = _scaled(values)
     at_least = np.maximum(q, np.minimum(budget, 1))
     least, chosen, real = np.full(at_least.shape, np.inf), at_least, np.zeros(values.shape)

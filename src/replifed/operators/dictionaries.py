@@ -1,6 +1,9 @@
-"""Dictionaries: matrices (n, d) whose columns, the atoms, combine to models."""
+"""Dictionaries: matrices (n, d) whose columns, the atoms, combine to models; drawn, learned and pursued."""
 
 from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +18,89 @@ def small_space(atoms: NDArray) -> tuple[NDArray, NDArray]:
     """Factor atoms (n, d), n >= d, as Q R.
 
     What is a combination of atoms is Q z with z in R^d, of the same length; its atoms are the columns of R.
-    Nothing that has to do with the atoms alone needs the n-dimensional space any more.
-
-    Returns
-    -------
-    Q : array, shape (n, d), with orthonormal columns
-    R : array, shape (d, d)
-        Upper triangular, with a diagonal that is not negative.
+    Nothing that has to do with the atoms alone needs the n-dimensional space any more. R's diagonal is not
+    negative.
     """
     q, r = np.linalg.qr(atoms)
     signs = np.where(np.diag(r) < 0, -1.0, 1.0)
     return q * signs, r * signs[:, None]
+
+
+def matching_pursuit(gram: NDArray, correlations: NDArray, k: int) -> NDArray:
+    """Approximate vectors by at most `k` atoms each, by orthogonal matching pursuit.
+
+    `gram` (d, d) are the inner products of unit atoms, `correlations` (n, d) those of each vector with them.
+
+    Returns
+    -------
+    array, shape (n, d)
+        Coefficients. Fewer than `k` are non-zero where the vector is reached earlier, or where no atom
+        that is independent of the chosen ones is left.
+    """
+    # Imported here since it takes a second, and only dictionaries need it.
+    from sklearn.linear_model import orthogonal_mp_gram
+
+    coefficients = np.zeros_like(correlations)
+    # A vector of zeros has no atoms at all.
+    some = np.flatnonzero(np.isfinite(correlations).all(axis=1) & (correlations != 0).any(axis=1))
+    if some.size:
+        with warnings.catch_warnings():
+            # It warns of dependent atoms, and then stops early, which is all that can be asked of it.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            fitted = orthogonal_mp_gram(
+                gram, np.ascontiguousarray(correlations[some].T), n_nonzero_coefs=int(k), copy_Xy=True
+            )
+        coefficients[some] = fitted.T.reshape(len(some), -1)
+    coefficients[~np.isfinite(correlations).all(axis=1)] = np.inf
+    return coefficients
+
+
+class Learned(NamedTuple):
+    """Outcome of K-SVD."""
+
+    atoms: NDArray  # A, (n, d), of length one
+    codes: NDArray  # C, (d, m), sparse coefficients of the training vectors
+    errors: NDArray  # |Y - A C| / |Y| after each iteration
+
+
+def ksvd(Y: NDArray, d: int, sparsity: int, iterations: int, rng: np.random.Generator) -> Learned:
+    """Learn `d` atoms such that each column of Y (n, m) is close to a combination of `sparsity` of them.
+
+    K-SVD (Aharon, Elad, Bruckstein 2006); `rng` chooses the columns, the training vectors, that are the first
+    atoms. Every atom combines training vectors: with m < n all is done on the m x m factor of Y = Q R.
+    """
+    basis = None
+    if Y.shape[0] > Y.shape[1]:
+        basis, Y = small_space(Y)
+    first = rng.choice(Y.shape[1], size=d, replace=d > Y.shape[1])
+    atoms = Y[:, first] + 0.0
+    lengths = np.linalg.norm(atoms, axis=0)
+    atoms[:, lengths == 0] = rng.standard_normal((len(Y), np.count_nonzero(lengths == 0)))
+    atoms /= np.linalg.norm(atoms, axis=0)
+    codes = np.zeros((d, Y.shape[1]))
+    errors = []
+    for _ in range(iterations):
+        coded = matching_pursuit(atoms.T @ atoms, Y.T @ atoms, sparsity).T
+        # A pursuit may do worse than the last codes did, on the atoms as they are now: keep the better.
+        better = np.linalg.norm(Y - atoms @ coded, axis=0) <= np.linalg.norm(Y - atoms @ codes, axis=0)
+        codes = np.where(better, coded, codes)
+        for j in range(d):
+            _renew(Y, atoms, codes, j)
+        errors.append(np.linalg.norm(Y - atoms @ codes) / np.linalg.norm(Y))
+    return Learned(atoms if basis is None else basis @ atoms, codes, np.array(errors))
+
+
+def _renew(Y: NDArray, atoms: NDArray, codes: NDArray, j: int) -> None:
+    """Replace atom j and its coefficients, in place, by the best rank-one fit to what the others leave."""
+    users = np.flatnonzero(codes[j])
+    if not users.size:
+        # Nobody uses it: it becomes the training vector that is worst described.
+        left = Y - atoms @ codes
+        worst = left[:, np.argmax(np.einsum("ij,ij->j", left, left))]
+        if np.linalg.norm(worst) > 0:
+            atoms[:, j] = worst / np.linalg.norm(worst)
+        return
+    left = Y[:, users] - atoms @ codes[:, users] + np.outer(atoms[:, j], codes[j, users])
+    u, s, vt = np.linalg.svd(left, full_matrices=False)
+    sign = 1.0 if vt[0, np.argmax(np.abs(vt[0]))] >= 0 else -1.0
+    atoms[:, j], codes[j, users] = sign * u[:, 0], sign * s[0] * vt[0]

@@ -9,23 +9,9 @@ from numpy.typing import NDArray
 def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
     """Keep the `tau` entries of largest magnitude along the last axis, set the others to zero.
 
-    Ties go to the lowest index, so that the result is the same on every machine.
-
-    Parameters
-    ----------
-    v : array, shape (..., d)
-    tau : int or array, shape (R,)
-        Sparsity level, at least 1; or one for each entry of v's first axis. With tau >= d a copy is
-        returned.
-
-    Returns
-    -------
-    array, shape (..., d)
-
-    Notes
-    -----
-    H_tau of FedHT's Section 1. Searches the threshold between the tau largest and the rest, in linear time,
-    and never sorts. A vector that holds a NaN keeps NaN: the simulator calls its run diverged.
+    H_tau of FedHT's Section 1, of `v` (..., d); `tau` is at least 1, and one for each entry of v's first axis
+    or for all. Ties go to the lowest index, so that the result is the same on every machine. A vector that
+    holds a NaN keeps NaN: the simulator calls its run diverged. Takes linear time, and never sorts.
     """
     from replifed.kernels.selection import keep_largest
 
@@ -42,10 +28,7 @@ def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
 
 
 def largest(v: NDArray, tau: int | NDArray) -> NDArray:
-    """Support of `hard_threshold`: boolean, True for the `tau` entries of largest magnitude.
-
-    True for fewer where fewer are not zero.
-    """
+    """Support of `hard_threshold`, a mask: fewer than `tau` where fewer entries are not zero."""
     return hard_threshold(v, tau) != 0
 
 
@@ -56,7 +39,7 @@ def check_levels(tau: int | NDArray, shape: tuple[int, ...]) -> None:
 
 
 def as_integers(v: NDArray) -> tuple[NDArray, np.integer]:
-    """A view of the same memory as integers, and the largest integer.
+    """A view of the same memory as integers, and the largest integer, whose bits are all but the sign's.
 
     Without their sign bit, floating-point numbers are in the order of their bits, with NaN above all.
     """

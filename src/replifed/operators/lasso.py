@@ -21,7 +21,7 @@ _MOST_POINTS = 30
 
 
 def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) -> NDArray:
-    """Minimise 1/2 h' G h - c' h + penalty * |h|_1 over h, for every c.
+    """Minimise 1/2 h' G h - c' h + penalty |h|_1 over h, for every c.
 
     Parameters
     ----------
@@ -30,15 +30,15 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
     C : array, shape (B, m, K)
         Correlations D'z of m samples with each dictionary.
     penalty : float
-        Weight of the l1 norm, above 0.
+        Above 0.
     guess : array, shape (B, m, K), optional
         Codes of similar problems. They save time and change nothing beyond the last digits.
 
     Returns
     -------
     array, shape (B, m, K)
-        Minimisers: |c - G h|_k <= penalty, and (c - G h)_k = penalty * sign(h_k) where h_k is not 0, up to
-        1e-9 * (|c|_inf + penalty). NaN where G or c is not finite, or where rounding hides the minimiser:
+        Minimisers: |c - G h|_k <= penalty, and (c - G h)_k = penalty sign(h_k) where h_k is not 0, up to
+        1e-9 (|c|_inf + penalty). NaN where G or c is not finite, or where rounding hides the minimiser:
         dependent atoms so alike, and a penalty so small, that codes of 1e5 and above are optimal.
 
     Notes
@@ -61,11 +61,10 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
         if finite.any():
             codes[finite] = lasso(G[finite], C[finite], penalty)
         return codes
+    sweeps = _SWEEPS_FROM_GUESS
     if guess is None or not np.isfinite(guess).all():
-        h = _sweep(G, C, np.zeros_like(C), penalty, _SWEEPS)
-    else:
-        h = _sweep(G, C, guess, penalty, _SWEEPS_FROM_GUESS)
-    h = h.reshape(B * m, K)
+        guess, sweeps = np.zeros_like(C), _SWEEPS
+    h = _sweep(G, C, guess, penalty, sweeps).reshape(B * m, K)
     which, right = np.repeat(np.arange(B), m), C.reshape(B * m, K)
     regular = ~_dependent(G)[which]
     _search_signs(G, which, right, h, penalty, np.flatnonzero(regular))
@@ -79,9 +78,9 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
 def _proximal_points(G: NDArray, which: NDArray, right: NDArray, penalty: float) -> NDArray:
     """Codes of n problems with dependent atoms, shape (n, K); NaN where they do not come out optimal.
 
-    The proximal point method (Rockafellar, Monotone operators and the proximal point algorithm, SIAM J.
-    Control Optim. 1976) from 0: each problem of it adds |h - h_last|^2 / 2 in a norm of 1e-13 times that of
-    G's diagonal, so that its systems have one solution, and its minimiser lowers the objective.
+    By the proximal point method (Rockafellar, SIAM J. Control Optim. 1976) from 0: each problem of it adds
+    |h - h_last|^2 / 2 in a norm of 1e-13 times that of G's diagonal, so that its systems have one solution,
+    and its minimiser lowers the objective.
     """
     K = G.shape[1]
     h, left = np.zeros_like(right), np.arange(len(right))
@@ -146,9 +145,7 @@ def _search_signs(
         now[agrees] = exact[agrees]
         turned = ~agrees
         if turned.any():
-            now[turned] = _go_towards(
-                exact[turned], now[turned], G, gram[turned], c[turned], signs[turned], penalty
-            )
+            now[turned] = _go_towards(exact[turned], now[turned], G, gram[turned], c[turned], penalty)
         h[left] = now
         # Where a coordinate has come to 0, it leaves; a coordinate that is let in has its sign already.
         signs = np.where(turned[:, None], np.sign(now), signs)
@@ -202,7 +199,7 @@ def _solutions(systems: NDArray, right: NDArray) -> NDArray:
 
 
 def _go_towards(
-    target: NDArray, h: NDArray, G: NDArray, gram: NDArray, c: NDArray, signs: NDArray, penalty: float
+    target: NDArray, h: NDArray, G: NDArray, gram: NDArray, c: NDArray, penalty: float
 ) -> NDArray:
     """Go from `h` to where, on the way to `target`, the objective is least among the changes of sign."""
     target = np.where(np.isfinite(target), target, 0.0)

@@ -7,26 +7,12 @@ with the atoms: neither needs the space in which the atoms live, only the Gram m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.operators.dictionaries import matching_pursuit
 from replifed.operators.hard_threshold import hard_threshold, largest
-from replifed.operators.omp import matching_pursuit
-
-
-class Projection(Protocol):
-    """approx_k of the paper, and what comes with it."""
-
-    def support(self, correlations: NDArray, k: int | NDArray) -> NDArray:
-        """approx_k(r) of vectors with these correlations (..., d): boolean, at most k atoms each."""
-
-    def prune(self, coefficients: NDArray, k: int | NDArray) -> NDArray:
-        """Coefficients of P_L w with L = approx_k(w), for w with these coefficients (..., d)."""
-
-    def norm(self, coefficients: NDArray) -> NDArray:
-        """|w|, shape (..., 1)."""
 
 
 @dataclass(frozen=True)
@@ -34,26 +20,23 @@ class Thresholding:
     """The best k-sparse approximation where atoms are orthonormal (eta = 1): the k largest entries."""
 
     def support(self, correlations: NDArray, k: int | NDArray) -> NDArray:
+        """approx_k(r) of vectors with these correlations (..., d): a mask, at most k atoms each."""
         return largest(correlations, k)
 
     def prune(self, coefficients: NDArray, k: int | NDArray) -> NDArray:
+        """Coefficients of P_L w with L = approx_k(w), for w with these coefficients (..., d)."""
         return hard_threshold(coefficients, k)
 
     def norm(self, coefficients: NDArray) -> NDArray:
+        """|w|, shape (..., 1)."""
         return np.sqrt(np.einsum("...i,...i->...", coefficients, coefficients))[..., None]
 
 
 @dataclass(frozen=True)
 class MatchingPursuit:
-    """Orthogonal matching pursuit: atoms one by one, refitted after each.
+    """Orthogonal matching pursuit: atoms one by one, refitted after each; otherwise as `Thresholding`."""
 
-    Parameters
-    ----------
-    gram : array, shape (d, d)
-        A'A; atoms of any length.
-    """
-
-    gram: NDArray
+    gram: NDArray  # A'A, (d, d); atoms of any length
 
     def norm(self, coefficients: NDArray) -> NDArray:
         squared = np.einsum("...i,...i->...", coefficients @ self.gram, coefficients)
@@ -75,6 +58,9 @@ class MatchingPursuit:
         unit = self.gram / np.outer(lengths, lengths)
         coefficients = matching_pursuit(unit, correlations.reshape(-1, d) / lengths, min(k, d))
         return (coefficients / lengths).reshape(correlations.shape)
+
+
+Projection = Thresholding | MatchingPursuit
 
 
 def onto_ball(coefficients: NDArray, radius: float, projection: Projection) -> NDArray:

@@ -1,4 +1,4 @@
-"""Uniform dithered quantisation with incremental refinement (Dal Fabbro et al. 2023, Sections III-A, IV-A).
+"""Quantisers: dithered, with refinement (Dal Fabbro et al. 2023, Sections III-A, IV-A), and by blocks.
 
 A coordinate in [-1, 1] gets b bits, that is one of 2^b cells of width Delta = 2^(1-b); bits that
 come later split its cell further (eq. 19). The paper's variance Delta^2/12 (eq. 11) has to hold
@@ -9,6 +9,8 @@ are options; their errors are larger, or depend on the coordinate.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +33,11 @@ clip : it goes to the last cell on its own side, which later bits split
 """
 
 
+# Coordinates that share a norm; the last block may be shorter.
+_BLOCK = 64
+_NORM_BITS = 32
+
+
 def interval(bits: NDArray) -> NDArray:
     """Delta = 2^(1-b), width of a cell after b bits (eq. 11)."""
     return np.exp2(1.0 - np.asarray(bits, dtype=float))
@@ -42,32 +49,13 @@ def draw_dither(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray:
 
 
 def quantise(
-    v: NDArray,
-    bits: NDArray,
-    dither: NDArray | None = None,
-    kind: str = "nested",
-    overload: str = "wrap",
+    v: NDArray, bits: NDArray, dither: NDArray | None = None, kind: str = "nested", overload: str = "wrap"
 ) -> NDArray:
-    """The vectors as received, when `bits` bits per coordinate were sent in all.
+    """Vectors `v` (..., n), in [-1, 1], as received when `bits` (...) per coordinate were sent in all.
 
-    Parameters
-    ----------
-    v : array, shape (..., n)
-        Coordinates in [-1, 1].
-    bits : int array, shape (...)
-        Bits per coordinate of each vector; a vector without bits is received as zero.
-    dither : array, shape (..., n), or with fewer axes in front
-        From `draw_dither`; the same at every refinement. Not used by kind "none".
-    kind : {"nested", "none", "added"}
-    overload : {"wrap", "clip"}
-
-    Returns
-    -------
-    array, shape (..., n)
-
-    Notes
-    -----
-    With kind "nested" the error is uniform on [-Delta/2, Delta/2] and independent of v wherever
+    A vector without bits is received as zero. The `dither`, (..., n) or with fewer axes in front, comes from
+    `draw_dither` and is the same at every refinement; kind "none" needs none, and "fresh" is `refine`'s. With
+    kind "nested" the error is uniform on [-Delta/2, Delta/2] and independent of v wherever
     |v| <= 1 - Delta/2; beyond, the quantiser overloads. One bit overloads where |v| > 1/2.
     """
     _check(kind, overload)
@@ -94,21 +82,8 @@ def quantise_grown(
 ) -> NDArray:
     """`quantise` of the vectors whose bits have grown, in one pass; the others stay as they were received.
 
-    Every coordinate, clipped or not, stays in the cell that it was sent in.
-
-    Parameters
-    ----------
-    v, dither : arrays, shape (R, N, n, n)
-        Of which the first k vectors count, as of `before` and `after`.
-    received : array, shape (R, N, k, n)
-    before, after : int arrays, shape (R, N, n)
-        Bits per coordinate.
-    kind : {"nested", "none", "added"}
-    overload : {"wrap", "clip"}
-
-    Returns
-    -------
-    array, shape (R, N, k, n)
+    Every coordinate, clipped or not, stays in the cell that it was sent in. The first k vectors count, as
+    many as `received` (R, N, k, n) has, of `v` and `dither` (R, N, n, n) and `before` and `after` (R, N, n).
     """
     from replifed.kernels import quantisation
 
@@ -141,3 +116,32 @@ def _check(kind: str, overload: str) -> None:
         raise ValueError(f"unknown kind of dither {kind!r}; known: {', '.join(DITHERS[:3])}")
     if overload not in OVERLOADS:
         raise ValueError(f"unknown overload {overload!r}; known: {', '.join(OVERLOADS)}")
+
+
+def block_quantise(x: NDArray, uniform: NDArray, bits: int) -> NDArray:
+    """Round each block of `x` (..., D) at random to a grid of its largest magnitude, without bias.
+
+    With p = infinity norm, as in FedEM (Dieuleveut et al. 2021, Supplement B).
+
+    `uniform` are independent numbers in [0, 1) that broadcast with `x`. A coordinate has `bits` b >= 2: its
+    sign and one of s = 2^(b-1) - 1 levels, or zero.
+
+    Notes
+    -----
+    E|q - x|^2 <= min(d / (4 s^2), sqrt(d) / s) |x|^2 in blocks of d: rounding at random in a grid of mesh
+    |x|_inf / s has variance at most mesh^2 / 4 a coordinate, and at most mesh |x_j|, so
+    sum_j <= |x|_inf |x|_1 / s <= sqrt(d) |x|^2 / s.
+    """
+    D, s = x.shape[-1], 2 ** (bits - 1) - 1
+    starts = np.arange(0, D, _BLOCK)
+    norm = np.maximum.reduceat(np.abs(x), starts, axis=-1)
+    scale = np.repeat(norm, np.diff([*starts, D]), axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(scale > 0, np.abs(x) / scale, 0.0) * s
+    # A diverging message keeps its infinity or NaN.
+    return np.sign(x) * np.floor(ratio + uniform) / s * scale
+
+
+def message_bits(dim: int, bits: int) -> int:
+    """Bits of a quantised vector: `bits` a coordinate and one norm a block."""
+    return dim * bits + math.ceil(dim / _BLOCK) * _NORM_BITS

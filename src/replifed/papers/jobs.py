@@ -321,7 +321,11 @@ def _draw(made: Artefact, frame: Any, outputs: dict[str, Path]) -> None:
 def _print_table(made: Artefact, frame: Any, outputs: dict[str, Path]) -> None:
     readable, scale = made.show(frame), frame["scale"].iloc[0]
     note = "; ".join(filter(None, (frame["data"].iloc[0], "" if scale == "paper" else f"scale: {scale}")))
-    markdown = readable.to_markdown(index=False, disable_numparse=True)
-    write_text(outputs["md"], markdown + (f"\n\n*{note}*\n" if note else "\n"))
-    latex = readable.style.hide(axis="index").to_latex(hrules=True, caption=note or None)
-    write_text(outputs["tex"], latex)
+    tables = readable if isinstance(readable, dict) else {"": readable}
+    markdown, latex = [], []
+    for title, table in tables.items():
+        markdown += [f"**{title}**"] * bool(title) + [table.to_markdown(index=False, disable_numparse=True)]
+        caption = "; ".join(filter(None, (title, note)))
+        latex.append(table.style.hide(axis="index").to_latex(hrules=True, caption=caption or None))
+    write_text(outputs["md"], "\n\n".join([*markdown, *([f"*{note}*"] if note else [])]) + "\n")
+    write_text(outputs["tex"], "\n".join(latex))

@@ -1,4 +1,8 @@
-"""From samples to clients: clusters once, shards assigned anew for each replicate."""
+"""From samples to clients: clusters once; these cut into equal shards, assigned anew for each replicate.
+
+Source of the shards: the partition of Tong et al., Algorithms 2022, 15(9), 319, Section 5.2: 10 clusters,
+each split evenly into 20 parts, and each client takes one part of each of two clusters.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +11,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from replifed.data.table import load
 from replifed.errors import ConfigError, DataError, unknown_name
-from replifed.partition.clusters import (
-    cluster_table,
-    densest,
-    equal_clusters,
-    kmeans_clusters,
-    label_clusters,
-)
+from replifed.partition import clusters
 from replifed.partition.heterogeneity import client_table
-from replifed.partition.shards import deal_clients
 from replifed.partition.store import Partition, save
 from replifed.randomness import generator
 from replifed.store.atomic import write_text
@@ -27,7 +25,9 @@ from replifed.store.atomic import write_text
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-CLUSTERS = ("kmeans", "labels", "equal_kmeans")
+CLUSTERS = ("kmeans", "labels", "equal_kmeans", "given")
+# Redraws after a deal that could not be repaired. Only clusters with fewer samples than parts need any.
+_DEALS = 100
 
 
 def partition(
@@ -38,16 +38,10 @@ def partition(
     out: str | os.PathLike[str],
     table: str | os.PathLike[str],
 ) -> None:
-    """Split a parsed data set between clients, as the command line does.
+    """Split a parsed data set between clients; writes the partition, an ``.npz``, and a CSV of all clients.
 
-    Parameters
-    ----------
-    paper, experiment : whose partition it is; recorded in the file.
-    settings : seed; dataset, the id that the data must have; partition, see `build`; replicates, and
-        optionally tuning.replicates, which are partitioned as well.
-    data : path of the parsed data set.
-    out : path of the partition to write, an ``.npz``.
-    table : path of the CSV of all clients to write.
+    Settings are seed; dataset, the id that the data must have; partition, see `build`; replicates, and
+    optionally tuning.replicates, which are partitioned as well.
     """
     samples = load(data)
     if samples.meta["id"] != settings["dataset"]:
@@ -56,7 +50,9 @@ def partition(
         )
     replicates = [*settings["replicates"], *settings.get("tuning", {}).get("replicates", ())]
     try:
-        made, frame = build(samples.X, samples.y, settings["partition"], replicates, settings["seed"])
+        made, frame = build(
+            samples.X, samples.y, settings["partition"], replicates, settings["seed"], samples.client
+        )
     except DataError as error:
         raise DataError(f"{paper}/{experiment}, {samples.meta['id']}: {error}") from error
     source = {key: samples.meta[key] for key in ("id", "kind", "stamp", "content_sha256")}
@@ -66,14 +62,20 @@ def partition(
 
 
 def build(
-    X: Any, y: NDArray, settings: Mapping[str, Any], replicates: Iterable[int], seed: int
+    X: Any,
+    y: NDArray,
+    settings: Mapping[str, Any],
+    replicates: Iterable[int],
+    seed: int,
+    given: NDArray | None = None,
 ) -> tuple[Partition, DataFrame]:
     """Split samples `X` (n, d), sparse or not, with integer labels or real targets `y` (n,) between clients.
 
     Settings are clusters ("kmeans" or "labels"), count (of clusters), parts (shards that each cluster is cut
     into), shards_per_client (of different clusters). Or clusters "equal_kmeans", count, rows, columns,
     choice: the fullest columns of a sparse `X` and its fullest rows, or random ones, are clustered, and each
-    cluster is a client, the same in all replicates; samples left out are those of client -1.
+    cluster is a client, the same in all replicates; samples left out are those of client -1. Or clusters
+    "given": clients are those that the data say, `given` (n,).
 
     The clusters are the same in all `replicates` (names); shards are cut and assigned anew in each, whatever
     the others are. The table has one row a replicate and client: replicate, and the columns of `client_table`
@@ -81,7 +83,7 @@ def build(
     """
     import pandas as pd
 
-    kind, count = settings["clusters"], settings["count"]
+    kind, count = settings["clusters"], settings.get("count", 0)
     if kind not in CLUSTERS:
         raise ConfigError(unknown_name("kind of clusters", kind, CLUSTERS))
     replicates = list(dict.fromkeys(replicates))
@@ -90,18 +92,25 @@ def build(
     meta: dict[str, Any] = {"settings": dict(settings), "seed": seed, "replicates": replicates}
     start = int(generator(seed, 0, None, "clusters").integers(2**31))
     if kind == "equal_kmeans":
-        rows, columns = densest(X, settings["rows"], settings["columns"])
+        rows, columns = clusters.densest(X, settings["rows"], settings["columns"])
         if settings["choice"] == "random":
             drawn = generator(seed, 0, None, "rows").permutation(X.shape[0])
             rows = np.sort(drawn[: settings["rows"]])
         meta["columns"] = columns.tolist()
         chosen = X[rows][:, columns].toarray()
         cluster = np.full(X.shape[0], -1, dtype=np.int32)
-        cluster[rows] = equal_clusters(chosen, count, start)
+        cluster[rows] = clusters.equal_clusters(chosen, count, start)
         clients = dict.fromkeys(replicates, cluster)
-        tables = dict.fromkeys(replicates, cluster_table(chosen, cluster[rows]))
+        tables = dict.fromkeys(replicates, clusters.cluster_table(chosen, cluster[rows]))
+    elif kind == "given":
+        if given is None:
+            raise DataError("it does not say which client has which sample; choose another partition")
+        cluster = given.astype(np.int32)
+        clients = dict.fromkeys(replicates, cluster)
+        tables = dict.fromkeys(replicates, client_table(cluster, cluster, y, 1))
     else:
-        cluster = label_clusters(y, count) if kind == "labels" else kmeans_clusters(X, count, start)
+        by_label = kind == "labels"
+        cluster = clusters.label_clusters(y, count) if by_label else clusters.kmeans_clusters(X, count, start)
         hand, clients, tables = settings["shards_per_client"], {}, {}
         for replicate in replicates:
             rng = generator(seed, replicate, None, "partition")
@@ -109,3 +118,86 @@ def build(
             tables[replicate] = client_table(clients[replicate], cluster, y, hand)
     table = pd.concat([one.assign(replicate=name) for name, one in tables.items()], ignore_index=True)
     return Partition(cluster, clients, meta), table[["replicate", *table.columns.drop("replicate")]]
+
+
+def split_shards(cluster: NDArray, parts: int, rng: Generator) -> NDArray[np.int32]:
+    """Cut each cluster at random into `parts` shards whose sizes differ by at most one.
+
+    `cluster` (n,) has that of each sample, from 0, and the result (n,) its shard. Shard s is a part of
+    cluster ``s // parts``; a cluster of fewer than `parts` samples has empty shards.
+    """
+    shard = np.empty(len(cluster), dtype=np.int32)
+    for c in range(int(cluster.max()) + 1):
+        members = rng.permutation(np.flatnonzero(cluster == c))
+        shard[members] = c * parts + np.arange(len(members)) % parts
+    return shard
+
+
+def deal_shards(cluster: NDArray, size: NDArray, shards_per_client: int, rng: Generator) -> NDArray[np.int32]:
+    """Deal every shard to one client, so that no client has two of one cluster or no sample at all.
+
+    The shards are shuffled and assigned; then, as long as some hand is not allowed, one of its shards is
+    swapped with a randomly chosen one of another hand such that fewer faults remain. Without empty
+    shards there always is such a swap. With them an assignment may get stuck; then all start afresh.
+
+    `cluster` (S,) is that of each shard, each cluster with equally many, and `size` (S,) its number of
+    samples. Returns the client of each shard (S,), 0 to S / shards_per_client - 1.
+    """
+    shards, kinds = len(cluster), len(np.unique(cluster))
+    if shards % shards_per_client:
+        raise ConfigError(f"{shards} shards cannot be dealt in hands of {shards_per_client}")
+    if shards_per_client > kinds:
+        raise ConfigError(
+            f"a client cannot have shards of {shards_per_client} different clusters out of {kinds}"
+        )
+    clients = shards // shards_per_client
+    filled = np.count_nonzero(size)
+    if filled >= clients:
+        for _ in range(_DEALS):
+            hands = rng.permutation(shards).reshape(clients, shards_per_client)
+            if _repair(hands, cluster, size, rng):
+                owner = np.empty(shards, dtype=np.int32)
+                owner[hands] = np.arange(clients)[:, None]
+                return owner
+    raise DataError(
+        f"the clusters are too small: {shards - filled} of {shards} shards have no sample, so that not "
+        f"all of {clients} clients get one; use fewer parts or other clusters"
+    )
+
+
+def deal_clients(cluster: NDArray, parts: int, shards_per_client: int, rng: Generator) -> NDArray[np.int32]:
+    """Cut clusters into shards, deal these, and say which client has each sample; parameters as above.
+
+    `cluster` (n,) leaves no cluster out. There are ``clusters * parts / shards_per_client`` clients.
+    """
+    shards = (int(np.max(cluster)) + 1) * parts
+    shard = split_shards(cluster, parts, rng)
+    size = np.bincount(shard, minlength=shards)
+    return deal_shards(np.arange(shards) // parts, size, shards_per_client, rng)[shard]
+
+
+def _repair(hands: NDArray, cluster: NDArray, size: NDArray, rng: Generator) -> bool:
+    """Swap shards between `hands` (clients, shards of each), in place, until all hands are allowed."""
+
+    def faults(hand: NDArray) -> int:
+        return len(hand) - len(set(cluster[hand].tolist())) + int(not size[hand].any())
+
+    left = np.array([faults(hand) for hand in hands])
+
+    def improved(i: int) -> bool:
+        """Make a swap that lowers the faults of hand i and its partner together, if there is one."""
+        for j in rng.permutation(len(hands)):
+            for a, b in np.ndindex(hands.shape[1], hands.shape[1]) if j != i else ():
+                hands[i, a], hands[j, b] = hands[j, b], hands[i, a]
+                now = faults(hands[i]), faults(hands[j])
+                if sum(now) < left[i] + left[j]:
+                    left[i], left[j] = now
+                    return True
+                hands[i, a], hands[j, b] = hands[j, b], hands[i, a]
+        return False
+
+    # Every swap lowers the total of the faults, so this comes to an end.
+    while left.any():
+        if not any(improved(int(i)) for i in np.flatnonzero(left)):
+            return False
+    return True

@@ -21,16 +21,11 @@ _STEPS = 100
 def kmeans_clusters(X: csr_matrix | NDArray, count: int, seed: int) -> NDArray[np.int32]:
     """Group samples (n, d) by Lloyd's k-means with Euclidean distances; `seed` chooses the starting centres.
 
-    `X` is neither copied nor made dense. Returns each sample's cluster (n,), 0 to count - 1 from the largest
-    to the smallest.
-
-    Notes
-    -----
-    Runs on one thread whatever the environment says, since the order in which threads add up their
-    parts of a centre changes its last digits. The centres are dense, ``8 count d`` bytes a copy.
-    Source: `sklearn.cluster.KMeans`, with k-means++ starting centres. From one start: on tf-idf data the
-    starts' inertias differ by less than half a percent, and each start on the largest data set costs tens of
-    seconds.
+    `X` is neither copied nor made dense; the centres are dense. Returns each sample's cluster (n,), 0 to
+    count - 1 from the largest to the smallest. Source: `sklearn.cluster.KMeans`, with k-means++ starting
+    centres. From one start: on tf-idf data the starts' inertias differ by less than half a percent, and each
+    start on the largest data set costs tens of seconds. On one thread, since the order in which threads add
+    up their parts of a centre changes its last digits.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -101,13 +96,10 @@ def equal_clusters(X: NDArray, count: int, seed: int) -> NDArray[np.int32]:
 
 
 def cluster_table(X: NDArray, cluster: NDArray) -> DataFrame:
-    """Describe clusters, one row each.
+    """Describe clusters, a row each: client; size; entries (non-zeros a sample); spread; offset.
 
-    Returns
-    -------
-    DataFrame
-        client; size; entries (non-zeros a sample); spread (mean squared distance of a sample to the
-        cluster's mean); offset (squared distance of the cluster's mean to that of all samples).
+    Spread is the mean squared distance of a sample to the cluster's mean, offset the squared distance of that
+    mean to the mean of all samples.
     """
     import pandas as pd
 

@@ -51,14 +51,11 @@ def pooled_distances(counts: NDArray) -> NDArray[np.float64]:
 
 
 def client_table(client: NDArray, cluster: NDArray, y: NDArray, hand: int = 2) -> DataFrame:
-    """Describe each client of one replicate, who draws from at most `hand` clusters.
+    """Describe each client of one replicate, who draws from at most `hand` clusters, a row each.
 
-    Returns
-    -------
-    DataFrame, one row a client
-        client; size; cluster_a, cluster_b, ...: the clusters of its samples in increasing order,
-        missing where a shard was empty; label_<label>: its number of samples with that label, or
-        target_mean and target_std (of the population).
+    Columns are client; size; cluster_a, cluster_b, ...: the clusters of its samples in increasing order,
+    missing where a shard was empty; label_<label>: its number of samples with that label, or target_mean and
+    target_std (of the population).
     """
     import pandas as pd
 
@@ -81,14 +78,10 @@ def client_table(client: NDArray, cluster: NDArray, y: NDArray, hand: int = 2) -
 def summary(client: NDArray, y: NDArray) -> dict[str, float]:
     """Sum up how unequal the clients of one replicate are.
 
-    Returns
-    -------
-    dict
-        clients; size_min, size_median, size_max; size_max_over_mean; size_variation: standard deviation
-        over mean; effective_clients: ``1 / sum_i (n_i / n)^2``, the number of equal clients that would
-        average as well; label_distance: mean over clients of `pooled_distances`;
-        label_distance_random: the same after the labels were shuffled, which is what finite clients
-        show when there is no heterogeneity at all.
+    clients; size_min, size_median, size_max; size_max_over_mean; size_variation: standard deviation over
+    mean; effective_clients: ``1 / sum_i (n_i / n)^2``, the number of equal clients that would average as
+    well; label_distance: mean over clients of `pooled_distances`; label_distance_random: the same after the
+    labels were shuffled, which is what finite clients show when there is no heterogeneity at all.
     """
     size = np.bincount(client)
     group = label_groups(y)[1]

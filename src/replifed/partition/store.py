@@ -19,18 +19,11 @@ _CLIENT = "client_"
 
 @dataclass(frozen=True)
 class Partition:
-    """Who has which sample.
-
-    Parameters
-    ----------
-    cluster : array of int32, shape (n,), cluster of each sample.
-    clients : arrays of int32, shape (n,), client of each sample, by the replicate's name.
-    meta : how it was made, with `content_sha256`, the hash of the arrays.
-    """
+    """Who has which sample, cluster and clients being those of each sample (n,)."""
 
     cluster: NDArray[np.int32]
-    clients: Mapping[int, NDArray[np.int32]]
-    meta: dict[str, Any] = field(default_factory=dict)
+    clients: Mapping[int, NDArray[np.int32]]  # by the replicate's name
+    meta: dict[str, Any] = field(default_factory=dict)  # how it was made, and content_sha256 of the arrays
 
     def __post_init__(self) -> None:
         digest = hashlib.sha256(np.ascontiguousarray(self.cluster, dtype="<i4").data)

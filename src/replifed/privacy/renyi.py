@@ -65,3 +65,15 @@ def best_epsilon(slope: ArrayLike, delta: float) -> NDArray:
     """
     slope = np.asarray(slope)
     return slope + 2.0 * np.sqrt(slope * np.log(1.0 / delta))
+
+
+def advanced_composition(epsilon: ArrayLike, count: ArrayLike, slack: float) -> NDArray:
+    """The epsilon of `count` mechanisms of an `epsilon` each (Kairouz, Oh and Viswanath 2015, Theorem 3.4).
+
+    It holds with a delta of `slack` beside the mechanisms' own.
+    """
+    epsilon, count = np.asarray(epsilon), np.asarray(count)
+    drift = count * epsilon * np.tanh(epsilon / 2)  # (e^epsilon - 1) / (e^epsilon + 1)
+    plain = epsilon * np.sqrt(2 * count * np.log(1 / slack))
+    tight = epsilon * np.sqrt(2 * count * np.log(np.e + epsilon * np.sqrt(count) / slack))
+    return np.minimum(count * epsilon, drift + np.minimum(plain, tight))

@@ -16,27 +16,16 @@ from replifed.errors import ReplifedError
 
 
 class Problem(Protocol):
-    """F(x) = sum_i p_i f_i(x) over N clients.
+    """F(x) = sum_i p_i f_i(x) over N clients, on S data sets.
 
-    Attributes
-    ----------
-    n_clients : int
-        N.
-    dim : int
-        D, the number of coordinates of a model.
-    dtype : numpy dtype
-        Of models and gradients.
-    sizes : int array, shape (S, N)
-        Samples n_i of each client. S is 1, all runs sharing one data set, or R; see also `PerClientModels`.
-    weights : array, shape (S, N)
-        p_i.
+    S is 1, all runs sharing one data set, or R; see also `PerClientModels`.
     """
 
-    n_clients: int
-    dim: int
-    dtype: DTypeLike
-    sizes: NDArray
-    weights: NDArray
+    n_clients: int  # N
+    dim: int  # D, the number of coordinates of a model
+    dtype: DTypeLike  # of models and gradients
+    sizes: NDArray  # samples n_i of each client, (S, N)
+    weights: NDArray  # p_i, (S, N)
 
 
 class LocalModels(Protocol):
@@ -91,34 +80,23 @@ class LocalSteps(Protocol):
         sparsity: int | None = None,
         clients: NDArray | None = None,
     ) -> LocalModels:
-        """Hand the server's models `x` (R, D) to the clients.
+        """Hand the server's models `x` (R, D) to the clients that take part, (R or 1, c), all by default.
 
-        Parameters
-        ----------
-        additive : bool
-            Promise that local models only ever change by adding multiples of gradients.
-        sparsity : int, optional
-            Promise that `x` and all local models between steps have at most so many non-zeros.
-        clients : int array, shape (R or 1, c), optional
-            The clients that take part, in increasing order; all by default. `mean` is then over them.
+        `additive` promises that local models only ever change by adding multiples of gradients, `sparsity`
+        that `x` and all local models between steps have at most so many non-zeros. Clients are in increasing
+        order.
         """
 
 
 @runtime_checkable
 class RestrictedMinimiser(Protocol):
-    """Minimisers of each client's loss over models with a given support.
+    """Minimisers of each client's loss over models with a given support, a mask (R, N, D).
 
     Local models of such a problem have the same methods for the clients that take part.
     """
 
     def restricted_minima(self, start: NDArray, support: NDArray) -> NDArray:
-        """argmin f_i(w) over w with supp(w) in `support`; the one nearest to `start` where there are several.
-
-        Parameters
-        ----------
-        start : array, shape (R, N, D)
-            Models with support in `support`, boolean and of the same shape.
-        """
+        """argmin f_i(w) over w on `support`; of several the one nearest to `start`, which is on it too."""
 
     def restricted_descent(self, start: NDArray, support: NDArray, steps: int) -> NDArray:
         """So many steps of gradient descent towards it, none of which needs a step size from outside."""
@@ -154,33 +132,21 @@ class PerClientModels(Protocol):
     ) -> NDArray:
         """Gradient of each f_i(u_i) + <a_i, u_i> + b |u_i|^2 / 2 at its client's model `u`; (R, N, D).
 
-        Parameters
-        ----------
-        batch : int array, shape (R or 1, N, b), optional
-            Minibatches; all samples by default. Scaled so that their expectation is the full gradient.
-        clip : float, optional
-            Longest gradient that a single sample may have (ridges and linear terms are no part of it); on all
-            samples only.
-        ridge, linear : arrays, shapes (R,) and (R, N, D), optional
-            b and a.
+        On minibatches (R or 1, N, b), scaled so that their expectation is the full gradient, or all samples.
+        `clip` is the length to which each sample's gradient, without ridge and linear term, is cut, on all
+        samples only. `ridge` is b, (R,), and `linear` a, (R, N, D).
         """
 
     def per_client_descent(
         self, u: NDArray, steps: int, step: NDArray, *, ridge: float | NDArray = 0.0, linear: NDArray
     ) -> NDArray:
-        """Each client's model after `steps` gradient steps from `u` on that objective, on all samples.
-
-        `step` is of shape (R or 1, N or 1, 1).
-        """
+        """Each client's model after `steps` gradient steps (R or 1, N or 1, 1) on that objective from `u`."""
 
     def per_client_hessians(self, u: NDArray) -> NDArray:
         """Hessian of each f_i at its client's model, shape (R, N, D, D)."""
 
     def common_mu_L(self) -> tuple[NDArray, NDArray]:
-        """Least strong-convexity and largest smoothness modulus of all clients, each of shape (S,).
-
-        A problem with some of the clients only still gives those of all.
-        """
+        """Least mu and largest L of all clients, (S,), also where only some of them are left."""
 
     def with_clients(self, chosen: NDArray) -> PerClientModels:
         """Return the problem of the clients `chosen` (R or 1, c), run by run."""

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.problems import restricted
-from replifed.problems.aligned import aligned_empty
+from replifed.problems import products, restricted
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.linear import (
     LinearObjective,
@@ -24,18 +23,9 @@ from replifed.problems.linear import (
     floating,
 )
 from replifed.problems.losses import COMPILED, Loss
-from replifed.problems.products import (
-    FEWEST_COLUMNS,
-    client_products,
-    largest_eigenvalue,
-    tall_product,
-    tall_product_transposed,
-)
 
-# Arrays with one entry a data set and client.
+# Arrays (S, N, ...).
 _STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")
-# What parts of a problem take over: every round needs these, and they are small.
-_CONSTANTS = ("_smoothness", "_strong_convexity")
 
 
 def in_span(samples: int, features: int) -> bool:
@@ -49,18 +39,16 @@ class DenseLinearModel(LinearObjective):
     Parameters
     ----------
     X : array, shape (S, N, m, d)
-        Features. Clients with fewer than m samples are padded at the end with zeros. Its dtype is that of
-        the whole computation; whole numbers become doubles. S is 1, or the number of runs R. Where clients
-        have models of their own (`problems.base.PerClientModels`), S need only divide R.
+        Features, with zeros behind the samples of clients that have fewer than m. Its dtype is that of the
+        whole computation; whole numbers become doubles. S is 1, or the number of runs R. Where clients have
+        models of their own (`problems.base.PerClientModels`), S need only divide R.
     y : array, shape (S, N, m)
         Targets; for logistic losses -1 or +1, for a softmax 0 to C - 1.
     loss : Loss
-    sizes : int array, shape (S, N), optional
-        n_i, from 1 to m; all m by default.
-    weights : array, shape (S, N), optional
-        p_i >= 0; n_i / n by default.
+    sizes, weights : arrays, shape (S, N), optional
+        n_i, from 1 to m, and p_i >= 0; by default m and n_i / n.
     l2 : float
-        Weight of |x|^2 / 2 in each f_i, at least 0.
+        At least 0.
     summed : bool
         Whether f_i is the sum, not the mean, over its samples.
 
@@ -87,8 +75,7 @@ class DenseLinearModel(LinearObjective):
                 f"features {X.shape} and targets {y.shape}: must be (sets, clients, samples, features) and "
                 "(sets, clients, samples)"
             )
-        self.X, self.y, self.loss_function, self.l2 = X, y, loss, l2
-        self.dtype = X.dtype
+        self.X, self.y, self.loss_function, self.l2, self.dtype = X, y, loss, l2, X.dtype
         n_sets, self.n_clients, self.n_samples, self.n_features = X.shape
         self.dim = self.n_features * loss.n_outputs
         self.sizes = np.full((n_sets, self.n_clients), self.n_samples) if sizes is None else np.asarray(sizes)
@@ -102,7 +89,7 @@ class DenseLinearModel(LinearObjective):
         per_sample = np.ones(self.sizes.shape) if summed else 1.0 / self.sizes
         self.sample_weights = (real * per_sample[..., None]).astype(X.dtype)
         self.batch_weights = (self.sizes * per_sample).astype(X.dtype)
-        # What `common_mu_L` returns where this is a part of a problem.
+        # What `common_mu_L` returns for a part of a problem.
         self._of_all: tuple[NDArray, NDArray] | None = None
         # The data, models and outcome of the last predictions; a part of the problem has other data.
         self._predicted: tuple[Any, Any, Any] = None, None, None
@@ -115,14 +102,14 @@ class DenseLinearModel(LinearObjective):
             raise ReplifedError(
                 f"{len(x)} models of the server and {len(self.X)} data sets: must be one set, or one a model"
             )
-        # Recording the objective and the next round ask for the same predictions.
+        # The record of the objective and the next round ask for the same.
         X, last, z = self._predicted
         if X is not self.X or last.dtype != x.dtype or not np.array_equal(last, x):
             models = x.reshape(len(x), self.n_features, -1)
             if len(self.X) == 1:
                 # One product over all samples and all runs.
                 columns = models.transpose(1, 0, 2).reshape(self.n_features, -1)
-                z = tall_product(self.X[0].reshape(-1, self.n_features), columns)
+                z = products.tall_product(self.X[0].reshape(-1, self.n_features), columns)
                 z = z.reshape(self.n_clients, self.n_samples, len(x), -1).transpose(2, 0, 1, 3)
             else:
                 z = np.matmul(self.X, models[:, None])
@@ -136,7 +123,7 @@ class DenseLinearModel(LinearObjective):
     def client_gradients(self, x: NDArray) -> NDArray:
         """Gradient of each f_i at the server's models, shape (R, N, D)."""
         r = self.loss_function.derivative(self.predictions(x), self.y) * self.sample_weights[..., None]
-        g = client_products(self.X.swapaxes(-1, -2), r)
+        g = products.client_products(self.X.swapaxes(-1, -2), r)
         return g.reshape(len(x), self.n_clients, self.dim) + self.l2 * x[:, None]
 
     def gradient(self, x: NDArray) -> NDArray:
@@ -150,7 +137,7 @@ class DenseLinearModel(LinearObjective):
         flat = coefficients.reshape(runs, -1, outputs)
         if len(self.X) == 1:
             columns = flat.transpose(1, 0, 2).reshape(flat.shape[1], -1)
-            g = tall_product_transposed(self.X[0].reshape(-1, self.n_features), columns)
+            g = products.tall_product_transposed(self.X[0].reshape(-1, self.n_features), columns)
             return g.reshape(self.n_features, runs, outputs).transpose(1, 0, 2).reshape(runs, self.dim)
         X = self.X.reshape(runs, -1, self.n_features)
         return np.matmul(X.swapaxes(1, 2), flat).reshape(runs, self.dim)
@@ -187,7 +174,9 @@ class DenseLinearModel(LinearObjective):
     @cached_property
     def _smoothness(self) -> NDArray:
         size = min(self.n_samples, self.n_features)
-        largest = [largest_eigenvalue(A, size) for A in self.X.reshape(-1, self.n_samples, self.n_features)]
+        largest = [
+            products.largest_eigenvalue(A, size) for A in self.X.reshape(-1, self.n_samples, self.n_features)
+        ]
         # Samples of a client weigh the same, and padding is zero.
         curvature = self.loss_function.curvature * self.batch_weights.astype(float) / self.sizes
         return curvature * np.reshape(largest, self.sizes.shape) + self.l2
@@ -221,7 +210,7 @@ class DenseLinearModel(LinearObjective):
         models = u.reshape(*u.shape[:2], self.n_features, -1)
         if clip is not None and batch is not None:
             raise ReplifedError("clip: for gradients on all samples, not on minibatches")
-        few = len(u) < FEWEST_COLUMNS * len(self.X)
+        few = len(u) < products.FEWEST_COLUMNS * len(self.X)
         if self.loss_function.name in COMPILED and clip is None and (batch is not None or few):
             sets = np.arange(len(u)) * len(self.X) // len(u)
             g = self.shifted_gradients(u, batch, self.y, np.empty((0,) * 3, self.dtype), sets)
@@ -269,18 +258,15 @@ class DenseLinearModel(LinearObjective):
         check_runs(runs, S)
         sets = np.arange(runs) * S // runs
         data = self if S in (1, runs) else self._part(lambda array: array[sets])
-        return data._hessians(client_products(data.X, u.reshape(*u.shape[:2], self.n_features, -1)))
+        return data._hessians(products.client_products(data.X, u.reshape(*u.shape[:2], self.n_features, -1)))
 
     def shifted_gradients(
         self, u: NDArray, batch: NDArray | None, y: NDArray, shifts: NDArray, sets: NDArray
     ) -> NDArray:
-        """Gradients (R, N, d) without the ridge, with the targets and shifted features of each run's set.
-
-        See `problems.shifted` for `y` (L, N, m), `shifts` (L or 0, N, d), and `sets` (at least R,).
-        """
+        """Gradients (R, N, d) without the ridge; `y`, `shifts` and `sets` are those of `problems.shifted`."""
         from replifed.kernels.linear import gradients, minibatch_gradients
 
-        loss, g = COMPILED.index(self.loss_function.name), aligned_empty(u.shape, self.dtype)
+        loss, g = COMPILED.index(self.loss_function.name), products.aligned_empty(u.shape, self.dtype)
         u = np.ascontiguousarray(u, self.dtype)
         if batch is None:
             gradients(self.X, y, shifts, sets, self.sample_weights, loss, u, g)
@@ -315,7 +301,7 @@ class DenseLinearModel(LinearObjective):
         step_sizes, ridges = np.empty(w.shape[:2], self.dtype), np.empty(runs, self.dtype)
         step_sizes[...], ridges[...] = step[..., 0], np.ravel(self.l2 + ridge)
         loss, linear = COMPILED.index(self.loss_function.name), np.ascontiguousarray(linear, self.dtype)
-        kernel = descend_together if runs >= FEWEST_COLUMNS * len(self.X) else descend
+        kernel = descend_together if runs >= products.FEWEST_COLUMNS * len(self.X) else descend
         kernel(self.X, self.y, self.sample_weights, loss, steps, step_sizes, ridges, linear, w)
         return w
 
@@ -327,7 +313,7 @@ class DenseLinearModel(LinearObjective):
         if n_sets > 1 and len(chosen) > 1:  # one cohort is that of all runs
             chosen = self._by_set(chosen, "share their cohorts")
         run = np.arange(n_sets)[:, None] if n_sets > 1 else 0
-        part = self._part(lambda array: array[run, chosen], _CONSTANTS)
+        part = self._part(lambda array: array[run, chosen])
         # Cohorts that differ between runs make one data set a run out of one for all.
         mu, L = (np.repeat(constant, len(part.X) // n_sets) for constant in self.common_mu_L())
         part._of_all = mu, L
@@ -338,7 +324,7 @@ class DenseLinearModel(LinearObjective):
         if len(self.X) == 1:
             return self
         sets = self._by_set(kept, "be kept together")
-        part = self._part(lambda array: array[sets], _CONSTANTS)
+        part = self._part(lambda array: array[sets])
         mu, L = self.common_mu_L()
         part._of_all = mu[sets], L[sets]
         return part
@@ -353,10 +339,7 @@ class DenseLinearModel(LinearObjective):
         return groups[:, 0]
 
     def _part(self, pick: Callable[[NDArray], NDArray], keep: tuple[str, ...] = ()) -> DenseLinearModel:
-        """Return the problem with what `pick` takes of arrays (S, N, ...).
-
-        What this one has computed of its data, the part computes anew, but for the arrays named in `keep`.
-        """
+        """The problem with what `pick` takes of arrays (S, N, ...); all but `keep` is computed anew."""
         part = copy.copy(self)
         for name in list(vars(part)):
             if isinstance(getattr(type(self), name, None), cached_property):

@@ -2,10 +2,8 @@
 
 A local step of a linear model moves along the client's samples only: after any number of them the model
 is c x + X' a, with one coefficient a client's sample and output. With the Gram matrix X X', computed
-once, a step costs m x m instead of m x d.
-
-Arrays are indexed (..., m, C) as everywhere, but each output's samples are contiguous in memory: a softmax
-sums over outputs, and numpy is fastest along contiguous memory.
+once, a step costs m x m instead of m x d. Arrays are indexed (..., m, C) as everywhere, but each output's
+samples are contiguous in memory, where numpy is fastest.
 """
 
 from __future__ import annotations

@@ -67,26 +67,47 @@ class Logistic:
     curvature = 0.25
 
     def value(self, z: NDArray, y: NDArray) -> NDArray:
-        if z.size >= _WORTH_COMPILING:
-            return _compiled_logistic_value(z, y)
-        return np.logaddexp(0.0, -y * z[..., 0])
+        if z.size < _WORTH_COMPILING:
+            return np.logaddexp(0.0, -y * z[..., 0])
+        from replifed.kernels.losses import logistic_values
+
+        t = np.multiply(-y, z[..., 0], order="C")
+        f = np.empty_like(t)
+        logistic_values(t.reshape(-1), f.reshape(-1))
+        return f
 
     def derivative(self, z: NDArray, y: NDArray) -> NDArray:
         # -y sigma(-y z) = -y / (1 + exp(y z)); an overflow stands for the limit, zero.
-        if z.dtype == np.float64 and z.size >= _WORTH_COMPILING:
-            return _compiled_logistic_derivative(z, y)
-        y = y[..., None]
-        r = np.asarray(y * z)
-        with np.errstate(over="ignore"):
-            np.exp(r, out=r)
-        r += 1.0
-        return np.divide(-y, r, out=r)
+        if z.dtype != np.float64 or z.size < _WORTH_COMPILING:
+            y = y[..., None]
+            r = np.asarray(y * z)
+            with np.errstate(over="ignore"):
+                np.exp(r, out=r)
+            r += 1.0
+            return np.divide(-y, r, out=r)
+        # Compiled, since numpy computes exponentials in float64 number by number.
+        from replifed.kernels.losses import logistic_derivatives
+
+        shape = (1,) * (z.ndim - 1 - y.ndim) + y.shape
+        leading = len(shape)
+        while leading and shape[leading - 1] == 1:
+            leading -= 1
+        if shape[:leading] != z.shape[:leading]:
+            y = np.broadcast_to(y[..., None], z.shape)
+        r = np.empty(z.shape, z.dtype)
+        logistic_derivatives(np.ascontiguousarray(z).reshape(y.size, -1), y.ravel(), r.reshape(y.size, -1))
+        return r
 
     def second_derivative(self, z: NDArray, y: NDArray) -> NDArray:
-        if z.dtype == np.float64 and z.size >= _WORTH_COMPILING:
-            return _compiled_logistic_curvature(z)[..., None]
-        t = np.tanh(0.5 * z)
-        return (0.25 * (1.0 - t * t))[..., None]
+        if z.dtype != np.float64 or z.size < _WORTH_COMPILING:
+            t = np.tanh(0.5 * z)
+            return (0.25 * (1.0 - t * t))[..., None]
+        from replifed.kernels.losses import logistic_curvatures
+
+        z = np.ascontiguousarray(z)
+        h = np.empty_like(z)
+        logistic_curvatures(z.reshape(-1), h.reshape(-1))
+        return h[..., None]
 
 
 @dataclass(frozen=True)
@@ -99,17 +120,32 @@ class Softmax:
     curvature = 0.5
 
     def value(self, z: NDArray, y: NDArray) -> NDArray:
-        if z.ndim > 1 and z.size >= _WORTH_COMPILING:
-            return _compiled_softmax_value(z, y)
-        # By hand: on the few predictions of one client scipy's checks take longer than the numbers.
-        top = z.max(axis=-1)
-        log_sum = top + np.log(np.exp(z - top[..., None]).sum(axis=-1))
-        return log_sum - np.where(self._chosen(y), z, 0.0).sum(axis=-1)
+        if z.ndim == 1 or z.size < _WORTH_COMPILING:
+            # By hand: on the few predictions of one client scipy's checks take longer than the numbers.
+            top = z.max(axis=-1)
+            log_sum = top + np.log(np.exp(z - top[..., None]).sum(axis=-1))
+            return log_sum - np.where(self._chosen(y), z, 0.0).sum(axis=-1)
+        from replifed.kernels.losses import softmax_values
+
+        m, C = z.shape[-2:]
+        f = np.empty(z.shape[:-1], z.dtype)
+        y = np.broadcast_to(y, f.shape).reshape(-1, m)
+        softmax_values(z.reshape(-1, m, C), y, f.reshape(-1, m))
+        return f
 
     def derivative(self, z: NDArray, y: NDArray) -> NDArray:
-        if z.ndim > 1 and z.size >= _WORTH_COMPILING:
-            return _compiled_softmax_derivative(z, y)
-        return self._probabilities(z) - self._chosen(y)
+        if z.ndim == 1 or z.size < _WORTH_COMPILING:
+            return self._probabilities(z) - self._chosen(y)
+        from replifed.kernels.losses import softmax_derivatives
+
+        *leading, m, C = z.shape
+        if z.swapaxes(-1, -2).flags.c_contiguous:  # class by class, as then the result is too
+            p = np.empty((*leading, C, m), z.dtype).swapaxes(-1, -2)
+        else:
+            z, p = np.ascontiguousarray(z), np.empty(z.shape, z.dtype)
+        y = np.broadcast_to(y, z.shape[:-1]).reshape(-1, m)
+        softmax_derivatives(z.reshape(-1, m, C), y, p.reshape(-1, m, C))
+        return p
 
     def second_derivative(self, z: NDArray, y: NDArray) -> NDArray:
         p = self._probabilities(z)
@@ -138,63 +174,3 @@ def loss_named(name: str, n_outputs: int = 1) -> Loss:
         return Softmax(n_outputs)
     losses: dict[str, Loss] = {"least_squares": LeastSquares(), "logistic": Logistic()}
     return losses[name]
-
-
-# -- compiled loops, for predictions in any layout --------------------------------------------
-
-
-def _compiled_logistic_value(z: NDArray, y: NDArray) -> NDArray:
-    from replifed.kernels.losses import logistic_values
-
-    t = np.multiply(-y, z[..., 0], order="C")
-    f = np.empty_like(t)
-    logistic_values(t.reshape(-1), f.reshape(-1))
-    return f
-
-
-def _compiled_logistic_derivative(z: NDArray, y: NDArray) -> NDArray:
-    """Compiled, since numpy computes exponentials in float64 number by number."""
-    from replifed.kernels.losses import logistic_derivatives
-
-    shape = (1,) * (z.ndim - 1 - y.ndim) + y.shape
-    leading = len(shape)
-    while leading and shape[leading - 1] == 1:
-        leading -= 1
-    if shape[:leading] != z.shape[:leading]:
-        y = np.broadcast_to(y[..., None], z.shape)
-    r = np.empty(z.shape, z.dtype)
-    logistic_derivatives(np.ascontiguousarray(z).reshape(y.size, -1), y.ravel(), r.reshape(y.size, -1))
-    return r
-
-
-def _compiled_logistic_curvature(z: NDArray) -> NDArray:
-    from replifed.kernels.losses import logistic_curvatures
-
-    z = np.ascontiguousarray(z)
-    h = np.empty_like(z)
-    logistic_curvatures(z.reshape(-1), h.reshape(-1))
-    return h
-
-
-def _compiled_softmax_derivative(z: NDArray, y: NDArray) -> NDArray:
-    """The result lies in memory as `z` does, class by class or not."""
-    from replifed.kernels.losses import softmax_derivatives
-
-    *leading, m, C = z.shape
-    if z.swapaxes(-1, -2).flags.c_contiguous:
-        p = np.empty((*leading, C, m), z.dtype).swapaxes(-1, -2)
-    else:
-        z, p = np.ascontiguousarray(z), np.empty(z.shape, z.dtype)
-    y = np.broadcast_to(y, z.shape[:-1]).reshape(-1, m)
-    softmax_derivatives(z.reshape(-1, m, C), y, p.reshape(-1, m, C))
-    return p
-
-
-def _compiled_softmax_value(z: NDArray, y: NDArray) -> NDArray:
-    from replifed.kernels.losses import softmax_values
-
-    m, C = z.shape[-2:]
-    f = np.empty(z.shape[:-1], z.dtype)
-    y = np.broadcast_to(y, f.shape).reshape(-1, m)
-    softmax_values(z.reshape(-1, m, C), y, f.reshape(-1, m))
-    return f

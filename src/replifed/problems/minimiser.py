@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
-from replifed.operators.linear_systems import solve_each
+from replifed.operators.matrices import solve_each
 
 _MOST_STEPS = 100
 # Largest gradient norm that remains, relative to one plus that at zero. Rounding may keep it a little higher;
@@ -17,30 +17,22 @@ _TOLERANCE = 1e-13
 
 
 def minimiser(problem: Any, runs: int) -> NDArray:
-    """Minimise F by Newton's method with halved steps.
+    """Minimise F of a problem with `Smooth` and `Hessian` by Newton's method with halved steps; (R, D).
 
-    Parameters
-    ----------
-    problem : Problem
-        With `Smooth` and `Hessian`.
-    runs : int
-        R; a multiple of the number of data sets, of which those that share one get the same answer.
+    `runs` is a multiple of the number of data sets, of which those that share one get the same answer. It is
+    NaN for data sets on which a Hessian is singular.
 
-    Returns
-    -------
-    array, shape (R, D)
-        NaN for data sets on which a Hessian is singular, unless all are.
+    Raises
+    ------
+    ReplifedError
+        If Hessians are singular on all data sets, or the method does not converge.
     """
     sets = len(problem.weights)
     x = np.zeros((sets, problem.dim))
     goal = _TOLERANCE * (1.0 + np.linalg.norm(problem.gradient(x), axis=-1))
     for _ in range(_MOST_STEPS):
         g = problem.gradient(x)
-        H = np.einsum(
-            "sn,snab->sab",
-            np.broadcast_to(problem.weights, (sets, problem.n_clients)),
-            problem.client_hessians(x),
-        )
+        H = np.einsum("sn,snab->sab", problem.weights, problem.client_hessians(x))
         move = solve_each(H, g[..., None])[..., 0]
         length, before = np.ones((sets, 1)), problem.loss(x)
         for _ in range(40):

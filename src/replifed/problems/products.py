@@ -1,9 +1,11 @@
-"""Products of stacked client matrices with stacked client models."""
+"""Products of stacked client matrices with stacked client models, and memory for them."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 # Fewer columns than this are multiplied one by one: a BLAS matrix product first packs its operands.
 FEWEST_COLUMNS = 6
@@ -13,23 +15,14 @@ _TILE = 16
 _MOST_COLUMNS = 64
 # On matrices of at least so many entries a compiled product gains more than loading it costs.
 _WORTH_COMPILING = 1 << 20
+# Bytes of a line of the cache.
+_LINE = 64
 # Up to this size a full eigendecomposition is faster than an iterative one.
 _DIRECT = 64
 
 
 def client_products(matrices: NDArray, models: NDArray) -> NDArray:
-    """Multiply each client's matrix with each run's model of that client.
-
-    Parameters
-    ----------
-    matrices : array, shape (S, N, a, b)
-        S is 1 (all runs share their data) or R.
-    models : array, shape (R, N, b, C)
-
-    Returns
-    -------
-    array, shape (R, N, a, C)
-    """
+    """Multiply each client's matrix (1 or R, N, a, b) with each run's model of that client (R, N, b, C)."""
     runs, clients, _, outputs = models.shape
     if len(matrices) == 1 and runs > 1 and runs * outputs >= FEWEST_COLUMNS:
         # Runs that share their data are columns of one product: the data are read once, not R times.
@@ -44,18 +37,16 @@ def tall_product(matrix: NDArray, columns: NDArray) -> NDArray:
     c = columns.shape[1]
     if not _worth_compiling(matrix, columns, _MOST_COLUMNS):
         return _by_blas(matrix, columns)
+    from replifed.kernels import tiles
+
     if c < FEWEST_COLUMNS:
-        from replifed.kernels.tall import products
-
         product = np.empty((c, len(matrix)), matrix.dtype)
-        products(matrix, np.ascontiguousarray(columns.T), product)
+        tiles.tall_products(matrix, np.ascontiguousarray(columns.T), product)
         return product.T
-    from replifed.kernels import tall, tiles
-
     padded = np.zeros((len(columns), tiles.padded(c, matrix.itemsize)), matrix.dtype)
     padded[:, :c] = columns
     product = np.empty((len(matrix), padded.shape[1]), matrix.dtype)
-    tall.products_in_tiles(matrix, padded, product)
+    tiles.tall_products_in_tiles(matrix, padded, product)
     return product[:, :c]
 
 
@@ -63,10 +54,10 @@ def tall_product_transposed(matrix: NDArray, columns: NDArray) -> NDArray:
     """Multiply the transpose of a matrix (a, b), of which a may be large, with columns (a, c)."""
     if not _worth_compiling(matrix, columns, FEWEST_COLUMNS - 1):
         return _by_blas(matrix.T, columns)
-    from replifed.kernels.tall import transposed_products
+    from replifed.kernels.tiles import tall_transposed_products
 
     product = np.empty((columns.shape[1], matrix.shape[1]), matrix.dtype)
-    transposed_products(matrix, np.ascontiguousarray(columns.T), product)
+    tall_transposed_products(matrix, np.ascontiguousarray(columns.T), product)
     return product.T
 
 
@@ -111,3 +102,12 @@ def largest_eigenvalue(matrix, size: int) -> float:
     return float(
         svds(matrix, k=1, v0=np.ones(min(matrix.shape)), return_singular_vectors=False, tol=1e-8)[0] ** 2
     )
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
+    """As `numpy.empty`, aligned to a cache line; numpy's large arrays start 16 bytes behind one."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    buffer = np.empty(size + _LINE, np.uint8)
+    first = -buffer.ctypes.data % _LINE
+    return buffer[first : first + size].view(dtype).reshape(shape)

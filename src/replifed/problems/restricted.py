@@ -19,19 +19,9 @@ def least_squares(
 ) -> NDArray:
     """Minimise |A_i w - y_i|^2 / 2 + ridge_i |w|^2 / 2 over w with a given support, for each client.
 
-    Parameters
-    ----------
-    columns_of : array, shape (S, N, D, m)
-        A_i', so that a column of A_i lies in one piece; the first R / S runs share the first data set, and
-        so on.
-    targets, ridge : arrays, shapes (S, N, m) and (S, N)
-    start, support : arrays, shape (R, N, D)
-        Models with support in `support`, boolean.
-
-    Returns
-    -------
-    array, shape (R, N, D)
-        Where minimisers are many (a support larger than m, say), the one nearest to `start`.
+    `columns_of` are A_i', (S, N, D, m), so that a column of A_i lies in one piece, for targets (S, N, m) and
+    ridges (S, N); the first R / S runs share the first data set, and so on. `start` and the mask `support`
+    are (R, N, D). Where minimisers are many (a support larger than m, say), it is the one nearest to `start`.
     """
     from replifed.kernels.least_squares import to_minimisers
 
@@ -77,15 +67,7 @@ def descent(
 
 
 def padded_indices(support: NDArray) -> tuple[NDArray, NDArray]:
-    """Turn supports (..., D), boolean, into lists of equal length.
-
-    Returns
-    -------
-    columns : int array, shape (..., s)
-        The support in increasing order, then zeros.
-    real : boolean array, shape (..., s)
-        Which entries of `columns` count.
-    """
+    """Supports, masks (..., D), as lists (..., s) in increasing order, then zeros; which entries count."""
     D = support.shape[-1]
     which, column = np.divmod(np.flatnonzero(support), D)
     counts = np.bincount(which, minlength=support.size // D).reshape(support.shape[:-1])
@@ -133,9 +115,8 @@ def _best(gain: NDArray, curvature: NDArray) -> NDArray:
 def newton(problem: Any, start: NDArray, support: NDArray) -> NDArray:
     """Minimise each client's loss of linear predictions over a support by Newton's method.
 
-    It stops when a step gains nothing more. Steps are halved until the loss falls; where
-    the Hessian is singular, the shortest one is taken. A loop over clients: its cost is small beside solving
-    s x s systems. Not meant for large models.
+    Until a step gains nothing more; steps are halved until the loss falls, and the shortest one is taken
+    where the Hessian is singular. Not meant for large models.
     """
     solution = start.copy()
     S, loss, C = len(problem.X), problem.loss_function, problem.loss_function.n_outputs

@@ -18,19 +18,9 @@ from replifed.problems.products import largest_eigenvalue
 class ShiftedLinearModel(LinearObjective):
     """f_i(x) = mean over j of loss((z_ij + s_i)'x, y_ij), with s_i and y_i of the run's set l.
 
-    Reads the features z once for the runs of all sets; shifted features are never stored.
-
-    Parameters
-    ----------
-    Z : array, shape (1, N, m, d)
-        Its dtype is that of the whole computation.
-    shifts : array, shape (L, N, d)
-    y : array, shape (L, N, m)
-        Targets.
-    loss : Loss
-        With one output, and compiled.
-    sets : sequence of int, length R
-        The set of each run.
+    Features Z (1, N, m, d) are read once for the runs of all sets; shifted ones are never stored. Of L sets,
+    with `shifts` (L, N, d) and targets `y` (L, N, m), `sets` (R,) names that of each run. The loss is one of
+    `losses.COMPILED`.
     """
 
     def __init__(self, Z: NDArray, shifts: NDArray, y: NDArray, loss: Loss, sets: Sequence[int]) -> None:

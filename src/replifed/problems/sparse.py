@@ -41,12 +41,11 @@ class SparseLinearModel(LinearObjective):
     ----------
     X : CSR matrix, shape (n, d)
         Samples of all clients, shared by all runs of a simulation; whole numbers become doubles.
-    y : array, shape (n,)
-        Targets; for logistic losses -1 or +1.
+    y, client : arrays, shape (n,)
+        Targets, for logistic losses -1 or +1, and the client of each sample, 0 to N-1; each holds at least
+        one.
     loss : Loss
         Least squares or logistic.
-    client : int array, shape (n,)
-        The client of each sample, 0 to N-1; every client holds at least one.
     weights : array, shape (1, N), optional
         p_i >= 0; n_i / n by default.
     l2 : float
@@ -157,17 +156,14 @@ class SparseLinearModel(LinearObjective):
         return self.loss_function.curvature * np.array([largest]) + self.l2
 
     def strong_convexity(self) -> NDArray:
-        # Far from their minimiser logistic losses are flat, and so are those of a client that does not touch
-        # every column: only the ridge is left.
+        # Logistic losses are flat far off, others on columns that a client does not touch.
         if self.loss_function.name != "least_squares":
             return np.full(self.sizes.shape, self.l2)
-        least = [
-            np.linalg.eigvalsh((A.T @ A).toarray() / A.shape[0])[0].clip(min=0.0)
-            if A.shape[0] >= A.shape[1] == self.dim
-            else 0.0
-            for A in self._client_blocks()
-        ]
-        return np.array([least]) + self.l2
+        least = np.zeros(self.sizes.shape)
+        for i, A in enumerate(self._client_blocks()):
+            if A.shape[0] >= A.shape[1] == self.dim:
+                least[0, i] = np.linalg.eigvalsh((A.T @ A).toarray() / A.shape[0])[0].clip(min=0.0)
+        return least + self.l2
 
     # -- local models ----------------------------------------------------------------------------
 
@@ -236,15 +232,9 @@ class SparseLinearModel(LinearObjective):
         return touched
 
     def blocks(self, tail: int) -> tuple[sp.csr_array, NDArray, NDArray]:
-        """Block-diagonal data whose clients own their columns, then `tail` spare ones.
+        """Block-diagonal data (n, W) whose clients own their columns, then `tail` spare ones.
 
-        Returns
-        -------
-        blocks : CSR matrix, shape (n, W)
-        columns : int array, shape (W,)
-            The column of X that each column of `blocks` stands for; d for spare ones.
-        bounds : int array, shape (N + 1,)
-            Where each client's columns begin and end.
+        With the column of X that each stands for, d for spare ones, and where each client's begin and end.
         """
         if self.__dict__.get("_blocks_of") != tail:
             columns, bounds = [], [0]
@@ -265,10 +255,7 @@ class SparseLinearModel(LinearObjective):
 
 
 def _run_by_run(A: sp.sparray, x: NDArray) -> NDArray:
-    """A x for the model of each run.
-
-    scipy's product with a few columns at once takes several times as long as with one after the other.
-    """
+    """A x for the model of each run: scipy takes several times as long for a few columns at once."""
     return np.stack([A @ model for model in x])
 
 
@@ -280,32 +267,27 @@ class _SideBySide:
         self._blocks, self._client_columns, self._bounds = problem.blocks(tail)
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
-        problem = self._problem
+        problem, A = self._problem, self._blocks
         if batch is None:
-            r = problem.residuals(_run_by_run(self._blocks, u)) / problem.counts
-            g = _run_by_run(self._blocks.T, r)
-        else:
-            g = self._minibatch_gradient(u, batch)
+            g = _run_by_run(A.T, problem.residuals(_run_by_run(A, u)) / problem.counts)
+        else:  # each drawn sample is read where it lies, and a client's model stays in the cache
+            from replifed.kernels.sparse import minibatch_gradients
+
+            models, samples = np.ascontiguousarray(u, problem.dtype), batch + problem.first[:-1, None]
+            loss, g = COMPILED.index(problem.loss_function.name), np.empty_like(models)
+            minibatch_gradients(
+                A.data, A.indices, A.indptr, problem.y, self._bounds, samples, loss, models, g
+            )
         if problem.l2:
             g += problem.l2 * u
-        return g
-
-    def _minibatch_gradient(self, u: NDArray, batch: NDArray) -> NDArray:
-        """Each drawn sample is read where it lies, and a client's model stays in the cache."""
-        from replifed.kernels.sparse import minibatch_gradients
-
-        problem, A = self._problem, self._blocks
-        u, samples = np.ascontiguousarray(u, problem.dtype), batch + problem.first[:-1, None]
-        loss, g = COMPILED.index(problem.loss_function.name), np.empty_like(u)
-        minibatch_gradients(A.data, A.indices, A.indptr, problem.y, self._bounds, samples, loss, u, g)
         return g
 
 
 class SparseLocalModels(_SideBySide):
     """Sparse models that are thresholded between steps.
 
-    Behind a client's own columns stand spare ones for what the server's model has outside of them: the
-    client's data never change those entries, but they compete in its hard thresholding.
+    Behind a client's own columns stand spare ones for what the server's model has outside of them: data never
+    change those entries, but they compete in the hard thresholding.
     """
 
     def __init__(self, problem: SparseLinearModel, x: NDArray, tau: int) -> None:

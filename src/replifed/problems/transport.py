@@ -2,22 +2,192 @@
 
 The Wasserstein-2 benchmark of Korotin et al. (Do neural optimal transport solvers work?, NeurIPS 2021): P is
 a mixture of three Gaussians, and Q its image under the gradient of a convex potential, which is therefore
-the optimal map.
+the optimal map. Potentials are input-convex networks, the DenseICNN of Korotin et al. (Wasserstein-2
+generative networks, ICLR 2021), rank 1: with q_k(x) = (x Q_k)^2 + x A_k' + b_k,
+
+    a_1 = C_0 q_0(x) + q_1(x),    a_2 = C_1 celu(a_1) + q_2(x),    f(x) = w' celu(a_2) + strong |x|^2 / 2,
+
+convex in x where C_0, C_1 and w are non-negative. Training the map grad f asks for parameter derivatives of
+<v, grad f(x)>: a tangent carried forward, then one sweep back; no automatic differentiation is needed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.problems.icnn import ICNN, benchmark_hidden
-
 # Strong convexity of the trained networks.
 _STRONG = 1e-4
+
+
+class _Weights(NamedTuple):
+    Q: list[NDArray]
+    A: list[NDArray]
+    b: list[NDArray]
+    C: list[NDArray]
+    w: NDArray
+
+
+def benchmark_hidden(dim: int) -> tuple[int, int, int]:
+    """Widths that the Wasserstein-2 benchmark uses."""
+    return max(2 * dim, 64), max(2 * dim, 64), max(dim, 32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ICNN:
+    """A network R^dim -> R with three hidden layers. Parameters are flat vectors, (..., parameters)."""
+
+    dim: int
+    hidden: tuple[int, int, int]
+    strong: float  # weight of |x|^2 / 2
+
+    @cached_property
+    def _shapes(self) -> list[tuple[int, ...]]:
+        """Of Q_k, A_k, b_k for each layer, then C_0, C_1, w: the order of the benchmark's checkpoints."""
+        d, (h0, h1, h2) = self.dim, self.hidden
+        layers = [shape for h in self.hidden for shape in ((d, h), (h, d), (h,))]
+        return [*layers, (h1, h0), (h2, h1), (h2,)]
+
+    @cached_property
+    def _ends(self) -> NDArray:
+        return np.cumsum([0, *(int(np.prod(shape)) for shape in self._shapes)])
+
+    @property
+    def parameters(self) -> int:
+        return int(self._ends[-1])
+
+    def _weights(self, flat: NDArray) -> _Weights:
+        pieces = [
+            flat[..., begin:end].reshape(*flat.shape[:-1], *shape)
+            for begin, end, shape in zip(self._ends[:-1], self._ends[1:], self._shapes, strict=True)
+        ]
+        return _Weights(pieces[0:9:3], pieces[1:9:3], pieces[2:9:3], pieces[9:11], pieces[11])
+
+    def clamped(self, flat: NDArray) -> NDArray:
+        """Nearest parameters of a convex network: C_0, C_1 and w at least 0."""
+        out, begin = flat.copy(), self._ends[9]
+        np.maximum(out[..., begin:], 0, out=out[..., begin:])
+        return out
+
+    def value(self, flat: NDArray, x: NDArray) -> NDArray:
+        """f, (..., B, dim) -> (..., B)."""
+        weights = self._weights(flat)
+        _, _, _, (a2, _) = self._forward(weights, x)
+        u2 = np.maximum(a2, 0) + _slope(a2) - 1
+        return (u2 @ weights.w[..., None])[..., 0] + 0.5 * self.strong * (x**2).sum(axis=-1)
+
+    def push(self, flat: NDArray, x: NDArray) -> NDArray:
+        """grad f, (..., B, dim) -> (..., B, dim)."""
+        weights = self._weights(flat)
+        p, _, (_, slope1), (_, slope2) = self._forward(weights, x)
+        e2 = weights.w[..., None, :] * slope2
+        e1 = (e2 @ weights.C[1]) * slope1
+        e0 = e1 @ weights.C[0]
+        out = self.strong * x
+        for k, e in enumerate((e0, e1, e2)):
+            out = out + (2 * e * p[k]) @ np.swapaxes(weights.Q[k], -1, -2) + e @ weights.A[k]
+        return out
+
+    def _forward(self, weights: _Weights, x: NDArray):
+        p = [x @ Q for Q in weights.Q]
+        q = [p[k] ** 2 + x @ np.swapaxes(weights.A[k], -1, -2) + weights.b[k][..., None, :] for k in range(3)]
+        a1 = q[0] @ np.swapaxes(weights.C[0], -1, -2) + q[1]
+        slope1 = _slope(a1)
+        u1 = np.maximum(a1, 0) + slope1 - 1
+        a2 = u1 @ np.swapaxes(weights.C[1], -1, -2) + q[2]
+        return p, (q[0], u1), (a1, slope1), (a2, _slope(a2))
+
+    def derivative(
+        self,
+        flat: NDArray,
+        x: NDArray,
+        *,
+        c: NDArray | None = None,
+        v: NDArray | None = None,
+        at_points: bool = False,
+    ) -> tuple[NDArray, NDArray | None]:
+        """Derivative of sum_b c_b f(x_b) + <v_b, grad f(x_b)> in the parameters and, if asked for, in x.
+
+        Points x and v are (..., B, dim), and c is (..., B); c and v are 0 by default. The derivative in x is
+        c_b grad f(x_b) + (Hessian of f at x_b) v_b.
+        """
+        weights = self._weights(flat)
+        p, (u0, u1), (a1, s1), (a2, s2) = self._forward(weights, x)
+        C0, C1, w = weights.C[0], weights.C[1], weights.w[..., None, :]
+        lead = np.broadcast_shapes(x.shape[:-2], flat.shape[:-1])
+        # Reverse sweep of the values: e_k is the derivative by q_k.
+        e: list[NDArray] = []
+        grad_w: Any = 0
+        grad_C1: Any = 0
+        grad_C0: Any = 0
+        if c is not None:
+            seed = c[..., None]
+            grad_w = (seed * (np.maximum(a2, 0) + s2 - 1)).sum(axis=-2)
+            e2 = seed * w * s2
+            e1 = (e2 @ C1) * s1
+            e = [e1 @ C0, e1, e2]
+            grad_C1, grad_C0 = _outer(e2, u1), _outer(e1, u0)
+        t: list[NDArray] = []
+        if v is not None:
+            # Forward tangents along v, then their reverse sweep.
+            pd = [v @ Q for Q in weights.Q]
+            qd = [2 * p[k] * pd[k] + v @ np.swapaxes(weights.A[k], -1, -2) for k in range(3)]
+            a1d = qd[0] @ np.swapaxes(C0, -1, -2) + qd[1]
+            u1d = s1 * a1d
+            a2d = u1d @ np.swapaxes(C1, -1, -2) + qd[2]
+            t2 = w * s2
+            f2 = w * np.where(a2 < 0, s2, 0) * a2d
+            back1d, back1 = t2 @ C1, f2 @ C1
+            t1 = back1d * s1
+            f1 = back1 * s1 + back1d * np.where(a1 < 0, s1, 0) * a1d
+            t0, f0 = t1 @ C0, f1 @ C0
+            t = [t0, t1, t2]
+            grad_w = grad_w + (s2 * a2d).sum(axis=-2)
+            grad_C1 = grad_C1 + _outer(t2, u1d) + _outer(f2, u1)
+            grad_C0 = grad_C0 + _outer(t1, qd[0]) + _outer(f1, u0)
+            f = [f0, f1, f2]
+            e = [by_value + by_slope for by_value, by_slope in zip(e, f, strict=True)] if e else f
+        pieces: list[NDArray | int] = []
+        points = None
+        if at_points:
+            points = np.zeros((*lead, *x.shape[-2:]), dtype=x.dtype)
+            points += 0 if c is None else c[..., None] * self.strong * x
+            points += 0 if v is None else self.strong * v
+        for k in range(3):
+            by_p, grad_A = 2 * p[k] * e[k], _outer(e[k], x)
+            grad_Q: NDArray | int = 0
+            if v is not None:
+                by_p = by_p + 2 * pd[k] * t[k]
+                grad_Q = _outer(v, 2 * p[k] * t[k])
+                grad_A = grad_A + _outer(t[k], v)
+            grad_Q = grad_Q + _outer(x, by_p)
+            if at_points:
+                points = points + by_p @ np.swapaxes(weights.Q[k], -1, -2) + e[k] @ weights.A[k]
+            pieces += [grad_Q, grad_A, e[k].sum(axis=-2)]
+        pieces += [grad_C0, grad_C1, grad_w]
+        flat_pieces = [
+            np.broadcast_to(piece, (*lead, *shape)).reshape(*lead, -1)
+            for piece, shape in zip(pieces, self._shapes, strict=True)
+        ]
+        return np.concatenate(flat_pieces, axis=-1), points
+
+    def initial(self, normal: NDArray) -> NDArray:
+        """Parameters 0.1 times standard normal numbers (..., parameters), made convex."""
+        return self.clamped(0.1 * normal)
+
+
+def _slope(a: NDArray) -> NDArray:
+    """celu'(a) = exp(min(a, 0)); celu(a) = max(a, 0) + celu'(a) - 1."""
+    return np.exp(np.minimum(a, 0))
+
+
+def _outer(left: NDArray, right: NDArray) -> NDArray:
+    """sum_b left_b right_b', (..., B, m), (..., B, n) -> (..., m, n)."""
+    return np.swapaxes(left, -1, -2) @ right
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,16 +219,7 @@ class Mixture:
 
 
 class TrueMap:
-    """Gradient of the sum of two networks, shifted and scaled to mean 0 and variance dim on P.
-
-    Parameters
-    ----------
-    pair : array, shape (2, parameters)
-        Parameters of both networks.
-    dim : int
-    samples : array, shape (n, dim)
-        Of P, for the standardisation.
-    """
+    """Gradient of the sum of a `pair` (2, parameters) of networks, of mean 0 and variance dim on samples."""
 
     def __init__(self, pair: NDArray, dim: int, samples: NDArray) -> None:
         self.net = ICNN(dim=dim, hidden=benchmark_hidden(dim), strong=1e-2)
@@ -87,18 +248,10 @@ class Transport(Protocol):
 
 
 class FederatedTransport:
-    """Samples of P split between clients, public samples of Q, and how far a map is from the true one.
+    """Samples of P split between clients, public samples of Q, and how far a map is from the true one, T*.
 
-    Parameters
-    ----------
-    sources : array, shape (N, m, dim)
-        The clients' samples of P.
-    targets : array, shape (n, dim)
-        Public samples of Q.
-    tests : array, shape (n, dim)
-        Fresh samples of P, on which maps are compared.
-    true_map : callable
-        T*.
+    The clients' samples of P are (N, m, dim); `targets` (n, dim) are of Q, and `tests` (n, dim) fresh ones of
+    P, on which maps are compared.
     """
 
     def __init__(self, sources: NDArray, targets: NDArray, tests: NDArray, true_map: Any) -> None:

@@ -23,39 +23,40 @@ from replifed.store.atomic import write_text
 
 
 def build(
-    claims_csv: Path,
     figures_dir: Path,
     scale: str,
+    settings: Mapping[str, Any],
     out: Path,
-    config: Mapping[str, Any],
-    errata: Sequence[Path],
-    not_claimed: Path,
+    claims: Path | None = None,
+    not_claimed: Path | None = None,
+    errata: Sequence[Path] = (),
 ) -> None:
     """Write the report.
 
     Parameters
     ----------
-    claims_csv, not_claimed, errata : from `claims.files.collect`, `sentences.write_not_claimed`, and
-        `errata.write`, a file a paper.
+    claims, not_claimed, errata : from `claims.files.collect`, `sentences.write_not_claimed`, and
+        `errata.write`, a file a paper. A comparison has none.
     figures_dir : holds PAPER/ARTEFACT.{csv,png} of figures and PAPER/ARTEFACT.{csv,md} of tables.
     scale : "paper", or the name of the cut-down settings.
-    config : papers, and of each which artefacts there are, in order, and which are not computed, and why.
+    settings : papers, and of each which artefacts there are, in order, and which are not computed, and why.
     """
     from jinja2 import Environment, StrictUndefined
 
-    claims: list[dict[str, Any]] = [
-        {**row, "number": number_text(row), "mark": MARKS[row["verdict"]]} for row in read(claims_csv)
+    rows: list[dict[str, Any]] = [
+        {**row, "number": number_text(row), "mark": MARKS[row["verdict"]]}
+        for row in (read(claims) if claims else ())
     ]
-    statements = scores.statements(claims)
-    papers = [_paper(name, config[name], claims, statements, figures_dir) for name in config["papers"]]
+    statements = scores.statements(rows)
+    papers = [_paper(name, settings[name], rows, statements, figures_dir) for name in settings["papers"]]
     artefacts = [(f"{paper['key']}/{one['key']}", one) for paper in papers for one in paper["artefacts"]]
     linked = {name for name, _ in artefacts}
-    for claim in claims:
+    for claim in rows:
         claim["linked"] = f"{claim['paper']}/{claim['artefact']}" in linked
-    data = Counter(claim["data"] for claim in claims)
+    data = Counter(claim["data"] for claim in rows)
     # The readings of one statement stand together.
     deviations: dict[str, list[dict[str, Any]]] = {}
-    for claim in claims:
+    for claim in rows:
         if claim["verdict"] == "deviates":
             deviations.setdefault(claim["statement_id"], []).append(claim)
     environment = Environment(
@@ -67,16 +68,16 @@ def build(
         papers=papers,
         verdicts=VERDICTS,
         score=_counts(statements),
-        chance=scores.chance_in_words(claims),
-        kinds=[kind for kind in get_args(Kind) if any(claim["kind"] == kind for claim in claims)],
+        chance=scores.chance_in_words(rows),
+        kinds=[kind for kind in get_args(Kind) if any(claim["kind"] == kind for claim in rows)],
         bases=BASES,
-        readings=sorted({claim["reading"] for claim in claims} - {""}),
-        claims=claims,
+        readings=sorted({claim["reading"] for claim in rows} - {""}),
+        claims=rows,
         deviations=[{"statement": of[0]["statement"], "claims": of} for of in deviations.values()],
         stamps=[{"artefact": name, "text": one["stamp"]} for name, one in artefacts if one["stamp"]],
         data_counts=[(kind, data[kind]) for kind in (*DATA_KINDS, "none") if data[kind]],
         errata=[row for file in errata for row in read_errata(file)],
-        not_claimed=read_not_claimed(not_claimed),
+        not_claimed=read_not_claimed(not_claimed) if not_claimed else [],
     )
     write_text(out, page.rstrip("\n") + "\n")
 
@@ -136,8 +137,7 @@ def _artefact(key: str, folder: Path, described: Any, claims: list[dict[str, Any
         "stamp": stamp,
         "claims": [(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]],
         "png": "",
-        "head": [],
-        "rows": [],
+        "tables": [],
     }
     if png.is_file():
         content = png.read_bytes()
@@ -152,15 +152,23 @@ def _artefact(key: str, folder: Path, described: Any, claims: list[dict[str, Any
             "alt": caption or title,
         }
     elif markdown.is_file():
-        artefact["head"], *artefact["rows"] = _markdown_table(markdown)
+        artefact["tables"] = _markdown_tables(markdown)
     return artefact
 
 
-def _markdown_table(path: Path) -> list[list[str]]:
-    """Cells of a Markdown file's table, head first."""
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
-    cells = ([cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines)
-    rows = [row for row in cells if not all(set(cell) <= set(":-") for cell in row)]
-    if not rows:
+def _markdown_tables(path: Path) -> list[dict[str, Any]]:
+    """Title (a line in bold before it), head and rows of each of a Markdown file's tables."""
+    tables, title = [], ""
+    for block in path.read_text(encoding="utf-8").split("\n\n"):
+        cells = [_cells(line) for line in block.splitlines() if line.startswith("|")]
+        if cells:
+            head, *rows = (row for row in cells if not all(set(cell) <= set(":-") for cell in row))
+            tables.append({"title": title, "head": head, "rows": rows})
+        title = block.strip().strip("*")
+    if not tables:
         raise DataError(f"{path} holds no table; delete it and run the workflow again")
-    return rows
+    return tables
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]

@@ -30,17 +30,7 @@ def page(
     claims: Sequence[Mapping[str, str]],
     errata: Iterable[Any],
 ) -> str:
-    """Markdown: a table of the sentences, one of the errata.
-
-    Parameters
-    ----------
-    paper : mapping
-        Keys name and citation.
-    sentences : sequence of Sentence
-    claims : sequence of mappings
-        Of claims.csv, those of the paper.
-    errata : iterable of Erratum
-    """
+    """Markdown: a table of the sentences, one of the errata; `claims` are the paper's rows of claims.csv."""
     statements = scores.statements(claims)
     found = {one["statement_id"]: one for one in statements}
     claimed = sum(bool(one.statements) for one in sentences)
@@ -63,19 +53,13 @@ def page(
 def _line(sentence: Sentence, found: Mapping[str, Mapping[str, str]]) -> str:
     if sentence.why:
         return _row(sentence.place, sentence.says, f"none: {sentence.why}", "")
-    claims = (f"`{name}`{_number(found[name])}" for name in sentence.statements)
-    verdicts = (_verdict(found[name]) for name in sentence.statements)
+    claims, verdicts = [], []
+    for name in sentence.statements:
+        count, data = len(found[name]["claims"].split()), found[name]["data"]
+        claims.append(f"`{name}`" + (f" ({count} claims)" if count > 1 else ""))
+        shown = "" if data in ("original", "synthetic", "") else f" ({data} data)"
+        verdicts.append(found[name]["status"] + shown)
     return _row(sentence.place, sentence.says, "<br>".join(claims), "<br>".join(verdicts))
-
-
-def _number(statement: Mapping[str, str]) -> str:
-    count = len(statement["claims"].split())
-    return f" ({count} claims)" if count > 1 else ""
-
-
-def _verdict(statement: Mapping[str, str]) -> str:
-    data = "" if statement["data"] in ("original", "synthetic", "") else f" ({statement['data']} data)"
-    return statement["status"] + data
 
 
 def _row(*cells: str) -> str:

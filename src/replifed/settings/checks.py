@@ -11,14 +11,21 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, create_model
 
-from replifed.algorithms.registry import METHODS
+from replifed.algorithms.registry import METHODS, register
 from replifed.data.catalogue import CATALOGUE
 from replifed.errors import ConfigError, shown, unknown_name
-from replifed.parts import paper_names, part
-from replifed.settings import fields
+from replifed.parts import COMPARE, paper_names, part
+from replifed.settings import comparison, fields
 from replifed.settings.cuts import PILOT, with_pilots
 from replifed.settings.faults import Fault, dotted, faults_in, file_to_edit, schema_of
-from replifed.settings.reading import MAIN_FILE, PAPER_FOLDER, deep_merge, listed_papers, read_file
+from replifed.settings.reading import (
+    MAIN_FILE,
+    PAPER_FOLDER,
+    deep_merge,
+    listed_papers,
+    paper_file,
+    read_file,
+)
 from replifed.store.atomic import write_text
 
 
@@ -65,31 +72,20 @@ def load(
     files = [Path(file) for file in configfiles]
     overrides = [read_file(file) for file in files]
     config = deep_merge(read_file(main), *overrides)
-    papers = [folder / f"{paper}.yaml" for paper in listed_papers(config, folder)]
+    config["papers"] = listed_papers(config, folder)
+    papers = [paper_file(paper, folder) for paper in config["papers"]]
     config = deep_merge(config, *(content for file in papers for content in (read_file(file), *overrides)))
     return validate(config, [main, *papers, *files])
 
 
 def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """Check a merged configuration and fill in the defaults.
+    """Return a checked copy of a merged configuration, with defaults, without papers that are not listed.
 
-    Parameters
-    ----------
-    config : the merged configuration.
-    sources : what it was merged from, in this order: files, and for ``--config`` what it holds. They are read
-        only to say which of them to edit.
-
-    Returns
-    -------
-    dict
-        A copy with defaults filled in and without the sections of papers that are not listed.
-
-    Raises
-    ------
-    ConfigError
-        Its message has one line for each fault.
+    `sources` are what it was merged from, in this order: files, and for ``--config`` what it holds. They are
+    read only to say which of them to edit: a `ConfigError` has one line for each fault.
     """
     known = paper_names()
+    config = {key: value for key, value in config.items() if key != COMPARE}
     # Where the list itself is a fault, all sections that are there are checked.
     listed = config.get("papers", known)
     papers = [paper for paper in known if paper in (listed if isinstance(listed, list) else config)]
@@ -109,6 +105,8 @@ def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, An
             if not faults_here and not broken:  # else names that are mistaken would be told twice
                 faults_here = [*_undrawn(paper, config[paper])]
             faults += faults_here
+    if not faults:
+        faults += [*comparison.faults(config), *_own_methods(config["methods"])]
     if faults:
         lines = (
             f"{dotted(path)}: {text}" + (f"; edit {file_to_edit(path, sources)}" if sources else "")
@@ -118,7 +116,20 @@ def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, An
     sections = {name: dict(config[name]) for name in papers}
     for section in sections.values():
         section["experiments"] = with_pilots(section["experiments"])
-    return {**config, **sections}
+    config = {**config, **sections}
+    compared = comparison.comparison(config)
+    return config if compared is None else {**config, COMPARE: compared}
+
+
+def _own_methods(methods: Mapping[str, str]) -> Iterator[Fault]:
+    """Register methods of one's own; yield what is wrong with them."""
+    if methods:
+        from replifed.contract import first_fault
+
+        for name, source in methods.items():
+            if fault := first_fault(source):
+                yield ("methods", name), fault
+        register(methods)
 
 
 def _paper_faults(paper: str, section: Mapping[str, Any], broken: Sequence[tuple]) -> Iterator[Fault]:
@@ -150,7 +161,8 @@ def _paper_faults(paper: str, section: Mapping[str, Any], broken: Sequence[tuple
 
 def _undrawn(paper: str, section: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield methods that no figure shows, of experiments of which some figure shows others."""
-    figures = [one.get("runs", {}) for one in section["artefacts"].values() if one["kind"] == "figure"]
+    drawing = [one for one in section["artefacts"].values() if one["kind"] == "figure"]
+    figures = [one.get("runs", {}) for one in drawing if not one.get("summary")]
     for name, experiment in section["experiments"].items():
         drawn = {method for runs in figures for method in runs.get(name, ())}
         where = f"expected in the runs of {name} of a figure in {paper}.artefacts"

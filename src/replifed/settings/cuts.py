@@ -64,12 +64,6 @@ def groups(paper_config: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return by method the experiments on which one job tunes and runs it, if ``together`` is set.
 
     Experiments that no target reads have no part in it, nor those that wait for a pilot.
-
-    >>> paper = {"artefacts": {"fig1": {"runs": {"a": ["fedht"], "b": ["fedht"], "c": ["fedht"]}}}}
-    >>> paper["experiments"] = {name: {"methods": ["fedht"]} for name in "abcd"}
-    >>> paper["experiments"]["b"] = {"methods": ["fedht", "fedavg"]}
-    >>> groups(paper | {"together": True}), groups(paper | {"together": False})
-    ({'fedht': ['a', 'b', 'c'], 'fedavg': ['b']}, {})
     """
     by_method: dict[str, list[str]] = {}
     used = _read_by_targets(paper_config) if paper_config.get("together") else ()
@@ -133,14 +127,10 @@ PILOT = "_pilot"
 def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
     """Return the settings that a job depends on and no others, so that only real changes rerun it.
 
-    Parameters
-    ----------
-    step : what the job does. "partition", "tune" and "run" get an experiment's settings: a partition those
-        that it is made from, a search no methods and nothing that only reported runs use, a run no methods
-        and no ``tuning``. "artefact" and "claims" get artefacts, and the experiments that they read, as the
-        steps that made their files saw them.
-    paper_config : the validated section of the paper.
-    name : the experiment, or for step "artefact" the artefact; not used by step "claims".
+    Steps "partition", "tune" and "run" get those of the experiment called `name`: a partition those that it
+    is made from, a search no methods and nothing that only reported runs use, a run no methods and no
+    ``tuning``. "artefact" gets the artefact called `name`, "claims" all, with the experiments that they read,
+    as the steps that made their files saw them.
     """
     seed = {"seed": paper_config["seed"]}
     if step in ("artefact", "claims"):

@@ -136,12 +136,51 @@ class Data(Settings):
     substitutes: bool = Field(False, description="whether policy real accepts other real data in their place")
 
 
+class OwnDataset(Settings):
+    """A data set of one's own; it joins the comparison."""
+
+    path: Text = Field(
+        description="a file, or FILE.py:FUNCTION, which returns features, labels, maybe clients"
+    )
+    form: Maybe[Literal["libsvm", "csv", "parquet", "npz", "python"]] = Field(
+        None, description="by default what the path's ending says"
+    )
+    label: Maybe[Text] = Field(None, description="column of the labels (csv, parquet); by default the last")
+    client: Maybe[Text] = Field(None, description="column of the clients (csv, parquet)")
+    loss: Literal["logistic"] = Field("logistic", description="loss of the models")
+    partition: Literal["kmeans", "given"] = Field(
+        "kmeans", description="k-means clusters dealt to clients, or the clients that the data name"
+    )
+    clients: Count = Field(10, description="number of clients, with k-means")
+    rows: Maybe[Count] = Field(None, description="samples that it must have")
+    features: Maybe[Count] = Field(None, description="features that it must have")
+
+
+class Compare(Settings):
+    """What `snakemake compare` compares."""
+
+    data: Maybe[Several[Name]] = Field(None, description="problems of `cross`; by default all logistic ones")
+    against: Maybe[Several[Name]] = Field(
+        None, description="built-in methods; by default all on these problems"
+    )
+
+
 class Main(Settings):
     """What config/config.yaml holds, but for the list of papers."""
 
     scale: Literal["paper", "small", "tiny"] = Field("paper", description="size of the run, on each artefact")
     paths: Paths = Field(default_factory=Paths, description="folders, relative to the working folder")
     data: Data = Field(default_factory=Data, description="where data sets come from")
+    methods: dict[Name, Text] = Field(
+        default_factory=dict, description="methods of your own, NAME: FILE.py:CLASS"
+    )
+    paper_folders: list[Text] = Field(
+        default_factory=list, description="folders of papers of your own, see `replifed new paper`"
+    )
+    datasets: dict[Name, OwnDataset] = Field(
+        default_factory=dict, description="data sets of your own, which join the comparison"
+    )
+    comparison: Compare = Field(default_factory=Compare, description="what `snakemake compare` compares")
 
 
 # --- Of one paper ---
@@ -257,6 +296,9 @@ class Artefact(Settings):
     runs: Maybe[ByExperiment] = Field(None, description="runs that are read")
     tuned: Maybe[ByExperiment] = Field(None, description="searches that are read")
     partitions: Maybe[Names] = Field(None, description="experiments whose partition and data are read")
+    summary: Maybe[bool] = Field(
+        None, description="whether it sums up all methods: then each needs another figure that shows it"
+    )
 
     @model_validator(mode="after")
     def _has_a_source(self) -> Artefact:

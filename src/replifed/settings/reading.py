@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from replifed.errors import ConfigError, shown, unknown_name
+from replifed.parts import own_papers, register_folders
 
 # The C parser is ten times faster, and every workflow call parses them all.
 _LOADER = yaml.CSafeLoader
@@ -53,16 +54,30 @@ def retyped(value: Any) -> Any:
     return read if isinstance(read, int | float | bool) or value in ("null", "~") else value
 
 
-def listed_papers(config: Mapping[str, Any], folder: str | os.PathLike[str]) -> list[str]:
-    """Return the papers that `config` lists, each of which must have a file in `folder`."""
+def paper_file(paper: str, folder: str | os.PathLike[str] = PAPER_FOLDER) -> Path:
+    """Return the file with a paper's settings: in `folder`, or with a paper of one's own."""
+    own = own_papers()
+    return own[paper] / "settings.yaml" if paper in own else Path(folder, f"{paper}.yaml")
+
+
+def listed_papers(config: Mapping[str, Any], folder: str | os.PathLike[str] = PAPER_FOLDER) -> list[str]:
+    """Return the papers that `config` lists, each of which must have a file in `folder`, and one's own.
+
+    Those are in the folders that its key paper_folders names, which are registered.
+    """
+    folders = config.get("paper_folders") or []
+    for one in folders if isinstance(folders, list) else [folders]:
+        if not isinstance(one, str) or not Path(one).is_dir():
+            raise ConfigError(f"paper_folders: {shown(one)} is not allowed; expected a folder that there is")
+    register_folders(folders)
     papers = config.get("papers", [])
     if not isinstance(papers, list) or not all(isinstance(paper, str) for paper in papers):
         raise ConfigError(f"papers: {shown(papers)} is not allowed; expected a list of names")
-    known = sorted(file.stem for file in Path(folder).glob("*.yaml"))
+    known = sorted({file.stem for file in Path(folder).glob("*.yaml")} | set(own_papers()))
     faults = [f"papers: {unknown_name('paper', paper, known)}" for paper in papers if paper not in known]
     if faults:
         raise ConfigError("\n".join(faults))
-    return papers
+    return list(dict.fromkeys([*papers, *own_papers()]))
 
 
 def read_file(file: Path) -> dict[str, Any]:

@@ -54,14 +54,13 @@ def _reason(error: OSError, folder: Path) -> str:
     """Say why nothing can be written in `folder`, and what to do."""
     if error.errno in _REASONS:
         return _REASONS[error.errno]
-    obstacle = _obstacle(folder) if error.errno in _NO_WAY_THROUGH else None
-    if obstacle is not None:
+    if error.errno in _NO_WAY_THROUGH and (obstacle := _obstacle(folder)):
         return obstacle
     culprit = f" of {error.filename}" if error.filename else ""
     return f"the system says {error.strerror!r}{culprit}; choose another output folder"
 
 
-def _obstacle(folder: Path) -> str | None:
+def _obstacle(folder: Path) -> str:
     """Name the outermost part of the path to `folder` that is no folder."""
     for part in reversed((folder, *folder.parents)):
         if part.is_symlink() and not part.exists():
@@ -71,7 +70,7 @@ def _obstacle(folder: Path) -> str | None:
             )
         if part.exists() and not part.is_dir():
             return f"{part} is a file, not a folder; choose another output folder"
-    return None
+    return ""
 
 
 @contextlib.contextmanager

@@ -50,11 +50,8 @@ def write_history(path: str | os.PathLike[str], frame: pd.DataFrame, meta: dict[
 def read_history(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Read what `write_history` wrote.
 
-    Raises
-    ------
-    DataError
-        The file cannot be read, is no history (truncated, or written by something else), is of another
-        version, or was altered.
+    A file that cannot be read, is no history (truncated, or written by something else), is of another
+    version, or was altered, is a `DataError`.
     """
     try:
         table = pq.read_table(path)

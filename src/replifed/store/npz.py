@@ -50,12 +50,9 @@ def write_described(
 def read_described(
     path: str | os.PathLike[str], what: str, command: str
 ) -> Iterator[tuple[dict[str, NDArray], dict[str, Any]]]:
-    """Yield arrays and meta of `what` that `command` makes; what fails with them is the file's fault.
+    """Yield arrays and meta of `what` that `command` makes.
 
-    Raises
-    ------
-    DataError
-        The file is missing, of another version, damaged, or does not hold what is looked for.
+    A file that is missing, of another version, damaged, or without what is looked for in it is a `DataError`.
     """
     path = Path(path)
     if not path.exists():

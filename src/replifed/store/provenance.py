@@ -11,13 +11,14 @@ import ast
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any
 
 from replifed.errors import ReplifedError
+from replifed.parts import own_folders
 from replifed.store.atomic import write_text
 from replifed.store.hashes import file_hash
 
@@ -30,54 +31,48 @@ _REGISTRY = Path("replifed/algorithms/registry.py")
 def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
     """Return the files that importing and running `module` may read from its own project.
 
-    These are the module, all modules of the same top-level package that it imports directly or
-    through others, the ``__init__.py`` of every package on the way, and the files beside a module
-    whose names its text holds (a template, say). Imports inside functions count, and so does
-    ``import_module("literal.name")``; those under ``if TYPE_CHECKING:`` do not, since they never run.
-    A module named in any other string (a registry's entries) is not followed.
+    These are the module, all modules of the same top-level package that it imports directly or through
+    others, the ``__init__.py`` of every package on the way, and the files beside a module whose names its
+    text holds (a template, say). Imports inside functions count, and so does
+    ``import_module("literal.name")``; those under ``if TYPE_CHECKING:`` do not, since they never run. A
+    module named in any other string (a registry's entries) is not followed. With a function after a colon, as
+    in ``replifed.papers.jobs:tune``, imports inside the module's other functions are left out, except those
+    of functions that it uses.
 
-    Parameters
-    ----------
-    module : dotted name, such as ``replifed.algorithms.fedht``. With a function after a colon, as in
-        ``replifed.papers.jobs:tune``, imports inside the module's other functions are left out, except
-        those of functions that it uses.
-    root : the folder that holds the top-level package; each file begins with it as it was given.
+    `root` is the folder that holds the top-level package; each file begins with it as it was given.
     """
     root = Path(root)
     module, _, function = module.partition(":")
+    if module.endswith(".py"):  # a method of one's own
+        own = Path(module).resolve()
+        imported = _imports(own.read_bytes(), str(own), "", "replifed", "")
+        found = [name for name in imported if _file_of(name, root) is not None]
+        return [own, *sorted({one for name in found for one in sources(name, root)})]
     if _file_of(module, root) is None:
-        raise ReplifedError(
-            f"no module {module} under {root}: neither {module.replace('.', '/')}.py nor a package"
-        )
+        path = f"{module.replace('.', '/')}.py"
+        raise ReplifedError(f"no module {module} under {root}: neither {path} nor a package")
     package = module.partition(".")[0]
-    files: set[Path] = set()
-    waiting, seen = [(module, function)], set()
+    modules: set[Path] = set()
+    others: set[Path] = set()
+    waiting = [(module, function)]
     while waiting:
         name, function = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
         file = _file_of(name, root)
-        if file is None:
+        if file is None or file in modules:
             continue
-        files.add(file)
+        modules.add(file)
         content = file.read_bytes()
         folder = name if file.name == "__init__.py" else name.rpartition(".")[0]
         imported = _imports(content, str(file), folder, package, function)
         # Importing a.b.c runs a/__init__ and a/b/__init__ first.
         waiting.extend((found, "") for found in (name.rpartition(".")[0], *imported) if found)
-        files.update(beside for beside in _other_files(file.parent) if beside.name.encode() in content)
-    return sorted(files)
+        others.update(beside for beside in _other_files(file.parent) if beside.name.encode() in content)
+    return sorted(modules | others)
 
 
 def source_hash(module: str, root: str | Path = SOURCE_ROOT) -> str:
     """Return the sha256 of the names and contents of `sources(module, root)`."""
-    digest = hashlib.sha256()
-    for file in sources(module, root):
-        content = file.read_bytes()
-        digest.update(f"{file.relative_to(root).as_posix()}\0{len(content)}\0".encode())
-        digest.update(content)
-    return digest.hexdigest()
+    return hashlib.sha256(_listed(sources(module, root), root, file_hash).encode()).hexdigest()
 
 
 @cache
@@ -88,9 +83,10 @@ def source_stamp(modules: tuple[str, ...], root: str, folder: str) -> str:
     as inputs of hundreds of jobs would keep Snakemake busy with nothing but asking for their times and sizes.
     Each has a folder of its own: Snakemake lists a folder once, and would miss what is added later.
     """
-    found = {file.relative_to(root) for module in modules for file in _sources(module, root)} - {_REGISTRY}
-    names = sorted(file.as_posix() for file in found)
-    text = "".join(f"{_sha256(Path(root, name))}  {name}\n" for name in names)
+    files = {file for module in modules for file in _sources(module, root)} - {Path(root, _REGISTRY)}
+    text = _listed(files, root, _sha256)
+    # Of a method of one's own, which class of its file it is.
+    text += "".join(f"{module}\n" for module in modules if ".py:" in module)
     stamp = Path(folder, hashlib.sha256(text.encode()).hexdigest()[:32], "files")
     if not stamp.is_file():
         write_text(stamp, text)
@@ -102,6 +98,13 @@ def source_stamp(modules: tuple[str, ...], root: str, folder: str) -> str:
 # A process looks at one state of the sources.
 _sources = cache(sources)
 _sha256 = cache(file_hash)
+
+
+def _listed(files: Iterable[Path], root: str | Path, hash_of: Callable[[Path], str]) -> str:
+    own = sorted(file for file in files if not file.is_relative_to(root))
+    names = sorted((file.relative_to(root).as_posix(), file) for file in files if file.is_relative_to(root))
+    names += [(file.name, file) for file in own]  # of a method, or a paper, of one's own
+    return "".join(f"{hash_of(file)}  {name}\n" for name, file in names)
 
 
 def canonical_json(value: Any) -> str:
@@ -120,12 +123,12 @@ def config_hash(value: Any) -> str:
 
 @cache  # a process looks at one state of the sources
 def _file_of(module: str, root: Path) -> Path | None:
-    path = root.joinpath(*module.split("."))
-    package = path / "__init__.py"
-    if package.is_file():
-        return package
-    file = path.with_name(f"{path.name}.py")
-    return file if file.is_file() else None
+    words = module.split(".")
+    paths = [root.joinpath(*words)]
+    if words[:2] == ["replifed", "papers"] and len(words) > 2:
+        paths += [folder.joinpath(*words[2:]) for folder in own_folders()]
+    files = (file for path in paths for file in (path / "__init__.py", path.with_name(f"{path.name}.py")))
+    return next((file for file in files if file.is_file()), None)
 
 
 @cache

@@ -27,12 +27,8 @@ def read_tuned(
 ) -> dict[str, Any]:
     """Read what the search of `method` wrote, whose settings must be the `settings` of the run that uses it.
 
-    An entry looked up in vain, at any depth, is a `DataError` that names the file and the entry.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read, is damaged, is of another version, or belongs to something else.
+    A file that cannot be read, is damaged, is of another version, or belongs to something else is a
+    `DataError`; so is, with its name, an entry looked up later in vain, at any depth.
     """
     found = _parsed(path)
     try:

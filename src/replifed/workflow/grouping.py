@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from replifed.parts import part
+from replifed.parts import COMPARE, part
 from replifed.settings import cuts
 from replifed.store.provenance import canonical_json
 from replifed.workflow.plan import Plan, one_of
@@ -158,10 +158,10 @@ class Grouping:
         wanted = {file for target in targets for file in _files_for(plan, target)}
 
         def used(jobs: Callable[[Plan, str], list[GroupedJob]]) -> list[GroupedJob]:
-            every = [job for paper in plan.papers for job in jobs(plan, paper)]
+            every = [job for paper in plan.sections for job in jobs(plan, paper)]
             return [job for job in every if wanted.issuperset(job.worth) or job.stands()]
 
-        self._papers, self.runs, self.artefacts = plan.papers, used(grouped_runs), used(grouped_artefacts)
+        self._papers, self.runs, self.artefacts = plan.sections, used(grouped_runs), used(grouped_artefacts)
 
     def papers_of_single_runs(self) -> str:
         """Return a pattern of papers that no run of a grouped job follows: they have a rule already."""
@@ -181,7 +181,7 @@ def _files_for(plan: Plan, target: str) -> list[str]:
     """
     if target in SINGLE_RULES or target.startswith(plan.in_data("")):
         return []
-    for paper in plan.papers:
+    for paper in plan.sections:
         folders = plan.in_results(f"{paper}/"), plan.in_figures(f"{paper}/")
         if target == paper or target.startswith(folders):
             return _files_in(plan, paper, target)
@@ -199,5 +199,7 @@ def _files_in(plan: Plan, paper: str, target: str) -> list[str]:
 
 
 def _all_files(plan: Plan, paper: str) -> list[str]:
+    if paper == COMPARE:
+        return plan.files_of(paper, *cuts.artefacts_keys(plan.config[paper]))
     jobs = [*grouped_runs(plan, paper), *grouped_artefacts(plan, paper)]
     return [file for job in jobs for file in job.worth]

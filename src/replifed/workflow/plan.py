@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from replifed.algorithms.registry import METHODS
-from replifed.errors import ConfigError
-from replifed.parts import part, sentences_file
+from replifed.errors import ConfigError, DataError
+from replifed.parts import COMPARE, COMPARED, part, sentences_file
 from replifed.settings import cuts
 from replifed.store.provenance import canonical_json
 
@@ -38,12 +38,18 @@ class Plan:
         self.config = config
         self.source = source
         self.papers: list[str] = config["papers"]
+        # What has experiments and artefacts: the papers, and the comparison with methods of one's own.
+        self.sections = [*self.papers, *([COMPARE] if COMPARE in config else [])]
 
     # --- Files ---
 
     def in_data(self, path: str) -> str:
         """Return a file of the data sets, which all scales share."""
         return f"{self.config['paths']['data']}/{path}"
+
+    def parsed(self, dataset: str) -> str:
+        """Return a parsed data set."""
+        return self.in_data(f"parsed/{dataset}.npz")
 
     def in_results(self, path: str) -> str:
         """Return a file of the results."""
@@ -61,10 +67,6 @@ class Plan:
         """Return what Snakemake measures of a job."""
         return self.in_results(f"benchmarks/{path}.tsv")
 
-    def parsed(self, dataset: str) -> str:
-        """Return a parsed data set."""
-        return self.in_data(f"parsed/{dataset}.npz")
-
     def files_of(self, paper: str, *keys: str) -> list[str]:
         """Return the files of keys."""
         files = []
@@ -72,12 +74,35 @@ class Plan:
             if kind == "data":
                 files.append(self.parsed(self.experiment(paper, name)["dataset"]))
             else:
-                files += [self.in_results(f"{paper}/{name}{suffix}") for suffix in _FILES[kind]]
+                folder = self._owner(paper, name)
+                files += [self.in_results(f"{folder}/{name}{suffix}") for suffix in _FILES[kind]]
         return files
+
+    def _owner(self, paper: str, name: str) -> str:
+        """Whose results an experiment's are: the comparison has those with methods or data of one's own."""
+        experiment, _, method = name.partition("/")
+        own = experiment in self.config.get("datasets", {}) or method in self.config.get("methods", {})
+        return COMPARED if paper == COMPARE and not own else paper
 
     def inputs(self, paper: str, keys: Iterable[str], source: list[str]) -> dict[str, list[str]]:
         """Return what a job is made from: files by key, and its sources."""
         return {**{key: self.files_of(paper, key) for key in keys}, "source": source}
+
+    # --- Data sets of one's own ---
+
+    def own_dataset(self, dataset: str) -> Mapping[str, Any]:
+        """Return the entry of a data set of one's own."""
+        return self.config["datasets"][dataset]
+
+    def own_dataset_inputs(self, dataset: str) -> dict[str, Any]:
+        """Return what it is made from."""
+        from replifed.data.own import file_of
+
+        return {"file": file_of(self.own_dataset(dataset)), "source": self.source("replifed.data.own")}
+
+    def own_dataset_settings(self, dataset: str) -> str:
+        """Return its settings as JSON."""
+        return canonical_json(self.own_dataset(dataset))
 
     # --- Partitions, searches, runs ---
 
@@ -90,21 +115,28 @@ class Plan:
 
     def experiment_names(self) -> set[str]:
         """Return the names of the experiments of all papers."""
-        return {name for paper in self.papers for name in self.config[paper]["experiments"]}
+        return {name for paper in self.sections for name in self.config[paper]["experiments"]}
 
     def memory(self, paper: str, experiment: str) -> int:
         """Return the megabytes that a job on an experiment declares."""
         return self.experiment(paper, experiment).get("memory_mb", _MEMORY_MB)
 
     def step_settings(self, step: str, paper: str, experiment: str) -> str:
-        """Return the settings of step "partition", "tune" or "run" as JSON."""
+        """Return the settings of step "partition", "tune" or "run" as JSON; of "pilot", those of its runs."""
+        if step == "pilot":
+            step, experiment = "run", f"{experiment}{cuts.PILOT}"
         self.experiment(paper, experiment)
         return canonical_json(cuts.settings_for(step, self.config[paper], experiment))
 
     def method_source(self, step: str, paper: str, method: str) -> list[str]:
         """Return the sources of a job of `papers.jobs`, of the paper's experiments and of one method."""
-        module = METHODS[method].partition(":")[0]
+        module, _, name = METHODS[method].rpartition(":")
+        module = f"{module}:{name}" if module.endswith(".py") else module
         return self.source(f"replifed.papers.jobs:{step}", part(paper, "experiments"), module)
+
+    def paper_source(self, step: str, module: str, paper: str) -> list[str]:
+        """Return the sources of a job of `papers.jobs` and of one module of a paper, such as its errata."""
+        return self.source(f"replifed.papers.jobs:{step}", part(paper, module))
 
     def partition_inputs(self, paper: str, experiment: str) -> dict[str, Any]:
         """Return what a partition is made from."""
@@ -116,9 +148,8 @@ class Plan:
 
     def problem_keys(self, paper: str, experiment: str) -> list[str]:
         """Return the keys of what an experiment's problem is made from, if anything."""
-        kinds = {"data": "dataset", "partition": "partition"}
-        section = self.experiment(paper, experiment)
-        return [f"{kind}:{experiment}" for kind, key in kinds.items() if key in section]
+        section, kinds = self.experiment(paper, experiment), (("data", "dataset"), ("partition", "partition"))
+        return [f"{kind}:{experiment}" for kind, key in kinds if key in section]
 
     def _by_kind(self, paper: str, keys: Iterable[str]) -> dict[str, str]:
         """Return the first file of each key, by the key's kind."""
@@ -155,16 +186,12 @@ class Plan:
 
     def seeds_inputs(self, paper: str, experiment: str) -> dict[str, list[str]]:
         """Return what the number of an experiment's seeds is told by."""
-        source = self.source("replifed.papers.jobs:count_seeds", part(paper, "claims"))
+        source = self.paper_source("count_seeds", "claims", paper)
         return self.inputs(paper, self._pilot_keys(paper, experiment), source)
 
     def most_seeds(self, paper: str, experiment: str) -> int:
         """Return how many seeds an experiment may have."""
         return len(self.experiment(paper, experiment)["replicates"])
-
-    def pilot_settings(self, paper: str, experiment: str) -> str:
-        """Return the settings of the pilot's runs as JSON."""
-        return self.step_settings("run", paper, f"{experiment}{cuts.PILOT}")
 
     # --- Figures and tables ---
 
@@ -177,8 +204,8 @@ class Plan:
 
     def artefact_names(self, kind: str) -> set[str]:
         """Return the names of the figures or the tables of all papers."""
-        sections = [cuts.artefacts(self.config[paper]) for paper in self.papers]
-        return {name for section in sections for name, entry in section.items() if entry["kind"] == kind}
+        entries = [one for paper in self.sections for one in cuts.artefacts(self.config[paper]).items()]
+        return {name for name, entry in entries if entry["kind"] == kind}
 
     def artefact_outputs(self, paper: str, folder: str | None = None) -> dict[str, str]:
         """Return every file of every artefact of a paper by keys such as ``fig1.csv``."""
@@ -195,7 +222,7 @@ class Plan:
     def artefact_inputs(self, paper: str, artefact: str) -> dict[str, list[str]]:
         """Return what an artefact is made from."""
         entry = self.artefact(paper, artefact)
-        source = self.source("replifed.papers.jobs:artefact", part(paper, f"{entry['kind']}s"))
+        source = self.paper_source("artefact", f"{entry['kind']}s", paper)
         return self.inputs(paper, cuts.artefact_keys(entry), source)
 
     def artefact_settings(self, paper: str, artefact: str) -> str:
@@ -207,17 +234,15 @@ class Plan:
 
     def claims_inputs(self, paper: str) -> dict[str, list[str]]:
         """Return what a paper's claims are measured on."""
-        return self.inputs(paper, cuts.claim_keys(self.config[paper]), self._claims_source(paper))
+        source = self.paper_source("measure_claims", "claims", paper)
+        return self.inputs(paper, cuts.claim_keys(self.config[paper]), source)
 
     def claim_inputs(self, paper: str, claim: str) -> dict[str, list[str]]:
         """Return what one claim, with the orders that it is corrected with, is measured on."""
         from replifed.papers.jobs import claim_and_family
 
         keys = [key for one in claim_and_family(paper, claim) for key in one.needs]
-        return self.inputs(paper, keys, self._claims_source(paper))
-
-    def _claims_source(self, paper: str) -> list[str]:
-        return self.source("replifed.papers.jobs:measure_claims", part(paper, "claims"))
+        return self.inputs(paper, keys, self.paper_source("measure_claims", "claims", paper))
 
     def claims_settings(self, paper: str) -> str:
         """Return the settings that a paper's claims are measured with as JSON."""
@@ -228,10 +253,6 @@ class Plan:
         modules = (part(one, "claims") for one in self.papers)
         files = [str(file) for one in self.papers if (file := sentences_file(one)).is_file()]
         return self.source("replifed.papers.jobs:collect_claims", *modules) + files
-
-    def errata_source(self, paper: str) -> list[str]:
-        """Return the sources of a paper's errata, which are made from nothing else."""
-        return self.source("replifed.papers.jobs:measure_errata", part(paper, "errata"))
 
     def timed_figures(self) -> dict[str, str]:
         """Return the CSVs of the figures that show measured seconds, by paper and name."""
@@ -256,14 +277,18 @@ class Plan:
 
     # --- Report and manifest ---
 
-    def report_settings(self) -> str:
+    def report_settings(self, papers: Sequence[str] = ()) -> str:
         """Return what the report shows beside claims and pictures: the artefacts, and those not computed."""
-        keys = ("artefacts", "not_computed", "only")
+        keys, papers = ("artefacts", "not_computed", "only"), list(papers or self.papers)
         sections = {
             paper: {key: self.config[paper][key] for key in keys if key in self.config[paper]}
-            for paper in self.papers
+            for paper in papers
         }
-        return canonical_json({"papers": self.papers, **sections})
+        return canonical_json({"papers": papers, **sections})
+
+    def comparison_report(self) -> list[str]:
+        """Return the page of the comparison, if there is one."""
+        return [self.in_figures(f"{COMPARE}/report.html")] if COMPARE in self.config else []
 
     def manifest_files(self) -> list[str]:
         """Return all files that rules read or write, but for logs, benchmarks and measured seconds."""
@@ -307,13 +332,13 @@ class Plan:
         """Say how many of the data sets in use are not the papers' own, and where the report is."""
         from replifed.data.records import not_original, status_rows
 
-        used = cuts.used_datasets(self.config)
-        known = [name for name in used if Path(self.in_data(f"raw/{name}.json")).is_file()]
-        parts = [not_original(status_rows(self.in_data("raw"), known))] if known else []
-        report = self.in_results("report.html")
-        if Path(report).is_file():
-            parts.append(f"report: {report}")
-        return "; ".join(parts)
+        raw, report = self.in_data("raw"), self.in_results("report.html")
+        known = [name for name in cuts.used_datasets(self.config) if Path(raw, f"{name}.json").is_file()]
+        try:
+            parts = [not_original(status_rows(raw, known))] if known else []
+        except DataError as error:  # a record is damaged
+            parts = [str(error)]
+        return "; ".join([*parts, *([f"report: {report}"] if Path(report).is_file() else [])])
 
 
 def flags(files: Mapping[str, str]) -> str:

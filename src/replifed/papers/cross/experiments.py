@@ -1,11 +1,12 @@
-"""Logistic regression on real data, dealt to clients by k-means: one problem for all methods.
+"""One problem for all methods that are made for it, many repetitions side by side.
 
 Whatever is sent and not quantised is a float of 32 bits: first-order methods compute with these, Newton-type
-methods with doubles, of which they round what they send.
+methods with doubles, of which they round what they send. FedMM computes with doubles and rounds nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,12 +16,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.network.fading import Constant
+from replifed.network.ledger import dense_bits
 from replifed.papers.cross.methods import algorithm, tunes, width
-from replifed.problems.dense import DenseLinearModel
-from replifed.problems.losses import loss_named
-from replifed.problems.minimiser import minimiser
+from replifed.papers.cross.problems import Regression, problem, solution
 from replifed.progress import Progress, silent
-from replifed.randomness import Streams, generator
+from replifed.randomness import Streams
 from replifed.simulate import simulate
 from replifed.tune import SCORED, Grid, Trials, best_of_chaotic, search, with_margin
 
@@ -28,32 +28,6 @@ from replifed.tune import SCORED, Grid, Trials, best_of_chaotic, search, with_ma
 _EXACT = 1e-12
 # Share of a trial's rounds, at the end, in which a stable run agrees with its twins.
 _TAIL = 0.2
-
-
-def problem(
-    method: str, settings: dict, replicate: int, table: Any, partition: Any
-) -> tuple[DenseLinearModel, DenseLinearModel]:
-    """F in doubles, on which gaps are measured, and as the method computes on it (`methods.width`).
-
-    Each client has at most so many samples, drawn; F is the plain mean of the losses f_i.
-    """
-    client = partition.clients[replicate]
-    N, m = int(client.max()) + 1, settings["samples"]
-    rng = generator(settings["seed"], replicate, None, "samples")
-    drawn = [rng.permutation(np.flatnonzero(client == i))[:m] for i in range(N)]
-    sizes = np.array([[len(rows) for rows in drawn]])
-    X = np.zeros((1, N, sizes.max(), table.X.shape[1]))
-    y = np.ones(X.shape[:3])
-    for i, rows in enumerate(drawn):
-        X[0, i, : len(rows)] = table.X[rows].toarray()
-        y[0, i, : len(rows)] = np.where(table.y[rows] > 0, 1.0, -1.0)
-    weights = np.full(sizes.shape, 1.0 / N)
-
-    def at(dtype: type) -> DenseLinearModel:
-        loss, l2 = loss_named("logistic"), settings["ridge"]
-        return DenseLinearModel(X.astype(dtype), y.astype(dtype), loss, sizes=sizes, weights=weights, l2=l2)
-
-    return at(np.float64), at(width(method))
 
 
 def tune(
@@ -102,7 +76,7 @@ class _Trial:
         self, method: str, settings: dict, replicate: int, table: Any, partition: Any, trials: Trials
     ) -> None:
         self._method, self._settings = method, settings
-        self._exact, self._own = problem(method, settings, replicate, table, partition)
+        self._exact, self._own = _both(method, settings, [replicate], table, partition)
         # What is spent is counted together.
         self._trials = replace(trials, problems=[(replicate, self._own)])
 
@@ -127,29 +101,45 @@ class _Trial:
 def run(
     method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress = silent
 ) -> pd.DataFrame:
-    """Run the method on the reported repetitions, at the multiple that the search chose."""
+    """Run the method on the reported repetitions, side by side, at the multiple that the search chose.
+
+    Beside what histories have: message_bits, of one model from each client, and samples, of all clients.
+    """
+    names = tuple(settings["replicates"])
     multiple = tuned["search"]["step"] if tuned is not None and tunes(method) else 1.0
-    frames = []
-    for number, replicate in enumerate(settings["replicates"]):
-        progress(f"seed {replicate}", number, len(settings["replicates"]))
-        exact, own = problem(method, settings, replicate, table, partition)
-        least = exact.loss(minimiser(exact, 1))
-        start = exact.loss(np.zeros((1, exact.dim))) - least
-        history = simulate(
-            algorithm(method, np.array([multiple]), exact, settings),
-            own,
-            Streams(settings["seed"], (replicate,)),
-            settings["rounds"],
-            metrics={"objective": partial(_objective, exact)},
-            record_every=settings["record_every"],
-            channel=Constant(settings["bits"]),
-        )
-        history.metrics["gap"] = relative_gap(history.metrics["objective"], least, start)
-        frames.append(history.frame(method=method, multiple=multiple, replicate=replicate))
-    return pd.concat(frames, ignore_index=True)
+    exact, own = _both(method, settings, names, table, partition)
+    least = exact.loss(solution(exact))
+    start = exact.loss(np.zeros((len(names), exact.dim))) - least
+    bits = settings.get("bits")
+    history = simulate(
+        algorithm(method, np.full(len(names), multiple), exact, settings),
+        own,
+        Streams(settings["seed"], names),
+        settings["rounds"],
+        metrics={"objective": partial(_objective, exact)},
+        record_every=settings["record_every"],
+        channel=None if bits is None else Constant(bits),
+        progress=partial(progress, "rounds"),
+    )
+    history.metrics["gap"] = relative_gap(history.metrics["objective"], least, start)
+    frame = history.frame(method=method, multiple=multiple, replicate=names)
+    samples = dict(zip(names, exact.sizes.sum(axis=1), strict=True))
+    return frame.assign(
+        message_bits=exact.n_clients * dense_bits(exact.dim), samples=frame["replicate"].map(samples)
+    )
 
 
-def _objective(exact: DenseLinearModel, _: Any, seen: dict[str, NDArray]) -> NDArray:
+def _both(
+    method: str, settings: dict, replicates: Sequence[int], table: Any, partition: Any
+) -> tuple[Regression, Regression]:
+    """The problem in doubles, on which gaps are measured, and as the method computes on it."""
+    exact = problem(settings, replicates, table, partition)
+    if width(method) is np.float64:
+        return exact, exact
+    return exact, problem(settings, replicates, table, partition, np.float32)
+
+
+def _objective(exact: Regression, _: Any, seen: dict[str, NDArray]) -> NDArray:
     """F at the server's model, in doubles."""
     return exact.loss(seen["server"].astype(float))
 

@@ -2,25 +2,29 @@
 
 Most have one number to tune, as a multiple of a reference value that follows from the problem's mu and L;
 what else a method has takes its paper's natural value. Gradient descent and Newton-type methods search
-their step themselves, and FedGradMP's follows from the data, so that they have none.
+their step themselves, and FedGradMP's and FedMM's follow from the data, so that they have none.
 """
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms import fivegcs, led, tamuna
+from replifed.algorithms import fedsplit, fivegcs, led, tamuna
 from replifed.algorithms.fedplt import best_penalty
 from replifed.algorithms.local_solvers import Gradient
 from replifed.algorithms.newton_type import NewtonType
-from replifed.algorithms.registry import method_class
+from replifed.algorithms.registry import BUILT_IN, method_class
+from replifed.operators.proximal import L1, Zero
 from replifed.problems.dense import DenseLinearModel
 
 # Newton-type methods stop at gradients of this length, where the gap is below 1e-15.
 _SOLVED = 1e-9
+# Adam's step at the server, of a coordinate a round.
+_ADAM = 0.1
 
 
 def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings: dict) -> Any:
@@ -29,13 +33,14 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
     Parameters
     ----------
     problem : DenseLinearModel
-        Says mu, L, the number of clients and that of coordinates.
+        Says mu and L, for each of its data sets, the numbers of clients and coordinates, and the weight of a
+        1-norm.
     settings : dict
         Keys local_steps and kept_share, the share of coordinates that sparse methods keep.
     """
     method, multiple = method_class(name), np.asarray(multiple, float)
-    mu, L = float(problem.strong_convexity().min()), float(problem.smoothness().max())
-    N, K = problem.n_clients, settings["local_steps"]
+    mu, L = problem.common_mu_L()
+    N, K, l1 = problem.n_clients, settings["local_steps"], getattr(problem, "l1", 0.0)
     kept = round(settings["kept_share"] * problem.dim)
     step, solver = multiple / L, Gradient(steps=K)
     match name:
@@ -43,8 +48,10 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
             return method(step=4.0 / L, epsilon=_SOLVED, single_precision=True)
         case _ if issubclass(method, NewtonType):
             return method(epsilon=_SOLVED, single_precision=True)
-        case "fedmid" | "feddualavg":  # the problem has no 1-norm
-            return method(step=step, local_steps=K, weight=0.0)
+        case "fedmid" | "feddualavg":
+            return method(step=step, local_steps=K, weight=l1)
+        case "fedmm":  # the proximal gradient method, see `problems.Regression`
+            return method(beta=1.0, decay=0.0)
         case "fedht" | "fediterht":
             return method(step=step, local_steps=K, sparsity=kept)
         case "distributed_iht":
@@ -54,7 +61,9 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
             # round.
             return method(sparsity=kept, local_steps=1, solver="gd", inner_steps=K)
         case "fedplt":
-            return method(rho=multiple * best_penalty(mu, L), solver=solver)
+            # Its h stands beside the sum of the clients' losses, not beside their mean.
+            penalty = L1(weight=N * l1) if l1 else Zero()
+            return method(rho=multiple * best_penalty(mu, L), solver=solver, penalty=penalty)
         case "fedpd":
             return method(eta=multiple / np.sqrt(mu * L), solver=solver)
         case "fedlin":
@@ -68,19 +77,41 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
         case "fivegcs":
             gamma, tau = fivegcs.theory_parameters(mu, L, N, N)
             return method(gamma=multiple * gamma, tau=tau / multiple, solver=solver)
-        case _:  # FedAvg, and any other method of a step and local steps
-            return method(step=step, local_steps=K)
+        case "scaffold" | "scaffnew":
+            return method(step=step, solver=solver)
+        case "slocalgd":
+            return method(solver=Gradient(steps=K, step=step))
+        case "feddyn":
+            return method(alpha=multiple * np.sqrt(mu * L), solver=solver)
+        case "fedsplit":
+            return method(s=multiple * fedsplit.theory_step(mu, L), solver=solver)
+        case "fedadam_server":  # the clients' step only scales what Adam normalises
+            return method(step=1.0 / L, local_steps=K, server_step=multiple * _ADAM)
+        case _:  # FedAvg, and any other method with these settings, or some of them
+            given = {_tuned(method): step, "local_steps": K}
+            return method(**{key: value for key, value in given.items() if key in _settings(method)})
+
+
+def _tuned(method: type) -> str:
+    """The setting that is tuned of a method of one's own, as a multiple of 1 / L."""
+    return getattr(method, "tuned", "step")
+
+
+def _settings(method: Any) -> list[str]:
+    return [field.name for field in fields(method)]
 
 
 def tunes(name: str) -> bool:
     """Whether the method has a number to tune."""
-    return name != "fedgradmp" and not issubclass(method_class(name), NewtonType)
+    if name in BUILT_IN:
+        return name not in ("fedgradmp", "fedmm") and not issubclass(method_class(name), NewtonType)
+    return _tuned(method_class(name)) in _settings(method_class(name))
 
 
 def width(name: str) -> type:
     """Type of the numbers that the method computes with.
 
     Of first-order methods these are also what is sent. Newton-type methods solve linear systems, for which
-    floats of 32 bits are too short; they round what they send themselves.
+    floats of 32 bits are too short; they round what they send themselves. FedMM's own state is of doubles.
     """
-    return np.float64 if issubclass(method_class(name), NewtonType) else np.float32
+    return np.float64 if name == "fedmm" or issubclass(method_class(name), NewtonType) else np.float32

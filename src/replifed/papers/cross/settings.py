@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 from pydantic import Field
 
 from replifed.settings import fields
-from replifed.settings.fields import Artefact, Count, Name, Natural, Positive, Several, Shards, Share
+from replifed.settings.fields import (
+    Artefact,
+    Count,
+    Maybe,
+    Name,
+    Natural,
+    NonNegative,
+    Positive,
+    Several,
+    Shards,
+    Share,
+)
 
 
 class Tuning(fields.Tuning):
@@ -15,17 +28,43 @@ class Tuning(fields.Tuning):
     refine: Natural = Field(description="rounds of refinement around the best")
 
 
-class Experiment(fields.Recorded):
-    """All methods on one data set."""
+class Common(fields.Recorded):
+    """What every experiment has, whatever its data."""
 
-    dataset: Name = Field(description="a data set of the catalogue")
-    partition: Shards = Field(description="how the samples are split between the clients")
     samples: Count = Field(description="most samples of a client")
-    ridge: Positive = Field(description="weight of |x|^2 / 2 in each client's loss")
     local_steps: Count = Field(description="local steps between two communications")
     kept_share: Share = Field(description="share of the coordinates that sparse methods keep")
-    bits: Count = Field(description="bits per coordinate that a device may send in a round")
+    bits: Maybe[Count] = Field(None, description="bits per coordinate that a device may send in a round")
     tuning: Tuning = Field(description="how each method's one number is chosen")
+
+
+class Logistic(Common):
+    """Logistic regression with a ridge on a data set."""
+
+    problem: Literal["logistic"] = Field(description="kind of problem")
+    dataset: Name = Field(description="a data set of the catalogue")
+    partition: Shards = Field(description="how the samples are split between the clients")
+    ridge: Positive = Field(description="weight of |x|^2 / 2 in each client's loss")
+
+
+class Composite(Logistic):
+    """The same with a 1-norm."""
+
+    problem: Literal["composite"] = Field(description="kind of problem")  # type: ignore[assignment]
+    l1: Positive = Field(description="weight of |x|_1 in the objective")
+
+
+class Planted(Common):
+    """Sparse linear regression whose solution is known, on drawn data; all clients hold `samples`."""
+
+    problem: Literal["planted"] = Field(description="kind of problem")
+    clients: Count = Field(description="number of clients")
+    features: Count = Field(description="coordinates, of which `kept_share` are planted")
+    noise: NonNegative = Field(description="standard deviation of the targets' noise")
+    spread: NonNegative = Field(description="how much clients' models and scales of features differ")
+
+
+Experiment = Annotated[Logistic | Composite | Planted, Field(discriminator="problem")]
 
 
 class Section(fields.Section[Experiment, Artefact]):

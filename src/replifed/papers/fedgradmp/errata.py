@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.claims.errata import Erratum, Outcome
 from replifed.metrics import relative_error
-from replifed.operators.restricted_isometry import isometry_constant
+from replifed.operators.matrices import isometry_constant
 from replifed.papers.fedgradmp.problems import regression
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams

@@ -16,7 +16,7 @@ from replifed.claims.quantities import Quantity, quantity
 from replifed.claims.samples import Sample, paired
 from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.operators import dictionaries
-from replifed.operators.restricted_isometry import isometry_constant, restricted_eigenvalues, stable_rank
+from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers.fedgradmp import problems
 from replifed.randomness import generator
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from replifed.data.surrogates import clip
 from replifed.operators import dictionaries
-from replifed.operators.ksvd import ksvd
+from replifed.operators.dictionaries import ksvd
 from replifed.operators.projections import MatchingPursuit
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, loss_named

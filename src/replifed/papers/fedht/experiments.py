@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.hard_thresholding import RATES
 from replifed.algorithms.registry import method_class
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.papers.fedht.simulations import planted, simulation, simulations
+from replifed.papers.fedht.simulations import biased, planted, simulation, simulations
 from replifed.partition.heterogeneity import group_counts
 from replifed.problems.dense import DenseLinearModel, in_span
 from replifed.problems.losses import loss_named
@@ -213,6 +213,8 @@ def run(
     """Run all curves and seeds of `method`; those of equal K and batch size run side by side."""
     if settings["problem"] == "planted":
         return _run_planted(method, settings, progress)
+    if settings["problem"] == "biased":
+        return _run_biased(method, settings, progress)
     if settings["problem"] == "classes":
         return _run_classes(method, settings, table, partition, progress)
     curves = list(plan(method, settings, tuned))
@@ -320,10 +322,6 @@ def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.D
         if progress is not None:
             progress(f"seed {replicate}", number, len(settings["replicates"]))
         data, x_star, variance = planted(settings, replicate)
-
-        def error(problem: Any, seen: dict[str, NDArray], x_star: NDArray = x_star) -> NDArray:
-            return ((seen["server"] - x_star) ** 2).sum(axis=-1)
-
         for K in settings["local_steps"]:
             rate = RATES[method](kappa, tau, tau_star, K)
             asked = rate.spread * variance / (kappa**2 * (x_star**2).sum())
@@ -334,12 +332,50 @@ def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.D
                     data,
                     Streams(settings["seed"], (replicate,)),
                     settings["rounds"],
-                    metrics={**METRICS, "error": error},
+                    metrics={**METRICS, "error": partial(_error, x_star)},
                     record_every=settings["record_every"],
                 )
                 labels = {"method": method, "level": "", "reading": "theory", "local_steps": K}
                 labels |= {"batch": batch, "first_batch": first, "step": step, "tuned": True}
                 frames.append(history.frame(**labels, replicate=replicate))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _error(x_star: NDArray, _: Any, seen: dict[str, NDArray]) -> NDArray:
+    return ((seen["server"] - x_star) ** 2).sum(axis=-1)
+
+
+def _run_biased(method: str, settings: dict, progress: Progress | None) -> pd.DataFrame:
+    """Run `method` with full gradients and the theorems' step, for every spread and K.
+
+    Column gradient is |grad f(x*)|^2, of FedIterHT on the support that Theorem 2 restricts it to, and
+    dissimilarity the least B^2 of Assumption 2, infinite where clients' minimisers differ.
+    """
+    tau, step = settings["sparsity"], 1.0 / (6.0 * settings["condition"])
+    visits = list(itertools.product(settings["replicates"], settings["spreads"]))
+    frames = []
+    for number, (replicate, spread) in enumerate(visits):
+        if progress is not None:
+            progress(f"spread {spread:g} seed {replicate}", number, len(visits))
+        data, x_star, curvature = biased(settings, spread, replicate)
+        gradient = data.gradient(x_star[None])[0]
+        if method == "fediterht":
+            kept = hard_threshold(gradient, min(2 * settings["clients"] * tau, len(gradient)))
+            gradient = np.where(x_star, gradient, kept)
+        squares = (curvature**2).mean(axis=0) / curvature.mean(axis=0) ** 2
+        labels = {"method": method, "level": f"{spread:g}", "step": step, "replicate": replicate}
+        labels |= {"gradient": float(gradient @ gradient)}
+        labels |= {"dissimilarity": np.inf if spread else float(squares.max())}
+        for K in settings["local_steps"]:
+            history = simulate(
+                algorithm(method, settings, K, np.array([step]), None),
+                data,
+                Streams(settings["seed"], (replicate,)),
+                settings["rounds"],
+                metrics={**METRICS, "error": partial(_error, x_star)},
+                record_every=settings["record_every"],
+            )
+            frames.append(history.frame(**labels, local_steps=K))
     return pd.concat(frames, ignore_index=True)
 
 

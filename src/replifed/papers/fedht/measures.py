@@ -15,6 +15,7 @@ from replifed.claims.curves import (
     at,
     curves,
     first,
+    last,
     level,
     log_linear_fit,
     roughness,
@@ -179,7 +180,9 @@ def below_one(names: Sequence[str], *ratios: float) -> Measured:
 # --- Figure 1 ------------------------------------------------------------------------------------
 
 
-def _by_K(history: pd.DataFrame, value: str = "objective") -> dict[int, Curves]:
+@quantity
+def curves_by_k(history: pd.DataFrame, value: str = "objective") -> dict[int, Curves]:
+    """Curves of each K."""
     numbers = sorted(history["local_steps"].unique().tolist())
     return {K: curves(history, value, local_steps=K) for K in numbers}
 
@@ -187,7 +190,7 @@ def _by_K(history: pd.DataFrame, value: str = "objective") -> dict[int, Curves]:
 @quantity
 def by_local_steps(history: pd.DataFrame, reading: str) -> dict[int, Curves]:
     """Curves of each K, of the seeds that all of them have."""
-    several = _by_K(history[history["reading"] == reading])
+    several = curves_by_k(history[history["reading"] == reading])
     if len(several) < 2:
         raise NotMeasurableError("only one number of local steps was run")
     return dict(zip(several, paired(*several.values()), strict=True))
@@ -338,7 +341,7 @@ def original(*kinds: tuple[str, str]) -> Measured:
 @quantity
 def planted(history: pd.DataFrame, value: str = "error") -> dict[int, Curves]:
     """|x_t - x*|^2 of each K, or another column, with batches as large as the theorem asks."""
-    return _by_K(history[history["batch"] == "theorem"], value)
+    return curves_by_k(history[history["batch"] == "theorem"], value)
 
 
 @quantity
@@ -354,3 +357,49 @@ def faster_with_k(by_k: dict[int, Curves]) -> Sample:
     if len(factors) < 2:
         raise NotMeasurableError("only one number of local steps was run")
     return joined(*(later < sooner for sooner, later in itertools.pairwise(factors)))
+
+
+# --- Dissimilar clients --------------------------------------------------------------------------
+
+
+@quantity
+def ends(history: pd.DataFrame, experiment: str, place: int) -> dict[int, Sample]:
+    """For each K, log10 |x_t - x*|^2 at the end of the runs, at the spread number `place`, smallest first."""
+    by_k = curves_by_k(at_level(history, experiment, place), "error")
+    return {K: last(one).map(np.log10) for K, one in by_k.items()}
+
+
+@quantity
+def larger(ends: dict[int, Sample], others: dict[int, Sample]) -> Measured:
+    """Decades by which the error that is left at the largest K is above that of `others`."""
+    one, other = ends[max(ends)], others[max(others)]
+    note = f"|x - x*|^2 left, geometric means: {one.antilog:.3g} against {other.antilog:.3g}"
+    return (one - other).measured(note=note)
+
+
+@quantity
+def larger_with_k(ends: dict[int, Sample]) -> Measured:
+    """Decades by which the error that is left at the largest K is above that at the smallest."""
+    if len(ends) < 2:
+        raise NotMeasurableError("only one number of local steps was run")
+    return larger(ends, {min(ends): ends[min(ends)]})
+
+
+@quantity
+def hardly_varies(ends: dict[int, Sample], within: float) -> Measured:
+    """For each seed and two neighbouring K, whether the error left changes by a share of at most `within`."""
+    if len(ends) < 2:
+        raise NotMeasurableError("only one number of local steps was run")
+    changes = joined(*(later - sooner for sooner, later in itertools.pairwise(ends.values())))
+    shares = np.abs(10**changes.values - 1)
+    return Measured(shares <= within, seeds=changes.repetitions, note=f"changes of up to {shares.max():.3g}")
+
+
+@quantity
+def recovers(*ends: dict[int, Sample]) -> Measured:
+    """Whether the error left, |x - x*|^2, is below one, for each spread, K and seed.
+
+    No non-zero of x* is below one, so that one which is lost costs as much by itself.
+    """
+    left = joined(*(one for by_k in ends for one in by_k.values()))
+    return Measured(left.values < 0, seeds=left.repetitions, note=f"|x - x*|^2 at most {10**left.max:.3g}")

@@ -22,6 +22,8 @@ EXPERIMENTS = {
     "rcv1": "RCV1",
     "mnist": "MNIST",
     "planted": "Planted problem",
+    "biased": "One minimiser",
+    "dissimilar": "Dissimilar clients",
 }
 
 # tau of the paper's experiments; the text gives none for the simulations.

@@ -87,6 +87,20 @@ class Planted(Common, fields.Recorded):
     first_batch: Count = Field(description="samples of the first mini-batch, where theorems ask for more")
 
 
+class Biased(Common, fields.Recorded):
+    """Where the gradient at the solution is known and not zero, and clients differ by degrees."""
+
+    problem: Literal["biased"] = Field(description="kind of data")
+    clients: Count = Field(description="number of clients")
+    features: Count = Field(description="number of features")
+    planted: Count = Field(description="non-zeros of the solution, tau*")
+    condition: Annotated[float, Field(ge=1), fields.REAL] = Field(description="condition number, kappa")
+    offset: Positive = Field(description="size of the clients' minimisers off the solution's support")
+    spreads: Several[fields.NonNegative] = Field(
+        description="variances of the clients' minimisers on the support"
+    )
+
+
 class Drawing(fields.Settings):
     """Numbers that a drawing needs."""
 
@@ -95,7 +109,7 @@ class Drawing(fields.Settings):
     perplexity: Maybe[Positive] = Field(None, description="perplexity of t-SNE")
 
 
-Experiment = Annotated[Simulation | DataSet | Classes | Planted, Field(discriminator="problem")]
+Experiment = Annotated[Simulation | DataSet | Classes | Planted | Biased, Field(discriminator="problem")]
 
 
 class Section(fields.Paper[Experiment, fields.ArtefactWith[Drawing]]):

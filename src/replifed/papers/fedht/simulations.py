@@ -1,4 +1,4 @@
-"""The paper's synthetic data (Section 5.1), and a planted problem on which its theorems' conditions hold."""
+"""The paper's synthetic data (Section 5.1), and planted problems whose solution and constants are known."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from replifed.problems.aligned import aligned_empty
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, loss_named
+from replifed.problems.products import aligned_empty
 from replifed.problems.shifted import ShiftedLinearModel
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import generator
@@ -127,14 +127,51 @@ def planted(settings: dict, replicate: int) -> tuple[SparseLinearModel, NDArray,
     x_star = np.zeros(d)
     support = rng.choice(d, settings["planted"], replace=False)
     x_star[support] = rng.choice([-1.0, 1.0], settings["planted"]) * rng.uniform(1, 2, settings["planted"])
-    curvature = rng.uniform(1.0, kappa, (N, d))
-    # Both ends are attained, so that kappa is the condition number and not a bound on it.
-    curvature[:, 0], curvature[:, -1] = 1.0, kappa
-    # f_i averages over d samples, of which one moves each coordinate.
-    X = sp.csr_array(
-        (np.sqrt(d * curvature).ravel(), np.tile(np.arange(d), N), np.arange(N * d + 1)), shape=(N * d, d)
-    )
-    problem = SparseLinearModel(X, X @ x_star, LeastSquares(), np.repeat(np.arange(N), d))
+    curvature = _curvature(rng, N, d, kappa)
+    problem = _separable(curvature, np.tile(x_star, (N, 1)))
     # One sample in d has the gradient d c_j x*_j in coordinate j, where their mean is c_j x*_j.
     variance = (d - 1) * float(np.mean(((curvature * x_star) ** 2).sum(axis=1)))
     return problem, x_star, variance
+
+
+def biased(settings: dict, spread: float, replicate: int) -> tuple[SparseLinearModel, NDArray, NDArray]:
+    """A noiseless regression with known solution at which the gradient of f is not zero.
+
+    Hessians are as in `planted`. Off the solution's support all clients have one minimiser, with entries
+    N(0, offset^2). On the support, as in the paper's simulations, their minimisers differ, with the variance
+    `spread`, in such a way that neither the solution nor the gradient of f there depends on it.
+
+    Returns
+    -------
+    problem : SparseLinearModel
+    x_star : array, shape (d,)
+        The best model with tau* non-zeros.
+    curvature : array, shape (N, d)
+        The diagonals of the clients' Hessians.
+    """
+    N, d, k = settings["clients"], settings["features"], settings["planted"]
+    rng = generator(settings["seed"], replicate, None, "data/biased")
+    support = rng.choice(d, k, replace=False)
+    x_star = np.zeros(d)
+    x_star[support] = rng.choice([-1.0, 1.0], k) * rng.uniform(1, 2, k)
+    curvature = _curvature(rng, N, d, settings["condition"])
+    minimisers = np.tile(settings["offset"] * rng.standard_normal(d), (N, 1))
+    apart, weights = rng.standard_normal((N, k)), curvature[:, support]
+    apart -= (weights * apart).sum(axis=0) / weights.sum(axis=0)
+    minimisers[:, support] = x_star[support] + np.sqrt(spread) * apart
+    return _separable(curvature, minimisers), x_star, curvature
+
+
+def _curvature(rng: np.random.Generator, N: int, d: int, kappa: float) -> NDArray:
+    """Diagonals (N, d) of Hessians; both ends are attained, so that kappa is the condition number."""
+    curvature = rng.uniform(1.0, kappa, (N, d))
+    curvature[:, 0], curvature[:, -1] = 1.0, kappa
+    return curvature
+
+
+def _separable(curvature: NDArray, minimisers: NDArray) -> SparseLinearModel:
+    """f_i(x) = sum_j c_ij (x_j - a_ij)^2 / 2, the mean over d samples, one of which moves each coordinate."""
+    N, d = curvature.shape
+    rows, columns = np.sqrt(d * curvature).ravel(), np.tile(np.arange(d), N)
+    X = sp.csr_array((rows, columns, np.arange(N * d + 1)), shape=(N * d, d))
+    return SparseLinearModel(X, rows * minimisers.ravel(), LeastSquares(), np.repeat(np.arange(N), d))

@@ -8,7 +8,7 @@ from replifed.algorithms.fedmm import FedMM
 from replifed.claims.errata import Erratum, Outcome
 from replifed.network.participation import FixedSize
 from replifed.problems.surrogates.base import FederatedSurrogate
-from replifed.problems.surrogates.variational import DictionaryLearning
+from replifed.problems.surrogates.families import DictionaryLearning
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 
@@ -53,6 +53,39 @@ def _has_the_identity_as_solution(minimise) -> Outcome:
     return Outcome(good, f"least value {low:.3g}, at f = {at:.3g} x^2 / 2")
 
 
+def _curvature(weight: float) -> Outcome:
+    """How fast the loss grows around the solution in the direction in which it grows least."""
+    angle, radius = np.linspace(0, 2 * np.pi, 721), 1e-3
+    around = _gaussian_loss(1 + radius * np.cos(angle), 1 + radius * np.sin(angle), weight)
+    least = float((around - 1).min() / radius**2)
+    return Outcome(least > 0, f"at a weight of {weight:g} the loss is 1 + {least:.3g} r^2 in one direction")
+
+
+def _bounded(multiple: float) -> Outcome:
+    """Least of the part of (33) under E_Q, whatever grad g(y) is, against -f(0), from which it cannot fall.
+
+    f(x) = m x^2 / 2 + sqrt(1 + x^2), m a `multiple` of 1 / (2 weight).
+    """
+    x, y = np.logspace(-3, 5, 801), np.linspace(-3, 3, 61)[:, None]
+    x = np.concatenate([-x, [0.0], x])
+    low = []
+    for weight in (0.1, 1.0, 10.0):
+        m, root = multiple / (2 * weight), np.sqrt(1 + x**2)
+        value = y * x - m * x**2 / 2 - root + weight * (m * x + x / root - y) ** 2
+        low.append(float(value.min() + 1))
+    return Outcome(
+        min(low) >= -1e-9, f"of {multiple:g} / (2 lambda) the least value is {min(low):.3g} - f(0)"
+    )
+
+
+def _constant_map_explains_nothing(spread) -> Outcome:
+    """Unexplained variance of the map to the mean of Q, in percent."""
+    rng = np.random.default_rng(1)
+    Y = rng.normal(size=(500, 4)) * [1, 2, 1, 1]
+    unexplained = 100 * ((Y - Y.mean(axis=0)) ** 2).sum(axis=1).mean() / spread(np.cov(Y.T, ddof=0))
+    return Outcome(abs(unexplained - 100) < 1e-6, f"{unexplained:.4g} % of the variance is unexplained")
+
+
 ERRATA = (
     Erratum(
         id="fedmm.cancel",
@@ -77,5 +110,38 @@ ERRATA = (
         "quadratic",
         forms=(_joint_minimum, _saddle),
         check=_has_the_identity_as_solution,
+    ),
+    Erratum(
+        id="fedmm.transport_local",
+        paper="fedmm",
+        place="Section 7, problem (32)",
+        printed="the cycle term makes g the conjugate of f, with no condition on its weight lambda",
+        corrected="where P and Q are standard normal and both potentials quadratic, the solution f = g = "
+        "|x|^2 / 2 is a strict local minimum for lambda > 1/2 and a saddle point below: descent in both that "
+        "starts there stays there with a heavy cycle term alone",
+        forms=(0.45, 0.55),
+        check=_curvature,
+    ),
+    Erratum(
+        id="fedmm.transport_bound",
+        paper="fedmm",
+        place="Section 7, problems (32) and (33)",
+        printed="minimise over input-convex networks, with no condition on their curvature",
+        corrected="where f is strongly convex with m > 1 / (2 lambda) the loss has a lower bound: f(z) <= "
+        "f(0) + <grad f(z), z> - m |z|^2 / 2, so that with u = grad f(z) - y the part under E_Q is at least "
+        "-f(0) + m |z|^2 / 2 - |u||z| + lambda |u|^2 >= -f(0). With less it has none; the cited solver's "
+        "networks have 0.0001",
+        forms=(0.9, 1.1),
+        check=_bounded,
+    ),
+    Erratum(
+        id="fedmm.uvp",
+        paper="fedmm",
+        place="Section 7.2",
+        printed="the unexplained variance is divided by the norm of the covariance matrix of Q",
+        corrected="by its trace, as in the cited implementation: the map to the mean of Q explains nothing, "
+        "which is 100 %",
+        forms=(np.linalg.norm, np.trace),
+        check=_constant_map_explains_nothing,
     ),
 )

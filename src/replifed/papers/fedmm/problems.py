@@ -10,9 +10,14 @@ from numpy.typing import NDArray
 
 from replifed.partition.clusters import equal_clusters
 from replifed.problems.surrogates.base import Family, FederatedSurrogate
-from replifed.problems.surrogates.jensen import GaussianMixture, Poisson, PoissonKnownMean
-from replifed.problems.surrogates.means import Location, Rate
-from replifed.problems.surrogates.variational import DictionaryLearning
+from replifed.problems.surrogates.families import (
+    DictionaryLearning,
+    GaussianMixture,
+    Location,
+    Poisson,
+    PoissonKnownMean,
+    Rate,
+)
 from replifed.problems.transport import FederatedTransport, Mixture, TrueMap
 from replifed.randomness import generator
 

@@ -29,9 +29,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.fedplt import FedPLT
-from replifed.algorithms.local_solvers import Accelerated, Exact, Gradient, Noisy
+from replifed.algorithms.local_solvers import Accelerated, Exact, Gradient, LocalSolver, Noisy, Stochastic
+from replifed.algorithms.mixed_solvers import AcceleratedStochastic, Uncoordinated
+from replifed.algorithms.splitting_theory import best_step, linear_round
 from replifed.network.ledger import dense_bits
 from replifed.network.participation import FixedSize, Independent
+from replifed.operators.proximal import L1
 from replifed.papers.fedplt.methods import (
     FREE,
     PARAMETERS,
@@ -45,7 +48,7 @@ from replifed.papers.fedplt.methods import (
     theory,
     times,
 )
-from replifed.papers.fedplt.trials import Trial, around, common, each, rate
+from replifed.papers.fedplt.trials import Trial, around, common, each, rate, relative_error
 from replifed.progress import Progress
 from replifed.simulate import Metric
 from replifed.tune import Grid, Spent
@@ -105,7 +108,7 @@ def _footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
 
     each, shared : models that every agent and the coordinator keep between rounds; up, down : models that an
     agent sends and receives in a round; exchanges : times a round that they wait for each other; fewest,
-    most : gradients that an agent computes in a round.
+    most : gradients that an agent computes in a round; left : the error that one local step leaves.
     """
     drawn = {"seed": 0, "replicates": (0,), "data": "planted", "agents": 10, "samples": 4, "features": 2}
     trial, cell = Trial(drawn, loss="sum", ridge=0.5, rounds=30), Cell(method, "gradient", 3, 10, 10)
@@ -116,6 +119,8 @@ def _footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
     first = {name: total[1, 0] for name, total in history.ledger.items()}
     models = cell.agents * dense_bits(trial.problem.dim)
     gradients = np.diff(history.metrics["gradients"][:, 0])
+    one_step, long = cell._replace(steps=1), Trial(drawn, loss="sum", ridge=0.5, rounds=1000)
+    values = {name: value[:, None] for name, value in theory(one_step, long.moduli).items()}
     yield pd.DataFrame(
         {
             "each": axes.count(3),
@@ -125,6 +130,7 @@ def _footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
             "exchanges": int(first["exchanges"]),
             "fewest": int(gradients.min()),
             "most": int(gradients.max()),
+            "left": np.nanmin(long.errors(one_step, values)),
             "replicate": [replicate],
         }
     )
@@ -342,6 +348,88 @@ def _exactness(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
             yield _rates_frame(trial, errors, steps=steps, participation=who, start=start)
 
 
+def _splitting(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+    """For every rho, the rate in the end and the norm of a round, exact and with local gradient steps."""
+    trial, agents = Trial(settings), settings["agents"]
+    hessians = trial.problem.per_client_hessians(np.repeat(trial.solution[:, None], agents, axis=1))
+    rhos = np.geomspace(*settings["rho_grid"])
+    for done, (replicate, H, mu, L) in enumerate(zip(trial.replicates, hessians, *trial.moduli, strict=True)):
+        progress(f"data set {replicate}", done, len(hessians))
+        for rho, steps in itertools.product(rhos, (0, settings["local_steps"])):
+            matrix = linear_round(H, rho, steps, best_step(mu, L, rho))
+            rate, norm = np.abs(np.linalg.eigvals(matrix)).max(), np.linalg.norm(matrix, 2)
+            labels = {"replicate": replicate, "rho": rho, "steps": steps, "low": mu, "high": L}
+            yield pd.DataFrame({**labels, "rate": rate, "norm": norm}, index=[0])
+
+
+def _variants(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+    """What Algorithm 1 allows beside the tables: composite problems, solvers of one's own, minibatches."""
+    for done, part in enumerate((_composite, _uncoordinated, _minibatches)):
+        progress(part.__name__.strip("_"), done, 3)
+        for frame in part(settings):
+            yield frame.assign(variant=part.__name__.strip("_"))
+
+
+def _composite(settings: dict) -> Iterator[pd.DataFrame]:
+    """With h = weight |x|_1; `zeros` is the share of the minimiser's coordinates that are zero."""
+    trial, penalty = Trial(settings), L1(weight=settings["weight"])
+    trial.solution = composite_minimiser(trial.problem, penalty)
+    zeros = (trial.solution == 0).mean(axis=1, keepdims=True)
+    for steps, who in itertools.product(settings["epochs"], ("all", "half")):
+        cohort = FixedSize(settings["agents"] // 2) if who == "half" else None
+        method = FedPLT(rho=settings["rho"], solver=Gradient(steps=steps), penalty=penalty)
+        errors = _errors_of(trial, method, target=settings["target"], cohort=cohort)
+        yield _rates_frame(trial, errors, steps=steps, participation=who, zeros=zeros)
+
+
+def composite_minimiser(problem: Any, penalty: L1) -> NDArray:
+    """Minimise the sum of the losses and the penalty by proximal gradient steps, (S, D)."""
+    step = 1.0 / problem.smoothness().sum(axis=1)
+    x = np.zeros((len(step), problem.dim))
+    while True:
+        new = penalty.prox(x - step[:, None] * problem.n_clients * problem.gradient(x), step)
+        if np.abs(new - x).max() <= 1e-15:
+            return new
+        x = new
+
+
+def _uncoordinated(settings: dict) -> Iterator[pd.DataFrame]:
+    """Agents with their own solvers and numbers of steps, or with steps for their own moduli (Remark 1)."""
+    trial, rho = Trial(settings), settings["rho"]
+    agents = range(settings["agents"])
+    own = [Moduli(trial.moduli.low, L) for L in trial.problem.smoothness().T]
+
+    def solver(i: int, steps: int, name: str) -> LocalSolver:
+        kind = Gradient if name == "gradient" else Accelerated
+        return kind(steps=steps, step=local_step(name, own[i], 1 / rho))
+
+    mixed = Uncoordinated(solvers=tuple(solver(i, i + 1, ("gradient", "accelerated")[i % 2]) for i in agents))
+    plans: list[tuple[str, int, str, LocalSolver]] = [("mixed", 0, who, mixed) for who in ("all", "half")]
+    for steps in settings["epochs"]:
+        alone = Uncoordinated(solvers=tuple(solver(i, steps, "gradient") for i in agents))
+        plans += [("own", steps, "all", alone), ("common", steps, "all", Gradient(steps=steps))]
+    for name, steps, who, used in plans:
+        method, cohort = FedPLT(rho=rho, solver=used), Independent(0.5) if who == "half" else None
+        errors = _errors_of(trial, method, target=settings["target"], cohort=cohort)
+        yield _rates_frame(trial, errors, solver=name, steps=steps, participation=who)
+
+
+def _minibatches(settings: dict) -> Iterator[pd.DataFrame]:
+    """Errors with minibatches, averaged over the last `tail` rounds and over as many before."""
+    trial, rounds, tail = Trial(settings), settings["rounds"], settings["tail"]
+    kinds = {"gradient": Stochastic, "accelerated": AcceleratedStochastic}
+    steps = settings["local_steps"]
+    for (name, kind), batch in itertools.product(kinds.items(), settings["batches"]):
+        history = trial.simulate(
+            FedPLT(rho=settings["rho"], solver=kind(steps=steps, batch=batch)),
+            metrics={"error": relative_error(trial.solution)},
+            record_from=rounds - 2 * tail + 1,
+        )
+        before, last = history.metrics["error"][1:].reshape(2, tail, -1).mean(axis=1)
+        labels = {"solver": name, "batch": batch, "replicate": trial.replicates}
+        yield pd.DataFrame({**labels, "before": before, "error": last})
+
+
 # --- Noise and privacy ----------------------------------------------------------------------------
 
 
@@ -439,4 +527,6 @@ _OF_FEDPLT: dict[str, Callable[[dict, Progress], Iterator[pd.DataFrame]]] = {
     "bounds": _bounds,
     "privacy": _privacy,
     "readings": _readings,
+    "splitting": _splitting,
+    "variants": _variants,
 }

@@ -13,6 +13,7 @@ from replifed.claims.curves import only
 from replifed.claims.quantities import quantity
 from replifed.claims.samples import Sample
 from replifed.claims.verdicts import Measured, NotMeasurableError
+from replifed.privacy.renyi import advanced_composition, best_epsilon, composed_gaussian, proposition4
 
 # --- Bounds of Propositions 1 to 3 and Corollary 1 --------------------------------------------------
 
@@ -55,7 +56,7 @@ def _error_bound(curve: pd.DataFrame, made: dict[str, Any]) -> pd.Series:
     first = curve.sort_values("round").iloc[0]
     start, steps, p = first["distance"], int(first["steps"]), first["probability"]
     constants = first["low"], first["high"], made["rho"]
-    S = splitting_theory.norm(splitting_theory.contraction(*constants, steps))
+    S = splitting_theory.norm(splitting_theory.contraction(*constants, steps, printed=True))
     if S >= 1:
         return pd.Series(np.nan, curve.index)
     gamma, chi = splitting_theory.best_step(*constants), splitting_theory.chi(*constants)
@@ -162,10 +163,10 @@ def best_setting(table: pd.DataFrame, form: str) -> Measured:
     settings = table.columns.to_numpy()
     best = table.to_numpy().argmin(axis=1)
     whole = np.issubdtype(settings.dtype, np.integer)
-    grid = np.zeros(len(best)) if whole else np.diff(settings, append=np.inf)[best]
+    above = np.zeros(len(best)) if whole else np.diff(settings, append=np.inf)[best]
     note = f"least mean at {table.mean().idxmin():{form}}; single data sets have theirs from "
     note += f"{settings[best].min():{form}} to {settings[best].max():{form}}"
-    return Sample(settings[best].astype(float), seeds=table.index.to_numpy(), grid=grid).measured(note=note)
+    return Sample(settings[best].astype(float), seeds=table.index.to_numpy(), above=above).measured(note=note)
 
 
 @quantity
@@ -222,19 +223,46 @@ def cold_errors_of_few_steps(history: pd.DataFrame) -> Sample:
 
 
 @quantity
-def rate_below_norm(epochs: pd.DataFrame, chosen: dict[str, Any]) -> Measured:
-    """Whether rates are below |S| where that is below one."""
-    gradient = only(epochs, solver="gradient")
-    bound = norms(gradient, gradient["steps"], chosen["rho"])
+def rate_below_norm(epochs: pd.DataFrame, chosen: dict[str, Any], solver: str) -> Measured:
+    """Whether rates are below |S| (or |S'|, as printed both) where that is below one."""
+    ran = only(epochs, solver=solver)
+    bound = norms(ran, ran["steps"], chosen["rho"], accelerated=solver == "accelerated", printed=True)
+    return _where_proved(ran, "rate", bound)
+
+
+@quantity
+def round_below_norm(splitting: pd.DataFrame) -> Measured:
+    """Whether a round with local steps brings states closer by |S|, as printed, where that is below one."""
+    ran = splitting[splitting["steps"] > 0]
+    return _where_proved(ran, "norm", norms(ran, ran["steps"], ran["rho"], printed=True))
+
+
+def _where_proved(ran: pd.DataFrame, value: str, bound: NDArray) -> Measured:
     proved = bound < 1
     if not proved.any():
         raise NotMeasurableError("the bound is void everywhere")
-    return Measured(
-        gradient["rate"].to_numpy()[proved] <= bound[proved],
-        seeds=gradient["replicate"].nunique(),
-        note=f"below one in {100 * proved.mean():.0f} % of the cases, where rates are lower by "
-        f"{(bound - gradient['rate'])[proved].min():.2g} at least",
-    )
+    room = (bound - ran[value].to_numpy())[proved]
+    note = f"below one in {100 * proved.mean():.0f} % of the cases; there the bound less what is measured "
+    note += f"is {room.min():.2g} to {room.max():.2g}"
+    return Measured(room >= 0, seeds=ran["replicate"].nunique(), note=note)
+
+
+@quantity
+def steady(history: pd.DataFrame, solver: str, width: float) -> Sample:
+    """Whether mean errors of minibatches over the last rounds are those of the rounds before, by `width`."""
+    ran = only(history, variant="minibatches", solver=solver)
+    means = ran.groupby("batch")[["before", "error"]].mean()
+    change = (means["error"] / means["before"] - 1).to_numpy()
+    return Sample(np.abs(change) <= width, repetitions=ran["replicate"].nunique())
+
+
+@quantity
+def apart(table: pd.DataFrame, exact: pd.DataFrame, width: float) -> Measured:
+    """Whether mean rates are those of exact splitting, by `width`, at every rho that both have."""
+    same = table.index.intersection(exact.index)
+    far = [abs(at(table.loc[same], rho, f"rho {rho:g}").mean - exact.loc[same, rho].mean()) for rho in exact]
+    note = f"{max(far):.3f} apart at most, at rho {exact.columns[np.argmax(far)]:.2g}"
+    return Measured(np.array(far) <= width, seeds=len(same), note=note)
 
 
 @quantity
@@ -257,3 +285,28 @@ def error_rises_with_noise(history: pd.DataFrame) -> Sample:
     means = end.groupby(["steps", "tau"])["error"].mean().unstack()  # noqa: PD010
     rises = (np.diff(means.to_numpy(), axis=1) > 0).ravel()
     return Sample(rises, repetitions=history["replicate"].nunique())
+
+
+@quantity
+def tighter(history: pd.DataFrame, made: dict[str, Any], rival: str) -> Measured:
+    """Whether Proposition 4's epsilon is below that of composing all noisy steps, for every noise and N_e.
+
+    The rival composes them in Renyi terms, or by the advanced composition of (epsilon, delta)-privacy; half
+    of delta is then for the steps' own.
+    """
+    lines = history[history["round"] == history["round"].max()]
+    common = {
+        "sensitivity": made["clip"] / made["samples"],
+        "deviation": lines["tau"],
+        "gamma": lines["gamma"],
+    }
+    count, delta = lines["steps"] * lines["round"], made["delta"]
+    all_of_it = {"rounds": lines["round"], "steps": lines["steps"], **common}
+    ours = best_epsilon(proposition4(1.0, mu=made["ridge"], **all_of_it), delta)
+    if rival == "advanced":
+        each = best_epsilon(composed_gaussian(1.0, rounds=1, steps=1, **common), delta / 2 / count)
+        other = advanced_composition(each, count, delta / 2)
+    else:
+        other = best_epsilon(composed_gaussian(1.0, **all_of_it), delta)
+    note = f"{(ours / other).min():.2g} to {(ours / other).max():.2g} times the other one's"
+    return Measured(ours < other, seeds=lines["replicate"].nunique(), note=note)

@@ -174,8 +174,36 @@ class Bounds(Epochs):
     probabilities: Several[fields.Share] = Field(description="probabilities that an agent takes part")
 
 
+class Splitting(LocalSteps):
+    """Rates and norms of a round near the minimiser, exact and with local steps."""
+
+    problem: Literal["splitting"] = Field(description="what is run")
+    rho_grid: RhoGrid
+
+
+class Variants(Epochs):
+    """What Algorithm 1 allows beside the tables: composite problems, uncoordinated solvers, minibatches."""
+
+    problem: Literal["variants"] = Field(description="what is run")
+    local_steps: Count = Field(description="local steps with minibatches")
+    target: Target
+    weight: Positive = Field(description="of |x|_1 in composite problems")
+    batches: Counts = Field(description="sizes of minibatches")
+    tail: Count = Field(description="last rounds that errors with minibatches are averaged over")
+
+
 Experiment = Annotated[
-    Comparison | Participation | Noise | Penalties | LocalEpochs | Exactness | Privacy | Bounds | Footprint,
+    Comparison
+    | Participation
+    | Noise
+    | Penalties
+    | LocalEpochs
+    | Exactness
+    | Privacy
+    | Bounds
+    | Splitting
+    | Variants
+    | Footprint,
     Field(discriminator="problem"),
 ]
 

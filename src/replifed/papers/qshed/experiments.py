@@ -37,7 +37,7 @@ UNLIMITED = ("giant", "newton", "gradient_descent")
 APART = ("fednl",)
 
 # Settings of the problem and the channel, which change every method.
-_COMMON = {"budget", "l2"}
+_COMMON = {"budget", "l2", "split"}
 
 # Gaps below this share of f* are rounding error.
 FLOOR = 1e-13
@@ -57,6 +57,7 @@ class Drawn(NamedTuple):
 def problems(settings: dict, table: Any, *, apart: bool = False) -> Iterator[Drawn]:
     """Draw the devices' samples, uniformly without replacement, anew for each repetition.
 
+    Where the `split` is "labels", they are sorted by class before they go to one device after the other.
     Dense data of all repetitions make one problem, unless they are wanted `apart`. Sparse ones always are: a
     run of 300 features keeps 8 x 300 x 300 numbers in several arrays.
     """
@@ -66,6 +67,8 @@ def problems(settings: dict, table: Any, *, apart: bool = False) -> Iterator[Dra
         streams = (generator(settings["seed"], name, None, "data") for name in replicates)
         # Samples of all devices, device after device.
         rows = [rng.permutation(len(table.y))[: N * m] for rng in streams]
+        if settings.get("split") == "labels":
+            rows = [one[np.argsort(table.y[one], kind="stable")] for one in rows]
         y = np.stack([_labels(settings, table.y[one]) for one in rows])
         problem: Any
         if sparse:
@@ -152,13 +155,13 @@ def run(
     if settings["kind"] == "allocation":
         return _allocations(method, settings, table, progress)
     curves = list(_curves(method, settings))
-    data = {
-        l2: list(problems(settings | {"l2": l2}, table, apart=method in APART))
-        for l2 in {own["l2"] for _, own in curves}
-    }
+    data: dict[tuple, list[Drawn]] = {}
     frames = []
     for done, (labels, own) in enumerate(curves):
-        for drawn in data[own["l2"]]:
+        chosen = own["l2"], own.get("split")
+        if chosen not in data:
+            data[chosen] = list(problems(own, table, apart=method in APART))
+        for drawn in data[chosen]:
             label = " ".join(filter(None, labels.values()))
             progress(f"{label} seeds {drawn.replicates}", done, len(curves))
             frames.append(_simulate(labels, own, drawn))

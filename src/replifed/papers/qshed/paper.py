@@ -15,6 +15,7 @@ PAPER = {
 }
 
 EXPERIMENTS = {"fmnist": "FMNIST", "w8a": "w8a"}
+DIMENSIONS = {"fmnist": 90, "w8a": 300}
 CHANNELS = {"constant": "no fading", "rayleigh": "Rayleigh fading"}
 THRESHOLDS = (1e-4, 1e-6, 1e-8)
 # Section IV-A: what a device allocates to its first eigenvectors, and their eigenvalues.
@@ -25,6 +26,7 @@ PRINTED_VALUES = (0.21, 0.11, 0.06, 0.03, 0.03, 0.02, 0.02, 0.01, 0.01, 0.01, 0.
 LINES = {
     "ideal_shed": Line("ideal-SHED", BLACK, (0, (1, 1))),
     "qshed": Line("Q-SHED", BLUE, "-", "o"),
+    "qshed.exact_q": Line("Q-SHED, exact choice of q", PURPLE, (0, (2, 1)), "P"),
     "nqshed": Line("NQ-SHED", VERMILLION, (0, (5, 1.5)), "s"),
     "fednl.rank1_ls": Line("FedNL, rank 1, line search", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
     "fednl.projected": Line("FedNL, rank 1, projected only", GREY, (0, (1, 1.2)), "", 1.0),

@@ -47,6 +47,9 @@ class Changes(fields.Settings):
     """Settings that a case or a variant changes."""
 
     l2: Maybe[L2] = None
+    split: Maybe[Literal["labels"]] = Field(
+        None, description="how samples go to devices: sorted by class; at random by default"
+    )
     budget: Maybe[Budget] = None
     channels: Maybe[Channels] = None
     renewals: Maybe[Renewals] = None

@@ -21,21 +21,15 @@ from replifed.randomness import Streams
 
 
 class Family(Protocol):
-    """A family of surrogates. Leading axes broadcast; samples are the axis before the last of `Z`.
-
-    Attributes
-    ----------
-    parameters : int
-        d, coordinates of theta.
-    statistics : int
-        q, coordinates of s.
-    """
+    """A family of surrogates. Leading axes broadcast; samples are the axis before the last of `Z`."""
 
     @property
-    def parameters(self) -> int: ...
+    def parameters(self) -> int:
+        """d, coordinates of theta."""
 
     @property
-    def statistics(self) -> int: ...
+    def statistics(self) -> int:
+        """q, coordinates of s."""
 
     def expectations(self, Z: NDArray, theta: NDArray) -> tuple[NDArray, NDArray]:
         """Means of l(z, theta), shape (...), and sbar(z, theta), (..., q), over samples Z (..., m, p)."""
@@ -60,6 +54,7 @@ class Family(Protocol):
 
     def penalty(self, theta: NDArray) -> NDArray:
         """g, (..., d) -> (...); infinite outside its domain."""
+        return np.zeros(theta.shape[:-1])
 
 
 @runtime_checkable
@@ -87,17 +82,9 @@ class Surrogate(Protocol):
 class FederatedSurrogate:
     """A family of surrogates on the data of N clients that hold equally many samples.
 
-    Parameters
-    ----------
-    Z : array, shape (S, N, m, p)
-        Samples; S is 1 where all runs share their data. With N = 1 and `n_clients` above it, all clients
-        hold the same samples, which are kept and evaluated once.
-    theta : array, shape (S, d)
-        Where the methods start: s_0 is the mirror of theta.
-    n_clients : int, optional
-        N by default.
-    weights : array, shape (N,), optional
-        mu_i; 1/N by default.
+    Samples Z are (S, N, m, p), where S is 1 if all runs share their data. With N = 1 and `n_clients` above
+    it, all clients hold the same samples, which are evaluated once. Methods start from the mirror of `theta`
+    (S, d). The weights mu_i are 1/N by default.
     """
 
     def __init__(
@@ -118,6 +105,7 @@ class FederatedSurrogate:
         self.weights = np.broadcast_to(mu, (S, self.n_clients))
         self.sizes = np.full((S, self.n_clients), m)
         self.dim, self.parameters, self.dtype = family.statistics, family.parameters, Z.dtype
+        self.T, self.project = family.T, family.project
         if hasattr(family, "watch"):
             family.watch(Z)
         self._last: tuple[NDArray, tuple[NDArray, NDArray]] | None = None
@@ -126,19 +114,10 @@ class FederatedSurrogate:
         theta = np.broadcast_to(self.theta0, (len(streams), self.parameters))
         return self.mirror(theta).copy()
 
-    def T(self, s: NDArray) -> NDArray:
-        return self.family.T(s)
-
-    def project(self, s: NDArray) -> NDArray:
-        return self.family.project(s)
-
     def oracle(self, theta: NDArray, chosen: NDArray | None, batch: NDArray | None) -> NDArray:
         """Mean of sbar(z, theta), (R, d) -> (R, c, q), over a minibatch of each chosen client.
 
-        Parameters
-        ----------
-        chosen : int array, shape (R or 1, c), or None for all clients
-        batch : int array, shape (R or 1, c, b), or None for all samples
+        Clients are (R or 1, c) and minibatches (R or 1, c, b); None stands for all clients, or samples.
         """
         clients = np.arange(self.n_clients)[None] if chosen is None else chosen
         if self.Z.shape[1] == 1 and batch is None:

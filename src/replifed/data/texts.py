@@ -1,4 +1,4 @@
-"""LibSVM text files: fast reading, and a slow second look that names the faulty line.
+"""Sparse tables in text files: LibSVM's, and MovieLens ratings.
 
 scikit-learn's parser is quick but takes truncated and empty files for good ones, and its errors do
 not say where the fault is. When it fails, or when the result is wrong, `first_fault` reads the file
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,10 +25,11 @@ from replifed.errors import DataError
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+_MEMBER = "ratings.dat"
 _WHOLE = re.compile(rb"[+-]?[0-9]+")
 
 
-def read(paths: Sequence[Path], counts: Counts) -> tuple[csr_matrix, NDArray[np.float64]]:
+def read_libsvm(paths: Sequence[Path], counts: Counts) -> tuple[csr_matrix, NDArray[np.float64]]:
     """Read one file: features in canonical form (see `table.canonical`), and labels as written.
 
     A column beyond ``counts.features`` is an error; without a number, the largest one is the last.
@@ -105,3 +107,54 @@ def _number_fault(text: bytes) -> str:
 def _quote(text: bytes, width: int = 60) -> str:
     shown = text.strip().decode("utf-8", errors="backslashreplace")
     return repr(shown if len(shown) <= width else shown[:width] + "...")
+
+
+def read_ratings(paths: Sequence[Path], counts: Counts) -> tuple[csr_matrix, NDArray]:
+    """Read all ratings from a zip that holds a `ratings.dat`, or from such a file itself.
+
+    A line is `user::film::rating`, with or without a time stamp behind. Returns ratings (users, films) in the
+    shape of `counts`, with nothing stored where there is none (row u is user u + 1); and zeros (users,),
+    since there are no labels.
+    """
+    from scipy.sparse import coo_matrix
+
+    (path,) = paths
+    users, films = counts.rows, counts.features
+    assert users is not None and films is not None  # as the catalogue says of ratings
+    text = _text(path)
+    first, _, _ = text.partition(b"\n")
+    columns = first.count(b"::") + 1
+    if columns not in (3, 4):
+        raise DataError(f"{path}: line 1 is not user::film::rating, with or without a time: {first[:60]!r}")
+    lines = text.count(b"\n") + (not text.endswith(b"\n"))
+    try:
+        values = np.array(text.replace(b"::", b" ").split(), dtype=np.int64)
+    except ValueError as error:
+        raise DataError(f"{path}: not a file of whole numbers ({error})") from error
+    if values.size != lines * columns:
+        raise DataError(
+            f"{path}: {lines} lines of {columns} numbers are expected, but {values.size} are held"
+        )
+    user, film, rating = values.reshape(lines, columns).T[:3]
+    for name, numbers, most in (("user", user, users), ("film", film, films), ("rating", rating, 5)):
+        if numbers.min() < 1 or numbers.max() > most:
+            line = int(np.flatnonzero((numbers < 1) | (numbers > most))[0]) + 1
+            raise DataError(f"{path}: line {line}: {name} {numbers[line - 1]} is not between 1 and {most}")
+    X = coo_matrix((rating.astype(float), (user - 1, film - 1)), shape=(users, films)).tocsr()
+    if X.nnz != lines:
+        raise DataError(f"{path}: {lines - X.nnz} ratings occur twice")
+    return canonical(X), np.zeros(users)
+
+
+def _text(path: Path) -> bytes:
+    with unpacked(path) as stream:
+        if path.suffix != ".zip":
+            return stream.read()
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                members = [name for name in archive.namelist() if Path(name).name == _MEMBER]
+                if len(members) != 1:
+                    raise DataError(f"{path}: holds {len(members)} files called {_MEMBER} instead of one")
+                return archive.read(members[0])
+        except zipfile.BadZipFile as error:
+            raise DataError(f"{path} is not a sound zip file: {error}") from error

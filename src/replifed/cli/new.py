@@ -1,0 +1,75 @@
+"""`replifed init` and `new`: folders to begin with."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from replifed.cli.arguments import add_command
+from replifed.errors import ConfigError
+from replifed.parts import paper_names
+
+# A checkout, or where an installation keeps the workflow.
+_WORKFLOWS = (
+    Path(__file__).parents[3],
+    *(Path(place, "share/replifed") for place in (Path(__file__).parents[2], sys.prefix)),
+)
+_COPIED = "Snakefile", "environment.yml", "workflow", "config", "profiles"
+_TEMPLATES = Path(__file__).parents[1] / "templates"
+
+
+def add(commands: Any) -> None:
+    """Add these commands to the parser."""
+    init = add_command(
+        commands,
+        "init",
+        _init,
+        "Write a folder in which the workflow runs, without a checkout: Snakefile, settings and profiles.",
+        "replifed init my_work",
+    )
+    init.add_argument("folder", type=Path, metavar="FOLDER")
+
+    new = commands.add_parser("new", description="Write a folder to begin with.")
+    kinds = new.add_subparsers(title="what", metavar="WHAT", required=True)
+    paper = add_command(
+        kinds,
+        "paper",
+        _paper,
+        "Write a paper of your own that runs at once: experiments, a figure, claims and settings.",
+        "replifed new paper demo --to my_papers",
+    )
+    paper.add_argument("name", help="small letters, digits and underscores")
+    paper.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="the folder of your papers")
+
+
+def _init(arguments: argparse.Namespace) -> None:
+    source = next((folder for folder in _WORKFLOWS if (folder / "workflow/Snakefile").is_file()), None)
+    if source is None:
+        raise ConfigError("the workflow has not been installed with the package; use a checkout")
+    for name in _COPIED:
+        if arguments.folder.joinpath(name).exists():
+            raise ConfigError(f"{arguments.folder / name} exists already; choose another folder")
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    for name in _COPIED:
+        copy = shutil.copytree if source.joinpath(name).is_dir() else shutil.copy
+        copy(source / name, arguments.folder / name)
+    print(f"cd {arguments.folder} && snakemake --cores 2 all --configfile config/small.yaml")
+
+
+def _paper(arguments: argparse.Namespace) -> None:
+    name, folder = arguments.name, arguments.to / arguments.name
+    if not name.isidentifier() or name != name.lower():
+        raise ConfigError(f"{name!r} is no name of a paper: small letters, digits and underscores")
+    if name in paper_names():
+        raise ConfigError(f"there is a paper {name} already; give yours another name")
+    if folder.exists():
+        raise ConfigError(f"{folder} exists already; remove it, or choose another name")
+    folder.mkdir(parents=True)
+    for template in sorted((_TEMPLATES / "paper").iterdir()):
+        text = template.read_text(encoding="utf-8").replace("NAME", name)
+        folder.joinpath(template.name.removesuffix(".txt")).write_text(text, encoding="utf-8")
+        print(folder / template.name.removesuffix(".txt"))
+    print(f"run it: snakemake --cores 2 {name} --config 'paper_folders=[{arguments.to}]'")

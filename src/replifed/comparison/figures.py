@@ -1,0 +1,18 @@
+"""The relative gap of all methods that are compared."""
+
+from __future__ import annotations
+
+from replifed.comparison.paper import lines
+from replifed.figures.artefact import by_name
+from replifed.papers.cross.figures import figure
+from replifed.papers.cross.paper import SETTING
+
+FIGURES = by_name(
+    figure(
+        "fig1",
+        prefix="Comparison",
+        title="Relative gap",
+        caption=f"Relative gap (F - F*) / (F(0) - F*), median and range over seeds. {SETTING}",
+        lines=lambda frame: {name: line for name, line in lines().items() if name in set(frame["method"])},
+    )
+)

@@ -1,0 +1,157 @@
+"""A data set of one's own: a LibSVM, CSV, parquet or npz file, or a Python function; checked as others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.data.catalogue import Counts
+from replifed.data.table import Table, canonical, content_sha256, save
+from replifed.errors import DataError, unknown_name
+
+FORMS = ("libsvm", "csv", "parquet", "npz", "python")
+_SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".npz": "npz"}
+
+
+def form_of(settings: Mapping[str, Any]) -> str:
+    """The form that is stated, or else follows from the path."""
+    path = settings["path"]
+    if "form" in settings:
+        return settings["form"]
+    return "python" if ".py:" in path else _SUFFIXES.get(Path(path).suffix, "libsvm")
+
+
+def file_of(settings: Mapping[str, Any]) -> str:
+    """The file that the data come from; of a function, that which holds it."""
+    path = settings["path"]
+    return path.rpartition(":")[0] if form_of(settings) == "python" else path
+
+
+def parse(name: str, settings: Mapping[str, Any], out: str | os.PathLike[str]) -> None:
+    """Read a data set, check it and write it as a table, whole or not at all.
+
+    Parameters
+    ----------
+    name : of the data set.
+    settings : path; form, label and client (columns of csv and parquet), rows and features (what it must
+        have), where they are stated.
+
+    Raises
+    ------
+    DataError
+        In one line with the file: it is missing or has another form, holds what is no number, has not two
+        kinds of labels, or not as many rows or features as it should.
+    """
+    path, form = settings["path"], form_of(settings)
+    if not Path(file_of(settings)).is_file():
+        raise DataError(f"{name}: {file_of(settings)}: there is no such file")
+    X, y, client = _READERS[form](path, settings)
+    if X.ndim != 2 or y.shape != X.shape[:1] or not y.size:
+        raise DataError(f"{path}: features {X.shape} and labels {y.shape}; expected (n, d) and (n,)")
+    values = X if isinstance(X, np.ndarray) else X.data
+    if not (np.isfinite(values).all() and np.isfinite(y).all()):
+        raise DataError(f"{path}: a feature or label is missing or not finite")
+    for what, found in (("rows", X.shape[0]), ("features", X.shape[1])):
+        if settings.get(what, found) != found:
+            raise DataError(f"{path}: {found} {what}; expected {settings[what]}")
+    labels = np.unique(y)
+    if len(labels) != 2:
+        few = ", ".join(f"{label:g}" for label in labels[:5])
+        raise DataError(f"{path}: {len(labels)} kinds of labels ({few}); logistic regression needs two")
+    y = np.where(y == labels[1], 1, -1)
+    nonzeros = int(np.count_nonzero(values))
+    counts = {"rows": X.shape[0], "features": X.shape[1], "classes": 2, "nonzeros": nonzeros}
+    meta = {"id": name, "task": "binary", "form": form, "kind": "original", "stamp": "", "counts": counts}
+    save(out, Table(X, y, {**meta, "content_sha256": content_sha256(X, y)}, _numbered(path, client, len(y))))
+
+
+def _numbered(path: str, client: Any, samples: int) -> NDArray | None:
+    """Clients' ids as numbers from 0."""
+    if client is None:
+        return None
+    if np.shape(client) != (samples,):
+        raise DataError(f"{path}: clients {np.shape(client)}; expected one a sample, ({samples},)")
+    return np.unique(np.asarray(client), return_inverse=True)[1].astype(np.int32)
+
+
+def _as_features(X: Any) -> Any:
+    """A sparse table in canonical form, as the built-in ones have."""
+    import scipy.sparse as sp
+
+    return canonical(sp.csr_matrix(X, dtype=np.float64))
+
+
+def _read_libsvm(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, None]:
+    from replifed.data.texts import read_libsvm
+
+    return *read_libsvm([Path(path)], Counts(features=settings.get("features"))), None
+
+
+def _read_columns(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, Any]:
+    import pandas as pd
+
+    read = pd.read_parquet if form_of(settings) == "parquet" else pd.read_csv
+    try:
+        frame = read(path)
+    except Exception as error:
+        raise DataError(f"{path}: {' '.join(str(error).split())}") from error
+    label = settings.get("label", frame.columns[-1])
+    named = [label, *([settings["client"]] if "client" in settings else [])]
+    for column in named:
+        if column not in frame:
+            raise DataError(f"{path}: {unknown_name('column', str(column), map(str, frame.columns))}")
+    features = frame.drop(columns=named)
+    for column, kind in features.dtypes.items():
+        if not pd.api.types.is_numeric_dtype(kind):
+            raise DataError(f"{path}: the column {column} holds what is no number")
+    labels = frame[label].to_numpy()
+    if not pd.api.types.is_numeric_dtype(frame[label].dtype):  # words
+        labels = np.unique(labels.astype(str), return_inverse=True)[1]
+    client = frame[settings["client"]].to_numpy() if "client" in settings else None
+    return _finite(features.to_numpy(float), path), np.asarray(labels, float), client
+
+
+def _read_npz(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, Any]:
+    try:
+        with np.load(path) as arrays:
+            found = {key: arrays[key] for key in ("X", "y", "client") if key in arrays}
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: {' '.join(str(error).split())}") from error
+    if "X" not in found or "y" not in found:
+        raise DataError(f"{path}: it needs the arrays X and y, and may have client")
+    return _finite(found["X"], path), found["y"], found.get("client")
+
+
+def _read_python(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, Any]:
+    from replifed.algorithms.own import module_of
+
+    file, _, function = path.rpartition(":")
+    call = getattr(module_of(file), function, None)
+    if not callable(call):
+        raise DataError(f"{file}: it has no function {function}")
+    made = call()
+    if not isinstance(made, tuple) or len(made) not in (2, 3):
+        raise DataError(f"{path}: it must return features, labels, and optionally the client of each sample")
+    X, y, client = (*made, None)[:3]
+    return _as_features(X), np.asarray(y, float), client
+
+
+def _finite(X: NDArray, path: str) -> Any:
+    """Missing values would be zeros of a sparse table."""
+    if X.dtype.kind not in "fiub" or not np.isfinite(X).all():
+        raise DataError(f"{path}: a feature is missing or not finite")
+    return _as_features(X)
+
+
+_READERS = {
+    "libsvm": _read_libsvm,
+    "csv": _read_columns,
+    "parquet": _read_columns,
+    "npz": _read_npz,
+    "python": _read_python,
+}

@@ -1,0 +1,147 @@
+"""The problems: logistic regression with a ridge, the same with a 1-norm, and a planted sparse regression.
+
+Problems of several repetitions are one, whose first axis they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.newton_type import averaged
+from replifed.errors import ReplifedError
+from replifed.operators.lasso import lasso
+from replifed.operators.proximal import soft_threshold
+from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import loss_named
+from replifed.problems.minimiser import minimiser
+from replifed.randomness import Streams, generator
+
+_MOST_STEPS = 100
+# Newton's method stops after a move so short: the objective then changes by its square.
+_SHORTEST = 1e-8
+
+
+class Regression(DenseLinearModel):
+    """F(x) = sum_i p_i f_i(x) + l1 |x|_1 of a linear model.
+
+    For FedMM it is a `Surrogate`: at tau each f_i lies below its expansion <grad f_i(tau), x> +
+    L |x - tau|^2 / 2, of which s = tau - grad f_i(tau) / L says all, so that MM is the proximal gradient
+    method. All clients take part in it.
+    """
+
+    l1 = 0.0  # weight of the 1-norm
+    support: NDArray | None = None  # planted, boolean (S, D)
+
+    def loss(self, x: NDArray) -> NDArray:
+        smooth = super().loss(x)
+        return smooth + self.l1 * np.abs(x).sum(axis=-1) if self.l1 else smooth
+
+    @property
+    def parameters(self) -> int:
+        return self.dim
+
+    def start(self, streams: Streams) -> NDArray:
+        return np.zeros((len(streams), self.dim))
+
+    def oracle(self, theta: NDArray, chosen: NDArray | None, batch: NDArray | None) -> NDArray:
+        return theta[:, None] - self.client_gradients(theta) / self._L[..., None]
+
+    def mirror(self, theta: NDArray) -> NDArray:
+        return theta - self.gradient(theta) / self._L
+
+    def T(self, s: NDArray) -> NDArray:
+        return soft_threshold(s, self.l1 / self._L)
+
+    def project(self, s: NDArray) -> NDArray:
+        return s
+
+    @property
+    def _L(self) -> NDArray:
+        return self.common_mu_L()[1][:, None]
+
+
+def problem(
+    settings: dict, replicates: Sequence[int], table: Any, partition: Any, dtype: Any = np.float64
+) -> Regression:
+    """The problem of some repetitions, each with data of its own; F has the plain mean of the losses f_i.
+
+    Real data are dealt by the partition, of each client at most so many samples, drawn. Clients with fewer
+    are padded.
+    """
+    if table is None:
+        drawn = [_planted(settings, replicate) for replicate in replicates]
+    else:
+        drawn = [_dealt(settings, replicate, table, partition) for replicate in replicates]
+    sizes = np.array([[len(b) for _, b in clients] for clients, _ in drawn])
+    X = np.zeros((*sizes.shape, sizes.max(), drawn[0][0][0][0].shape[1]), dtype)
+    y = np.ones(X.shape[:3], dtype)
+    for s, (clients, _) in enumerate(drawn):
+        for i, (A, b) in enumerate(clients):
+            X[s, i, : len(b)], y[s, i, : len(b)] = A, b
+    loss = loss_named("least_squares" if table is None else "logistic")
+    weights = np.full(sizes.shape, 1.0 / sizes.shape[1])
+    made = Regression(X, y, loss, sizes=sizes, weights=weights, l2=settings.get("ridge", 0.0))
+    made.l1 = settings.get("l1", 0.0)
+    if table is None:
+        made.support = np.stack([support for _, support in drawn])
+    return made
+
+
+def _dealt(settings: dict, replicate: int, table: Any, partition: Any) -> tuple[list, Any]:
+    """Features and labels of each client."""
+    client = partition.clients[replicate]
+    rng = generator(settings["seed"], replicate, None, "samples")
+    held = (np.flatnonzero(client == i) for i in range(int(client.max()) + 1))
+    rows = [rng.permutation(own)[: settings["samples"]] for own in held]
+    return [(table.X[own].toarray(), np.where(table.y[own] > 0, 1.0, -1.0)) for own in rows], None
+
+
+def _planted(settings: dict, replicate: int) -> tuple[list, Any]:
+    """Features and targets of each client, and the planted support.
+
+    Each client's model is the planted one, moved on its support, and its features have scales of their own.
+    """
+    rng = generator(settings["seed"], replicate, None, "planted")
+    d, m, spread = settings["features"], settings["samples"], settings["spread"]
+    support = np.zeros(d, bool)
+    support[rng.choice(d, round(settings["kept_share"] * d), replace=False)] = True
+    x = support * rng.choice([-1.0, 1.0], d) * rng.uniform(1.0, 2.0, d)
+    clients = []
+    for _ in range(settings["clients"]):
+        A = rng.standard_normal((m, d)) * np.exp(spread * rng.standard_normal(d))
+        own = x + support * spread * rng.standard_normal(d)
+        clients.append((A, A @ own + settings["noise"] * rng.standard_normal(m)))
+    return clients, support
+
+
+def solution(problem: Regression) -> NDArray:
+    """The model (S, D) of which the gap is zero: the minimiser, over the planted support if there is one."""
+    sets, d = len(problem.X), problem.dim
+    if problem.support is not None:
+        x, mask = np.zeros((sets, d)), problem.support
+        H = averaged(problem.weights, problem.client_hessians(x)) * (mask[:, None] & mask[..., None])
+        # Off the support the system is the identity's.
+        return -np.linalg.solve(H + np.eye(d) * ~mask[:, None], (problem.gradient(x) * mask)[..., None])[
+            ..., 0
+        ]
+    return _proximal_newton(problem) if problem.l1 else minimiser(problem, sets)
+
+
+def _proximal_newton(problem: Regression) -> NDArray:
+    """Minimise the quadratic expansion and the 1-norm, again and again, with halved steps."""
+    x = np.zeros((len(problem.X), problem.dim))
+    for _ in range(_MOST_STEPS):
+        H, before = averaged(problem.weights, problem.client_hessians(x)), problem.loss(x)
+        right = np.einsum("sab,sb->sa", H, x) - problem.gradient(x)
+        move = lasso(H, right[:, None], problem.l1)[:, 0] - x
+        if np.abs(move).max() <= _SHORTEST:
+            return x + move
+        length = np.ones((len(x), 1))
+        while (worse := problem.loss(x + length * move) > before + 1e-14 * np.abs(before)).any():
+            length[worse] /= 2
+        x = x + length * move
+    raise ReplifedError(f"the proximal Newton method still moves by {np.abs(move).max():.2g}")

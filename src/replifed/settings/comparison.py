@@ -1,0 +1,75 @@
+"""The section `compare`: methods of one's own beside built-in ones, on the problems of the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from replifed.algorithms.registry import BUILT_IN
+from replifed.data.catalogue import CATALOGUE
+from replifed.errors import unknown_name
+from replifed.parts import COMPARED
+from replifed.settings.faults import Fault
+
+_FIGURES, _TABLES = ("fig1",), ("table1", "pairs")
+
+
+def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a section like a paper's, or None where the papers that are listed have no comparison.
+
+    Its experiments are those of `cross` that `comparison.data` names, by default those on which every kind of
+    method runs; their methods are those of `comparison.against`, by default all, and those of `methods`.
+    """
+    if COMPARED not in config:
+        return None
+    known = problems(config)
+    asked, own = config.get("comparison", {}), list(config.get("methods", {}))
+    names = asked.get("data") or [name for name, one in known.items() if one["problem"] == "logistic"]
+    experiments = {}
+    for name in names:
+        built_in = known[name]["methods"]
+        chosen = [method for method in asked.get("against") or built_in if method in built_in]
+        experiments[name] = {**known[name], "methods": [*chosen, *own]}
+    runs = {name: one["methods"] for name, one in experiments.items()}
+    artefacts: dict[str, Any] = {name: {"kind": "figure", "runs": runs} for name in _FIGURES}
+    artefacts |= {name: {"kind": "table", "runs": runs, "tuned": runs} for name in _TABLES}
+    return {"seed": config[COMPARED]["seed"], "experiments": experiments, "artefacts": artefacts}
+
+
+def problems(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the experiments of `cross`, and one for each data set of one's own, with the same settings."""
+    known = config[COMPARED]["experiments"]
+    model = next(one for one in known.values() if one["problem"] == "logistic")
+    own = {}
+    for name, one in config.get("datasets", {}).items():
+        dealt = {"clusters": "kmeans", "count": one["clients"], "parts": 2, "shards_per_client": 2}
+        partition = dealt if one["partition"] == "kmeans" else {"clusters": "given"}
+        own[name] = {**model, "dataset": name, "partition": partition}
+    return {**known, **own}
+
+
+def faults(config: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield names of data sets, methods and papers that there are not, or are already."""
+    asked = config.get("comparison", {})
+    for name in config.get("methods", {}):
+        if name in BUILT_IN:
+            yield ("methods", name), f"{name} is a built-in method; give yours another name"
+    if COMPARED not in config:
+        if asked or config.get("methods"):
+            yield ("papers",), f"a comparison needs {COMPARED} among the papers"
+        return
+    known = problems(config)
+    for name in config.get("datasets", {}):
+        if name in config[COMPARED]["experiments"] or name in CATALOGUE:
+            yield ("datasets", name), f"{name} is a built-in data set; give yours another name"
+    for name in asked.get("data") or ():
+        if name not in known:
+            yield ("comparison", "data"), unknown_name("problem of the comparison", name, known)
+    compared = _methods(known[name] for name in asked.get("data") or known if name in known)
+    for name in asked.get("against") or ():
+        if name not in compared:
+            yield ("comparison", "against"), unknown_name("method on these problems", name, compared)
+
+
+def _methods(experiments: Iterable[Mapping[str, Any]]) -> Sequence[str]:
+    return list(dict.fromkeys(method for one in experiments for method in one["methods"]))

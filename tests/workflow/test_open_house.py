@@ -1,0 +1,150 @@
+"""A method and a paper of one's own, from nothing but what an installation holds."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+
+import pandas as pd
+import pytest
+from conftest import ROOT, Copy, surroundings
+
+METHOD = '''
+"""FedProx: local steps on f_i(w) + mu / 2 |w - x|^2."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, ServerModel, per_run
+from replifed.algorithms.cohort import Cohort
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(Method):
+    step: Annotated[float, POSITIVE]
+    local_steps: Annotated[int, COUNT] = 5
+    mu: Annotated[float, NONNEGATIVE] = 0.1
+
+    label = "my FedProx"
+
+    def round(self, state, problem, ctx):
+        cohort = Cohort(problem, ctx)
+        local = problem.local(state.x, additive=True, clients=cohort.index)
+        start = w = local.start
+        for batch in cohort.minibatches(self.local_steps, None):
+            w = w - per_run(self.step, w) * (local.gradient(w, batch) + self.mu * (w - start))
+        return ServerModel(local.mean(w)), cohort.cost(self.local_steps, None)
+'''
+AGAINST = ["fedavg", "fedlin", "led", "fedpd", "fedplt"]
+DATA = ["a9a", "phishing"]
+
+
+class Installed(Copy):
+    """A folder in which there is no checkout."""
+
+    def replifed(self, *words):
+        done = subprocess.run(
+            [sys.executable, "-m", "replifed", *words],
+            cwd=self.folder,
+            env=surroundings() | {"PYTHONPATH": str(self.folder.parent / "site"), "REPLIFED_OFFLINE": "1"},
+            capture_output=True,
+            text=True,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def jobs_of(self, *words):
+        status, said = self.replifed(*words)
+        assert status == 0, said
+        return {line.partition(": ")[2] for line in said.splitlines() if line.startswith("Job ")}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """What a wheel would put where: the package, and beside it the files that pyproject.toml lists."""
+    folder = tmp_path_factory.mktemp("installed")
+    shutil.copytree(
+        ROOT / "src/replifed", folder / "site/replifed", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
+    for place, patterns in listed.items():
+        (folder / "site" / place).mkdir(parents=True, exist_ok=True)
+        for file in (file for pattern in patterns for file in ROOT.glob(pattern)):
+            shutil.copy(file, folder / "site" / place)
+    work = Installed(folder / "work")
+    work.folder.mkdir()
+    status, said = work.replifed("init", ".")
+    assert status == 0 and "snakemake --cores 2 all" in said
+    return work
+
+
+def test_the_wheel_lists_all_files_of_the_workflow(installed):
+    for name in ("workflow", "config", "profiles"):
+        there = {
+            file.relative_to(ROOT) for file in (ROOT / name).rglob("*.*") if file.suffix in (".smk", ".yaml")
+        }
+        assert {installed.folder / file for file in there} <= set(installed.folder.rglob("*"))
+
+
+def test_a_method_of_ones_own_stands_beside_built_in_ones(installed):
+    assert len(METHOD.splitlines()) < 40
+    (installed.folder / "mine.py").write_text(METHOD)
+    words = ["compare", "mine.py:Mine", "--data", ",".join(DATA), "--against", ",".join(AGAINST)]
+    words += ["--configfile", "config/small.yaml", "--cores", "2"]
+    first = installed.jobs_of(*words)
+    assert "compare: run mine on a9a" in first and "cross: run fedavg on a9a" in first
+    folder = installed.folder / "figures/small/compare"
+    for name in ("fig1", "table1"):
+        frame = pd.read_csv(folder / f"{name}.csv")
+        assert set(frame["method"]) == {*AGAINST, "mine"} and set(frame["experiment"]) == set(DATA)
+    pairs = pd.read_csv(folder / "pairs.csv")
+    assert len(pairs[(pairs["second"] == "mine") & (pairs["used"] == "bits")]) == 2 * 2 * len(AGAINST)
+    for name in ("table1.md", "table1.tex", "pairs.md", "pairs.tex", "report.html"):
+        assert "my FedProx" in (folder / name).read_text()
+    assert b"FedProx" in (folder / "fig1.pdf").read_bytes() or (folder / "fig1.png").stat().st_size > 20_000
+    # Nothing is run twice, and an edit runs its own jobs alone.
+    assert not installed.jobs_of(*words, "-n")
+    (installed.folder / "mine.py").write_text(
+        METHOD.replace("mu: Annotated[float, NONNEGATIVE] = 0.1", "mu: Annotated[float, NONNEGATIVE] = 0.2")
+    )
+    again = installed.jobs_of(*words, "-n")
+    assert {job for job in again if "cross" in job or "fetch" in job} == set()
+    assert {f"compare: {step} mine on {name}" for step in ("tune", "run") for name in DATA} <= again
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["mine.py:Yours"], "unknown class 'Yours'"),
+        (
+            ["mine.py:Mine", "--against", "fedavgg"],
+            "unknown method on these problems 'fedavgg'; did you mean",
+        ),
+        (["mine.py:Mine", "--data", "a9b"], "unknown problem of the comparison 'a9b'; did you mean 'a9a'"),
+        (["fedavg=mine.py:Mine"], "fedavg is a built-in method; give yours another name"),
+        (["broken.py:Mine"], "broken.py:26: Mine.round breaks the contract: "),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_before_any_job(installed, words, says):
+    (installed.folder / "mine.py").write_text(METHOD)
+    (installed.folder / "broken.py").write_text(
+        METHOD.replace("ServerModel(local.mean(w)),", "local.mean(w),")
+    )
+    status, said = installed.replifed("compare", *words, "--configfile", "config/small.yaml")
+    assert status == 1 and says in said and "Traceback" not in said
+    assert "Job stats" not in said
+
+
+def test_a_paper_of_ones_own_lives_anywhere(installed):
+    status, said = installed.replifed("new", "paper", "demo", "--to", "my papers")
+    assert status == 0 and "snakemake --cores 2 demo --config 'paper_folders=[my papers]'" in said
+    env = surroundings() | {"PYTHONPATH": str(installed.folder.parent / "site")}
+    words = ["--cores", "1", "--config", "paper_folders=[my papers]", "papers=[]"]
+    done = installed.snakemake("demo", "results/demo/claims.csv", *words, env=env)
+    assert done.status == 0, done.text
+    verdicts = pd.read_csv(installed.folder / "results/demo/claims.csv")["verdict"]
+    assert list(verdicts) == ["reproduced", "reproduced"]
+    assert (installed.folder / "figures/demo/fig1.png").stat().st_size > 5000
+    status, said = installed.replifed("new", "paper", "demo", "--to", "my papers")
+    assert status == 2 and "exists already" in said
+    wrong = installed.snakemake("demo", "--cores", "1", "--config", "paper_folders=[nowhere]", env=env)
+    assert wrong.status == 1 and 'paper_folders: "nowhere" is not allowed' in wrong.text
