@@ -49,8 +49,8 @@ _STEPS = (
     "printed step as well"
 )
 _SECONDS = (
-    "Relative error against processor seconds, of one repetition, as measured on the machine that made the "
-    "figure; unlike all else, it differs from run to run."
+    f"Relative error against processor seconds, {_STEPS}; of one repetition, as measured on the machine that "
+    "made the figure; unlike all else, it differs from run to run."
 )
 _DIGITS = (
     "Means over seeds with 95 % intervals, each method at its best step, be it beyond the printed grid; "
