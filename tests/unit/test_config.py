@@ -55,7 +55,11 @@ artefacts = ("fedht", "artefacts")
 # what is changed, to what, and what the one line must say
 FAULTS = {
     "unknown top key": (at("scal"), "small", ["scal: ", '"small"', "did you mean 'scale'?"]),
-    "unknown top key, nothing near": (at("foo"), 1, ["foo: unknown key with value 1", "known: comparison, cross, data"]),
+    "unknown top key, nothing near": (
+        at("foo"),
+        1,
+        ["foo: unknown key with value 1", "known: comparison, cross, data"],
+    ),
     "dotted key": (at("fedht.seed"), 3, ["--config 'fedht={seed: ...}'"]),
     "a method that no figure shows": (
         at("cross", "experiments", "w8a", "methods"),

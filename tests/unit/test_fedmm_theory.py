@@ -11,7 +11,7 @@ from replifed.claims.verdicts import judge
 from replifed.papers.fedmm import theory
 from replifed.papers.fedmm.claims import CLAIMS
 from replifed.papers.fedmm.theory import EXAMPLES
-from replifed.problems.surrogates.variational import DictionaryLearning
+from replifed.problems.surrogates.families import DictionaryLearning
 
 
 def of_id(name):
