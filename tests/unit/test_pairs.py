@@ -103,7 +103,7 @@ def test_uses_are_those_of_the_first_round_at_the_target():
     found = used_until(late, [1e-2])
     assert found[1e-2, "bits"].values.tolist() == [5000.0, 700.0]
     assert found[1e-2, "bits"].bounds.tolist() == [1, 0]
-    assert found[1e-2, "bits"].grid.tolist() == [100.0, 100.0]
+    assert found[1e-2, "bits"].below.tolist() == [100.0, 100.0]
 
 
 def test_a_profile_is_the_share_of_targets_reached():

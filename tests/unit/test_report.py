@@ -91,8 +91,8 @@ def made(tmp_path):
 
 def page(made, config=CONFIG, scale="small", errata=()):
     write_not_claimed(made / "not_claimed.csv", [])
-    files = made / "claims.csv", made / "not_claimed.csv", errata, made / "figures"
-    build(*files, scale, config, made / "report.html")
+    files = {"claims": made / "claims.csv", "not_claimed": made / "not_claimed.csv", "errata": errata}
+    build(made / "figures", scale, config, made / "report.html", **files)
     return Page((made / "report.html").read_text(encoding="utf-8"))
 
 

@@ -568,6 +568,7 @@ def test_formula_claims():
     assert found.pop("fedht.theory.remark3.support") == "deviates"
     assert found.pop("fedht.theory.fedht.conditions") == "deviates"
     assert found.pop("fedht.theory.fediterht.conditions") == "deviates"
+    assert found.pop("fedht.theory.restricted") == "deviates"
     assert set(found.values()) == {"reproduced"}
     assert "fedht.theory.lemma1" in found
 

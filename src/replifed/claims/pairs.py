@@ -79,17 +79,18 @@ def pairs(
 def _compared(first: Sample, second: Sample) -> dict[str, float]:
     """Difference of the logarithms, its interval and its p-value."""
     difference = _logarithm(first) - _logarithm(second)
-    values, bounds, grid = difference.values, difference.bounds, float(difference.grid.mean())
+    values, bounds = difference.values, difference.bounds
+    below, above = float(difference.below.mean()), float(difference.above.mean())
     _, low, high = mean_interval(values)
     # Both never got there, or that which did used more than the other had at its end.
     if ((bounds != 0) & (bounds * values <= 0)).any() or (np.abs(bounds) > 1).any():
         p = 1.0
     else:
-        p = sign_test(values) if bounds.any() else p_value(values, grid)
+        p = sign_test(values) if bounds.any() else p_value(values, max(below, above))
     return {
         "difference": float(values.mean()),
-        "ci_low": -np.inf if ((bounds < 0) | (bounds > 1)).any() else low - grid,
-        "ci_high": np.inf if (bounds > 0).any() else high + grid,
+        "ci_low": -np.inf if ((bounds < 0) | (bounds > 1)).any() else low - below,
+        "ci_high": np.inf if (bounds > 0).any() else high + above,
         "p": p,
     }
 
