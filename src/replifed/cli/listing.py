@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,7 @@ def add(commands: Any) -> None:
 
 def _list(arguments: argparse.Namespace) -> None:
     if arguments.what == "methods":
-        from replifed.algorithms.registry import METHODS
-
-        print("\n".join(sorted(METHODS)))
+        _list_methods()
     elif arguments.what == "datasets":
         from replifed.data.catalogue import CATALOGUE
 
@@ -41,6 +40,18 @@ def _list(arguments: argparse.Namespace) -> None:
         print(costs(Path(load_config(arguments)["paths"]["results"], "benchmarks")))
     else:
         _list_artefacts(arguments)
+
+
+def _list_methods() -> None:
+    """A line a method: its name, paper and rule, and what it needs of a problem."""
+    from replifed.algorithms.registry import METHODS, method_class
+
+    width = max(map(len, METHODS))
+    for name in sorted(METHODS):
+        cls = method_class(name)
+        about = (sys.modules[cls.__module__].__doc__ or cls.__name__).strip().partition("\n")[0]
+        needs = ", ".join(need.__name__ for need in cls.needs)
+        print(f"{name:{width}}  {about} Needs: {needs}.")
 
 
 def _list_artefacts(arguments: argparse.Namespace) -> None:
