@@ -121,7 +121,7 @@ def test_a_method_of_ones_own_stands_beside_built_in_ones(installed):
         ),
         (["mine.py:Mine", "--data", "a9b"], "unknown problem of the comparison 'a9b'; did you mean 'a9a'"),
         (["fedavg=mine.py:Mine"], "fedavg is a built-in method; give yours another name"),
-        (["broken.py:Mine"], "broken.py:26: Mine.round breaks the contract: "),
+        (["broken.py:Mine"], "broken.py:19: Mine.round breaks the contract: "),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_any_job(installed, words, says):

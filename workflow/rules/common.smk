@@ -71,13 +71,13 @@ def paper_file(name):
 def check_config():
     """Replace the merged configuration by the checked one, with defaults."""
     given = reading.retyped(workflow.config_settings.config)
-    # With those of one's own.
-    given = {**given, "papers": config["papers"]} if "papers" in given else given
+    # Snakemake has laid --config over them once more.
+    listed = {"papers": listed_papers()}
     papers = [reading.paper_file(name) for name in config["papers"]]
     overrides = [Path(os.path.relpath(file)) for file in workflow.overwrite_configfiles]
     sources = [reading.MAIN_FILE, *papers, *overrides, given]
     with stopping():
-        checked = settings.validate(reading.deep_merge(config, given), sources)
+        checked = settings.validate(reading.deep_merge(config, given, listed), sources)
     config.clear()
     config.update(checked)
 
