@@ -17,6 +17,7 @@ CLAIMS = {claim.id: claim for claim in every_claim()}
 # Nothing but rounding, so that a tenth of it is noise.
 NEARLY_ZERO = {
     "fedmm.fig1.synthetic_homogeneous.monotone.own",
+    "fedmm.fig1.synthetic_homogeneous.settles.own",
     "fedplt.fig3.exact",
     "fedplt.fig3.exact.mean",
     "fedplt.fig3.faster.mean",

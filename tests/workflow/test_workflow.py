@@ -42,6 +42,10 @@ CLOSING = {"fedht: measure the claims", "collect the claims of all papers"} | EN
 # --- Shape ---
 
 
+# Experiments whose solution is drawn, and whose steps follow from the theorems.
+PLANTED = ["planted", "biased", "dissimilar"]
+
+
 def test_the_public_targets(fresh):
     result = fresh.snakemake("--list-target-rules", "--quiet")
     found = {line for line in result.text.splitlines() if re.fullmatch(r"[a-z0-9_]+", line)}
@@ -55,6 +59,8 @@ def test_the_public_targets(fresh):
         "help",
         "fedht",
         "claims_timing",
+        "compare",
+        "comparison_report",
     }
 
 
@@ -380,7 +386,7 @@ def test_another_scale_runs_everything_but_the_data(built):
     paper = config.load([ROOT / "config/small.yaml"], root=ROOT)["fedht"]
     together = groups(paper)
     assert set(together) == set(METHODS)
-    assert {name for names in together.values() for name in names} == {*TUNED, "mnist_classes", "planted"}
+    assert {name for names in together.values() for name in names} == {*TUNED, "mnist_classes", *PLANTED}
     for method, names in together.items():
         assert runs(method, on=[", ".join(names)]) <= jobs
     assert "fedht: make all figures and tables" in jobs
@@ -390,7 +396,7 @@ def test_another_scale_runs_everything_but_the_data(built):
 
 FIGURES = (
     *("fig1", "fig2", "fig3", "fig3_full_batch", "fig4", "fig5", "fig6", "fig6_classes"),
-    *("rates", "tuning", "partitions"),
+    *("rates", "bias", "tuning", "partitions"),
 )
 READERS_OF_ALL_METHODS = drawn("fig3", "fig3_full_batch", "fig6")
 
@@ -404,9 +410,9 @@ EDITS = {
         ["algorithms/fedht.py"],
         runs("fedht", "distributed_iht")
         | tunings("fedht", "distributed_iht")
-        | runs("fedht", on=["planted"])
+        | runs("fedht", on=PLANTED)
         | READERS_OF_ALL_METHODS
-        | drawn("fig1", "fig2", "tuning", "rates")
+        | drawn("fig1", "fig2", "tuning", "rates", "bias")
         | {"fedht: check the errata"}
         | CLOSING,
     ),

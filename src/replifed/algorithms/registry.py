@@ -82,7 +82,6 @@ def class_of(source: str) -> type[Any]:
     """Return the class of `MODULE:CLASS`, or of `FILE.py:CLASS`, a method of one's own."""
     module, _, attribute = source.rpartition(":")
     if module.endswith(".py"):
-        from replifed.algorithms.own import load
-
-        return load(source)
+        # By a name that is put together: not every job has the code of methods as a source.
+        return import_module(f"{__package__}.own").load(source)
     return getattr(import_module(module), attribute)

@@ -42,6 +42,8 @@ def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
     `root` is the folder that holds the top-level package; each file begins with it as it was given.
     """
     root = Path(root)
+    if module.endswith(".yaml"):  # a file that is read, by its path
+        return [Path(module)]
     module, _, function = module.partition(":")
     if module.endswith(".py"):  # a method of one's own
         own = Path(module).resolve()

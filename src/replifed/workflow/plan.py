@@ -252,7 +252,7 @@ class Plan:
         """Return the sources of the file of all claims, and of statements without one."""
         modules = (part(one, "claims") for one in self.papers)
         files = [str(file) for one in self.papers if (file := sentences_file(one)).is_file()]
-        return self.source("replifed.papers.jobs:collect_claims", *modules) + files
+        return self.source("replifed.papers.jobs:collect_claims", *modules, *files)
 
     def timed_figures(self) -> dict[str, str]:
         """Return the CSVs of the figures that show measured seconds, by paper and name."""
