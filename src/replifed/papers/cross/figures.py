@@ -116,7 +116,8 @@ FIGURES = by_name(
         title="Averages, with momentum and acceleration",
         caption=(
             "As Figure 1, for methods that average local steps, or gradients, as they are. All gradients are "
-            "full, so that minibatch SGD is gradient descent at a constant step."
+            "full, so that minibatch SGD is gradient descent at a constant step. With clients of nearly one "
+            "size and a small proximal weight FedNova and FedProx are nearly FedAvg, on whose curve they lie."
         ),
         lines=AVERAGED,
     ),
