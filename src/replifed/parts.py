@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,12 +18,14 @@ VARIABLE = "REPLIFED_PAPERS"
 
 def own_folders() -> list[Path]:
     """Folders outside the package whose folders are papers: registered ones, and those of other packages."""
-    folders = [Path(folder) for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
-    for found in entry_points(group="replifed.papers"):
-        spec = find_spec(found.value)
-        if spec is not None and spec.origin is not None:
-            folders.append(Path(spec.origin).parent.parent)
-    return folders
+    registered = [Path(folder) for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
+    return [*registered, *_installed_folders()]
+
+
+@cache  # it reads what every installed package says of itself
+def _installed_folders() -> tuple[Path, ...]:
+    specs = (find_spec(found.value) for found in entry_points(group="replifed.papers"))
+    return tuple(Path(spec.origin).parent.parent for spec in specs if spec is not None and spec.origin)
 
 
 def register_folders(folders: Iterable[str | os.PathLike[str]]) -> None:

@@ -65,8 +65,10 @@ def listed_papers(config: Mapping[str, Any], folder: str | os.PathLike[str] = PA
 
     Those are in the folders that its key paper_folders names, which are registered.
     """
-    folders = config.get("paper_folders") or []
-    for one in folders if isinstance(folders, list) else [folders]:
+    folders = config.get("paper_folders", [])
+    if not isinstance(folders, list):
+        raise ConfigError(f"paper_folders: {shown(folders)} is not allowed; expected a list of folders")
+    for one in folders:
         if not isinstance(one, str) or not Path(one).is_dir():
             raise ConfigError(f"paper_folders: {shown(one)} is not allowed; expected a folder that there is")
     register_folders(folders)
