@@ -14,20 +14,35 @@ from replifed.contract import checks, problems
 from replifed.contract.checks import Case
 from replifed.errors import ReplifedError
 
-# Each check, and whether it is made with a cohort too.
-CHECKS: dict[Callable[[Case], None], bool] = {
-    checks.check_form: True,
-    checks.check_purity: True,
-    checks.check_resume: True,
-    checks.check_randomness: False,
-    checks.check_relabelling: False,
-    checks.check_equal_clients: False,
-    checks.check_batch: True,
-    checks.check_grid: False,
-    checks.check_refusals: False,
-    checks.check_cohort_costs: True,
-    checks.check_uplink: False,
-    checks.check_plain: False,
+
+def _everyone(case: Case) -> bool:
+    return not case.partial
+
+
+def _once(case: Case) -> bool:
+    """Settings are the same on every problem."""
+    return not case.partial and not case.changes and case.kind == kinds(case.cls)[0]
+
+
+def _is_plain(case: Case) -> bool:
+    functions = (getattr(case.cls, name, None) for name in ("client", "server"))
+    return all(map(callable, functions)) and case.kind == "dense" and not case.algorithm().stochastic
+
+
+# Each check, and of which cases it is made.
+CHECKS: dict[Callable[[Case], None], Callable[[Case], bool]] = {
+    checks.check_form: lambda case: True,
+    checks.check_purity: lambda case: True,
+    checks.check_resume: lambda case: True,
+    checks.check_randomness: _everyone,
+    checks.check_relabelling: _everyone,
+    checks.check_equal_clients: _everyone,
+    checks.check_batch: lambda case: True,
+    checks.check_grid: _everyone,
+    checks.check_refusals: _once,
+    checks.check_cohort_costs: lambda case: case.partial,
+    checks.check_uplink: _everyone,
+    checks.check_plain: lambda case: _everyone(case) and _is_plain(case),
 }
 
 
@@ -87,11 +102,11 @@ def _settings(cls: Any) -> list[dict[str, Any]]:
 
 def examine(cls: Any) -> Iterator[Outcome]:
     """Check all parts of the contract on all cases of a method, one after the other."""
-    for check, with_cohorts in CHECKS.items():
+    every = cases(cls)
+    for check, of in CHECKS.items():
         part = (check.__doc__ or "").partition("\n")[0].rstrip(".")
-        for case in cases(cls, every_kind=check is not checks.check_refusals):
-            if applies(check, case) and (with_cohorts or not case.partial):
-                yield Outcome(part, case, _fault(check, case))
+        for case in filter(of, every):
+            yield Outcome(part, case, _fault(check, case))
 
 
 def first_fault(source: str) -> str:
@@ -101,9 +116,10 @@ def first_fault(source: str) -> str:
     """
     try:
         cls = class_of(source)
-        case = cases(cls)[0]
     except ReplifedError as error:
         return str(error)
+    try:
+        case = cases(cls)[0]
     except Exception as error:
         return f"{source}: {describe(error, cls)}"
     file = source.rpartition(":")[0]
@@ -117,18 +133,6 @@ def first_fault(source: str) -> str:
             where = f"{file}:{line}" if "(line " not in told else file
             return f"{where}: {cls.__name__}.{part} breaks the contract: {told.removeprefix(part + ': ')}"
     return ""
-
-
-def applies(check: Callable[[Case], None], case: Case) -> bool:
-    """Whether a check can be made of a case."""
-    if check is checks.check_cohort_costs:
-        return case.partial
-    if check is checks.check_refusals:
-        return not case.partial and not case.changes
-    if check is checks.check_plain:
-        plain = callable(getattr(case.cls, "client", None)) and callable(getattr(case.cls, "server", None))
-        return plain and case.kind == "dense" and not case.algorithm().stochastic
-    return True
 
 
 def _fault(check: Callable[[Case], None], case: Case) -> str:
