@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.data.catalogue import Counts
-from replifed.data.table import Table, canonical, content_sha256, save
+from replifed.data.parse import meta_of
+from replifed.data.table import Table, canonical, save
 from replifed.errors import DataError, unknown_name
 
 FORMS = ("libsvm", "csv", "parquet", "npz", "python")
@@ -53,8 +54,7 @@ def parse(name: str, settings: Mapping[str, Any], out: str | os.PathLike[str]) -
     X, y, client = _READERS[form](path, settings)
     if X.ndim != 2 or y.shape != X.shape[:1] or not y.size:
         raise DataError(f"{path}: features {X.shape} and labels {y.shape}; expected (n, d) and (n,)")
-    values = X if isinstance(X, np.ndarray) else X.data
-    if not (np.isfinite(values).all() and np.isfinite(y).all()):
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
         raise DataError(f"{path}: a feature or label is missing or not finite")
     for what, found in (("rows", X.shape[0]), ("features", X.shape[1])):
         if settings.get(what, found) != found:
@@ -64,10 +64,8 @@ def parse(name: str, settings: Mapping[str, Any], out: str | os.PathLike[str]) -
         few = ", ".join(f"{label:g}" for label in labels[:5])
         raise DataError(f"{path}: {len(labels)} kinds of labels ({few}); logistic regression needs two")
     y = np.where(y == labels[1], 1, -1)
-    nonzeros = int(np.count_nonzero(values))
-    counts = {"rows": X.shape[0], "features": X.shape[1], "classes": 2, "nonzeros": nonzeros}
-    meta = {"id": name, "task": "binary", "form": form, "kind": "original", "stamp": "", "counts": counts}
-    save(out, Table(X, y, {**meta, "content_sha256": content_sha256(X, y)}, _numbered(path, client, len(y))))
+    meta = meta_of(name, "binary", form, "original", "", X, y)
+    save(out, Table(X, y, meta, _numbered(path, client, len(y))))
 
 
 def _numbered(path: str, client: Any, samples: int) -> NDArray | None:
@@ -79,10 +77,13 @@ def _numbered(path: str, client: Any, samples: int) -> NDArray | None:
     return np.unique(np.asarray(client), return_inverse=True)[1].astype(np.int32)
 
 
-def _as_features(X: Any) -> Any:
+def _as_features(X: Any, path: str) -> Any:
     """A sparse table in canonical form, as the built-in ones have."""
     import scipy.sparse as sp
 
+    X = X if sp.issparse(X) else np.asarray(X)
+    if X.dtype.kind not in "fiub":
+        raise DataError(f"{path}: the features hold what is no number")
     return canonical(sp.csr_matrix(X, dtype=np.float64))
 
 
@@ -113,7 +114,7 @@ def _read_columns(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray,
     if not pd.api.types.is_numeric_dtype(frame[label].dtype):  # words
         labels = np.unique(labels.astype(str), return_inverse=True)[1]
     client = frame[settings["client"]].to_numpy() if "client" in settings else None
-    return _finite(features.to_numpy(float), path), np.asarray(labels, float), client
+    return _as_features(features.to_numpy(float), path), np.asarray(labels, float), client
 
 
 def _read_npz(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, Any]:
@@ -124,7 +125,7 @@ def _read_npz(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, Any
         raise DataError(f"{path}: {' '.join(str(error).split())}") from error
     if "X" not in found or "y" not in found:
         raise DataError(f"{path}: it needs the arrays X and y, and may have client")
-    return _finite(found["X"], path), found["y"], found.get("client")
+    return _as_features(found["X"], path), found["y"], found.get("client")
 
 
 def _read_python(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, Any]:
@@ -138,14 +139,7 @@ def _read_python(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, 
     if not isinstance(made, tuple) or len(made) not in (2, 3):
         raise DataError(f"{path}: it must return features, labels, and optionally the client of each sample")
     X, y, client = (*made, None)[:3]
-    return _as_features(X), np.asarray(y, float), client
-
-
-def _finite(X: NDArray, path: str) -> Any:
-    """Missing values would be zeros of a sparse table."""
-    if X.dtype.kind not in "fiub" or not np.isfinite(X).all():
-        raise DataError(f"{path}: a feature is missing or not finite")
-    return _as_features(X)
+    return _as_features(X, path), np.asarray(y, float), client
 
 
 _READERS = {

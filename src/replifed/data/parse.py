@@ -39,7 +39,7 @@ def parse(dataset: Dataset, raw_dir: str | os.PathLike[str], out: str | os.PathL
         from replifed.data.surrogates import generate
 
         X, y = generate(dataset)
-        meta = _meta(dataset, "surrogate", "surrogate", SURROGATE_STAMP, X, y)
+        meta = meta_of(dataset.id, dataset.task, "surrogate", "surrogate", SURROGATE_STAMP, X, y)
     else:
         form = dataset.form(record["form"])
         X, y, meta = read_form(dataset, form, _verified_files(form, raw_dir / dataset.id, record))
@@ -55,7 +55,7 @@ def read_form(
     X, y = PARSERS[form.parser](paths, counts)
     names = ", ".join(map(str, paths))
     y = _labels(dataset, y, names)
-    meta = _meta(dataset, form.name, form.kind, form.stamp, X, y)
+    meta = meta_of(dataset.id, dataset.task, form.name, form.kind, form.stamp, X, y)
     if fault := _disagreement(counts, sha256, meta):
         causes = [texts.first_fault(path, counts.features) for path in paths if form.parser == "libsvm"]
         because = "".join(f" ({cause})" for cause in causes if cause)
@@ -107,14 +107,15 @@ def _labels(dataset: Dataset, y: NDArray, names: str) -> NDArray:
     return np.where(whole == classes[1], 1, -1).astype(np.int64)
 
 
-def _meta(dataset: Dataset, form: str, kind: str, stamp: str, X: Any, y: NDArray) -> dict[str, Any]:
+def meta_of(id_: str, task: str, form: str, kind: str, stamp: str, X: Any, y: NDArray) -> dict[str, Any]:
+    """What a table says of itself: where it comes from, counts, and the hash of what it holds."""
     counts = {
         "rows": X.shape[0],
         "features": X.shape[1],
-        "classes": len(np.unique(y)) if dataset.task in ("binary", "multiclass") else None,
+        "classes": len(np.unique(y)) if task in ("binary", "multiclass") else None,
         "nonzeros": int(np.count_nonzero(X)) if isinstance(X, np.ndarray) else int(X.nnz),
     }
-    origin = {"id": dataset.id, "task": dataset.task, "form": form, "kind": kind, "stamp": stamp}
+    origin = {"id": id_, "task": task, "form": form, "kind": kind, "stamp": stamp}
     return {**origin, "counts": counts, "content_sha256": content_sha256(X, y)}
 
 
