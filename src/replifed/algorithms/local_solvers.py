@@ -162,6 +162,12 @@ class SteppedSolver(LocalSolver):
         """The state one step later; its first entry is the clients' models."""
 
 
+def random_steps(ctx: Round, mean: int, runs: int) -> NDArray:
+    """L ~ Geom(1 / mean), the local steps until the next average, which all clients take; (R,)."""
+    L = ctx.streams.draw("local_steps", lambda rng: rng.geometric(1.0 / mean, 1))[:, 0]
+    return np.broadcast_to(L, (runs,))
+
+
 def with_step(solver: SteppedSolver, step: float | NDArray) -> SteppedSolver:
     """`solver` with the step size that a method prescribes, unless it has one."""
     return replace(solver, step=step) if solver.step is None else solver

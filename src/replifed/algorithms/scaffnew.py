@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import POSITIVE, Round, per_run
 from replifed.algorithms.cohort import Cohort
-from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod, SteppedSolver
+from replifed.algorithms.local_solvers import (
+    Gradient,
+    LocalObjective,
+    SolverMethod,
+    SteppedSolver,
+    random_steps,
+)
 from replifed.network.ledger import Cost
 from replifed.randomness import Streams
 
@@ -51,10 +57,9 @@ class Scaffnew(SolverMethod):
             replace(self.solver, step=self.step),
             1.0 / self.solver.steps,
         )
-        L = ctx.streams.draw("local_steps", lambda rng: rng.geometric(p, 1))[:, 0]
-        counts = np.broadcast_to(L, (len(state.x),))
+        counts = random_steps(ctx, self.solver.steps, len(state.x))  # L
         start = np.repeat(state.x[:, None], problem.n_clients, axis=1)
-        drawn = cohort.draw(solver, int(L.max()))
+        drawn = cohort.draw(solver, int(counts.max()))
         x_hat = solver.solve(LocalObjective(problem, -state.h), start, drawn, counts)
         x = x_hat.mean(axis=1)
         h = state.h + p / per_run(self.step, x_hat) * (x[:, None] - x_hat)

@@ -9,7 +9,13 @@ import numpy as np
 
 from replifed.algorithms.base import Round, ServerModel
 from replifed.algorithms.cohort import Cohort
-from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod, SteppedSolver
+from replifed.algorithms.local_solvers import (
+    Gradient,
+    LocalObjective,
+    SolverMethod,
+    SteppedSolver,
+    random_steps,
+)
 from replifed.network.ledger import Cost
 
 
@@ -38,13 +44,12 @@ class SLocalGD(SolverMethod):
     small: ClassVar = {"solver": Gradient(steps=3, step=0.05)}
 
     def round(self, state: ServerModel, problem: Any, ctx: Round) -> tuple[ServerModel, Cost]:
-        cohort, p = Cohort(problem, ctx), 1.0 / self.solver.steps
-        L = ctx.streams.draw("local_steps", lambda rng: rng.geometric(p, 1))[:, 0]
-        counts = np.broadcast_to(L, (len(state.x),))
+        cohort = Cohort(problem, ctx)
+        counts = random_steps(ctx, self.solver.steps, len(state.x))  # L
         y = np.repeat(state.x[:, None], problem.n_clients, axis=1)
         g_i = problem.per_client_gradients(y)
         shift = g_i.mean(axis=1, keepdims=True) - g_i  # first exchange: g_i up, their mean down
-        drawn = cohort.draw(self.solver, int(L.max()))
+        drawn = cohort.draw(self.solver, int(counts.max()))
         x_i = self.solver.solve(LocalObjective(problem, shift), y, drawn, counts)
         used = counts * cohort.total(self.solver.samples(problem)) + cohort.total(problem.sizes)
         message = cohort.message(2)

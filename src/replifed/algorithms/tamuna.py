@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import POSITIVE, Range, Round, per_run
 from replifed.algorithms.cohort import Cohort
-from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod, SteppedSolver, with_step
+from replifed.algorithms.local_solvers import (
+    Gradient,
+    LocalObjective,
+    SolverMethod,
+    SteppedSolver,
+    random_steps,
+    with_step,
+)
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, Cost
 from replifed.randomness import Streams
@@ -48,13 +55,12 @@ class TAMUNA(SolverMethod):
         return TAMUNAState(h[:, 0].copy(), h)
 
     def round(self, state: TAMUNAState, problem: Any, ctx: Round) -> tuple[TAMUNAState, Cost]:
-        cohort, p = Cohort(problem, ctx), 1.0 / self.solver.steps
-        L = ctx.streams.draw("local_steps", lambda rng: rng.geometric(p, 1))[:, 0]
-        counts = np.broadcast_to(L, (len(state.x),))
+        cohort = Cohort(problem, ctx)
+        counts = random_steps(ctx, self.solver.steps, len(state.x))  # L
         h = cohort.take(state.h)
         solver = with_step(self.solver, self.gamma)
         start = np.repeat(state.x[:, None], h.shape[1], axis=1)
-        drawn = cohort.draw(solver, int(L.max()))
+        drawn = cohort.draw(solver, int(counts.max()))
         w = solver.solve(LocalObjective(cohort.problem, -h), start, drawn, counts)
         sent = self._senders(cohort, ctx, problem.dim)
         if sent is None:
