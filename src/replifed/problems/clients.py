@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from replifed.errors import ReplifedError
 from replifed.problems.dense import DenseLinearModel
@@ -67,11 +67,22 @@ def from_clients(
         return SparseLinearModel(
             sp.csr_array(sp.vstack(X)), np.concatenate(y), named, owner, weights=p, l2=l2
         )
-    stacked = np.zeros((1, len(X), sizes.max(), X[0].shape[1]))
-    wanted = np.full(stacked.shape[:3], y[0][0], dtype=y[0].dtype)
-    for i, n in enumerate(sizes):
-        stacked[0, i, :n], wanted[0, i, :n] = X[i], y[i]
-    return DenseLinearModel(stacked, wanted, named, sizes=sizes[None], weights=p, l2=l2)
+    features, targets, sizes = stacked([list(zip(X, y, strict=True))])
+    return DenseLinearModel(features, targets, named, sizes=sizes, weights=p, l2=l2)
+
+
+def stacked(
+    sets: Sequence[Sequence[tuple[NDArray, NDArray]]], dtype: DTypeLike = np.float64
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Clients' features (S, N, m, d) and targets (S, N, m) of several data sets, padded, and their sizes."""
+    sizes = np.array([[len(y) for _, y in clients] for clients in sets])
+    X = np.zeros((*sizes.shape, sizes.max(), sets[0][0][0].shape[1]), dtype)
+    # A target of every loss where there is no sample.
+    y = np.ones(X.shape[:3], np.result_type(*(b for clients in sets for _, b in clients)))
+    for s, clients in enumerate(sets):
+        for i, (A, b) in enumerate(clients):
+            X[s, i, : len(b)], y[s, i, : len(b)] = A, b
+    return X, y, sizes
 
 
 def _pairs(data: Any) -> Sequence[tuple[Any, Any]]:

@@ -15,6 +15,7 @@ from replifed.algorithms.newton_type import averaged
 from replifed.errors import ReplifedError
 from replifed.operators.lasso import lasso
 from replifed.operators.proximal import soft_threshold
+from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
@@ -76,15 +77,10 @@ def problem(
         drawn = [_planted(settings, replicate) for replicate in replicates]
     else:
         drawn = [_dealt(settings, replicate, table, partition) for replicate in replicates]
-    sizes = np.array([[len(b) for _, b in clients] for clients, _ in drawn])
-    X = np.zeros((*sizes.shape, sizes.max(), drawn[0][0][0][0].shape[1]), dtype)
-    y = np.ones(X.shape[:3], dtype)
-    for s, (clients, _) in enumerate(drawn):
-        for i, (A, b) in enumerate(clients):
-            X[s, i, : len(b)], y[s, i, : len(b)] = A, b
+    X, y, sizes = stacked([clients for clients, _ in drawn], dtype)
     loss = loss_named("least_squares" if table is None else "logistic")
     weights = np.full(sizes.shape, 1.0 / sizes.shape[1])
-    made = Regression(X, y, loss, sizes=sizes, weights=weights, l2=settings.get("ridge", 0.0))
+    made = Regression(X, y.astype(dtype), loss, sizes=sizes, weights=weights, l2=settings.get("ridge", 0.0))
     made.l1 = settings.get("l1", 0.0)
     if table is None:
         made.support = np.stack([support for _, support in drawn])
