@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.algorithms.registry import class_of, method_class
+from replifed.claims.pairs import used_until
 from replifed.errors import ReplifedError
 from replifed.figures.style import SEQUENCE
 from replifed.network.participation import FixedSize
@@ -78,28 +79,29 @@ class Comparison:
         column, label = _USED[x]
         figure = Figure(figsize=(5, 3.4), layout="constrained")
         axes = figure.add_subplot()
-        for (name, own), line in zip(self.frame.groupby("method", sort=False), _lines(), strict=False):
+        for (name, own), line in zip(self.frame.groupby("method", sort=False), SEQUENCE, strict=False):
             by_round = own.groupby("round")
             used, gaps = by_round[column].median(), by_round["gap"]
-            axes.plot(used, gaps.median(), label=name, markevery=0.1, **line)
-            axes.fill_between(used, gaps.min(), gaps.max(), color=line["color"], alpha=0.15)
+            axes.plot(used, gaps.median(), label=name, markevery=0.1, **line.look)
+            axes.fill_between(used, gaps.min(), gaps.max(), color=line.color, alpha=0.15)
         axes.set(xlabel=label, ylabel="F - F*", yscale="log")
         axes.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4))
         axes.legend()
         return figure
 
     def table(self, target: float = 1e-4) -> pd.DataFrame:
-        """Median use of each method until the gap is `target` times that at the start; NaN: not reached."""
-        first = self.frame.groupby(["method", "seed"])["gap"].transform("first")
-        there = self.frame[self.frame["gap"] <= target * first]
-        columns = [column for column, _ in _USED.values()]
-        reached = there.groupby(["method", "seed"], sort=False)[columns].first()
-        every = self.frame[["method", "seed"]].drop_duplicates()
-        return reached.reindex(pd.MultiIndex.from_frame(every)).groupby("method", sort=False).median()
+        """Median use of each method until the gap is `target` times that at the start.
 
-
-def _lines() -> list[dict[str, Any]]:
-    return [{"color": line.color, "linestyle": line.dashes, "marker": line.marker} for line in SEQUENCE]
+        Seeds that never get there count as later than any other; NaN where half of them do not.
+        """
+        rows = {}
+        for name, own in self.frame.groupby("method", sort=False):
+            share = own["gap"] / own.groupby("seed")["gap"].transform("first")
+            reached = used_until(own.assign(replicate=own["seed"], gap=share), [target])
+            uses = {use: np.where(one.bounds == 0, one.values, np.inf) for (_, use), one in reached.items()}
+            rows[name] = {use: np.median(values) for use, values in uses.items()}
+        table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+        return table.where(np.isfinite(table))
 
 
 def compare(
