@@ -1,9 +1,9 @@
 rule comparison_report:
     input:
-        artefacts=plan.artefact_files(parts.COMPARE) if parts.COMPARE in config else [],
+        artefacts=plan.comparison_artefacts(),
         source=sources_of("replifed.report.page"),
     output:
-        plan.in_figures(f"{parts.COMPARE}/report.html"),
+        plan.comparison_report(),
     log:
         plan.in_logs("comparison_report"),
     benchmark:

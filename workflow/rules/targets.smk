@@ -12,7 +12,7 @@ for name in plan.papers:
 # Methods of one's own beside built-in ones.
 rule compare:
     input:
-        plan.artefact_files(*set(plan.sections) - set(plan.papers)),
+        plan.comparison_artefacts(),
         plan.comparison_report(),
 
 

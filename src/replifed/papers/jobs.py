@@ -257,10 +257,10 @@ def document(folder: Path, golden: Path) -> None:
     from replifed.report.sentences import page
 
     for paper in paper_names():
-        if sentences(paper):
+        if listed := sentences(paper):
             named, errata = _part(paper, "paper").PAPER, getattr(_part(paper, "errata"), "ERRATA", ())
             claims = verdicts(claims_of(paper), golden)
-            write_text(folder / f"{paper}.md", page(named, sentences(paper), claims, errata))
+            write_text(folder / f"{paper}.md", page(named, listed, claims, errata))
 
 
 def measure_errata(paper: str, out: Path) -> None:

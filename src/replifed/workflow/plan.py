@@ -286,9 +286,13 @@ class Plan:
         }
         return canonical_json({"papers": papers, **sections})
 
-    def comparison_report(self) -> list[str]:
-        """Return the page of the comparison, if there is one."""
-        return [self.in_figures(f"{COMPARE}/report.html")] if COMPARE in self.config else []
+    def comparison_artefacts(self) -> list[str]:
+        """Return all files of all artefacts of the comparison, if there is one."""
+        return self.artefact_files(COMPARE) if COMPARE in self.config else []
+
+    def comparison_report(self) -> str:
+        """Return the page of the comparison."""
+        return self.in_figures(f"{COMPARE}/report.html")
 
     def manifest_files(self) -> list[str]:
         """Return all files that rules read or write, but for logs, benchmarks and measured seconds."""

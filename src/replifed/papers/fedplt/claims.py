@@ -555,12 +555,12 @@ def _variants() -> Iterator[Claim]:
         )
         yield variants.order(
             f"uncoordinated.faster.{steps}",
-            "Steps for their own moduli adapt to the agents' losses: the rate is lower than with one for all "
-            f"({steps} local epoch{'s' * (steps > 1)}; Remark 1).",
+            "Steps for their own mu and L adapt to the agents' losses: the rate is lower than with one for "
+            f"all ({steps} local epoch{'s' * (steps > 1)}; Remark 1).",
             common - own,
             unit="rate",
             says="uncoordinated.faster",
-            note="the agents' moduli differ little; with ten epochs it makes the proximal maps more exact, "
+            note="the agents' mu and L differ little; with ten epochs it makes the proximal maps more exact, "
             "which is slower, as in Figure 3",
         )
     for solver, words in (("gradient", "Minibatches"), ("accelerated", "Minibatches with accelerated steps")):

@@ -46,7 +46,7 @@ def _rates(solver: Any, rho: NDArray, loss: str = "sum", scale: float = 1.0) -> 
 
 @_erratum(
     "modulus",
-    place="Section VII, moduli of f_i",
+    place="Section VII, constants mu and L of f_i",
     printed="f_i is epsilon-strongly convex, with the regulariser epsilon / (2 N) |x|^2",
     corrected="f_i is epsilon / N-strongly convex",
     forms=(5.0, 0.5),
@@ -105,7 +105,7 @@ class _AcceleratedAsPrinted(Accelerated):
 @_erratum(
     "momentum",
     place="eq. (12)",
-    printed="step and momentum from the moduli of f_i",
+    printed="step and momentum from mu and L of f_i",
     corrected="from those of d_i, which are larger by 1 / rho",
     forms=(_AcceleratedAsPrinted, Accelerated),
 )

@@ -380,8 +380,8 @@ TABLES = by_name(
         "variants",
         "What Algorithm 1 allows beside the tables (described without an experiment in the paper)",
         "Means over data sets at ρ = 0.3. Composite problems have a penalty |x|₁. Uncoordinated agents have "
-        "gradient or accelerated steps in turn, 1 to 10 of them (mixed), or steps for their own moduli (own) "
-        "beside one step for all (common). With minibatches the error is that of the last rounds.",
+        "gradient or accelerated steps in turn, 1 to 10 of them (mixed), or steps for their own mu and L "
+        "(own) beside one step for all (common). With minibatches the error is that of the last rounds.",
         _variants,
         _show_variants,
     ),

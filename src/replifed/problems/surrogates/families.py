@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -169,9 +170,9 @@ class _Pair(Family):
     """A statistic is two arrays, flat, one behind the other; theta has the shape of the second."""
 
     @property
+    @abstractmethod
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, int]]:
         """Of the two arrays."""
-        raise NotImplementedError
 
     @property
     def parameters(self) -> int:
