@@ -89,9 +89,12 @@ class FedNL(NewtonType):
         l_i = np.sqrt(np.einsum("rnab,rnab->rn", difference, difference))  # |hess f_i(x^k) - H_i^k|_F
         S_i = self._compress(difference, budget, ctx)  # line 5: S_i^k = C(hess f_i(x^k) - H_i^k)
         learns = heard & np.isfinite(l_i)  # not in runs that have diverged
-        S_i *= np.where(learns, self.alpha, 0.0)[..., None, None]
         S_i[~learns] = 0.0
-        later = Learned(x, H_i + S_i, H + averaged(problem.weights, S_i))  # lines 6 and 10
+        if self.alpha != 1:
+            S_i *= self.alpha
+        mean = H + averaged(problem.weights, S_i)  # line 10
+        S_i += H_i  # line 6, in place: memory is what a round waits for
+        later = Learned(x, hessians=S_i, mean=mean)
         if self.option == 1:
             p = -projected_solve(H, g, problem.strong_convexity().min(axis=1))  # line 11
         else:
