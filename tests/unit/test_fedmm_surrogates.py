@@ -272,17 +272,18 @@ def test_lasso_checks_what_the_search_returns(monkeypatch):
     """A search that is cut short is started again, and one that cannot be finished gives NaN."""
     D = RANDOM[:, :, :5]
     C, G = np.ones((2, 1, 6)) @ D, D.transpose(0, 2, 1) @ D
-    wanted, search, calls = lasso(G, C, 0.1), lasso_module._search_signs, []
+    wanted, search, calls = lasso(G, C, 0.1), lasso_module._searched, []
+
+    def idle(G, which, right, h, *rest):
+        return h
 
     def idle_at_first(*arguments):
         calls.append(arguments)
-        if len(calls) > 1:
-            search(*arguments)
+        return search(*arguments) if len(calls) > 1 else idle(*arguments)
 
-    monkeypatch.setattr(lasso_module, "_SWEEPS", 0)
-    monkeypatch.setattr(lasso_module, "_search_signs", idle_at_first)
+    monkeypatch.setattr(lasso_module, "_searched", idle_at_first)
     np.testing.assert_allclose(lasso(G, C, 0.1), wanted, atol=1e-11)
-    monkeypatch.setattr(lasso_module, "_search_signs", lambda *arguments: None)
+    monkeypatch.setattr(lasso_module, "_searched", idle)
     assert np.isnan(lasso(G, C, 0.1)).all()
 
 
