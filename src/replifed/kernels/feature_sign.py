@@ -20,9 +20,9 @@ def search_signs(G, which, right, penalty, sweeps, h):
     """Minimise 1/2 h' G h - c' h + penalty |h|_1 from h, in place, for each row c of `right` (n, K).
 
     Row i has the Gram matrix G[which[i]]. Some sweeps of coordinate descent guess the signs. Then: solve
-    exactly for them; where some come out otherwise, go to the best of the points at which a coordinate changes
-    its sign on the way; where all agree, let in the coordinate that violates the optimality conditions most,
-    or stop.
+    exactly for them; where some come out otherwise, go to the best of the points at which a coordinate
+    changes its sign on the way; where all agree, let in the coordinate that violates the optimality
+    conditions most, or stop.
     """
     n, K = right.shape
     signs, exact, residual, way = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
@@ -79,7 +79,7 @@ def _descend(A, c, penalty, sweeps, h, residual):
 
 @compiled
 def _solve(A, c, penalty, signs, support, factor, exact):
-    """Fill `exact` with the solution if the signs are right, A_SS h_S = c_S - penalty signs_S; whether they are.
+    """Fill `exact` with what h is if the signs are right, A_SS h_S = c_S - penalty signs_S; tell if they are.
 
     By Cholesky factors; zeros where A_SS is singular.
     """

@@ -66,9 +66,7 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
     return h.reshape(B, m, K)
 
 
-def _searched(
-    G: NDArray, which: NDArray, right: NDArray, h: NDArray, penalty: float, sweeps: int
-) -> NDArray:
+def _searched(G: NDArray, which: NDArray, right: NDArray, h: NDArray, penalty: float, sweeps: int) -> NDArray:
     """Minimisers for rows `right` (n, K), with the Gram matrices G[which]; `h` are starts, and used up."""
     from replifed.kernels.feature_sign import search_signs
 
