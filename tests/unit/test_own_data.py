@@ -1,13 +1,25 @@
 """A data set of one's own: every form is one table, and what will not do is refused in one line."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
+from scipy import optimize, sparse, special
 
-from replifed.data.own import file_of, form_of, parse
-from replifed.data.table import load
+from replifed.data.own import LOSSES, file_of, form_of, parse
+from replifed.data.table import Table, load
 from replifed.errors import DataError
+from replifed.papers.cross.experiments import run
+from replifed.papers.cross.problems import problem, solution
 from replifed.partition.build import build
+from replifed.settings import comparison
+
+CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/papers/cross.yaml").read_text())["cross"]
+CROSS = CONFIG["experiments"]["a9a"]
+METHODS = CROSS["methods"]
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(12, 3)).round(3)
@@ -92,3 +104,82 @@ def test_missing_values_are_refused(tmp_path, value):
     np.savez(tmp_path / "own.npz", X=broken, y=Y)
     with pytest.raises(DataError, match="missing or not finite"):
         parse("mine", {"path": str(tmp_path / "own.npz")}, tmp_path / "out.npz")
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "softmax"])
+def test_targets_and_classes_are_those_of_the_loss(tmp_path, loss):
+    y = RNG.normal(size=12) if loss == "least_squares" else np.array([5, 7, 9] * 4)
+    np.savez(tmp_path / "own.npz", X=X, y=y)
+    parse("mine", {"path": str(tmp_path / "own.npz"), "loss": loss}, tmp_path / "out.npz")
+    table = load(tmp_path / "out.npz")
+    expected = y if loss == "least_squares" else [0, 1, 2] * 4
+    np.testing.assert_array_equal(table.y, expected)
+    assert table.meta["task"] == LOSSES[loss]
+
+
+@pytest.mark.parametrize(
+    ("loss", "y", "says"),
+    [
+        ("softmax", np.arange(12), "12 kinds of labels .*; a softmax needs 2 to 100"),
+        ("least_squares", np.ones(12), "all targets are 1"),
+        ("logistic", np.arange(12) % 3, "for others state the loss, least_squares or softmax"),
+    ],
+)
+def test_labels_that_are_no_targets_of_the_loss_are_refused(tmp_path, loss, y, says):
+    np.savez(tmp_path / "own.npz", X=X, y=y)
+    with pytest.raises(DataError, match=says):
+        parse("mine", {"path": str(tmp_path / "own.npz"), "loss": loss}, tmp_path / "out.npz")
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "softmax"])
+def test_the_problem_of_ones_own_data_is_that_of_its_loss(loss):
+    """Objective, constants and minimiser against formulas that share no code with it."""
+    ridge, client = 0.02, np.repeat([0, 1, 2], 4)
+    y = RNG.normal(size=12) if loss == "least_squares" else np.array([0, 1, 2] * 4)
+    table = Table(sparse.csr_matrix(X), y, {})
+    split = SimpleNamespace(clients={1: client})
+    settings = {"problem": loss, "seed": 1, "samples": 4, "ridge": ridge}
+    made = problem(settings, [1], table, split)
+
+    def objective(x):
+        if loss == "least_squares":
+            fit = 0.5 * (X @ x - y) ** 2
+        else:
+            z = X @ x.reshape(3, 3)
+            fit = special.logsumexp(z, axis=1) - z[np.arange(12), y]
+        return fit.mean() + 0.5 * ridge * x @ x  # clients are equally large
+
+    x = RNG.normal(size=made.dim)
+    assert made.loss(x[None])[0] == pytest.approx(objective(x), rel=1e-12)
+    largest = [np.linalg.eigvalsh(X[client == i].T @ X[client == i] / 4)[-1] for i in range(3)]
+    curvature = 1.0 if loss == "least_squares" else 0.5
+    np.testing.assert_allclose(made.common_mu_L()[1], curvature * max(largest) + ridge, rtol=1e-6)
+    found = optimize.minimize(objective, np.zeros(made.dim), method="BFGS", options={"gtol": 1e-9}).x
+    np.testing.assert_allclose(solution(made)[0], found, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "softmax"])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_of_the_comparison_descends_on_it(loss, method):
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(60, 4))
+    y = features @ rng.normal(size=4) if loss == "least_squares" else (features[:, :3]).argmax(axis=1)
+    table = Table(sparse.csr_matrix(features), y, {})
+    client = np.repeat([0, 1, 2], 20)
+    settings = {**CROSS, "problem": loss, "seed": 1, "replicates": [1], "rounds": 25}
+    split = SimpleNamespace(clients={1: client, 101: client})
+    history = run(method, settings, {"search": {"step": 0.5}}, table, split)
+    assert history["gap"].iloc[-1] < 0.3
+
+
+def test_a_data_set_of_an_installed_package_joins_where_it_is_asked_for(tmp_path, monkeypatch):
+    (tmp_path / "offered_data.py").write_text("def drawn():\n    return [[1.0], [2.0]], [0, 1]\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(comparison, "offered", lambda: {"drawn": "offered_data:drawn"})
+    path = f"{tmp_path / 'offered_data.py'}:drawn"
+    asked = comparison.with_offered({"comparison": {"data": ["a9a", "drawn"]}})
+    assert asked["datasets"] == {"drawn": {"path": path}}
+    # What an entry says beside stays; what nobody asks for is not there.
+    stated = comparison.with_offered({"datasets": {"drawn": {"loss": "softmax"}}})
+    assert stated["datasets"] == {"drawn": {"path": path, "loss": "softmax"}}
+    assert comparison.with_offered({"comparison": {}}) == {"comparison": {}}

@@ -1,5 +1,6 @@
 """A method and a paper of one's own, from nothing but what an installation holds."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -42,11 +43,15 @@ DATA = ["a9a", "phishing"]
 class Installed(Copy):
     """A folder in which there is no checkout."""
 
+    @property
+    def site(self):
+        return next(folder / "site" for folder in self.folder.parents if (folder / "site").is_dir())
+
     def replifed(self, *words):
         done = subprocess.run(
             [sys.executable, "-m", "replifed", *words],
             cwd=self.folder,
-            env=surroundings() | {"PYTHONPATH": str(self.folder.parent / "site"), "REPLIFED_OFFLINE": "1"},
+            env=surroundings() | {"PYTHONPATH": str(self.site), "REPLIFED_OFFLINE": "1"},
             capture_output=True,
             text=True,
         )
@@ -148,3 +153,59 @@ def test_a_paper_of_ones_own_lives_anywhere(installed):
     assert status == 2 and "exists already" in said
     wrong = installed.snakemake("demo", "--cores", "1", "--config", "paper_folders=[nowhere]", env=env)
     assert wrong.status == 1 and 'paper_folders: "nowhere" is not allowed' in wrong.text
+
+
+def test_the_page_on_papers_leads_to_its_verdicts(installed):
+    page = (ROOT / "docs/own-paper.md").read_text()
+    work = Installed(installed.folder / "tutorial")
+    for folder, *words in (
+        (installed, "init", "tutorial"),
+        (work, "new", "paper", "demo", "--to", "my_papers"),
+    ):
+        status, said = folder.replifed(*words)
+        assert status == 0, said
+    blocks = re.findall(r"```(?:yaml|python) (\S+)\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 6
+    for file, text in blocks:
+        (work.folder / file).write_text(text)
+    [command] = re.findall(r"^snakemake (.*) --configfile my.yaml$", page, re.MULTILINE)
+    env = surroundings() | {"PYTHONPATH": str(installed.folder.parent / "site")}
+    done = work.snakemake(*command.split(), "--configfile", "my.yaml", env=env)
+    assert done.status == 0, done.text
+    claims = pd.read_csv(work.folder / "results/demo/claims.csv").set_index("id")
+    assert claims.loc["demo.rate", "measured"] == pytest.approx(0.25, abs=1e-3)
+    assert dict(claims["verdict"]) == {"demo.rate": "deviates", "demo.local_steps": "reproduced"}
+    assert (work.folder / "figures/demo/fig1.png").stat().st_size > 5000
+
+
+OFFERED = """
+import numpy as np
+
+
+def drawn():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    return X, X @ rng.normal(size=5) + 0.1 * rng.normal(size=400), np.arange(400) % 4
+"""
+
+
+def test_data_of_an_installed_package_are_compared_by_name(installed):
+    site = installed.folder.parent / "site"
+    (site / "offering.py").write_text(OFFERED)
+    offers = site / "offering-1.dist-info"
+    offers.mkdir()
+    (offers / "METADATA").write_text("Metadata-Version: 2.1\nName: offering\nVersion: 1\n")
+    (offers / "entry_points.txt").write_text("[replifed.datasets]\ndrawn = offering:drawn\n")
+    (installed.folder / "loss.yaml").write_text(
+        "datasets: {drawn: {loss: least_squares, partition: given}}\n"
+        "comparison: {data: [drawn], against: [fedavg, newton]}\n"
+    )
+    files = ["--configfile", "config/small.yaml", "--configfile", "loss.yaml"]
+    said = installed.jobs_of("compare", "--cores", "2", *files)
+    assert "compare: run newton on drawn" in said
+    frame = pd.read_csv(installed.folder / "figures/small/compare/fig1.csv")
+    assert set(frame["experiment"]) == {"drawn"} and set(frame["method"]) == {"fedavg", "newton"}
+    # Least squares: Newton's first step ends at the minimiser, but for the floats that it sends.
+    newton = frame[frame["method"] == "newton"].set_index("round")["median"]
+    assert newton[1] < 1e-9
+    assert "drawn" in installed.replifed("list", "datasets")[1]

@@ -30,10 +30,12 @@ def _list(arguments: argparse.Namespace) -> None:
     if arguments.what == "methods":
         _list_methods()
     elif arguments.what == "datasets":
-        from replifed.data.catalogue import CATALOGUE
+        from replifed.data.catalogue import CATALOGUE, offered
 
-        width = max(map(len, CATALOGUE))
-        print("\n".join(f"{name:{width}}  {dataset.title}" for name, dataset in CATALOGUE.items()))
+        titles = {name: dataset.title for name, dataset in CATALOGUE.items()}
+        titles = {name: f"of an installed package, {source}" for name, source in offered().items()} | titles
+        width = max(map(len, titles))
+        print("\n".join(f"{name:{width}}  {title}" for name, title in titles.items()))
     elif arguments.what == "papers":
         print("\n".join(load_config(arguments)["papers"]))
     elif arguments.what == "jobs":

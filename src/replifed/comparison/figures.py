@@ -12,7 +12,8 @@ FIGURES = by_name(
         "fig1",
         prefix="Comparison",
         title="Relative gap",
-        caption=f"Relative gap (F - F*) / (F(0) - F*), median and range over seeds. {SETTING}",
+        caption=f"Relative gap (F - F*) / (F(0) - F*), median and range over seeds. {SETTING} "
+        "Data of your own are as the first four, with the loss that they name.",
         lines=lambda frame: lines(),  # asked for when it is drawn: methods of one's own are imported
     )
 )

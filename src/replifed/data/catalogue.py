@@ -6,6 +6,7 @@ To add a data set, append a record there; to add a file format, add a parser to 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -142,6 +143,11 @@ def _read(text: str) -> dict[str, Dataset]:
 
 
 CATALOGUE: Mapping[str, Dataset] = MappingProxyType(_read(_FILE.read_text(encoding="utf-8")))
+
+
+def offered() -> dict[str, str]:
+    """Data sets of installed packages, by name: MODULE:FUNCTION."""
+    return {found.name: found.value for found in entry_points(group="replifed.datasets")}
 
 
 def get(id_: str) -> Dataset:

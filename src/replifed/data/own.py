@@ -16,6 +16,9 @@ from replifed.data.table import Table, canonical, save
 from replifed.errors import DataError, unknown_name
 
 FORMS = ("libsvm", "csv", "parquet", "npz", "python")
+# Losses of linear models by name, and the task that each is for.
+LOSSES = {"logistic": "binary", "least_squares": "regression", "softmax": "multiclass"}
+_MOST_CLASSES = 100
 _SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".npz": "npz"}
 
 
@@ -39,14 +42,15 @@ def parse(name: str, settings: Mapping[str, Any], out: str | os.PathLike[str]) -
     Parameters
     ----------
     name : of the data set.
-    settings : path; form, label and client (columns of csv and parquet), rows and features (what it must
-        have), where they are stated.
+    settings : path; form, loss, label and client (columns of csv and parquet), rows and features (what it
+        must have), where they are stated. Labels become -1 and +1, targets of least squares stay as they are,
+        and classes become 0 to C - 1.
 
     Raises
     ------
     DataError
-        In one line with the file: it is missing or has another form, holds what is no number, has not two
-        kinds of labels, or not as many rows or features as it should.
+        In one line with the file: it is missing or has another form, holds what is no number, has not as
+        many kinds of labels as the loss asks for, or not as many rows or features as it should.
     """
     path, form = settings["path"], form_of(settings)
     if not Path(file_of(settings)).is_file():
@@ -59,13 +63,33 @@ def parse(name: str, settings: Mapping[str, Any], out: str | os.PathLike[str]) -
     for what, found in (("rows", X.shape[0]), ("features", X.shape[1])):
         if settings.get(what, found) != found:
             raise DataError(f"{path}: {found} {what}; expected {settings[what]}")
-    labels = np.unique(y)
-    if len(labels) != 2:
-        few = ", ".join(f"{label:g}" for label in labels[:5])
-        raise DataError(f"{path}: {len(labels)} kinds of labels ({few}); logistic regression needs two")
-    y = np.where(y == labels[1], 1, -1)
-    meta = meta_of(name, "binary", form, "original", "", X, y)
+    loss = settings.get("loss", "logistic")
+    y = _targets(path, loss, y)
+    meta = meta_of(name, LOSSES[loss], form, "original", "", X, y)
     save(out, Table(X, y, meta, _numbered(path, client, len(y))))
+
+
+def _targets(path: str, loss: str, y: NDArray) -> NDArray:
+    """The labels as the loss takes them."""
+    labels, number = np.unique(y, return_inverse=True)
+    few = ", ".join(f"{label:g}" for label in labels[:5])
+    if loss == "logistic":
+        if len(labels) != 2:
+            raise DataError(
+                f"{path}: {len(labels)} kinds of labels ({few}); logistic regression needs two; "
+                f"for others state the loss, {' or '.join([*LOSSES][1:])}"
+            )
+        return np.where(number == 1, 1, -1)
+    if loss == "softmax":
+        if not 2 <= len(labels) <= min(_MOST_CLASSES, len(y) - 1):
+            raise DataError(
+                f"{path}: {len(labels)} kinds of labels ({few}); a softmax needs 2 to {_MOST_CLASSES}, "
+                "fewer than samples"
+            )
+        return number
+    if len(labels) == 1:
+        raise DataError(f"{path}: all targets are {few}; least squares have nothing to fit")
+    return y
 
 
 def _numbered(path: str, client: Any, samples: int) -> NDArray | None:
@@ -112,6 +136,8 @@ def _read_columns(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray,
             raise DataError(f"{path}: the column {column} holds what is no number")
     labels = frame[label].to_numpy()
     if not pd.api.types.is_numeric_dtype(frame[label].dtype):  # words
+        if settings.get("loss") == "least_squares":
+            raise DataError(f"{path}: the column {label} holds what is no number; least squares need targets")
         labels = np.unique(labels.astype(str), return_inverse=True)[1]
     client = frame[settings["client"]].to_numpy() if "client" in settings else None
     return _as_features(features.to_numpy(float), path), np.asarray(labels, float), client

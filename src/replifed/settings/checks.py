@@ -91,6 +91,7 @@ def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, An
     papers = [paper for paper in known if paper in (listed if isinstance(listed, list) else config)]
     # Overrides such as config/small.yaml hold parts of the sections of papers that may not be listed.
     config = {key: value for key, value in config.items() if key in papers or key not in known}
+    config = comparison.with_offered(config)
     configuration = configuration_of(papers)
     faults: list[Fault] = []
     try:

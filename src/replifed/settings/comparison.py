@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from replifed.algorithms.registry import BUILT_IN
-from replifed.data.catalogue import CATALOGUE
+from replifed.data.catalogue import CATALOGUE, offered
 from replifed.errors import unknown_name
 from replifed.parts import COMPARED
 from replifed.settings.faults import Fault
 
+# Kinds of problems on which every kind of method runs.
+_EVERY_METHOD = ("logistic", "least_squares", "softmax")
 _FIGURES, _TABLES = ("fig1",), ("table1", "pairs")
 
 
@@ -24,7 +27,7 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     known = problems(config)
     asked, own = config.get("comparison", {}), list(config.get("methods", {}))
-    names = asked.get("data") or [name for name, one in known.items() if one["problem"] == "logistic"]
+    names = asked.get("data") or [name for name, one in known.items() if one["problem"] in _EVERY_METHOD]
     experiments = {}
     for name in names:
         built_in = known[name]["methods"]
@@ -36,15 +39,38 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"seed": config[COMPARED]["seed"], "experiments": experiments, "artefacts": artefacts}
 
 
+def with_offered(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the data sets of installed packages that are asked for by name to `datasets`.
+
+    What such an entry says beside its path, such as its loss, stays.
+    """
+    asked, own = config.get("comparison"), config.get("datasets") or {}
+    names = asked.get("data") if isinstance(asked, Mapping) else None
+    if not isinstance(own, Mapping) or not isinstance(names, list | None):
+        return dict(config)  # a fault, which is told later
+    wanted = {*own, *(names or ())}
+    found = {}
+    for name, source in offered().items() if wanted else ():
+        entry = own.get(name, {})
+        if name in wanted and isinstance(entry, Mapping) and "path" not in entry:
+            module, _, function = source.partition(":")
+            spec = find_spec(module)
+            if spec is not None and spec.origin:
+                found[name] = {"path": f"{spec.origin}:{function}", **entry}
+    return {**config, "datasets": {**own, **found}} if found else dict(config)
+
+
 def problems(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the experiments of `cross`, and one for each data set of one's own, with the same settings."""
     known = config[COMPARED]["experiments"]
+    # Those with several ridges count rounds of a few methods.
+    known = {name: one for name, one in known.items() if "ridges" not in one}
     model = next(one for one in known.values() if one["problem"] == "logistic")
     own = {}
     for name, one in config.get("datasets", {}).items():
         dealt = {"clusters": "kmeans", "count": one["clients"], "parts": 2, "shards_per_client": 2}
         partition = dealt if one["partition"] == "kmeans" else {"clusters": "given"}
-        own[name] = {**model, "dataset": name, "partition": partition}
+        own[name] = {**model, "problem": one["loss"], "dataset": name, "partition": partition}
     return {**known, **own}
 
 
@@ -67,7 +93,7 @@ def faults(config: Mapping[str, Any]) -> Iterator[Fault]:
             yield ("comparison", "data"), unknown_name("problem of the comparison", name, known)
     compared = _methods(known[name] for name in asked.get("data") or known if name in known)
     for name in asked.get("against") or ():
-        if name not in compared:
+        if compared and name not in compared:  # else the data are at fault
             yield ("comparison", "against"), unknown_name("method on these problems", name, compared)
 
 

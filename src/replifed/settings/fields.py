@@ -147,7 +147,9 @@ class OwnDataset(Settings):
     )
     label: Maybe[Text] = Field(None, description="column of the labels (csv, parquet); by default the last")
     client: Maybe[Text] = Field(None, description="column of the clients (csv, parquet)")
-    loss: Literal["logistic"] = Field("logistic", description="loss of the models")
+    loss: Literal["logistic", "least_squares", "softmax"] = Field(
+        "logistic", description="loss of the models: for two kinds of labels, targets, or classes"
+    )
     partition: Literal["kmeans", "given"] = Field(
         "kmeans", description="k-means clusters dealt to clients, or the clients that the data name"
     )

@@ -21,6 +21,8 @@ from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams, generator
 
+# Of data of one's own; all others are logistic.
+_LOSSES = {"least_squares": "least_squares", "softmax": "softmax"}
 _MOST_STEPS = 100
 # Newton's method stops after a move so short: the objective then changes by its square.
 _SHORTEST = 1e-8
@@ -76,24 +78,30 @@ def problem(
     if table is None:
         drawn = [_planted(settings, replicate) for replicate in replicates]
     else:
-        drawn = [_dealt(settings, replicate, table, partition) for replicate in replicates]
+        drawn = [(dealt(settings, replicate, table, partition), None) for replicate in replicates]
     X, y, sizes = stacked([clients for clients, _ in drawn], dtype)
-    loss = loss_named("least_squares" if table is None else "logistic")
+    kind, classes = settings.get("problem", "logistic"), 1
+    if kind == "softmax":  # of the whole table: a client may lack some
+        classes = int(table.y.max()) + 1
+    loss = loss_named("least_squares" if table is None else _LOSSES.get(kind, "logistic"), classes)
     weights = np.full(sizes.shape, 1.0 / sizes.shape[1])
-    made = Regression(X, y.astype(dtype), loss, sizes=sizes, weights=weights, l2=settings.get("ridge", 0.0))
+    y = y.astype(int if kind == "softmax" else dtype)  # classes are numbers of columns
+    made = Regression(X, y, loss, sizes=sizes, weights=weights, l2=settings.get("ridge", 0.0))
     made.l1 = settings.get("l1", 0.0)
     if table is None:
         made.support = np.stack([support for _, support in drawn])
     return made
 
 
-def _dealt(settings: dict, replicate: int, table: Any, partition: Any) -> tuple[list, Any]:
+def dealt(settings: dict, replicate: int, table: Any, partition: Any) -> list:
     """Features and labels of each client."""
     client = partition.clients[replicate]
+    labels = settings.get("problem") not in _LOSSES
+    targets = np.where(table.y > 0, 1.0, -1.0) if labels else table.y.astype(float)
     rng = generator(settings["seed"], replicate, None, "samples")
     held = (np.flatnonzero(client == i) for i in range(int(client.max()) + 1))
     rows = [rng.permutation(own)[: settings["samples"]] for own in held]
-    return [(table.X[own].toarray(), np.where(table.y[own] > 0, 1.0, -1.0)) for own in rows], None
+    return [(table.X[own].toarray(), targets[own]) for own in rows]
 
 
 def _planted(settings: dict, replicate: int) -> tuple[list, Any]:
