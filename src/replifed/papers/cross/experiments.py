@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from replifed.network.fading import Constant
 from replifed.network.ledger import dense_bits
+from replifed.papers.cross import rates
 from replifed.papers.cross.methods import algorithm, tunes, width
 from replifed.papers.cross.problems import Regression, problem, solution
 from replifed.progress import Progress, silent
@@ -46,6 +47,8 @@ def tune(
         reference value; None for a method with no number to tune. Then cost, what the search used, and
         trials, on which repetitions.
     """
+    if "ridges" in settings:
+        return rates.tune(method, settings, table, partition, progress)
     if not tunes(method):
         return {"method": method, "search": None, "trials": {"replicates": []}}
     chosen = settings["tuning"]
@@ -105,6 +108,8 @@ def run(
 
     Beside what histories have: message_bits, of one model from each client, and samples, of all clients.
     """
+    if "ridges" in settings:
+        return rates.run(method, settings, tuned, table, partition, progress)
     names = tuple(settings["replicates"])
     multiple = tuned["search"]["step"] if tuned is not None and tunes(method) else 1.0
     exact, own = _both(method, settings, names, table, partition)

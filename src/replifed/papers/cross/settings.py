@@ -64,7 +64,34 @@ class Planted(Common):
     spread: NonNegative = Field(description="how much clients' models and scales of features differ")
 
 
-Experiment = Annotated[Logistic | Composite | Planted, Field(discriminator="problem")]
+class Rates(fields.Repeated):
+    """Communications against the condition number, on a data set."""
+
+    problem: Literal["rates"] = Field(description="kind of problem")
+    dataset: Name = Field(description="a data set of the catalogue")
+    partition: Shards = Field(description="how the samples are split between the clients")
+    samples: Count = Field(description="most samples of a client")
+    ridges: Annotated[Several[Positive], Field(min_length=2)] = Field(description="weights of |x|^2 / 2")
+    target: Positive = Field(description="of |x - x*|^2, as a share of what it was at the start")
+    rounds: Count = Field(description="most rounds")
+    lyapunov_every: Count = Field(
+        description="rounds after which it is looked how low the Lyapunov function is"
+    )
+    tuning: Tuning = Field(description="how each method's step is chosen, as a multiple of 1 / L")
+
+
+class PlantedRates(Rates):
+    """The same on drawn least squares."""
+
+    problem: Literal["planted_rates"] = Field(description="kind of problem")  # type: ignore[assignment]
+    dataset: Maybe[Name] = Field(None, description="none")  # type: ignore[assignment]
+    partition: Maybe[Shards] = Field(None, description="none")  # type: ignore[assignment]
+    clients: Count = Field(description="number of clients")
+    features: Count = Field(description="coordinates")
+    spread: NonNegative = Field(description="how much clients' models differ")
+
+
+Experiment = Annotated[Logistic | Composite | Planted | Rates | PlantedRates, Field(discriminator="problem")]
 
 
 class Section(fields.Section[Experiment, Artefact]):
