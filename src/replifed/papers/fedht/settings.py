@@ -40,6 +40,7 @@ class Compared(Common, fields.Recorded):
         default_factory=list, description="names of the repetitions that are run with full gradients as well"
     )
     full_batch_rounds: Count = Field(1, description="rounds of the runs with full gradients")
+    twin_replicates: fields.TwinReplicates = None
     tuning: Maybe[Tuning] = Field(None, description="how the step size of each method is chosen")
 
 
@@ -61,7 +62,6 @@ class DataSet(Compared):
     problem: Literal["dataset"] = Field(description="kind of data")
     dataset: Name = Field(description="a data set of the catalogue")
     partition: Shards = Field(description="how the samples are split between the clients")
-    twin_replicates: fields.TwinReplicates = None
 
 
 class Classes(Common):
