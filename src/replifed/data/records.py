@@ -82,11 +82,19 @@ def status_rows(raw_dir: str | Path, ids: Iterable[str] = CATALOGUE) -> list[dic
 def not_original(rows: Iterable[dict[str, str]]) -> str:
     """Say in one sentence how many of the data sets in `status_rows` are not the papers' own.
 
+    Those that have not been fetched are neither; they are counted apart.
+
     >>> not_original([{"id": "a", "kind": "original"}, {"id": "b", "kind": "surrogate"}])
     '1 of 2 data sets is not original: b (surrogate)'
+    >>> not_original([{"id": "a", "kind": "not fetched"}])
+    'no data set has been fetched yet; `snakemake --cores 1 data` fetches all'
     """
-    rows = list(rows)
+    every = list(rows)
+    rows = [row for row in every if row["kind"] != "not fetched"]
+    if every and not rows:
+        return "no data set has been fetched yet; `snakemake --cores 1 data` fetches all"
     others = [f"{row['id']} ({row['kind']})" for row in rows if row["kind"] != "original"]
+    left = f"; {len(every) - len(rows)} are not fetched yet" if len(rows) < len(every) else ""
     verb = "is" if len(others) == 1 else "are"
     named = f": {', '.join(others)}" if others else ""
-    return f"{len(others)} of {len(rows)} data sets {verb} not original{named}"
+    return f"{len(others)} of {len(rows)} data sets {verb} not original{named}{left}"
