@@ -223,6 +223,13 @@ def test_a_missing_key_is_named_with_what_is_expected(whole, key):
     assert lines[0].startswith(f"fedht.experiments.planted.{key}: missing; expected ")
 
 
+def test_a_misspelt_method_is_one_fault_however_many_artefacts_show_it(whole):
+    (line,) = faults(whole, at("fedht", "experiments", "mnist", "methods")(["fedht", "fediterth"]))
+    assert line.startswith(
+        "fedht.experiments.mnist.methods: unknown method 'fediterth'; did you mean 'fediterht'?"
+    )
+
+
 def test_a_missing_section_is_named(whole):
     assert faults(whole, lambda tree: tree.pop("fedht"))[0].startswith("fedht: missing; ")
 
@@ -359,7 +366,12 @@ def test_overrides_merge_mappings_and_replace_lists(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("a: [", "is not valid YAML"), ("- 1\n", "expected a mapping"), (None, "does not exist")],
+    [
+        ("a: [", "is not valid YAML"),
+        ("a: 1\nb: {c: 2, c: 3}\n", ", line 2: the key 'c' stands twice; remove one"),
+        ("- 1\n", "expected a mapping"),
+        (None, "does not exist"),
+    ],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path, text, message):
     file = tmp_path / "mine.yaml"

@@ -77,6 +77,9 @@ def check_config():
     overrides = [Path(os.path.relpath(file)) for file in workflow.overwrite_configfiles]
     sources = [reading.MAIN_FILE, *papers, *overrides, given]
     with stopping():
+        # Snakemake's own parser takes a key that stands twice.
+        for file in (reading.MAIN_FILE, *papers, *overrides):
+            reading.read_file(file)
         checked = settings.validate(reading.deep_merge(config, given, listed), sources)
     config.clear()
     config.update(checked)

@@ -234,7 +234,9 @@ def _artefact_faults(artefact: Mapping[str, Any], experiments: Mapping[str, Any]
             if name not in sections:
                 continue
             known: Any = sections[name].get("methods")
-            for method in read[name] if isinstance(read, Mapping) and isinstance(known, list) else ():
+            # A misspelt method is told once, where it stands: what an artefact asks for is judged after that.
+            sound = isinstance(known, list) and all(method in METHODS for method in known)
+            for method in read[name] if isinstance(read, Mapping) and sound else ():
                 if method not in known:
                     yield (kind, name), unknown_name("method of this experiment", method, map(str, known))
             if needed and needed not in sections[name]:
