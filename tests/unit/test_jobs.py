@@ -1,12 +1,15 @@
 """A run is refused whose steps were searched on what it reports, by what both records say."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
 from replifed.errors import DataError, ReplifedError
 from replifed.papers import jobs
-from replifed.settings import checks, fields, typed
+from replifed.settings import checks, fields, load, settings_for, typed
 from replifed.store.histories import read_history
+from replifed.store.provenance import canonical_json
 from replifed.store.tuned import write_tuned
 
 
@@ -83,3 +86,18 @@ def test_a_paper_without_classes_of_its_own_has_any_attribute():
         {"seed": 1, "radius": {"a": [1, 2.0]}}
     )
     assert settings.radius == {"a": [1, 2.0]} and settings.dataset is None and settings.seed == 1
+
+
+@pytest.mark.parametrize("scale", [[], ["config/small.yaml"]])
+def test_every_job_gets_the_values_of_the_configuration(scale):
+    root = Path(__file__).parents[2]
+    config = load([root / file for file in scale], root)
+    for paper in config["papers"]:
+        for name, experiment in config[paper]["experiments"].items():
+            for step in ["run", *["tune"] * ("tuning" in experiment)]:
+                given = settings_for(step, config[paper], name)
+                settings = typed(paper, given)
+                held = {**settings.plain(), "seed": settings.seed}
+                assert {key: canonical_json(held[key]) for key in given} == {
+                    key: canonical_json(value) for key, value in given.items()
+                }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError, ReplifedError, unknown_name
+from replifed.papers.typed import typed
 from replifed.parts import paper_names, part, sentences_file
 from replifed.progress import Lines
 from replifed.store import hashes
@@ -20,10 +21,8 @@ if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
 
 SYNTHETIC = {"kind": "synthetic", "stamp": ""}
-# Not followed as a source: a job depends on the values of its settings, not on the code that checks them.
-_CHECKS = "replifed.settings.checks"
 # Papers whose experiments still read their settings as a mapping.
-_PLAIN = ("compare", "cross", "fedac", "fedgradmp", "fedht", "fedmm", "fedplt")
+_PLAIN = ("compare", "cross", "fedac", "fedgradmp", "fedmm", "fedplt")
 
 
 def tune(
@@ -279,7 +278,7 @@ def _part(paper: str, name: str) -> Any:
 
 
 def _typed(paper: str, settings: dict) -> Any:
-    return settings if paper in _PLAIN else import_module(_CHECKS).typed(paper, settings)
+    return settings if paper in _PLAIN else typed(paper, settings)
 
 
 @lru_cache(maxsize=1)  # a search and the run after it, in one process, have the same

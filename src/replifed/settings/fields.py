@@ -269,7 +269,7 @@ class Experiment(Settings):
         return self._seed
 
     @classmethod
-    def of_job(cls, given: Mapping[str, Any]) -> Experiment:
+    def of_job(cls, given: Mapping[str, Any]) -> Self:
         """Return what a job is `given` of an experiment, which has been checked.
 
         What may be left out has its default, or is None; what the job is not given is no attribute.
@@ -280,7 +280,8 @@ class Experiment(Settings):
             if field is not None and isinstance(value, dict):
                 value = TypeAdapter(field.rebuild_annotation()).validate_python(value, strict=True)
             values[key] = value
-        return cls.model_construct(**values)
+        made: Any = cls.model_construct(**values)
+        return made
 
 
 _TWINS = (
