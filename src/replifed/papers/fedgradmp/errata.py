@@ -14,6 +14,7 @@ from replifed.claims.errata import Erratum, Outcome
 from replifed.metrics import relative_error
 from replifed.operators.matrices import isometry_constant
 from replifed.papers.fedgradmp.problems import regression
+from replifed.papers.fedgradmp.settings import Regression
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams
 from replifed.simulate import simulate
@@ -35,7 +36,7 @@ def _largest(v: NDArray, count: int) -> NDArray:
 
 def _recovery_error(scale: float = 1.0, noise: float = 0.0) -> float:
     """Relative error after 12 rounds of Algorithm 2; the server takes `scale` times the cohort's mean."""
-    data, solution = regression(_SMALL, 0.2, noise, 1)
+    data, solution = regression(Regression.of_job(_SMALL), 0.2, noise, 1)
     (A, *_), (y, *_) = data.X, data.y
     rng, x = np.random.default_rng(0), np.zeros_like(solution)
     for _ in range(12):
@@ -72,7 +73,7 @@ def _diverges(sparsity: int) -> Outcome:
     """Figure 8's left panel: FedIterHT with the printed loss diverges at the three larger learning rates."""
     steps, seeds, lost = np.array([0.004, 0.01, 0.02]), range(1, 6), 0
     for seed in seeds:
-        data, solution = regression(_FIGURE8, 1.0, 0.0, seed)
+        data, solution = regression(Regression.of_job(_FIGURE8), 1.0, 0.0, seed)
         history = simulate(
             FedIterHT(step=steps, sparsity=sparsity, local_steps=3, batch=40),
             data,
