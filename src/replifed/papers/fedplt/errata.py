@@ -16,14 +16,15 @@ from replifed.algorithms.local_solvers import Accelerated, Gradient
 from replifed.claims.errata import Erratum, Outcome
 from replifed.papers.fedplt import release
 from replifed.papers.fedplt.paper import FEDPLT_RATES, TABLE4
-from replifed.papers.fedplt.settings import Regression
 from replifed.papers.fedplt.trials import Trial, rate, regression
+from replifed.papers.typed import typed
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic
 from replifed.problems.minimiser import minimiser
 
 _SHAPE = {"replicates": (1, 2, 3, 4, 5, 6), "agents": 10, "samples": 20, "features": 15}
-_SETTINGS = Regression.of_job({**_SHAPE, "seed": 17572, "ridge": 0.5, "loss": "sum", "data": "planted"})
+_DATA = {"seed": 17572, "ridge": 0.5, "loss": "sum", "data": "planted"}
+_SETTINGS = typed("fedplt", {"problem": "exactness", **_SHAPE, **_DATA})
 _STEPS, _RHO = 10, 0.3
 
 

@@ -55,23 +55,12 @@ from replifed.simulate import Metric
 from replifed.tune import Grid, Spent
 
 if TYPE_CHECKING:
-    from replifed.papers.fedplt.settings import (
-        Bounds,
-        Comparison,
-        Exactness,
-        Experiment,
-        LocalEpochs,
-        LocalSteps,
-        Noise,
-        Participation,
-        Penalties,
-        Privacy,
-        Splitting,
-        Variants,
-    )
+    from replifed.papers.fedplt import settings as of
 
 
-def tune(method: str, settings: Comparison, table: Any, partition: Any, progress: Progress) -> dict[str, Any]:
+def tune(
+    method: str, settings: of.Comparison, table: Any, partition: Any, progress: Progress
+) -> dict[str, Any]:
     """Search each cell's common parameters.
 
     Returns
@@ -105,7 +94,7 @@ def tune(method: str, settings: Comparison, table: Any, partition: Any, progress
 
 
 def run(
-    method: str, settings: Experiment, tuned: dict | None, table: Any, partition: Any, progress: Progress
+    method: str, settings: of.Experiment, tuned: dict | None, table: Any, partition: Any, progress: Progress
 ) -> pd.DataFrame:
     """Run `method` on all data sets; one line a data set and setting, or, for curves, a round as well."""
     if settings.problem == "comparison":
@@ -175,7 +164,7 @@ def _count_gradients(problem: Any) -> list[int]:
 # --- Table II -------------------------------------------------------------------------------------
 
 
-def _cells(method: str, settings: Comparison) -> list[Cell]:
+def _cells(method: str, settings: of.Comparison) -> list[Cell]:
     agents, steps = settings.agents, settings.local_steps
     solvers = ["gradient"] if method == "fedavg" else settings.solvers
     cohorts = (agents, settings.cohort) if method in PARTIAL else (agents,)
@@ -195,7 +184,9 @@ class _Choice(NamedTuple):
     edge: NDArray | bool = False
 
 
-def _comparison(method: str, settings: Comparison, tuned: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+def _comparison(
+    method: str, settings: of.Comparison, tuned: dict, progress: Progress
+) -> Iterator[pd.DataFrame]:
     # FedAvg stays where it is after a few rounds.
     rounds = settings.baseline_rounds if method == "fedavg" else settings.rounds
     reported = Trial(settings, rounds=rounds)
@@ -224,7 +215,7 @@ def _comparison(method: str, settings: Comparison, tuned: dict, progress: Progre
         yield _cell_frame(reported, cell, choices, settings.target)
 
 
-def best_rho(settings: Comparison | Participation, solver: str) -> _Choice:
+def best_rho(settings: of.Comparison | of.Participation, solver: str) -> _Choice:
     """Each data set's best rho with all agents active, from the grid of `settings`, refined."""
     trial = Trial(settings, rounds=settings.tuning_rounds)
     grid = Grid((tuple(_geometric(settings.rho_grid).tolist()),), settings.refine)
@@ -237,7 +228,7 @@ def _geometric(grid: list[float]) -> NDArray:
     return np.geomspace(least, largest, int(points))
 
 
-def equal_budget(cell: Cell, settings: Comparison) -> _Choice:
+def equal_budget(cell: Cell, settings: of.Comparison) -> _Choice:
     """Search a method's local step and all its own parameters, for each of the first data sets by itself."""
     chosen = settings.equal_budget
     trial = Trial(settings, replicates=settings.replicates[: chosen.sets], rounds=chosen.rounds)
@@ -303,11 +294,11 @@ def _lines(columns: dict[str, Any], shape: tuple[int, ...]) -> pd.DataFrame:
 # --- Fed-PLT alone --------------------------------------------------------------------------------
 
 
-def _fedplt(settings: LocalSteps, solver: str = "gradient", active: int | None = None) -> Cell:
+def _fedplt(settings: of.LocalSteps, solver: str = "gradient", active: int | None = None) -> Cell:
     return Cell("fedplt", solver, settings.local_steps, settings.agents, active or settings.agents)
 
 
-def _participation(settings: Participation, progress: Progress) -> Iterator[pd.DataFrame]:
+def _participation(settings: of.Participation, progress: Progress) -> Iterator[pd.DataFrame]:
     trial = Trial(settings)
     rho = best_rho(settings, "gradient").values["rho"][:, None]
     for active in settings.active:
@@ -317,7 +308,7 @@ def _participation(settings: Participation, progress: Progress) -> Iterator[pd.D
 
 
 def _penalty(
-    settings: Penalties, progress: Progress, loss: str | None = None, data: str | None = None
+    settings: of.Penalties, progress: Progress, loss: str | None = None, data: str | None = None
 ) -> Iterator[pd.DataFrame]:
     """Rates at every rho of the grids, of runs as long as the slowest needs."""
     grids = [_geometric(grid) for grid in (settings.rho_grid, settings.valley) if grid is not None]
@@ -331,7 +322,7 @@ def _penalty(
         yield _rates_frame(trial, errors, rho=rho)
 
 
-def _readings(settings: Penalties, progress: Progress) -> Iterator[pd.DataFrame]:
+def _readings(settings: of.Penalties, progress: Progress) -> Iterator[pd.DataFrame]:
     """The best penalty and its rate under other readings of the set-up."""
     set_ups = list(itertools.product(("planted", "classification"), ("sum", "mean")))
     for done, (data, loss) in enumerate(set_ups):
@@ -345,7 +336,7 @@ def _errors_of(trial: Trial, algorithm: FedPLT, **more: Any) -> NDArray:
     return trial.traces(lambda *_: algorithm, 1, **more)
 
 
-def _epochs(settings: LocalEpochs, progress: Progress) -> Iterator[pd.DataFrame]:
+def _epochs(settings: of.LocalEpochs, progress: Progress) -> Iterator[pd.DataFrame]:
     trial = Trial(settings)
     plans: list[tuple[str, int, Any]] = [
         *(("gradient", steps, Gradient(steps=steps)) for steps in settings.epochs),
@@ -358,7 +349,7 @@ def _epochs(settings: LocalEpochs, progress: Progress) -> Iterator[pd.DataFrame]
         yield _rates_frame(trial, errors, solver=name, steps=steps)
 
 
-def _exactness(settings: Exactness, progress: Progress) -> Iterator[pd.DataFrame]:
+def _exactness(settings: of.Exactness, progress: Progress) -> Iterator[pd.DataFrame]:
     """Remark 3: runs to the last digits; Remark 2: the same from a cold start."""
     trial, half = Trial(settings), FixedSize(settings.agents // 2)
     plans: tuple[tuple[str, Any, Any], ...] = (
@@ -374,7 +365,7 @@ def _exactness(settings: Exactness, progress: Progress) -> Iterator[pd.DataFrame
             yield _rates_frame(trial, errors, steps=steps, participation=who, start=start)
 
 
-def _splitting(settings: Splitting, progress: Progress) -> Iterator[pd.DataFrame]:
+def _splitting(settings: of.Splitting, progress: Progress) -> Iterator[pd.DataFrame]:
     """For every rho, the rate in the end and the norm of a round, exact and with local gradient steps."""
     trial, agents = Trial(settings), settings.agents
     hessians = trial.problem.per_client_hessians(np.repeat(trial.solution[:, None], agents, axis=1))
@@ -388,7 +379,7 @@ def _splitting(settings: Splitting, progress: Progress) -> Iterator[pd.DataFrame
             yield pd.DataFrame({**labels, "rate": rate, "norm": norm}, index=[0])
 
 
-def _variants(settings: Variants, progress: Progress) -> Iterator[pd.DataFrame]:
+def _variants(settings: of.Variants, progress: Progress) -> Iterator[pd.DataFrame]:
     """What Algorithm 1 allows beside the tables: composite problems, solvers of one's own, minibatches."""
     for done, part in enumerate((_composite, _uncoordinated, _minibatches)):
         progress(part.__name__.strip("_"), done, 3)
@@ -396,7 +387,7 @@ def _variants(settings: Variants, progress: Progress) -> Iterator[pd.DataFrame]:
             yield frame.assign(variant=part.__name__.strip("_"))
 
 
-def _composite(settings: Variants) -> Iterator[pd.DataFrame]:
+def _composite(settings: of.Variants) -> Iterator[pd.DataFrame]:
     """With h = weight |x|_1; `zeros` is the share of the minimiser's coordinates that are zero."""
     trial, penalty = Trial(settings), L1(weight=settings.weight)
     trial.solution = composite_minimiser(trial.problem, penalty)
@@ -419,7 +410,7 @@ def composite_minimiser(problem: Any, penalty: L1) -> NDArray:
         x = new
 
 
-def _uncoordinated(settings: Variants) -> Iterator[pd.DataFrame]:
+def _uncoordinated(settings: of.Variants) -> Iterator[pd.DataFrame]:
     """Agents with their own solvers and numbers of steps, or with steps for their own moduli (Remark 1)."""
     trial, rho = Trial(settings), settings.rho
     agents = range(settings.agents)
@@ -440,7 +431,7 @@ def _uncoordinated(settings: Variants) -> Iterator[pd.DataFrame]:
         yield _rates_frame(trial, errors, solver=name, steps=steps, participation=who)
 
 
-def _minibatches(settings: Variants) -> Iterator[pd.DataFrame]:
+def _minibatches(settings: of.Variants) -> Iterator[pd.DataFrame]:
     """Errors with minibatches, averaged over the last `tail` rounds and over as many before."""
     trial, rounds, tail = Trial(settings), settings.rounds, settings.tail
     kinds = {"gradient": Stochastic, "accelerated": AcceleratedStochastic}
@@ -474,7 +465,7 @@ def _distances(x_bar: NDArray) -> dict[str, Metric]:
     return {"stacked": stacked, "agents": agents, "coordinator": coordinator}
 
 
-def _noise(settings: Noise, progress: Progress) -> Iterator[pd.DataFrame]:
+def _noise(settings: of.Noise, progress: Progress) -> Iterator[pd.DataFrame]:
     """Errors averaged over the last rounds."""
     levels = np.array(settings.tau)
     # Both readings in one run: as a variance tau, and as a deviation tau^2.
@@ -498,7 +489,7 @@ def _noise(settings: Noise, progress: Progress) -> Iterator[pd.DataFrame]:
             yield _lines({**labels, **measured}, (S, len(levels)))
 
 
-def _privacy(settings: Privacy, progress: Progress) -> Iterator[pd.DataFrame]:
+def _privacy(settings: of.Privacy, progress: Progress) -> Iterator[pd.DataFrame]:
     """Errors after K rounds for each level of noise and number of epochs, as Proposition 4 asks for it.
 
     Mean losses, samples' gradients clipped, all agents active, x_{i,0} ~ N(0, 2 tau^2 / low).
@@ -517,7 +508,7 @@ def _privacy(settings: Privacy, progress: Progress) -> Iterator[pd.DataFrame]:
         yield history.frame(steps=steps, tau=tau, replicate=replicate, low=low, gamma=gamma)
 
 
-def _bounds(settings: Bounds, progress: Progress) -> Iterator[pd.DataFrame]:
+def _bounds(settings: of.Bounds, progress: Progress) -> Iterator[pd.DataFrame]:
     """Distance of (x, z) to the fixed point over the rounds, for Proposition 2 and Corollary 1."""
     trial, rho = Trial(settings), settings.rho
     x_bar = np.repeat(trial.solution[:, None], settings.agents, axis=1)
