@@ -35,17 +35,9 @@ from replifed.tune import Grid, Search, Spent, Trials, best_printed, tune_step
 from replifed.twins import simulate_with_twins
 
 if TYPE_CHECKING:
-    from replifed.papers.fedht.settings import (
-        Biased,
-        Classes,
-        Common,
-        DataSet,
-        Experiment,
-        Planted,
-        Simulation,
-    )
+    from replifed.papers.fedht import settings as of
 
-    Compared = Simulation | DataSet
+    Compared = of.Simulation | of.DataSet
 
 # Methods of Figure 2.
 COMPARED_OVER_LEVELS = ("fedht", "fediterht")
@@ -79,14 +71,16 @@ def drawn_levels(method: str, settings: Compared) -> list[str]:
     return levels if method in COMPARED_OVER_LEVELS else list(dict.fromkeys([levels[0], levels[-1]]))
 
 
-def sweep(method: str, settings: Common) -> list[int]:
+def sweep(method: str, settings: of.Common) -> list[int]:
     """The numbers of local steps K that are searched for `method`; the reference takes the largest."""
     if "local_steps" not in _settable(method):
         return [1]
     return [max(settings.local_steps)] if method == "fedavg" else list(settings.local_steps)
 
 
-def algorithm(method: str, settings: Common, K: int, step: NDArray | float, batch: int | None, **more: Any):
+def algorithm(
+    method: str, settings: of.Common, K: int, step: NDArray | float, batch: int | None, **more: Any
+):
     """Build `method` with those of the experiment's settings that it has."""
     offered = {"sparsity": settings.sparsity, "local_steps": K, "step": step, "batch": batch}
     kept = {name: value for name, value in offered.items() if name in _settable(method)}
@@ -224,7 +218,7 @@ def plan(method: str, settings: Compared, tuned: dict) -> Iterator[Setting]:
 
 def run(
     method: str,
-    settings: Experiment,
+    settings: of.Experiment,
     tuned: dict,
     table: Any,
     partition: Any,
@@ -334,7 +328,7 @@ def _rounds(method: str, settings: Compared, curve: Setting) -> int:
 # --- Planted problems, and digits by class ---
 
 
-def _run_planted(method: str, settings: Planted, progress: Progress | None) -> pd.DataFrame:
+def _run_planted(method: str, settings: of.Planted, progress: Progress | None) -> pd.DataFrame:
     """Run `method` as its theorem prescribes: step 1/(6 l), batches growing as 1/theta^t, capped at m.
 
     The first batch is the theorem's, or, where no bound is promised, the one of the settings.
@@ -369,7 +363,7 @@ def _error(x_star: NDArray, _: Any, seen: dict[str, NDArray]) -> NDArray:
     return ((seen["server"] - x_star) ** 2).sum(axis=-1)
 
 
-def _run_biased(method: str, settings: Biased, progress: Progress | None) -> pd.DataFrame:
+def _run_biased(method: str, settings: of.Biased, progress: Progress | None) -> pd.DataFrame:
     """Run `method` with full gradients and the theorems' step, for every spread and K.
 
     Column gradient is |grad f(x*)|^2, of FedIterHT on the support that Theorem 2 restricts it to, and
@@ -453,7 +447,7 @@ def _server_share(digits: Digits, seen: dict[str, NDArray]) -> float:
 
 
 def _run_classes(
-    method: str, settings: Classes, table: Any, partition: Any, progress: Progress | None
+    method: str, settings: of.Classes, table: Any, partition: Any, progress: Progress | None
 ) -> pd.DataFrame:
     """Run both variants on every repetition; columns server and local are shares of non-zeros."""
     (K,), step, frames = settings.local_steps, settings.step, []

@@ -25,16 +25,9 @@ from replifed.tune import Grid, Spent, Trials, search, tune_step
 from replifed.twins import Twinned, simulate_with_twins
 
 if TYPE_CHECKING:
-    from replifed.papers.fedmm.settings import (
-        Dictionary,
-        ExpectationMaximisation,
-        Experiment,
-        MovieLens,
-        Toy,
-        Transport,
-    )
+    from replifed.papers.fedmm import settings as of
 
-    Codes = Dictionary | MovieLens
+    Codes = of.Dictionary | of.MovieLens
 
 FULL = "full"
 """How a history writes a minibatch of all samples, and messages without quantisation."""
@@ -79,7 +72,7 @@ def _silent(what: str, done: int, total: int) -> None:
 
 def tune(
     method: str,
-    settings: Dictionary | MovieLens | Transport,
+    settings: Codes | of.Transport,
     table: Any,
     partition: Any,
     progress: Progress = _silent,
@@ -136,7 +129,7 @@ def _search(method: str, settings: Codes, table: Any, partition: Any, progress: 
     return {**steps, **found, "highest": highest, **trials.record()}
 
 
-def _search_transport(method: str, settings: Transport, table: Any, progress: Progress) -> dict[str, Any]:
+def _search_transport(method: str, settings: of.Transport, table: Any, progress: Progress) -> dict[str, Any]:
     """Search the step with the lowest L2-UVP, mean over the search's repetitions."""
     asked, spent = settings.tuning, Spent()
     assert asked is not None
@@ -165,7 +158,7 @@ def _search_transport(method: str, settings: Transport, table: Any, progress: Pr
 
 def run(
     method: str,
-    settings: Experiment,
+    settings: of.Experiment,
     tuned: dict | None,
     table: Any,
     partition: Any,
@@ -204,7 +197,7 @@ def _simulate(
     algorithm: Any,
     problem: Any,
     names: list[int],
-    settings: Experiment,
+    settings: of.Experiment,
     participation: float = 1.0,
     **metrics: Any,
 ) -> History:
@@ -249,7 +242,7 @@ def _run_dictionary(
         )
 
 
-def _run_em(method: str, settings: ExpectationMaximisation) -> Iterator[pd.DataFrame]:
+def _run_em(method: str, settings: of.ExpectationMaximisation) -> Iterator[pd.DataFrame]:
     """Centralised EM for SA-SSMM; FedMM with everybody, all samples and step 1, and as a federation."""
     keys = {"beta", "decay", "alpha", "bits", "batch"}
     federation = {key: value for key, value in settings if key in keys}
@@ -272,7 +265,7 @@ def _first_coordinate(_: Any, seen: dict[str, NDArray]) -> NDArray:
     return seen["server"][:, 0]
 
 
-def _run_toy(method: str, settings: Toy) -> Iterator[pd.DataFrame]:
+def _run_toy(method: str, settings: of.Toy) -> Iterator[pd.DataFrame]:
     """Remark 1: exact oracles, all clients, step 1."""
     for reading, z in settings.values:
         algorithm, problem = method_class(method)(beta=1.0, decay=0.0), toy_problem(reading, z)
@@ -281,7 +274,7 @@ def _run_toy(method: str, settings: Toy) -> Iterator[pd.DataFrame]:
 
 
 def _run_transport(
-    method: str, settings: Transport, table: Any, progress: Progress
+    method: str, settings: of.Transport, table: Any, progress: Progress
 ) -> Iterator[pd.DataFrame]:
     """All repetitions of one method at its step, each with samples and a split of its own."""
     assert settings.steps is not None
@@ -305,19 +298,19 @@ def _run_transport(
         )
 
 
-def _networks(method: str, settings: Transport, step: NDArray) -> Any:
+def _networks(method: str, settings: of.Transport, step: NDArray) -> Any:
     keys = {"batch", "server_batch", "start_steps", "cycle"}
     if method == "fedmm_ot":
         keys |= {"alpha", "server_step", "server_steps"}
     return method_class(method)(step=step, **{key: value for key, value in settings if key in keys})
 
 
-def _transport(method: str, settings: Transport, data: Any, name: int, step: float) -> History:
+def _transport(method: str, settings: of.Transport, data: Any, name: int, step: float) -> History:
     algorithm = _networks(method, settings, np.array([step]))
     return _simulate(algorithm, data, [name], settings, settings.participation, uvp=_uvp)
 
 
-def _transport_with_twins(method: str, settings: Transport, data: Any, name: int, step: float) -> Twinned:
+def _transport_with_twins(method: str, settings: of.Transport, data: Any, name: int, step: float) -> Twinned:
     return simulate_with_twins(
         lambda numbers, factors: _networks(method, settings, step * factors),
         data,
