@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SYNTHETIC = {"kind": "synthetic", "stamp": ""}
 # Papers whose experiments still read their settings as a mapping.
-_PLAIN = ("compare", "cross", "fedac")
+_PLAIN = ("fedac",)
 
 
 def tune(

@@ -213,6 +213,12 @@ class Shards(Settings):
         return value
 
 
+class Given(Settings):
+    """How the samples of a data set are split between the clients: as the data say."""
+
+    clusters: Literal["given"] = Field(description="what the samples are grouped by")
+
+
 class EqualClusters(Settings):
     """How the rows of a data set are split between the clients: each gets a cluster, all of one size."""
 
