@@ -14,6 +14,7 @@ from replifed.algorithms.base import Round
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedgradmp import FedGradMP
 from replifed.papers.fedgradmp.problems import regression
+from replifed.papers.fedgradmp.settings import Regression
 from replifed.randomness import Streams
 
 SETTINGS = {"seed": 1, "clients": 30, "samples": 100, "features": 1000, "planted": 10, "decay": 1.1}
@@ -45,7 +46,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=9)
     arguments = parser.parse_args()
-    data, solution = regression(SETTINGS, 1.0, 0.0, 1)
+    data, solution = regression(Regression.of_job(SETTINGS), 1.0, 0.0, 1)
     streams = Streams(1, (1,))
     contexts = [Round(t, None, None, streams.at(t)) for t in range(ROUNDS)]
     batches = [[batch[0] for batch in Cohort(data, ctx).minibatches(K, B)] for ctx in contexts]

@@ -64,6 +64,6 @@ def part(paper: str, name: str) -> str:
     A small paper may have a single file, its `__init__.py`, that holds all its parts.
     """
     if paper == COMPARE:
-        return part(COMPARED, name) if name == "experiments" else f"replifed.comparison.{name}"
+        return part(COMPARED, name) if name in ("experiments", "settings") else f"replifed.comparison.{name}"
     package = f"replifed.papers.{paper}"
     return f"{package}.{name}" if folder_of(paper).joinpath(f"{name}.py").is_file() else package

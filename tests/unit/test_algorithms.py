@@ -14,6 +14,7 @@ from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.hard_thresholding import alpha, fedht_rate, fediterht_rate
 from replifed.operators.hard_threshold import hard_threshold
+from replifed.papers.fedht.settings import Planted
 from replifed.papers.fedht.simulations import planted
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
@@ -257,7 +258,7 @@ def test_rates_by_hand():
 def test_theorems_bound_the_error_where_they_hold(name, rate, tau, d, K):
     kappa = 1.05
     settings = {"seed": 1, "clients": 2, "samples": d, "features": d, "planted": 1, "condition": kappa}
-    data, x_star, _ = planted(settings, 0)
+    data, x_star, _ = planted(Planted.of_job(settings), 0)
     promised = rate(kappa, tau, 1, K)
     assert promised.holds
 
@@ -277,7 +278,7 @@ def test_theorems_bound_the_error_where_they_hold(name, rate, tau, d, K):
 def test_thresholding_keeps_the_planted_support():
     # tau = tau*: below what the theorems ask, yet the problem is easy enough to be solved exactly.
     settings = {"seed": 2, "clients": 4, "samples": 60, "features": 60, "planted": 5, "condition": 1.05}
-    data, x_star, _ = planted(settings, 0)
+    data, x_star, _ = planted(Planted.of_job(settings), 0)
     for name in ("fedht", "fediterht"):
         found = simulate(build(name, step=0.5, sparsity=5), data, Streams(1, (0,)), 30).state.x[0]
         np.testing.assert_allclose(found, x_star, atol=1e-8)

@@ -14,7 +14,7 @@ from replifed.algorithms.registry import METHODS, method_class
 from replifed.network.fading import Constant
 from replifed.papers.cross import experiments
 from replifed.papers.cross.claims import CLAIMS
-from replifed.papers.cross.experiments import relative_gap, run, tune
+from replifed.papers.cross.experiments import relative_gap
 from replifed.papers.cross.figures import FIGURES
 from replifed.papers.cross.methods import algorithm, tunes, width
 from replifed.papers.cross.paper import EVERY
@@ -25,12 +25,21 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
+from replifed.settings import typed
 from replifed.simulate import simulate
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/papers/cross.yaml").read_text())["cross"]
 SETTINGS = CONFIG["experiments"]["a9a"]
 COMPOSITE, PLANTED = (CONFIG["experiments"][name] for name in ("a9a_l1", "planted"))
 METHODS_RUN = {method for one in CONFIG["experiments"].values() for method in one["methods"]}
+
+
+def run(method, settings, *more):
+    return experiments.run(method, typed("cross", settings), *more)
+
+
+def tune(method, settings, *more):
+    return experiments.tune(method, typed("cross", settings), *more)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +54,7 @@ def problem():
 def test_every_method_closes_most_of_the_gap(problem, method):
     least = problem.loss(minimiser(problem, 1))
     start = problem.loss(np.zeros((1, problem.dim))) - least
-    made = algorithm(method, np.array([0.5]), problem, SETTINGS)
+    made = algorithm(method, np.array([0.5]), problem, typed("cross", SETTINGS))
     history = simulate(made, problem, Streams(0, (1,)), 60, channel=Constant(SETTINGS["bits"]))
     gap = relative_gap(history.metrics["objective"], least, start)[:, 0]
     assert gap[0] == pytest.approx(1.0)
@@ -64,7 +73,7 @@ def test_every_method_sends_floats_of_32_bits(problem, method, monkeypatch):
         weights=problem.weights,
         l2=0.01,
     )
-    made = algorithm(method, np.array([0.5]), problem, SETTINGS)
+    made = algorithm(method, np.array([0.5]), problem, typed("cross", SETTINGS))
     if kept is np.float64:
         sent = type(made).sent
         monkeypatch.setattr(
@@ -110,7 +119,9 @@ def test_a_run_is_rounded_where_it_sends():
 def test_without_a_norm_fedmid_and_feddualavg_are_fedavg(problem):
     """Which is why one curve stands for all three."""
     models = [
-        simulate(algorithm(name, np.array([0.5]), problem, SETTINGS), problem, Streams(0, (1,)), 20).state.x
+        simulate(
+            algorithm(name, np.array([0.5]), problem, typed("cross", SETTINGS)), problem, Streams(0, (1,)), 20
+        ).state.x
         for name in ("fedavg", "fedmid", "feddualavg")
     ]
     for other in models[1:]:
@@ -123,7 +134,7 @@ class Mine(FedAvg):
 
 def test_a_method_of_a_step_and_local_steps_joins_by_its_class_alone(problem, monkeypatch):
     monkeypatch.setitem(METHODS, "mine", f"{__name__}:Mine")
-    made = algorithm("mine", np.array([0.5, 2.0]), problem, SETTINGS)
+    made = algorithm("mine", np.array([0.5, 2.0]), problem, typed("cross", SETTINGS))
     assert isinstance(made, Mine) and tunes("mine") and width("mine") is np.float32
     np.testing.assert_allclose(made.step * problem.smoothness().max(), [0.5, 2.0])
     assert made.local_steps == SETTINGS["local_steps"]
@@ -262,7 +273,7 @@ def test_repetitions_side_by_side_are_as_each_alone(dealt, method):
 
 def test_the_gap_with_a_norm_is_to_the_minimiser(dealt):
     settings = {**COMPOSITE, "seed": 1, "samples": 40, "l1": 0.1}
-    data = problem_of(settings, [101, 102], *dealt)
+    data = problem_of(typed("cross", settings), [101, 102], *dealt)
     x, g = solution(data), data.gradient(solution(data))
     assert (x == 0).any() and (x != 0).any()
     np.testing.assert_allclose(g[x != 0], -0.1 * np.sign(x[x != 0]), atol=1e-9)
@@ -274,7 +285,7 @@ def test_the_gap_with_a_norm_is_to_the_minimiser(dealt):
 
 def test_the_gap_of_the_planted_problem_is_to_the_best_on_its_support():
     settings = {**PLANTED, "seed": 1}
-    data = problem_of(settings, [1, 2], None, None)
+    data = problem_of(typed("cross", settings), [1, 2], None, None)
     x = solution(data)
     for model, support, X, y in zip(x, data.support, data.X, data.y, strict=True):
         assert support.sum() == 20 and (model[~support] == 0).all()

@@ -16,6 +16,7 @@ from replifed.figures.summaries import on_log_scale, summarise
 from replifed.intervals import mean_interval
 from replifed.papers.fedht.figures import FIGURES, local_steps_lines
 from replifed.papers.fedht.paper import LINES
+from replifed.papers.fedht.settings import Simulation
 from replifed.papers.fedht.simulations import simulation
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
@@ -36,7 +37,7 @@ def real_history(kind, gamma, **labels):
     """A history of a small problem, made by the real simulator."""
     frames = []
     for seed in SEEDS:
-        problem = simulation(SETTINGS, (0.1, 0.1), seed)
+        problem = simulation(Simulation.of_job(SETTINGS), (0.1, 0.1), seed)
         algorithm = kind(step=np.array([gamma]), sparsity=6, local_steps=3, batch=5)
         history = simulate(
             algorithm,

@@ -23,8 +23,10 @@ from replifed.papers.fedgradmp import claims, experiments, measures, problems
 from replifed.papers.fedgradmp.claims import CLAIMS, TIMING
 from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.figures import FIGURES
+from replifed.papers.fedgradmp.settings import Clip, Digits, Isometry, Regression
 from replifed.papers.fedgradmp.tables import TABLES
 from replifed.randomness import Streams
+from replifed.settings import typed
 from replifed.simulate import simulate
 
 SMALL = {
@@ -54,9 +56,17 @@ TUNING = {"replicates": [7, 8, 9, 10, 11], "rounds": 5, "tail": 0.2, "steps": [0
 # -- data ----------------------------------------------------------------------------------------------
 
 
+def run(method, settings, *more):
+    return experiments.run(method, typed("fedgradmp", settings), *more)
+
+
+def tune(method, settings, *more):
+    return experiments.tune(method, typed("fedgradmp", settings), *more)
+
+
 def test_clients_matrices_have_the_printed_law():
     settings = SMALL | {"clients": 40, "samples": 50, "features": 200, "decay": 1.1}
-    data, x = problems.regression(settings, 1.5, 0.0, 1)
+    data, x = problems.regression(Regression.of_job(settings), 1.5, 0.0, 1)
     spread = data.X[0].std(axis=(1, 2))
     np.testing.assert_allclose(spread, np.arange(1, 41) ** -0.55, rtol=0.05)
     means = data.X[0].mean(axis=(1, 2))
@@ -64,17 +74,17 @@ def test_clients_matrices_have_the_printed_law():
     assert np.count_nonzero(x) == 3
     assert np.linalg.norm(x) == pytest.approx(1)
     np.testing.assert_allclose(data.X[0] @ x, data.y[0])
-    noisy = problems.regression(settings, 1.5, 4e-4, 1)
+    noisy = problems.regression(Regression.of_job(settings), 1.5, 4e-4, 1)
     assert (noisy.problem.y - data.y).std() == pytest.approx(0.02, rel=0.05)
     np.testing.assert_array_equal(noisy.problem.X, data.X)
-    milder = problems.regression(settings, 0.0, 0.0, 1).problem
+    milder = problems.regression(Regression.of_job(settings), 0.0, 0.0, 1).problem
     shift = (data.X - milder.X)[0]
     np.testing.assert_allclose(shift, np.broadcast_to(shift[:, :1, :1], shift.shape), atol=1e-12)
 
 
 def test_the_isometry_is_what_it_says():
     settings = {"seed": 1, "clients": 3, "features": 8, "planted": 2}
-    data, x = problems.isometry(settings, 1.01, 0.0, 1)
+    data, x = problems.isometry(Isometry.of_job(settings), 1.01, 0.0, 1)
     eigenvalues = np.linalg.eigvalsh(data.client_hessians(x[None])[0])
     np.testing.assert_allclose(eigenvalues[:, 0], 1.0)
     np.testing.assert_allclose(eigenvalues[:, -1], 1.01)
@@ -95,7 +105,7 @@ def test_a_frame_is_measured_in_full_and_recovered_in_the_small_space():
         "alpha": 0.5,
         "sparsity": 3,
     }
-    frame = problems.frame(settings, frames, 1)
+    frame = problems.frame(Clip.of_job(settings), frames, 1)
     np.testing.assert_array_equal(frame.image, frames[11] / 255)
     assert frame.atoms.shape == (768, 6)
     np.testing.assert_allclose(frame.projection.gram, frame.atoms.T @ frame.atoms, atol=1e-10)
@@ -110,7 +120,7 @@ def test_a_frame_is_measured_in_full_and_recovered_in_the_small_space():
     held = np.flatnonzero(frame.best)
     left = frame.image - frame.atoms @ frame.best
     np.testing.assert_allclose(frame.atoms[:, held].T @ left, 0, atol=1e-8)
-    short = problems.frame(settings, frames[:4], 1)
+    short = problems.frame(Clip.of_job(settings), frames[:4], 1)
     assert short.atoms.shape[1] == 3
     np.testing.assert_array_equal(short.image, frames[3] / 255)
 
@@ -121,11 +131,11 @@ def test_digits_go_to_their_writers():
         y = np.arange(40) % 3
 
     settings = {"seed": 1, "clients": 3, "samples": 10, "dtype": "float32", "dictionary": "standard"}
-    data = problems.digits(settings, Table)
+    data = problems.digits(Digits.of_job(settings), Table)
     np.testing.assert_allclose(data.problem.X[0, 1] * 255, Table.X[10:20], rtol=1e-6)
     np.testing.assert_array_equal(data.problem.y[0, 2], Table.y[20:30])
     assert len(data.test[1]) == 10
-    atoms = problems.digits(settings | {"dictionary": "gaussian", "atoms": 3}, Table)
+    atoms = problems.digits(Digits.of_job(settings | {"dictionary": "gaussian", "atoms": 3}), Table)
     assert atoms.problem.X.shape == (1, 3, 10, 3)
     assert atoms.problem.dim == 9
 
@@ -197,7 +207,7 @@ def test_no_run_comes_near_the_bounds_so_that_they_are_not_claimed(solver):
     settings = {"seed": 3, "clients": 3, "features": 40, "planted": 3, "rounds": 4, "record_every": 1}
     settings |= {"conditions": [1.01], "noises": [1e-4], "local_steps": [1], "replicates": [1, 2]}
     settings["problem"] = "isometry"
-    history = experiments.run("fedgradmp", settings, None, None, None)
+    history = run("fedgradmp", settings, None, None, None)
     accuracy = history.groupby("solver")["accuracy"].max()
     # A gradient step on Hessians between 1 and 1.01 is off by less than a hundredth of the way of length 1.
     assert accuracy["exact"] < 1e-12 < 1e-6 < accuracy["gd"] < 0.02
@@ -242,8 +252,8 @@ def runs():
     settings = SMALL | {"noises": [1e-4], "tuning": TUNING, "baseline_rounds": BASELINE_ROUNDS}
     frames = {}
     for method in ("fedgradmp", "fedmid", "fedavg"):
-        tuned = experiments.tune(method, settings, None, None)
-        frames["mild", method] = experiments.run(method, settings, tuned, None, None)
+        tuned = tune(method, settings, None, None)
+        frames["mild", method] = run(method, settings, tuned, None, None)
     return Runs(frames)
 
 
@@ -265,12 +275,11 @@ def test_dense_methods_run_figure_8_with_the_loss_as_printed_alone():
     readings = {"text": {"sparsity": 3, "scale": 1}, "summed": {"sparsity": 3, "scale": 15}}
     settings = SMALL | {"noises": [0.0], "steps": [1e-3, 1e-2], "readings": readings, "replicates": [1]}
     variants = {
-        method: set(experiments.run(method, settings, None, None, None)["variant"])
-        for method in ("fediterht", "fedmid")
+        method: set(run(method, settings, None, None, None)["variant"]) for method in ("fediterht", "fedmid")
     }
     assert variants == {"fediterht": {"text", "summed"}, "fedmid": {"text"}}
-    frame = experiments.run("fedmid", settings | {"rounds": 1, "local_steps": [1], "batch": 30}, *[None] * 3)
-    data, x = problems.regression(settings, 0.2, 0.0, 1)
+    frame = run("fedmid", settings | {"rounds": 1, "local_steps": [1], "batch": 30}, *[None] * 3)
+    data, x = problems.regression(Regression.of_job(settings), 0.2, 0.0, 1)
     # The proximal step of clients and, on the mean, that of the server.
     for step, ends in frame[frame["round"] == 1].groupby("step"):
         local = -step * np.einsum("imn,im->in", data.X[0], -data.y[0]) / 30
@@ -288,7 +297,7 @@ def test_a_regression_search_says_what_it_ran(monkeypatch, stable):
     drawn = []
     regression = problems.regression
     monkeypatch.setattr(problems, "regression", lambda *a: drawn.append(a[-1]) or regression(*a))
-    found = experiments.tune("fedavg", SMALL | {"tuning": TUNING}, None, None)
+    found = tune("fedavg", SMALL | {"tuning": TUNING}, None, None)
     assert found["trials"]["replicates"] == sorted(drawn) == [7, 8, 9, 10, 11][: 3 if stable else 5]
     one = found["variants"][""]
     assert (one["chaotic"], one["edge"]) == (not stable, False)
@@ -366,7 +375,7 @@ def searched(digits):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiments, "simulate", counted)
         patch.setattr("replifed.twins.simulate", counted)
-        return experiments.tune("fediterht", DIGITS, digits, None), asked
+        return tune("fediterht", DIGITS, digits, None), asked
 
 
 def test_on_digits_the_grid_is_extended_but_the_printed_one_is_not(searched):
@@ -406,7 +415,7 @@ def test_a_search_that_stays_at_an_edge_is_found(searched, digits, monkeypatch):
     monkeypatch.setattr(
         experiments.Grid, "of_steps", lambda steps, refine, **_: of_steps(steps, refine, grow=False)
     )
-    stuck = experiments.tune("fediterht", DIGITS, digits, None)["variants"]["30"]
+    stuck = tune("fediterht", DIGITS, digits, None)["variants"]["30"]
     assert stuck["edge"]
     assert stuck["step"] == max(stuck["steps"])
     assert stuck["score"] > searched[0]["variants"]["30"]["score"]
@@ -424,12 +433,12 @@ def test_where_no_step_on_digits_is_stable_the_mean_of_five_repetitions_decides(
     )
     search = {**DIGITS["tuning"], "replicates": [101, 102, 103, 104, 105]}
     settings = {**DIGITS, "sparsities": [30], "tuning": search}
-    found = experiments.tune("fediterht", settings, digits, None)
+    found = tune("fediterht", settings, digits, None)
     one = found["variants"]["30"]
     assert one["chaotic"]
     assert found["trials"]["replicates"] == search["replicates"]
-    method = experiments.digits_method("fediterht", settings, ["30"], np.array([one["step"]]))
-    data = experiments.problems.digits(settings, digits)
+    method = experiments.digits_method("fediterht", Digits.of_job(settings), ["30"], np.array([one["step"]]))
+    data = experiments.problems.digits(Digits.of_job(settings), digits)
     accuracies = [
         simulate(
             method,
@@ -446,7 +455,7 @@ def test_where_no_step_on_digits_is_stable_the_mean_of_five_repetitions_decides(
 
 def test_both_readings_of_the_step_are_run_on_digits(searched, digits):
     found = searched[0]
-    frame = experiments.run("fediterht", DIGITS, found, digits, None)
+    frame = run("fediterht", DIGITS, found, digits, None)
     curves = frame.groupby(["variant", "reading", "replicate"])
     assert len(curves) == 2 * 2 * 2
     for (name, reading, _), curve in curves:
@@ -481,7 +490,7 @@ def test_one_run_serves_both_readings_where_they_agree(searched, digits, monkeyp
     monkeypatch.setattr(
         experiments, "simulate", lambda *words, **more: rows.append(len(words[2])) or simulate(*words, **more)
     )
-    frame = experiments.run("fediterht", DIGITS, {"variants": same}, digits, None)
+    frame = run("fediterht", DIGITS, {"variants": same}, digits, None)
     assert rows == [2, 2]
     own, printed = (
         frame[frame["reading"] == reading].drop(columns="reading") for reading in ("own", "printed")
@@ -492,7 +501,7 @@ def test_one_run_serves_both_readings_where_they_agree(searched, digits, monkeyp
 def test_fedavg_is_recorded_at_every_round_and_drawn_as_often_as_others(digits):
     step = {"step": 0.03, "chaotic": False}
     found, settings = {"variants": {"": {**step, "printed": step}}}, DIGITS | {"fedavg_record_every": 1}
-    frame = experiments.run("fedavg", settings, found, digits, None)
+    frame = run("fedavg", settings, found, digits, None)
     assert set(frame["round"]) == {*range(7)}
 
     class Ran(Runs):

@@ -15,6 +15,7 @@ from replifed.papers.fedht.figures import FIGURES
 from replifed.papers.fedht.tables import TABLES
 from replifed.partition.build import build
 from replifed.randomness import Streams
+from replifed.settings import typed
 from replifed.simulate import objective, simulate
 
 DRAWING = {"rows": 90, "components": 5, "perplexity": 8}
@@ -203,6 +204,7 @@ def test_the_variant_with_the_papers_threshold_is_fediterht():
     partition = types.SimpleNamespace(clients={1: client})
     settings = {"seed": 3, "problem": "classes", "loss": "softmax", "dtype": "float64", "sparsity": 12}
     settings |= {"batch": 5, "local_steps": [3], "step": 0.1, "rounds": 4, "replicates": [1]}
+    settings = typed("fedht", settings)
     history = experiments.run("fediterht", settings, None, table, partition)
     own = history[history["variant"] == "paper"]
     method = experiments.algorithm("fediterht", settings, 3, np.array([0.1]), 5)

@@ -37,6 +37,7 @@ from replifed.papers.fedmm.problems import (
     sparse_signals,
     transport_problems,
 )
+from replifed.papers.fedmm.settings import ExpectationMaximisation
 from replifed.papers.fedmm.tables import TABLES
 from replifed.papers.inputs import Inputs
 from replifed.randomness import Streams
@@ -114,7 +115,9 @@ class Made(Inputs):
                 choice = (self.tuned(experiment, method) if "tuning" in settings else None,)
             elif method != settings["tuning"].get("leader", method):
                 more["leader"] = {**self.tuned(experiment, settings["tuning"]["leader"]), "meta": {}}
-            self.made[key] = getattr(experiments, step)(method, settings, *choice, table, None, **more)
+            self.made[key] = getattr(experiments, step)(
+                method, config.typed("fedmm", settings), *choice, table, None, **more
+            )
         return self.made[key]
 
 
@@ -193,7 +196,7 @@ def search(monkeypatch):
         settings["tuning"].setdefault("refine", 1)
         monkeypatch.setattr(experiments, "dictionary_problem", lambda *_: Bowl())
         monkeypatch.setattr(experiments, "_algorithm", lambda m, s, c, beta, a: Settling(beta, best))
-        return experiments.tune("fedmm", settings, None, None)
+        return experiments.tune("fedmm", config.typed("fedmm", settings), None, None)
 
     return searched
 
@@ -276,8 +279,8 @@ def test_the_table_of_searches_shows_what_they_cost(section, made):
 
 
 def test_repetitions_of_transport_draw_their_own_samples(section):
-    settings = section["experiments"]["transport_2"]
-    table = Table(*generate(get(settings["dataset"])), {})
+    settings = config.typed("fedmm", section["experiments"]["transport_2"])
+    table = Table(*generate(get(settings.dataset)), {})
     one, other, again = transport_problems(settings, table, [1, 101, 1])
     # The true map is one for all, so equal points have equal images.
     np.testing.assert_array_equal(one._images, again._images)
@@ -350,14 +353,14 @@ def test_errata_are_shown():
 
 
 def test_synthetic_data_are_as_described(section):
-    settings = section["experiments"]["synthetic_heterogeneous"]
-    Z = sparse_signals({**settings, "nonzeros": 0.34}, 1)
+    settings = config.typed("fedmm", section["experiments"]["synthetic_heterogeneous"])
+    Z = sparse_signals(settings.with_(nonzeros=0.34), 1)
     assert Z.shape == (80, 6)
     # One code a sample: every sample is a multiple of one of three atoms.
     unit = Z / np.linalg.norm(Z, axis=1, keepdims=True)
     assert len(np.unique(np.abs(unit[:, 0]).round(8))) == 3
     unlike = dictionary_problem(settings, [1, 2], None, None)
-    alike = dictionary_problem({**settings, "heterogeneous": False}, [1, 2], None, None)
+    alike = dictionary_problem(settings.with_(heterogeneous=False), [1, 2], None, None)
     assert unlike.Z.shape == (2, 4, 20, 6)
     assert alike.Z.shape == (2, 1, 80, 6)
     # The same samples and the same start, so the same objective and the same first surrogate.
@@ -504,7 +507,7 @@ def test_equal_work_is_equal_or_refused():
 
 def test_a_stationary_point_is_one_wherever_it_lies():
     settings = {"seed": 1, "model": "mixture", "components": 2, "features": 2, "clients": 3, "samples": 60}
-    problem = em_problem({**settings, "lam": 0.01}, 1)
+    problem = em_problem(ExpectationMaximisation.of_job({**settings, "lam": 0.01}), 1)
     state = simulate(SaSsmm(beta=1.0, decay=0.0), problem, Streams(1, (1,)), 400).state
     seen = {"server": state.theta, "surrogate": state.s}
     assert experiments.mean_field(problem, seen) < 1e-20
@@ -556,7 +559,8 @@ def test_the_leaders_search_is_made_once(tmp_path, monkeypatch):
         return {"beta": float(len(searched)), "trials": {"replicates": [100 + len(searched)]}}
 
     monkeypatch.setattr(experiments, "_search", search)
-    settings = {"seed": 1, "problem": "dictionary", "tuning": {"leader": "fedmm"}}
+    tuning = {"replicates": [9], "rounds": 5, "tail": 0.2, "betas": [1], "refine": 0, "leader": "fedmm"}
+    settings = {"seed": 1, "problem": "dictionary", "tuning": tuning}
     ours, naive = tmp_path / "fedmm.json", tmp_path / "naive.json"
     jobs.tune("fedmm", "a", "fedmm", settings, None, None, ours)
     jobs.tune("fedmm", "a", "parameter_aggregation", settings, None, None, naive, ours)

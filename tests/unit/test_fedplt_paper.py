@@ -19,6 +19,7 @@ from replifed.papers.fedplt.errata import ERRATA
 from replifed.papers.fedplt.figures import FIGURES
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, SOLVERS, Cell, Moduli, build, reference, theory
 from replifed.papers.fedplt.paper import STORED, TABLE3
+from replifed.papers.fedplt.settings import Regression
 from replifed.papers.fedplt.tables import TABLES
 from replifed.papers.fedplt.trials import Trial, rate, regression
 from replifed.papers.inputs import Inputs
@@ -26,15 +27,17 @@ from replifed.randomness import Streams
 from replifed.store.tuned import read_tuned
 from replifed.tune import Grid, Spent
 
-SETTINGS = {
-    "seed": 3,
-    "agents": 4,
-    "samples": 6,
-    "features": 3,
-    "ridge": 0.5,
-    "loss": "sum",
-    "data": "planted",
-}
+SETTINGS = Regression.of_job(
+    {
+        "seed": 3,
+        "agents": 4,
+        "samples": 6,
+        "features": 3,
+        "ridge": 0.5,
+        "loss": "sum",
+        "data": "planted",
+    }
+)
 
 
 def test_the_rate_is_the_slope_in_the_window():
@@ -135,7 +138,9 @@ def paper():
     """The paper's comparison, on its first data sets."""
     section = config.read_file(Path(__file__).parents[2] / "config/papers/fedplt.yaml")["fedplt"]
     experiment = section["experiments"]["comparison"]
-    return {**experiment, "seed": section["seed"], "replicates": experiment["replicates"][:2]}
+    return config.typed(
+        "fedplt", {**experiment, "seed": section["seed"], "replicates": experiment["replicates"][:2]}
+    )
 
 
 def searched(method, settings, solver="gradient"):
@@ -184,9 +189,9 @@ def test_data_sets_are_as_described():
     assert (low == 0.5).all()
     expected = [max(np.linalg.eigvalsh(A.T @ A)[-1] for A in X) / 4 + 0.5 for X in both.X]
     np.testing.assert_allclose(high, expected)
-    assert regression({**SETTINGS, "data": "classification"}, (1,)).X.shape == (1, 4, 6, 4)
+    assert regression(SETTINGS, (1,), data="classification").X.shape == (1, 4, 6, 4)
     # Labels come of a model: features tell them apart far better than chance.
-    many = regression({**SETTINGS, "samples": 500}, (1,))
+    many = regression(SETTINGS.with_(samples=500), (1,))
     X, y = many.X[0].reshape(-1, 4), many.y[0].ravel()
     w = np.linalg.lstsq(X, y, rcond=None)[0]
     assert (np.sign(X @ w) == y).mean() > 0.65

@@ -15,7 +15,7 @@ from replifed.errors import DataError
 from replifed.papers.cross.experiments import run
 from replifed.papers.cross.problems import problem, solution
 from replifed.partition.build import build
-from replifed.settings import comparison
+from replifed.settings import comparison, typed
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/papers/cross.yaml").read_text())["cross"]
 CROSS = CONFIG["experiments"]["a9a"]
@@ -139,7 +139,7 @@ def test_the_problem_of_ones_own_data_is_that_of_its_loss(loss):
     table = Table(sparse.csr_matrix(X), y, {})
     split = SimpleNamespace(clients={1: client})
     settings = {"problem": loss, "seed": 1, "samples": 4, "ridge": ridge}
-    made = problem(settings, [1], table, split)
+    made = problem(typed("cross", settings), [1], table, split)
 
     def objective(x):
         if loss == "least_squares":
@@ -168,7 +168,7 @@ def test_every_method_of_the_comparison_descends_on_it(loss, method):
     client = np.repeat([0, 1, 2], 20)
     settings = {**CROSS, "problem": loss, "seed": 1, "replicates": [1], "rounds": 25}
     split = SimpleNamespace(clients={1: client, 101: client})
-    history = run(method, settings, {"search": {"step": 0.5}}, table, split)
+    history = run(method, typed("cross", settings), {"search": {"step": 0.5}}, table, split)
     assert history["gap"].iloc[-1] < 0.3
 
 

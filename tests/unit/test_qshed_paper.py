@@ -18,11 +18,10 @@ from replifed.operators.bit_allocation import (
     vectors_in_use,
 )
 from replifed.papers.qshed import claims, experiments, model, tables
-from replifed.papers.qshed.experiments import problems
 from replifed.papers.qshed.figures import CASES, CONDITIONS, FIGURES
 from replifed.papers.qshed.paper import PRINTED_BITS, PRINTED_VALUES
 from replifed.papers.qshed.tables import TABLES
-from replifed.settings import load
+from replifed.settings import load, typed
 
 IMAGES = {
     "seed": 1,
@@ -53,6 +52,16 @@ IMAGES = {
     },
     "cases": {"default": {}},
 }
+
+
+def run(method, settings, table, *more):
+    return experiments.run(method, typed("qshed", settings), None, table, None, *more)
+
+
+def problems(settings, table):
+    return experiments.problems(typed("qshed", settings), table)
+
+
 METHODS = ("ideal_shed", "shed", "qshed", "nqshed", "fednl", "newton")
 
 
@@ -84,11 +93,11 @@ def made():
         },
     }
     growth = {**IMAGES, "kind": "allocation", "channels": ["rayleigh"], "rounds": 8}
-    runs = {("fmnist", name): experiments.run(name, IMAGES, None, table, None) for name in METHODS}
+    runs = {("fmnist", name): run(name, IMAGES, table) for name in METHODS}
     runs |= {("fmnist_baselines", name): runs["fmnist", name] for name in ("shed", "newton")}
     for name in ("qshed", "nqshed", "fednl"):
-        runs["fmnist_choices", name] = experiments.run(name, changed, None, table, None)
-    runs["example", "qshed"] = experiments.run("qshed", growth, None, table, None)
+        runs["fmnist_choices", name] = run(name, changed, table)
+    runs["example", "qshed"] = run("qshed", growth, table)
     settings = {"experiments": {"fmnist": IMAGES, "fmnist_choices": changed, "example": growth}}
     return Made(runs, settings)
 
@@ -124,7 +133,7 @@ def test_sparse_data_stay_apart_and_sparse():
     drawn = list(problems({**settings, "intercept": False, "pixel_scale": 1}, table))
     assert [one.replicates for one in drawn] == [(1,), (2,)]
     assert all(one.problem.dim == 8 and one.problem.n_clients == 3 for one in drawn)
-    together = experiments.run("qshed", {**settings, "rounds": 4}, None, table, None)
+    together = run("qshed", {**settings, "rounds": 4}, table)
     assert set(together["replicate"]) == {1, 2}
 
 
@@ -142,11 +151,11 @@ def test_a_case_among_others_is_what_it_is_alone(method):
         "budget_12": {"budget": 12},
     }
     settings, told = {**IMAGES, "cases": searched}, []
-    together = experiments.run(method, settings, None, images(), None, lambda *words: told.append(words))
+    together = run(method, settings, images(), lambda *words: told.append(words))
     assert told and all(done < total for _, done, total in told)
     alone = [
-        experiments.run(method, {**settings, "cases": {case: changed}}, None, images(), None)
-        for case, changed in experiments.cases(method, settings).items()
+        run(method, {**settings, "cases": {case: changed}}, images())
+        for case, changed in experiments.cases(method, typed("qshed", settings)).items()
     ]
     pd.testing.assert_frame_equal(together, pd.concat(alone, ignore_index=True))
     steady = together[(together["channel"] == "constant") & (together["variant"] != "projected")]

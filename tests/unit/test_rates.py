@@ -15,19 +15,23 @@ from replifed.papers.cross.experiments import run, tune
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, Logistic
 from replifed.randomness import Streams
+from replifed.settings import typed
 from replifed.simulate import simulate
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/papers/cross.yaml").read_text())["cross"]
-SETTINGS = {
-    **CONFIG["experiments"]["rates_planted"],
-    "seed": 1,
-    "ridges": [0.1, 0.01],
-    "replicates": [1, 2],
-    "tuning": {"replicates": [101], "rounds": 400, "multiples": [0.1, 0.3, 1], "refine": 0},
-}
+SETTINGS = typed(
+    "cross",
+    {
+        **CONFIG["experiments"]["rates_planted"],
+        "seed": 1,
+        "ridges": [0.1, 0.01],
+        "replicates": [1, 2],
+        "tuning": {"replicates": [101], "rounds": 400, "multiples": [0.1, 0.3, 1], "refine": 0},
+    },
+)
 
 
-@pytest.mark.parametrize("name", SETTINGS["methods"])
+@pytest.mark.parametrize("name", CONFIG["experiments"]["rates_planted"]["methods"])
 def test_steps_taken_at_once_are_those_taken_one_by_one(name):
     """The random numbers of steps too: on one problem for all runs, and on one a run."""
     made = rates._method(name, np.array([0.3, 0.2, 0.1]), 7)
@@ -80,7 +84,7 @@ def test_runs_end_at_the_target_with_the_steps_of_their_search():
         x = x_hat.mean(axis=0)
         h = h + (x - x_hat) / (K * step)
         left.append(((x - x_star) ** 2).sum() / (x_star**2).sum())
-    assert left[-1] <= SETTINGS["target"] < min(left[:-1])
+    assert left[-1] <= SETTINGS.target < min(left[:-1])
 
 
 def test_a_slope_is_an_exponent_and_a_bound_where_the_target_is_missed():

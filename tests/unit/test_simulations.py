@@ -5,12 +5,16 @@ import pandas as pd
 import pytest
 
 from replifed.papers.fedht import experiments, simulations
-from replifed.papers.fedht.simulations import biased, planted, simulation
+from replifed.papers.fedht.settings import Biased, Planted, Simulation
 from replifed.randomness import generator
 
 # Few features and samples, many clients: everything is a mean over independent clients.
 SETTINGS = {"seed": 0, "loss": "least_squares", "clients": 1500, "samples": 80, "features": 15, "planted": 5}
 ALPHA, BETA = 0.25, 0.5
+
+
+def simulation(settings, *names):
+    return simulations.simulation(Simulation.of_job(settings), *names)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +111,7 @@ LEVELS = [(0.1, 0.1), (0.5, 0.5), (1.0, 1.0)]
 def test_levels_side_by_side_are_the_levels_one_by_one(loss, monkeypatch):
     small = {**SETTINGS, "loss": loss, "clients": 4, "samples": 37, "positives": 7}
     sets, rng = [0, 2, 1, 0, 2], np.random.default_rng(1)
-    together = simulations.simulations(small, LEVELS, 2).of_runs(sets)
+    together = simulations.simulations(Simulation.of_job(small), LEVELS, 2).of_runs(sets)
     x, u = rng.standard_normal((5, 15)), rng.standard_normal((5, 4, 15))
     batch = rng.integers(0, 37, (1, 4, 50))
     for row, number in enumerate(sets):
@@ -144,6 +148,7 @@ def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch
         **{"levels": LEVELS, "sparsity": 4, "batch": 9, "local_steps": [2, 3], "rounds": 6},
         **{"record_every": 2, "replicates": [1, 2], "full_batch_replicates": [2], "full_batch_rounds": 3},
     }
+    settings = Simulation.of_job(settings)
     by_k = {str(K): {"step": 0.1 / K} for K in experiments.sweep(method, settings)}
     found = {
         level: {"local_steps": int(min(by_k)), "by_local_steps": by_k, "common_step": 0.02 * (1 + number)}
@@ -159,7 +164,7 @@ def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch
     assert len(frames[0]) > 30
     pd.testing.assert_frame_equal(*frames, rtol=1e-9)
     # Runs without twins are the same, and say nothing about chaos.
-    fewer = experiments.run(method, {**settings, "twin_replicates": [1]}, {"levels": found}, None, None)
+    fewer = experiments.run(method, settings.with_(twin_replicates=[1]), {"levels": found}, None, None)
     fewer = fewer.sort_values(curve, ignore_index=True)
     assert (fewer["twin_difference"].isna() == (fewer["replicate"] == 2)).all()
     assert not fewer.loc[fewer["replicate"] == 2, "chaotic"].any()
@@ -169,7 +174,7 @@ def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch
 
 def test_planted_problem_has_its_condition_number_and_solution():
     settings = {"seed": 3, "clients": 4, "samples": 30, "features": 30, "planted": 6, "condition": 2.5}
-    problem, x_star, variance = planted(settings, 1)
+    problem, x_star, variance = simulations.planted(Planted.of_job(settings), 1)
     assert np.count_nonzero(x_star) == 6
     assert np.all(np.abs(x_star[x_star != 0]) >= 1)
     # In every client: the theorems' constants are the clients'.
@@ -183,7 +188,7 @@ def test_planted_problem_has_its_condition_number_and_solution():
     assert not problem.client_gradients(x_star[None]).any()
     hessians = problem.client_hessians(x_star[None])[0]
     assert not np.allclose(hessians[0], hessians[1])
-    other, other_star, _ = planted(settings, 2)
+    other, other_star, _ = simulations.planted(Planted.of_job(settings), 2)
     assert not np.array_equal(other_star, x_star)
     assert not np.array_equal(other.X.data, problem.X.data)
 
@@ -197,7 +202,7 @@ def minimisers_of(problem, curvature):
 
 
 def test_the_biased_problems_solution_and_the_gradient_there_hang_on_no_spread():
-    found = [biased(BIASED, spread, 1) for spread in (0.0, 0.3, 1.0)]
+    found = [simulations.biased(Biased.of_job(BIASED), spread, 1) for spread in (0.0, 0.3, 1.0)]
     apart = []
     for problem, x_star, curvature in found:
         assert np.count_nonzero(x_star) == 5 and np.abs(x_star[x_star != 0]).min() >= 1
@@ -217,8 +222,8 @@ def test_the_biased_problems_solution_and_the_gradient_there_hang_on_no_spread()
 def test_fedht_comes_to_rest_where_its_clients_drift_to():
     settings = {**BIASED, "problem": "biased", "spreads": [0.5], "sparsity": 5, "local_steps": [7]}
     settings |= {"rounds": 300, "record_every": 300, "replicates": [1]}
-    error = experiments.run("fedht", settings, {}, None, None)["error"].iloc[-1]
-    problem, x_star, curvature = biased(settings, 0.5, 1)
+    error = experiments.run("fedht", Biased.of_job(settings), {}, None, None)["error"].iloc[-1]
+    problem, x_star, curvature = simulations.biased(Biased.of_job(settings), 0.5, 1)
     # A client keeps (1 - gamma c)^K of its distance to its own minimiser.
     moved = 1 - (1 - curvature / 36) ** 7
     rest = (moved * minimisers_of(problem, curvature)).sum(axis=0) / moved.sum(axis=0)

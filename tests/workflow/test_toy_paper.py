@@ -32,12 +32,12 @@ PAPER = {"name": "A toy", "citation": "", "doi": ""}
 
 
 def run(method, settings, tuned, table, partition, progress=None):
-    algorithm = method_class(method)(step=settings["step"], local_steps=settings["local_steps"])
-    streams = Streams(settings["seed"], tuple(settings["replicates"]))
+    algorithm = method_class(method)(step=settings.step, local_steps=settings.local_steps)
+    streams = Streams(settings.seed, tuple(settings.replicates))
     X = streams.draw("data", lambda rng: rng.standard_normal((4, 20, 5)))
     model = DenseLinearModel(X, X @ np.ones(5), LeastSquares())
-    history = simulate(algorithm, model, streams, settings["rounds"])
-    return history.frame(method=method, replicate=settings["replicates"])
+    history = simulate(algorithm, model, streams, settings.rounds)
+    return history.frame(method=method, replicate=settings.replicates)
 
 
 FIGURES = by_name(

@@ -42,7 +42,7 @@ def configuration_of(papers: Sequence[str]) -> type[fields.Settings]:
     return create_model("Configuration", __base__=fields.Main, **sections)
 
 
-def _section_of(paper: str) -> type[fields.Settings]:
+def _section_of(paper: str) -> type[fields.Section]:
     """Return ``Section`` of the paper's module ``settings``, or one whose experiments may hold anything.
 
     A paper without that module is not imported: every call of Snakemake would wait for it.
@@ -50,6 +50,11 @@ def _section_of(paper: str) -> type[fields.Settings]:
     module = part(paper, "settings")
     free = fields.Paper[fields.FreeExperiment, fields.ArtefactWith[dict[str, Any]]]
     return getattr(import_module(module), "Section", free) if module.endswith(".settings") else free
+
+
+def typed(paper: str, given: Mapping[str, Any]) -> fields.Experiment:
+    """Return the settings that a job of a paper is `given` as an object of the paper's class."""
+    return _section_of(paper).of_job(given)
 
 
 def write_schema(out: Path) -> None:

@@ -6,7 +6,8 @@ are in ``replifed.papers.<paper>.settings``. The workflow imports them at each s
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -14,6 +15,8 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PrivateAttr,
+    TypeAdapter,
     ValidationInfo,
     WrapValidator,
     field_validator,
@@ -103,6 +106,11 @@ class Settings(BaseModel):
         metadata = {key: type(self).model_fields[key].metadata for key in unset}
         left_out = {key for key in unset if any(isinstance(mark, _LeftOut) for mark in metadata[key])}
         return {key: _plain(value) for key, value in self if key not in left_out}
+
+    def with_(self, *others: Settings, **changed: Any) -> Self:
+        """Return a copy with what `others` hold, and with what is `changed`."""
+        held = {key: value for one in others for key, value in one if key in one.model_fields_set}
+        return self.model_copy(update=held | changed)
 
 
 def _plain(value: Any) -> Any:
@@ -205,6 +213,12 @@ class Shards(Settings):
         return value
 
 
+class Given(Settings):
+    """How the samples of a data set are split between the clients: as the data say."""
+
+    clusters: Literal["given"] = Field(description="what the samples are grouped by")
+
+
 class EqualClusters(Settings):
     """How the rows of a data set are split between the clients: each gets a cluster, all of one size."""
 
@@ -253,6 +267,27 @@ class Experiment(Settings):
     memory_mb: Maybe[Annotated[int, Field(ge=100), WHOLE]] = Field(
         None, description="megabytes that a job declares, 2000 by default"
     )
+    _seed: int = PrivateAttr()
+
+    @property
+    def seed(self) -> int:
+        """Names every random stream; it is the paper's, and a job gets it with its settings."""
+        return self._seed
+
+    @classmethod
+    def of_job(cls, given: Mapping[str, Any]) -> Self:
+        """Return what a job is `given` of an experiment, which has been checked.
+
+        What may be left out has its default, or is None; what the job is not given is no attribute.
+        """
+        values = {"_seed": given["seed"]} if "seed" in given else {}
+        for key, value in given.items():
+            field = cls.model_fields.get(key)
+            if field is not None and isinstance(value, dict):
+                value = TypeAdapter(field.rebuild_annotation()).validate_python(value, strict=True)
+            values[key] = value
+        made: Any = cls.model_construct(**values)
+        return made
 
 
 _TWINS = (
@@ -336,6 +371,18 @@ class Section(Settings, Generic[E, A]):
     experiments: Named[E] = Field(description="experiments by name")
     artefacts: Named[A] = Field(description="figures and tables by name")
     only: Maybe[Names] = Field(None, description="restricts the targets to these artefacts")
+
+    @classmethod
+    def of_job(cls, given: Mapping[str, Any]) -> Experiment:
+        """Return what a job is given of an experiment (`Experiment.of_job`), of the class that it has."""
+        one = get_args(cls.model_fields["experiments"].annotation)[1]
+        kinds, *marks = get_args(one) or (one,)
+        for mark in marks:  # of a union, which key tells the classes apart
+            key = mark.discriminator
+            one = next(
+                kind for kind in get_args(kinds) if given[key] in get_args(kind.model_fields[key].annotation)
+            )
+        return one.of_job(given)
 
 
 class Paper(Section[E, A], Generic[E, A]):

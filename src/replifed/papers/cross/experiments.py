@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,9 @@ from replifed.randomness import Streams
 from replifed.simulate import simulate
 from replifed.tune import SCORED, Grid, Trials, best_of_chaotic, search, with_margin
 
+if TYPE_CHECKING:
+    from replifed.papers.cross import settings as of
+
 # A gap below is rounding.
 _EXACT = 1e-12
 # Share of a trial's rounds, at the end, in which a stable run agrees with its twins.
@@ -32,7 +35,7 @@ _TAIL = 0.2
 
 
 def tune(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress = silent
+    method: str, settings: of.Experiment, table: Any, partition: Any, progress: Progress = silent
 ) -> dict[str, Any]:
     """Search the method's one number on repetitions that are not reported.
 
@@ -47,24 +50,24 @@ def tune(
         reference value; None for a method with no number to tune. Then cost, what the search used, and
         trials, on which repetitions.
     """
-    if "ridges" in settings:
+    if settings.problem == "rates" or settings.problem == "planted_rates":
         return rates.tune(method, settings, table, partition, progress)
     if not tunes(method):
         return {"method": method, "search": None, "trials": {"replicates": []}}
-    chosen = settings["tuning"]
-    together = Trials((), settings["seed"], chosen["rounds"])
+    chosen = settings.tuning
+    together = Trials((), settings.seed, chosen.rounds)
 
     def trial(name: int) -> _Trial:
         return _Trial(method, settings, name, table, partition, together)
 
     def rescored(multiples: NDArray, known: NDArray) -> NDArray:
-        more = [trial(name).descents(multiples) for name in chosen["replicates"][SCORED:]]
+        more = [trial(name).descents(multiples) for name in chosen.replicates[SCORED:]]
         return np.mean([known] * SCORED + more, axis=0)
 
-    trials = [trial(name) for name in chosen["replicates"][:SCORED]]
+    trials = [trial(name) for name in chosen.replicates[:SCORED]]
     found = search(
         lambda multiples: np.mean([trial.descents(multiples) for trial in trials], axis=0),
-        Grid.of_steps(chosen["multiples"], chosen["refine"]),
+        Grid.of_steps(chosen.multiples, chosen.refine),
         admissible=lambda multiples: np.all([trial.stable(multiples) for trial in trials], axis=0),
         choose=with_margin,
     )
@@ -76,7 +79,7 @@ class _Trial:
     """One repetition of the search; a multiple's reference value, and so the method, are of its own data."""
 
     def __init__(
-        self, method: str, settings: dict, replicate: int, table: Any, partition: Any, trials: Trials
+        self, method: str, settings: of.OneRidge, replicate: int, table: Any, partition: Any, trials: Trials
     ) -> None:
         self._method, self._settings = method, settings
         self._exact, self._own = _both(method, settings, [replicate], table, partition)
@@ -102,27 +105,32 @@ class _Trial:
 
 
 def run(
-    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress = silent
+    method: str,
+    settings: of.Experiment,
+    tuned: dict | None,
+    table: Any,
+    partition: Any,
+    progress: Progress = silent,
 ) -> pd.DataFrame:
     """Run the method on the reported repetitions, side by side, at the multiple that the search chose.
 
     Beside what histories have: message_bits, of one model from each client, and samples, of all clients.
     """
-    if "ridges" in settings:
+    if settings.problem == "rates" or settings.problem == "planted_rates":
         return rates.run(method, settings, tuned, table, partition, progress)
-    names = tuple(settings["replicates"])
+    names = tuple(settings.replicates)
     multiple = tuned["search"]["step"] if tuned is not None and tunes(method) else 1.0
     exact, own = _both(method, settings, names, table, partition)
     least = exact.loss(solution(exact))
     start = exact.loss(np.zeros((len(names), exact.dim))) - least
-    bits = settings.get("bits")
+    bits = settings.bits
     history = simulate(
         algorithm(method, np.full(len(names), multiple), exact, settings),
         own,
-        Streams(settings["seed"], names),
-        settings["rounds"],
+        Streams(settings.seed, names),
+        settings.rounds,
         metrics={"objective": partial(_objective, exact)},
-        record_every=settings["record_every"],
+        record_every=settings.record_every,
         channel=None if bits is None else Constant(bits),
         progress=partial(progress, "rounds"),
     )
@@ -135,7 +143,7 @@ def run(
 
 
 def _both(
-    method: str, settings: dict, replicates: Sequence[int], table: Any, partition: Any
+    method: str, settings: of.OneRidge, replicates: Sequence[int], table: Any, partition: Any
 ) -> tuple[Regression, Regression]:
     """The problem in doubles, on which gaps are measured, and as the method computes on it."""
     exact = problem(settings, replicates, table, partition)

@@ -8,7 +8,7 @@ their step themselves, and FedGradMP's and FedMM's follow from the data, so that
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,16 @@ from replifed.algorithms.registry import BUILT_IN, method_class
 from replifed.operators.proximal import L1, Zero
 from replifed.problems.dense import DenseLinearModel
 
+if TYPE_CHECKING:
+    from replifed.papers.cross.settings import Common
+
 # Newton-type methods stop at gradients of this length, where the gap is below 1e-15.
 _SOLVED = 1e-9
 # Adam's step at the server, of a coordinate a round.
 _ADAM = 0.1
 
 
-def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings: dict) -> Any:
+def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings: Common) -> Any:
     """The method `name` with the tuned number at `multiple` (R,) times its reference value.
 
     Parameters
@@ -35,13 +38,13 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
     problem : DenseLinearModel
         Says mu and L, for each of its data sets, the numbers of clients and coordinates, and the weight of a
         1-norm.
-    settings : dict
-        Keys local_steps and kept_share, the share of coordinates that sparse methods keep.
+    settings : Common
+        Says local_steps and kept_share, the share of coordinates that sparse methods keep.
     """
     method, multiple = method_class(name), np.asarray(multiple, float)
     mu, L = problem.common_mu_L()
-    N, K, l1 = problem.n_clients, settings["local_steps"], getattr(problem, "l1", 0.0)
-    kept = round(settings["kept_share"] * problem.dim)
+    N, K, l1 = problem.n_clients, settings.local_steps, getattr(problem, "l1", 0.0)
+    kept = round(settings.kept_share * problem.dim)
     step, solver = multiple / L, Gradient(steps=K)
     match name:
         case "gradient_descent":  # the search halves the step

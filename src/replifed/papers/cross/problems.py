@@ -6,7 +6,7 @@ Problems of several repetitions are one, whose first axis they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams, generator
+
+if TYPE_CHECKING:
+    from replifed.papers.cross import settings as of
 
 # Of data of one's own; all others are logistic.
 _LOSSES = {"least_squares": "least_squares", "softmax": "softmax"}
@@ -68,57 +71,61 @@ class Regression(DenseLinearModel):
 
 
 def problem(
-    settings: dict, replicates: Sequence[int], table: Any, partition: Any, dtype: Any = np.float64
+    settings: of.OneRidge, replicates: Sequence[int], table: Any, partition: Any, dtype: Any = np.float64
 ) -> Regression:
     """The problem of some repetitions, each with data of its own; F has the plain mean of the losses f_i.
 
     Real data are dealt by the partition, of each client at most so many samples, drawn. Clients with fewer
     are padded.
     """
-    if table is None:
+    ridge = l1 = 0.0
+    if settings.problem == "planted":
         drawn = [_planted(settings, replicate) for replicate in replicates]
     else:
+        ridge = settings.ridge
         drawn = [(dealt(settings, replicate, table, partition), None) for replicate in replicates]
+    if settings.problem == "composite":
+        l1 = settings.l1
     X, y, sizes = stacked([clients for clients, _ in drawn], dtype)
-    kind, classes = settings.get("problem", "logistic"), 1
+    kind, classes = settings.problem, 1
     if kind == "softmax":  # of the whole table: a client may lack some
         classes = int(table.y.max()) + 1
     loss = loss_named("least_squares" if table is None else _LOSSES.get(kind, "logistic"), classes)
     weights = np.full(sizes.shape, 1.0 / sizes.shape[1])
     y = y.astype(int if kind == "softmax" else dtype)  # classes are numbers of columns
-    made = Regression(X, y, loss, sizes=sizes, weights=weights, l2=settings.get("ridge", 0.0))
-    made.l1 = settings.get("l1", 0.0)
+    made = Regression(X, y, loss, sizes=sizes, weights=weights, l2=ridge)
+    made.l1 = l1
     if table is None:
         made.support = np.stack([support for _, support in drawn])
     return made
 
 
-def dealt(settings: dict, replicate: int, table: Any, partition: Any) -> list:
+def dealt(settings: of.Dealt, replicate: int, table: Any, partition: Any) -> list:
     """Features and labels of each client."""
     client = partition.clients[replicate]
-    labels = settings.get("problem") not in _LOSSES
+    labels = settings.problem not in _LOSSES
     targets = np.where(table.y > 0, 1.0, -1.0) if labels else table.y.astype(float)
-    rng = generator(settings["seed"], replicate, None, "samples")
+    rng = generator(settings.seed, replicate, None, "samples")
     held = (np.flatnonzero(client == i) for i in range(int(client.max()) + 1))
-    rows = [rng.permutation(own)[: settings["samples"]] for own in held]
+    rows = [rng.permutation(own)[: settings.samples] for own in held]
     return [(table.X[own].toarray(), targets[own]) for own in rows]
 
 
-def _planted(settings: dict, replicate: int) -> tuple[list, Any]:
+def _planted(settings: of.Planted, replicate: int) -> tuple[list, Any]:
     """Features and targets of each client, and the planted support.
 
     Each client's model is the planted one, moved on its support, and its features have scales of their own.
     """
-    rng = generator(settings["seed"], replicate, None, "planted")
-    d, m, spread = settings["features"], settings["samples"], settings["spread"]
+    rng = generator(settings.seed, replicate, None, "planted")
+    d, m, spread = settings.features, settings.samples, settings.spread
     support = np.zeros(d, bool)
-    support[rng.choice(d, round(settings["kept_share"] * d), replace=False)] = True
+    support[rng.choice(d, round(settings.kept_share * d), replace=False)] = True
     x = support * rng.choice([-1.0, 1.0], d) * rng.uniform(1.0, 2.0, d)
     clients = []
-    for _ in range(settings["clients"]):
+    for _ in range(settings.clients):
         A = rng.standard_normal((m, d)) * np.exp(spread * rng.standard_normal(d))
         own = x + support * spread * rng.standard_normal(d)
-        clients.append((A, A @ own + settings["noise"] * rng.standard_normal(m)))
+        clients.append((A, A @ own + settings.noise * rng.standard_normal(m)))
     return clients, support
 
 

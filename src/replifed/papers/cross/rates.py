@@ -8,8 +8,8 @@ ridge.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,9 @@ from replifed.progress import Progress, silent
 from replifed.randomness import Streams, generator
 from replifed.simulate import History, simulate
 from replifed.tune import Grid, Spent, search, with_margin
+
+if TYPE_CHECKING:
+    from replifed.papers.cross import settings as of
 
 # Of the Lyapunov function: where rounding is still far below.
 _FLOOR = 1e-16
@@ -80,30 +83,33 @@ class _AtOnce(Gradient):
 
 
 def problem(
-    settings: dict, l2: float, replicates: Sequence[int], table: Any, partition: Any
+    settings: of.Rates | of.PlantedRates, l2: float, replicates: Sequence[int], table: Any, partition: Any
 ) -> DenseLinearModel:
     """The problem with the ridge `l2` of some repetitions, each with data of its own."""
-    made = _planted if table is None else partial(dealt, table=table, partition=partition)
-    X, y, sizes = stacked([made(settings, replicate) for replicate in replicates])
+    if settings.problem == "planted_rates":
+        drawn = [_planted(settings, replicate) for replicate in replicates]
+    else:
+        drawn = [dealt(settings, replicate, table, partition) for replicate in replicates]
+    X, y, sizes = stacked(drawn)
     weights = np.full(sizes.shape, 1.0 / sizes.shape[1])
     kind, loss = (Quadratic, "least_squares") if table is None else (DenseLinearModel, "logistic")
     return kind(X, y, loss_named(loss), sizes=sizes, weights=weights, l2=l2)
 
 
-def _planted(settings: dict, replicate: int) -> list:
+def _planted(settings: of.PlantedRates, replicate: int) -> list:
     """Features and targets of each client, L_i = 1 without the ridge.
 
     Features scale from 1 to 1e-3, so that at each ridge some curvatures are as small as it is; a client has
     fewer samples than features, so that its loss is flat where those of others are steep.
     """
-    rng = generator(settings["seed"], replicate, None, "rates")
-    d, m = settings["features"], settings["samples"]
+    rng = generator(settings.seed, replicate, None, "rates")
+    d, m = settings.features, settings.samples
     x, scale = rng.standard_normal(d), np.logspace(0, -3, d)
     clients = []
-    for _ in range(settings["clients"]):
+    for _ in range(settings.clients):
         A = rng.standard_normal((m, d)) * scale
         A *= np.sqrt(m) / np.linalg.norm(A, 2)
-        clients.append((A, A @ (x + settings["spread"] * rng.standard_normal(d))))
+        clients.append((A, A @ (x + settings.spread * rng.standard_normal(d))))
     return clients
 
 
@@ -117,7 +123,12 @@ class _Setting:
     """A problem with a ridge, its constants and its solution."""
 
     def __init__(
-        self, settings: dict, l2: float, replicates: Sequence[int], table: Any, partition: Any
+        self,
+        settings: of.Rates | of.PlantedRates,
+        l2: float,
+        replicates: Sequence[int],
+        table: Any,
+        partition: Any,
     ) -> None:
         self._settings, self.names = settings, tuple(replicates)
         self.data = problem(settings, l2, replicates, table, partition)
@@ -128,7 +139,7 @@ class _Setting:
 
     def run(self, name: str, multiples: NDArray, rounds: int, first: bool = False) -> History:
         """Run a method until all have the target, or the `first` has, for `rounds` at most."""
-        runs, target = len(multiples), self._settings["target"]
+        runs, target = len(multiples), self._settings.target
         lengths = (self.solution**2).sum(axis=-1)
 
         def distance(_: Any, seen: dict[str, NDArray]) -> NDArray:
@@ -150,7 +161,7 @@ class _Setting:
         return simulate(
             made,
             self.data,
-            Streams(self._settings["seed"], names),
+            Streams(self._settings.seed, names),
             rounds,
             metrics={"distance": distance},
             until=until,
@@ -158,7 +169,7 @@ class _Setting:
 
 
 def tune(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress = silent
+    method: str, settings: of.Rates | of.PlantedRates, table: Any, partition: Any, progress: Progress = silent
 ) -> dict[str, Any]:
     """Search the step, a multiple of 1 / L, of each ridge, by the rounds until the target.
 
@@ -170,27 +181,27 @@ def tune(
     dict
         As `experiments.tune`; the search has an entry for each ridge.
     """
-    chosen, spent = settings["tuning"], Spent()
+    chosen, spent = settings.tuning, Spent()
     found = {}
-    for l2 in settings["ridges"]:
-        trials = [_Setting(settings, l2, [name], table, partition) for name in chosen["replicates"]]
-        most = [settings["rounds"]] * len(trials)
+    for l2 in settings.ridges:
+        trials = [_Setting(settings, l2, [name], table, partition) for name in chosen.replicates]
+        most = [settings.rounds] * len(trials)
 
         def rounds(multiples: NDArray, trials: list[_Setting] = trials, most: list[int] = most) -> NDArray:
             scores = []
             for number, trial in enumerate(trials):
                 history = trial.run(method, multiples, most[number], first=True)
                 spent.add(history)
-                scores.append(_rounds_to(history, settings["target"]))
+                scores.append(_rounds_to(history, settings.target))
                 if np.isfinite(least := scores[-1].min()):
                     most[number] = min(most[number], int(np.ceil(least)))
             return np.log(scores).mean(axis=0)
 
         found[str(l2)] = search(
-            rounds, Grid.of_steps(chosen["multiples"], chosen["refine"]), choose=with_margin
+            rounds, Grid.of_steps(chosen.multiples, chosen.refine), choose=with_margin
         ).record()
-        progress("ridges", len(found), len(settings["ridges"]))
-    trials_record = {"replicates": chosen["replicates"]}
+        progress("ridges", len(found), len(settings.ridges))
+    trials_record = {"replicates": chosen.replicates}
     return {"method": method, "search": found, "trials": trials_record, "cost": spent.record()}
 
 
@@ -205,7 +216,12 @@ def _rounds_to(history: History, target: float) -> NDArray:
 
 
 def run(
-    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress = silent
+    method: str,
+    settings: of.Rates,
+    tuned: dict | None,
+    table: Any,
+    partition: Any,
+    progress: Progress = silent,
 ) -> pd.DataFrame:
     """Run the method at each ridge until |x - x*|^2 is at most `target` times what it was.
 
@@ -217,11 +233,11 @@ def run(
     """
     assert tuned is not None  # all of these are tuned
     frames = []
-    for l2 in settings["ridges"]:
-        setting = _Setting(settings, l2, settings["replicates"], table, partition)
+    for l2 in settings.ridges:
+        setting = _Setting(settings, l2, settings.replicates, table, partition)
         multiple = tuned["search"][str(l2)]["step"]
-        history = setting.run(method, np.full(len(setting.names), multiple), settings["rounds"])
-        there = history.metrics["distance"] <= settings["target"]
+        history = setting.run(method, np.full(len(setting.names), multiple), settings.rounds)
+        there = history.metrics["distance"] <= settings.target
         reached = there.any(axis=0)
         first = np.where(reached, there.argmax(axis=0), len(there) - 1)
         at = first, np.arange(len(first))
@@ -242,11 +258,11 @@ def run(
                 }
             )
         )
-        progress("ridges", len(frames), len(settings["ridges"]))
+        progress("ridges", len(frames), len(settings.ridges))
     return pd.concat(frames, ignore_index=True)
 
 
-def fall(setting: _Setting, settings: dict) -> dict[str, NDArray]:
+def fall(setting: _Setting, settings: of.Rates) -> dict[str, NDArray]:
     """How fast Psi falls with gamma = 1 / L and p = 1 / sqrt(kappa), beside max(1 - gamma mu, 1 - p^2).
 
     Psi = sum_i |x_i - x*|^2 + (gamma / p)^2 sum_i |h_i - grad f_i(x*)|^2 (Scaffnew's Theorem 3.5), at
@@ -266,13 +282,13 @@ def fall(setting: _Setting, settings: dict) -> dict[str, NDArray]:
         far = data.n_clients * ((state.x - setting.solution) ** 2).sum(axis=-1)
         return far + (gamma / p) ** 2 * ((state.h - star) ** 2).sum(axis=(1, 2))
 
-    streams = Streams(settings["seed"], setting.names)
+    streams = Streams(settings.seed, setting.names)
     begin = psi(made.init(data, streams))
     state, last, t = None, begin, 0
     iterations = np.zeros(runs)
     # All go on for as long as none is at the floor: a run that stopped when it is low would be lucky.
-    every = settings["lyapunov_every"]
-    while t < settings["rounds"]:
+    every = settings.lyapunov_every
+    while t < settings.rounds:
         resume = None if state is None else (t, state)
         history = simulate(made, data, streams, t + every, metrics={}, record_every=every, resume=resume)
         now = psi(history.state)

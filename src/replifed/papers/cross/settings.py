@@ -43,8 +43,16 @@ class Logistic(Common):
 
     problem: Literal["logistic"] = Field(description="kind of problem")
     dataset: Name = Field(description="a data set of the catalogue")
-    partition: Shards = Field(description="how the samples are split between the clients")
+    partition: Shards | fields.Given = Field(
+        description="how the samples are split between the clients", discriminator="clusters"
+    )
     ridge: Positive = Field(description="weight of |x|^2 / 2 in each client's loss")
+
+
+class Own(Logistic):
+    """The same with other losses, on data of one's own."""
+
+    problem: Literal["least_squares", "softmax"] = Field(description="loss")  # type: ignore[assignment]
 
 
 class Composite(Logistic):
@@ -91,7 +99,9 @@ class PlantedRates(Rates):
     spread: NonNegative = Field(description="how much clients' models differ")
 
 
-Experiment = Annotated[Logistic | Composite | Planted | Rates | PlantedRates, Field(discriminator="problem")]
+Dealt = Logistic | Own | Composite | Rates
+OneRidge = Logistic | Own | Composite | Planted
+Experiment = Annotated[OneRidge | Rates | PlantedRates, Field(discriminator="problem")]
 
 
 class Section(fields.Section[Experiment, Artefact]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from replifed.claims.errata import Erratum, Outcome
 from replifed.metrics import relative_error
 from replifed.operators.matrices import isometry_constant
 from replifed.papers.fedgradmp.problems import regression
+from replifed.papers.typed import typed
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams
 from replifed.simulate import simulate
@@ -21,6 +23,10 @@ from replifed.simulate import simulate
 _SEED, _CLIENTS, _COHORT, _TAU = 10755, 12, 4, 4
 _SMALL = {"seed": _SEED, "clients": _CLIENTS, "samples": 40, "features": 60, "planted": _TAU, "decay": 0.2}
 _FIGURE8 = {"seed": _SEED, "clients": 30, "samples": 100, "features": 1000, "planted": 10, "decay": 1.1}
+
+
+def _settings(given: dict) -> Any:
+    return typed("fedgradmp", {"problem": "regression", **given})
 
 
 # -- algorithms ----------------------------------------------------------------------------------------
@@ -35,7 +41,7 @@ def _largest(v: NDArray, count: int) -> NDArray:
 
 def _recovery_error(scale: float = 1.0, noise: float = 0.0) -> float:
     """Relative error after 12 rounds of Algorithm 2; the server takes `scale` times the cohort's mean."""
-    data, solution = regression(_SMALL, 0.2, noise, 1)
+    data, solution = regression(_settings(_SMALL), 0.2, noise, 1)
     (A, *_), (y, *_) = data.X, data.y
     rng, x = np.random.default_rng(0), np.zeros_like(solution)
     for _ in range(12):
@@ -72,7 +78,7 @@ def _diverges(sparsity: int) -> Outcome:
     """Figure 8's left panel: FedIterHT with the printed loss diverges at the three larger learning rates."""
     steps, seeds, lost = np.array([0.004, 0.01, 0.02]), range(1, 6), 0
     for seed in seeds:
-        data, solution = regression(_FIGURE8, 1.0, 0.0, seed)
+        data, solution = regression(_settings(_FIGURE8), 1.0, 0.0, seed)
         history = simulate(
             FedIterHT(step=steps, sparsity=sparsity, local_steps=3, batch=40),
             data,

@@ -12,7 +12,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,10 @@ from replifed.tune import (
 )
 from replifed.twins import simulate_with_twins
 
+if TYPE_CHECKING:
+    from replifed.papers.fedgradmp import settings as of
+    from replifed.settings.fields import StepTuning
+
 Point = tuple[str, float]
 
 COMPOSITE = ("fedmid", "feddualavg")
@@ -52,46 +56,47 @@ _STAGES = ((10, 3), (50, 2))
 _TWIN_ROUNDS, _TWIN_LOOKS = 50, 10
 
 
-def variants(method: str, settings: Mapping) -> list[str]:
+def variants(method: str, settings: of.Regression | of.Digits) -> list[str]:
     """Names of a method's variants: a solver or, on digits, tau; the weight of the 1-norm; or nothing."""
     if method in COMPOSITE:
-        return [f"{weight:g}" for weight in settings["weights"]]
-    if method in SPARSE and settings["problem"] == "digits":
-        return [str(tau) for tau in settings["sparsities"]]
-    return list(settings["solvers"]) if method == "fedgradmp" else [""]
+        assert settings.weights is not None
+        return [f"{weight:g}" for weight in settings.weights]
+    if settings.problem == "digits":
+        return [str(tau) for tau in settings.sparsities] if method in SPARSE else [""]
+    return list(settings.solvers) if method == "fedgradmp" else [""]
 
 
 def regression_method(
-    method: str, settings: Mapping, variant: str, step: NDArray, K: int, sparsity: int | None = None
+    method: str, settings: of.Regression, variant: str, step: NDArray, K: int, sparsity: int | None = None
 ):
     """Build `method` for a regression, at the true sparsity if none is given; FedGradMP has no step."""
-    own: dict[str, Any] = {"local_steps": K, "batch": settings["batch"]}
+    own: dict[str, Any] = {"local_steps": K, "batch": settings.batch}
     if method in SPARSE:
-        own["sparsity"] = sparsity or settings["planted"]
+        own["sparsity"] = sparsity or settings.planted
     if method in COMPOSITE:
         own["weight"] = float(variant)
     if method != "fedgradmp":
         return method_class(method)(step=step, **own)
     if variant == "gd":
-        own["inner_steps"] = settings["inner_steps"]
+        own["inner_steps"] = settings.inner_steps
     return method_class(method)(solver=variant, **own)
 
 
-def digits_method(method: str, settings: Mapping, names: Sequence[str], steps: Sequence[float] | NDArray):
+def digits_method(method: str, settings: of.Digits, names: Sequence[str], steps: Sequence[float] | NDArray):
     """Build `method` for runs that differ in tau, in the weight of the 1-norm, or in the step."""
-    own: dict[str, Any] = {"step": np.array(steps), "batch": settings["batch"]}
+    own: dict[str, Any] = {"step": np.array(steps), "batch": settings.batch}
     if method in SPARSE:
         own["sparsity"] = np.array(names, dtype=int)
     if method in COMPOSITE:
         own["weight"] = np.array(names, dtype=float)
     if method != "fedgradmp":
-        return method_class(method)(local_steps=settings["local_steps"][0], **own)
+        return method_class(method)(local_steps=settings.local_steps[0], **own)
     return method_class(method)(
-        local_steps=settings["matched_steps"],
+        local_steps=settings.matched_steps,
         solver="sgd",
-        inner_steps=settings["inner_steps"],
+        inner_steps=settings.inner_steps,
         reuse=True,
-        radius=settings.get("radius"),
+        radius=settings.radius,
         **own,
     )
 
@@ -100,7 +105,7 @@ def digits_method(method: str, settings: Mapping, names: Sequence[str], steps: S
 
 
 def tune(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress = silent
+    method: str, settings: of.Regression | of.Digits, table: Any, partition: Any, progress: Progress = silent
 ) -> dict[str, Any]:
     """Search the step sizes of a method's variants.
 
@@ -113,40 +118,41 @@ def tune(
         reading of that name. Then cost, what the searches used, and trials,
         on which repetitions.
     """
-    if settings["problem"] == "digits":
+    if settings.problem == "digits":
         return _tune_digits(method, settings, table, progress)
     if method == "fedgradmp":
         return {"method": method, "variants": {}, "trials": {"replicates": []}}
-    tuning, alpha, noise = settings["tuning"], settings["alphas"][0], settings["noises"][0]
+    tuning, alpha, noise = settings.tuning, settings.alphas[0], settings.noises[0]
+    assert tuning is not None
     trials = Trials.on(
-        tuning["replicates"],
+        tuning.replicates,
         lambda replicate: problems.regression(settings, alpha, noise, replicate).problem,
-        settings["seed"],
-        tuning["rounds"],
-        tuning["tail"],
+        settings.seed,
+        tuning.rounds,
+        tuning.tail,
     )
     found = {}
     names = variants(method, settings)
     for number, variant in enumerate(names):
         progress(f"searching the step {variant}", number, len(names))
-        make = partial(regression_method, method, settings, variant, K=settings["local_steps"][0])
+        make = partial(regression_method, method, settings, variant, K=settings.local_steps[0])
         found[variant] = _both_steps(make, tuning, trials)
     return {"method": method, "variants": found, **trials.record()}
 
 
-def _both_steps(make: Callable[[NDArray], Any], tuning: Mapping, trials: Trials) -> dict[str, Any]:
+def _both_steps(make: Callable[[NDArray], Any], tuning: StepTuning, trials: Trials) -> dict[str, Any]:
     """The steps of both readings, as `tune` returns them, of the method that `make` builds."""
 
     def stable(steps: NDArray) -> NDArray:
         return trials.stable(lambda runs, factors: make(steps[runs] * factors), len(steps))
 
-    own = tune_step(make, trials, Grid.of_steps(tuning["steps"], tuning["refine"]), check=True)
-    return own.record() | {"printed": best_printed(own, tuning["steps"], stable).record()}
+    own = tune_step(make, trials, Grid.of_steps(tuning.steps, tuning.refine), check=True)
+    return own.record() | {"printed": best_printed(own, tuning.steps, stable).record()}
 
 
-def _tune_digits(method: str, settings: dict, table: Any, progress: Progress) -> dict[str, Any]:
+def _tune_digits(method: str, settings: of.Digits, table: Any, progress: Progress) -> dict[str, Any]:
     """Search the printed grid, and beyond it where its best step lies at an edge; all tau side by side."""
-    steps, refine = settings["tuning"]["steps"], settings["tuning"]["refine"]
+    steps, refine = settings.tuning.steps, settings.tuning.refine
     grid = Grid.of_steps(steps, refine)
     trials = _DigitTrials(method, settings, table, progress)
     searches = side_by_side([searching(grid, check=True) for _ in trials.names], trials.answer)
@@ -160,11 +166,11 @@ def _tune_digits(method: str, settings: dict, table: Any, progress: Progress) ->
 class _DigitTrials:
     """Trials of points, variants and their steps; those that fall behind are dropped in stages."""
 
-    def __init__(self, method: str, settings: dict, table: Any, progress: Progress) -> None:
+    def __init__(self, method: str, settings: of.Digits, table: Any, progress: Progress) -> None:
         self.method, self.settings, self.progress = method, settings, progress
         self.names, self.data = variants(method, settings), problems.digits(settings, table)
-        self.end, self.replicates = settings["tuning"]["rounds"], settings["tuning"]["replicates"]
-        self.account = Trials((), settings["seed"], self.end)  # of what is spent
+        self.end, self.replicates = settings.tuning.rounds, settings.tuning.replicates
+        self.account = Trials((), settings.seed, self.end)  # of what is spent
         self.scores: dict[Point, float] = {}  # errors at the end, infinite for what was dropped
         # Errors of all steps of a variant that were tried so far, after the rounds of a stage.
         self.reached: dict[tuple[str, int], list[float]] = defaultdict(list)
@@ -215,11 +221,11 @@ class _DigitTrials:
         twinned = simulate_with_twins(
             lambda runs, factors: self._make([points[run] for run in runs], factors),
             self.data.problem,
-            Streams(self.settings["seed"], (self.replicates[0],) * len(points)),
+            Streams(self.settings.seed, (self.replicates[0],) * len(points)),
             rounds,
             whole=False,
             record_every=max(rounds // _TWIN_LOOKS, 1),
-            cohort=FixedSize(self.settings["cohort"]),
+            cohort=FixedSize(self.settings.cohort),
         )
         self.account.spent.add(twinned.everything)
         return dict(zip(points, twinned.stable, strict=True))
@@ -246,11 +252,11 @@ class _DigitTrials:
         history = simulate(
             self._make(points),
             self.data.problem,
-            Streams(self.settings["seed"], (replicate,) * len(points)),
+            Streams(self.settings.seed, (replicate,) * len(points)),
             stop,
             metrics={"train_accuracy": _train_accuracy(self.data)},
             record_every=stop - begin,
-            cohort=FixedSize(self.settings["cohort"]),
+            cohort=FixedSize(self.settings.cohort),
             resume=(begin, state) if begin else None,
         )
         self.account.spent.add(history, started=not begin)
@@ -272,27 +278,33 @@ def _train_accuracy(data: problems.Digits):
 
 
 def run(
-    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress = silent
+    method: str,
+    settings: of.Experiment,
+    tuned: dict | None,
+    table: Any,
+    partition: Any,
+    progress: Progress = silent,
 ) -> pd.DataFrame:
     """Run all variants and seeds of `method`."""
-    match settings["problem"]:
-        case "regression":
-            frames = _regression(method, settings, tuned or {}, progress)
-        case "isometry":
-            frames = _isometry(method, settings)
-        case "digits":
-            frames = _digits(method, settings, tuned or {}, table, progress)
-        case _:
-            frames = _video(method, settings, table, progress)
+    if settings.problem == "regression":
+        frames = _regression(method, settings, tuned or {}, progress)
+    elif settings.problem == "isometry":
+        frames = _isometry(method, settings)
+    elif settings.problem == "digits":
+        frames = _digits(method, settings, tuned or {}, table, progress)
+    else:
+        frames = _video(method, settings, table, progress)
     return pd.concat(frames, ignore_index=True)
 
 
-def _regression(method: str, settings: dict, tuned: dict, progress: Progress) -> Iterator[pd.DataFrame]:
-    cases = list(itertools.product(settings["alphas"], settings["noises"], settings["replicates"]))
-    cohorts = settings.get("cohorts", [settings["clients"]])
-    rounds = settings["rounds"]
+def _regression(
+    method: str, settings: of.Regression, tuned: dict, progress: Progress
+) -> Iterator[pd.DataFrame]:
+    cases = list(itertools.product(settings.alphas, settings.noises, settings.replicates))
+    cohorts = settings.cohorts or [settings.clients]
+    rounds = settings.rounds
     if method != "fedgradmp":
-        rounds = settings.get("baseline_rounds", rounds)
+        rounds = settings.baseline_rounds or rounds
     for number, (alpha, noise, replicate) in enumerate(cases):
         progress(f"alpha {alpha:g} noise {noise:g} seed {replicate}", number, len(cases))
         data, solution = problems.regression(settings, alpha, noise, replicate)
@@ -303,16 +315,16 @@ def _regression(method: str, settings: dict, tuned: dict, progress: Progress) ->
             "precision": support_precision(solution),
             "recall": support_recall(solution),
         }
-        for K, cohort in itertools.product(settings["local_steps"], cohorts):
+        for K, cohort in itertools.product(settings.local_steps, cohorts):
             for algorithm, runs, labels in _curves(method, settings, tuned, K):
                 history = simulate(
                     algorithm,
                     data,
-                    Streams(settings["seed"], (replicate,) * (max(runs) + 1)),
+                    Streams(settings.seed, (replicate,) * (max(runs) + 1)),
                     rounds,
                     metrics=metrics,
-                    record_every=settings["record_every"],
-                    cohort=FixedSize(cohort) if "cohorts" in settings else None,
+                    record_every=settings.record_every,
+                    cohort=FixedSize(cohort) if settings.cohorts else None,
                 )
                 yield history.take(np.array(runs)).frame(
                     method=method,
@@ -326,17 +338,17 @@ def _regression(method: str, settings: dict, tuned: dict, progress: Progress) ->
 
 
 def _curves(
-    method: str, settings: dict, tuned: dict, K: int
+    method: str, settings: of.Regression, tuned: dict, K: int
 ) -> Iterator[tuple[Any, Sequence[int], dict[str, Any]]]:
     """Yield an algorithm, which of its runs, side by side, is which curve, and the labels of these."""
-    if "readings" in settings:
-        steps = np.array(settings["steps"])
-        for name, reading in settings["readings"].items():
+    if settings.readings is not None:
+        steps = np.array(settings.steps)
+        for name, reading in settings.readings.items():
             # The others are there since FedIterHT does not diverge with the loss as printed; these do.
             if method not in SPARSE and name != "text":
                 continue
-            weight = f"{settings['weights'][0]}" if method in COMPOSITE else ""
-            scaled, tau = steps * reading["scale"], reading["sparsity"]
+            weight = f"{settings.weights[0]}" if method in COMPOSITE and settings.weights else ""
+            scaled, tau = steps * reading.scale, reading.sparsity
             algorithm = regression_method(method, settings, weight, scaled, K, tau)
             yield algorithm, range(len(steps)), {"variant": name, "step": steps}
         return
@@ -357,22 +369,22 @@ def _readings(found: dict) -> dict[str, list]:
     return {"reading": list(both), **named}
 
 
-def _isometry(method: str, settings: dict) -> Iterator[pd.DataFrame]:
-    cases = itertools.product(settings["conditions"], settings["noises"], settings["replicates"])
+def _isometry(method: str, settings: of.Isometry) -> Iterator[pd.DataFrame]:
+    cases = itertools.product(settings.conditions, settings.noises, settings.replicates)
     for condition, noise, replicate in cases:
         data, solution = problems.isometry(settings, condition, noise, replicate)
         # What the residual of Theorem 5 is made of, at x#.
         slopes = data.client_gradients(solution[None])[0] ** 2
-        peak = float(np.sort(slopes, axis=1)[:, -4 * settings["planted"] :].sum(axis=1).mean())
-        for K, (solver, own) in itertools.product(settings["local_steps"], _ISOMETRY.items()):
+        peak = float(np.sort(slopes, axis=1)[:, -4 * settings.planted :].sum(axis=1).mean())
+        for K, (solver, own) in itertools.product(settings.local_steps, _ISOMETRY.items()):
             distances: list[float] = []
             history = simulate(
-                _watched(method_class(method), distances)(sparsity=settings["planted"], local_steps=K, **own),
+                _watched(method_class(method), distances)(sparsity=settings.planted, local_steps=K, **own),
                 data,
-                Streams(settings["seed"], (replicate,)),
-                settings["rounds"],
+                Streams(settings.seed, (replicate,)),
+                settings.rounds,
                 metrics={"objective": objective, "error": relative_error(solution)},
-                record_every=settings["record_every"],
+                record_every=settings.record_every,
             )
             yield history.frame(
                 method=method,
@@ -399,24 +411,26 @@ def _watched(method: type, distances: list[float]) -> type:
     return Watched
 
 
-def _video(method: str, settings: dict, table: Any, progress: Progress) -> Iterator[pd.DataFrame]:
+def _video(
+    method: str, settings: of.Video | of.DrawnVideo, table: Any, progress: Progress
+) -> Iterator[pd.DataFrame]:
     """Recover a frame; lines with `part` "pixels" hold the picture of the first repetition."""
     frames = problems.clip_of(settings, table)
-    for number, replicate in enumerate(settings["replicates"]):
-        progress(f"seed {replicate}", number, len(settings["replicates"]))
+    for number, replicate in enumerate(settings.replicates):
+        progress(f"seed {replicate}", number, len(settings.replicates))
         frame = problems.frame(settings, frames, replicate)
-        tau = min(settings["sparsity"], frame.problem.dim)
+        tau = min(settings.sparsity, frame.problem.dim)
         history = simulate(
             method_class(method)(
                 sparsity=tau,
-                local_steps=settings["local_steps"][0],
+                local_steps=settings.local_steps[0],
                 projection=frame.projection,
             ),
             frame.problem,
-            Streams(settings["seed"], (replicate,)),
-            settings["rounds"],
+            Streams(settings.seed, (replicate,)),
+            settings.rounds,
             metrics={"objective": objective, "psnr": frame.psnr},
-            record_every=settings["record_every"],
+            record_every=settings.record_every,
         )
         best = frame.psnr(None, {"server": frame.best[None]})[0]
         told = {"best_psnr": best, "sparsity": tau, "atoms": frame.problem.dim}
@@ -435,7 +449,7 @@ def _halved(image: NDArray, height: int = 240, width: int = 320) -> NDArray:
 
 
 def _digits(
-    method: str, settings: dict, tuned: dict, table: Any, progress: Progress
+    method: str, settings: of.Digits, tuned: dict, table: Any, progress: Progress
 ) -> Iterator[pd.DataFrame]:
     data, found, names = problems.digits(settings, table), tuned["variants"], variants(method, settings)
     labels = pd.concat(
@@ -450,15 +464,15 @@ def _digits(
         "test_accuracy": accuracy(*data.test),
         "nonzeros": nonzeros,
     }
-    for replicate in settings["replicates"]:
+    for replicate in settings.replicates:
         history = simulate(
             digits_method(method, settings, *zip(*points, strict=True)),
             data.problem,
-            Streams(settings["seed"], (replicate,) * len(points)),
-            settings["rounds"],
+            Streams(settings.seed, (replicate,) * len(points)),
+            settings.rounds,
             metrics=metrics,
-            record_every=settings["fedavg_record_every" if method == "fedavg" else "record_every"],
-            cohort=FixedSize(settings["cohort"]),
+            record_every=settings.fedavg_record_every if method == "fedavg" else settings.record_every,
+            cohort=FixedSize(settings.cohort),
             progress=partial(progress, f"seed {replicate}, rounds"),
         )
         yield history.take(runs).frame(method=method, replicate=replicate, **labels.to_dict("list"))

@@ -18,6 +18,7 @@ from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.operators import dictionaries
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers.fedgradmp import problems
+from replifed.papers.typed import typed
 from replifed.randomness import generator
 
 # Relative errors below are rounding, which is another one on each processor.
@@ -202,7 +203,7 @@ def residual_turns(other: float = 1.1) -> Measured:
 
 def client_constants(settings: dict[str, Any], alpha: float, replicate: int) -> pd.DataFrame:
     """Restricted constants of each client's loss over 4 tau coordinates, estimated on random supports."""
-    data, _ = problems.regression(settings, alpha, 0.0, replicate)
+    data, _ = problems.regression(typed("fedgradmp", settings), alpha, 0.0, replicate)
     rows = []
     for i, A in enumerate(data.X[0]):
         rng = generator(settings["seed"], replicate, None, f"supports/{i}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from replifed.operators.projections import MatchingPursuit
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, loss_named
 from replifed.randomness import generator
+
+if TYPE_CHECKING:
+    from replifed.papers.fedgradmp import settings as of
 
 
 class Planted(NamedTuple):
@@ -47,27 +50,27 @@ def heterogeneous(
         yield A
 
 
-def regression(settings: dict, alpha: float, noise: float, replicate: int) -> Planted:
+def regression(settings: of.Regression, alpha: float, noise: float, replicate: int) -> Planted:
     """Noisy measurements of one sparse model, with matrices whose law differs from client to client.
 
     All values of alpha and of the noise share their random numbers.
     """
-    N, m, n, tau = (settings[key] for key in ("clients", "samples", "features", "planted"))
-    rng = generator(settings["seed"], replicate, None, "data/regression")
+    N, m, n, tau = settings.clients, settings.samples, settings.features, settings.planted
+    rng = generator(settings.seed, replicate, None, "data/regression")
     x = _sparse_model(rng, n, tau)
     errors = rng.standard_normal((N, m))
-    X = np.stack([*heterogeneous(rng, N, m, n, alpha, settings["decay"])])[None]
+    X = np.stack([*heterogeneous(rng, N, m, n, alpha, settings.decay)])[None]
     y = X @ x + np.sqrt(noise) * errors
     return Planted(DenseLinearModel(X, y, LeastSquares()), x)
 
 
-def isometry(settings: dict, condition: float, noise: float, replicate: int) -> Planted:
+def isometry(settings: of.Isometry, condition: float, noise: float, replicate: int) -> Planted:
     """A regression whose clients' losses have Hessians between 1 and `condition`, so that Theorem 5 applies.
 
     The Hessians are diagonal, and each client has one sample a coordinate.
     """
-    N, n, tau = settings["clients"], settings["features"], settings["planted"]
-    rng = generator(settings["seed"], replicate, None, "data/isometry")
+    N, n, tau = settings.clients, settings.features, settings.planted
+    rng = generator(settings.seed, replicate, None, "data/isometry")
     x = _sparse_model(rng, n, tau)
     shares = rng.random((N, n))
     # Both ends are attained on every client.
@@ -94,41 +97,39 @@ class Frame(NamedTuple):
         return -10 * np.log10(np.mean(left**2, axis=-1))
 
 
-def clip_of(settings: dict, table: Any) -> NDArray:
+def clip_of(settings: of.Video | of.DrawnVideo, table: Any) -> NDArray:
     """The frames of the paper's clip, or of a drawn one, as bytes (frames, pixels)."""
-    if settings["problem"] == "video":
+    if settings.problem == "video":
         return table.X
-    world, sample = (
-        generator(settings["seed"], 0, None, f"data/clip/{part}") for part in ("world", "sample")
-    )
-    return clip(world, sample, frames=settings["frames"])[0]
+    world, sample = (generator(settings.seed, 0, None, f"data/clip/{part}") for part in ("world", "sample"))
+    return clip(world, sample, frames=settings.frames)[0]
 
 
-def frame(settings: dict, frames: NDArray, replicate: int) -> Frame:
+def frame(settings: of.Clip, frames: NDArray, replicate: int) -> Frame:
     """Figure 2: learn a dictionary from the frames before the target, measure the target at each client.
 
     Takes bytes (frames, pixels). `replicate` names the measurements; the dictionary is the same for all.
     """
-    target = min(settings["target"], len(frames)) - 1
-    training = frames[: min(settings["training"], target)].T / 255.0
+    target = min(settings.target, len(frames)) - 1
+    training = frames[: min(settings.training, target)].T / 255.0
     image = frames[target] / 255.0
-    d = min(settings["atoms"], training.shape[1])
+    d = min(settings.atoms, training.shape[1])
     learned = ksvd(
         training,
         d,
-        min(settings["atom_sparsity"], d),
-        settings["iterations"],
-        generator(settings["seed"], 0, None, "data/ksvd"),
+        min(settings.atom_sparsity, d),
+        settings.iterations,
+        generator(settings.seed, 0, None, "data/ksvd"),
     )
     # Lengths and inner products of combinations of atoms are those in R^d: nothing else needs the pixels.
     _, small = dictionaries.small_space(learned.atoms)
     projection = MatchingPursuit(small.T @ small)
-    N, m = settings["clients"], settings["samples"]
-    rng = generator(settings["seed"], replicate, None, "data/video")
+    N, m = settings.clients, settings.samples
+    rng = generator(settings.seed, replicate, None, "data/video")
     X, y = np.empty((1, N, m, d)), np.empty((1, N, m))
-    for i, A in enumerate(heterogeneous(rng, N, m, len(image), settings["alpha"], settings["decay"])):
+    for i, A in enumerate(heterogeneous(rng, N, m, len(image), settings.alpha, settings.decay)):
         X[0, i], y[0, i] = A @ learned.atoms, A @ image
-    tau = min(settings["sparsity"], d)
+    tau = min(settings.sparsity, d)
     best = projection.pursue((image @ learned.atoms)[None], tau)[0]
     return Frame(DenseLinearModel(X, y, LeastSquares()), projection, learned.atoms, image, best)
 
@@ -140,16 +141,17 @@ class Digits(NamedTuple):
     test: tuple[NDArray, NDArray]
 
 
-def digits(settings: dict, table: Any) -> Digits:
+def digits(settings: of.Digits, table: Any) -> Digits:
     """Deal the table, writer by writer, to clients; the writers left over are the test set.
 
     With Gaussian atoms Psi (784 x d) models are Psi a, that is features are Psi' b.
     """
-    N, m = settings["clients"], settings["samples"]
-    X = (table.X / np.float32(255)).astype(settings["dtype"])
-    if settings["dictionary"] == "gaussian":
-        rng = generator(settings["seed"], 0, None, "data/atoms")
-        X = X @ dictionaries.gaussian(rng, X.shape[1], settings["atoms"]).astype(X.dtype)
+    N, m = settings.clients, settings.samples
+    X = (table.X / np.float32(255)).astype(settings.dtype)
+    if settings.dictionary == "gaussian":
+        assert settings.atoms is not None
+        rng = generator(settings.seed, 0, None, "data/atoms")
+        X = X @ dictionaries.gaussian(rng, X.shape[1], settings.atoms).astype(X.dtype)
     y = table.y
     train = X[: N * m].reshape(1, N, m, -1), y[: N * m].reshape(1, N, m)
     problem = DenseLinearModel(*train, loss_named("softmax", int(y.max()) + 1))

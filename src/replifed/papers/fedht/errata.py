@@ -10,6 +10,7 @@ from replifed.algorithms.hard_thresholding import fedht_rate
 from replifed.claims.errata import Erratum, Outcome
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.simulations import planted, simulation
+from replifed.papers.typed import typed
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, loss_named
 from replifed.problems.sparse import SparseLinearModel
@@ -47,9 +48,9 @@ _EXTENDED_GRID = (*_PRINTED_GRID, 1e-4, 3e-5, 1e-5)
 def _leaves_a_choice(grid: tuple[float, ...]) -> Outcome:
     """A search for the best step needs a step on either side of the best that does not diverge."""
     # Simulation I as printed, at the lowest heterogeneity.
-    settings = {"seed": 319, "loss": "least_squares", "dtype": "float32"}
+    settings = {"seed": 319, "problem": "simulation", "loss": "least_squares", "dtype": "float32"}
     settings |= {"clients": 100, "samples": 100, "features": 1000, "planted": 100}
-    problem = simulation(settings, (0.1, 0.1), 1)
+    problem = simulation(typed("fedht", settings), (0.1, 0.1), 1)
     steps = np.array(grid)
     method = FedHT(step=steps, sparsity=200, local_steps=10)
     history = simulate(method, problem, Streams(319, (1,) * len(steps)), 5)
@@ -91,8 +92,8 @@ def _gradient_bound(of: str) -> Outcome:
 def _distance_bound(power: int) -> Outcome:
     """|x_T - x*|^power <= theta^T |x_0 - x*|^2 on a planted problem without bias, begun near its solution."""
     kappa, tau, d, K = 1.05, 2160, 2200, 3
-    settings = {"seed": 1, "clients": 2, "samples": d, "features": d, "planted": 1, "condition": kappa}
-    data, x_star, _ = planted(settings, 0)
+    settings = {"seed": 1, "problem": "planted", "clients": 2, "samples": d, "features": d, "planted": 1}
+    data, x_star, _ = planted(typed("fedht", {**settings, "condition": kappa}), 0)
     near = 0.01 * x_star
     problem = SparseLinearModel(data.X, data.X @ near, LeastSquares(), data.client)
     method = FedHT(step=1 / (6 * kappa), sparsity=tau, local_steps=K)

@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,11 @@ from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
 from replifed.tune import Grid, Search, Spent, Trials, best_printed, tune_step
 from replifed.twins import simulate_with_twins
+
+if TYPE_CHECKING:
+    from replifed.papers.fedht import settings as of
+
+    Compared = of.Simulation | of.DataSet
 
 # Methods of Figure 2.
 COMPARED_OVER_LEVELS = ("fedht", "fediterht")
@@ -55,25 +60,29 @@ class Setting(NamedTuple):
     tuned: bool
 
 
-def drawn_levels(method: str, settings: dict) -> list[str]:
+def drawn_levels(method: str, settings: Compared) -> list[str]:
     """Names, "alpha,beta", of the levels of `method`: all in Figure 2, the first and the last in Figure 3.
 
     Real data have one nameless level.
     """
-    levels = [f"{alpha},{beta}" for alpha, beta in settings.get("levels", [])] or [""]
+    if settings.problem == "dataset":
+        return [""]
+    levels = [f"{alpha},{beta}" for alpha, beta in settings.levels]
     return levels if method in COMPARED_OVER_LEVELS else list(dict.fromkeys([levels[0], levels[-1]]))
 
 
-def sweep(method: str, settings: dict) -> list[int]:
+def sweep(method: str, settings: of.Common) -> list[int]:
     """The numbers of local steps K that are searched for `method`; the reference takes the largest."""
     if "local_steps" not in _settable(method):
         return [1]
-    return [max(settings["local_steps"])] if method == "fedavg" else list(settings["local_steps"])
+    return [max(settings.local_steps)] if method == "fedavg" else list(settings.local_steps)
 
 
-def algorithm(method: str, settings: dict, K: int, step: NDArray, batch: int | None, **more: Any):
+def algorithm(
+    method: str, settings: of.Common, K: int, step: NDArray | float, batch: int | None, **more: Any
+):
     """Build `method` with those of the experiment's settings that it has."""
-    offered = {"sparsity": settings["sparsity"], "local_steps": K, "step": step, "batch": batch}
+    offered = {"sparsity": settings.sparsity, "local_steps": K, "step": step, "batch": batch}
     kept = {name: value for name, value in offered.items() if name in _settable(method)}
     return method_class(method)(**kept, **more)
 
@@ -82,15 +91,15 @@ def _settable(method: str) -> set[str]:
     return {field.name for field in fields(method_class(method)) if field.init}
 
 
-def problem(settings: dict, level: str, replicate: int, table: Any = None, partition: Any = None):
+def problem(settings: Compared, level: str, replicate: int, table: Any = None, partition: Any = None):
     """The federated problem of one replicate: of a simulation's level, or of a table and its partition."""
-    if settings["problem"] == "simulation":
+    if settings.problem == "simulation":
         return simulation(settings, _variances(level), replicate)
-    client, dtype = partition.clients[replicate], np.dtype(settings["dtype"])
-    if settings["loss"] == "softmax":
+    client, dtype = partition.clients[replicate], np.dtype(settings.dtype)
+    if settings.loss == "softmax":
         return _images(table, client, dtype)
     X, y = table.X.astype(dtype), table.y.astype(dtype)
-    return SparseLinearModel(X, y, loss_named(settings["loss"]), client)
+    return SparseLinearModel(X, y, loss_named(settings.loss), client)
 
 
 def _variances(level: str) -> tuple[float, float]:
@@ -112,7 +121,7 @@ def _images(table: Any, client: NDArray, dtype: np.dtype, model: type = DenseLin
 
 
 def tune(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None = None
+    method: str, settings: Compared, table: Any, partition: Any, progress: Progress | None = None
 ) -> dict[str, Any]:
     """Search the step for every level and K, and choose K.
 
@@ -126,25 +135,25 @@ def tune(
         the common step and the smoothness constant that it is a fraction of. Besides, `trials` and `cost`:
         what was run for it.
     """
-    asked = settings["tuning"]
+    asked = settings.tuning
     found: dict[str, Any] = {}
     named, counts = drawn_levels(method, settings), sweep(method, settings)
-    grid = Grid.of_steps(asked["steps"], asked["refine"])
+    grid = Grid.of_steps(asked.steps, asked.refine)
     spent = Spent()  # of all levels
     used: set[int] = set()
     for done, level in enumerate(named):
         if progress is not None:
             progress(f"searching the step {level}".strip(), done, len(named))
         trials = Trials.on(
-            asked["replicates"],
+            asked.replicates,
             partial(problem, settings, level, table=table, partition=partition),
-            settings["seed"],
-            asked["rounds"],
-            asked["tail"],
+            settings.seed,
+            asked.rounds,
+            asked.tail,
             spent=spent,
             used=used,
         )
-        make = partial(algorithm, method, settings, batch=settings["batch"])
+        make = partial(algorithm, method, settings, batch=settings.batch)
         outcomes = [tune_step(partial(make, K), trials, grid, check=True) for K in counts]
         by_k = {str(K): one.record() for K, one in zip(counts, outcomes, strict=True)}
         _, _, best = min((one.chaotic, one.score, K) for K, one in zip(counts, outcomes, strict=True))
@@ -152,11 +161,11 @@ def tune(
         if level:
             # Every client's local gradient steps tolerate it; to one significant digit.
             smoothness = max(float(data.smoothness().max()) for _, data in trials.problems)
-            common = float(f"{asked['common_fraction'] / smoothness:.0e}")
+            common = float(f"{asked.common_fraction / smoothness:.0e}")
             found[level] |= {"smoothness": smoothness, "common_step": common}
         if done in (0, len(named) - 1):
             for K, outcome in zip(counts, outcomes, strict=True):
-                by_k[str(K)] |= _printed(outcome, asked["steps"], partial(make, K), trials)
+                by_k[str(K)] |= _printed(outcome, asked.steps, partial(make, K), trials)
         record = trials.record()
         del trials  # large ones go before the next come
     return {"method": method, "levels": found, **record}
@@ -177,12 +186,12 @@ def _printed(
     return {"printed_step": best.step, "printed_score": best.score, "printed_chaotic": best.chaotic}
 
 
-def plan(method: str, settings: dict, tuned: dict) -> Iterator[Setting]:
+def plan(method: str, settings: Compared, tuned: dict) -> Iterator[Setting]:
     """List the curves of `method`, given the outcome of its `tune`."""
     named = drawn_levels(method, settings)
     for number, level in enumerate(named):
         found = tuned["levels"][level]
-        by_k, best, batch = found["by_local_steps"], found["local_steps"], settings["batch"]
+        by_k, best, batch = found["by_local_steps"], found["local_steps"], settings.batch
         largest = max(map(int, by_k))
         # Figure 1 draws every K, on the first level alone.
         every = sweep(method, settings) if number == 0 and level else []
@@ -202,25 +211,30 @@ def plan(method: str, settings: dict, tuned: dict) -> Iterator[Setting]:
             if on_grid:
                 _, _, K, step = min(on_grid)
                 yield Setting(level, "printed", K, batch, step, True)
-        if number == 0 and settings["full_batch_replicates"]:
+        if number == 0 and settings.full_batch_replicates:
             yield Setting(level, "own", best, None, by_k[str(best)]["step"], True)
             yield Setting(level, "common", largest, None, found["common_step"], True)
 
 
 def run(
-    method: str, settings: dict, tuned: dict, table: Any, partition: Any, progress: Progress | None = None
+    method: str,
+    settings: of.Experiment,
+    tuned: dict,
+    table: Any,
+    partition: Any,
+    progress: Progress | None = None,
 ) -> pd.DataFrame:
     """Run all curves and seeds of `method`; those of equal K and batch size run side by side."""
-    if settings["problem"] == "planted":
+    if settings.problem == "planted":
         return _run_planted(method, settings, progress)
-    if settings["problem"] == "biased":
+    if settings.problem == "biased":
         return _run_biased(method, settings, progress)
-    if settings["problem"] == "classes":
+    if settings.problem == "classes":
         return _run_classes(method, settings, table, partition, progress)
     curves = list(plan(method, settings, tuned))
     frames = []
     named = drawn_levels(method, settings)
-    everyone = dict.fromkeys([*settings["replicates"], *settings["full_batch_replicates"]])
+    everyone = dict.fromkeys([*settings.replicates, *settings.full_batch_replicates])
     # Levels inside: they share the data set's random numbers.
     visited = [named] if _side_by_side(method, settings) else [[level] for level in named]
     visits = list(itertools.product(everyone, visited))
@@ -229,7 +243,7 @@ def run(
             progress(f"{' and '.join(together)} seed {replicate}".strip(), number, len(visits))
         groups: dict[Any, list[Setting]] = {}
         for curve in curves:
-            replicates = settings["full_batch_replicates" if curve.batch is None else "replicates"]
+            replicates = settings.full_batch_replicates if curve.batch is None else settings.replicates
             if curve.level in together and replicate in replicates:
                 groups.setdefault((curve.batch, curve.local_steps), []).append(curve)
         if groups:
@@ -244,22 +258,22 @@ def run(
     return frame
 
 
-def _side_by_side(method: str, settings: dict) -> bool:
+def _side_by_side(method: str, settings: Compared) -> bool:
     """Whether the levels of an experiment are runs of one problem, which then reads the same features once.
 
     Methods without a threshold between local steps go through these faster in the span of a client's samples
     where they are few, and that is another one at each level.
     """
-    return settings["problem"] == "simulation" and (
-        method == "fediterht" or not in_span(settings["samples"], settings["features"])
+    return settings.problem == "simulation" and (
+        method == "fediterht" or not in_span(settings.samples, settings.features)
     )
 
 
 def _data_of(
-    settings: dict, together: list[str], replicate: int, table: Any, partition: Any
+    settings: Compared, together: list[str], replicate: int, table: Any, partition: Any
 ) -> Callable[[Sequence[str]], Any]:
     """The data of one replicate, as a function from the level of each run to the problem of these runs."""
-    if len(together) == 1:
+    if settings.problem == "dataset" or len(together) == 1:
         one = problem(settings, together[0], replicate, table, partition)
         return lambda levels: one
     several = simulations(settings, [_variances(level) for level in together], replicate)
@@ -267,7 +281,11 @@ def _data_of(
 
 
 def _histories(
-    method: str, settings: dict, group: list[Setting], replicate: int, data: Callable[[Sequence[str]], Any]
+    method: str,
+    settings: Compared,
+    group: list[Setting],
+    replicate: int,
+    data: Callable[[Sequence[str]], Any],
 ) -> pd.DataFrame:
     """Curves of equal K and batch size on one replicate's data, side by side."""
     # Two readings may come to the same run.
@@ -276,10 +294,10 @@ def _histories(
     at, step = zip(*distinct, strict=True)
     K, batch, steps = group[0].local_steps, group[0].batch, np.array(step)
     place = np.array([distinct.index(key) for key in keys])
-    streams = Streams(settings["seed"], (replicate,) * len(distinct))
+    streams = Streams(settings.seed, (replicate,) * len(distinct))
     rounds = _rounds(method, settings, group[0])
-    recorded = {"metrics": METRICS, "record_every": settings["record_every"]}
-    if replicate in settings.get("twin_replicates", [replicate]):
+    recorded: dict[str, Any] = {"metrics": METRICS, "record_every": settings.record_every}
+    if settings.twin_replicates is None or replicate in settings.twin_replicates:
         twinned = simulate_with_twins(
             lambda numbers, factors: algorithm(method, settings, K, steps[numbers] * factors, batch),
             data([level for level in at for _ in range(3)]),
@@ -299,41 +317,41 @@ def _histories(
     return history.take(place).frame(method=method, **labels)
 
 
-def _rounds(method: str, settings: dict, curve: Setting) -> int:
+def _rounds(method: str, settings: Compared, curve: Setting) -> int:
     if curve.batch is None:
-        return settings["full_batch_rounds"]
+        return settings.full_batch_rounds
     if sweep(method, settings) == [1]:  # a baseline that is cheap, and that others are held against far out
-        return settings.get("baseline_rounds", settings["rounds"])
-    return settings["rounds"]
+        return settings.baseline_rounds or settings.rounds
+    return settings.rounds
 
 
 # --- Planted problems, and digits by class ---
 
 
-def _run_planted(method: str, settings: dict, progress: Progress | None) -> pd.DataFrame:
+def _run_planted(method: str, settings: of.Planted, progress: Progress | None) -> pd.DataFrame:
     """Run `method` as its theorem prescribes: step 1/(6 l), batches growing as 1/theta^t, capped at m.
 
     The first batch is the theorem's, or, where no bound is promised, the one of the settings.
     """
-    kappa, tau, tau_star = settings["condition"], settings["sparsity"], settings["planted"]
+    kappa, tau, tau_star = settings.condition, settings.sparsity, settings.planted
     step = 1.0 / (6.0 * kappa)  # l = kappa by construction
     frames = []
-    for number, replicate in enumerate(settings["replicates"]):
+    for number, replicate in enumerate(settings.replicates):
         if progress is not None:
-            progress(f"seed {replicate}", number, len(settings["replicates"]))
+            progress(f"seed {replicate}", number, len(settings.replicates))
         data, x_star, variance = planted(settings, replicate)
-        for K in settings["local_steps"]:
+        for K in settings.local_steps:
             rate = RATES[method](kappa, tau, tau_star, K)
             asked = rate.spread * variance / (kappa**2 * (x_star**2).sum())
-            firsts = {"theorem": max(int(np.ceil(asked)), 1), "small": settings["first_batch"]}
+            firsts = {"theorem": max(int(np.ceil(asked)), 1), "small": settings.first_batch}
             for batch, first in firsts.items():
                 history = simulate(
                     algorithm(method, settings, K, np.array([step]), first, batch_decay=min(rate.theta, 1.0)),
                     data,
-                    Streams(settings["seed"], (replicate,)),
-                    settings["rounds"],
+                    Streams(settings.seed, (replicate,)),
+                    settings.rounds,
                     metrics={**METRICS, "error": partial(_error, x_star)},
-                    record_every=settings["record_every"],
+                    record_every=settings.record_every,
                 )
                 labels = {"method": method, "level": "", "reading": "theory", "local_steps": K}
                 labels |= {"batch": batch, "first_batch": first, "step": step, "tuned": True}
@@ -345,14 +363,14 @@ def _error(x_star: NDArray, _: Any, seen: dict[str, NDArray]) -> NDArray:
     return ((seen["server"] - x_star) ** 2).sum(axis=-1)
 
 
-def _run_biased(method: str, settings: dict, progress: Progress | None) -> pd.DataFrame:
+def _run_biased(method: str, settings: of.Biased, progress: Progress | None) -> pd.DataFrame:
     """Run `method` with full gradients and the theorems' step, for every spread and K.
 
     Column gradient is |grad f(x*)|^2, of FedIterHT on the support that Theorem 2 restricts it to, and
     dissimilarity the least B^2 of Assumption 2, infinite where clients' minimisers differ.
     """
-    tau, step = settings["sparsity"], 1.0 / (6.0 * settings["condition"])
-    visits = list(itertools.product(settings["replicates"], settings["spreads"]))
+    tau, step = settings.sparsity, 1.0 / (6.0 * settings.condition)
+    visits = list(itertools.product(settings.replicates, settings.spreads))
     frames = []
     for number, (replicate, spread) in enumerate(visits):
         if progress is not None:
@@ -360,20 +378,20 @@ def _run_biased(method: str, settings: dict, progress: Progress | None) -> pd.Da
         data, x_star, curvature = biased(settings, spread, replicate)
         gradient = data.gradient(x_star[None])[0]
         if method == "fediterht":
-            kept = hard_threshold(gradient, min(2 * settings["clients"] * tau, len(gradient)))
+            kept = hard_threshold(gradient, min(2 * settings.clients * tau, len(gradient)))
             gradient = np.where(x_star, gradient, kept)
         squares = (curvature**2).mean(axis=0) / curvature.mean(axis=0) ** 2
         labels = {"method": method, "level": f"{spread:g}", "step": step, "replicate": replicate}
         labels |= {"gradient": float(gradient @ gradient)}
         labels |= {"dissimilarity": np.inf if spread else float(squares.max())}
-        for K in settings["local_steps"]:
+        for K in settings.local_steps:
             history = simulate(
                 algorithm(method, settings, K, np.array([step]), None),
                 data,
-                Streams(settings["seed"], (replicate,)),
-                settings["rounds"],
+                Streams(settings.seed, (replicate,)),
+                settings.rounds,
                 metrics={**METRICS, "error": partial(_error, x_star)},
-                record_every=settings["record_every"],
+                record_every=settings.record_every,
             )
             frames.append(history.frame(**labels, local_steps=K))
     return pd.concat(frames, ignore_index=True)
@@ -429,22 +447,22 @@ def _server_share(digits: Digits, seen: dict[str, NDArray]) -> float:
 
 
 def _run_classes(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress | None
+    method: str, settings: of.Classes, table: Any, partition: Any, progress: Progress | None
 ) -> pd.DataFrame:
     """Run both variants on every repetition; columns server and local are shares of non-zeros."""
-    (K,), step, frames = settings["local_steps"], settings["step"], []
-    fediterht = algorithm(method, settings, K, step, settings["batch"])
+    (K,), step, frames = settings.local_steps, settings.step, []
+    fediterht = algorithm(method, settings, K, step, settings.batch)
     metrics = {"objective": objective, "server": _server_share, "local": lambda digits, _: digits.local_share}
-    for replicate in settings["replicates"]:
+    for replicate in settings.replicates:
         client = partition.clients[replicate]
-        digits = _images(table, client, np.dtype(settings["dtype"]), Digits)
+        digits = _images(table, client, np.dtype(settings.dtype), Digits)
         digits.unseen = unseen_classes(table.y, client)
         for number, variant in enumerate(VARIANTS):
             if progress is not None:
                 progress(f"{variant} seed {replicate}", number, len(VARIANTS))
             digits.by_class, digits.local_share = variant == "class", 0.0
-            streams = Streams(settings["seed"], (replicate,))
-            history = simulate(fediterht, digits, streams, settings["rounds"], metrics=metrics)
+            streams = Streams(settings.seed, (replicate,))
+            history = simulate(fediterht, digits, streams, settings.rounds, metrics=metrics)
             labels = {"method": method, "variant": variant, "local_steps": K, "step": step}
             frames.append(history.frame(**labels, replicate=replicate))
     return pd.concat(frames, ignore_index=True)

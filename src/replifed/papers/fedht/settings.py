@@ -41,7 +41,7 @@ class Compared(Common, fields.Recorded):
     )
     full_batch_rounds: Count = Field(1, description="rounds of the runs with full gradients")
     twin_replicates: fields.TwinReplicates = None
-    tuning: Maybe[Tuning] = Field(None, description="how the step size of each method is chosen")
+    tuning: Tuning = Field(description="how the step size of each method is chosen")
 
 
 class Simulation(Compared):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,10 +16,13 @@ from replifed.problems.shifted import ShiftedLinearModel
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import generator
 
+if TYPE_CHECKING:
+    from replifed.papers.fedht.settings import Biased, Planted, Simulation
+
 Level = tuple[float, float]
 
 
-def simulation(settings: dict, level: Level, replicate: int) -> DenseLinearModel:
+def simulation(settings: Simulation, level: Level, replicate: int) -> DenseLinearModel:
     """Simulation I (least squares) or II (logistic).
 
     Client i draws u_i ~ N(0.1, alpha) and B_i ~ N(0, beta), its own model x_i with entries ~ N(u_i, 1) on
@@ -33,20 +36,20 @@ def simulation(settings: dict, level: Level, replicate: int) -> DenseLinearModel
     means, y = _of_level(settings, level, normal)
     X = aligned_empty((1, *normal.z.shape), normal.z.dtype)
     np.add(normal.z, means[:, None], out=X[0])
-    return DenseLinearModel(X, y[None], loss_named(settings["loss"]))
+    return DenseLinearModel(X, y[None], loss_named(settings.loss))
 
 
-def simulations(settings: dict, levels: Sequence[Level], replicate: int) -> ShiftedLinearModel:
+def simulations(settings: Simulation, levels: Sequence[Level], replicate: int) -> ShiftedLinearModel:
     """As `simulation`, of several levels as the sets of one problem, and a run for each."""
     normal = _standard_normals(settings, replicate)
     means, y = zip(*(_of_level(settings, level, normal) for level in levels), strict=True)
-    loss = loss_named(settings["loss"])
+    loss = loss_named(settings.loss)
     return ShiftedLinearModel(normal.z[None], np.stack(means), np.stack(y), loss, range(len(levels)))
 
 
-def _of_level(settings: dict, level: Level, normal: _StandardNormals) -> tuple[NDArray, NDArray]:
+def _of_level(settings: Simulation, level: Level, normal: _StandardNormals) -> tuple[NDArray, NDArray]:
     """The means (N, d) of the clients' features, and the targets (N, m)."""
-    (alpha, beta), dtype, k = level, normal.z.dtype, settings["planted"]
+    (alpha, beta), dtype, k = level, normal.z.dtype, settings.planted
     u = 0.1 + np.sqrt(alpha) * normal.u
     B = np.sqrt(beta) * normal.B
     x = u + normal.x
@@ -54,10 +57,10 @@ def _of_level(settings: dict, level: Level, normal: _StandardNormals) -> tuple[N
     score: NDArray = np.empty(normal.b.shape)
     for i, z in enumerate(normal.z):
         score[i] = (z[:, :k] + v[i, :k]) @ x[i] + u[i] + normal.b[i]
-    if settings["loss"] == "least_squares":
+    if settings.loss == "least_squares":
         return v, score.astype(dtype)
     # The sigmoid is monotone, so its largest values are those of the score.
-    negatives = score.shape[-1] - settings["positives"]
+    negatives = score.shape[-1] - settings.positives
     threshold = np.partition(score, negatives, axis=-1)[:, negatives, None]
     return v, np.where(score >= threshold, 1.0, -1.0).astype(dtype)
 
@@ -73,10 +76,10 @@ class _StandardNormals(NamedTuple):
     b: NDArray
 
 
-def _standard_normals(settings: dict, replicate: int) -> _StandardNormals:
+def _standard_normals(settings: Simulation, replicate: int) -> _StandardNormals:
     """The same numbers serve all levels, so that these differ in nothing but alpha and beta."""
-    names = ("seed", "loss", "clients", "samples", "features", "planted")
-    asked = (*(settings[name] for name in names), settings.get("dtype", "float64"), replicate)
+    shape = settings.clients, settings.samples, settings.features, settings.planted
+    asked = (settings.seed, settings.loss, *shape, settings.dtype, replicate)
     if asked not in _drawn:
         _drawn.clear()  # first: there need not be room for both, 400 MB each in Simulation II
         _drawn[asked] = _draw(*asked)
@@ -107,7 +110,7 @@ def _draw(
     return drawn
 
 
-def planted(settings: dict, replicate: int) -> tuple[SparseLinearModel, NDArray, float]:
+def planted(settings: Planted, replicate: int) -> tuple[SparseLinearModel, NDArray, float]:
     """A noiseless regression with known solution whose condition number meets the theorems.
 
     Every client's Hessian is diagonal with entries between 1 and kappa, so that dense and restricted
@@ -122,11 +125,11 @@ def planted(settings: dict, replicate: int) -> tuple[SparseLinearModel, NDArray,
         sum_i p_i sigma_i^2, the variance of gradients of one sample, at zero. As there is no noise, it falls
         with the distance to the solution.
     """
-    N, d, kappa = settings["clients"], settings["features"], settings["condition"]
-    rng = generator(settings["seed"], replicate, None, "data/planted")
+    N, d, kappa = settings.clients, settings.features, settings.condition
+    rng = generator(settings.seed, replicate, None, "data/planted")
     x_star = np.zeros(d)
-    support = rng.choice(d, settings["planted"], replace=False)
-    x_star[support] = rng.choice([-1.0, 1.0], settings["planted"]) * rng.uniform(1, 2, settings["planted"])
+    support = rng.choice(d, settings.planted, replace=False)
+    x_star[support] = rng.choice([-1.0, 1.0], settings.planted) * rng.uniform(1, 2, settings.planted)
     curvature = _curvature(rng, N, d, kappa)
     problem = _separable(curvature, np.tile(x_star, (N, 1)))
     # One sample in d has the gradient d c_j x*_j in coordinate j, where their mean is c_j x*_j.
@@ -134,7 +137,7 @@ def planted(settings: dict, replicate: int) -> tuple[SparseLinearModel, NDArray,
     return problem, x_star, variance
 
 
-def biased(settings: dict, spread: float, replicate: int) -> tuple[SparseLinearModel, NDArray, NDArray]:
+def biased(settings: Biased, spread: float, replicate: int) -> tuple[SparseLinearModel, NDArray, NDArray]:
     """A noiseless regression with known solution at which the gradient of f is not zero.
 
     Hessians are as in `planted`. Off the solution's support all clients have one minimiser, with entries
@@ -149,13 +152,13 @@ def biased(settings: dict, spread: float, replicate: int) -> tuple[SparseLinearM
     curvature : array, shape (N, d)
         The diagonals of the clients' Hessians.
     """
-    N, d, k = settings["clients"], settings["features"], settings["planted"]
-    rng = generator(settings["seed"], replicate, None, "data/biased")
+    N, d, k = settings.clients, settings.features, settings.planted
+    rng = generator(settings.seed, replicate, None, "data/biased")
     support = rng.choice(d, k, replace=False)
     x_star = np.zeros(d)
     x_star[support] = rng.choice([-1.0, 1.0], k) * rng.uniform(1, 2, k)
-    curvature = _curvature(rng, N, d, settings["condition"])
-    minimisers = np.tile(settings["offset"] * rng.standard_normal(d), (N, 1))
+    curvature = _curvature(rng, N, d, settings.condition)
+    minimisers = np.tile(settings.offset * rng.standard_normal(d), (N, 1))
     apart, weights = rng.standard_normal((N, k)), curvature[:, support]
     apart -= (weights * apart).sum(axis=0) / weights.sum(axis=0)
     minimisers[:, support] = x_star[support] + np.sqrt(spread) * apart

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,11 @@ from replifed.randomness import Streams
 from replifed.simulate import History, objective, simulate
 from replifed.tune import Grid, Spent, Trials, search, tune_step
 from replifed.twins import Twinned, simulate_with_twins
+
+if TYPE_CHECKING:
+    from replifed.papers.fedmm import settings as of
+
+    Codes = of.Dictionary | of.MovieLens
 
 FULL = "full"
 """How a history writes a minibatch of all samples, and messages without quantisation."""
@@ -67,7 +72,7 @@ def _silent(what: str, done: int, total: int) -> None:
 
 def tune(
     method: str,
-    settings: dict,
+    settings: Codes | of.Transport,
     table: Any,
     partition: Any,
     progress: Progress = _silent,
@@ -78,7 +83,7 @@ def tune(
     Returns what `_search` does; where the method is to run with the step of a `leader`, too, also `common`:
     what that one's search returned. `trials` are those of both.
     """
-    if settings["problem"] == "transport":
+    if settings.problem == "transport":
         return _search_transport(method, settings, table, progress)
     found = {"method": method, **_search(method, settings, table, partition, progress)}
     if leader is not None:
@@ -93,41 +98,43 @@ def tuned_betas(tuned: dict[str, Any]) -> dict[str, float]:
     return {"own": tuned["beta"], "common": tuned.get("common", tuned)["beta"]}
 
 
-def _search(method: str, settings: dict, table: Any, partition: Any, progress: Progress) -> dict[str, Any]:
+def _search(method: str, settings: Codes, table: Any, partition: Any, progress: Progress) -> dict[str, Any]:
     """Search the step with the lowest mean objective in the tail among those that are stable.
 
     Returns a record of `tune.Search`, its steps called beta and betas; highest: the bound of the search;
     trials, cost: what was run.
     """
     progress(f"searching the step of {method}", 0, 1)
-    asked = settings["tuning"]
-    rounds = asked["rounds"]
+    asked = settings.tuning
+    assert asked is not None
+    rounds = asked.rounds
     (curve,) = _curves(settings)
     trials = Trials.on(
-        asked["replicates"],
+        asked.replicates,
         lambda name: dictionary_problem(settings, [name], table, partition),
-        settings["seed"],
+        settings.seed,
         rounds,
-        asked["tail"],
-        options={"cohort": _cohort(curve["participation"], settings["clients"])},
+        asked.tail,
+        options={"cohort": _cohort(curve["participation"], settings.clients)},
     )
     # gamma_t = min(1, beta / t^decay) is 1 all along for all larger steps.
-    highest = float(f"{rounds ** settings['decay']:.4g}")
+    highest = float(f"{rounds**settings.decay:.4g}")
     found = tune_step(
-        lambda beta: _algorithm(method, settings, curve, beta, settings["alphas"][0]),
+        lambda beta: _algorithm(method, settings, curve, beta, settings.alphas[0]),
         trials,
-        Grid.of_steps(asked["betas"], asked["refine"], bounds=((0.0, highest),)),
+        Grid.of_steps(asked.betas, asked.refine, bounds=((0.0, highest),)),
         check=True,
     ).record()
     steps = {"beta": found.pop("step"), "betas": found.pop("steps")}
     return {**steps, **found, "highest": highest, **trials.record()}
 
 
-def _search_transport(method: str, settings: dict, table: Any, progress: Progress) -> dict[str, Any]:
+def _search_transport(method: str, settings: of.Transport, table: Any, progress: Progress) -> dict[str, Any]:
     """Search the step with the lowest L2-UVP, mean over the search's repetitions."""
-    asked, spent = settings["tuning"], Spent()
-    names, rounds = asked["replicates"], asked["rounds"]
-    only_last = settings | {"rounds": rounds, "record_every": rounds}
+    asked, spent = settings.tuning, Spent()
+    assert asked is not None
+    names, rounds = asked.replicates, asked.rounds
+    only_last = settings.with_(rounds=rounds, record_every=rounds)
     data_sets = list(transport_problems(settings, table, names))
 
     def score(steps: NDArray) -> NDArray:
@@ -142,7 +149,7 @@ def _search_transport(method: str, settings: dict, table: Any, progress: Progres
             found.append(np.mean(last))
         return np.where(np.isfinite(found), found, np.inf)
 
-    found = search(score, Grid.of_steps(asked["steps"][method], refine=0)).record()
+    found = search(score, Grid.of_steps(asked.steps[method], refine=0)).record()
     return {"method": method, **found, "trials": {"replicates": sorted(names)}, "cost": spent.record()}
 
 
@@ -150,30 +157,34 @@ def _search_transport(method: str, settings: dict, table: Any, progress: Progres
 
 
 def run(
-    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress = _silent
+    method: str,
+    settings: of.Experiment,
+    tuned: dict | None,
+    table: Any,
+    partition: Any,
+    progress: Progress = _silent,
 ) -> pd.DataFrame:
     """Run all curves and seeds of `method`."""
-    if settings["problem"] == "em":
+    if settings.problem == "em":
         frames = _run_em(method, settings)
-    elif settings["problem"] == "toy":
+    elif settings.problem == "toy":
         frames = _run_toy(method, settings)
-    elif settings["problem"] == "transport":
+    elif settings.problem == "transport":
         frames = _run_transport(method, settings, table, progress)
     else:
         frames = _run_dictionary(method, settings, tuned, table, partition, progress)
     return pd.concat(frames, ignore_index=True)
 
 
-def _curves(settings: dict) -> Iterator[dict[str, Any]]:
+def _curves(settings: Codes) -> Iterator[dict[str, Any]]:
     """Settings of which each combination is a simulation of its own; steps are runs of one."""
-    keys = {"participations": "participation", "batches": "batch", "bits": "bits"}
-    for values in itertools.product(*(settings[key] for key in keys)):
-        yield dict(zip(keys.values(), values, strict=True))
+    for values in itertools.product(settings.participations, settings.batches, settings.bits):
+        yield dict(zip(("participation", "batch", "bits"), values, strict=True))
 
 
-def _algorithm(method: str, settings: dict, curve: dict, beta: NDArray, alpha: NDArray | float) -> Any:
+def _algorithm(method: str, settings: Codes, curve: dict, beta: NDArray, alpha: NDArray | float) -> Any:
     return method_class(method)(
-        beta=beta, decay=settings["decay"], alpha=alpha, bits=curve["bits"], batch=curve["batch"]
+        beta=beta, decay=settings.decay, alpha=alpha, bits=curve["bits"], batch=curve["batch"]
     )
 
 
@@ -183,25 +194,31 @@ def _cohort(participation: float, clients: int) -> FixedSize | None:
 
 
 def _simulate(
-    algorithm: Any, problem: Any, names: list[int], settings: dict, participation: float = 1.0, **metrics: Any
+    algorithm: Any,
+    problem: Any,
+    names: list[int],
+    settings: of.Experiment,
+    participation: float = 1.0,
+    **metrics: Any,
 ) -> History:
     """The repetitions `names` of an algorithm, for the rounds of the settings."""
     return simulate(
         algorithm,
         problem,
-        Streams(settings["seed"], tuple(names)),
-        settings["rounds"],
+        Streams(settings.seed, tuple(names)),
+        settings.rounds,
         metrics=metrics or None,
-        record_every=settings.get("record_every", 1),
+        record_every=1 if settings.problem == "toy" else settings.record_every,
         cohort=_cohort(participation, problem.n_clients),
     )
 
 
 def _run_dictionary(
-    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress
+    method: str, settings: Codes, tuned: dict | None, table: Any, partition: Any, progress: Progress
 ) -> Iterator[pd.DataFrame]:
-    steps = settings["betas"] if tuned is None else sorted(set(tuned_betas(tuned).values()))
-    runs = list(itertools.product(settings["replicates"], steps, settings["alphas"]))
+    steps = sorted(set(tuned_betas(tuned).values())) if tuned is not None else settings.betas
+    assert steps is not None
+    runs = list(itertools.product(settings.replicates, steps, settings.alphas))
     names, betas, alphas = (list(column) for column in zip(*runs, strict=True))
     known = {}
     if tuned is not None:  # what the searches found out about their steps
@@ -225,17 +242,18 @@ def _run_dictionary(
         )
 
 
-def _run_em(method: str, settings: dict) -> Iterator[pd.DataFrame]:
+def _run_em(method: str, settings: of.ExpectationMaximisation) -> Iterator[pd.DataFrame]:
     """Centralised EM for SA-SSMM; FedMM with everybody, all samples and step 1, and as a federation."""
-    federation = {key: settings[key] for key in ("beta", "decay", "alpha", "bits", "batch")}
+    keys = {"beta", "decay", "alpha", "bits", "batch"}
+    federation = {key: value for key, value in settings if key in keys}
     exact = {"beta": 1.0, "decay": 0.0}
     readings: dict[str, tuple[dict, float]]
     if method == "sa_ssmm":
         readings = {"exact": (exact, 1.0)}
     else:
-        exact["alpha"] = settings["alpha"]
-        readings = {"exact": (exact, 1.0), "federated": (federation, settings["participation"])}
-    for replicate in settings["replicates"]:
+        exact["alpha"] = settings.alpha
+        readings = {"exact": (exact, 1.0), "federated": (federation, settings.participation)}
+    for replicate in settings.replicates:
         problem = em_problem(settings, replicate)
         for reading, (own, participation) in readings.items():
             algorithm = method_class(method)(**own)
@@ -247,29 +265,32 @@ def _first_coordinate(_: Any, seen: dict[str, NDArray]) -> NDArray:
     return seen["server"][:, 0]
 
 
-def _run_toy(method: str, settings: dict) -> Iterator[pd.DataFrame]:
+def _run_toy(method: str, settings: of.Toy) -> Iterator[pd.DataFrame]:
     """Remark 1: exact oracles, all clients, step 1."""
-    for reading, z in settings["values"].items():
+    for reading, z in settings.values:
         algorithm, problem = method_class(method)(beta=1.0, decay=0.0), toy_problem(reading, z)
         history = _simulate(algorithm, problem, [0], settings, objective=objective, theta=_first_coordinate)
         yield history.frame(method=method, reading=reading, replicate=0)
 
 
-def _run_transport(method: str, settings: dict, table: Any, progress: Progress) -> Iterator[pd.DataFrame]:
+def _run_transport(
+    method: str, settings: of.Transport, table: Any, progress: Progress
+) -> Iterator[pd.DataFrame]:
     """All repetitions of one method at its step, each with samples and a split of its own."""
-    names, step = settings["replicates"], settings["steps"][method]
+    assert settings.steps is not None
+    names, step = settings.replicates, settings.steps[method]
     data_sets = list(transport_problems(settings, table, names))
     linear = float(np.mean([data.linear_uvp() for data in data_sets]))
     for number, (name, data) in enumerate(zip(names, data_sets, strict=True)):
         progress(f"seed {name}", number, len(names))
-        if name in settings.get("twin_replicates", [name]):
+        if settings.twin_replicates is None or name in settings.twin_replicates:
             twinned = _transport_with_twins(method, settings, data, name, step)
             history, chaotic = twinned.history, twinned.chaotic
         else:
             history, chaotic = _transport(method, settings, data, name, step), np.zeros(1, bool)
         yield history.frame(
             method=method,
-            dim=settings["dim"],
+            dim=settings.dim,
             step=step,
             linear_uvp=linear,
             replicate=name,
@@ -277,28 +298,28 @@ def _run_transport(method: str, settings: dict, table: Any, progress: Progress) 
         )
 
 
-def _networks(method: str, settings: dict, step: NDArray) -> Any:
-    keys = ["batch", "server_batch", "start_steps", "cycle"]
+def _networks(method: str, settings: of.Transport, step: NDArray) -> Any:
+    keys = {"batch", "server_batch", "start_steps", "cycle"}
     if method == "fedmm_ot":
-        keys += ["alpha", "server_step", "server_steps"]
-    return method_class(method)(step=step, **{key: settings[key] for key in keys})
+        keys |= {"alpha", "server_step", "server_steps"}
+    return method_class(method)(step=step, **{key: value for key, value in settings if key in keys})
 
 
-def _transport(method: str, settings: dict, data: Any, name: int, step: float) -> History:
+def _transport(method: str, settings: of.Transport, data: Any, name: int, step: float) -> History:
     algorithm = _networks(method, settings, np.array([step]))
-    return _simulate(algorithm, data, [name], settings, settings["participation"], uvp=_uvp)
+    return _simulate(algorithm, data, [name], settings, settings.participation, uvp=_uvp)
 
 
-def _transport_with_twins(method: str, settings: dict, data: Any, name: int, step: float) -> Twinned:
+def _transport_with_twins(method: str, settings: of.Transport, data: Any, name: int, step: float) -> Twinned:
     return simulate_with_twins(
         lambda numbers, factors: _networks(method, settings, step * factors),
         data,
-        Streams(settings["seed"], (name,)),
-        settings["rounds"],
+        Streams(settings.seed, (name,)),
+        settings.rounds,
         compared="uvp",
         metrics={"uvp": _uvp},
-        record_every=settings["record_every"],
-        cohort=_cohort(settings["participation"], data.n_clients),
+        record_every=settings.record_every,
+        cohort=_cohort(settings.participation, data.n_clients),
     )
 
 

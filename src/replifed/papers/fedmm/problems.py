@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,52 +21,55 @@ from replifed.problems.surrogates.families import (
 from replifed.problems.transport import FederatedTransport, Mixture, TrueMap
 from replifed.randomness import generator
 
+if TYPE_CHECKING:
+    from replifed.papers.fedmm.settings import Dictionary, ExpectationMaximisation, MovieLens, Transport
+
 TOYS: dict[str, Family] = {"interval": Location(), "rate": Rate()}
 # Samples of transport on which the map is tested, and those of Q that all can see.
 _TESTS, _PUBLIC = 4096, 2**14
 
 
-def sparse_signals(settings: dict, replicate: int) -> NDArray:
+def sparse_signals(settings: Dictionary, replicate: int) -> NDArray:
     """Signals z_j = theta* h_j with a fixed number of non-zero codes each, shape (samples, features).
 
     theta* has independent entries N(0, 1); the codes' places are drawn without replacement, their values
     from N(0, 1).
     """
-    p, K, n, share = (settings[key] for key in ("features", "atoms", "samples", "nonzeros"))
-    rng = generator(settings["seed"], replicate, None, "data/dictionary")
+    p, K, n = settings.features, settings.atoms, settings.samples
+    rng = generator(settings.seed, replicate, None, "data/dictionary")
     theta = rng.standard_normal((p, K))
-    count = max(round(share * K), 1)
+    count = max(round(settings.nonzeros * K), 1)
     places = np.argsort(rng.random((n, K)), axis=1)[:, :count]
     h = np.zeros((n, K))
     np.put_along_axis(h, places, rng.standard_normal((n, count)), axis=1)
     return h @ theta.T
 
 
-def dictionary_problem(settings: dict, replicates: list[int], table: Any, partition: Any):
+def dictionary_problem(settings: Dictionary | MovieLens, replicates: list[int], table: Any, partition: Any):
     """Problem (28) of every run: synthetic data are drawn for each of the `replicates`, MovieLens is shared.
 
     A dictionary with entries N(0, 1) is where all methods start; s_0 is its mirror.
     """
-    N, seed, names = settings["clients"], settings["seed"], dict.fromkeys(replicates)
-    if settings["problem"] == "movielens":
+    N, seed, names = settings.clients, settings.seed, dict.fromkeys(replicates)
+    if settings.problem == "movielens":
         ratings = table.X[:, partition.meta["columns"]].toarray()
         Z = _by_client(ratings, partition.cluster, N)[None]
     else:
         drawn = {name: _synthetic(settings, name) for name in names}
         Z = np.stack([drawn[name] for name in replicates])
     family = DictionaryLearning(
-        features=Z.shape[-1], atoms=settings["atoms"], lam=settings["lam"], eta=settings["eta"]
+        features=Z.shape[-1], atoms=settings.atoms, lam=settings.lam, eta=settings.eta
     )
     start = {name: generator(seed, name, None, "start").standard_normal(family.parameters) for name in names}
     return FederatedSurrogate(family, Z, np.stack([start[name] for name in replicates]), n_clients=N)
 
 
-def _synthetic(settings: dict, replicate: int) -> NDArray:
+def _synthetic(settings: Dictionary, replicate: int) -> NDArray:
     """Synthetic samples by client, (N, m, p); (1, n, p) where all clients hold all samples."""
     Z = sparse_signals(settings, replicate)
-    if not settings["heterogeneous"]:
+    if not settings.heterogeneous:
         return Z[None]
-    return _clustered(Z, settings["clients"], generator(settings["seed"], replicate, None, "clusters"))
+    return _clustered(Z, settings.clients, generator(settings.seed, replicate, None, "clusters"))
 
 
 def _clustered(Z: NDArray, clients: int, rng: np.random.Generator) -> NDArray:
@@ -78,25 +81,26 @@ def _by_client(Z: NDArray, cluster: NDArray, clients: int) -> NDArray:
     return np.stack([Z[cluster == i] for i in range(clients)])
 
 
-def em_problem(settings: dict, replicate: int) -> FederatedSurrogate:
+def em_problem(settings: ExpectationMaximisation, replicate: int) -> FederatedSurrogate:
     """An EM example with unlike clients: their intensities, or their shares of the components, differ."""
-    N, m = settings["clients"], settings["samples"] // settings["clients"]
-    rng = generator(settings["seed"], replicate, None, f"data/{settings['model']}")
-    if settings["model"] == "mixture":
-        L, p = settings["components"], settings["features"]
+    N, m = settings.clients, settings.samples // settings.clients
+    rng = generator(settings.seed, replicate, None, f"data/{settings.model}")
+    if settings.model == "mixture":
+        L, p = settings.components, settings.features
+        assert L is not None and p is not None
         means = 3 * rng.standard_normal((L, p))
         shares = rng.dirichlet(np.full(L, 0.5), size=N)
         which = (rng.random((N, m, 1)) > np.cumsum(shares, axis=1)[:, None, :-1]).sum(axis=2)
         Z = means[which] + rng.standard_normal((N, m, p))
-        family: Any = GaussianMixture(weights=shares.mean(axis=0), covariance=np.eye(p), lam=settings["lam"])
+        family: Any = GaussianMixture(weights=shares.mean(axis=0), covariance=np.eye(p), lam=settings.lam)
         theta = (means + rng.standard_normal((L, p))).reshape(1, -1)
     else:
         intensity = 1.0 + 0.7 * rng.standard_normal((N, 1))
         Z = rng.poisson(np.exp(intensity + rng.standard_normal((N, m))))[..., None].astype(float)
-        if settings["model"] == "poisson":
-            family = Poisson(lam=settings["lam"])
+        if settings.model == "poisson":
+            family = Poisson(lam=settings.lam)
         else:
-            family = PoissonKnownMean(lam=settings["lam"], mean=float(Z.mean()))
+            family = PoissonKnownMean(lam=settings.lam, mean=float(Z.mean()))
         theta = np.full((1, 1), -1.0)
     return FederatedSurrogate(family, Z[None], theta)
 
@@ -106,16 +110,16 @@ def toy_problem(reading: str, z: list[float]) -> FederatedSurrogate:
     return FederatedSurrogate(TOYS[reading], np.array(z, float)[None, :, None, None], np.array([[0.3]]))
 
 
-def transport_problems(settings: dict, table: Any, names: list[int]) -> Iterator[FederatedTransport]:
+def transport_problems(settings: Transport, table: Any, names: list[int]) -> Iterator[FederatedTransport]:
     """The transport problem of each repetition: samples and a split of its own, and one true map for all.
 
     `table` holds the parameters of the two networks behind the true map.
     """
-    dim, N, seed = settings["dim"], settings["clients"], settings["seed"]
+    dim, N, seed = settings.dim, settings.clients, settings.seed
     what, mixture = f"data/transport {dim}", Mixture(dim=dim)
     true_map = TrueMap(table.X, dim, mixture.sample(generator(seed, 0, None, what), _PUBLIC))
     for name in names:
         rng = generator(seed, name, None, what)
-        clients = _clustered(mixture.sample(rng, settings["samples"]), N, rng)
+        clients = _clustered(mixture.sample(rng, settings.samples), N, rng)
         public = true_map(mixture.sample(rng, _PUBLIC))
         yield FederatedTransport(clients, public, mixture.sample(rng, _TESTS), true_map)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -266,7 +267,8 @@ def remembers() -> Measured:
 
 def variates_add_up() -> Measured:
     """|V - sum_i mu_i V_i| stays at rounding over rounds with cohorts, minibatches and quantisation."""
-    problem = em_problem({"seed": 1, "model": "poisson", "clients": 8, "samples": 80, "lam": 0.1}, 1)
+    drawn: Any = SimpleNamespace(seed=1, model="poisson", clients=8, samples=80, lam=0.1)
+    problem = em_problem(drawn, 1)
     gaps = []
     for cohort, p in ((None, None), (FixedSize(3), None), (Independent(0.4), 0.4)):
         algorithm = FedMM(beta=0.5, alpha=0.2, bits=6, batch=4, participation=p)

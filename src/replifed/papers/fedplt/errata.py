@@ -17,12 +17,14 @@ from replifed.claims.errata import Erratum, Outcome
 from replifed.papers.fedplt import release
 from replifed.papers.fedplt.paper import FEDPLT_RATES, TABLE4
 from replifed.papers.fedplt.trials import Trial, rate, regression
+from replifed.papers.typed import typed
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic
 from replifed.problems.minimiser import minimiser
 
 _SHAPE = {"replicates": (1, 2, 3, 4, 5, 6), "agents": 10, "samples": 20, "features": 15}
-_SETTINGS = {**_SHAPE, "seed": 17572, "ridge": 0.5, "loss": "sum", "data": "planted"}
+_DATA = {"seed": 17572, "ridge": 0.5, "loss": "sum", "data": "planted"}
+_SETTINGS = typed("fedplt", {"problem": "exactness", **_SHAPE, **_DATA})
 _STEPS, _RHO = 10, 0.3
 
 
@@ -53,7 +55,7 @@ def _rates(solver: Any, rho: NDArray, loss: str = "sum", scale: float = 1.0) -> 
 )
 def modulus(value: float) -> Outcome:
     """Far out, where the logistic terms are flat, a strongly convex f_i must still curve by its modulus."""
-    problem = regression({**_SETTINGS, "loss": "mean"}, (1,))
+    problem = regression(_SETTINGS, (1,), loss="mean")
     far = np.full((1, 10, problem.dim), 1e4)
     least = float(np.linalg.eigvalsh(problem.per_client_hessians(far))[..., 0].min())
     return Outcome(least >= value * (1 - 1e-9), f"{value:g} asked, curvature of {least:.3g} found")

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -53,8 +54,13 @@ from replifed.progress import Progress
 from replifed.simulate import Metric
 from replifed.tune import Grid, Spent
 
+if TYPE_CHECKING:
+    from replifed.papers.fedplt import settings as of
 
-def tune(method: str, settings: dict, table: Any, partition: Any, progress: Progress) -> dict[str, Any]:
+
+def tune(
+    method: str, settings: of.Comparison, table: Any, partition: Any, progress: Progress
+) -> dict[str, Any]:
     """Search each cell's common parameters.
 
     Returns
@@ -65,13 +71,13 @@ def tune(method: str, settings: dict, table: Any, partition: Any, progress: Prog
         edge : whether the best point lies at an edge of what was tried; cost : runs, rounds and bits.
         trials -> {"replicates": the data sets that were run for it}.
     """
-    chosen, names = settings["tuning"], PARAMETERS.get(method, ())
+    chosen, names = settings.tuning, PARAMETERS.get(method, ())
     found: dict[str, Any] = {}
     cells = _cells(method, settings) if names else []
     for done, cell in enumerate(cells):
         progress(f"searching {_name(cell)}", done, len(cells))
-        trial = Trial(settings, replicates=chosen["replicates"], rounds=chosen["rounds"])
-        grid = around(np.ones(len(names)), chosen["ratio"], chosen["reach"], refine=chosen["refine"])
+        trial = Trial(settings, replicates=chosen.replicates, rounds=chosen.rounds)
+        grid = around(np.ones(len(names)), chosen.ratio, chosen.reach, refine=chosen.refine)
         best = common(trial, cell, reference(cell, trial.moduli), grid)
         found[_name(cell)] = {
             "best": list(best.best),
@@ -83,20 +89,20 @@ def tune(method: str, settings: dict, table: Any, partition: Any, progress: Prog
             "edge": best.edge,
             "cost": trial.spent.record(),
         }
-    trials = {"replicates": sorted(chosen["replicates"]) if found else []}
+    trials = {"replicates": sorted(chosen.replicates) if found else []}
     return {"method": method, "parameters": list(names), "cells": found, "trials": trials}
 
 
 def run(
-    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress
+    method: str, settings: of.Experiment, tuned: dict | None, table: Any, partition: Any, progress: Progress
 ) -> pd.DataFrame:
     """Run `method` on all data sets; one line a data set and setting, or, for curves, a round as well."""
-    if settings["problem"] == "comparison":
+    if settings.problem == "comparison":
         frames = _comparison(method, settings, tuned or {}, progress)
-    elif settings["problem"] == "footprint":
-        frames = _footprint(method, settings["replicates"][0])
+    elif settings.problem == "footprint":
+        frames = _footprint(method, settings.replicates[0])
     else:
-        frames = _OF_FEDPLT[settings["problem"]](settings, progress)
+        frames = _OF_FEDPLT[settings.problem](settings, progress)
     return pd.concat(frames, ignore_index=True).assign(method=method)
 
 
@@ -110,8 +116,10 @@ def _footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
     agent sends and receives in a round; exchanges : times a round that they wait for each other; fewest,
     most : gradients that an agent computes in a round; left : the error that one local step leaves.
     """
-    drawn = {"seed": 0, "replicates": (0,), "data": "planted", "agents": 10, "samples": 4, "features": 2}
-    trial, cell = Trial(drawn, loss="sum", ridge=0.5, rounds=30), Cell(method, "gradient", 3, 10, 10)
+    drawn: Any = SimpleNamespace(
+        seed=0, replicates=(0,), data="planted", agents=10, samples=4, features=2, loss="sum", ridge=0.5
+    )
+    trial, cell = Trial(drawn, rounds=30), Cell(method, "gradient", 3, 10, 10)
     algorithm = build(cell, trial.moduli, theory(cell, trial.moduli))
     counts = _count_gradients(trial.problem)
     history = trial.simulate(algorithm, metrics={"gradients": lambda *_: np.array([sum(counts)])})
@@ -119,7 +127,7 @@ def _footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
     first = {name: total[1, 0] for name, total in history.ledger.items()}
     models = cell.agents * dense_bits(trial.problem.dim)
     gradients = np.diff(history.metrics["gradients"][:, 0])
-    one_step, long = cell._replace(steps=1), Trial(drawn, loss="sum", ridge=0.5, rounds=1000)
+    one_step, long = cell._replace(steps=1), Trial(drawn, rounds=1000)
     values = {name: value[:, None] for name, value in theory(one_step, long.moduli).items()}
     yield pd.DataFrame(
         {
@@ -156,10 +164,10 @@ def _count_gradients(problem: Any) -> list[int]:
 # --- Table II -------------------------------------------------------------------------------------
 
 
-def _cells(method: str, settings: dict) -> list[Cell]:
-    agents, steps = settings["agents"], settings["local_steps"]
-    solvers = ["gradient"] if method == "fedavg" else settings["solvers"]
-    cohorts = (agents, settings["cohort"]) if method in PARTIAL else (agents,)
+def _cells(method: str, settings: of.Comparison) -> list[Cell]:
+    agents, steps = settings.agents, settings.local_steps
+    solvers = ["gradient"] if method == "fedavg" else settings.solvers
+    cohorts = (agents, settings.cohort) if method in PARTIAL else (agents,)
     return [Cell(method, solver, steps, agents, cohort) for solver in solvers for cohort in cohorts]
 
 
@@ -176,9 +184,11 @@ class _Choice(NamedTuple):
     edge: NDArray | bool = False
 
 
-def _comparison(method: str, settings: dict, tuned: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+def _comparison(
+    method: str, settings: of.Comparison, tuned: dict, progress: Progress
+) -> Iterator[pd.DataFrame]:
     # FedAvg stays where it is after a few rounds.
-    rounds = settings["baseline_rounds"] if method == "fedavg" else settings["rounds"]
+    rounds = settings.baseline_rounds if method == "fedavg" else settings.rounds
     reported = Trial(settings, rounds=rounds)
     S = len(reported.replicates)
     # As the paper has it: rho is for a solver and a data set, whoever takes part.
@@ -197,30 +207,35 @@ def _comparison(method: str, settings: dict, tuned: dict, progress: Progress) ->
         elif method == "fedplt":  # for which nothing more is searched
             choices["own"] = rho[cell.solver]._replace(cost=Spent())
         elif chooses:
-            trial, own = Trial(settings, rounds=settings["tuning_rounds"]), settings["own"]
-            grid = around(multiples, own["ratio"], 1, refine=own["refine"])
+            trial, own = Trial(settings, rounds=settings.tuning_rounds), settings.own
+            grid = around(multiples, own.ratio, 1, refine=own.refine)
             choices["own"] = _of_each(trial, cell, base, grid)
         if chooses:
             choices["equal budget"] = equal_budget(cell, settings)
-        yield _cell_frame(reported, cell, choices, settings["target"])
+        yield _cell_frame(reported, cell, choices, settings.target)
 
 
-def best_rho(settings: dict, solver: str) -> _Choice:
+def best_rho(settings: of.Comparison | of.Participation, solver: str) -> _Choice:
     """Each data set's best rho with all agents active, from the grid of `settings`, refined."""
-    trial = Trial(settings, rounds=settings["tuning_rounds"])
-    grid = Grid((tuple(np.geomspace(*settings["rho_grid"]).tolist()),), settings["refine"])
+    trial = Trial(settings, rounds=settings.tuning_rounds)
+    grid = Grid((tuple(_geometric(settings.rho_grid).tolist()),), settings.refine)
     base = {"rho": np.ones(len(trial.replicates))}
     return _of_each(trial, _fedplt(settings, solver), base, grid)
 
 
-def equal_budget(cell: Cell, settings: dict) -> _Choice:
+def _geometric(grid: list[float]) -> NDArray:
+    least, largest, points = grid
+    return np.geomspace(least, largest, int(points))
+
+
+def equal_budget(cell: Cell, settings: of.Comparison) -> _Choice:
     """Search a method's local step and all its own parameters, for each of the first data sets by itself."""
-    chosen = settings["equal_budget"]
-    trial = Trial(settings, replicates=settings["replicates"][: chosen["sets"]], rounds=chosen["rounds"])
+    chosen = settings.equal_budget
+    trial = Trial(settings, replicates=settings.replicates[: chosen.sets], rounds=chosen.rounds)
     base = reference(cell, trial.moduli)
     free = {name: base.get(name, np.ones(len(trial.replicates))) for name in FREE[cell.method]}
-    ends = {"refine": chosen["refine"], "tolerance": chosen["tolerance"]}
-    grid = around(np.ones(len(free)), chosen["ratio"], chosen["reach"], **ends)
+    ends = {"refine": chosen.refine, "tolerance": chosen.tolerance}
+    grid = around(np.ones(len(free)), chosen.ratio, chosen.reach, **ends)
     return _of_each(trial, cell, free, grid)
 
 
@@ -279,33 +294,35 @@ def _lines(columns: dict[str, Any], shape: tuple[int, ...]) -> pd.DataFrame:
 # --- Fed-PLT alone --------------------------------------------------------------------------------
 
 
-def _fedplt(settings: dict, solver: str = "gradient", active: int | None = None) -> Cell:
-    return Cell("fedplt", solver, settings["local_steps"], settings["agents"], active or settings["agents"])
+def _fedplt(settings: of.LocalSteps, solver: str = "gradient", active: int | None = None) -> Cell:
+    return Cell("fedplt", solver, settings.local_steps, settings.agents, active or settings.agents)
 
 
-def _participation(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+def _participation(settings: of.Participation, progress: Progress) -> Iterator[pd.DataFrame]:
     trial = Trial(settings)
     rho = best_rho(settings, "gradient").values["rho"][:, None]
-    for active in settings["active"]:
-        progress(f"{active} agents", active, settings["agents"])
-        errors = trial.errors(_fedplt(settings, active=active), {"rho": rho}, settings["target"])
+    for active in settings.active:
+        progress(f"{active} agents", active, settings.agents)
+        errors = trial.errors(_fedplt(settings, active=active), {"rho": rho}, settings.target)
         yield _rates_frame(trial, errors, active=active, rho=rho)
 
 
-def _penalty(settings: dict, progress: Progress, **data: str) -> Iterator[pd.DataFrame]:
+def _penalty(
+    settings: of.Penalties, progress: Progress, loss: str | None = None, data: str | None = None
+) -> Iterator[pd.DataFrame]:
     """Rates at every rho of the grids, of runs as long as the slowest needs."""
-    grids = [np.geomspace(*settings[name]) for name in ("rho_grid", "valley") if name in settings]
+    grids = [_geometric(grid) for grid in (settings.rho_grid, settings.valley) if grid is not None]
     rho = np.unique(np.concatenate(grids).round(9))  # the grids have points in common
-    everyone, size = settings["replicates"], settings["together"]
+    everyone, size = settings.replicates, settings.together
     for first in range(0, len(everyone), size):
         progress(f"data sets from {everyone[first]}", first, len(everyone))
-        trial = Trial(settings, replicates=everyone[first : first + size], **data)
+        trial = Trial(settings, replicates=everyone[first : first + size], loss=loss, data=data)
         values = {"rho": np.tile(rho, (len(trial.replicates), 1))}
-        errors = trial.settled_errors(_fedplt(settings), values, settings["settled"])
+        errors = trial.settled_errors(_fedplt(settings), values, settings.settled)
         yield _rates_frame(trial, errors, rho=rho)
 
 
-def _readings(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+def _readings(settings: of.Penalties, progress: Progress) -> Iterator[pd.DataFrame]:
     """The best penalty and its rate under other readings of the set-up."""
     set_ups = list(itertools.product(("planted", "classification"), ("sum", "mean")))
     for done, (data, loss) in enumerate(set_ups):
@@ -319,50 +336,50 @@ def _errors_of(trial: Trial, algorithm: FedPLT, **more: Any) -> NDArray:
     return trial.traces(lambda *_: algorithm, 1, **more)
 
 
-def _epochs(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+def _epochs(settings: of.LocalEpochs, progress: Progress) -> Iterator[pd.DataFrame]:
     trial = Trial(settings)
     plans: list[tuple[str, int, Any]] = [
-        *(("gradient", steps, Gradient(steps=steps)) for steps in settings["epochs"]),
-        *(("accelerated", steps, Accelerated(steps=steps)) for steps in settings["accelerated_epochs"]),
+        *(("gradient", steps, Gradient(steps=steps)) for steps in settings.epochs),
+        *(("accelerated", steps, Accelerated(steps=steps)) for steps in settings.accelerated_epochs),
         ("exact", 0, Exact()),
     ]
     for done, (name, steps, solver) in enumerate(plans):
         progress(f"{name}, {steps} local steps", done, len(plans))
-        errors = _errors_of(trial, FedPLT(rho=settings["rho"], solver=solver))
+        errors = _errors_of(trial, FedPLT(rho=settings.rho, solver=solver))
         yield _rates_frame(trial, errors, solver=name, steps=steps)
 
 
-def _exactness(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+def _exactness(settings: of.Exactness, progress: Progress) -> Iterator[pd.DataFrame]:
     """Remark 3: runs to the last digits; Remark 2: the same from a cold start."""
-    trial, half = Trial(settings), FixedSize(settings["agents"] // 2)
+    trial, half = Trial(settings), FixedSize(settings.agents // 2)
     plans: tuple[tuple[str, Any, Any], ...] = (
         ("all", None, "warm"),
         ("all", None, "cold"),
         ("half", half, "warm"),
     )
-    for done, steps in enumerate(settings["epochs"]):
+    for done, steps in enumerate(settings.epochs):
         for who, cohort, start in plans:
-            progress(f"{steps} local steps, {who}, {start}", done, len(settings["epochs"]))
-            method = FedPLT(rho=settings["rho"], solver=Gradient(steps=steps), start=start)
-            errors = _errors_of(trial, method, target=settings["target"], cohort=cohort)
+            progress(f"{steps} local steps, {who}, {start}", done, len(settings.epochs))
+            method = FedPLT(rho=settings.rho, solver=Gradient(steps=steps), start=start)
+            errors = _errors_of(trial, method, target=settings.target, cohort=cohort)
             yield _rates_frame(trial, errors, steps=steps, participation=who, start=start)
 
 
-def _splitting(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+def _splitting(settings: of.Splitting, progress: Progress) -> Iterator[pd.DataFrame]:
     """For every rho, the rate in the end and the norm of a round, exact and with local gradient steps."""
-    trial, agents = Trial(settings), settings["agents"]
+    trial, agents = Trial(settings), settings.agents
     hessians = trial.problem.per_client_hessians(np.repeat(trial.solution[:, None], agents, axis=1))
-    rhos = np.geomspace(*settings["rho_grid"])
+    rhos = _geometric(settings.rho_grid)
     for done, (replicate, H, mu, L) in enumerate(zip(trial.replicates, hessians, *trial.moduli, strict=True)):
         progress(f"data set {replicate}", done, len(hessians))
-        for rho, steps in itertools.product(rhos, (0, settings["local_steps"])):
+        for rho, steps in itertools.product(rhos, (0, settings.local_steps)):
             matrix = linear_round(H, rho, steps, best_step(mu, L, rho))
             rate, norm = np.abs(np.linalg.eigvals(matrix)).max(), np.linalg.norm(matrix, 2)
             labels = {"replicate": replicate, "rho": rho, "steps": steps, "low": mu, "high": L}
             yield pd.DataFrame({**labels, "rate": rate, "norm": norm}, index=[0])
 
 
-def _variants(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+def _variants(settings: of.Variants, progress: Progress) -> Iterator[pd.DataFrame]:
     """What Algorithm 1 allows beside the tables: composite problems, solvers of one's own, minibatches."""
     for done, part in enumerate((_composite, _uncoordinated, _minibatches)):
         progress(part.__name__.strip("_"), done, 3)
@@ -370,15 +387,15 @@ def _variants(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
             yield frame.assign(variant=part.__name__.strip("_"))
 
 
-def _composite(settings: dict) -> Iterator[pd.DataFrame]:
+def _composite(settings: of.Variants) -> Iterator[pd.DataFrame]:
     """With h = weight |x|_1; `zeros` is the share of the minimiser's coordinates that are zero."""
-    trial, penalty = Trial(settings), L1(weight=settings["weight"])
+    trial, penalty = Trial(settings), L1(weight=settings.weight)
     trial.solution = composite_minimiser(trial.problem, penalty)
     zeros = (trial.solution == 0).mean(axis=1, keepdims=True)
-    for steps, who in itertools.product(settings["epochs"], ("all", "half")):
-        cohort = FixedSize(settings["agents"] // 2) if who == "half" else None
-        method = FedPLT(rho=settings["rho"], solver=Gradient(steps=steps), penalty=penalty)
-        errors = _errors_of(trial, method, target=settings["target"], cohort=cohort)
+    for steps, who in itertools.product(settings.epochs, ("all", "half")):
+        cohort = FixedSize(settings.agents // 2) if who == "half" else None
+        method = FedPLT(rho=settings.rho, solver=Gradient(steps=steps), penalty=penalty)
+        errors = _errors_of(trial, method, target=settings.target, cohort=cohort)
         yield _rates_frame(trial, errors, steps=steps, participation=who, zeros=zeros)
 
 
@@ -393,10 +410,10 @@ def composite_minimiser(problem: Any, penalty: L1) -> NDArray:
         x = new
 
 
-def _uncoordinated(settings: dict) -> Iterator[pd.DataFrame]:
+def _uncoordinated(settings: of.Variants) -> Iterator[pd.DataFrame]:
     """Agents with their own solvers and numbers of steps, or with steps for their own moduli (Remark 1)."""
-    trial, rho = Trial(settings), settings["rho"]
-    agents = range(settings["agents"])
+    trial, rho = Trial(settings), settings.rho
+    agents = range(settings.agents)
     own = [Moduli(trial.moduli.low, L) for L in trial.problem.smoothness().T]
 
     def solver(i: int, steps: int, name: str) -> LocalSolver:
@@ -405,23 +422,23 @@ def _uncoordinated(settings: dict) -> Iterator[pd.DataFrame]:
 
     mixed = Uncoordinated(solvers=tuple(solver(i, i + 1, ("gradient", "accelerated")[i % 2]) for i in agents))
     plans: list[tuple[str, int, str, LocalSolver]] = [("mixed", 0, who, mixed) for who in ("all", "half")]
-    for steps in settings["epochs"]:
+    for steps in settings.epochs:
         alone = Uncoordinated(solvers=tuple(solver(i, steps, "gradient") for i in agents))
         plans += [("own", steps, "all", alone), ("common", steps, "all", Gradient(steps=steps))]
     for name, steps, who, used in plans:
         method, cohort = FedPLT(rho=rho, solver=used), Independent(0.5) if who == "half" else None
-        errors = _errors_of(trial, method, target=settings["target"], cohort=cohort)
+        errors = _errors_of(trial, method, target=settings.target, cohort=cohort)
         yield _rates_frame(trial, errors, solver=name, steps=steps, participation=who)
 
 
-def _minibatches(settings: dict) -> Iterator[pd.DataFrame]:
+def _minibatches(settings: of.Variants) -> Iterator[pd.DataFrame]:
     """Errors with minibatches, averaged over the last `tail` rounds and over as many before."""
-    trial, rounds, tail = Trial(settings), settings["rounds"], settings["tail"]
+    trial, rounds, tail = Trial(settings), settings.rounds, settings.tail
     kinds = {"gradient": Stochastic, "accelerated": AcceleratedStochastic}
-    steps = settings["local_steps"]
-    for (name, kind), batch in itertools.product(kinds.items(), settings["batches"]):
+    steps = settings.local_steps
+    for (name, kind), batch in itertools.product(kinds.items(), settings.batches):
         history = trial.simulate(
-            FedPLT(rho=settings["rho"], solver=kind(steps=steps, batch=batch)),
+            FedPLT(rho=settings.rho, solver=kind(steps=steps, batch=batch)),
             metrics={"error": relative_error(trial.solution)},
             record_from=rounds - 2 * tail + 1,
         )
@@ -448,22 +465,22 @@ def _distances(x_bar: NDArray) -> dict[str, Metric]:
     return {"stacked": stacked, "agents": agents, "coordinator": coordinator}
 
 
-def _noise(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+def _noise(settings: of.Noise, progress: Progress) -> Iterator[pd.DataFrame]:
     """Errors averaged over the last rounds."""
-    levels = np.array(settings["tau"])
+    levels = np.array(settings.tau)
     # Both readings in one run: as a variance tau, and as a deviation tau^2.
     variances, inverse = np.unique(np.concatenate([levels, levels**2]), return_inverse=True)
-    everyone, size, G = settings["replicates"], settings["together"], len(variances)
+    everyone, size, G = settings.replicates, settings.together, len(variances)
     for first in range(0, len(everyone), size):
         progress(f"data sets from {everyone[first]}", first, len(everyone))
         trial = Trial(settings, replicates=everyone[first : first + size])
         S = len(trial.replicates)
-        solver = Noisy(steps=settings["local_steps"], tau=np.tile(variances, S))
+        solver = Noisy(steps=settings.local_steps, tau=np.tile(variances, S))
         history = trial.simulate(
-            FedPLT(rho=settings["rho"], solver=solver),
+            FedPLT(rho=settings.rho, solver=solver),
             G,
             metrics=_distances(np.repeat(trial.solution, G, axis=0)),
-            record_from=settings["rounds"] - settings["tail"] + 1,
+            record_from=settings.rounds - settings.tail + 1,
         )
         errors = {name: values[1:].mean(axis=0).reshape(S, G) for name, values in history.metrics.items()}
         for reading, columns in zip(("variance", "deviation"), inverse.reshape(2, -1), strict=True):
@@ -472,29 +489,29 @@ def _noise(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
             yield _lines({**labels, **measured}, (S, len(levels)))
 
 
-def _privacy(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+def _privacy(settings: of.Privacy, progress: Progress) -> Iterator[pd.DataFrame]:
     """Errors after K rounds for each level of noise and number of epochs, as Proposition 4 asks for it.
 
     Mean losses, samples' gradients clipped, all agents active, x_{i,0} ~ N(0, 2 tau^2 / low).
     """
-    trial, rho, G = Trial(settings), settings["rho"], len(settings["tau"])
-    tau = np.tile(settings["tau"], len(trial.replicates))
+    trial, rho, G = Trial(settings), settings.rho, len(settings.tau)
+    tau = np.tile(settings.tau, len(trial.replicates))
     replicate, low, high = (np.repeat(one, G) for one in (trial.replicates, *trial.moduli))
     gamma = local_step("gradient", Moduli(low, high), 1.0 / rho)
     error = _distances(np.repeat(trial.solution, G, axis=0))["agents"]
-    for done, steps in enumerate(settings["epochs"]):
-        progress(f"{steps} local steps", done, len(settings["epochs"]))
-        solver = Noisy(steps=steps, tau=tau, reading="deviation", clip=settings["clip"])
+    for done, steps in enumerate(settings.epochs):
+        progress(f"{steps} local steps", done, len(settings.epochs))
+        solver = Noisy(steps=steps, tau=tau, reading="deviation", clip=settings.clip)
         method = FedPLT(rho=rho, solver=solver, start_deviation=tau * np.sqrt(2.0 / low))
-        every = settings["record_every"]
+        every = settings.record_every
         history = trial.simulate(method, G, metrics={"error": error}, record_every=every)
         yield history.frame(steps=steps, tau=tau, replicate=replicate, low=low, gamma=gamma)
 
 
-def _bounds(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
+def _bounds(settings: of.Bounds, progress: Progress) -> Iterator[pd.DataFrame]:
     """Distance of (x, z) to the fixed point over the rounds, for Proposition 2 and Corollary 1."""
-    trial, rho = Trial(settings), settings["rho"]
-    x_bar = np.repeat(trial.solution[:, None], settings["agents"], axis=1)
+    trial, rho = Trial(settings), settings.rho
+    x_bar = np.repeat(trial.solution[:, None], settings.agents, axis=1)
     # x_bar = prox_{rho f_i}(2 x_bar - z_i) at the fixed point.
     z_bar = x_bar - rho * trial.problem.per_client_gradients(x_bar)
 
@@ -503,8 +520,8 @@ def _bounds(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
         return np.sqrt((gap**2).sum(axis=(0, 2, 3)))
 
     # Noise only where all agents take part.
-    noises = {p: settings["tau"] if p == 1 else settings["tau"][:1] for p in settings["probabilities"]}
-    plans = [(steps, p, tau) for steps in settings["epochs"] for p in noises for tau in noises[p]]
+    noises = {p: settings.tau if p == 1 else settings.tau[:1] for p in settings.probabilities}
+    plans = [(steps, p, tau) for steps in settings.epochs for p in noises for tau in noises[p]]
     for done, (steps, p, tau) in enumerate(plans):
         progress(f"{steps} local steps, p = {p}, tau = {tau}", done, len(plans))
         solver = Noisy(steps=steps, tau=tau, reading="deviation") if tau else Gradient(steps=steps)
@@ -518,7 +535,7 @@ def _bounds(settings: dict, progress: Progress) -> Iterator[pd.DataFrame]:
         )
 
 
-_OF_FEDPLT: dict[str, Callable[[dict, Progress], Iterator[pd.DataFrame]]] = {
+_OF_FEDPLT: dict[str, Callable[[Any, Progress], Iterator[pd.DataFrame]]] = {
     "participation": _participation,
     "noise": _noise,
     "penalty": _penalty,

@@ -7,7 +7,7 @@ every data set, by that set's rate alone; these searches advance side by side.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from replifed.randomness import Streams, generator
 from replifed.simulate import History, Metric, simulate
 from replifed.tune import Ask, Grid, Search, Spent, as_array, search, searching, side_by_side
 
+if TYPE_CHECKING:
+    from replifed.papers.fedplt.settings import Regression
+
 # The rate is fitted where errors have come down to the first and not yet to the second, relative to round 0:
 # after the transient, before rounding.
 WINDOW = (1e-2, 1e-10)
@@ -31,26 +34,26 @@ _FEWEST = 8
 _STAGE = 25
 
 
-def regression(settings: dict, replicates: Sequence[int]) -> DenseLinearModel:
+def regression(
+    settings: Regression, replicates: Sequence[int], loss: str | None = None, data: str | None = None
+) -> DenseLinearModel:
     """Logistic regression on a random data set for each repetition, with an intercept in the first column.
 
     Parameters
     ----------
-    settings : dict
-        Keys seed, agents, samples, features, ridge, and:
-
-        loss : "sum" over an agent's samples, or their "mean" as printed.
-        data : "planted", features ~ N(0, 1) and labels ~ Bernoulli(sigmoid(<a, w>)) with w ~ N(0, I), no
-            intercept; or "classification", scikit-learn's generator with informative features only.
+    settings : Regression
     replicates : sequence of int
+    loss : "sum" over an agent's samples, or their "mean" as printed; by default that of the settings.
+    data : "planted", features ~ N(0, 1) and labels ~ Bernoulli(sigmoid(<a, w>)) with w ~ N(0, I), no
+        intercept; or "classification", scikit-learn's generator with informative features only.
     """
-    N, m, d = (settings[key] for key in ("agents", "samples", "features"))
-    draw = {"planted": _planted, "classification": _classification}[settings["data"]]
+    N, m, d = settings.agents, settings.samples, settings.features
+    draw = {"planted": _planted, "classification": _classification}[data or settings.data]
     X, y = np.ones((len(replicates), N, m, d + 1)), np.empty((len(replicates), N, m))
     for row, replicate in enumerate(replicates):
-        features, labels = draw(generator(settings["seed"], replicate, None, "data"), N * m, d)
+        features, labels = draw(generator(settings.seed, replicate, None, "data"), N * m, d)
         X[row, :, :, 1:], y[row] = features.reshape(N, m, d), labels.reshape(N, m)
-    return DenseLinearModel(X, y, Logistic(), l2=settings["ridge"], summed=settings["loss"] == "sum")
+    return DenseLinearModel(X, y, Logistic(), l2=settings.ridge, summed=(loss or settings.loss) == "sum")
 
 
 def _planted(rng: np.random.Generator, samples: int, d: int) -> tuple[NDArray, NDArray]:
@@ -72,8 +75,8 @@ class Trial:
 
     Parameters
     ----------
-    settings, **other
-        Keys replicates, rounds (at most so many) and those of `regression`; `other` replaces some of them.
+    settings : Regression
+    replicates, rounds (at most so many), loss, data : by default those of the settings.
 
     Attributes
     ----------
@@ -81,10 +84,18 @@ class Trial:
     spent : what the runs have used so far, each up to the stage in which it ends.
     """
 
-    def __init__(self, settings: dict, **other: Any) -> None:
-        settings = {**settings, **other}
-        self.replicates, self.rounds = tuple(settings["replicates"]), settings["rounds"]
-        self.seed, self.problem = settings["seed"], regression(settings, self.replicates)
+    def __init__(
+        self,
+        settings: Regression,
+        *,
+        replicates: Sequence[int] | None = None,
+        rounds: int | None = None,
+        loss: str | None = None,
+        data: str | None = None,
+    ) -> None:
+        self.replicates = tuple(settings.replicates if replicates is None else replicates)
+        self.rounds = settings.rounds if rounds is None else rounds
+        self.seed, self.problem = settings.seed, regression(settings, self.replicates, loss, data)
         self.moduli = Moduli(*self.problem.common_mu_L())
         self.solution = minimiser(self.problem, len(self.replicates))
         self.spent = Spent()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,9 @@ from replifed.problems.sparse import SparseLinearModel
 from replifed.progress import Progress
 from replifed.randomness import Streams, generator
 from replifed.simulate import simulate
+
+if TYPE_CHECKING:
+    from replifed.papers.qshed.settings import Changes, Experiment
 
 # These send what they send, whatever the channel.
 UNLIMITED = ("giant", "newton", "gradient_descent")
@@ -54,20 +57,20 @@ class Drawn(NamedTuple):
     minimum: NDArray  # f*, shape (R,), by Newton's method to a gradient of 1e-13
 
 
-def problems(settings: dict, table: Any, *, apart: bool = False) -> Iterator[Drawn]:
+def problems(settings: Experiment, table: Any, *, apart: bool = False) -> Iterator[Drawn]:
     """Draw the devices' samples, uniformly without replacement, anew for each repetition.
 
     Where the `split` is "labels", they are sorted by class before they go to one device after the other.
     Dense data of all repetitions make one problem, unless they are wanted `apart`. Sparse ones always are: a
     run of 300 features keeps 8 x 300 x 300 numbers in several arrays.
     """
-    N, m, loss, l2 = settings["clients"], settings["samples"], loss_named("logistic"), settings["l2"]
-    names, sparse = tuple(settings["replicates"]), sp.issparse(table.X)
+    N, m, loss, l2 = settings.clients, settings.samples, loss_named("logistic"), settings.l2
+    names, sparse = tuple(settings.replicates), sp.issparse(table.X)
     for replicates in [(name,) for name in names] if apart or sparse else [names]:
-        streams = (generator(settings["seed"], name, None, "data") for name in replicates)
+        streams = (generator(settings.seed, name, None, "data") for name in replicates)
         # Samples of all devices, device after device.
         rows = [rng.permutation(len(table.y))[: N * m] for rng in streams]
-        if settings.get("split") == "labels":
+        if settings.split == "labels":
             rows = [one[np.argsort(table.y[one], kind="stable")] for one in rows]
         y = np.stack([_labels(settings, table.y[one]) for one in rows])
         problem: Any
@@ -81,16 +84,16 @@ def problems(settings: dict, table: Any, *, apart: bool = False) -> Iterator[Dra
         yield Drawn(replicates, problem, problem.loss(minimiser(problem, len(replicates))))
 
 
-def _labels(settings: dict, y: NDArray) -> NDArray:
+def _labels(settings: Experiment, y: NDArray) -> NDArray:
     """+1 for the positive class, -1 for the rest; labels that are so already are kept."""
-    positive = settings.get("positive")
+    positive = settings.positive
     return np.asarray(y, float) if positive is None else np.where(y == positive, 1.0, -1.0)
 
 
-def _features(settings: dict, images: NDArray) -> NDArray:
+def _features(settings: Experiment, images: NDArray) -> NDArray:
     """Pixels in [0, 1], their leading principal components, and a constant."""
-    X = np.asarray(images, dtype=float) / settings["pixel_scale"]
-    components = settings.get("components")
+    X = np.asarray(images, dtype=float) / settings.pixel_scale
+    components = settings.components
     if components is not None:
         X = X - X.mean(axis=0)
         features = X.shape[1]
@@ -98,15 +101,15 @@ def _features(settings: dict, images: NDArray) -> NDArray:
         V = scipy.linalg.eigh(X.T @ X, subset_by_index=leading)[1][:, ::-1]
         V = V * np.where(np.take_along_axis(V, np.abs(V).argmax(axis=0)[None], axis=0) < 0, -1.0, 1.0)
         X = X @ V
-    return np.hstack([X, np.ones((len(X), 1))]) if settings["intercept"] else X
+    return np.hstack([X, np.ones((len(X), 1))]) if settings.intercept else X
 
 
 # --- Curves --------------------------------------------------------------------------------------
 
 
-def algorithm(method: str, settings: dict) -> Any:
+def algorithm(method: str, settings: Experiment) -> Any:
     """Build `method` with those of the settings that it has."""
-    kept = {name: settings[name] for name in _fields(method) & set(settings)}
+    kept = {name: value for name, value in settings.plain().items() if name in _fields(method)}
     if kept.get("line_search") is not None:
         kept["line_search"] = Armijo(**kept["line_search"])
     return method_class(method)(**kept)
@@ -116,49 +119,49 @@ def _fields(method: str) -> set[str]:
     return {field.name for field in fields(method_class(method)) if field.init}
 
 
-def channel(name: str, settings: dict) -> Callable[[Streams, int], NDArray]:
+def channel(name: str, settings: Experiment) -> Callable[[Streams, int], NDArray]:
     """The channel called "constant" or "rayleigh"."""
     if name == "constant":
-        return Constant(settings["budget"])
-    return Rayleigh(settings["budget"], **settings["fading"])
+        return Constant(settings.budget)
+    return Rayleigh(settings.budget, **settings.fading.plain())
 
 
-def cases(method: str, settings: dict) -> dict[str, dict]:
+def cases(method: str, settings: Experiment) -> dict[str, Changes]:
     """The cases that change something for `method`, with the settings that they change."""
     known = _fields(method) | _COMMON
     return {
         name: changed
-        for name, changed in settings["cases"].items()
-        if not changed or known.intersection(changed)
+        for name, changed in settings.cases.items()
+        if not changed.model_fields_set or known & changed.model_fields_set
     }
 
 
-def _curves(method: str, settings: dict) -> Iterator[tuple[dict[str, str], dict]]:
+def _curves(method: str, settings: Experiment) -> Iterator[tuple[dict[str, str], Experiment]]:
     """What the lines of each curve are called, and its settings."""
     for case, changed in cases(method, settings).items():
-        for variant, own in settings["variants"].get(method, {"": {}}).items():
-            merged = settings | changed | own
-            for name in ["constant"] if method in UNLIMITED else merged["channels"]:
+        for variant, own in settings.variants.get(method, {"": None}).items():
+            merged = settings.with_(*filter(None, (changed, own)))
+            for name in ["constant"] if method in UNLIMITED else merged.channels:
                 labels = {"method": method, "variant": variant, "case": case, "channel": name}
                 yield labels, merged
 
 
 def run(
     method: str,
-    settings: dict,
+    settings: Experiment,
     tuned: dict | None,
     table: Any,
     partition: Any,
     progress: Progress = lambda what, done, total: None,
 ) -> pd.DataFrame:
     """Run all cases, variants, channels and seeds of `method`."""
-    if settings["kind"] == "allocation":
+    if settings.kind == "allocation":
         return _allocations(method, settings, table, progress)
     curves = list(_curves(method, settings))
     data: dict[tuple, list[Drawn]] = {}
     frames = []
     for done, (labels, own) in enumerate(curves):
-        chosen = own["l2"], own.get("split")
+        chosen = own.l2, own.split
         if chosen not in data:
             data[chosen] = list(problems(own, table, apart=method in APART))
         for drawn in data[chosen]:
@@ -168,16 +171,16 @@ def run(
     return pd.concat(frames, ignore_index=True)
 
 
-def _simulate(labels: dict[str, str], settings: dict, drawn: Drawn) -> pd.DataFrame:
+def _simulate(labels: dict[str, str], settings: Experiment, drawn: Drawn) -> pd.DataFrame:
     """One line a repetition and round; `gap` is f - f*, at least rounding error."""
     floor = FLOOR * np.maximum(1.0, np.abs(drawn.minimum))
     history = simulate(
         algorithm(labels["method"], settings),
         drawn.problem,
-        Streams(settings["seed"], drawn.replicates),
-        settings["rounds"],
+        Streams(settings.seed, drawn.replicates),
+        settings.rounds,
         channel=channel(labels["channel"], settings),
-        until=lambda now: now["objective"] - drawn.minimum <= np.maximum(settings["stop"], floor),
+        until=lambda now: now["objective"] - drawn.minimum <= np.maximum(settings.stop, floor),
     )
     frame = history.frame(**labels, replicate=drawn.replicates)
     rounds = len(history.rounds)
@@ -188,15 +191,15 @@ def _simulate(labels: dict[str, str], settings: dict, drawn: Drawn) -> pd.DataFr
 # --- Section IV-A's example ----------------------------------------------------------------------
 
 
-def _allocations(method: str, settings: dict, table: Any, progress: Progress) -> pd.DataFrame:
+def _allocations(method: str, settings: Experiment, table: Any, progress: Progress) -> pd.DataFrame:
     """Every device's eigenvalues and the bits that its eigenvectors have, round by round."""
     frames = []
     for drawn in problems(settings, table):
-        streams = Streams(settings["seed"], drawn.replicates)
-        built, limits = algorithm(method, settings), channel(settings["channels"][0], settings)
+        streams = Streams(settings.seed, drawn.replicates)
+        built, limits = algorithm(method, settings), channel(settings.channels[0], settings)
         state = built.init(drawn.problem, streams)
-        for t in range(settings["rounds"]):
-            progress("rounds", t, settings["rounds"])
+        for t in range(settings.rounds):
+            progress("rounds", t, settings.rounds)
             before = state
             state = simulate(
                 built, drawn.problem, streams, t + 1, channel=limits, resume=(t, state), metrics={}

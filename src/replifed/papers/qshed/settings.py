@@ -43,19 +43,12 @@ Search = Annotated[
 ]
 
 
-class Changes(fields.Settings):
-    """Settings that a case or a variant changes."""
+class Options(fields.Settings):
+    """What methods and the split do by default, unless it is set."""
 
-    l2: Maybe[L2] = None
     split: Maybe[Literal["labels"]] = Field(
         None, description="how samples go to devices: sorted by class; at random by default"
     )
-    budget: Maybe[Budget] = None
-    channels: Maybe[Channels] = None
-    renewals: Maybe[Renewals] = None
-    dither: Maybe[Dither] = None
-    overload: Maybe[Overload] = None
-    line_search: Annotated[Search, fields.LEFT_OUT] = None
     normalise: Maybe[bool] = Field(None, description="whether the server scales received vectors to length 1")
     q_choice: Maybe[Literal["heuristic", "exact"]] = Field(
         None, description="how many vectors are considered, once or all"
@@ -71,6 +64,18 @@ class Changes(fields.Settings):
     step: Maybe[Positive] = Field(None, description="longest step of gradient descent")
 
 
+class Changes(Options):
+    """Settings that a case or a variant changes."""
+
+    l2: Maybe[L2] = None
+    budget: Maybe[Budget] = None
+    channels: Maybe[Channels] = None
+    renewals: Maybe[Renewals] = None
+    dither: Maybe[Dither] = None
+    overload: Maybe[Overload] = None
+    line_search: Annotated[Search, fields.LEFT_OUT] = None
+
+
 class Fading(fields.Settings):
     """Parameters of Rayleigh fading."""
 
@@ -78,7 +83,7 @@ class Fading(fields.Settings):
     rate: Positive = Field(1, description="one over the mean of the fading")
 
 
-class Experiment(fields.Repeated):
+class Experiment(fields.Repeated, Options):
     """Logistic regression over channels of few bits."""
 
     kind: Literal["comparison", "allocation"] = Field(description="compare methods, or follow bits")
