@@ -215,7 +215,9 @@ def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
             return {}
 
     settings = {"artefact": {"runs": {"a9a": ["mine", "fedavg"]}}, "experiments": {"a9a": SETTINGS}}
-    for figure in FIGURES.values():
+    for name, figure in FIGURES.items():
+        if name == "rates":  # of runs of its own, in another form
+            continue
         drawn = figure.show(figure.table(Inputs(), settings))
         [legend] = drawn.legends
         assert "mine" in [text.get_text() for text in legend.get_texts()]
