@@ -185,7 +185,7 @@ def tune(
     found = {}
     for l2 in settings.ridges:
         trials = [_Setting(settings, l2, [name], table, partition) for name in chosen.replicates]
-        most = [settings.rounds] * len(trials)
+        most = [chosen.rounds] * len(trials)
 
         def rounds(multiples: NDArray, trials: list[_Setting] = trials, most: list[int] = most) -> NDArray:
             scores = []
