@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from replifed.claims.sentences import read, read_not_claimed, unknown, write_not_claimed
-from replifed.errors import DataError
+from replifed.errors import DataError, ReplifedError
 from replifed.papers import jobs
 from replifed.parts import paper_names
+from replifed.report.score import picture, score, table
 from replifed.report.sentences import page
 
 ROOT = Path(__file__).parents[2]
@@ -31,11 +32,39 @@ def test_every_statement_stands_in_a_sentence(paper):
 
 
 def test_the_pages_are_those_that_the_command_writes(tmp_path):
-    jobs.document(tmp_path, ROOT / "tests/golden/paper.csv")
-    made = {file.name: file.read_text() for file in tmp_path.iterdir()}
-    assert made == {file.name: file.read_text() for file in (ROOT / "docs/papers").iterdir()}, (
-        "run `replifed claims document --golden tests/golden/paper.csv --out docs/papers`"
-    )
+    readme = tmp_path / "README.md"
+    readme.write_text((ROOT / "README.md").read_text())
+    jobs.document(tmp_path / "papers", ROOT / "tests/golden/paper.csv", readme)
+    made = {file.name: file.read_text() for file in [*(tmp_path / "papers").iterdir(), readme]}
+    kept = {file.name: file.read_text() for file in [*(ROOT / "docs/papers").iterdir(), ROOT / "README.md"]}
+    assert made == kept, "run `replifed claims document --golden tests/golden/paper.csv --out docs/papers`"
+    readme.write_text("no marks")
+    with pytest.raises(ReplifedError, match=r"README\.md: it needs the lines"):
+        jobs.document(tmp_path / "papers", ROOT / "tests/golden/paper.csv", readme)
+
+
+def test_the_score_counts_statements_by_the_nearest_reading():
+    common = {
+        "paper": "p",
+        "basis": "stated",
+        "nearness": "0",
+        "reading": "",
+        "data": "original",
+        "statement": "",
+    }
+    rows = [
+        common | {"id": "a", "statement_id": "one", "kind": "value", "verdict": "reproduced"},
+        common | {"id": "b", "statement_id": "one", "kind": "value", "verdict": "deviates"},
+        common
+        | {"id": "c", "statement_id": "two", "kind": "order", "verdict": "consistent", "basis": "fitted"},
+        common
+        | {"id": "d", "statement_id": "three", "kind": "value", "verdict": "reproduced", "data": "surrogate"},
+    ]
+    found = score("p", rows)
+    assert found.numbers == (1, 2) and found.data == {"original": 2, "surrogate": 1}
+    line = table([found]).splitlines()[2]
+    assert line == "| `p` | 3 | 1 | 1 | 1 | 0 | 0 | 1 of 2 | 2 original, 1 surrogate |"
+    assert picture([found]).count("<rect") == 1 + 5 + 3
 
 
 def test_a_statement_without_a_sentence_and_a_sentence_without_a_statement_are_found(tmp_path):
@@ -80,7 +109,7 @@ def test_a_page_shows_claims_reasons_and_verdicts(tmp_path):
         row | {"id": f"p.{name}", "statement_id": f"p.{name[:4]}", "verdict": verdict}
         for name, verdict in (("fig1.a", "reproduced"), ("fig1.b", "deviates"), ("fig2", "reproduced"))
     ]
-    lines = page({"name": "P", "citation": "By x."}, sentences, claims, ()).splitlines()
+    lines = page({"name": "P", "citation": "By x."}, "", sentences, claims, ()).splitlines()
     assert lines[-2:] == [
         r"| Section 1 | a \| b | `p.fig1` (2 claims)<br>`p.fig2` "
         "| deviates (surrogate data)<br>reproduced (surrogate data) |",

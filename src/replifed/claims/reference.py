@@ -75,7 +75,7 @@ def verdicts(claims: Iterable[Claim], golden: str | os.PathLike[str]) -> list[di
     """Lines of claims.csv, as far as they are known without measuring: verdict and data by the reference."""
     found = {row["id"]: row for row in _read(golden).values()}
     unknown = {"verdict": "unchecked", "data": ""}
-    fields = ("id", "paper", "statement", "statement_id", "basis", "nearness", "reading")
+    fields = ("id", "paper", "kind", "statement", "statement_id", "basis", "nearness", "reading")
     return [
         {field: str(getattr(claim, field)) for field in fields}
         | {field: found.get(claim.id, unknown)[field] for field in unknown}

@@ -71,11 +71,19 @@ def add(commands: Any) -> None:
         parts,
         "document",
         _document,
-        "Write a page a paper: every checkable sentence, its claims, or why it has none, and their verdicts.",
+        "Write a page a paper: every checkable sentence, its claims, or why it has none, and their verdicts; "
+        "and their score, as a picture and in the README.",
         "replifed claims document --golden tests/golden/paper.csv --out docs/papers",
     )
     add_file(document, "--golden", required=True, help="the reference whose verdicts are shown")
     document.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where to write them")
+    document.add_argument(
+        "--readme",
+        type=Path,
+        default="README.md",
+        metavar="FILE",
+        help="where the score goes, between its marks",
+    )
 
     measure = add_command(
         parts,
@@ -181,7 +189,7 @@ def _accept(arguments: argparse.Namespace) -> None:
 def _document(arguments: argparse.Namespace) -> None:
     from replifed.papers import jobs
 
-    jobs.document(arguments.out, arguments.golden)
+    jobs.document(arguments.out, arguments.golden, arguments.readme)
 
 
 def _log(arguments: argparse.Namespace) -> None:

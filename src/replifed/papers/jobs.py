@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError, ReplifedError, unknown_name
 from replifed.papers.typed import typed
-from replifed.parts import paper_names, part, sentences_file
+from replifed.parts import folder_of, paper_names, part, sentences_file
 from replifed.progress import Lines
 from replifed.store import hashes
 from replifed.store.atomic import write_json, write_text
@@ -254,16 +254,26 @@ def sentences(paper: str) -> list[Any]:
     return read(paper, sentences_file(paper))
 
 
-def document(folder: Path, golden: Path) -> None:
-    """Write a page a paper, folder/PAPER.md, with the verdicts of a reference."""
+def document(folder: Path, golden: Path, readme: Path) -> None:
+    """Write a page a paper, folder/PAPER.md, with the verdicts of a reference, and their score.
+
+    The score is a picture, folder/score.svg, and a table in the README between its marks.
+    """
     from replifed.claims.reference import verdicts
+    from replifed.report.score import inserted, picture, score, table
     from replifed.report.sentences import page
 
+    found = []
     for paper in paper_names():
+        claims = verdicts(claims_of(paper), golden)
+        found.append(score(paper, claims))
         if listed := sentences(paper):
             named, errata = _part(paper, "paper").PAPER, getattr(_part(paper, "errata"), "ERRATA", ())
-            claims = verdicts(claims_of(paper), golden)
-            write_text(folder / f"{paper}.md", page(named, listed, claims, errata))
+            readings = folder_of(paper) / "readings.md"
+            text = readings.read_text(encoding="utf-8") if readings.is_file() else ""
+            write_text(folder / f"{paper}.md", page(named, text, listed, claims, errata))
+    write_text(folder / "score.svg", picture(found))
+    write_text(readme, inserted(readme.read_text(encoding="utf-8"), table(found), str(readme)))
 
 
 def measure_errata(paper: str, out: Path) -> None:

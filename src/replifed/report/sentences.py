@@ -15,6 +15,8 @@ _HEAD = """\
 {citation} Verdicts are those of the reference run at the paper's settings, `tests/golden/paper.csv`;
 `replifed claims document` writes this page.
 
+{readings}## Sentences and claims
+
 Of {total} checkable sentences and cells, {claimed} have claims and {rest} have none, for the reason given.
 The claims are on {count} statements: {score}. A statement's verdict is the worst one in the reading nearest
 to the text; `consistent` means that a setting was fitted to the number.
@@ -26,16 +28,21 @@ to the text; `consistent` means that a setting was fitted to the number.
 
 def page(
     paper: Mapping[str, str],
+    readings: str,
     sentences: Sequence[Sentence],
     claims: Sequence[Mapping[str, str]],
     errata: Iterable[Any],
 ) -> str:
-    """Markdown: a table of the sentences, one of the errata; `claims` are the paper's rows of claims.csv."""
+    """Markdown: how the paper is read, a table of its sentences, one of the errata.
+
+    `readings` is the text on that, and `claims` are the paper's rows of claims.csv.
+    """
     statements = scores.statements(claims)
     found = {one["statement_id"]: one for one in statements}
     claimed = sum(bool(one.statements) for one in sentences)
     text = _HEAD.format(
         name=paper["name"],
+        readings=f"## What the paper leaves open\n\n{readings}\n" if readings else "",
         citation=paper["citation"],
         total=len(sentences),
         claimed=claimed,
