@@ -1,0 +1,279 @@
+"""What the paper runs, and what goes beyond it; each experiment has a kind.
+
+* `grid`: all steps eta, numbers M of workers and K of local steps, on one seed, each run beside two twins, by which
+  it is told whether it can be reproduced at all;
+* `fresh`: at each (M, K) the step that is best on some seeds, and the one that the authors chose, on other seeds;
+* `clients`: the same methods in the library's own engine, on clients that have data of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from replifed.algorithms.registry import method_class
+from replifed.network.participation import FixedSize
+from replifed.papers.fedac import published
+from replifed.papers.fedac.lanes import Lanes, Logistic, joined, lanes, objectives
+from replifed.papers.fedac.numbers import Numbers, draw
+from replifed.papers.fedac.paper import VARIANTS
+from replifed.problems.clients import from_clients
+from replifed.problems.minimiser import minimiser
+from replifed.progress import Progress, silent
+from replifed.randomness import Streams, generator
+from replifed.simulate import simulate
+
+# What twins' starts, and steps, are longer by.
+TWIN = 1 + 1e-10
+# Gaps below are rounding.
+_LEAST = 1e-15
+
+
+def tune(
+    method: str, settings: dict, table: Any, partition: Any, progress: Progress = silent
+) -> dict[str, Any]:
+    """Choose the method's step at each (M, K) on seeds that are not reported.
+
+    Returns
+    -------
+    dict
+        method; search, a list of entries with method (as the authors call it), M, K, steps, their scores (mean
+        decimal logarithm of the gap, see `_score`), stable (whether no seed hangs on rounding) and step, the best
+        of those that are stable, or of all if none is; and trials, on which seeds.
+    """
+    search = _search_clients if settings["kind"] == "clients" else _search_fresh
+    found = list(search(method, settings, table, partition, progress))
+    return {"method": method, "search": found, "trials": {"replicates": settings["tuning"]["replicates"]}}
+
+
+def run(
+    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress = silent
+) -> pd.DataFrame:
+    """Run an experiment; objectives are those of the output at the recorded steps t, in column round."""
+    if settings["kind"] == "grid":
+        return _grid(method, settings, table, progress)
+    assert tuned is not None  # as all but grids have
+    chosen = {(one["method"], one["M"], one["K"]): one["step"] for one in tuned["search"]}
+    if settings["kind"] == "clients":
+        return _clients(method, settings, chosen, table, partition, progress)
+    return _fresh(method, settings, chosen, table, progress)
+
+
+def variants(method: str, settings: dict) -> list[str]:
+    """The names that the authors have for a method, of those that an experiment runs."""
+    return [name for name in settings["steps"] if VARIANTS[name].method == method]
+
+
+# --- All steps ------------------------------------------------------------------------------------
+
+
+def _grid(method: str, settings: dict, table: Any, progress: Progress) -> pd.DataFrame:
+    """A line a run and record; of_start and of_step are its twins' objectives."""
+    problem, frames = Logistic(table, settings["l2"]), []
+    cases = list(product(settings["replicates"], settings["workers"]))
+    for done, (seed, M) in enumerate(cases):
+        numbers = _numbers(settings, problem, seed, M)
+        for name in variants(method, settings):
+            steps = _steps_run(settings, name, M)
+            for K in settings["local_steps"]:
+                progress(f"{name}, M = {M}, K = {K}", done, len(cases))
+                values, *twins = _beside_twins(problem, settings, name, steps, K, numbers)
+                frames.append(_frame(settings, values, twins, replicate=seed, method=name, M=M, K=K, eta=steps))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _steps_run(settings: dict, name: str, M: int) -> NDArray:
+    """The steps of a method; with `neighbours` those around the one that the authors chose at each K."""
+    ladder = np.array(settings["steps"][name])
+    if "neighbours" not in settings:
+        return ladder
+    best = published.best_steps(settings["l2"], name)
+    near = [_near(ladder, best[M, K], settings["neighbours"]) for K in settings["local_steps"] if (M, K) in best]
+    return np.unique(np.concatenate(near)) if near else ladder[:0]
+
+
+def _near(ladder: NDArray, step: float, neighbours: int) -> NDArray:
+    """The step and so many to either side of it, or further ones on the other side at an end."""
+    ladder = np.sort(ladder)
+    width = min(2 * neighbours + 1, len(ladder))
+    first = int(np.abs(np.log(ladder / step)).argmin()) - neighbours
+    first = min(max(first, 0), len(ladder) - width)
+    return ladder[first : first + width]
+
+
+def _numbers(settings: dict, problem: Logistic, seed: int, M: int) -> Numbers:
+    return draw(
+        settings["random"], settings["seed"], seed, problem.dim, problem.n, settings["iterations"], M
+    )
+
+
+def _beside_twins(
+    problem: Logistic, settings: dict, name: str, steps: NDArray, K: int, numbers: Numbers
+) -> Sequence[NDArray]:
+    """Objectives (records, L) of the runs, of twins with longer starts, and of twins with longer steps."""
+    eta = np.concatenate([steps, steps, steps * TWIN])
+    start = numbers.start * np.repeat([1.0, TWIN, 1.0], len(steps))[:, None]
+    values = objectives(
+        problem,
+        VARIANTS[name].kind,
+        lanes(name, eta, settings["l2"], K),
+        start,
+        numbers,
+        K,
+        settings["record_every"],
+    )
+    return np.split(values, 3, axis=1)
+
+
+def _frame(settings: dict, values: NDArray, twins: Sequence[NDArray], **labels: Any) -> pd.DataFrame:
+    """Objectives (records, L) as lines, run by run; labels are one for all, or (L,)."""
+    records, L = values.shape
+    columns = {key: np.repeat(np.broadcast_to(label, L), records) for key, label in labels.items()}
+    columns["round"] = np.tile(settings["record_every"] * np.arange(records), L)
+    named = zip(("objective", "of_start", "of_step"), (values, *twins), strict=False)
+    return pd.DataFrame(columns | {key: one.T.ravel() for key, one in named})
+
+
+# --- Fresh seeds ----------------------------------------------------------------------------------
+
+
+def _search_fresh(
+    method: str, settings: dict, table: Any, partition: Any, progress: Progress
+) -> Iterator[dict[str, Any]]:
+    from replifed.papers.fedac.measures import hangs_on_rounding
+
+    problem, tuning = Logistic(table, settings["l2"]), settings["tuning"]
+    cases = list(product(variants(method, settings), settings["workers"]))
+    for done, (name, M) in enumerate(cases):
+        numbers = [_numbers(settings, problem, seed, M) for seed in tuning["replicates"]]
+        for K in settings["local_steps"]:
+            progress(f"search {name}, M = {M}, K = {K}", done, len(cases))
+            best = published.best_steps(settings["l2"], name)[M, K]
+            steps = _near(np.array(settings["steps"][name]), best, tuning["neighbours"])
+            found = [_beside_twins(problem, settings, name, steps, K, one) for one in numbers]
+            scores = np.mean([_score(values, problem) for values, *_ in found], axis=0)
+            stable = np.all([~hangs_on_rounding(values.T, *(t.T for t in twins))[1] for values, *twins in found], 0)
+            yield {"method": name, "M": M, "K": K, **_choice(steps, scores, stable)}
+
+
+def _score(values: NDArray, problem: Logistic) -> NDArray:
+    """Decimal logarithm of the least gap of records, as the paper takes it; (records, L) to (L,)."""
+    return np.log10(np.maximum(values.min(axis=0) - problem.minimum, _LEAST))
+
+
+def _choice(steps: NDArray, scores: NDArray, stable: NDArray) -> dict[str, Any]:
+    allowed = stable if stable.any() else np.ones_like(stable)
+    step = steps[np.where(allowed, scores, np.inf).argmin()]
+    return {
+        "steps": steps.tolist(),
+        "scores": scores.tolist(),
+        "stable": stable.tolist(),
+        "step": float(step),
+    }
+
+
+def _fresh(method: str, settings: dict, chosen: dict, table: Any, progress: Progress) -> pd.DataFrame:
+    """A line a run and record; `choice` is "searched" or "authors", and gap is to the true minimum."""
+    problem, frames = Logistic(table, settings["l2"]), []
+    names = variants(method, settings)
+    cases = list(product(settings["replicates"], settings["workers"]))
+    for done, (seed, M) in enumerate(cases):
+        progress(f"M = {M}, seed {seed}", done, len(cases))
+        numbers = _numbers(settings, problem, seed, M)
+        for K in settings["local_steps"]:
+            theirs = {name: published.best_steps(settings["l2"], name)[M, K] for name in names}
+            picked = [(name, "searched", chosen[name, M, K]) for name in names]
+            picked += [(name, "authors", theirs[name]) for name in names]
+            together: Lanes = joined([lanes(name, np.array([eta]), settings["l2"], K) for name, _, eta in picked])
+            start = np.repeat(numbers.start[None], len(picked), axis=0)
+            kind = VARIANTS[names[0]].kind
+            values = objectives(problem, kind, together, start, numbers, K, settings["record_every"])
+            name, choice, eta = (np.array(one) for one in zip(*picked, strict=True))
+            labels = {"replicate": seed, "method": name, "choice": choice, "M": M, "K": K, "eta": eta}
+            frames.append(_frame(settings, values, (), **labels))
+    frame = pd.concat(frames, ignore_index=True)
+    return frame.assign(gap=np.maximum(frame["objective"] - problem.minimum, _LEAST))
+
+
+# --- Clients with data of their own ---------------------------------------------------------------
+
+
+def _search_clients(
+    method: str, settings: dict, table: Any, partition: Any, progress: Progress
+) -> Iterator[dict[str, Any]]:
+    tuning, M = settings["tuning"], settings["clients"]
+    steps, seeds = np.array(tuning["steps"]), tuning["replicates"]
+    eta, names = np.tile(steps, len(seeds)), np.repeat(seeds, len(steps))
+    problem, least = _dealt(settings, seeds, table, partition)
+    for done, K in enumerate(settings["local_steps"]):
+        progress(f"search K = {K}", done, len(settings["local_steps"]))
+        history = _simulated(method, settings, eta, K, problem, tuple(names.tolist()))
+        gaps = history.metrics["objective"][-1].reshape(len(seeds), -1) - least[:, None]
+        scores = np.log10(np.clip(gaps, _LEAST, 1e6)).mean(axis=0)
+        (name,) = variants(method, settings)
+        yield {"method": name, "M": M, "K": K, **_choice(steps, scores, np.ones(len(steps), bool))}
+
+
+def _clients(
+    method: str, settings: dict, chosen: dict, table: Any, partition: Any, progress: Progress
+) -> pd.DataFrame:
+    """Histories at the steps of the search, with a gap to the true minimum."""
+    seeds, M, frames = tuple(settings["replicates"]), settings["clients"], []
+    problem, least = _dealt(settings, seeds, table, partition)
+    (name,) = variants(method, settings)
+    for done, K in enumerate(settings["local_steps"]):
+        progress(f"K = {K}", done, len(settings["local_steps"]))
+        eta = chosen[name, M, K]
+        history = _simulated(method, settings, np.full(len(seeds), eta), K, problem, seeds)
+        history.metrics["gap"] = np.maximum(history.metrics["objective"] - least, _LEAST)
+        frames.append(history.frame(replicate=seeds, method=name, M=M, K=K, eta=eta))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _dealt(settings: dict, seeds: Sequence[int], table: Any, partition: Any) -> tuple[Any, NDArray]:
+    """The problem of some seeds, each with clients of its own, and the least objective of each.
+
+    Of a client's samples at most so many are drawn. Where they are `mixed`, these are then dealt out anew, so that
+    clients have one distribution, as in the paper, and the problem as a whole is the same.
+    """
+    from replifed.problems.clients import stacked
+    from replifed.problems.dense import DenseLinearModel
+    from replifed.problems.losses import loss_named
+
+    sets = []
+    for seed in seeds:
+        rng = generator(settings["seed"], seed, None, "deal")
+        owner = partition.clients[seed]
+        rows = [rng.permutation(np.flatnonzero(owner == i)) for i in range(settings["clients"])]
+        size = min(settings["samples"], *map(len, rows))
+        held = np.stack([own[:size] for own in rows])
+        if settings["mixed"]:
+            held = rng.permutation(held.ravel()).reshape(held.shape)
+        sets.append([(table.X[own].toarray(), np.where(table.y[own] > 0, 1.0, -1.0)) for own in held])
+    X, y, sizes = stacked(sets)
+    problem = DenseLinearModel(X, y, loss_named("logistic"), sizes=sizes, l2=settings["l2"])
+    return problem, problem.loss(minimiser(problem, len(seeds)))
+
+
+def _simulated(method: str, settings: dict, eta: NDArray, K: int, problem: Any, seeds: tuple[int, ...]) -> Any:
+    """The engine's history at steps `eta` (R,); a client takes one sample a step."""
+    extra = {"start_deviation": 1.0} if "start_deviation" in _settings(method) else {}
+    made = method_class(method)(step=eta, local_steps=K, batch=1, **extra)
+    rounds = settings["iterations"] // K
+    return simulate(
+        made,
+        problem,
+        Streams(settings["seed"], seeds),
+        rounds,
+        record_every=max(settings["record_every"] // K, 1),
+        cohort=FixedSize(settings["cohort"]) if "cohort" in settings else None,
+    )
+
+
+def _settings(method: str) -> set[str]:
+    return set(method_class(method).__dataclass_fields__)

@@ -1,0 +1,151 @@
+"""Runs of many settings on the same random numbers, side by side.
+
+All methods of the paper are two coupled sequences: FedAvg is FedAc with gamma = eta and beta = 1, whose second
+sequence is the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.fedac import coupling
+from replifed.papers.fedac.numbers import Numbers
+from replifed.papers.fedac.paper import VARIANTS
+
+# Lanes are filled up to a multiple of this, so that none is computed outside of a vector.
+_WIDTH = 8
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """L settings of a method; arrays (L,)."""
+
+    eta: NDArray
+    gamma: NDArray
+    alpha: NDArray
+    beta: NDArray
+
+    @property
+    def from_w(self) -> NDArray:
+        """Weight of w where the gradient is taken."""
+        return 1 / self.beta
+
+    def matrix(self, l2: float) -> NDArray:
+        """What a step makes of (w, w_ag) where a sample has no feature, (2, 2, L)."""
+        md = np.stack([self.from_w, 1 - self.from_w])
+        w = (1 / self.alpha - self.gamma * l2) * md
+        w[0] += 1 - 1 / self.alpha
+        return np.stack([w, (1 - self.eta * l2) * md])
+
+    def padded(self) -> Lanes:
+        """With the last one repeated."""
+        more = -len(self.eta) % _WIDTH
+        return self._map(lambda one: np.concatenate([one, np.repeat(one[-1:], more)]))
+
+    def _map(self, function: Callable[[NDArray], NDArray]) -> Lanes:
+        return Lanes(*(function(getattr(self, field.name)) for field in fields(self)))
+
+
+def lanes(variant: str, eta: NDArray, l2: float, K: int) -> Lanes:
+    """The settings of a method, by its name in `paper.VARIANTS`, at steps `eta` (L,)."""
+    eta = np.asarray(eta, float)
+    if (kind := VARIANTS[variant].coupling) is None:
+        return Lanes(eta, eta, np.full(len(eta), np.inf), np.ones(len(eta)))
+    return Lanes(eta, *coupling(kind, eta, l2, K))
+
+
+def joined(several: Sequence[Lanes]) -> Lanes:
+    """Put the settings of several methods side by side."""
+    return Lanes(*(np.concatenate([getattr(one, field.name) for one in several]) for field in fields(Lanes)))
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """F(w) = mean log(1 + exp(-y x'w)) + l2 / 2 |w|^2 on a table whose labels are told by their sign."""
+
+    table: Any
+    l2: float
+
+    @cached_property
+    def arrays(self) -> tuple[NDArray, ...]:
+        """CSR features and labels -1 and 1, as kernels take them."""
+        from scipy.sparse import csr_matrix
+
+        X = csr_matrix(self.table.X)
+        y = np.where(self.table.y > 0, 1.0, -1.0)
+        return X.data.astype(float), X.indices.astype(np.int32), X.indptr.astype(np.int32), y
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return len(self.table.y)
+
+    @property
+    def dim(self) -> int:
+        """Number of features."""
+        return self.table.X.shape[1]
+
+    def loss(self, models: NDArray) -> NDArray:
+        """F at models (D, L); shape (L,)."""
+        from replifed.kernels.coupled import logistic_means
+
+        means = np.empty(models.shape[1])
+        logistic_means(*self.arrays, np.ascontiguousarray(models), means)
+        return means + self.l2 / 2 * (models**2).sum(axis=0)
+
+    @cached_property
+    def minimum(self) -> float:
+        """The least F, by Newton's method."""
+        import scipy.sparse as sp
+
+        from replifed.problems.losses import loss_named
+        from replifed.problems.minimiser import minimiser
+        from replifed.problems.sparse import SparseLinearModel
+
+        y, X = self.arrays[3], sp.csr_array(self.table.X, dtype=float)
+        problem = SparseLinearModel(X, y, loss_named("logistic"), np.zeros(self.n, int), l2=self.l2)
+        return float(problem.loss(minimiser(problem, 1))[0])
+
+
+def objectives(
+    problem: Logistic, variant_kind: str, settings: Lanes, start: NDArray, numbers: Numbers, K: int, every: int
+) -> NDArray:
+    """F at steps 0, `every`, 2 `every`, ..., T of the server's output, (records, L).
+
+    Parameters
+    ----------
+    variant_kind : "local", or "minibatch": one step for every K.
+    start : (L, D), of both sequences.
+    every : steps between two records, a multiple of K, which divides T.
+    """
+    from replifed.kernels.coupled import local_rounds, minibatch_rounds
+
+    L, filled = len(settings.eta), settings.padded()
+    width = len(filled.eta)
+    padded = np.concatenate([start, np.repeat(start[-1:], width - L, axis=0)])
+    server = np.repeat(padded.T[:, None], 2, axis=1)  # (D, 2, lanes), contiguous
+    powers = _powers(filled.matrix(problem.l2), K if variant_kind == "local" else 1)
+    one = filled.from_w, filled.eta, filled.gamma
+    records = [problem.loss(server[:, 1])[:L]]
+    for begin in range(0, len(numbers.samples), every):
+        samples = numbers.samples[begin : begin + every]
+        if variant_kind == "local":
+            local_rounds(*problem.arrays, samples, powers, *one, server)
+        else:
+            minibatch_rounds(*problem.arrays, samples, K, powers, *one, server)
+        records.append(problem.loss(server[:, 1])[:L])
+    return np.stack(records)
+
+
+def _powers(matrix: NDArray, most: int) -> NDArray:
+    """Powers 0 to `most` of matrices (2, 2, L), as (most + 1, 4, L)."""
+    powers = [np.broadcast_to(np.eye(2)[..., None], matrix.shape)]
+    for _ in range(most):
+        powers.append(np.einsum("abl,bcl->acl", matrix, powers[-1]))
+    return np.stack(powers).reshape(most + 1, 4, -1)

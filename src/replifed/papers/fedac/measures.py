@@ -1,0 +1,96 @@
+"""What is read off runs: which of them hang on rounding, and how they compare with the published ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from replifed.papers.fedac import published
+from replifed.papers.fedac.paper import FIGURE_STEPS
+from replifed.papers.fedac.published import POINT, RUN
+
+# Twins that differ by more than this, relative to the run, have parted.
+PARTED = 1e-7
+# Numbers agree that differ by no more, relative to the published one.
+AGREES = 1e-9
+COLUMNS = [
+    *("l2", "method", "eta", "M", "K", "final_loss", "best_loss", "chaotic_final", "chaotic_best"),
+    *("published_final", "published_best"),
+]
+
+
+def hangs_on_rounding(run: NDArray, *twins: NDArray) -> tuple[NDArray, NDArray]:
+    """Whether the last, and the best, of each run's records hang on rounding; (R, records) to (R,) twice.
+
+    The last one if a twin differs from it; the best one if that holds for any record that lies below twice the
+    best, in run or twin. One twin is not enough: trajectories can merge again.
+    """
+    last, best = np.zeros(len(run), bool), np.zeros(len(run), bool)
+    for twin in twins:
+        parted = ~(np.abs(twin - run) <= PARTED * np.abs(run))  # and where one is no number
+        low = (run < 2 * run.min(axis=1, keepdims=True)) | (twin < 2 * twin.min(axis=1, keepdims=True))
+        last |= parted[:, -1]
+        best |= (parted & low).any(axis=1)
+    return last, best
+
+
+def summary(l2: float, history: pd.DataFrame) -> pd.DataFrame:
+    """A line a run of a grid, with `COLUMNS`."""
+    history = history.sort_values(["method", "eta", "M", "K", "round"], kind="stable")
+    records = history["round"].nunique()
+    run, *twins = (
+        history[column].to_numpy().reshape(-1, records) for column in ("objective", "of_start", "of_step")
+    )
+    last, best = hangs_on_rounding(run, *twins)
+    lines = history.iloc[::records][["method", "eta", "M", "K"]].reset_index(drop=True)
+    lines = lines.assign(
+        l2=l2,
+        final_loss=run[:, -1],
+        best_loss=run.min(axis=1),
+        chaotic_final=last.astype(int),
+        chaotic_best=best.astype(int),
+    )
+    theirs = published.runs().rename(
+        columns={"final_loss": "published_final", "best_loss": "published_best"}
+    )
+    return lines.merge(theirs, how="left", on=RUN, validate="one_to_one")[COLUMNS]
+
+
+def deviations(runs: pd.DataFrame, which: str) -> pd.Series:
+    """Relative deviation from the published number, "final" or "best", of the runs that can be compared.
+
+    These are the calm ones whose published number is at hand and finite: an overflow says nothing.
+    """
+    theirs = runs[f"published_{which}"]
+    compared = runs[(runs[f"chaotic_{which}"] == 0) & np.isfinite(theirs)]
+    theirs = compared[f"published_{which}"]
+    return ((compared[f"{which}_loss"] - theirs) / theirs).abs()
+
+
+def points(runs: pd.DataFrame) -> pd.DataFrame:
+    """The figures' points: of the runs at each figure's steps the best, beside the published one.
+
+    Columns `POINT`, eta, best_loss, chaotic (of that run), published_eta, published_loss and deviation, relative.
+    """
+    drawn = pd.concat(
+        [part[part["eta"].isin(FIGURE_STEPS[l2])] for l2, part in runs.groupby("l2", sort=False)]
+    )
+    drawn = drawn.sort_values([*POINT, "eta"], kind="stable").reset_index(drop=True)
+    best = drawn.loc[drawn.groupby(POINT, sort=False)["best_loss"].idxmin()]
+    best = best[[*RUN, "best_loss", "chaotic_best"]].rename(columns={"chaotic_best": "chaotic"})
+    theirs = published.points().rename(columns={"eta": "published_eta", "best_loss": "published_loss"})
+    best = best.merge(theirs, how="inner", on=POINT, validate="one_to_one")
+    return best.assign(deviation=(best["best_loss"] / best["published_loss"] - 1).abs())
+
+
+def all_runs(inputs: Any, experiments: dict[str, list[str]], settings: dict) -> pd.DataFrame:
+    """Runs of several grids, from `papers.inputs.Inputs`."""
+    frames = [
+        summary(settings["experiments"][experiment]["l2"], inputs.run(experiment, method))
+        for experiment, methods in experiments.items()
+        for method in methods
+    ]
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,79 @@
+"""The paper, its methods, and what its published code says of its figures."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from replifed.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILLION, Line
+
+PAPER = {
+    "name": "FedAc",
+    "citation": (
+        "H. Yuan, T. Ma: Federated Accelerated Stochastic Gradient Descent. Advances in Neural Information "
+        "Processing Systems (NeurIPS) 33, 2020; arXiv 2006.08950."
+    ),
+    "doi": "10.48550/arXiv.2006.08950",
+}
+
+
+class Variant(NamedTuple):
+    """A method as the authors' results name it."""
+
+    method: str  # in our registry
+    coupling: str | None  # of its two sequences; None of FedAvg, and so of minibatch SGD, which have one
+    kind: str = "local"  # or "minibatch", one step for every K
+
+
+VARIANTS = {
+    "fedavg": Variant("fedavg", None),
+    "fedac_1": Variant("fedac", "1"),
+    "fedac_2": Variant("fedac", "2"),
+    "naive_fedac": Variant("fedac", "naive"),
+    "mb_sgd": Variant("mb_sgd", None, "minibatch"),
+    "mb_ac_sgd": Variant("mb_ac_sgd", "naive", "minibatch"),
+}
+LINES = {
+    "mb_sgd": Line("MB-SGD", BLACK, (0, (1, 1)), "s"),
+    "mb_ac_sgd": Line("MB-AC-SGD", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
+    "fedavg": Line("FedAvg", VERMILLION, (0, (5, 1.5)), "v"),
+    "fedac_1": Line("FedAc-I", BLUE, "-", "o"),
+    "fedac_2": Line("FedAc-II", PURPLE, (0, (2, 1)), "D"),
+    "naive_fedac": Line("naive FedAc", ORANGE, (0, (3, 1)), "P"),
+}
+
+# The experiments' weights of regularisation, and the optima that the authors take from their objectives.
+L2 = {"a9a_2": 1e-2, "a9a_3": 1e-3, "a9a_4": 1e-4}
+OPTIMA = {1e-2: 0.3727237615595949, 1e-3: 0.3333407530091771, 1e-4: 0.3245069255709821}
+EPSILON_OPTIMUM = 0.47130400753628965
+
+_STEPS = (0.001, 0.002, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+# The steps of which a point is the best: others were run, too.
+FIGURE_STEPS = {
+    1e-2: _STEPS,
+    1e-3: _STEPS,
+    1e-4: (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0),
+}
+
+
+class Drawn(NamedTuple):
+    """A figure of the paper."""
+
+    l2: float
+    methods: tuple[str, ...]
+    panels: str  # M or K, which panels differ in; the other one is the horizontal axis
+    values: tuple[int, ...]  # of the panels
+    first: int  # least value of the horizontal axis
+
+
+_METHODS = ("mb_sgd", "mb_ac_sgd", "fedavg", "fedac_1")
+_K, _M = (1, 8, 32, 64, 128, 256), (256, 512, 1024, 2048, 4096, 8192)
+DRAWN = {
+    "fig1": Drawn(1e-3, _METHODS, "K", _K, 4),
+    "fig2": Drawn(1e-3, _METHODS, "M", _M, 1),
+    "fig3": Drawn(1e-2, _METHODS, "K", _K, 4),
+    "fig4": Drawn(1e-2, _METHODS, "M", _M, 1),
+    "fig5": Drawn(1e-4, _METHODS, "K", _K, 4),
+    "fig6": Drawn(1e-4, _METHODS, "M", _M, 1),
+    # Which panels it has is not at hand [C].
+    "fig7": Drawn(1e-4, ("mb_ac_sgd", "fedac_1", "naive_fedac"), "K", (1, 8, 16, 64, 128, 256), 16),
+}
