@@ -20,6 +20,7 @@ class Made(NamedTuple):
     table: Callable[[Any, dict], pd.DataFrame]
     # These numbers, read back from their CSV, as a picture or as a table of texts.
     show: Callable[[pd.DataFrame], Any]
+    stamped: bool = True  # whether its CSV says, in columns of its own, of which data and scale it is
 
 
 Artefact = Made | Grid

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -111,6 +111,7 @@ class Grid:
     height: float = 2.6
     pad: float | None = None
     legend_columns: int = 4
+    stamped: ClassVar[bool] = True  # see `figures.artefact.Made`
 
     def table(self, inputs: Any, settings: dict) -> pd.DataFrame:
         """Return a line for each curve and round."""

@@ -147,7 +147,7 @@ def stamp(made: Figure, data: str, scale: str) -> None:
     """
     remarks = []
     if data:
-        remarks.append(f"NOT THE PAPER'S DATA — {data}")
+        remarks.append(data.upper() if data.startswith("published") else f"NOT THE PAPER'S DATA — {data}")
     if scale != "paper":
         remarks.append(f"SCALE: {scale.upper()}, not the paper's settings")
     if not remarks:

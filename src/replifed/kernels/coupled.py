@@ -1,13 +1,13 @@
 """Two coupled sequences on sparse logistic regression, many settings of them at once.
 
-A step maps (w, v) to (a w + b v - gamma g, c w + d v - eta g) coordinate by coordinate, where the loss's gradient g
-is taken at m = from_w w + (1 - from_w) v, and a to d hold all that regularisation and coupling do. A sample moves its
-own coordinates only; on all others a step is the same 2 x 2 matrix, so that they are brought up to date by a power of
-it when a sample next touches them.
+A step maps (w, v) to (a w + b v - gamma g, c w + d v - eta g) coordinate by coordinate, where the loss's
+gradient g is taken at m = from_w w + (1 - from_w) v, and a to d hold all that regularisation and coupling do.
+A sample moves its own coordinates only; on all others a step is the same 2 x 2 matrix, so that they are
+brought up to date by a power of it when a sample next touches them.
 
-All settings see the same samples; they are the L *lanes* of vectors, the last axis of arrays: models (D, 2, L) have
-both sequences, `powers` (K + 1, 4, L) are a to d of no step, one, ..., K steps, and `from_w`, `eta` and `gamma` are
-(L,). Features of the samples are in CSR form, labels `y` are -1 and 1.
+All settings see the same samples; they are the L *lanes* of vectors, the last axis of arrays: models (D, 2,
+L) have both sequences, `powers` (K + 1, 4, L) are a to d of no step, one, ..., K steps, and `from_w`, `eta`
+and `gamma` are (L,). Features of the samples are in CSR form, labels `y` are -1 and 1.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def local_rounds(data, indices, indptr, y, samples, powers, from_w, eta, gamma, 
     """
     (T, M), K, D = samples.shape, len(powers) - 1, len(server)
     client, sums = np.empty_like(server), np.empty_like(server)
-    # Steps that a client's coordinate has seen, -1 while it is the server's; those that are not; of how many clients.
+    # Steps that a client's coordinate has seen, -1 while it is the server's; those that are not; of how many
+    # clients.
     seen, touched, clients = np.full(D, -1), np.empty(D, np.intp), np.empty(D, np.intp)
     r = np.empty(len(eta))
     for begin in range(0, T, K):

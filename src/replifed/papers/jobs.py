@@ -21,8 +21,13 @@ if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
 
 SYNTHETIC = {"kind": "synthetic", "stamp": ""}
+<<<<<<< HEAD
 # Papers whose experiments still read their settings as a mapping.
 _PLAIN = ("fedac",)
+=======
+# What is stamped on an artefact of published numbers alone.
+PUBLISHED = "published points alone: nothing here was computed"
+>>>>>>> bb4d7c8 (FedAc as a paper: experiments, figures, tables, claims and settings)
 
 
 def tune(
@@ -128,12 +133,15 @@ def artefact(
     kind = f"{settings['artefact']['kind']}s"
     made = getattr(_part(paper, kind), kind.upper())[name]
     available = Inputs(inputs, settings)
-    frame = made.table(available, settings).assign(data=_stamps(available), scale=scale)
+    frame = made.table(available, settings)
+    data = PUBLISHED if settings["artefact"].get("published") else _stamps(available)
+    if made.stamped:
+        frame = frame.assign(data=data, scale=scale)
     write_text(outputs["csv"], frame.to_csv(index=False, float_format="%.12g"))
     # What is drawn is what the CSV says, to the last digit.
     frame = pd.read_csv(outputs["csv"], keep_default_na=False, na_values=["nan"])
     publish = _draw if "png" in outputs else _print_table
-    publish(made, frame, outputs)
+    publish(made, frame, outputs, data, scale)
 
 
 def artefacts(
@@ -326,18 +334,18 @@ def _stamps(inputs: Inputs) -> str:
     return "; ".join(f"{name}: {text}" for name, text in told)
 
 
-def _draw(made: Artefact, frame: Any, outputs: dict[str, Path]) -> None:
+def _draw(made: Artefact, frame: Any, outputs: dict[str, Path], data: str, scale: str) -> None:
     from replifed.figures.style import save, stamp
 
     figure = made.show(frame)
-    stamp(figure, frame["data"].iloc[0], frame["scale"].iloc[0])
+    stamp(figure, data, scale)
     for suffix in ("pdf", "png"):
         save(figure, outputs[suffix])
 
 
-def _print_table(made: Artefact, frame: Any, outputs: dict[str, Path]) -> None:
-    readable, scale = made.show(frame), frame["scale"].iloc[0]
-    note = "; ".join(filter(None, (frame["data"].iloc[0], "" if scale == "paper" else f"scale: {scale}")))
+def _print_table(made: Artefact, frame: Any, outputs: dict[str, Path], data: str, scale: str) -> None:
+    readable = made.show(frame)
+    note = "; ".join(filter(None, (data, "" if scale == "paper" else f"scale: {scale}")))
     tables = readable if isinstance(readable, dict) else {"": readable}
     markdown, latex = [], []
     for title, table in tables.items():

@@ -333,13 +333,16 @@ class Artefact(Settings):
     runs: Maybe[ByExperiment] = Field(None, description="runs that are read")
     tuned: Maybe[ByExperiment] = Field(None, description="searches that are read")
     partitions: Maybe[Names] = Field(None, description="experiments whose partition and data are read")
+    published: Maybe[Literal[True]] = Field(
+        None, description="that it shows published numbers alone, and is stamped so"
+    )
     summary: Maybe[bool] = Field(
         None, description="whether it sums up all methods: then each needs another figure that shows it"
     )
 
     @model_validator(mode="after")
     def _has_a_source(self) -> Artefact:
-        sources = ("runs", "tuned", "partitions")
+        sources = ("runs", "tuned", "partitions", "published")
         if not self.model_fields_set.intersection(sources):
             keys = f"expected at least one of the keys {', '.join(sources)}"
             raise refusal(f"{shown(self.plain())} lacks its source; {keys}")

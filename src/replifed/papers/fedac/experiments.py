@@ -1,8 +1,10 @@
 """What the paper runs, and what goes beyond it; each experiment has a kind.
 
-* `grid`: all steps eta, numbers M of workers and K of local steps, on one seed, each run beside two twins, by which
+* `grid`: all steps eta, numbers M of workers and K of local steps, on one seed, each run beside two twins, by
+which
   it is told whether it can be reproduced at all;
-* `fresh`: at each (M, K) the step that is best on some seeds, and the one that the authors chose, on other seeds;
+* `fresh`: at each (M, K) the step that is best on some seeds, and the one that the authors chose, on other
+seeds;
 * `clients`: the same methods in the library's own engine, on clients that have data of their own.
 """
 
@@ -22,7 +24,6 @@ from replifed.papers.fedac import published
 from replifed.papers.fedac.lanes import Lanes, Logistic, joined, lanes, objectives
 from replifed.papers.fedac.numbers import Numbers, draw
 from replifed.papers.fedac.paper import VARIANTS
-from replifed.problems.clients import from_clients
 from replifed.problems.minimiser import minimiser
 from replifed.progress import Progress, silent
 from replifed.randomness import Streams, generator
@@ -42,9 +43,9 @@ def tune(
     Returns
     -------
     dict
-        method; search, a list of entries with method (as the authors call it), M, K, steps, their scores (mean
-        decimal logarithm of the gap, see `_score`), stable (whether no seed hangs on rounding) and step, the best
-        of those that are stable, or of all if none is; and trials, on which seeds.
+        method; search, a list of entries with method (as the authors call it), M, K, steps, their scores
+        (mean decimal logarithm of the gap, see `_score`), stable (whether no seed hangs on rounding) and
+        step, the best of those that are stable, or of all if none is; and trials, on which seeds.
     """
     search = _search_clients if settings["kind"] == "clients" else _search_fresh
     found = list(search(method, settings, table, partition, progress))
@@ -83,7 +84,9 @@ def _grid(method: str, settings: dict, table: Any, progress: Progress) -> pd.Dat
             for K in settings["local_steps"]:
                 progress(f"{name}, M = {M}, K = {K}", done, len(cases))
                 values, *twins = _beside_twins(problem, settings, name, steps, K, numbers)
-                frames.append(_frame(settings, values, twins, replicate=seed, method=name, M=M, K=K, eta=steps))
+                frames.append(
+                    _frame(settings, values, twins, replicate=seed, method=name, M=M, K=K, eta=steps)
+                )
     return pd.concat(frames, ignore_index=True)
 
 
@@ -93,7 +96,9 @@ def _steps_run(settings: dict, name: str, M: int) -> NDArray:
     if "neighbours" not in settings:
         return ladder
     best = published.best_steps(settings["l2"], name)
-    near = [_near(ladder, best[M, K], settings["neighbours"]) for K in settings["local_steps"] if (M, K) in best]
+    near = [
+        _near(ladder, best[M, K], settings["neighbours"]) for K in settings["local_steps"] if (M, K) in best
+    ]
     return np.unique(np.concatenate(near)) if near else ladder[:0]
 
 
@@ -107,9 +112,7 @@ def _near(ladder: NDArray, step: float, neighbours: int) -> NDArray:
 
 
 def _numbers(settings: dict, problem: Logistic, seed: int, M: int) -> Numbers:
-    return draw(
-        settings["random"], settings["seed"], seed, problem.dim, problem.n, settings["iterations"], M
-    )
+    return draw(settings["random"], settings["seed"], seed, problem.dim, problem.n, settings["iterations"], M)
 
 
 def _beside_twins(
@@ -157,7 +160,9 @@ def _search_fresh(
             steps = _near(np.array(settings["steps"][name]), best, tuning["neighbours"])
             found = [_beside_twins(problem, settings, name, steps, K, one) for one in numbers]
             scores = np.mean([_score(values, problem) for values, *_ in found], axis=0)
-            stable = np.all([~hangs_on_rounding(values.T, *(t.T for t in twins))[1] for values, *twins in found], 0)
+            stable = np.all(
+                [~hangs_on_rounding(values.T, *(t.T for t in twins))[1] for values, *twins in found], 0
+            )
             yield {"method": name, "M": M, "K": K, **_choice(steps, scores, stable)}
 
 
@@ -189,7 +194,9 @@ def _fresh(method: str, settings: dict, chosen: dict, table: Any, progress: Prog
             theirs = {name: published.best_steps(settings["l2"], name)[M, K] for name in names}
             picked = [(name, "searched", chosen[name, M, K]) for name in names]
             picked += [(name, "authors", theirs[name]) for name in names]
-            together: Lanes = joined([lanes(name, np.array([eta]), settings["l2"], K) for name, _, eta in picked])
+            together: Lanes = joined(
+                [lanes(name, np.array([eta]), settings["l2"], K) for name, _, eta in picked]
+            )
             start = np.repeat(numbers.start[None], len(picked), axis=0)
             kind = VARIANTS[names[0]].kind
             values = objectives(problem, kind, together, start, numbers, K, settings["record_every"])
@@ -238,8 +245,8 @@ def _clients(
 def _dealt(settings: dict, seeds: Sequence[int], table: Any, partition: Any) -> tuple[Any, NDArray]:
     """The problem of some seeds, each with clients of its own, and the least objective of each.
 
-    Of a client's samples at most so many are drawn. Where they are `mixed`, these are then dealt out anew, so that
-    clients have one distribution, as in the paper, and the problem as a whole is the same.
+    Of a client's samples at most so many are drawn. Where they are `mixed`, these are then dealt out anew, so
+    that clients have one distribution, as in the paper, and the problem as a whole is the same.
     """
     from replifed.problems.clients import stacked
     from replifed.problems.dense import DenseLinearModel
@@ -260,7 +267,9 @@ def _dealt(settings: dict, seeds: Sequence[int], table: Any, partition: Any) -> 
     return problem, problem.loss(minimiser(problem, len(seeds)))
 
 
-def _simulated(method: str, settings: dict, eta: NDArray, K: int, problem: Any, seeds: tuple[int, ...]) -> Any:
+def _simulated(
+    method: str, settings: dict, eta: NDArray, K: int, problem: Any, seeds: tuple[int, ...]
+) -> Any:
     """The engine's history at steps `eta` (R,); a client takes one sample a step."""
     extra = {"start_deviation": 1.0} if "start_deviation" in _settings(method) else {}
     made = method_class(method)(step=eta, local_steps=K, batch=1, **extra)

@@ -1,7 +1,7 @@
 """Runs of many settings on the same random numbers, side by side.
 
-All methods of the paper are two coupled sequences: FedAvg is FedAc with gamma = eta and beta = 1, whose second
-sequence is the first one.
+All methods of the paper are two coupled sequences: FedAvg is FedAc with gamma = eta and beta = 1, whose
+second sequence is the first one.
 """
 
 from __future__ import annotations
@@ -114,7 +114,13 @@ class Logistic:
 
 
 def objectives(
-    problem: Logistic, variant_kind: str, settings: Lanes, start: NDArray, numbers: Numbers, K: int, every: int
+    problem: Logistic,
+    variant_kind: str,
+    settings: Lanes,
+    start: NDArray,
+    numbers: Numbers,
+    K: int,
+    every: int,
 ) -> NDArray:
     """F at steps 0, `every`, 2 `every`, ..., T of the server's output, (records, L).
 

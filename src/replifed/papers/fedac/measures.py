@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from replifed.claims.multiplicity import holm, p_value
+from replifed.intervals import mean_interval
 from replifed.papers.fedac import published
-from replifed.papers.fedac.paper import FIGURE_STEPS
+from replifed.papers.fedac.paper import FIGURE_STEPS, OPTIMA
 from replifed.papers.fedac.published import POINT, RUN
 
 # Twins that differ by more than this, relative to the run, have parted.
@@ -25,8 +27,8 @@ COLUMNS = [
 def hangs_on_rounding(run: NDArray, *twins: NDArray) -> tuple[NDArray, NDArray]:
     """Whether the last, and the best, of each run's records hang on rounding; (R, records) to (R,) twice.
 
-    The last one if a twin differs from it; the best one if that holds for any record that lies below twice the
-    best, in run or twin. One twin is not enough: trajectories can merge again.
+    The last one if a twin differs from it; the best one if that holds for any record that lies below twice
+    the best, in run or twin. One twin is not enough: trajectories can merge again.
     """
     last, best = np.zeros(len(run), bool), np.zeros(len(run), bool)
     for twin in twins:
@@ -53,9 +55,7 @@ def summary(l2: float, history: pd.DataFrame) -> pd.DataFrame:
         chaotic_final=last.astype(int),
         chaotic_best=best.astype(int),
     )
-    theirs = published.runs().rename(
-        columns={"final_loss": "published_final", "best_loss": "published_best"}
-    )
+    theirs = published.runs().rename(columns={"final_loss": "published_final", "best_loss": "published_best"})
     return lines.merge(theirs, how="left", on=RUN, validate="one_to_one")[COLUMNS]
 
 
@@ -73,7 +73,8 @@ def deviations(runs: pd.DataFrame, which: str) -> pd.Series:
 def points(runs: pd.DataFrame) -> pd.DataFrame:
     """The figures' points: of the runs at each figure's steps the best, beside the published one.
 
-    Columns `POINT`, eta, best_loss, chaotic (of that run), published_eta, published_loss and deviation, relative.
+    Columns `POINT`, eta, best_loss, chaotic (of that run), published_eta, published_loss and deviation,
+    relative.
     """
     drawn = pd.concat(
         [part[part["eta"].isin(FIGURE_STEPS[l2])] for l2, part in runs.groupby("l2", sort=False)]
@@ -94,3 +95,46 @@ def all_runs(inputs: Any, experiments: dict[str, list[str]], settings: dict) -> 
         for method in methods
     ]
     return pd.concat(frames, ignore_index=True)
+
+
+def fresh_orders(inputs: Any, settings: dict) -> pd.DataFrame:
+    """Comparisons with FedAvg, luck and exponents on fresh seeds; see `tables`."""
+    frames = []
+    for experiment, methods in settings["artefact"]["runs"].items():
+        l2 = settings["experiments"][experiment]["l2"]
+        histories = pd.concat([inputs.run(experiment, method) for method in methods])
+        frames.append(fresh_lines(l2, histories).assign(l2=l2))
+    return pd.concat(frames, ignore_index=True)
+
+
+def fresh_lines(l2: float, history: pd.DataFrame) -> pd.DataFrame:
+    """Of one experiment; a line a method, K and M, FedAvg's too, of which the comparison says nothing."""
+    runs = history.groupby(["choice", "method", "K", "M", "replicate"])["gap"].agg(["min", "last"])
+    decades = np.log10(runs)
+    best = decades["min"]["searched"].unstack()  # noqa: PD010
+    theirs = decades.loc["authors"]
+    known = published.points()
+    known = known[known["l2"] == l2].set_index(["method", "K", "M"])["best_loss"] - OPTIMA[l2]
+    rows = []
+    for key, mine in best.iterrows():
+        method, K, M = key
+        difference = (mine - best.loc["fedavg", K, M]).to_numpy()
+        mean, low, high = mean_interval(difference)
+        luck = theirs.loc[key] - np.log10(known[key])
+        slope = exponents(best.loc[method, K])
+        row = {"method": method, "K": K, "M": M, "mean": mean, "low": low, "high": high}
+        row["p"] = p_value(difference) if method != "fedavg" else 1.0
+        row |= {"luck": luck["min"].mean(), "luck_last": luck["last"].mean()}
+        row |= dict(zip(("exponent", "exponent_low", "exponent_high"), slope, strict=True))
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    corrected = [holm(part["p"].tolist()) for _, part in frame.groupby("method", sort=False)]
+    return frame.assign(p_holm=np.concatenate(corrected).astype(float))
+
+
+def exponents(decades: pd.DataFrame) -> tuple[float, float, float]:
+    """Slope of each seed's decades (M by seed) against log10 M: mean and interval over seeds."""
+    if len(decades) < 2:
+        return np.nan, np.nan, np.nan
+    slopes = np.polyfit(np.log10(decades.index.to_numpy(float)), decades.to_numpy(), 1)[0]
+    return mean_interval(slopes)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from replifed.randomness import Streams
 
-# Calls of the authors' generator are joined to this many steps, so that what it returns, of 64 bits, stays small.
+# Calls of the authors' generator are joined to this many steps, so that what it returns, of 64 bits, stays
+# small.
 _STEPS = 512
 
 
@@ -44,8 +45,8 @@ def draw(source: str, stream: int, seed: int, dim: int, n: int, steps: int, work
 def _authors(seed: int, dim: int, n: int, steps: int, workers: int) -> Numbers:
     """numpy's legacy generator: D standard normals, then `choice(n, M)` at each step.
 
-    Calls of M indices and of a multiple of M continue one stream alike. After the last record a run draws once
-    more, which changes no number.
+    Calls of M indices and of a multiple of M continue one stream alike. After the last record a run draws
+    once more, which changes no number.
     """
     rng = np.random.RandomState(seed)
     start = rng.standard_normal(dim)

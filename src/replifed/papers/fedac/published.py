@@ -1,7 +1,7 @@
 """What the authors published: single runs, and the points of their figures.
 
-`published/a9a_runs.csv.xz` has two thirds of the runs on a9a, `a9a_points.csv.xz` and `epsilon_points.csv.xz` the least
-objective over the figures' steps.
+`published/a9a_runs.csv.xz` has two thirds of the runs on a9a, `a9a_points.csv.xz` and `epsilon_points.csv.xz`
+the least objective over the figures' steps.
 """
 
 from __future__ import annotations

@@ -1,0 +1,282 @@
+"""The paper's checkable statements, and what its published numbers are held against.
+
+The authors' numbers are claimed as identities: each that is not chaotic to 1e-9. Orders at the authors' seed
+are counts over (K, M), without a test. Tolerances were fixed before the full run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from replifed.claims.quantities import Quantity, quantity, run, settings
+from replifed.claims.statements import Statements
+from replifed.claims.verdicts import Claim, Measured, NotMeasurableError
+from replifed.papers.fedac import measures
+from replifed.papers.fedac.measures import AGREES
+from replifed.papers.fedac.paper import DRAWN, L2, LINES
+
+CLAIM = Statements("fedac")
+METHODS = {
+    "a9a_2": ("fedavg", "fedac", "mb_sgd", "mb_ac_sgd"),
+    "a9a_3": ("fedavg", "fedac", "mb_sgd", "mb_ac_sgd"),
+    "a9a_4": ("fedavg", "fedac", "mb_sgd", "mb_ac_sgd"),
+}
+_NAMES = {"a9a_2": "1e-2", "a9a_3": "1e-3", "a9a_4": "1e-4"}
+
+
+@quantity
+def summary(chosen: dict[str, Any], *histories: pd.DataFrame) -> pd.DataFrame:
+    """The runs of one experiment."""
+    return pd.concat([measures.summary(chosen["l2"], one) for one in histories], ignore_index=True)
+
+
+@quantity
+def together(*several: pd.DataFrame) -> pd.DataFrame:
+    """The runs of several experiments."""
+    return pd.concat(several, ignore_index=True)
+
+
+RUNS = {
+    name: summary(settings(name), *(run(name, method) for method in methods))
+    for name, methods in METHODS.items()
+}
+ALL = together(*RUNS.values())
+
+
+@quantity
+def agrees(runs: pd.DataFrame, which: str) -> Measured:
+    """Whether each number that can be compared is the authors'."""
+    found = measures.deviations(runs, which)
+    if found.empty:
+        raise NotMeasurableError("none of these runs was published")
+    calm = int((runs[f"chaotic_{which}"] == 0).sum())
+    note = f"{len(found)} of {calm} calm numbers were published; largest deviation {found.max():.1e}"
+    return Measured(found.to_numpy() <= AGREES, seeds=1, note=note)
+
+
+points = quantity(measures.points)
+
+
+@quantity
+def points_agree(found: pd.DataFrame, name: str = "") -> Measured:
+    """Whether each point of a figure, or of all, has the authors' step and objective."""
+    if name:
+        drawn = DRAWN[name]
+        other = "M" if drawn.panels == "K" else "K"
+        found = found[found["method"].isin(drawn.methods) & (found["l2"] == drawn.l2)]
+        found = found[found[drawn.panels].isin(drawn.values) & (found[other] >= drawn.first)]
+    if found.empty:
+        raise NotMeasurableError("no point of the figure was run")
+    same = found["eta"] == found["published_eta"]
+    worst = found["deviation"].max()
+    note = f"{len(found)} points, largest deviation {worst:.1e}, {same.sum()} with the same step"
+    return Measured(((found["deviation"] <= AGREES) & same).to_numpy(), seeds=1, note=note)
+
+
+@quantity
+def below(
+    found: pd.DataFrame,
+    method: str,
+    other: str,
+    where: Callable[[pd.DataFrame], pd.Series],
+    *,
+    holds: bool = True,
+) -> Measured:
+    """Whether the method's point lies below the other's, or does not, at each (K, M)."""
+    table = found.set_index(["K", "M", "method"])["best_loss"].unstack()  # noqa: PD010
+    cases = table.index.to_frame(index=False)
+    table = table[where(cases).to_numpy()]
+    if table.empty:
+        raise NotMeasurableError("these numbers of workers and local steps were not run")
+    lower = table[method] < table[other]
+    wrong = ", ".join(f"({K}, {M})" for K, M in table.index[lower != holds])
+    note = f"{lower.sum()} of {len(lower)} below" + (f"; otherwise at (K, M) = {wrong}" if wrong else "")
+    return Measured((lower == holds).to_numpy(), seeds=1, note=note)
+
+
+@quantity
+def equal(found: pd.DataFrame, first: str, second: str, share: float) -> Measured:
+    """Whether two methods end alike at K = 1, relative to `share`; of all calm runs."""
+    one = found[(found["K"] == 1) & (found["chaotic_best"] == 0)]
+    table = one.set_index(["l2", "M", "eta", "method"])["best_loss"].unstack()  # noqa: PD010
+    if not {first, second} <= set(table):
+        raise NotMeasurableError("K = 1 was not run")
+    table = table[[first, second]].dropna()
+    off = (table[first] / table[second] - 1).abs()
+    return Measured(
+        (off <= share).to_numpy(), seeds=1, note=f"{len(off)} runs, largest difference {off.max():.1e}"
+    )
+
+
+def _large(cases: pd.DataFrame) -> pd.Series:
+    return (cases["K"] >= 8) & (cases["M"] >= 32)
+
+
+_EXCEPTIONS = {(8, 32), (8, 64), (16, 64)}
+
+
+def _excepted(cases: pd.DataFrame) -> pd.Series:
+    named = pd.Series([one in _EXCEPTIONS for one in zip(cases["K"], cases["M"], strict=True)], dtype=bool)
+    return _large(cases) & (named | (cases["K"] == 512))
+
+
+def _expected(cases: pd.DataFrame) -> pd.Series:
+    return _large(cases) & ~_excepted(cases)
+
+
+def _several_steps(cases: pd.DataFrame) -> pd.Series:
+    return (
+        (cases["K"] > 1)
+        & ~pd.Series(
+            [one in {(8, 64), (16, 64)} for one in zip(cases["K"], cases["M"], strict=True)], dtype=bool
+        )
+        & (cases["M"] >= 16)
+    )
+
+
+def _few_steps(cases: pd.DataFrame) -> pd.Series:
+    return (cases["K"] >= 2) & (cases["K"] <= 16)
+
+
+def _many_steps(cases: pd.DataFrame) -> pd.Series:
+    return (cases["K"] >= 32) & (cases["M"] >= 8)
+
+
+def _of(experiment: str) -> Quantity:
+    return points(RUNS[experiment])
+
+
+def _figures() -> Iterator[Claim]:
+    for name, drawn in DRAWN.items():
+        if name in ("fig5", "fig6"):
+            yield CLAIM.unmeasured(
+                f"{name}.points",
+                f"Figure {name[3:]}: its points on epsilon, whose data are not at hand.",
+                Quantity(lambda: None),
+            )
+            continue
+        (experiment,) = (key for key, l2 in L2.items() if l2 == drawn.l2)
+        yield CLAIM.identity(
+            f"{name}.points",
+            f"Figure {name[3:]}: every point that was run comes out to 1e-9, at their step.",
+            points_agree(_of(experiment), name),
+        )
+
+
+def _orders() -> Iterator[Claim]:
+    claim = CLAIM.given(artefact="points")
+    for experiment in ("a9a_2", "a9a_3"):
+        yield claim.shape(
+            f"orders.fedac.{experiment}",
+            f"l2 = {_NAMES[experiment]}: FedAc-I is below FedAvg at all K >= 8 and M >= 32 (one seed).",
+            below(_of(experiment), "fedac_1", "fedavg", _large),
+        )
+    last = _of("a9a_4")
+    yield claim.shape(
+        "orders.fedac.a9a_4",
+        "l2 = 1e-4: so it is but for (K, M) = (8, 32), (8, 64), (16, 64) and K = 512.",
+        below(last, "fedac_1", "fedavg", _expected),
+    )
+    yield claim.shape(
+        "orders.fedac.a9a_4.exceptions",
+        "l2 = 1e-4: FedAc-I is not below FedAvg at (K, M) = (8, 32), (8, 64), (16, 64), nor at K = 512.",
+        below(last, "fedac_1", "fedavg", _excepted, holds=False),
+    )
+    yield claim.shape(
+        "orders.naive.a9a_4",
+        "l2 = 1e-4: naive FedAc is behind FedAc-I wherever K > 1 and M >= 16, but for (8, 64) and (16, 64).",
+        below(last, "naive_fedac", "fedac_1", _several_steps, holds=False),
+    )
+    yield claim.shape(
+        "orders.mb_ac_sgd.few",
+        "l2 = 1e-4: MB-AC-SGD is ahead of FedAc-I in most M for K from 2 to 16.",
+        below(last, "mb_ac_sgd", "fedac_1", _few_steps),
+        share=0.5,
+        because="most",
+    )
+    yield claim.shape(
+        "orders.mb_ac_sgd.many",
+        "l2 = 1e-4: MB-AC-SGD is behind FedAc-I from K = 32 on if M >= 8.",
+        below(last, "mb_ac_sgd", "fedac_1", _many_steps, holds=False),
+    )
+
+
+@quantity
+def ahead(l2: float, *histories: pd.DataFrame) -> Measured:
+    """At each K >= 8 and M >= 32, whether FedAc-I is below on fresh seeds, after Holm over the grid."""
+    lines = measures.fresh_lines(l2, pd.concat(histories))
+    lines = lines[lines["method"] == "fedac_1"]
+    told, sign = lines["p_holm"] <= 0.05, np.sign(lines["mean"])
+    note = (
+        f"of {len(lines)} (K, M) below at {(told & (sign < 0)).sum()}, above at {(told & (sign > 0)).sum()}, "
+        f"not told at {(~told).sum()}"
+    )
+    here = (lines["K"] >= 8) & (lines["M"] >= 32)
+    if not here.any():
+        raise NotMeasurableError("these numbers of workers and local steps were not run")
+    seeds = histories[0]["replicate"].nunique()
+    return Measured((told & (sign < 0))[here].to_numpy(), seeds=seeds, note=note)
+
+
+@quantity
+def luck(l2: float, which: str, *histories: pd.DataFrame) -> Measured:
+    """Whether gaps on fresh seeds at the authors' steps exceed theirs, a case each method, K and M."""
+    lines = measures.fresh_lines(l2, pd.concat(histories))
+    column = {"best": "luck", "last": "luck_last"}[which]
+    by_method = lines.groupby("method")[column].mean()
+    named = ", ".join(f"{LINES[name].label} {10**value:.2f}" for name, value in by_method.items())
+    seeds = histories[0]["replicate"].nunique()
+    return Measured((lines[column] > 0).to_numpy(), seeds=seeds, note=f"geometric mean factors: {named}")
+
+
+def _fresh() -> Iterator[Claim]:
+    claim = CLAIM.given(artefact="fresh")
+    for experiment, l2 in L2.items():
+        name = f"fresh{experiment[3:]}"
+        both = (run(name, "fedavg"), run(name, "fedac"))
+        yield claim.shape(
+            f"fresh.orders.{name}",
+            f"l2 = {_NAMES[experiment]}: on fresh seeds FedAc-I is below FedAvg at every K >= 8 and M >= 32.",
+            ahead(l2, *both),
+        )
+        for which, words in {"best": "best record", "last": "last record"}.items():
+            yield claim.shape(
+                f"fresh.luck.{which}.{name}",
+                f"l2 = {_NAMES[experiment]}: the {words} on fresh seeds at the authors' step is higher.",
+                luck(l2, which, *both),
+                share=0.5,
+                because="a point that is no luck is as often above as below",
+            )
+
+
+CLAIMS = [
+    CLAIM.identity(
+        "runs.final",
+        "Every last objective that is calm, and was published as a finite number, comes out to 1e-9.",
+        agrees(ALL, "final"),
+    ),
+    CLAIM.identity("runs.best", "So does every best objective.", agrees(ALL, "best")),
+    CLAIM.identity(
+        "points.all", "Every point of the figures that was run comes out to 1e-9.", points_agree(points(ALL))
+    ),
+    *_figures(),
+    *_orders(),
+    CLAIM.identity(
+        "runs.one_step.fedac",
+        "At K = 1 FedAc-I and naive FedAc are one method, to the bit.",
+        equal(ALL, "fedac_1", "naive_fedac", 0.0),
+    ),
+    CLAIM.identity(
+        "runs.one_step.mb_ac_sgd",
+        "At K = 1 FedAc-I is MB-AC-SGD.",
+        equal(ALL, "fedac_1", "mb_ac_sgd", AGREES),
+    ),
+    CLAIM.identity(
+        "runs.one_step.fedavg", "At K = 1 FedAvg is MB-SGD.", equal(ALL, "fedavg", "mb_sgd", AGREES)
+    ),
+    *_fresh(),
+]

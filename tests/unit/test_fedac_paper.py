@@ -1,0 +1,120 @@
+"""FedAc's runs: the compiled loop against a plain one, the authors' numbers, and what hangs on rounding."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from replifed.algorithms.fedac import coupling
+from replifed.data.table import Table
+from replifed.papers.fedac import experiments, measures, published
+from replifed.papers.fedac.lanes import Logistic, lanes, objectives
+from replifed.papers.fedac.numbers import draw
+from replifed.papers.fedac.paper import VARIANTS
+
+MIRROR = os.environ.get("REPLIFED_MIRROR")
+STEPS, WORKERS, K, EVERY, L2 = 32, 3, 8, 16, 1e-2
+
+
+def table(n=60, d=9, seed=3):
+    rng = np.random.default_rng(seed)
+    X = sp.csr_matrix((rng.random((n, d)) < 0.4) * rng.uniform(0.5, 1.5, (n, d)))
+    return Table(X, np.where(rng.random(n) < 0.5, 1, -1), {})
+
+
+def plain(problem, name, eta, numbers, K):
+    """The methods as the authors state them, one dense step after the other; F at the records."""
+    X, y, M = problem.table.X.toarray(), problem.table.y, numbers.samples.shape[1]
+    kind = VARIANTS[name]
+
+    def gradient(models, rows):
+        z = y[rows] * (X[rows] * models).sum(axis=1)
+        return X[rows] * (-y[rows] / (1 + np.exp(z)))[:, None] + problem.l2 * models
+
+    def step(w, ag, g):
+        if kind.coupling is None:
+            return w - eta * g, w - eta * g
+        gamma, alpha, beta = map(float, coupling(kind.coupling, eta, problem.l2, K))
+        md = w / beta + (1 - 1 / beta) * ag
+        return (1 - 1 / alpha) * w + md / alpha - gamma * g, md - eta * g
+
+    def middle(w, ag):
+        if kind.coupling is None:
+            return w
+        beta = float(coupling(kind.coupling, eta, problem.l2, K).beta)
+        return w / beta + (1 - 1 / beta) * ag
+
+    w = ag = np.tile(numbers.start, (M, 1))
+    values = []
+    for t in range(len(numbers.samples) + 1):
+        if t % K == 0:
+            w, ag = (np.tile(one.mean(axis=0), (M, 1)) for one in (w, ag))
+        if t % EVERY == 0:
+            values.append(np.logaddexp(0, -y * (X @ ag[0])).mean() + problem.l2 / 2 * (ag[0] ** 2).sum())
+        if t == len(numbers.samples):
+            return np.array(values)
+        if kind.kind == "local":
+            w, ag = step(w, ag, gradient(middle(w, ag), numbers.samples[t]))
+        elif t % K == 0:
+            rows = numbers.samples[t : t + K].ravel()
+            u = middle(w, ag)[:1]
+            g = gradient(np.repeat(u, len(rows), axis=0), rows).mean(axis=0)
+            w, ag = step(w, ag, g)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("K", [1, K])
+def test_the_compiled_loop_is_the_plain_one(name, K):
+    problem = Logistic(table(), L2)
+    numbers = draw("own", 5, 1, problem.dim, problem.n, STEPS, WORKERS)
+    etas = np.array([0.003, 0.03, 0.2])
+    start = np.repeat(numbers.start[None], len(etas), axis=0)
+    found = objectives(problem, VARIANTS[name].kind, lanes(name, etas, L2, K), start, numbers, K, EVERY)
+    expected = np.stack([plain(problem, name, eta, numbers, K) for eta in etas], axis=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_the_authors_numbers_are_one_stream():
+    """Normals first, then one call a step; a minibatch's call of M K continues the stream as K calls do."""
+    start, samples = draw("authors", 0, 1, 123, 32561, 1024, 5)
+    rng = np.random.RandomState(1)
+    np.testing.assert_array_equal(start, rng.standard_normal(123))
+    np.testing.assert_array_equal(samples, [rng.choice(32561, 5, replace=True) for _ in range(1024)])
+
+
+def test_either_twin_tells_that_a_run_hangs_on_rounding():
+    run = np.array([[4.0, 1.0, 1.5], [4.0, 1.0, 1.5], [4.0, 1.0, 1.5]])
+    moved = run * [[1.1, 1.0, 1.0], [1.0, 1 + 1e-6, 1.0], [1.0, 1.0, 1 + 1e-6]]
+    last, best = measures.hangs_on_rounding(run, run, moved)
+    assert last.tolist() == [False, False, True]
+    assert best.tolist() == [False, True, True]  # 4 is more than twice the best
+    assert measures.hangs_on_rounding(run, np.full_like(run, np.nan))[0].all()
+
+
+def test_neighbours_of_a_step_at_an_end():
+    ladder = np.array([1.0, 2.0, 5.0, 10.0])
+    assert experiments._near(ladder, 2.0, 1).tolist() == [1.0, 2.0, 5.0]
+    assert experiments._near(ladder, 10.0, 1).tolist() == [2.0, 5.0, 10.0]
+
+
+@pytest.mark.skipif(MIRROR is None, reason="needs a9a: REPLIFED_MIRROR is not set")
+@pytest.mark.parametrize("method", ["fedavg", "fedac", "mb_ac_sgd"])
+def test_calm_runs_are_the_published_ones(method):
+    from sklearn.datasets import load_svmlight_file
+
+    X, y = load_svmlight_file(str(Path(MIRROR, "libsvm", "a9a")), n_features=123)
+    known = published.runs()
+    known = known[known["l2"] == 1e-4]
+    steps = {name: sorted(set(part["eta"])) for name, part in known.groupby("method")}
+    settings = {"kind": "grid", "random": "authors", "seed": 0, "l2": 1e-4, "steps": steps, "replicates": [1]}
+    settings |= {"workers": [4], "local_steps": [1, 64], "iterations": 4096, "record_every": 512}
+    runs = measures.summary(1e-4, experiments.run(method, settings, None, Table(X, y, {}), None))
+    for which in ("final", "best"):
+        found = measures.deviations(runs, which)
+        assert len(found) >= 10
+        assert found.max() <= measures.AGREES
+    points = measures.points(runs)
+    assert (points["eta"] == points["published_eta"]).all()
+    assert points["deviation"].max() <= measures.AGREES
