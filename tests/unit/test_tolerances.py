@@ -37,7 +37,7 @@ def configured():
     return load(["config/small.yaml"])
 
 
-@pytest.mark.parametrize("paper", ["fedht", "fedmm", "fedgradmp", "fedplt", "qshed", "cross"])
+@pytest.mark.parametrize("paper", ["fedht", "fedmm", "fedgradmp", "fedplt", "qshed", "fedac", "cross"])
 def test_claims_read_what_is_configured(paper):
     """A claim on a misspelled experiment or method would stay unchecked for ever."""
     keys = set(cuts.claim_keys(configured()[paper]))

@@ -17,7 +17,7 @@ from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Claim, Measured, NotMeasurableError
 from replifed.papers.fedac import measures
 from replifed.papers.fedac.measures import AGREES
-from replifed.papers.fedac.paper import DRAWN, L2, LINES
+from replifed.papers.fedac.paper import DRAWN, L2, LINES, OPTIMA
 
 CLAIM = Statements("fedac")
 METHODS = {
@@ -233,11 +233,24 @@ def luck(l2: float, which: str, *histories: pd.DataFrame) -> Measured:
     return Measured((lines[column] > 0).to_numpy(), seeds=seeds, note=f"geometric mean factors: {named}")
 
 
+@quantity
+def above_the_minimum(l2: float, history: pd.DataFrame) -> Measured:
+    """Whether the published optimum lies above the least objective, by less than any gap that is drawn."""
+    minimum = float((history["objective"] - history["gap"]).median())
+    off = OPTIMA[l2] - minimum
+    return Measured(np.array([0 < off < 1e-7]), seeds=1, note=f"by {off:.1e}")
+
+
 def _fresh() -> Iterator[Claim]:
     claim = CLAIM.given(artefact="fresh")
     for experiment, l2 in L2.items():
         name = f"fresh{experiment[3:]}"
         both = (run(name, "fedavg"), run(name, "fedac"))
+        yield claim.identity(
+            f"optima.{name}",
+            f"l2 = {_NAMES[experiment]}: the published optimum is above the least objective, by less than 1e-7.",
+            above_the_minimum(l2, both[0]),
+        )
         yield claim.shape(
             f"fresh.orders.{name}",
             f"l2 = {_NAMES[experiment]}: on fresh seeds FedAc-I is below FedAvg at every K >= 8 and M >= 32.",

@@ -270,9 +270,8 @@ def _dealt(settings: dict, seeds: Sequence[int], table: Any, partition: Any) -> 
 def _simulated(
     method: str, settings: dict, eta: NDArray, K: int, problem: Any, seeds: tuple[int, ...]
 ) -> Any:
-    """The engine's history at steps `eta` (R,); a client takes one sample a step."""
-    extra = {"start_deviation": 1.0} if "start_deviation" in _settings(method) else {}
-    made = method_class(method)(step=eta, local_steps=K, batch=1, **extra)
+    """The engine's history at steps `eta` (R,) from zero; a client takes one sample a step."""
+    made = method_class(method)(step=eta, local_steps=K, batch=1)
     rounds = settings["iterations"] // K
     return simulate(
         made,
@@ -282,7 +281,3 @@ def _simulated(
         record_every=max(settings["record_every"] // K, 1),
         cohort=FixedSize(settings["cohort"]) if "cohort" in settings else None,
     )
-
-
-def _settings(method: str) -> set[str]:
-    return set(method_class(method).__dataclass_fields__)
