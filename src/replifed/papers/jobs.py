@@ -21,13 +21,10 @@ if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
 
 SYNTHETIC = {"kind": "synthetic", "stamp": ""}
-<<<<<<< HEAD
 # Papers whose experiments still read their settings as a mapping.
 _PLAIN = ("fedac",)
-=======
 # What is stamped on an artefact of published numbers alone.
 PUBLISHED = "published points alone: nothing here was computed"
->>>>>>> bb4d7c8 (FedAc as a paper: experiments, figures, tables, claims and settings)
 
 
 def tune(

@@ -248,7 +248,7 @@ def _fresh() -> Iterator[Claim]:
         both = (run(name, "fedavg"), run(name, "fedac"))
         yield claim.identity(
             f"optima.{name}",
-            f"l2 = {_NAMES[experiment]}: the published optimum is above the least objective, by less than 1e-7.",
+            f"l2 = {_NAMES[experiment]}: the published optimum is above the minimum, by less than 1e-7.",
             above_the_minimum(l2, both[0]),
         )
         yield claim.shape(
