@@ -121,14 +121,9 @@ def _draw_chaotic(frame: pd.DataFrame) -> Figure:
     for ax, method in zip(axes[0], methods, strict=True):
         table = frame[frame["method"] == method].pivot_table(index="eta", columns="K", values="chaotic_final")
         table = table.reindex(index=etas, columns=numbers)
-        image = ax.pcolormesh(
-            range(len(numbers)),
-            range(len(etas)),
-            table.to_numpy(),
-            cmap="magma_r",
-            vmin=0,
-            vmax=1,
-            shading="nearest",
+        # Not pcolormesh, which shows nothing of a single column.
+        image = ax.imshow(
+            table.to_numpy(), cmap="magma_r", vmin=0, vmax=1, origin="lower", aspect="auto", rasterized=True
         )
         ax.set_xticks(range(len(numbers)), [str(K) for K in numbers], rotation=90)
         ax.set_yticks(
