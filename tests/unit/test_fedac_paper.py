@@ -13,6 +13,7 @@ from replifed.papers.fedac import experiments, measures, published
 from replifed.papers.fedac.lanes import Logistic, lanes, objectives
 from replifed.papers.fedac.numbers import draw
 from replifed.papers.fedac.paper import VARIANTS
+from replifed.papers.typed import typed
 
 MIRROR = os.environ.get("REPLIFED_MIRROR")
 STEPS, WORKERS, K, EVERY, L2 = 32, 3, 8, 16, 1e-2
@@ -110,7 +111,9 @@ def test_calm_runs_are_the_published_ones(method):
     steps = {name: sorted(set(part["eta"])) for name, part in known.groupby("method")}
     settings = {"kind": "grid", "random": "authors", "seed": 0, "l2": 1e-4, "steps": steps, "replicates": [1]}
     settings |= {"workers": [4], "local_steps": [1, 64], "iterations": 4096, "record_every": 512}
-    runs = measures.summary(1e-4, experiments.run(method, settings, None, Table(X, y, {}), None))
+    runs = measures.summary(
+        1e-4, experiments.run(method, typed("fedac", settings), None, Table(X, y, {}), None)
+    )
     for which in ("final", "best"):
         found = measures.deviations(runs, which)
         assert len(found) >= 10

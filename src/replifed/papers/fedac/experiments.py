@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,9 @@ from replifed.progress import Progress, silent
 from replifed.randomness import Streams, generator
 from replifed.simulate import simulate
 
+if TYPE_CHECKING:
+    from replifed.papers.fedac import settings as of
+
 # What twins' starts, and steps, are longer by.
 TWIN = 1 + 1e-10
 # Gaps below are rounding.
@@ -36,7 +39,7 @@ _LEAST = 1e-15
 
 
 def tune(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress = silent
+    method: str, settings: of.Experiment, table: Any, partition: Any, progress: Progress = silent
 ) -> dict[str, Any]:
     """Choose the method's step at each (M, K) on seeds that are not reported.
 
@@ -47,41 +50,49 @@ def tune(
         (mean decimal logarithm of the gap, see `_score`), stable (whether no seed hangs on rounding) and
         step, the best of those that are stable, or of all if none is; and trials, on which seeds.
     """
-    search = _search_clients if settings["kind"] == "clients" else _search_fresh
-    found = list(search(method, settings, table, partition, progress))
-    return {"method": method, "search": found, "trials": {"replicates": settings["tuning"]["replicates"]}}
+    assert settings.kind != "grid"  # it tunes nothing
+    if settings.kind == "clients":
+        found = list(_search_clients(method, settings, table, partition, progress))
+    else:
+        found = list(_search_fresh(method, settings, table, partition, progress))
+    return {"method": method, "search": found, "trials": {"replicates": settings.tuning.replicates}}
 
 
 def run(
-    method: str, settings: dict, tuned: dict | None, table: Any, partition: Any, progress: Progress = silent
+    method: str,
+    settings: of.Experiment,
+    tuned: dict | None,
+    table: Any,
+    partition: Any,
+    progress: Progress = silent,
 ) -> pd.DataFrame:
     """Run an experiment; objectives are those of the output at the recorded steps t, in column round."""
-    if settings["kind"] == "grid":
+    if settings.kind == "grid":
         return _grid(method, settings, table, progress)
     assert tuned is not None  # as all but grids have
     chosen = {(one["method"], one["M"], one["K"]): one["step"] for one in tuned["search"]}
-    if settings["kind"] == "clients":
+    if settings.kind == "clients":
         return _clients(method, settings, chosen, table, partition, progress)
     return _fresh(method, settings, chosen, table, progress)
 
 
-def variants(method: str, settings: dict) -> list[str]:
+def variants(method: str, settings: of.Experiment) -> list[str]:
     """The names that the authors have for a method, of those that an experiment runs."""
-    return [name for name in settings["steps"] if VARIANTS[name].method == method]
+    return [name for name in settings.steps if VARIANTS[name].method == method]
 
 
 # --- All steps ------------------------------------------------------------------------------------
 
 
-def _grid(method: str, settings: dict, table: Any, progress: Progress) -> pd.DataFrame:
+def _grid(method: str, settings: of.Grid, table: Any, progress: Progress) -> pd.DataFrame:
     """A line a run and record; of_start and of_step are its twins' objectives."""
-    problem, frames = Logistic(table, settings["l2"]), []
-    cases = list(product(settings["replicates"], settings["workers"]))
+    problem, frames = Logistic(table, settings.l2), []
+    cases = list(product(settings.replicates, settings.workers))
     for done, (seed, M) in enumerate(cases):
         numbers = _numbers(settings, problem, seed, M)
         for name in variants(method, settings):
             steps = _steps_run(settings, name, M)
-            for K in settings["local_steps"]:
+            for K in settings.local_steps:
                 progress(f"{name}, M = {M}, K = {K}", done, len(cases))
                 values, *twins = _beside_twins(problem, settings, name, steps, K, numbers)
                 frames.append(
@@ -90,15 +101,13 @@ def _grid(method: str, settings: dict, table: Any, progress: Progress) -> pd.Dat
     return pd.concat(frames, ignore_index=True)
 
 
-def _steps_run(settings: dict, name: str, M: int) -> NDArray:
+def _steps_run(settings: of.Grid, name: str, M: int) -> NDArray:
     """The steps of a method; with `neighbours` those around the one that the authors chose at each K."""
-    ladder = np.array(settings["steps"][name])
-    if "neighbours" not in settings:
+    ladder = np.array(settings.steps[name])
+    if settings.neighbours is None:
         return ladder
-    best = published.best_steps(settings["l2"], name)
-    near = [
-        _near(ladder, best[M, K], settings["neighbours"]) for K in settings["local_steps"] if (M, K) in best
-    ]
+    best = published.best_steps(settings.l2, name)
+    near = [_near(ladder, best[M, K], settings.neighbours) for K in settings.local_steps if (M, K) in best]
     return np.unique(np.concatenate(near)) if near else ladder[:0]
 
 
@@ -111,12 +120,12 @@ def _near(ladder: NDArray, step: float, neighbours: int) -> NDArray:
     return ladder[first : first + width]
 
 
-def _numbers(settings: dict, problem: Logistic, seed: int, M: int) -> Numbers:
-    return draw(settings["random"], settings["seed"], seed, problem.dim, problem.n, settings["iterations"], M)
+def _numbers(settings: of.Grid | of.Fresh, problem: Logistic, seed: int, M: int) -> Numbers:
+    return draw(settings.random, settings.seed, seed, problem.dim, problem.n, settings.iterations, M)
 
 
 def _beside_twins(
-    problem: Logistic, settings: dict, name: str, steps: NDArray, K: int, numbers: Numbers
+    problem: Logistic, settings: of.Experiment, name: str, steps: NDArray, K: int, numbers: Numbers
 ) -> Sequence[NDArray]:
     """Objectives (records, L) of the runs, of twins with longer starts, and of twins with longer steps."""
     eta = np.concatenate([steps, steps, steps * TWIN])
@@ -124,20 +133,20 @@ def _beside_twins(
     values = objectives(
         problem,
         VARIANTS[name].kind,
-        lanes(name, eta, settings["l2"], K),
+        lanes(name, eta, settings.l2, K),
         start,
         numbers,
         K,
-        settings["record_every"],
+        settings.record_every,
     )
     return np.split(values, 3, axis=1)
 
 
-def _frame(settings: dict, values: NDArray, twins: Sequence[NDArray], **labels: Any) -> pd.DataFrame:
+def _frame(settings: of.Experiment, values: NDArray, twins: Sequence[NDArray], **labels: Any) -> pd.DataFrame:
     """Objectives (records, L) as lines, run by run; labels are one for all, or (L,)."""
     records, L = values.shape
     columns = {key: np.repeat(np.broadcast_to(label, L), records) for key, label in labels.items()}
-    columns["round"] = np.tile(settings["record_every"] * np.arange(records), L)
+    columns["round"] = np.tile(settings.record_every * np.arange(records), L)
     named = zip(("objective", "of_start", "of_step"), (values, *twins), strict=False)
     return pd.DataFrame(columns | {key: one.T.ravel() for key, one in named})
 
@@ -146,18 +155,18 @@ def _frame(settings: dict, values: NDArray, twins: Sequence[NDArray], **labels: 
 
 
 def _search_fresh(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress
+    method: str, settings: of.Fresh, table: Any, partition: Any, progress: Progress
 ) -> Iterator[dict[str, Any]]:
     from replifed.papers.fedac.measures import hangs_on_rounding
 
-    problem, tuning = Logistic(table, settings["l2"]), settings["tuning"]
-    cases = list(product(variants(method, settings), settings["workers"]))
+    problem, tuning = Logistic(table, settings.l2), settings.tuning
+    cases = list(product(variants(method, settings), settings.workers))
     for done, (name, M) in enumerate(cases):
-        numbers = [_numbers(settings, problem, seed, M) for seed in tuning["replicates"]]
-        for K in settings["local_steps"]:
+        numbers = [_numbers(settings, problem, seed, M) for seed in tuning.replicates]
+        for K in settings.local_steps:
             progress(f"search {name}, M = {M}, K = {K}", done, len(cases))
-            best = published.best_steps(settings["l2"], name)[M, K]
-            steps = _near(np.array(settings["steps"][name]), best, tuning["neighbours"])
+            best = published.best_steps(settings.l2, name)[M, K]
+            steps = _near(np.array(settings.steps[name]), best, tuning.neighbours)
             found = [_beside_twins(problem, settings, name, steps, K, one) for one in numbers]
             scores = np.mean([_score(values, problem) for values, *_ in found], axis=0)
             stable = np.all(
@@ -182,24 +191,24 @@ def _choice(steps: NDArray, scores: NDArray, stable: NDArray) -> dict[str, Any]:
     }
 
 
-def _fresh(method: str, settings: dict, chosen: dict, table: Any, progress: Progress) -> pd.DataFrame:
+def _fresh(method: str, settings: of.Fresh, chosen: dict, table: Any, progress: Progress) -> pd.DataFrame:
     """A line a run and record; `choice` is "searched" or "authors", and gap is to the true minimum."""
-    problem, frames = Logistic(table, settings["l2"]), []
+    problem, frames = Logistic(table, settings.l2), []
     names = variants(method, settings)
-    cases = list(product(settings["replicates"], settings["workers"]))
+    cases = list(product(settings.replicates, settings.workers))
     for done, (seed, M) in enumerate(cases):
         progress(f"M = {M}, seed {seed}", done, len(cases))
         numbers = _numbers(settings, problem, seed, M)
-        for K in settings["local_steps"]:
-            theirs = {name: published.best_steps(settings["l2"], name)[M, K] for name in names}
+        for K in settings.local_steps:
+            theirs = {name: published.best_steps(settings.l2, name)[M, K] for name in names}
             picked = [(name, "searched", chosen[name, M, K]) for name in names]
             picked += [(name, "authors", theirs[name]) for name in names]
             together: Lanes = joined(
-                [lanes(name, np.array([eta]), settings["l2"], K) for name, _, eta in picked]
+                [lanes(name, np.array([eta]), settings.l2, K) for name, _, eta in picked]
             )
             start = np.repeat(numbers.start[None], len(picked), axis=0)
             kind = VARIANTS[names[0]].kind
-            values = objectives(problem, kind, together, start, numbers, K, settings["record_every"])
+            values = objectives(problem, kind, together, start, numbers, K, settings.record_every)
             name, choice, eta = (np.array(one) for one in zip(*picked, strict=True))
             labels = {"replicate": seed, "method": name, "choice": choice, "M": M, "K": K, "eta": eta}
             frames.append(_frame(settings, values, (), **labels))
@@ -211,14 +220,14 @@ def _fresh(method: str, settings: dict, chosen: dict, table: Any, progress: Prog
 
 
 def _search_clients(
-    method: str, settings: dict, table: Any, partition: Any, progress: Progress
+    method: str, settings: of.Clients, table: Any, partition: Any, progress: Progress
 ) -> Iterator[dict[str, Any]]:
-    tuning, M = settings["tuning"], settings["clients"]
-    steps, seeds = np.array(tuning["steps"]), tuning["replicates"]
+    tuning, M = settings.tuning, settings.clients
+    steps, seeds = np.array(tuning.steps), tuning.replicates
     eta, names = np.tile(steps, len(seeds)), np.repeat(seeds, len(steps))
     problem, least = _dealt(settings, seeds, table, partition)
-    for done, K in enumerate(settings["local_steps"]):
-        progress(f"search K = {K}", done, len(settings["local_steps"]))
+    for done, K in enumerate(settings.local_steps):
+        progress(f"search K = {K}", done, len(settings.local_steps))
         history = _simulated(method, settings, eta, K, problem, tuple(names.tolist()))
         gaps = history.metrics["objective"][-1].reshape(len(seeds), -1) - least[:, None]
         scores = np.log10(np.clip(gaps, _LEAST, 1e6)).mean(axis=0)
@@ -227,14 +236,14 @@ def _search_clients(
 
 
 def _clients(
-    method: str, settings: dict, chosen: dict, table: Any, partition: Any, progress: Progress
+    method: str, settings: of.Clients, chosen: dict, table: Any, partition: Any, progress: Progress
 ) -> pd.DataFrame:
     """Histories at the steps of the search, with a gap to the true minimum."""
-    seeds, M, frames = tuple(settings["replicates"]), settings["clients"], []
+    seeds, M, frames = tuple(settings.replicates), settings.clients, []
     problem, least = _dealt(settings, seeds, table, partition)
     (name,) = variants(method, settings)
-    for done, K in enumerate(settings["local_steps"]):
-        progress(f"K = {K}", done, len(settings["local_steps"]))
+    for done, K in enumerate(settings.local_steps):
+        progress(f"K = {K}", done, len(settings.local_steps))
         eta = chosen[name, M, K]
         history = _simulated(method, settings, np.full(len(seeds), eta), K, problem, seeds)
         history.metrics["gap"] = np.maximum(history.metrics["objective"] - least, _LEAST)
@@ -242,7 +251,7 @@ def _clients(
     return pd.concat(frames, ignore_index=True)
 
 
-def _dealt(settings: dict, seeds: Sequence[int], table: Any, partition: Any) -> tuple[Any, NDArray]:
+def _dealt(settings: of.Clients, seeds: Sequence[int], table: Any, partition: Any) -> tuple[Any, NDArray]:
     """The problem of some seeds, each with clients of its own, and the least objective of each.
 
     Of a client's samples at most so many are drawn. Where they are `mixed`, these are then dealt out anew, so
@@ -254,30 +263,30 @@ def _dealt(settings: dict, seeds: Sequence[int], table: Any, partition: Any) -> 
 
     sets = []
     for seed in seeds:
-        rng = generator(settings["seed"], seed, None, "deal")
+        rng = generator(settings.seed, seed, None, "deal")
         owner = partition.clients[seed]
-        rows = [rng.permutation(np.flatnonzero(owner == i)) for i in range(settings["clients"])]
-        size = min(settings["samples"], *map(len, rows))
+        rows = [rng.permutation(np.flatnonzero(owner == i)) for i in range(settings.clients)]
+        size = min(settings.samples, *map(len, rows))
         held = np.stack([own[:size] for own in rows])
-        if settings["mixed"]:
+        if settings.mixed:
             held = rng.permutation(held.ravel()).reshape(held.shape)
         sets.append([(table.X[own].toarray(), np.where(table.y[own] > 0, 1.0, -1.0)) for own in held])
     X, y, sizes = stacked(sets)
-    problem = DenseLinearModel(X, y, loss_named("logistic"), sizes=sizes, l2=settings["l2"])
+    problem = DenseLinearModel(X, y, loss_named("logistic"), sizes=sizes, l2=settings.l2)
     return problem, problem.loss(minimiser(problem, len(seeds)))
 
 
 def _simulated(
-    method: str, settings: dict, eta: NDArray, K: int, problem: Any, seeds: tuple[int, ...]
+    method: str, settings: of.Clients, eta: NDArray, K: int, problem: Any, seeds: tuple[int, ...]
 ) -> Any:
     """The engine's history at steps `eta` (R,) from zero; a client takes one sample a step."""
     made = method_class(method)(step=eta, local_steps=K, batch=1)
-    rounds = settings["iterations"] // K
+    rounds = settings.iterations // K
     return simulate(
         made,
         problem,
-        Streams(settings["seed"], seeds),
+        Streams(settings.seed, seeds),
         rounds,
-        record_every=max(settings["record_every"] // K, 1),
-        cohort=FixedSize(settings["cohort"]) if "cohort" in settings else None,
+        record_every=max(settings.record_every // K, 1),
+        cohort=FixedSize(settings.cohort) if settings.cohort is not None else None,
     )

@@ -128,8 +128,8 @@ def fresh_lines(l2: float, history: pd.DataFrame) -> pd.DataFrame:
         row |= dict(zip(("exponent", "exponent_low", "exponent_high"), slope, strict=True))
         rows.append(row)
     frame = pd.DataFrame(rows)
-    corrected = [holm(part["p"].tolist()) for _, part in frame.groupby("method", sort=False)]
-    return frame.assign(p_holm=np.concatenate(corrected).astype(float))
+    families = frame.groupby("method", sort=False)["p"]
+    return frame.assign(p_holm=families.transform(lambda p: np.array(holm(p.tolist()), float)))
 
 
 def exponents(decades: pd.DataFrame) -> tuple[float, float, float]:

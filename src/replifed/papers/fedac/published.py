@@ -20,13 +20,20 @@ POINT = ["l2", "method", "M", "K"]
 @cache
 def runs() -> pd.DataFrame:
     """Runs on a9a: l2, method, eta, M, K, final_loss and best_loss."""
-    return pd.read_csv(FOLDER / "a9a_runs.csv.xz", float_precision="round_trip")
+    return _read("a9a_runs")
 
 
 @cache
 def points(data: str = "a9a") -> pd.DataFrame:
     """Points of the figures on "a9a" or "epsilon": l2, method, M, K, eta and best_loss."""
-    return pd.read_csv(FOLDER / f"{data}_points.csv.xz", float_precision="round_trip")
+    return _read(f"{data}_points")
+
+
+def _read(name: str) -> pd.DataFrame:
+    # As texts first: some versions of pandas read numbers to the last digit but one.
+    frame = pd.read_csv(FOLDER / f"{name}.csv.xz", dtype=str)
+    kinds = {column: int if column in ("M", "K") else float for column in frame if column != "method"}
+    return frame.astype(kinds)
 
 
 @cache
