@@ -110,7 +110,7 @@ def test_calm_runs_are_the_published_ones(method):
     known = known[known["l2"] == 1e-4]
     steps = {name: sorted(set(part["eta"])) for name, part in known.groupby("method")}
     settings = {"kind": "grid", "random": "authors", "seed": 0, "l2": 1e-4, "steps": steps, "replicates": [1]}
-    settings |= {"workers": [4], "local_steps": [1, 64], "iterations": 4096, "record_every": 512}
+    settings |= {"workers": [4], "local_steps": [1, 64], "iterations": 4096, "every": 512}
     runs = measures.summary(
         1e-4, experiments.run(method, typed("fedac", settings), None, Table(X, y, {}), None)
     )

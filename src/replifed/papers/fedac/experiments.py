@@ -137,7 +137,7 @@ def _beside_twins(
         start,
         numbers,
         K,
-        settings.record_every,
+        settings.every,
     )
     return np.split(values, 3, axis=1)
 
@@ -146,7 +146,7 @@ def _frame(settings: of.Experiment, values: NDArray, twins: Sequence[NDArray], *
     """Objectives (records, L) as lines, run by run; labels are one for all, or (L,)."""
     records, L = values.shape
     columns = {key: np.repeat(np.broadcast_to(label, L), records) for key, label in labels.items()}
-    columns["round"] = np.tile(settings.record_every * np.arange(records), L)
+    columns["round"] = np.tile(settings.every * np.arange(records), L)
     named = zip(("objective", "of_start", "of_step"), (values, *twins), strict=False)
     return pd.DataFrame(columns | {key: one.T.ravel() for key, one in named})
 
@@ -208,7 +208,7 @@ def _fresh(method: str, settings: of.Fresh, chosen: dict, table: Any, progress: 
             )
             start = np.repeat(numbers.start[None], len(picked), axis=0)
             kind = VARIANTS[names[0]].kind
-            values = objectives(problem, kind, together, start, numbers, K, settings.record_every)
+            values = objectives(problem, kind, together, start, numbers, K, settings.every)
             name, choice, eta = (np.array(one) for one in zip(*picked, strict=True))
             labels = {"replicate": seed, "method": name, "choice": choice, "M": M, "K": K, "eta": eta}
             frames.append(_frame(settings, values, (), **labels))
@@ -287,6 +287,6 @@ def _simulated(
         problem,
         Streams(settings.seed, seeds),
         rounds,
-        record_every=max(settings.record_every // K, 1),
+        record_every=max(settings.every // K, 1),
         cohort=FixedSize(settings.cohort) if settings.cohort is not None else None,
     )

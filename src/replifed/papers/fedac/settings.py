@@ -27,9 +27,9 @@ class Common(fields.Experiment):
     dataset: Name = Field(description="a data set of the catalogue")
     l2: Positive = Field(description="weight of |w|^2 / 2")
     steps: dict[str, Several[Positive]] = Field(description="steps eta, by method as the authors name it")
-    local_steps: Counts = Field(description="numbers K of local steps, divisors of record_every")
+    local_steps: Counts = Field(description="numbers K of local steps, divisors of `every`")
     iterations: Count = Field(description="steps T, local ones counted")
-    record_every: Count = Field(description="steps between two records")
+    every: Count = Field(description="steps between two records, among which the best counts")
     replicates: Replicates = Field(description="seeds; the authors' is 1")
 
 
