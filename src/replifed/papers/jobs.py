@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
 
 SYNTHETIC = {"kind": "synthetic", "stamp": ""}
-# Papers whose experiments still read their settings as a mapping.
-_PLAIN = ("fedac",)
 
 
 def tune(
@@ -44,7 +42,7 @@ def tune(
     table, split = _data(data, partition)
     led = {} if leader is None else {"leader": read_tuned(leader, settings["tuning"]["leader"], settings)}
     progress = Lines(paper, experiment, method)
-    found = _part(paper, "experiments").tune(method, _typed(paper, settings), table, split, progress, **led)
+    found = _part(paper, "experiments").tune(method, typed(paper, settings), table, split, progress, **led)
     write_tuned(out, found, _provenance(paper, method, settings, table))
 
 
@@ -69,7 +67,7 @@ def run(
         count = json.loads(seeds.read_text())["seeds"]
         settings = {**settings, "replicates": settings["replicates"][:count]}
     progress = Lines(paper, experiment, method)
-    frame = _part(paper, "experiments").run(method, _typed(paper, settings), choice, table, split, progress)
+    frame = _part(paper, "experiments").run(method, typed(paper, settings), choice, table, split, progress)
     if tuned and choice is not None:
         check_apart(tuned, choice, frame)
     write_history(out, frame, _provenance(paper, method, settings, table))
@@ -285,10 +283,6 @@ def measure_errata(paper: str, out: Path) -> None:
 
 def _part(paper: str, name: str) -> Any:
     return import_module(part(paper, name))
-
-
-def _typed(paper: str, settings: dict) -> Any:
-    return settings if paper in _PLAIN else typed(paper, settings)
 
 
 @lru_cache(maxsize=1)  # a search and the run after it, in one process, have the same
