@@ -413,6 +413,7 @@ def searched(monkeypatch, tmp_path):
             return pd.DataFrame({"step": [choice["levels"][""]["step"]], "replicate": 1})
 
     monkeypatch.setattr(jobs, "_part", lambda paper, name: Experiments)
+    monkeypatch.setattr(jobs, "typed", lambda paper, settings: settings)
     file = tmp_path / "fedavg.tuned.json"
     jobs.tune("fedht", "mnist", "fedavg", {"seed": 1, "sizes": (3, 4), "tuning": {}}, None, None, file)
     words = ["run", "fedht", "mnist", "fedavg", "--settings", '{"seed": 1, "sizes": [3, 4], "rounds": 9}']

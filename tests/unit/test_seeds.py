@@ -148,6 +148,7 @@ class Experiments:
 
 def test_a_run_takes_the_first_repetitions_and_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr(jobs, "_part", lambda paper, name: Experiments)
+    monkeypatch.setattr(jobs, "typed", lambda paper, settings: settings)
     (tmp_path / "seeds.json").write_text(json.dumps(record(2, 4, {"a": 3})))
     settings, out = {"replicates": [7, 8, 9, 10]}, tmp_path / "run.parquet"
     jobs.run("fedht", "one", "fedht", settings, None, None, None, out, tmp_path / "seeds.json")
