@@ -224,13 +224,14 @@ def _search_clients(
 ) -> Iterator[dict[str, Any]]:
     tuning, M = settings.tuning, settings.clients
     steps, seeds = np.array(tuning.steps), tuning.replicates
-    eta, names = np.tile(steps, len(seeds)), np.repeat(seeds, len(steps))
-    problem, least = _dealt(settings, seeds, table, partition)
+    eta, names = np.tile(steps, len(seeds)), np.repeat(seeds, len(steps)).tolist()
+    # A data set a run: cohorts ask for one, or for as many as runs.
+    problem, least = _dealt(settings, names, table, partition)
     for done, K in enumerate(settings.local_steps):
         progress(f"search K = {K}", done, len(settings.local_steps))
-        history = _simulated(method, settings, eta, K, problem, tuple(names.tolist()))
-        gaps = history.metrics["objective"][-1].reshape(len(seeds), -1) - least[:, None]
-        scores = np.log10(np.clip(gaps, _LEAST, 1e6)).mean(axis=0)
+        history = _simulated(method, settings, eta, K, problem, tuple(names))
+        gaps = np.clip(history.metrics["objective"][-1] - least, _LEAST, 1e6)
+        scores = np.log10(gaps).reshape(len(seeds), -1).mean(axis=0)
         (name,) = variants(method, settings)
         yield {"method": name, "M": M, "K": K, **_choice(steps, scores, np.ones(len(steps), bool))}
 
