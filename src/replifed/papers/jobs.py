@@ -327,12 +327,14 @@ def _stamps(inputs: Inputs) -> str:
 
 
 def _draw(made: Artefact, frame: Any, outputs: dict[str, Path]) -> None:
+    from replifed.figures.grid import Grid
     from replifed.figures.style import save, stamp
 
-    figure = made.show(frame)
-    stamp(figure, frame["data"].iloc[0], frame["scale"].iloc[0])
+    pages = made.pages_of(frame) if isinstance(made, Grid) else [made.show(frame)]
+    for page in pages:
+        stamp(page, frame["data"].iloc[0], frame["scale"].iloc[0])
     for suffix in ("pdf", "png"):
-        save(figure, outputs[suffix])
+        save(pages, outputs[suffix])
 
 
 def _print_table(made: Artefact, frame: Any, outputs: dict[str, Path]) -> None:

@@ -622,7 +622,8 @@ FIGURES = by_name(
         ),
         prepare=_curves(levels=[0], every_K=True),
         finish=_named("experiment", "level", "method", "reading"),
-        rows=[_ROWS, By("reading", READINGS)],
+        pages=[By("reading", READINGS)],
+        rows=[_ROWS],
         columns=[By("method", METHODS)],
         series="local_steps",
         lines=_lines_of_K,
@@ -639,7 +640,8 @@ FIGURES = by_name(
         # The levels' objectives begin decades apart.
         prepare=_curves(LEVEL_READINGS, relative=True),
         finish=_named("experiment", "method", "reading"),
-        rows=[_ROWS, By("reading", LEVEL_READINGS)],
+        pages=[By("reading", LEVEL_READINGS)],
+        rows=[_ROWS],
         columns=[By("method", METHODS)],
         series="level",
         lines=_lines_of_levels,
@@ -656,8 +658,10 @@ FIGURES = by_name(
             f"{_READINGS} A third reading keeps to the printed grid of steps, of which few converge. {_BANDS}"
         ),
         prepare=_curves(COMPARISON_READINGS, levels=[0, -1]),
+        pages=[By("reading", {**_SHORT, **_SHORT_REAL})],
         rows=[_ROWS, _LEVELS_IN_ORDER],
-        columns=[By("reading", {**_SHORT, **_SHORT_REAL}), X("round", "iterations")],
+        columns=[X("round", "iterations")],
+        width=4.6,
     ),
     figure(
         "fig3_full_batch",
@@ -694,7 +698,8 @@ FIGURES = by_name(
         ),
         prepare=_curves(REAL_READINGS),
         rows=[_ROWS],
-        columns=[By("reading", _SHORT_REAL), X("round", "iterations", "bits")],
+        pages=[X("round", "iterations", "bits")],
+        columns=[By("reading", _SHORT_REAL)],
     ),
     Grid(
         "fig6_classes",
