@@ -49,7 +49,8 @@ def plot_curves(
         if log_x:
             curve = curve[curve[x] > 0]
         if len(curve):
-            _plot_curve(axes, curve, line, x, position, log_y, bottom, top)
+            if not _plot_curve(axes, curve, line, x, position, log_y, bottom, top):
+                remarks.append(f"thin lines: ends of the band of {line.label}")
             remarks.extend(_divergence(axes, curve, line, x, bottom, top))
     remarks += [
         f"{lines[upper].label} lies on {lines[lower].label}"
@@ -177,7 +178,8 @@ def readable_log_axis(axis: Any, low: float, high: float) -> None:
 
 def _plot_curve(
     axes: Axes, curve: pd.DataFrame, line: Line, x: str, position: int, log_y: bool, bottom: float, top: float
-) -> None:
+) -> bool:
+    """Draw one curve; return whether its band is filled, or else drawn by its ends."""
     at, centre = curve[x].to_numpy(), curve[centre_of(curve)].to_numpy()
     # Markers divide what can be seen, and those of different curves are apart, or one would hide the other.
     visible = max(int(np.count_nonzero(centre >= bottom)), 1)
@@ -199,8 +201,9 @@ def _plot_curve(
         # One run that lags, or two that fail, would cover all else.
         for end in (low, high):
             axes.plot(at, end, color=line.color, linestyle=line.dashes, linewidth=0.6, alpha=0.7, zorder=2)
-        return
+        return False
     axes.fill_between(at, low, high, color=line.color, alpha=0.16, linewidth=0, zorder=2)
+    return True
 
 
 def _divergence(axes: Axes, curve: pd.DataFrame, line: Line, x: str, bottom: float, top: float) -> list[str]:

@@ -239,7 +239,7 @@ FIGURES = by_name(
             "Share of the relative gaps 1e-1, 1e-2, ... 1e-8 on all problems of a kind that a method has "
             "reached after so many rounds, bits (as multiples of one model from each client) and sample "
             "gradients (as passes over the data): a data profile, mean over seeds with its 95 % interval. A "
-            "method counts on the problems on which it has run."
+            "method counts on the problems on which it has run. The PDF has a page for each use."
         ),
         source=_profiles,
         shown=_by_group,
