@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
@@ -27,9 +28,9 @@ def faults(made: Figure, print_width: float | None = PRINT_WIDTH) -> list[str]:
     beyond = {label for axes in made.axes for label in _beyond_the_ends(axes)}
     texts = [text for text in made.findobj(Text) if _is_seen(text) and text not in beyond]
     small = [
-        f"{_said(text)}: {text.get_fontsize() * shrunk:.1f} points"
+        f"{_said(text)}: {float(text.get_fontsize()) * shrunk:.1f} points"
         for text in texts
-        if text.get_fontsize() * shrunk < LEAST - 1e-9
+        if float(text.get_fontsize()) * shrunk < LEAST - 1e-9
     ]
     boxes = [(text, text.get_window_extent().padded(-_TOUCH)) for text in texts]
     on_another = [
@@ -63,7 +64,7 @@ def _bands(axes: Axes) -> list[str]:
     told = []
     for band in axes.collections:
         if isinstance(band, PolyCollection):
-            heights = [y for path in band.get_paths() for y in path.vertices[:, 1]]
+            heights = [float(y) for path in band.get_paths() for y in np.asarray(path.vertices)[:, 1]]
             if heights and (max(heights) > top or (axes.get_yscale() == "log" and min(heights) < bottom)):
                 told.append(f"a band of {axes.get_title(loc='left')!r} leaves its axes")
     return told

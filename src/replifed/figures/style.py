@@ -195,7 +195,7 @@ def _heighten(made: Figure, strip: float) -> None:
         x, y = text.get_position()
         text.set_position((x, 1 - (1 - y) * share))
     layout = made.get_layout_engine()
-    if layout is not None:
+    if isinstance(layout, ConstrainedLayoutEngine):
         left, bottom, across, inside = layout.get()["rect"]
         layout.set(rect=(left, bottom * share, across, inside * share))
 

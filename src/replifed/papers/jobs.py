@@ -338,7 +338,8 @@ def _draw(made: Artefact, frame: Any, outputs: dict[str, Path]) -> None:
 
 
 def _print_table(made: Artefact, frame: Any, outputs: dict[str, Path]) -> None:
-    readable, scale = made.show(frame), frame["scale"].iloc[0]
+    readable: Any = made.show(frame)
+    scale = frame["scale"].iloc[0]
     note = "; ".join(filter(None, (frame["data"].iloc[0], "" if scale == "paper" else f"scale: {scale}")))
     tables = readable if isinstance(readable, dict) else {"": readable}
     markdown, latex = [], []
