@@ -115,12 +115,14 @@ _GROUPS = {
 
 
 def _by_group(frame: pd.DataFrame) -> pd.DataFrame:
-    """Each group's methods on its kind of problem, a method in each group that has it."""
-    groups = [
-        frame[(frame["problem"] == kind) & frame["method"].isin(methods)].assign(group=group)
+    """Each group's methods on its kind of problem, a method in each group that has it; and any others."""
+    members = {
+        group: (frame["problem"] == kind) & frame["method"].isin(methods)
         for group, (kind, methods) in _GROUPS.items()
-    ]
-    return pd.concat(groups, ignore_index=True)
+    }
+    members["others"] = ~np.logical_or.reduce(list(members.values()))
+    parts = [frame[of].assign(group=group) for group, of in members.items()]
+    return pd.concat(parts, ignore_index=True)
 
 
 figure = partial(
