@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
+from numpy.typing import NDArray
 
 from replifed.figures.style import Line
 
 # Beyond this ratio of largest to smallest value a linear axis hides the small ones.
 _LOG_FROM = 20.0
 _MARKERS = 6
+# Of an axis's height: curves nearer than this everywhere are one line to the eye.
+_LINE_WIDTH = 0.01
+# A band of more than this share of a panel hides what lies behind it: its ends are drawn instead.
+_FILLS = 0.2
 
 
 def plot_curves(
@@ -44,8 +49,13 @@ def plot_curves(
         if log_x:
             curve = curve[curve[x] > 0]
         if len(curve):
-            _plot_curve(axes, curve, line, x, position, bottom, top)
+            if not _plot_curve(axes, curve, line, x, position, log_y, bottom, top):
+                remarks.append(f"thin lines: ends of the band of {line.label}")
             remarks.extend(_divergence(axes, curve, line, x, bottom, top))
+    remarks += [
+        f"{lines[upper].label} lies on {lines[lower].label}"
+        for upper, lower in coinciding(frame, series, list(lines), x=x, log_y=log_y, limits=(bottom, top))
+    ]
     axes.set_yscale("log" if log_y else "linear")
     axes.set_ylim(bottom, top)
     if log_y:
@@ -69,6 +79,47 @@ def plot_curves(
             bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5},
             zorder=6,
         )
+
+
+def coinciding(
+    frame: pd.DataFrame,
+    series: str,
+    keys: Sequence[Any],
+    *,
+    x: str,
+    log_y: bool,
+    limits: tuple[float, float],
+) -> list[tuple[Any, Any]]:
+    """Return pairs of curves of a panel that cannot be told apart: a key, and the first key that it lies on.
+
+    Curves coincide if they end at the same place of the horizontal axis, and differ nowhere by more than a
+    line's width on a vertical axis with these limits.
+    """
+    heights: dict[Any, tuple[NDArray, NDArray]] = {}
+    pairs = []
+    for key in keys:
+        curve = frame[(frame[series] == key) & frame[x].notna()].sort_values(x)
+        curve = curve[curve[centre_of(curve)].notna()]
+        if len(curve) < 2:
+            continue
+        at, height = curve[x].to_numpy(float), _height(curve[centre_of(curve)].to_numpy(float), log_y, limits)
+        for other, (its, there) in heights.items():
+            together = np.isclose(at[[0, -1]], its[[0, -1]], rtol=_LINE_WIDTH).all()
+            if together and np.abs(np.interp(its, at, height) - there).max() < _LINE_WIDTH:
+                pairs.append((key, other))
+                break
+        else:
+            heights[key] = (at, height)
+    return pairs
+
+
+def _height(values: NDArray, log_y: bool, limits: tuple[float, float]) -> NDArray:
+    """Share of an axis's height at which values are drawn; those beyond its limits at its ends."""
+    bottom, top = limits
+    inside = np.clip(values, bottom, top)
+    if log_y:
+        return np.log(inside / bottom) / np.log(top / bottom)
+    return (inside - bottom) / (top - bottom)
 
 
 def centre_of(frame: pd.DataFrame) -> str:
@@ -126,8 +177,9 @@ def readable_log_axis(axis: Any, low: float, high: float) -> None:
 
 
 def _plot_curve(
-    axes: Axes, curve: pd.DataFrame, line: Line, x: str, position: int, bottom: float, top: float
-) -> None:
+    axes: Axes, curve: pd.DataFrame, line: Line, x: str, position: int, log_y: bool, bottom: float, top: float
+) -> bool:
+    """Draw one curve; return whether its band is filled, or else drawn by its ends."""
     at, centre = curve[x].to_numpy(), curve[centre_of(curve)].to_numpy()
     # Markers divide what can be seen, and those of different curves are apart, or one would hide the other.
     visible = max(int(np.count_nonzero(centre >= bottom)), 1)
@@ -140,9 +192,18 @@ def _plot_curve(
         markevery=(position * every // 4 % every, every),
         zorder=3,
     )
-    floor = bottom if bottom > 0 else -np.inf
-    low, high = curve["low"].to_numpy().clip(min=floor), curve["high"].to_numpy()
+    floor = bottom if log_y else -np.inf
+    low = curve["low"].to_numpy().clip(min=floor, max=top)
+    high = curve["high"].to_numpy().clip(min=floor, max=top)
+    wide = _height(high, log_y, (bottom, top)) - _height(low, log_y, (bottom, top))
+    span = at[-1] - at[0]
+    if span > 0 and np.trapezoid(np.nan_to_num(wide), at) / span > _FILLS:
+        # One run that lags, or two that fail, would cover all else.
+        for end in (low, high):
+            axes.plot(at, end, color=line.color, linestyle=line.dashes, linewidth=0.6, alpha=0.7, zorder=2)
+        return False
     axes.fill_between(at, low, high, color=line.color, alpha=0.16, linewidth=0, zorder=2)
+    return True
 
 
 def _divergence(axes: Axes, curve: pd.DataFrame, line: Line, x: str, bottom: float, top: float) -> list[str]:

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from replifed.figures.curves import is_logarithmic, plot_curves
-from replifed.figures.style import BLACK, Line, canvas, housed, legend
+from replifed.figures.style import BLACK, Line, canvas, fitting_columns, housed, legend
 from replifed.figures.summaries import Band, Centre, on_log_scale, summarise
 
 Labels = Mapping[Any, str] | Callable[[Any], str]
@@ -77,6 +77,8 @@ class Grid:
     # The panels: rows and columns of them, a str being a column of the table without labels.
     rows: Sequence[str | By | X] = ()
     columns: Sequence[str | By | X] = ()
+    wrap: int | None = None  # panels side by side, after which a row goes on below
+    pages: Sequence[str | By | X] = ()  # pictures of their own, pages of one PDF; the first is the PNG
     # The curves of a panel: the column that tells them apart, and the line of each of its values, or what
     # makes that of the table; a value that it lacks is drawn in black.
     series: str
@@ -155,26 +157,38 @@ class Grid:
         return given
 
     def _dimensions(self) -> list[By | X]:
-        return _dimensions((*self.rows, *self.columns))
+        return _dimensions((*self.pages, *self.rows, *self.columns))
+
+    def show(self, frame: pd.DataFrame) -> Figure:
+        """Draw the table; where it has several pages, the first."""
+        return self.pages_of(frame)[0]
+
+    def pages_of(self, frame: pd.DataFrame) -> list[Figure]:
+        """Draw the table, a picture a page."""
+        frame = frame if self.shown is None else self.shown(frame)
+        return [self._page(_where(frame, page.where), page) for page in _strips(self.pages, frame)]
 
     @housed
-    def show(self, frame: pd.DataFrame) -> Figure:
-        """Draw the table."""
-        frame = frame if self.shown is None else self.shown(frame)
+    def _page(self, frame: pd.DataFrame, page: _Strip) -> Figure:
         lines = self._lines(frame)
         rows, columns = _strips(self.rows, frame), _strips(self.columns, frame)
-        first_x = next((part.columns[0] for part in self._dimensions() if isinstance(part, X)), self.x_column)
+        first_x = page.x or next(
+            (part.columns[0] for part in self._dimensions() if isinstance(part, X)), self.x_column
+        )
         entries = [*lines.values(), *self.others]
+        across = len(columns) if self.wrap is None else min(self.wrap, len(columns))
+        fitting = fitting_columns(entries, across * self.width, self.legend_columns)
+        down = -(-len(columns) // across)  # lines of panels that a row takes
         made, axes = canvas(
-            len(rows),
-            len(columns),
-            title=f"{self.prefix} · {self.title}",
+            len(rows) * down,
+            across,
+            title=" · ".join(filter(None, (self.prefix, self.title, page.label))),
             width=self.width,
             height=self.height,
-            legend_lines=-(-len(entries) // self.legend_columns),
+            legend_lines=-(-len(entries) // fitting),
         )
         for (i, row), (j, column) in itertools.product(enumerate(rows), enumerate(columns)):
-            ax, x = axes[i][j], row.x or column.x or self.x_column
+            ax, x = axes[i * down + j // across][j % across], row.x or column.x or page.x or self.x_column
             panel = _where(frame, {**row.where, **column.where})
             title = ", ".join(filter(None, (row.label, column.label)))
             ax.set_title(title, loc="left", fontsize=9, pad=self.pad)
@@ -183,7 +197,7 @@ class Grid:
             if panel.empty:
                 ax.text(0.5, 0.5, "not run", transform=ax.transAxes, ha="center", color="#767676")
                 continue
-            if j == 0 or not isinstance(self.y, str):
+            if j % across == 0 or not isinstance(self.y, str):
                 ax.set_ylabel(self._of_metric(self.y, panel))
             plot_curves(
                 ax,
@@ -198,7 +212,9 @@ class Grid:
             )
             if self.annotate is not None:
                 self.annotate(ax, panel, lines, x)
-        legend(made, entries, columns=self.legend_columns)
+        for ax in axes[-1][(len(columns) - 1) % across + 1 :]:
+            ax.set_axis_off()
+        legend(made, entries, columns=fitting)
         return made
 
     def _lines(self, frame: pd.DataFrame) -> dict[Any, Line]:

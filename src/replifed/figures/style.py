@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
@@ -51,8 +52,8 @@ RC: dict[Any, Any] = {
     "svg.hashsalt": "replifed",
 }
 
-# Inches kept free above and below the panels, for the title, the stamp and a legend of one line.
-_TITLE, _STAMP, _LEGEND = 0.36, 0.34, 0.34
+# Inches kept free above and below the panels, for the title, the stamp, and a legend: its edges, and a line.
+_TITLE, _STAMP, _EDGES, _LINE = 0.36, 0.34, 0.14, 0.19
 
 
 class Line(NamedTuple):
@@ -99,14 +100,15 @@ def sequence_lines(labels: Mapping[Any, str]) -> dict[Any, Line]:
 def canvas(
     rows: int, cols: int, *, title: str = "", width: float = 3.0, height: float = 2.2, legend_lines: int = 1
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Make a figure with a grid of axes, and room for title, stamp and `legend_lines` of a legend below.
+    """Make a figure with a grid of axes, and room for title and `legend_lines` of a legend below.
 
     `width` and `height` are inches of each panel, labels included.
     """
-    total = (cols * width, rows * height + _TITLE + _STAMP + legend_lines * _LEGEND)
+    below = _EDGES + legend_lines * _LINE if legend_lines else 0.0
+    total = (cols * width, rows * height + _TITLE + below)
     made = Figure(figsize=total, dpi=DPI)
     FigureCanvasAgg(made)
-    bottom, inside = legend_lines * _LEGEND / total[1], rows * height / total[1]
+    bottom, inside = below / total[1], rows * height / total[1]
     made.set_layout_engine(
         ConstrainedLayoutEngine(
             rect=(0.0, bottom, 1.0, inside), w_pad=0.06, h_pad=0.05, wspace=0.03, hspace=0.04
@@ -120,6 +122,13 @@ def canvas(
         )
         heading.set_in_layout(False)
     return made, made.subplots(rows, cols, squeeze=False).tolist()
+
+
+def fitting_columns(lines: Sequence[Line], width: float, most: int) -> int:
+    """Return how many columns of a legend fit side by side into `width` inches, at most `most`."""
+    # About 14 characters of 9 points to an inch, beside a line of its own and the gap between columns.
+    widest = max((len(line.label) for line in lines), default=0) / 14 + 0.7
+    return max(1, min(most, int(width / widest)))
 
 
 @housed
@@ -140,8 +149,9 @@ def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
 
 @housed
 def stamp(made: Figure, data: str, scale: str) -> None:
-    """Say, in a strip of its own, that a figure from `canvas` is not what the paper's settings and data give.
+    """Say that a figure from `canvas` is not what the paper's settings and data give, in a strip of its own.
 
+    The strip is added under the title, so that a figure without remarks has none.
     `data` is a remark on the data, empty if they are the paper's own; `scale` is "paper", or the name of the
     cut-down settings.
     """
@@ -153,6 +163,8 @@ def stamp(made: Figure, data: str, scale: str) -> None:
     if not remarks:
         return
     width, height = made.get_size_inches()
+    _heighten(made, _STAMP)
+    height += _STAMP
     text, size = " · ".join(remarks), 8.5
     # About 13 characters of 8.5 points to an inch; more than two lines shrink.
     lines = textwrap.wrap(text, int(13 * (width - 0.3)))
@@ -174,16 +186,38 @@ def stamp(made: Figure, data: str, scale: str) -> None:
     drawn.set_in_layout(False)
 
 
-@housed
-def save(made: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure as PDF or PNG, by the suffix of `path`; equal figures give equal bytes."""
-    suffix = Path(path).suffix
-    metadata = {".pdf": {"CreationDate": None}, ".png": {"Software": None}}[suffix]
+def _heighten(made: Figure, strip: float) -> None:
+    """Add so many inches under the title of a figure from `canvas`."""
+    width, height = made.get_size_inches()
+    share = height / (height + strip)
+    made.set_size_inches(width, height + strip)
+    for text in made.texts:
+        x, y = text.get_position()
+        text.set_position((x, 1 - (1 - y) * share))
     layout = made.get_layout_engine()
-    if layout is not None:
-        # Half of the drawing time; done once, all formats share it.
-        layout.execute(made)
-        # None, not "none": with a placeholder in its place every format would be drawn twice.
-        made.set_layout_engine(None)
+    if isinstance(layout, ConstrainedLayoutEngine):
+        left, bottom, across, inside = layout.get()["rect"]
+        layout.set(rect=(left, bottom * share, across, inside * share))
+
+
+@housed
+def save(made: Figure | Sequence[Figure], path: str | os.PathLike[str]) -> None:
+    """Write a figure as PDF or PNG, by the suffix of `path`; equal figures give equal bytes.
+
+    Several are the pages of a PDF; a PNG shows the first.
+    """
+    pages = [made] if isinstance(made, Figure) else list(made)
+    for page in pages:
+        layout = page.get_layout_engine()
+        if layout is not None:
+            # Half of the drawing time; done once, all formats share it.
+            layout.execute(page)
+            # None, not "none": with a placeholder in its place every format would be drawn twice.
+            page.set_layout_engine(None)
     with replacing(path) as temporary:
-        made.savefig(temporary, dpi=DPI, metadata=metadata)
+        if Path(path).suffix == ".png":
+            pages[0].savefig(temporary, dpi=DPI, metadata={"Software": None})
+            return
+        with PdfPages(temporary, metadata={"CreationDate": None}) as document:
+            for page in pages:
+                document.savefig(page, dpi=DPI)

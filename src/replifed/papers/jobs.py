@@ -326,16 +326,18 @@ def _stamps(inputs: Inputs) -> str:
 
 
 def _draw(made: Artefact, frame: Any, outputs: dict[str, Path], data: str, scale: str) -> None:
+    from replifed.figures.grid import Grid
     from replifed.figures.style import save, stamp
 
-    figure = made.show(frame)
-    stamp(figure, data, scale)
+    pages = made.pages_of(frame) if isinstance(made, Grid) else [made.show(frame)]
+    for page in pages:
+        stamp(page, data, scale)
     for suffix in ("pdf", "png"):
-        save(figure, outputs[suffix])
+        save(pages, outputs[suffix])
 
 
 def _print_table(made: Artefact, frame: Any, outputs: dict[str, Path], data: str, scale: str) -> None:
-    readable = made.show(frame)
+    readable: Any = made.show(frame)
     note = "; ".join(filter(None, (data, "" if scale == "paper" else f"scale: {scale}")))
     tables = readable if isinstance(readable, dict) else {"": readable}
     markdown, latex = [], []

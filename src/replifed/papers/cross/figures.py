@@ -35,7 +35,6 @@ _AXES = {
     "bits": "bits, as models from each client",
     "sample_gradients": "sample gradients, as passes over the data",
 }
-_KINDS = {"logistic": "logistic", "composite": "with a 1-norm", "planted": "planted sparse model"}
 
 
 def _to_the_floor(frame: pd.DataFrame) -> pd.DataFrame:
@@ -102,6 +101,28 @@ def _slopes(ax: Any, panel: pd.DataFrame, lines: Any, x: str) -> None:
         ax.annotate(
             text, (kappa[1], grown[1]), color="#767676", fontsize=8, va="bottom", ha="right", clip_on=True
         )
+
+
+# Panels of the profile, as the figures have them: all methods in one would hide each other.
+_GROUPS = {
+    "first order": ("logistic", FIRST_ORDER),
+    "curvature": ("logistic", SECOND_ORDER),
+    "averages": ("logistic", AVERAGED),
+    "corrected": ("logistic", CORRECTED),
+    "1-norm": ("composite", COMPOSITE),
+    "planted sparse model": ("planted", SPARSE),
+}
+
+
+def _by_group(frame: pd.DataFrame) -> pd.DataFrame:
+    """Each group's methods on its kind of problem, a method in each group that has it; and any others."""
+    members = {
+        group: (frame["problem"] == kind) & frame["method"].isin(methods)
+        for group, (kind, methods) in _GROUPS.items()
+    }
+    members["others"] = ~np.logical_or.reduce(list(members.values()))
+    parts = [frame[of].assign(group=group) for group, of in members.items()]
+    return pd.concat(parts, ignore_index=True)
 
 
 figure = partial(
@@ -220,11 +241,13 @@ FIGURES = by_name(
             "Share of the relative gaps 1e-1, 1e-2, ... 1e-8 on all problems of a kind that a method has "
             "reached after so many rounds, bits (as multiples of one model from each client) and sample "
             "gradients (as passes over the data): a data profile, mean over seeds with its 95 % interval. A "
-            "method counts on the problems on which it has run."
+            "method counts on the problems on which it has run. The PDF has a page for each use."
         ),
         source=_profiles,
-        rows=[By("problem", _KINDS)],
-        columns=[By("used", USES)],
+        shown=_by_group,
+        pages=[By("used", USES)],
+        wrap=3,
+        columns=[By("group", {name: name for name in _GROUPS})],
         series="method",
         lines=EVERY,
         band="range",

@@ -52,6 +52,7 @@ _LEVELS = (
     "Two readings of the step size stand side by side: each method at its own best step (and best K) at "
     "each level, and one step for all levels, half the inverse of the largest smoothness constant at (1, 1)."
 )
+_PAGES = "The PDF has a page for each reading; the first is shown."
 _BANDS = (
     "Lines are means over seeds, bands 95 % intervals of the mean; a cross marks the round at which a "
     "seed diverged, and seeds that diverge are not in the mean. Above a panel stand the numbers of local "
@@ -618,11 +619,12 @@ FIGURES = by_name(
         title="Figure 1: number of local steps",
         caption=(
             "Objective against communication rounds of FedHT and FedIterHT for each number of local steps K, "
-            f"on both simulations at (0.1, 0.1). {_READINGS} {_BANDS}"
+            f"on both simulations at (0.1, 0.1). {_READINGS} {_PAGES} {_BANDS}"
         ),
         prepare=_curves(levels=[0], every_K=True),
         finish=_named("experiment", "level", "method", "reading"),
-        rows=[_ROWS, By("reading", READINGS)],
+        pages=[By("reading", READINGS)],
+        rows=[_ROWS],
         columns=[By("method", METHODS)],
         series="local_steps",
         lines=_lines_of_K,
@@ -634,12 +636,13 @@ FIGURES = by_name(
         title="Figure 2: heterogeneity",
         caption=(
             "Objective, as a share of the initial one, against communication rounds of FedHT and FedIterHT "
-            f"at three degrees of heterogeneity (α, β), on both simulations. {_LEVELS} {_BANDS}"
+            f"at three degrees of heterogeneity (α, β), on both simulations. {_LEVELS} {_PAGES} {_BANDS}"
         ),
         # The levels' objectives begin decades apart.
         prepare=_curves(LEVEL_READINGS, relative=True),
         finish=_named("experiment", "method", "reading"),
-        rows=[_ROWS, By("reading", LEVEL_READINGS)],
+        pages=[By("reading", LEVEL_READINGS)],
+        rows=[_ROWS],
         columns=[By("method", METHODS)],
         series="level",
         lines=_lines_of_levels,
@@ -653,11 +656,14 @@ FIGURES = by_name(
         caption=(
             "Objective of FedHT, FedIterHT and Distributed-IHT, with dense FedAvg for reference, against "
             "communication rounds and local iterations, on both simulations at (0.1, 0.1) and (1, 1). "
-            f"{_READINGS} A third reading keeps to the printed grid of steps, of which few converge. {_BANDS}"
+            f"{_READINGS} A third reading keeps to the printed grid of steps, of which few converge. "
+            f"{_PAGES} {_BANDS}"
         ),
         prepare=_curves(COMPARISON_READINGS, levels=[0, -1]),
+        pages=[By("reading", {**_SHORT, **_SHORT_REAL})],
         rows=[_ROWS, _LEVELS_IN_ORDER],
-        columns=[By("reading", {**_SHORT, **_SHORT_REAL}), X("round", "iterations")],
+        columns=[X("round", "iterations")],
+        width=4.6,
     ),
     figure(
         "fig3_full_batch",
@@ -690,11 +696,12 @@ FIGURES = by_name(
             "Objective of FedHT, FedIterHT and Distributed-IHT, with dense FedAvg for reference, against "
             "communication rounds, local iterations and bits, on E2006-tfidf, RCV1 and MNIST; each method at "
             "its own best step and K, and at the best step of the printed grid, which ends far below the "
-            f"best on RCV1. {_BANDS}"
+            f"best on RCV1. The PDF has a page for each horizontal axis. {_BANDS}"
         ),
         prepare=_curves(REAL_READINGS),
         rows=[_ROWS],
-        columns=[By("reading", _SHORT_REAL), X("round", "iterations", "bits")],
+        pages=[X("round", "iterations", "bits")],
+        columns=[By("reading", _SHORT_REAL)],
     ),
     Grid(
         "fig6_classes",

@@ -1,0 +1,98 @@
+"""Pictures that can be read: bands within their axes, labels apart, curves on one another named, pages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from replifed.figures.curves import coinciding
+from replifed.figures.grid import By, Grid, X
+from replifed.figures.legible import faults
+from replifed.figures.style import BLUE, ORANGE, Line, canvas, save, stamp
+
+LINES = {"one": Line("One", BLUE, "-", "o"), "two": Line("Two", ORANGE, "--", "s")}
+
+
+def table(spread=2.0):
+    rows = [
+        {"data": data, "method": method, "round": t, "bits": 100.0 * t, "mean": rate**t}
+        for data in ("first", "second")
+        for method, rate in (("one", 0.5), ("two", 0.7))
+        for t in range(12)
+    ]
+    frame = pd.DataFrame(rows)
+    return frame.assign(low=frame["mean"] / spread, high=frame["mean"] * spread)
+
+
+SHAPES = {
+    "one panel": {},
+    "rows": {"rows": ["data"]},
+    "columns and axes": {"columns": [By("data", {"first": "First", "second": "Second"}), X("round", "bits")]},
+    "pages": {"pages": [By("data", str)], "columns": [X("round", "bits")]},
+    "wrapped": {"columns": ["data", X("round", "bits")], "wrap": 2},
+}
+
+
+def grid(**shape):
+    axes = {"round": "rounds", "bits": "bits"}
+    return Grid(
+        "fig",
+        title="A title",
+        caption="",
+        prefix="P",
+        series="method",
+        lines=LINES,
+        y="gap",
+        x=axes,
+        width=3.5,
+        **shape,
+    )
+
+
+@pytest.mark.parametrize(("shape", "spread"), [*((one, 2.0) for one in SHAPES), ("one panel", 1e9)])
+def test_every_shape_of_grid_can_be_read(shape, spread):
+    frame = table(spread)
+    if not SHAPES[shape]:
+        frame = frame[frame["data"] == "first"]
+    for page in grid(**SHAPES[shape]).pages_of(frame):
+        assert len(page.axes) <= 8
+        assert faults(page, None) == []
+
+
+def test_faults_are_found():
+    made, [[axes]] = canvas(1, 1, title="A title")
+    axes.set(ylim=(0, 1))
+    axes.fill_between([0, 1], [0, 0], [2, 2])
+    axes.text(0.5, 0.5, "small", fontsize=5)
+    axes.text(0.5, 0.5, "over it", fontsize=9)
+    found = "\n".join(faults(made))
+    assert "'small': 5.0 points" in found
+    assert "'small' lies on 'over it'" in found
+    assert "leaves its axes" in found
+    assert any("points" in one for one in faults(canvas(1, 5, title="A title")[0]))  # 15 inches wide
+
+
+def test_a_page_for_each_value_and_a_strip_for_remarks_alone(tmp_path):
+    pages = grid(**SHAPES["pages"]).pages_of(table())
+    assert len(pages) == 2
+    before = pages[0].get_size_inches()[1]
+    stamp(pages[0], "", "paper")
+    assert pages[0].get_size_inches()[1] == before
+    stamp(pages[0], "drawn", "paper")
+    assert pages[0].get_size_inches()[1] > before
+    for one in ("a.pdf", "b.pdf"):
+        save(pages, tmp_path / one)
+    assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
+    assert (tmp_path / "a.pdf").read_bytes().count(b"/Type /Page ") == 2
+
+
+def test_curves_within_a_line_of_one_another_are_named():
+    at = np.arange(10.0)
+    curves = {"one": 0.5**at, "two": 0.5**at * 1.01, "three": 0.7**at}
+    frame = pd.concat(pd.DataFrame({"m": key, "round": at, "mean": y}) for key, y in curves.items())
+    said = coinciding(frame, "m", list(curves), x="round", log_y=True, limits=(1e-3, 1.0))
+    assert said == [("two", "one")]
+    assert coinciding(frame, "m", list(curves), x="round", log_y=True, limits=(0.1, 0.11)) != []
+    shorter = frame[(frame["m"] != "two") | (frame["round"] < 5)]
+    assert coinciding(shorter, "m", list(curves), x="round", log_y=True, limits=(1e-3, 1.0)) == []
