@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
 
 _READINGS = (
-    "Two readings of the step size stand side by side: each method at its own best step (and best K), "
+    "Two readings of the step size: each method at its own best step (and best K), "
     "and all methods at one step, half the inverse of the clients' largest smoothness constant, with the "
     "largest K. The paper names neither; the second was chosen because Figure 3's numbers come out in it."
 )
 _LEVELS = (
-    "Two readings of the step size stand side by side: each method at its own best step (and best K) at "
+    "Two readings of the step size: each method at its own best step (and best K) at "
     "each level, and one step for all levels, half the inverse of the largest smoothness constant at (1, 1)."
 )
 _PAGES = "The PDF has a page for each reading; the first is shown."
