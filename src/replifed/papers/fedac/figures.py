@@ -40,6 +40,7 @@ def _drawn_points(name: str, inputs: Any, settings: dict) -> pd.DataFrame:
 @housed
 def _draw_points(drawn: Drawn, title: str, frame: pd.DataFrame) -> Figure:
     """Draw what `_drawn_points` returns: our lines, and the authors' points as open markers."""
+    frame = frame.assign(ours=pd.to_numeric(frame["ours"]))  # empty where no run is
     other = "M" if drawn.panels == "K" else "K"
     shown = [value for value in drawn.values if (frame[drawn.panels] == value).any()]
     columns = 3
