@@ -17,6 +17,7 @@ import pytest
 from replifed import cli
 from replifed import settings as config
 from replifed.claims.verdicts import COLUMNS
+from replifed.cli import make
 from replifed.data.catalogue import CATALOGUE
 from replifed.errors import DataError
 from replifed.papers import jobs
@@ -519,3 +520,26 @@ def test_a_raw_folder_on_an_unmounted_disk_is_named(capsys, tmp_path):
         assert error.startswith("replifed: error: cannot make the folder ")
         assert f"{link} is a link to {tmp_path / 'disk'}, which is missing" in error
         assert error.count("\n") == 1
+
+
+def test_an_artefact_is_made_by_its_name():
+    checked = config.load([ROOT / "config/small.yaml"], root=ROOT)
+    assert make.files("fedplt/fig3", checked)[0] == "figures/small/fedplt/fig3.pdf"
+    assert make.files("fedplt/table2", checked)[0] == "figures/small/fedplt/table2.md"
+    assert make.files("fedplt", checked) == make.files("all", checked) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["make", "fedplt/fig33"], "unknown artefact of fedplt 'fig33'"),
+        (["make", "fedpl/fig3"], "did you mean 'fedplt'"),
+        (["make", "fedplt/fig3", "--configfile", "none.yaml"], "none.yaml does not exist"),
+        (["compare", "mine.py:Mine", "--configfile", "none.yaml"], "none.yaml does not exist"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_in_one_line(words, says, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert cli.main(words) == 2
+    error = capsys.readouterr().err
+    assert says in error and error.count("\n") == 1

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from replifed import __version__
-from replifed.cli import check, claims, data, listing, new, steps
+from replifed.cli import check, claims, data, listing, make, new, steps
 from replifed.cli.arguments import call, files_of
 from replifed.errors import ReplifedError
 from replifed.store import hashes
@@ -19,6 +19,7 @@ from replifed.store import hashes
 _EPILOG = """\
 commands for people:
   list        what can be made: papers, artefacts, data sets, methods; what it cost: jobs
+  make        make one figure or table, a paper, or all, by name
   run         run one method on one experiment
   check       see whether a method, such as your own, keeps to the contract
   compare     tune and run your own methods beside built-in ones
@@ -77,12 +78,13 @@ def _parser() -> argparse.ArgumentParser:
         description="Replicates federated-optimisation papers: figures, tables and claims.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"replifed {__version__}")
     # The commands are listed by hand, grouped, in the epilog.
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, check, new, steps, data, claims):
+    for module in (listing, make, check, new, steps, data, claims):
         module.add(commands)
     return parser

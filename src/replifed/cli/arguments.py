@@ -40,6 +40,7 @@ def add_command(
         description=text,
         epilog=f"example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
         **more,
     )
     parser.set_defaults(handler=handler, reads=reads, writes=writes)
@@ -107,6 +108,8 @@ def add_configfile(parser: argparse.ArgumentParser) -> None:
 def add_snakemake(parser: argparse.ArgumentParser) -> None:
     """Options of commands that stand for a call of Snakemake."""
     add_configfile(parser)
+    text = "settings, as Snakemake takes them, e.g. 'datasets={mine: {path: data.csv}}'"
+    parser.add_argument("--config", action="extend", nargs="+", default=[], metavar="KEY=VALUE", help=text)
     parser.add_argument("-c", "--cores", type=int, default=1, metavar="N", help="jobs at a time; default 1")
     parser.add_argument("-n", "--dry-run", action="store_true", help="only say what would be done")
 
@@ -156,11 +159,15 @@ def call_snakemake(target: str, arguments: argparse.Namespace, config: Sequence[
     """Make a target, with settings KEY=VALUE; the target is first: several options would swallow it."""
     import subprocess
 
+    from replifed.settings.reading import read_file
+
     if not Path("Snakefile").is_file():
         raise ConfigError("there is no Snakefile here; run from the folder that holds it")
+    for file in arguments.configfile:
+        read_file(Path(file))  # Snakemake's own refusal is a traceback
     words = [sys.executable, "-m", "snakemake", target, "--cores", str(arguments.cores)]
     words += ["--dry-run"] if arguments.dry_run else []
     words += ["--configfile", *arguments.configfile] if arguments.configfile else []
-    if config:
+    if config := [*config, *arguments.config]:
         words += ["--config", *config]
     return subprocess.run(words, check=False).returncode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
-from replifed.figures.style import SEQUENCE, Line
+from replifed.figures.style import Line
 from replifed.papers.cross.paper import EVERY
 
 PAPER = {
@@ -11,8 +11,11 @@ PAPER = {
     "citation": "Methods of your own and built-in ones on the same problems, tuned on the same budget.",
     "doi": "",
 }
-# Lines of one's own methods are thicker.
-_WIDTH = 2.4
+# Lines of one's own methods: thicker, and in colours that no built-in method has.
+_OWN = [
+    Line("", color, "-", marker, 2.4)
+    for color, marker in (("#C2185B", "h"), ("#6D4C41", "p"), ("#827717", "d"), ("#4527A0", "H"))
+]
 
 
 def lines() -> dict[str, Line]:
@@ -20,7 +23,7 @@ def lines() -> dict[str, Line]:
     others = [name for name in METHODS if name not in EVERY and name not in BUILT_IN]
     found = {}
     for number, name in enumerate(others):
-        cls, default = method_class(name), SEQUENCE[number % len(SEQUENCE)]
+        cls, default = method_class(name), _OWN[number % len(_OWN)]
         label = getattr(cls, "label", cls.__name__)
-        found[name] = getattr(cls, "line", default._replace(width=_WIDTH))._replace(label=label)
+        found[name] = getattr(cls, "line", default)._replace(label=label)
     return {**found, **EVERY}
