@@ -43,19 +43,22 @@ def plot_curves(
     """
     log_y = is_logarithmic(frame, series) if log_y is None else log_y
     bottom, top = _with_margin(*visible_range(frame, series), log_y) if limits is None else limits
-    remarks = []
+    remarks: list[str] = []
+    thin: list[str] = []
     for position, (key, line) in enumerate(lines.items()):
         curve = frame[frame[series] == key].sort_values("round" if "round" in frame else x)
         if log_x:
             curve = curve[curve[x] > 0]
         if len(curve):
             if not _plot_curve(axes, curve, line, x, position, log_y, bottom, top):
-                remarks.append(f"thin lines: ends of the band of {line.label}")
+                thin.append(line.label)
             remarks.extend(_divergence(axes, curve, line, x, bottom, top))
-    remarks += [
-        f"{lines[upper].label} lies on {lines[lower].label}"
-        for upper, lower in coinciding(frame, series, list(lines), x=x, log_y=log_y, limits=(bottom, top))
-    ]
+    if thin:
+        remarks.append(f"thin: ends of the bands of {', '.join(thin)}")
+    lying: dict[Any, list[str]] = {}
+    for upper, lower in coinciding(frame, series, list(lines), x=x, log_y=log_y, limits=(bottom, top)):
+        lying.setdefault(lower, []).append(lines[upper].label)
+    remarks += [f"on {lines[lower].label}: {', '.join(uppers)}" for lower, uppers in lying.items()]
     axes.set_yscale("log" if log_y else "linear")
     axes.set_ylim(bottom, top)
     if log_y:
