@@ -14,7 +14,7 @@ from replifed.claims.sentences import write_not_claimed
 from replifed.claims.verdicts import Claim, measure
 from replifed.errors import DataError
 from replifed.figures.style import canvas, save
-from replifed.report.page import build
+from replifed.report.page import _place, build
 
 CONFIG = {
     "papers": ["fedht"],
@@ -89,10 +89,10 @@ def made(tmp_path):
     return tmp_path
 
 
-def page(made, config=CONFIG, scale="small", errata=()):
+def page(made, config=CONFIG, scale="small", errata=(), single=True):
     write_not_claimed(made / "not_claimed.csv", [])
     files = {"claims": made / "claims.csv", "not_claimed": made / "not_claimed.csv", "errata": errata}
-    build(made / "figures", scale, config, made / "report.html", **files)
+    build(made / "figures", scale, config, made / "report.html", **files, single=single)
     return Page((made / "report.html").read_text(encoding="utf-8"))
 
 
@@ -106,6 +106,17 @@ def test_page_is_self_contained(made):
     assert "http:" not in without_pictures
     assert "https:" not in without_pictures
     assert "@import" not in without_pictures
+
+
+def test_pictures_may_lie_beside_the_page(made):
+    (picture,) = page(made, single=False).all("img")
+    assert picture["src"] == "figures/fedht/fig1.png"
+
+
+def test_artefacts_come_in_the_order_of_their_numbers():
+    assert sorted(["fig10", "fig2_full", "table1", "fig2", "bias", "fig1"], key=_place) == [
+        *("bias", "fig1", "fig2", "fig2_full", "fig10", "table1")
+    ]
 
 
 def test_pictures_are_whole_and_described(made):

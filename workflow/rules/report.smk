@@ -19,8 +19,8 @@ rule comparison_report:
     message:
         "write the report of the comparison"
     shell:
-        "python -m replifed report --figures-dir {params.figures:q} --scale {params.scale} --settings {params.settings:q}"
-        " --out {output:q} > {log:q} 2>&1"
+        "python -m replifed report --single --figures-dir {params.figures:q} --scale {params.scale}"
+        " --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule report:
@@ -44,8 +44,27 @@ rule report:
         figures=lambda wildcards: config["paths"]["figures"],
         scale=config["scale"],
         settings=plan.report_settings(),
+        single="",
     message:
         "write the report"
     shell:
         "python -m replifed report --claims {input.claims:q} --not-claimed {input.not_claimed:q}"
-        " --errata {input.errata:q} --figures-dir {params.figures:q} --scale {params.scale} --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"
+        " --errata {input.errata:q} --figures-dir {params.figures:q} --scale {params.scale}"
+        " --settings {params.settings:q} {params.single} --out {output:q} > {log:q} 2>&1"
+
+
+# The same as one file, to be sent to somebody.
+use rule report as single_report with:
+    output:
+        plan.in_results("report-single.html"),
+    log:
+        plan.in_logs("single_report"),
+    benchmark:
+        plan.in_benchmarks("single_report")
+    params:
+        figures=lambda wildcards: config["paths"]["figures"],
+        scale=config["scale"],
+        settings=plan.report_settings(),
+        single="--single",
+    message:
+        "write the report as one file"

@@ -176,6 +176,7 @@ def add(commands: Any) -> None:
             add_snakemake(parser)
         if name == "report":
             parser.add_argument("--figures-dir", type=Path, required=True, metavar="FOLDER")
+            parser.add_argument("--single", action="store_true", help="put the pictures into the page")
     _add_manifest(commands)
 
 

@@ -1,9 +1,14 @@
-"""One self-contained page with every figure, table and verdict. It opens from disk, without a network."""
+"""One page with every figure, table and verdict. It opens from disk, without a network.
+
+Pictures lie beside it, or, in its single-file form, in it.
+"""
 
 from __future__ import annotations
 
 import base64
 import csv
+import os
+import re
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,6 +35,7 @@ def build(
     claims: Path | None = None,
     not_claimed: Path | None = None,
     errata: Sequence[Path] = (),
+    single: bool = False,
 ) -> None:
     """Write the report.
 
@@ -39,7 +45,8 @@ def build(
         `errata.write`, a file a paper. A comparison has none.
     figures_dir : holds PAPER/ARTEFACT.{csv,png} of figures and PAPER/ARTEFACT.{csv,md} of tables.
     scale : "paper", or the name of the cut-down settings.
-    settings : papers, and of each which artefacts there are, in order, and which are not computed, and why.
+    settings : papers, and of each which artefacts there are, and which are not computed, and why.
+    single : whether pictures are in the page, which then is one file, of tens of megabytes.
     """
     from jinja2 import Environment, StrictUndefined
 
@@ -48,7 +55,10 @@ def build(
         for row in (read(claims) if claims else ())
     ]
     statements = scores.statements(rows)
-    papers = [_paper(name, settings[name], rows, statements, figures_dir) for name in settings["papers"]]
+    beside = None if single else out.parent
+    papers = [
+        _paper(name, settings[name], rows, statements, figures_dir, beside) for name in settings["papers"]
+    ]
     artefacts = [(f"{paper['key']}/{one['key']}", one) for paper in papers for one in paper["artefacts"]]
     linked = {name for name, _ in artefacts}
     for claim in rows:
@@ -95,6 +105,7 @@ def _paper(
     claims: list[dict[str, Any]],
     statements: list[dict[str, str]],
     figures_dir: Path,
+    beside: Path | None,
 ) -> dict[str, Any]:
     own = [claim for claim in claims if claim["paper"] == name]
     stated = [one for one in statements if one["paper"] == name]
@@ -112,15 +123,25 @@ def _paper(
         "counts": _counts(stated),
         "total": len(stated),
         "artefacts": [
-            _artefact(key, figures_dir / name, described.get(key), own)
-            for key in section["artefacts"]
+            _artefact(key, figures_dir / name, described.get(key), own, beside)
+            for key in sorted(section["artefacts"], key=_place)
             if key in only
         ],
         "not_computed": sorted(section.get("not_computed", {}).items()),
     }
 
 
-def _artefact(key: str, folder: Path, described: Any, claims: list[dict[str, Any]]) -> dict[str, Any]:
+def _place(key: str) -> list[tuple[bool, int, str]]:
+    """Where an artefact comes: Figure 2 before Figure 10."""
+    return [
+        (not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", key)
+    ]
+
+
+def _artefact(
+    key: str, folder: Path, described: Any, claims: list[dict[str, Any]], beside: Path | None
+) -> dict[str, Any]:
+    """`beside` is the page's folder, from which pictures are linked; None puts them into it."""
     title, caption = (described.title, described.caption) if described else (key, "")
     table, png, markdown = (folder / f"{key}.{suffix}" for suffix in ("csv", "png", "md"))
     hashes.check([table, png, markdown])
@@ -136,7 +157,7 @@ def _artefact(key: str, folder: Path, described: Any, claims: list[dict[str, Any
         "csv": f"{folder.name}/{key}.csv",
         "stamp": stamp,
         "claims": [(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]],
-        "png": "",
+        "src": "",
         "tables": [],
     }
     if png.is_file():
@@ -145,7 +166,9 @@ def _artefact(key: str, folder: Path, described: Any, claims: list[dict[str, Any
             raise DataError(f"{png} is no PNG picture; delete it and run the workflow again")
         width, height = struct.unpack(">II", content[16:24])
         artefact |= {
-            "png": base64.b64encode(content).decode(),
+            "src": f"data:image/png;base64,{base64.b64encode(content).decode()}"
+            if beside is None
+            else Path(os.path.relpath(png, beside)).as_posix(),
             # Drawn at 150 dots an inch, shown at 96.
             "width": round(width * 96 / 150),
             "height": round(height * 96 / 150),
