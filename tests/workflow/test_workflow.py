@@ -158,6 +158,7 @@ def test_a_single_small_target_of_each_paper_needs_only_its_own_jobs(whole):
         # Eight methods, each on all data sets at once; FedLin, whose group has more of them, is
         # searched and run on these four singly.
         "cross/fig2": 17,
+        "fedac/fig1": 5,
         "fedgradmp/fig1": 2,
         "fedht/rates": 3,
         "fedmm/remark1": 3,
