@@ -186,7 +186,17 @@ def test_claims_and_report(calls, tmp_path):
     assert calls == [
         ("collect_claims", (), {"files": [Path("a.csv")], **collected}),
         ("show", (table,), {"paper": "fedht", "verdict": "deviates"}),
-        ("build", (), {**made, "settings": PARSED_SETTINGS, "errata": [], "not_claimed": Path("n.csv")}),
+        (
+            "build",
+            (),
+            {
+                **made,
+                "settings": PARSED_SETTINGS,
+                "errata": [],
+                "not_claimed": Path("n.csv"),
+                "single": False,
+            },
+        ),
     ]
 
 

@@ -61,6 +61,7 @@ def test_the_public_targets(fresh):
         "claims_timing",
         "compare",
         "comparison_report",
+        "single_report",
     }
 
 
