@@ -115,7 +115,7 @@ def test_pictures_may_lie_beside_the_page(made):
 
 def test_artefacts_come_in_the_order_of_their_numbers():
     assert sorted(["fig10", "fig2_full", "table1", "fig2", "bias", "fig1"], key=_place) == [
-        *("bias", "fig1", "fig2", "fig2_full", "fig10", "table1")
+        *("fig1", "fig2", "fig2_full", "fig10", "table1", "bias")
     ]
 
 

@@ -131,11 +131,11 @@ def _paper(
     }
 
 
-def _place(key: str) -> list[tuple[bool, int, str]]:
-    """Where an artefact comes: Figure 2 before Figure 10."""
-    return [
-        (not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", key)
-    ]
+def _place(key: str) -> tuple[bool, list[tuple[bool, int, str]]]:
+    """Where an artefact comes: the paper's own before others, and Figure 2 before Figure 10."""
+    own = re.match(r"(fig|table)\d", key)
+    parts = re.split(r"(\d+)", key)
+    return own is None, [(not one.isdigit(), int(one) if one.isdigit() else 0, one) for one in parts]
 
 
 def _artefact(
