@@ -84,8 +84,9 @@ def _proximal_points(G: NDArray, which: NDArray, right: NDArray, penalty: float)
     K = G.shape[1]
     h, left = np.zeros_like(right), np.arange(len(right))
     near = _RIDGE * G[:, range(K), range(K)]
+    nearer = G + near[:, :, None] * np.eye(K)
     for _ in range(_MOST_POINTS):
-        nearer, its = G + near[:, :, None] * np.eye(K), which[left]
+        its = which[left]
         h[left] = _searched(nearer, its, right[left] + near[its] * h[left], h[left], penalty, 0)
         residual = right[left] - np.einsum("nij,nj->ni", G[its], h[left])
         left = left[~_optimal(residual, right[left], h[left], penalty)]
