@@ -22,6 +22,10 @@ class Made(NamedTuple):
     show: Callable[[pd.DataFrame], Any]
     stamped: bool = True  # whether its CSV says, in columns of its own, of which data and scale it is
 
+    def pages_of(self, frame: pd.DataFrame) -> list[Any]:
+        """Return the picture, as the only page of a figure."""
+        return [self.show(frame)]
+
 
 Artefact = Made | Grid
 

@@ -148,16 +148,16 @@ def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
 
 
 @housed
-def stamp(made: Figure, data: str, scale: str) -> None:
+def stamp(made: Figure, data: str, scale: str, head: str = "NOT THE PAPER'S DATA — ") -> None:
     """Say that a figure from `canvas` is not what the paper's settings and data give, in a strip of its own.
 
     The strip is added under the title, so that a figure without remarks has none.
-    `data` is a remark on the data, empty if they are the paper's own; `scale` is "paper", or the name of the
-    cut-down settings.
+    `data` is a remark on the data, empty if they are the paper's own, and `head` what stands before it;
+    `scale` is "paper", or the name of the cut-down settings.
     """
     remarks = []
     if data:
-        remarks.append(data.upper() if data.startswith("published") else f"NOT THE PAPER'S DATA — {data}")
+        remarks.append(f"{head}{data}")
     if scale != "paper":
         remarks.append(f"SCALE: {scale.upper()}, not the paper's settings")
     if not remarks:

@@ -326,12 +326,14 @@ def _stamps(inputs: Inputs) -> str:
 
 
 def _draw(made: Artefact, frame: Any, outputs: dict[str, Path], data: str, scale: str) -> None:
-    from replifed.figures.grid import Grid
     from replifed.figures.style import save, stamp
 
-    pages = made.pages_of(frame) if isinstance(made, Grid) else [made.show(frame)]
+    pages = made.pages_of(frame)
     for page in pages:
-        stamp(page, data, scale)
+        if data == PUBLISHED:
+            stamp(page, data.upper(), scale, head="")
+        else:
+            stamp(page, data, scale)
     for suffix in ("pdf", "png"):
         save(pages, outputs[suffix])
 
