@@ -11,7 +11,6 @@ from replifed.cli.arguments import add_command, add_snakemake, call_snakemake, l
 from replifed.errors import ConfigError, unknown_name
 
 SMALL = "config/small.yaml"
-_SUFFIXES = {"figure": ("pdf", "png", "csv"), "table": ("md", "tex", "csv")}
 
 
 def add(commands: Any) -> None:
@@ -49,19 +48,21 @@ def files(name: str, config: Mapping[str, Any]) -> list[str]:
         There is no such name; with those that come near.
     """
     from replifed.settings.cuts import artefacts
+    from replifed.workflow.plan import SUFFIXES
 
-    papers = {paper: artefacts(config[paper]) for paper in config["papers"]}
     paper, slash, artefact = name.partition("/")
     if not slash and name == "all":
         return []
-    if paper not in papers:
-        raise ConfigError(unknown_name("paper", paper, [*papers, "all"]))
+    if paper not in config["papers"]:
+        raise ConfigError(unknown_name("paper", paper, [*config["papers"], "all"]))
     if not slash:
         return []
-    if artefact not in papers[paper]:
-        raise ConfigError(unknown_name(f"artefact of {paper}", artefact, papers[paper]))
+    known = artefacts(config[paper])
+    if artefact not in known:
+        raise ConfigError(unknown_name(f"artefact of {paper}", artefact, known))
+    numbers, *shown = SUFFIXES[known[artefact]["kind"]]
     folder = f"{config['paths']['figures']}/{paper}/{artefact}"
-    return [f"{folder}.{suffix}" for suffix in _SUFFIXES[papers[paper][artefact]["kind"]]]
+    return [f"{folder}.{suffix}" for suffix in (*shown, numbers)]
 
 
 def _verdicts(name: str, config: Mapping[str, Any]) -> Iterator[str]:
