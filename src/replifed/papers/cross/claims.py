@@ -11,7 +11,7 @@ from replifed.claims.quantities import Quantity, least, quantity, run
 from replifed.claims.samples import Sample
 from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Claim
-from replifed.papers.cross.paper import CORRECTED, EXPERIMENTS, PROBLEMS, RATES, WITH_NORM
+from replifed.papers.cross.paper import EXPERIMENTS, LABELS, PROBLEMS, RATES, WITH_NORM
 
 CLAIM = Statements("cross")
 _EXACT = ("fedplt", "fedpd", "fedlin", "tamuna", "led", "fivegcs", "newton")
@@ -77,7 +77,7 @@ def _grows(method: str, where: str, published: float, within: float, because: st
     root = published < 1
     return CLAIM.value(
         f"rates.{method}.{where.removeprefix('rates_')}",
-        f"{CORRECTED[method].label.partition(',')[0]}'s communications grow like "
+        f"{LABELS[method]}'s communications grow like "
         f"{'the root of kappa' if root else 'kappa'} on {RATES[where]}.",
         published,
         exponent(run(where, method)),

@@ -24,8 +24,8 @@ from replifed.randomness import Streams, generator
 if TYPE_CHECKING:
     from replifed.papers.cross import settings as of
 
-# Of data of one's own; all others are logistic.
-_LOSSES = {"least_squares": "least_squares", "softmax": "softmax"}
+# Losses that data of one's own may have; all other data have logistic ones.
+_LOSSES = ("least_squares", "softmax")
 _MOST_STEPS = 100
 # Newton's method stops after a move so short: the objective then changes by its square.
 _SHORTEST = 1e-8
@@ -83,14 +83,13 @@ def problem(
         drawn = [_planted(settings, replicate) for replicate in replicates]
     else:
         ridge = settings.ridge
-        drawn = [(dealt(settings, replicate, table, partition), None) for replicate in replicates]
+        drawn = [(client_samples(settings, replicate, table, partition), None) for replicate in replicates]
     if settings.problem == "composite":
         l1 = settings.l1
     X, y, sizes = stacked([clients for clients, _ in drawn], dtype)
-    kind, classes = settings.problem, 1
-    if kind == "softmax":  # of the whole table: a client may lack some
-        classes = int(table.y.max()) + 1
-    loss = loss_named("least_squares" if table is None else _LOSSES.get(kind, "logistic"), classes)
+    kind = "least_squares" if table is None else _loss(settings)
+    # Classes are those of the whole table: a client may lack some.
+    loss = loss_named(kind, int(table.y.max()) + 1 if kind == "softmax" else 1)
     weights = np.full(sizes.shape, 1.0 / sizes.shape[1])
     y = y.astype(int if kind == "softmax" else dtype)  # classes are numbers of columns
     made = Regression(X, y, loss, sizes=sizes, weights=weights, l2=ridge)
@@ -100,11 +99,14 @@ def problem(
     return made
 
 
-def dealt(settings: of.Dealt, replicate: int, table: Any, partition: Any) -> list:
+def _loss(settings: of.OnDataSet | of.Planted) -> str:
+    return settings.problem if settings.problem in _LOSSES else "logistic"
+
+
+def client_samples(settings: of.OnDataSet, replicate: int, table: Any, partition: Any) -> list:
     """Features and labels of each client."""
     client = partition.clients[replicate]
-    labels = settings.problem not in _LOSSES
-    targets = np.where(table.y > 0, 1.0, -1.0) if labels else table.y.astype(float)
+    targets = np.where(table.y > 0, 1.0, -1.0) if _loss(settings) == "logistic" else table.y.astype(float)
     rng = generator(settings.seed, replicate, None, "samples")
     held = (np.flatnonzero(client == i) for i in range(int(client.max()) + 1))
     rows = [rng.permutation(own)[: settings.samples] for own in held]

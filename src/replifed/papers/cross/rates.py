@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.local_solvers import Gradient
 from replifed.algorithms.registry import method_class
 from replifed.algorithms.scaffnew import theory_rate
-from replifed.papers.cross.problems import dealt
+from replifed.papers.cross.problems import client_samples
 from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
@@ -83,13 +83,13 @@ class _AtOnce(Gradient):
 
 
 def problem(
-    settings: of.Rates | of.PlantedRates, l2: float, replicates: Sequence[int], table: Any, partition: Any
+    settings: of.ManyRidges, l2: float, replicates: Sequence[int], table: Any, partition: Any
 ) -> DenseLinearModel:
     """The problem with the ridge `l2` of some repetitions, each with data of its own."""
     if settings.problem == "planted_rates":
         drawn = [_planted(settings, replicate) for replicate in replicates]
     else:
-        drawn = [dealt(settings, replicate, table, partition) for replicate in replicates]
+        drawn = [client_samples(settings, replicate, table, partition) for replicate in replicates]
     X, y, sizes = stacked(drawn)
     weights = np.full(sizes.shape, 1.0 / sizes.shape[1])
     kind, loss = (Quadratic, "least_squares") if table is None else (DenseLinearModel, "logistic")
@@ -124,7 +124,7 @@ class _Setting:
 
     def __init__(
         self,
-        settings: of.Rates | of.PlantedRates,
+        settings: of.ManyRidges,
         l2: float,
         replicates: Sequence[int],
         table: Any,
@@ -169,7 +169,7 @@ class _Setting:
 
 
 def tune(
-    method: str, settings: of.Rates | of.PlantedRates, table: Any, partition: Any, progress: Progress = silent
+    method: str, settings: of.ManyRidges, table: Any, partition: Any, progress: Progress = silent
 ) -> dict[str, Any]:
     """Search the step, a multiple of 1 / L, of each ridge, by the rounds until the target.
 
@@ -217,7 +217,7 @@ def _rounds_to(history: History, target: float) -> NDArray:
 
 def run(
     method: str,
-    settings: of.Rates,
+    settings: of.ManyRidges,
     tuned: dict | None,
     table: Any,
     partition: Any,
@@ -262,7 +262,7 @@ def run(
     return pd.concat(frames, ignore_index=True)
 
 
-def fall(setting: _Setting, settings: of.Rates) -> dict[str, NDArray]:
+def fall(setting: _Setting, settings: of.ManyRidges) -> dict[str, NDArray]:
     """How fast Psi falls with gamma = 1 / L and p = 1 / sqrt(kappa), beside max(1 - gamma mu, 1 - p^2).
 
     Psi = sum_i |x_i - x*|^2 + (gamma / p)^2 sum_i |h_i - grad f_i(x*)|^2 (Scaffnew's Theorem 3.5), at

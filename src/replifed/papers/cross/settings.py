@@ -72,12 +72,9 @@ class Planted(Common):
     spread: NonNegative = Field(description="how much clients' models and scales of features differ")
 
 
-class Rates(fields.Repeated):
-    """Communications against the condition number, on a data set."""
+class _ManyRidges(fields.Repeated):
+    """Communications against the condition number."""
 
-    problem: Literal["rates"] = Field(description="kind of problem")
-    dataset: Name = Field(description="a data set of the catalogue")
-    partition: Shards = Field(description="how the samples are split between the clients")
     samples: Count = Field(description="most samples of a client")
     ridges: Annotated[Several[Positive], Field(min_length=2)] = Field(description="weights of |x|^2 / 2")
     target: Positive = Field(description="of |x - x*|^2, as a share of what it was at the start")
@@ -88,20 +85,27 @@ class Rates(fields.Repeated):
     tuning: Tuning = Field(description="how each method's step is chosen, as a multiple of 1 / L")
 
 
-class PlantedRates(Rates):
-    """The same on drawn least squares."""
+class Rates(_ManyRidges):
+    """On a data set."""
 
-    problem: Literal["planted_rates"] = Field(description="kind of problem")  # type: ignore[assignment]
-    dataset: Maybe[Name] = Field(None, description="none")  # type: ignore[assignment]
-    partition: Maybe[Shards] = Field(None, description="none")  # type: ignore[assignment]
+    problem: Literal["rates"] = Field(description="kind of problem")
+    dataset: Name = Field(description="a data set of the catalogue")
+    partition: Shards = Field(description="how the samples are split between the clients")
+
+
+class PlantedRates(_ManyRidges):
+    """On drawn least squares."""
+
+    problem: Literal["planted_rates"] = Field(description="kind of problem")
     clients: Count = Field(description="number of clients")
     features: Count = Field(description="coordinates")
     spread: NonNegative = Field(description="how much clients' models differ")
 
 
-Dealt = Logistic | Own | Composite | Rates
+OnDataSet = Logistic | Own | Composite | Rates
+ManyRidges = Rates | PlantedRates
 OneRidge = Logistic | Own | Composite | Planted
-Experiment = Annotated[OneRidge | Rates | PlantedRates, Field(discriminator="problem")]
+Experiment = Annotated[OneRidge | ManyRidges, Field(discriminator="problem")]
 
 
 class Section(fields.Section[Experiment, Artefact]):
