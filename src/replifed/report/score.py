@@ -9,6 +9,7 @@ from typing import NamedTuple
 from replifed.claims import scores
 from replifed.claims.verdicts import HOLDS
 from replifed.errors import ReplifedError
+from replifed.report.sentences import row
 
 # What stands between these in the README is written by `replifed claims document`.
 BEGIN, END = "<!-- score: `replifed claims document` writes this -->", "<!-- end of the score -->"
@@ -30,15 +31,13 @@ class Score(NamedTuple):
 
     paper: str
     statuses: Counter[str]
-    numbers: tuple[
-        int, int
-    ]  # statements on a published number that are met, and all of them that were measured
+    numbers: tuple[int, int]  # statements on a published number: those met, and those measured
     data: Counter[str]  # kinds of data behind the statements
 
 
 def score(paper: str, claims: Sequence[Mapping[str, str]]) -> Score:
     """The score of a paper, from lines of claims.csv with their kind."""
-    statements, kinds = scores.statements(claims), {row["id"]: row["kind"] for row in claims}
+    statements, kinds = scores.statements(claims), {claim["id"]: claim["kind"] for claim in claims}
     numbers = [
         one["status"]
         for one in statements
@@ -61,22 +60,18 @@ def table(papers: Sequence[Score]) -> str:
         sum((one.data for one in papers), Counter()),
     )
     heads = ["", "statements", *_HEADS.values(), "values met", "data behind them"]
-    lines = [_line(heads), _line(["---", *["--:"] * (len(heads) - 2), "---"])]
+    lines = [row(*heads), row("---", *["--:"] * (len(heads) - 2), "---")]
     for one in (*papers, total):
         met, all_of_them = one.numbers
         cells = [
             f"`{one.paper}`" if one is not total else "**all**",
-            one.statuses.total(),
-            *(one.statuses[status] for status in _HEADS),
+            f"{one.statuses.total()}",
+            *(f"{one.statuses[status]}" for status in _HEADS),
             f"{met} of {all_of_them}",
             ", ".join(f"{one.data[kind]} {kind}" for kind in _DATA if one.data[kind]),
         ]
-        lines.append(_line(cells))
+        lines.append(row(*cells))
     return "".join(lines)
-
-
-def _line(cells: Sequence[object]) -> str:
-    return f"| {' | '.join(map(str, cells))} |\n"
 
 
 def picture(papers: Sequence[Score]) -> str:
@@ -93,8 +88,8 @@ def picture(papers: Sequence[Score]) -> str:
         x = _LEFT + 125 * place
         parts.append(f'<rect x="{x}" y="8" width="12" height="12" fill="{colour}" stroke="#777777"/>')
         parts.append(f'<text x="{x + 17}" y="18">{_HEADS[status].partition(",")[0]}</text>')
-    for row, one in enumerate(papers):
-        left, y = float(_LEFT), _TOP + _ROW * row
+    for place, one in enumerate(papers):
+        left, y = float(_LEFT), _TOP + _ROW * place
         parts.append(f'<text x="{_LEFT - 8}" y="{y + 15}" text-anchor="end">{one.paper}</text>')
         for status, colour in zip(_HEADS, _COLOURS, strict=True):
             count = one.statuses[status]

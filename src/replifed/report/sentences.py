@@ -51,7 +51,7 @@ def page(
         score=scores.in_words(Counter(one["status"] for one in statements)),
     )
     text += "".join(_line(one, found) for one in sentences)
-    rows = [_row(one.place, one.printed, one.corrected) for one in errata]
+    rows = [row(one.place, one.printed, one.corrected) for one in errata]
     if rows:
         text += "\n## Errata\n\n| place | as printed | corrected |\n| --- | --- | --- |\n" + "".join(rows)
     return text
@@ -59,15 +59,16 @@ def page(
 
 def _line(sentence: Sentence, found: Mapping[str, Mapping[str, str]]) -> str:
     if sentence.why:
-        return _row(sentence.place, sentence.says, f"none: {sentence.why}", "")
+        return row(sentence.place, sentence.says, f"none: {sentence.why}", "")
     claims, verdicts = [], []
     for name in sentence.statements:
         count, data = len(found[name]["claims"].split()), found[name]["data"]
         claims.append(f"`{name}`" + (f" ({count} claims)" if count > 1 else ""))
         shown = "" if data in ("original", "synthetic", "") else f" ({data} data)"
         verdicts.append(found[name]["status"] + shown)
-    return _row(sentence.place, sentence.says, "<br>".join(claims), "<br>".join(verdicts))
+    return row(sentence.place, sentence.says, "<br>".join(claims), "<br>".join(verdicts))
 
 
-def _row(*cells: str) -> str:
+def row(*cells: str) -> str:
+    """A line of a Markdown table."""
     return f"| {' | '.join(' '.join(cell.replace('|', chr(92) + '|').split()) for cell in cells)} |\n"
