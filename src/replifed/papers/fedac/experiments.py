@@ -1,16 +1,16 @@
 """What the paper runs, and what goes beyond it; each experiment has a kind.
 
-* `grid`: all steps eta, numbers M of workers and K of local steps, on one seed, each run beside two twins, by
-which
-  it is told whether it can be reproduced at all;
+* `grid`: all steps eta, numbers M of workers and K of local steps, on one seed, each run beside two twins,
+  which tell whether it can be reproduced at all;
 * `fresh`: at each (M, K) the step that is best on some seeds, and the one that the authors chose, on other
-seeds;
+  seeds;
 * `clients`: the same methods in the library's own engine, on clients that have data of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,12 @@ from numpy.typing import NDArray
 from replifed.algorithms.registry import method_class
 from replifed.network.participation import FixedSize
 from replifed.papers.fedac import published
-from replifed.papers.fedac.lanes import Lanes, Logistic, joined, lanes, objectives
+from replifed.papers.fedac.lanes import Logistic, joined, lanes, objectives
 from replifed.papers.fedac.numbers import Numbers, draw
 from replifed.papers.fedac.paper import VARIANTS
+from replifed.problems.clients import stacked
+from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.progress import Progress, silent
 from replifed.randomness import Streams, generator
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 
 # What twins' starts, and steps, are longer by.
 TWIN = 1 + 1e-10
+# Methods, as the authors name them, with their steps.
+Runs = Sequence[tuple[str, float]]
 # Gaps below are rounding.
 _LEAST = 1e-15
 
@@ -87,28 +92,23 @@ def variants(method: str, settings: of.Experiment) -> list[str]:
 def _grid(method: str, settings: of.Grid, table: Any, progress: Progress) -> pd.DataFrame:
     """A line a run and record; of_start and of_step are its twins' objectives."""
     problem, frames = Logistic(table, settings.l2), []
-    cases = list(product(settings.replicates, settings.workers))
-    for done, (seed, M) in enumerate(cases):
-        numbers = _numbers(settings, problem, seed, M)
-        for name in variants(method, settings):
-            steps = _steps_run(settings, name, M)
-            for K in settings.local_steps:
-                progress(f"{name}, M = {M}, K = {K}", done, len(cases))
-                values, *twins = _beside_twins(problem, settings, name, steps, K, numbers)
-                frames.append(
-                    _frame(settings, values, twins, replicate=seed, method=name, M=M, K=K, eta=steps)
-                )
+    cases = list(product(settings.replicates, settings.workers, settings.local_steps))
+    numbers = lru_cache(1)(partial(_numbers, settings, problem))  # those of one M are many
+    for done, (seed, M, K) in enumerate(cases):
+        progress(f"M = {M}, K = {K}", done, len(cases))
+        runs = [(name, eta) for name in variants(method, settings) for eta in _steps(settings, name, M, K)]
+        values, *twins = _beside_twins(problem, settings, runs, K, numbers(seed, M))
+        name, eta = (np.array(one) for one in zip(*runs, strict=True))
+        frames.append(_frame(settings, values, twins, replicate=seed, method=name, M=M, K=K, eta=eta))
     return pd.concat(frames, ignore_index=True)
 
 
-def _steps_run(settings: of.Grid, name: str, M: int) -> NDArray:
-    """The steps of a method; with `neighbours` those around the one that the authors chose at each K."""
+def _steps(settings: of.Grid, name: str, M: int, K: int) -> NDArray:
+    """The steps of a method; with `neighbours` those around the one that the authors chose."""
     ladder = np.array(settings.steps[name])
     if settings.neighbours is None:
         return ladder
-    best = published.best_steps(settings.l2, name)
-    near = [_near(ladder, best[M, K], settings.neighbours) for K in settings.local_steps if (M, K) in best]
-    return np.unique(np.concatenate(near)) if near else ladder[:0]
+    return _near(ladder, published.best_steps(settings.l2, name)[M, K], settings.neighbours)
 
 
 def _near(ladder: NDArray, step: float, neighbours: int) -> NDArray:
@@ -125,21 +125,21 @@ def _numbers(settings: of.Grid | of.Fresh, problem: Logistic, seed: int, M: int)
 
 
 def _beside_twins(
-    problem: Logistic, settings: of.Experiment, name: str, steps: NDArray, K: int, numbers: Numbers
+    problem: Logistic, settings: of.Experiment, runs: Runs, K: int, numbers: Numbers
 ) -> Sequence[NDArray]:
     """Objectives (records, L) of the runs, of twins with longer starts, and of twins with longer steps."""
-    eta = np.concatenate([steps, steps, steps * TWIN])
-    start = numbers.start * np.repeat([1.0, TWIN, 1.0], len(steps))[:, None]
-    values = objectives(
-        problem,
-        VARIANTS[name].kind,
-        lanes(name, eta, settings.l2, K),
-        start,
-        numbers,
-        K,
-        settings.every,
-    )
-    return np.split(values, 3, axis=1)
+    longer = [(name, eta * TWIN) for name, eta in runs]
+    start = np.repeat([1.0, TWIN, 1.0], len(runs))[:, None] * numbers.start
+    return np.split(_objectives(problem, settings, [*runs, *runs, *longer], start, K, numbers), 3, axis=1)
+
+
+def _objectives(
+    problem: Logistic, settings: of.Experiment, runs: Runs, start: NDArray, K: int, numbers: Numbers
+) -> NDArray:
+    """Objectives (records, L) of runs that start at `start` (L, D)."""
+    (kind,) = {VARIANTS[name].kind for name, _ in runs}
+    side_by_side = joined([lanes(name, np.array([eta]), settings.l2, K) for name, eta in runs])
+    return objectives(problem, kind, side_by_side, start, numbers, K, settings.every)
 
 
 def _frame(settings: of.Experiment, values: NDArray, twins: Sequence[NDArray], **labels: Any) -> pd.DataFrame:
@@ -167,7 +167,8 @@ def _search_fresh(
             progress(f"search {name}, M = {M}, K = {K}", done, len(cases))
             best = published.best_steps(settings.l2, name)[M, K]
             steps = _near(np.array(settings.steps[name]), best, tuning.neighbours)
-            found = [_beside_twins(problem, settings, name, steps, K, one) for one in numbers]
+            tried = [(name, eta) for eta in steps]
+            found = [_beside_twins(problem, settings, tried, K, one) for one in numbers]
             scores = np.mean([_score(values, problem) for values, *_ in found], axis=0)
             stable = np.all(
                 [~hangs_on_rounding(values.T, *(t.T for t in twins))[1] for values, *twins in found], 0
@@ -203,12 +204,9 @@ def _fresh(method: str, settings: of.Fresh, chosen: dict, table: Any, progress: 
             theirs = {name: published.best_steps(settings.l2, name)[M, K] for name in names}
             picked = [(name, "searched", chosen[name, M, K]) for name in names]
             picked += [(name, "authors", theirs[name]) for name in names]
-            together: Lanes = joined(
-                [lanes(name, np.array([eta]), settings.l2, K) for name, _, eta in picked]
-            )
             start = np.repeat(numbers.start[None], len(picked), axis=0)
-            kind = VARIANTS[names[0]].kind
-            values = objectives(problem, kind, together, start, numbers, K, settings.every)
+            runs = [(name, eta) for name, _, eta in picked]
+            values = _objectives(problem, settings, runs, start, K, numbers)
             name, choice, eta = (np.array(one) for one in zip(*picked, strict=True))
             labels = {"replicate": seed, "method": name, "choice": choice, "M": M, "K": K, "eta": eta}
             frames.append(_frame(settings, values, (), **labels))
@@ -226,7 +224,7 @@ def _search_clients(
     steps, seeds = np.array(tuning.steps), tuning.replicates
     eta, names = np.tile(steps, len(seeds)), np.repeat(seeds, len(steps)).tolist()
     # A data set a run: cohorts ask for one, or for as many as runs.
-    problem, least = _dealt(settings, names, table, partition)
+    problem, least = _client_problem(settings, names, table, partition)
     for done, K in enumerate(settings.local_steps):
         progress(f"search K = {K}", done, len(settings.local_steps))
         history = _simulated(method, settings, eta, K, problem, tuple(names))
@@ -241,7 +239,7 @@ def _clients(
 ) -> pd.DataFrame:
     """Histories at the steps of the search, with a gap to the true minimum."""
     seeds, M, frames = tuple(settings.replicates), settings.clients, []
-    problem, least = _dealt(settings, seeds, table, partition)
+    problem, least = _client_problem(settings, seeds, table, partition)
     (name,) = variants(method, settings)
     for done, K in enumerate(settings.local_steps):
         progress(f"K = {K}", done, len(settings.local_steps))
@@ -252,16 +250,14 @@ def _clients(
     return pd.concat(frames, ignore_index=True)
 
 
-def _dealt(settings: of.Clients, seeds: Sequence[int], table: Any, partition: Any) -> tuple[Any, NDArray]:
+def _client_problem(
+    settings: of.Clients, seeds: Sequence[int], table: Any, partition: Any
+) -> tuple[Any, NDArray]:
     """The problem of some seeds, each with clients of its own, and the least objective of each.
 
     Of a client's samples at most so many are drawn. Where they are `mixed`, these are then dealt out anew, so
     that clients have one distribution, as in the paper, and the problem as a whole is the same.
     """
-    from replifed.problems.clients import stacked
-    from replifed.problems.dense import DenseLinearModel
-    from replifed.problems.losses import loss_named
-
     sets = []
     for seed in seeds:
         rng = generator(settings.seed, seed, None, "deal")
