@@ -192,10 +192,13 @@ def drawn():
 def test_data_of_an_installed_package_are_compared_by_name(installed):
     site = installed.folder.parent / "site"
     (site / "offering.py").write_text(OFFERED)
+    (site / "their_method.py").write_text(METHOD)
     offers = site / "offering-1.dist-info"
     offers.mkdir()
     (offers / "METADATA").write_text("Metadata-Version: 2.1\nName: offering\nVersion: 1\n")
-    (offers / "entry_points.txt").write_text("[replifed.datasets]\ndrawn = offering:drawn\n")
+    (offers / "entry_points.txt").write_text(
+        "[replifed.datasets]\ndrawn = offering:drawn\n[replifed.methods]\ntheirs = their_method:Mine\n"
+    )
     (installed.folder / "loss.yaml").write_text(
         "datasets: {drawn: {loss: least_squares, partition: given}}\n"
         "comparison: {data: [drawn], against: [fedavg, newton]}\n"
@@ -209,3 +212,9 @@ def test_data_of_an_installed_package_are_compared_by_name(installed):
     newton = frame[frame["method"] == "newton"].set_index("round")["median"]
     assert newton[1] < 1e-9
     assert "drawn" in installed.replifed("list", "datasets")[1]
+    # A method that a package offers joins by its name, and what it makes is the comparison's own.
+    said = installed.jobs_of(
+        "compare", "--dry-run", "--data", "a9a", "--against", "fedavg,theirs", *files[:2]
+    )
+    assert {"compare: run theirs on a9a", "compare: tune theirs on a9a"} <= said
+    assert "theirs" in installed.replifed("compare", "--data", "a9a", "--against", "their", *files[:2])[1]

@@ -56,7 +56,8 @@ METHODS: dict[str, str] = {
 BUILT_IN = frozenset(METHODS)
 # Methods of one's own, NAME: FILE.py:CLASS as JSON: jobs are processes of their own.
 _VARIABLE = "REPLIFED_METHODS"
-METHODS |= {found.name: found.value for found in entry_points(group="replifed.methods")}
+INSTALLED = {found.name: found.value for found in entry_points(group="replifed.methods")}  # of other packages
+METHODS |= INSTALLED
 METHODS |= json.loads(os.environ.get(_VARIABLE, "{}"))
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, get_args
 
-from replifed.algorithms.registry import BUILT_IN
+from replifed.algorithms.registry import BUILT_IN, INSTALLED
 from replifed.data.catalogue import CATALOGUE, offered
 from replifed.errors import unknown_name
 from replifed.parts import COMPARED
 from replifed.settings.faults import Fault
+from replifed.settings.fields import Loss
 
-# Kinds of problems on which every kind of method runs.
-_EVERY_METHOD = ("logistic", "least_squares", "softmax")
+# Kinds of problems on which every kind of method runs, called by their losses.
+_EVERY_METHOD = get_args(Loss)
 _FIGURES, _TABLES = ("fig1",), ("table1", "pairs")
 
 
@@ -21,7 +22,8 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a section like a paper's, or None where the papers that are listed have no comparison.
 
     Its experiments are those of `cross` that `comparison.data` names, by default those on which every kind of
-    method runs; their methods are those of `comparison.against`, by default all, and those of `methods`.
+    method runs; their methods are those of `comparison.against`, of installed packages too, by default all
+    built-in ones, and those of `methods`.
     """
     if COMPARED not in config:
         return None
@@ -31,7 +33,8 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
     experiments = {}
     for name in names:
         built_in = known[name]["methods"]
-        chosen = [method for method in asked.get("against") or built_in if method in built_in]
+        there = [*built_in, *INSTALLED]
+        chosen = [method for method in asked.get("against") or built_in if method in there]
         experiments[name] = {**known[name], "methods": [*chosen, *own]}
     runs = {name: one["methods"] for name, one in experiments.items()}
     artefacts: dict[str, Any] = {name: {"kind": "figure", "runs": runs} for name in _FIGURES}
@@ -92,10 +95,11 @@ def faults(config: Mapping[str, Any]) -> Iterator[Fault]:
         if name not in known:
             yield ("comparison", "data"), unknown_name("problem of the comparison", name, known)
     compared = _methods(known[name] for name in asked.get("data") or known if name in known)
+    compared += INSTALLED if compared else ()
     for name in asked.get("against") or ():
         if compared and name not in compared:  # else the data are at fault
             yield ("comparison", "against"), unknown_name("method on these problems", name, compared)
 
 
-def _methods(experiments: Iterable[Mapping[str, Any]]) -> Sequence[str]:
+def _methods(experiments: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(method for one in experiments for method in one["methods"]))

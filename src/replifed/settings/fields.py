@@ -82,6 +82,8 @@ Fraction = Annotated[float, Field(gt=0, lt=1), REAL]
 Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$", description="small letters, digits and underscores")]
 Precision = Literal["float32", "float64"]
+# Of data of one's own.
+Loss = Literal["logistic", "least_squares", "softmax"]
 
 _DISTINCT = {"uniqueItems": True}
 Distinct = Annotated[list[T], Field(json_schema_extra=_DISTINCT), AfterValidator(_without_repeats)]
@@ -155,7 +157,7 @@ class OwnDataset(Settings):
     )
     label: Maybe[Text] = Field(None, description="column of the labels (csv, parquet); by default the last")
     client: Maybe[Text] = Field(None, description="column of the clients (csv, parquet)")
-    loss: Literal["logistic", "least_squares", "softmax"] = Field(
+    loss: Loss = Field(
         "logistic", description="loss of the models: for two kinds of labels, targets, or classes"
     )
     partition: Literal["kmeans", "given"] = Field(

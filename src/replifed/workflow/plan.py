@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from replifed.algorithms.registry import METHODS
+from replifed.algorithms.registry import INSTALLED, METHODS
 from replifed.errors import ConfigError, DataError
 from replifed.parts import COMPARE, COMPARED, part, sentences_file
 from replifed.settings import cuts
@@ -79,9 +79,10 @@ class Plan:
         return files
 
     def _owner(self, paper: str, name: str) -> str:
-        """Whose results an experiment's are: the comparison has those with methods or data of one's own."""
+        """Whose results an experiment's are: the comparison has those with others' methods or data."""
         experiment, _, method = name.partition("/")
-        own = experiment in self.config.get("datasets", {}) or method in self.config.get("methods", {})
+        others = {**self.config.get("methods", {}), **INSTALLED}
+        own = experiment in self.config.get("datasets", {}) or method in others
         return COMPARED if paper == COMPARE and not own else paper
 
     def inputs(self, paper: str, keys: Iterable[str], source: list[str]) -> dict[str, list[str]]:
