@@ -9,6 +9,16 @@ for name in plan.papers:
             plan.artefact_files(name),
 
 
+# What takes hours, and `all` leaves out, such as fedac_large.
+for name, files in plan.on_demand().items():
+
+    rule:
+        name:
+            name
+        input:
+            files,
+
+
 # Methods of one's own beside built-in ones.
 rule compare:
     input:

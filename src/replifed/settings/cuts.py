@@ -11,9 +11,19 @@ from replifed.settings.reading import deep_merge
 
 
 def artefacts(paper_config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the artefacts that are targets: all, or those that ``only`` names."""
+    """Return the artefacts that `all` makes: all but those on demand, or those that ``only`` names."""
     only = paper_config.get("only")
-    return {name: value for name, value in paper_config["artefacts"].items() if only is None or name in only}
+    return {
+        name: one
+        for name, one in paper_config["artefacts"].items()
+        if (name in only if only is not None else "on_demand" not in one)
+    }
+
+
+def makeable(paper_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all artefacts that can be made, those on demand too."""
+    every = paper_config["artefacts"]
+    return artefacts(paper_config) | {name: one for name, one in every.items() if "on_demand" in one}
 
 
 def artefact_keys(artefact: Mapping[str, Any]) -> list[str]:

@@ -338,6 +338,9 @@ class Artefact(Settings):
     published: Maybe[Literal[True]] = Field(
         None, description="that it shows published numbers alone, and is stamped so"
     )
+    on_demand: Maybe[Literal[True]] = Field(
+        None, description="that it has a target of its own, PAPER_ARTEFACT, and no part in `all`"
+    )
     summary: Maybe[bool] = Field(
         None, description="whether it sums up all methods: then each needs another figure that shows it"
     )

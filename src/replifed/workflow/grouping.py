@@ -169,8 +169,10 @@ class Grouping:
         return f"(?!(?:{one_of(taken)})[.])(?:{one_of(self._papers)})"
 
     def papers_of_single_artefacts(self) -> str:
-        """Return a pattern of papers of which each artefact has a job of its own."""
-        return one_of(set(self._papers) - {job.paper for job in self.artefacts})
+        """Return a pattern of papers that no artefact of a grouped job follows."""
+        made = {job.paper: cuts.artefacts(job.plan.config[job.paper]) for job in self.artefacts}
+        taken = [f"{paper}/{name}" for paper, names in made.items() for name in names]
+        return f"(?!(?:{one_of(taken)})[.])(?:{one_of(self._papers)})"
 
 
 def _files_for(plan: Plan, target: str) -> list[str]:

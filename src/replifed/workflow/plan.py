@@ -199,13 +199,13 @@ class Plan:
     def artefact(self, paper: str, artefact: str) -> Mapping[str, Any]:
         """Return an artefact's entry."""
         try:
-            return cuts.artefacts(self.config[paper])[artefact]
+            return cuts.makeable(self.config[paper])[artefact]
         except KeyError:
             raise ConfigError(f"paper {paper} has no artefact {artefact}") from None
 
     def artefact_names(self, kind: str) -> set[str]:
         """Return the names of the figures or the tables of all papers."""
-        entries = [one for paper in self.sections for one in cuts.artefacts(self.config[paper]).items()]
+        entries = [one for paper in self.sections for one in cuts.makeable(self.config[paper]).items()]
         return {name for name, entry in entries if entry["kind"] == kind}
 
     def artefact_outputs(self, paper: str, folder: str | None = None) -> dict[str, str]:
@@ -219,6 +219,17 @@ class Plan:
     def artefact_files(self, *papers: str) -> list[str]:
         """Return all files of all artefacts of papers."""
         return [file for paper in papers for file in self.artefact_outputs(paper).values()]
+
+    def on_demand(self) -> dict[str, list[str]]:
+        """Return the files of the artefacts that `all` leaves out, by the names of their targets."""
+        return {
+            f"{paper}_{name}": [
+                self.in_figures(f"{paper}/{name}.{suffix}") for suffix in SUFFIXES[entry["kind"]]
+            ]
+            for paper in self.papers
+            for name, entry in self.config[paper]["artefacts"].items()
+            if "on_demand" in entry
+        }
 
     def artefact_inputs(self, paper: str, artefact: str) -> dict[str, list[str]]:
         """Return what an artefact is made from."""
@@ -280,9 +291,12 @@ class Plan:
 
     def report_settings(self, papers: Sequence[str] = ()) -> str:
         """Return what the report shows beside claims and pictures: the artefacts, and those not computed."""
-        keys, papers = ("artefacts", "not_computed", "only"), list(papers or self.papers)
+        papers = list(papers or self.papers)
         sections = {
-            paper: {key: self.config[paper][key] for key in keys if key in self.config[paper]}
+            paper: {
+                "artefacts": cuts.artefacts(self.config[paper]),
+                "not_computed": self.config[paper].get("not_computed", {}),
+            }
             for paper in papers
         }
         return canonical_json({"papers": papers, **sections})

@@ -17,15 +17,11 @@ from replifed.claims.statements import Statements
 from replifed.claims.verdicts import Claim, Measured, NotMeasurableError
 from replifed.papers.fedac import measures
 from replifed.papers.fedac.measures import AGREES
-from replifed.papers.fedac.paper import DRAWN, L2, LINES, OPTIMA
+from replifed.papers.fedac.paper import DRAWN, L2, LINES, OPTIMA, VARIANTS
 
 CLAIM = Statements("fedac")
-METHODS = {
-    "a9a_2": ("fedavg", "fedac", "mb_sgd", "mb_ac_sgd"),
-    "a9a_3": ("fedavg", "fedac", "mb_sgd", "mb_ac_sgd"),
-    "a9a_4": ("fedavg", "fedac", "mb_sgd", "mb_ac_sgd"),
-}
-_NAMES = {"a9a_2": "1e-2", "a9a_3": "1e-3", "a9a_4": "1e-4"}
+METHODS = list(dict.fromkeys(one.method for one in VARIANTS.values()))
+_NAMES = {name: f"1e-{name[-1]}" for name in L2}
 
 
 @quantity
@@ -40,10 +36,7 @@ def together(*several: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(several, ignore_index=True)
 
 
-RUNS = {
-    name: summary(settings(name), *(run(name, method) for method in methods))
-    for name, methods in METHODS.items()
-}
+RUNS = {name: summary(settings(name), *(run(name, method) for method in METHODS)) for name in L2}
 ALL = together(*RUNS.values())
 
 
@@ -65,10 +58,7 @@ points = quantity(measures.points)
 def points_agree(found: pd.DataFrame, name: str = "") -> Measured:
     """Whether each point of a figure, or of all, has the authors' step and objective."""
     if name:
-        drawn = DRAWN[name]
-        other = "M" if drawn.panels == "K" else "K"
-        found = found[found["method"].isin(drawn.methods) & (found["l2"] == drawn.l2)]
-        found = found[found[drawn.panels].isin(drawn.values) & (found[other] >= drawn.first)]
+        found = measures.drawn(found, DRAWN[name])
     if found.empty:
         raise NotMeasurableError("no point of the figure was run")
     same = found["eta"] == found["published_eta"]
@@ -116,12 +106,13 @@ def _large(cases: pd.DataFrame) -> pd.Series:
     return (cases["K"] >= 8) & (cases["M"] >= 32)
 
 
-_EXCEPTIONS = {(8, 32), (8, 64), (16, 64)}
+def _among(cases: pd.DataFrame, *points: tuple[int, int]) -> pd.Series:
+    """Whether each (K, M) is one of `points`."""
+    return pd.Series([one in points for one in zip(cases["K"], cases["M"], strict=True)], dtype=bool)
 
 
 def _excepted(cases: pd.DataFrame) -> pd.Series:
-    named = pd.Series([one in _EXCEPTIONS for one in zip(cases["K"], cases["M"], strict=True)], dtype=bool)
-    return _large(cases) & (named | (cases["K"] == 512))
+    return _large(cases) & (_among(cases, (8, 32), (8, 64), (16, 64)) | (cases["K"] == 512))
 
 
 def _expected(cases: pd.DataFrame) -> pd.Series:
@@ -129,13 +120,7 @@ def _expected(cases: pd.DataFrame) -> pd.Series:
 
 
 def _several_steps(cases: pd.DataFrame) -> pd.Series:
-    return (
-        (cases["K"] > 1)
-        & ~pd.Series(
-            [one in {(8, 64), (16, 64)} for one in zip(cases["K"], cases["M"], strict=True)], dtype=bool
-        )
-        & (cases["M"] >= 16)
-    )
+    return (cases["K"] > 1) & (cases["M"] >= 16) & ~_among(cases, (8, 64), (16, 64))
 
 
 def _few_steps(cases: pd.DataFrame) -> pd.Series:
@@ -234,6 +219,23 @@ def luck(l2: float, which: str, *histories: pd.DataFrame) -> Measured:
 
 
 @quantity
+def linear(chosen: dict[str, Any], method: str, power: float, *histories: pd.DataFrame) -> Measured:
+    """Whether the gap falls as 1 / M at each K that leaves as many rounds as M**`power`.
+
+    A case a K: whether the exponent of the gap against M, the mean over seeds, is -1 to a tenth.
+    """
+    lines = measures.fresh_lines(chosen["l2"], pd.concat(histories))
+    rounds = chosen["iterations"] / lines["K"]
+    lines = lines[(lines["method"] == method) & (rounds >= lines["M"].max() ** power)]
+    if lines["M"].nunique() < 2:
+        raise NotMeasurableError("one number of workers was run")
+    found = lines.groupby("K")["exponent"].first()
+    note = "exponents at K = " + ", ".join(f"{K}: {one:.2f}" for K, one in found.items())
+    seeds = histories[0]["replicate"].nunique()
+    return Measured(((found + 1).abs() <= 0.1).to_numpy(), seeds=seeds, note=note)
+
+
+@quantity
 def above_the_minimum(l2: float, history: pd.DataFrame) -> Measured:
     """Whether the published optimum lies above the least objective, by less than any gap that is drawn."""
     minimum = float((history["objective"] - history["gap"]).median())
@@ -260,6 +262,13 @@ def _fresh() -> Iterator[Claim]:
             if l2 == L2["a9a_4"]
             else "",
         )
+        for method, power, words in (("fedavg", 1.0, "M"), ("fedac_1", 1 / 3, "M^(1/3)")):
+            yield claim.shape(
+                f"fresh.speedup.{method}.{name}",
+                f"l2 = {_NAMES[experiment]}: {LINES[method].label}'s gap falls as 1 / M up to the largest M, "
+                f"wherever there are {words} rounds.",
+                linear(settings(name), method, power, *both),
+            )
         for which, words in {"best": "best record", "last": "last record"}.items():
             yield claim.shape(
                 f"fresh.luck.{which}.{name}",

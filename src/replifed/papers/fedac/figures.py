@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.style import GREY, Line, canvas, housed, legend
 from replifed.papers.fedac import published
-from replifed.papers.fedac.measures import all_runs, points
+from replifed.papers.fedac.measures import all_runs, drawn, points
 from replifed.papers.fedac.paper import DRAWN, EPSILON_OPTIMUM, LINES, OPTIMA, VARIANTS, Drawn
 
 _THEIRS = Line("published (open)", GREY, "", "o", 1.0)
@@ -21,14 +21,12 @@ _THEIRS = Line("published (open)", GREY, "", "o", 1.0)
 
 def _drawn_points(name: str, inputs: Any, settings: dict) -> pd.DataFrame:
     """Points of a figure: l2, method, M, K, ours and published, suboptimality by the authors' optimum."""
-    drawn = DRAWN[name]
+    figure = DRAWN[name]
     epsilon = "runs" not in settings["artefact"]
     frame, optimum = (
-        (published.points("epsilon"), EPSILON_OPTIMUM) if epsilon else (published.points(), OPTIMA[drawn.l2])
+        (published.points("epsilon"), EPSILON_OPTIMUM) if epsilon else (published.points(), OPTIMA[figure.l2])
     )
-    frame = frame[(frame["l2"] == drawn.l2) & frame["method"].isin(drawn.methods)]
-    other = "M" if drawn.panels == "K" else "K"
-    frame = frame[frame[drawn.panels].isin(drawn.values) & (frame[other] >= drawn.first)]
+    frame = drawn(frame, figure)
     frame = frame.assign(published=frame["best_loss"] - optimum)[["l2", "method", "M", "K", "published"]]
     if epsilon:
         return frame.assign(ours=np.nan)
@@ -38,11 +36,11 @@ def _drawn_points(name: str, inputs: Any, settings: dict) -> pd.DataFrame:
 
 
 @housed
-def _draw_points(drawn: Drawn, title: str, frame: pd.DataFrame) -> Figure:
+def _draw_points(figure: Drawn, title: str, frame: pd.DataFrame) -> Figure:
     """Draw what `_drawn_points` returns: our lines, and the authors' points as open markers."""
     frame = frame.assign(ours=pd.to_numeric(frame["ours"]))  # empty where no run is
-    other = "M" if drawn.panels == "K" else "K"
-    shown = [value for value in drawn.values if (frame[drawn.panels] == value).any()]
+    other = "M" if figure.panels == "K" else "K"
+    shown = [value for value in figure.values if (frame[figure.panels] == value).any()]
     columns = 3
     rows = -(-len(shown) // columns)
     made, axes = canvas(rows, columns, title=f"FedAc · {title}", width=3.3, height=2.5)
@@ -50,8 +48,8 @@ def _draw_points(drawn: Drawn, title: str, frame: pd.DataFrame) -> Figure:
     for ax in cells[len(shown) :]:
         ax.set_axis_off()
     for ax, value in zip(cells, shown, strict=False):
-        panel = frame[frame[drawn.panels] == value]
-        for method in drawn.methods:
+        panel = frame[frame[figure.panels] == value]
+        for method in figure.methods:
             line, own = LINES[method], panel[panel["method"] == method].sort_values(other)
             ax.plot(
                 own[other],
@@ -74,29 +72,29 @@ def _draw_points(drawn: Drawn, title: str, frame: pd.DataFrame) -> Figure:
             )
         ax.set_xscale("log", base=2)
         ax.set_yscale("log")
-        ax.set_title(f"{drawn.panels} = {value}", loc="left")
+        ax.set_title(f"{figure.panels} = {value}", loc="left")
         ax.set_xlabel("workers M" if other == "M" else "local steps K")
         ax.set_ylabel("best suboptimality")
-    legend(made, [*(LINES[method] for method in drawn.methods), _THEIRS], columns=5)
+    legend(made, [*(LINES[method] for method in figure.methods), _THEIRS], columns=5)
     return made
 
 
 def _paper_figures() -> Iterator[Made]:
-    for name, drawn in DRAWN.items():
+    for name, figure in DRAWN.items():
         data = "epsilon" if name in ("fig5", "fig6") else "a9a"
-        title = f"Figure {name[3:]}: {data}, l2 = {drawn.l2:g}"
+        title = f"Figure {name[3:]}: {data}, l2 = {figure.l2:g}"
         if data == "epsilon":
             caption = (
-                f"Published points on epsilon, l2 = {drawn.l2:g}, whose data are not at hand: nothing here "
+                f"Published points on epsilon, l2 = {figure.l2:g}, whose data are not at hand: nothing here "
                 "was computed, and nothing of it is claimed."
             )
         else:
             caption = (
-                f"Least F - F* over steps eta and the nine records of a run on a9a, l2 = {drawn.l2:g}, with "
+                f"Least F - F* over steps eta and the nine records of a run on a9a, l2 = {figure.l2:g}, with "
                 "the authors' random numbers and their F*. Open markers: the authors' points; lines: ours, "
                 "up to the largest M that was run."
             )
-        yield Made(name, title, caption, partial(_drawn_points, name), partial(_draw_points, drawn, title))
+        yield Made(name, title, caption, partial(_drawn_points, name), partial(_draw_points, figure, title))
 
 
 def _chaotic(inputs: Any, settings: dict) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from replifed.claims.multiplicity import holm, p_value
 from replifed.intervals import mean_interval
 from replifed.papers.fedac import published
-from replifed.papers.fedac.paper import FIGURE_STEPS, OPTIMA
+from replifed.papers.fedac.paper import FIGURE_STEPS, OPTIMA, Drawn
 from replifed.papers.fedac.published import POINT, RUN
 
 # Twins that differ by more than this, relative to the run, have parted.
@@ -87,6 +87,13 @@ def points(runs: pd.DataFrame) -> pd.DataFrame:
     return best.assign(deviation=(best["best_loss"] / best["published_loss"] - 1).abs())
 
 
+def drawn(frame: pd.DataFrame, figure: Drawn) -> pd.DataFrame:
+    """The points that a figure of the paper shows, of a frame with columns `POINT`."""
+    other = "M" if figure.panels == "K" else "K"
+    frame = frame[frame["method"].isin(figure.methods) & (frame["l2"] == figure.l2)]
+    return frame[frame[figure.panels].isin(figure.values) & (frame[other] >= figure.first)]
+
+
 def all_runs(inputs: Any, experiments: dict[str, list[str]], settings: dict) -> pd.DataFrame:
     """Runs of several grids, from `papers.inputs.Inputs`."""
     frames = [
@@ -98,7 +105,12 @@ def all_runs(inputs: Any, experiments: dict[str, list[str]], settings: dict) -> 
 
 
 def fresh_orders(inputs: Any, settings: dict) -> pd.DataFrame:
-    """Comparisons with FedAvg, luck and exponents on fresh seeds; see `tables`."""
+    """Comparison with FedAvg, luck and exponents on fresh seeds: a line an l2, K, M and method.
+
+    mean, low and high are those of log10 (gap of the method / gap of FedAvg), paired; luck is the mean
+    of log10 (gap of the best record at the authors' step / their published gap), luck_last that of the last;
+    exponent is of the gap against M, over all M of one K, last_exponent over the two largest.
+    """
     frames = []
     for experiment, methods in settings["artefact"]["runs"].items():
         l2 = settings["experiments"][experiment]["l2"]
@@ -121,20 +133,20 @@ def fresh_lines(l2: float, history: pd.DataFrame) -> pd.DataFrame:
         difference = (mine - best.loc["fedavg", K, M]).to_numpy()
         mean, low, high = mean_interval(difference)
         luck = theirs.loc[key] - np.log10(known[key])
-        slope = exponents(best.loc[method, K])
+        own = best.loc[method, K]
         row = {"method": method, "K": K, "M": M, "mean": mean, "low": low, "high": high}
         row["p"] = p_value(difference) if method != "fedavg" else 1.0
         row |= {"luck": luck["min"].mean(), "luck_last": luck["last"].mean()}
-        row |= dict(zip(("exponent", "exponent_low", "exponent_high"), slope, strict=True))
+        for name, those in (("exponent", own), ("last_exponent", own.tail(2))):
+            row |= dict(zip((name, f"{name}_low", f"{name}_high"), mean_interval(slopes(those)), strict=True))
         rows.append(row)
     frame = pd.DataFrame(rows)
     families = frame.groupby("method", sort=False)["p"]
     return frame.assign(p_holm=families.transform(lambda p: np.array(holm(p.tolist()), float)))
 
 
-def exponents(decades: pd.DataFrame) -> tuple[float, float, float]:
-    """Slope of each seed's decades (M by seed) against log10 M: mean and interval over seeds."""
+def slopes(decades: pd.DataFrame) -> NDArray:
+    """Slope of each seed's decades (M by seed) against log10 M; no numbers where there is but one M."""
     if len(decades) < 2:
-        return np.nan, np.nan, np.nan
-    slopes = np.polyfit(np.log10(decades.index.to_numpy(float)), decades.to_numpy(), 1)[0]
-    return mean_interval(slopes)
+        return np.full(decades.shape[1], np.nan)
+    return np.polyfit(np.log10(decades.index.to_numpy(float)), decades.to_numpy(), 1)[0]
