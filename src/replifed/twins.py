@@ -9,7 +9,7 @@ see the same data, cohorts and minibatches as their run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,8 @@ from replifed.problems.base import require
 from replifed.randomness import Streams
 from replifed.simulate import History, simulate
 
+# What twins differ in: the model that they go on from, and the step.
+TWINS = ("of_start", "of_step")
 # Relative size of a move of the model: this, or so many units in the last place if these are more.
 _MOVE, _UNITS = 1e-10, 100
 # Largest relative difference between the objectives of a stable run and of its twins.
@@ -40,6 +42,15 @@ class Twinned(NamedTuple):
     difference: NDArray
     descends: NDArray  # whether the mean objective over the tail lies below that at the start, (R,)
     everything: History  # of the runs and their twins, three in turn
+
+    @property
+    def beside(self) -> History:
+        """The history of the runs, with the metrics of their twins beside theirs: objective.of_start, ..."""
+        more: dict[str, NDArray] = {}
+        for place, twin in enumerate(TWINS, start=1):
+            own = self.everything.take(np.arange(self.everything.diverged.shape[1]) % 3 == place)
+            more |= {f"{name}.{twin}": values for name, values in own.metrics.items()}
+        return replace(self.history, metrics=self.history.metrics | more)
 
     @property
     def chaotic(self) -> NDArray:

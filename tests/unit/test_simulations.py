@@ -168,7 +168,9 @@ def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch
     fewer = fewer.sort_values(curve, ignore_index=True)
     assert (fewer["twin_difference"].isna() == (fewer["replicate"] == 2)).all()
     assert not fewer.loc[fewer["replicate"] == 2, "chaotic"].any()
-    twins = ["chaotic", "twin_difference"]
+    twins = ["chaotic", "twin_difference", *(name for name in fewer if ".of_" in name)]
+    assert len(twins) == 6  # of two metrics, two twins
+    assert (fewer["objective.of_step"].isna() == (fewer["replicate"] == 2)).all()
     pd.testing.assert_frame_equal(fewer.drop(columns=twins), frames[1].drop(columns=twins), rtol=1e-6)
 
 

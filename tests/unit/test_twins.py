@@ -56,6 +56,11 @@ def test_a_chaotic_map_is_told_once_it_has_had_the_time(rounds, told):
         rounds,
     )
     assert twinned.chaotic.tolist() == [False, False, told]
+    # What twins recorded stands beside the runs.
+    kept = twinned.beside.metrics
+    first = np.abs(kept["objective.of_step"] / kept["objective"] - 1)
+    assert first[0].max() == 0
+    assert (first[-1, 2] > 1e-3) == told
     # The second rises, from 0.3 to 0.6.
     assert twinned.stable.tolist()[:2] == [True, False]
     alone = simulate(Logistic4(values), Bare(), Streams(1, (1, 1, 1)), rounds)

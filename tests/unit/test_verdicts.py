@@ -28,6 +28,7 @@ from replifed.errors import ConfigError, DataError
 from replifed.intervals import mean_interval
 from replifed.papers.fedht.claims import CLAIMS
 from replifed.papers.fedht.measures import fewer
+from replifed.papers.inputs import Inputs as Kept
 
 
 def claim(kind, measured=None, **more):
@@ -54,6 +55,9 @@ class Inputs:
 
     def data_kind(self, experiment):
         return (self.kind[experiment] if isinstance(self.kind, dict) else self.kind), ""
+
+    def of_twins(self):
+        return [self, self]  # nothing was kept of them
 
 
 # --- Intervals -----------------------------------------------------------------------------------
@@ -768,6 +772,30 @@ def test_what_hangs_on_rounding_has_no_order(part, method):
     if calmness.any():
         assert set(before[calmness]["verdict"]) <= {"reproduced", "consistent"}
         assert set(after[calmness]["verdict"]) == {"deviates"}
+
+
+@pytest.mark.parametrize("rate, told", [(0.001, "reproduced"), (1.0, "inconclusive")])
+def test_a_shape_that_twins_show_too_does_not_hang_on_rounding(rate, told):
+    """Planted: chaotic runs whose twins show the same, or another, order of K."""
+
+    class Twinned(KnownRuns):
+        def make(self, experiment, method):
+            frame = super().make(experiment, method).assign(chaotic=False)
+            if method != "fedht":
+                return frame
+            odd = frame["local_steps"] == 3
+            other = np.exp(-rate * frame["round"]).where(odd)
+            return frame.assign(
+                chaotic=odd,
+                **{"objective.of_start": frame["objective"].where(odd), "objective.of_step": other},
+            )
+
+        of_twins = Kept.of_twins
+        _files, settings = {}, {}
+
+    found = verdicts_of(Twinned(kind="original"), "fig1.simulation1.fedht.monotone.own")
+    assert found["verdict"].tolist() == [told]
+    assert found["note"].str.contains("rounding").all()
 
 
 def test_messages_on_known_curves():

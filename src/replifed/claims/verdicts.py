@@ -12,7 +12,8 @@ The rules are fixed, and so are tolerances and readings before anything is run:
 * an `identity` is reproduced if it holds without exception;
 * what would be reproduced is `consistent` if a setting was chosen because the number comes out;
 * where the paper may have meant several things, a verdict is that of all of them, or `inconclusive`;
-* where a run hangs on rounding (`replifed.twins`), orders, shapes and counts are `inconclusive`;
+* where a run hangs on rounding (`replifed.twins`), orders, shapes and counts are `inconclusive`, but for
+  shapes that come out the same with either twin in its place;
 * an interval too wide to tell makes the verdict `inconclusive`; everything else `deviates`;
 * claims on surrogate data, and those without a number or an order, stay `unchecked`.
 """
@@ -22,7 +23,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -39,6 +40,7 @@ COLUMNS = (
     *("published", "measured", "unit", "ci_low", "ci_high", "tolerance", "effect", "direction"),
     *("p_value", "p_holm", "verdict_single", "verdict", "data", "scale", "seeds", "command", "note"),
 )
+_TOLD = "runs hang on rounding, but with their twins in their place it comes out the same"
 _NUMBERS = ("published", "measured", "ci_low", "ci_high", "tolerance", "effect", "p_value", "p_holm")
 VERDICTS = ("reproduced", "consistent", "deviates", "inconclusive", "unchecked")
 HOLDS = ("reproduced", "consistent")
@@ -180,8 +182,8 @@ def judge(claim: Claim, measurement: Measured, p: float | None = None) -> Judged
 
     A censored value (see `Measured.bounds`) enters the mean as its bound, and counts only for a verdict
     that stays the same however far beyond its bound the truth lies. Where runs hang on rounding, so do counts
-    and which of two is ahead; values get their verdict from their distribution over seeds. An order is judged
-    by `p`, by default its own.
+    and which of two is ahead (of shapes see `_told_by_twins`); values get their verdict from their
+    distribution over seeds. An order is judged by `p`, by default its own.
     """
     low: float | None
     high: float | None
@@ -275,12 +277,27 @@ def measured_on(inputs: Any, claim: Claim) -> tuple[str, str, Measured | None]:
     if claim.measure is None:
         return data, "nothing to measure", None
     try:
-        measurement = claim.measure(inputs)
+        measurement = _measurement(claim, inputs)
+        if measurement.chaotic and claim.kind == "shape":
+            measurement = _told_by_twins(claim, inputs, measurement)
     except NotMeasurableError as reason:
         return data, f"not measured: {reason}", None
-    if not isinstance(measurement, Measured):
-        measurement = Measured(np.asarray(measurement))
     return data, "", measurement
+
+
+def _measurement(claim: Claim, inputs: Any) -> Measured:
+    assert claim.measure is not None
+    found = claim.measure(inputs)
+    return found if isinstance(found, Measured) else Measured(np.asarray(found))
+
+
+def _told_by_twins(claim: Claim, inputs: Any, measurement: Measured) -> Measured:
+    """A shape does not hang on rounding if its verdict is the same with either twin in each run's place."""
+    twins = [_measurement(claim, moved) for moved in inputs.of_twins()]
+    if any(one.chaotic for one in twins):  # what these recorded was not kept
+        return measurement
+    calm = replace(measurement, chaotic=False, note=f"{measurement.note}; {_TOLD}".removeprefix("; "))
+    return calm if len({judge(claim, one).verdict for one in (calm, *twins)}) == 1 else measurement
 
 
 def _adjusted(claims: Sequence[Claim], singles: Sequence[Judged | None]) -> list[float | None]:

@@ -27,6 +27,17 @@ class Inputs:
         self.data = cache(self._data)
         self.artefact = cache(self._artefact)
 
+    def of_twins(self) -> list[Inputs]:
+        """The same, with what either twin recorded in the place of each run, where that was kept."""
+        from replifed.twins import TWINS
+
+        found = []
+        for twin in TWINS:
+            moved = Inputs(self._files, self.settings)
+            moved.run = cache(lambda *names, twin=twin: _of_twin(self.run(*names), twin))
+            found.append(moved)
+        return found
+
     def _path(self, key: str, suffix: str) -> Path:
         for path in self._files.get(key, []):
             if path.suffix == suffix:
@@ -87,3 +98,12 @@ class Inputs:
         else:
             data = self.partition(experiment).meta["data"]
         return data["kind"], data["stamp"]
+
+
+def _of_twin(history: pd.DataFrame, twin: str) -> pd.DataFrame:
+    metrics = [name.removesuffix(f".{twin}") for name in history if name.endswith(f".{twin}")]
+    if not metrics:
+        return history
+    there = history[f"{metrics[0]}.{twin}"].notna()
+    moved = {name: history[f"{name}.{twin}"].where(there, history[name]) for name in metrics}
+    return history.assign(**moved, chaotic=history["chaotic"] & ~there)

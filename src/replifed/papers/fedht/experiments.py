@@ -305,7 +305,7 @@ def _histories(
             rounds,
             **recorded,
         )
-        history, chaotic, difference = twinned.history, twinned.chaotic[place], twinned.difference[place]
+        history, chaotic, difference = twinned.beside, twinned.chaotic[place], twinned.difference[place]
     else:
         history = simulate(
             algorithm(method, settings, K, steps, batch), data(at), streams, rounds, **recorded
