@@ -104,11 +104,12 @@ def _grid(method: str, settings: of.Grid, table: Any, progress: Progress) -> pd.
 
 
 def _steps(settings: of.Grid, name: str, M: int, K: int) -> NDArray:
-    """The steps of a method; with `neighbours` those around the one that the authors chose."""
+    """The steps of a method; with `neighbours` those around the one that the authors chose, if they ran it."""
     ladder = np.array(settings.steps[name])
     if settings.neighbours is None:
         return ladder
-    return _near(ladder, published.best_steps(settings.l2, name)[M, K], settings.neighbours)
+    best = published.best_steps(settings.l2, name).get((M, K))
+    return ladder[:0] if best is None else _near(ladder, best, settings.neighbours)
 
 
 def _near(ladder: NDArray, step: float, neighbours: int) -> NDArray:
