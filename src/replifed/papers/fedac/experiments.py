@@ -104,7 +104,7 @@ def _grid(method: str, settings: of.Grid, table: Any, progress: Progress) -> pd.
 
 
 def _steps(settings: of.Grid, name: str, M: int, K: int) -> NDArray:
-    """The steps of a method; with `neighbours` those around the one that the authors chose, if they ran it."""
+    """The steps of a method; with `neighbours` those around the one that the authors chose, if any."""
     ladder = np.array(settings.steps[name])
     if settings.neighbours is None:
         return ladder
