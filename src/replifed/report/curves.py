@@ -47,7 +47,7 @@ def curves(grid: Grid, frame: pd.DataFrame) -> dict[str, Any]:
             {
                 "page": panel.page,
                 "title": panel.title,
-                "x": list(panel.x.items()),
+                "x": [[column, label, _log_x(grid, column)] for column, label in panel.x.items()],
                 "y": plain(panel.y),
                 "log": panel.log_y,
                 "curves": [
@@ -100,6 +100,10 @@ def plain(label: str) -> str:
 def _some(words: Sequence[str]) -> str:
     more = len(words) - 2 * _NAMED
     return ", ".join(words) if more <= 0 else f"{', '.join(words[: 2 * _NAMED])} and {more} more"
+
+
+def _log_x(grid: Grid, column: str) -> bool:
+    return column != "round" if grid.log_x is None else grid.log_x
 
 
 def _look(line: Line) -> tuple[str, str, bool]:
