@@ -115,7 +115,7 @@ const drawCurves = (() => {
       const band = curve.low && curve.low[i] !== null ? ` [${format(curve.low[i])}, ${format(curve.high[i])}]` : "";
       const lost = curve.diverged ? `, ${curve.diverged} diverged` : "";
       const seeds = curve.seeds ? `; ${curve.seeds} seeds${lost}` : "";
-      const words = [label, `${format(curve.x[column][i])}: ${format(curve.y[i])}${band}`];
+      const words = [label, `${format(curve.x[column][i])} → ${format(curve.y[i])}${band}`];
       for (const [key, value] of [["cx", at], ["cy", up], ["stroke", colour]]) dot.setAttribute(key, value);
       tip.replaceChildren();
       const left = at < inner[0] / 2, above = up > 44;
