@@ -194,6 +194,8 @@ def test_claims_and_report(calls, tmp_path):
                 "settings": PARSED_SETTINGS,
                 "errata": [],
                 "not_claimed": Path("n.csv"),
+                "curves": None,
+                "run": None,
                 "single": False,
             },
         ),

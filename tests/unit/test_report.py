@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from replifed.claims.errata import COLUMNS, write
@@ -14,16 +16,19 @@ from replifed.claims.sentences import write_not_claimed
 from replifed.claims.verdicts import Claim, measure
 from replifed.errors import DataError
 from replifed.figures.style import canvas, save
-from replifed.report.page import _place, build
+from replifed.report import curves
+from replifed.report.page import _deviations, _numbers, _place, _range, build
+from replifed.report.run import facts
 
 CONFIG = {
     "papers": ["fedht"],
     "fedht": {
-        "artefacts": {"fig1": {}, "table2": {}, "fig6": {}},
+        "artefacts": {"fig1": {"runs": {"simulation1": ["fedht"]}}, "table2": {}, "fig6": {}, "bias": {}},
         "not_computed": {"table1": "notation only"},
+        "experiments": {"simulation1": {"rounds": 40, "replicates": [1, 2, 3], "partition": {"parts": 2}}},
     },
 }
-VOID = {"meta", "br", "img", "input", "link", "hr"}
+VOID = {"meta", "br", "wbr", "img", "input", "link", "hr"}
 
 
 class Page(HTMLParser):
@@ -61,6 +66,22 @@ def claim(name, kind, values, **more):
     return Claim(id=name, kind=kind, measure=lambda inputs: np.array(values), **more)
 
 
+def curve_table(rounds=200):
+    """Figure 1's numbers for two methods and numbers of local steps, which fall by a tenth a round."""
+    rows = [
+        {
+            **{"experiment": "simulation1", "level": "0.1,0.1", "reading": "own", "method": method},
+            **{"local_steps": steps, "step": 0.1, "chaotic": 0, "round": at, "iterations": at * steps},
+            **{"bits": 64 * at, "mean": 0.9**at, "low": 0.8 * 0.9**at, "high": 1.2 * 0.9**at},
+            **{"alive": 5, "seeds": 5, "diverged": 0, "data": "", "scale": "small"},
+        }
+        for method in ("fedht", "fediterht")
+        for steps in (3, 10)
+        for at in range(rounds)
+    ]
+    return pd.DataFrame(rows)
+
+
 @pytest.fixture
 def made(tmp_path):
     claims = [
@@ -74,6 +95,10 @@ def made(tmp_path):
             artefact="fig6",
         ),
         claim("open", "order", [1.0, -1.0]),
+        claim(
+            *("number", "value", [0.52, 0.54, 0.53]),
+            **{"published": 0.5, "tolerance": 0.1, "tolerance_reason": "a fifth", "unit": "rate"},
+        ),
         claim("surrogate", "identity", [True], needs=("run:e2006/fedht",), artefact="fig6"),
     ]
     measure(claims, Inputs(), "small").to_csv(tmp_path / "claims.csv", index=False, lineterminator="\n")
@@ -81,7 +106,7 @@ def made(tmp_path):
     picture, _ = canvas(1, 1)
     folder.mkdir(parents=True)
     save(picture, folder / "fig1.png")
-    (folder / "fig1.csv").write_text("panel,data,scale\na,,small\n")
+    curve_table().to_csv(folder / "fig1.csv", index=False)
     (folder / "table2.csv").write_text("dataset,data,scale\nmnist,e2006: made here <so>,small\n")
     (folder / "table2.md").write_text(
         "| Data set | samples |\n|:---------|--------:|\n| MNIST & co | 60000 |\n\n*note*\n"
@@ -92,6 +117,8 @@ def made(tmp_path):
 def page(made, config=CONFIG, scale="small", errata=(), single=True):
     write_not_claimed(made / "not_claimed.csv", [])
     files = {"claims": made / "claims.csv", "not_claimed": made / "not_claimed.csv", "errata": errata}
+    if not single:
+        files |= {"curves": made / "report_curves.js", "run": made / "report_run.js"}
     build(made / "figures", scale, config, made / "report.html", **files, single=single)
     return Page((made / "report.html").read_text(encoding="utf-8"))
 
@@ -103,6 +130,7 @@ def test_page_is_self_contained(made):
     assert all(source.startswith("data:image/png;base64,") for source in sources)
     assert not found.all("link")
     without_pictures = re.sub(r"base64,[\w+/=]+", "", found.text)
+    without_pictures = without_pictures.replace("http://www.w3.org/2000/svg", "")  # a name, not an address
     assert "http:" not in without_pictures
     assert "https:" not in without_pictures
     assert "@import" not in without_pictures
@@ -130,8 +158,13 @@ def test_pictures_are_whole_and_described(made):
 def test_every_link_leads_somewhere(made):
     found = page(made)
     targets = {attrs["id"] for _, attrs in found.elements if "id" in attrs}
-    links = {attrs["href"][1:] for attrs in found.all("a")}
+    links = {attrs["href"][1:] for attrs in found.all("a") if attrs["href"].startswith("#")}
     assert links <= targets
+    files = [attrs["href"] for attrs in page(made, single=False).all("a") if attrs["href"][0] not in "#."]
+    assert files == [
+        *("figures/fedht/fig1.csv", "figures/fedht/table2.csv", "figures/fedht/table2.md", "report_run.js")
+    ]
+    assert all((made / file).is_file() for file in files)
     assert {"claims", "deviations", "data", "fedht-fig1", "fedht-table2", "fedht-not-computed"} <= links
     ids = [attrs["id"] for _, attrs in found.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
@@ -142,13 +175,121 @@ def test_claims_and_filters(made):
     assert {"good", "bad", "open", "surrogate"} <= {attrs.get("id") for attrs in found.all("tr")}
     assert "Claim good &lt;holds&gt; &amp; &#34;so&#34;" in found.text
     columns = [attrs["data-column"] for attrs in found.all("select")]
-    head = re.findall(r'<th scope="col">([^<]+)</th>', found.text.partition('id="claims-table"')[2])
-    assert [head[int(column)] for column in columns] == ["Paper", "Verdict", "Kind", "Reading", "Basis"]
+    table = found.text.partition('id="claims-table"')[2]
+    head = re.findall(r'<th scope="col">([^<]+)</th>', table.partition("</thead>")[0])
+    assert [head[int(column)] for column in columns] == ["Artefact", "Verdict", "Kind", "Reading", "Basis"]
+    assert {"Published", "Measured", "Unit", "Direction", "Seeds"} <= set(head)
+    assert "<td>0.5 ± 0.1</td><td>0.53 [0.5052, 0.5548]</td><td>rate</td>" in table
+    assert '<td class="verdict unchecked">– not testable</td>' in table
+    assert '<span class="note">steps &lt;must&gt; be small</span>' in table
 
 
-def test_substitutes_are_counted_apart(made):
-    row = page(made).text.partition("<tbody>")[2].partition("</tr>")[0]
-    assert re.findall(r">(\d+)</span>( \(\d+\))?", row) == [("1", " (1)"), *[(n, "") for n in "0111"]]
+def test_the_score_comes_first_with_a_card_a_paper_and_substitutes_apart(made):
+    main = page(made).text.partition("<main")[2]
+    assert main.index('id="summary"') < main.index('class="cards"') < main.index('id="fedht"')
+    card = main.partition('class="cards"')[2].partition("</ul>")[0]
+    counts = re.findall(r"(\d+)</b> ([a-z ]+?)( \(\d+\))?</li>", card)
+    assert counts == [
+        *[("2", "reproduced", " (1)"), ("1", "deviates", ""), ("1", "inconclusive", "")],
+        ("1", "not testable", ""),
+    ]
+
+
+def test_content_is_a_few_tab_stops_away_and_the_sidebar_comes_after_it(made):
+    text = page(made, single=False).text
+    before, _, after = text.partition('<main id="content">')
+    assert len(re.findall("<(a|button|input|select|summary)[ >]", before)) < 10
+    assert "<nav" in after.partition("</main>")[2]
+    assert before.index('class="skip" href="#content"') < before.index("<header")
+
+
+def test_what_is_no_figure_or_table_of_the_paper_is_folded(made):
+    text = page(made).text
+    folded = text.partition('<details class="others"')[2].partition("</details>\n<h3")[0]
+    assert 'id="fedht-bias"' in folded
+    assert 'id="fedht-fig1"' not in folded
+
+
+def test_settings_are_told_with_the_command(made):
+    text = page(made).text
+    assert "rounds: 40; replicates: 3; partition: {parts:2}" in text
+    assert '<a href="#fedht-experiment-simulation1">simulation1</a>' in text
+    assert "own (chosen)" in text
+    assert "snakemake" in text.partition('id="fedht-fig1"')[2].partition("</section>")[0]
+
+
+def test_curves_are_data_beside_the_page_or_in_the_single_file(made):
+    found = page(made, single=False)
+    assert 'data-draw="fedht-fig1"' in found.text
+    assert found.all("body") == [{"data-curves": "report_curves.js"}]
+    data = json.loads((made / "report_curves.js").read_text().partition(" = ")[2].rstrip(";\n"))
+    drawn = data["fedht-fig1"]
+    assert [line[0] for line in drawn["lines"]] == ["K = 3", "K = 10"]
+    assert len({line[1] for line in drawn["lines"]}) == 2
+    assert [panel["title"] for panel in drawn["panels"]] == ["Simulation I, FedHT", "Simulation I, FedIterHT"]
+    assert [axis[0] for axis in drawn["panels"][0]["x"]] == ["round", "iterations", "bits"]
+    curve = drawn["panels"][0]["curves"][1]
+    assert (curve["x"]["round"][-1], curve["x"]["iterations"][-1], curve["x"]["bits"][1]) == (199, 1990, 64)
+    assert curve["y"][-1] == pytest.approx(0.9**199, rel=1e-3)
+    assert len(curve["y"]) == len(curve["low"]) == len(curve["x"]["bits"]) <= curves.MOST_POINTS
+    assert (curve["seeds"], curve["diverged"]) == (5, 0)
+    assert "window.replifedCurves = {" in page(made).text
+    assert "data-curves" not in page(made).text
+
+
+@pytest.mark.parametrize(("length", "points"), [(1, 60), (60, 60), (61, 60), (5000, 12), (100_000, 60)])
+def test_thinned_curves_keep_their_ends(length, points):
+    kept = curves._thinned(length, points)
+    assert (kept[0], kept[-1]) == (0, length - 1)
+    assert len(kept) <= points
+    assert len(kept) == len(set(kept))
+
+
+def test_the_date_is_beside_the_page_and_not_in_it(made):
+    text = page(made, single=False).text
+    known = json.loads((made / "report_run.js").read_text().partition(" = ")[2].rstrip(";\n"))
+    assert (
+        list(known)
+        == list(facts())
+        == ["Commit", "replifed", "Python", "Packages", "Machine", "Report written"]
+    )
+    assert known["Report written"] not in text
+    assert "<dt>Commit</dt>" in page(made).text
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ({"measured": ""}, ("", "")),
+        ({"measured": "0.52", "published": "0.5", "tolerance": "0.1", "ci_low": ""}, ("0.5 ± 0.1", "0.52")),
+        ({"kind": "shape", "measured": "0.5"}, ("", "holds in 50 %")),
+        ({"kind": "order", "measured": "2", "published": "1", "ci_low": ""}, ("above 1", "2")),
+    ],
+)
+def test_published_and_measured_have_columns_of_their_own(row, expected):
+    assert _numbers({"kind": "value", "published": "", "tolerance": "", **row}) == expected
+
+
+def test_a_number_is_drawn_in_tolerances_about_the_published_one():
+    claim = {"published": "1", "measured": "1.1", "ci_low": "0.9", "ci_high": "9", "tolerance": "0.1"}
+    at = _range(claim)
+    assert at["measured"] == at["to"] > at["published"] > at["from"]
+    assert at["low"] == at["from"]
+    assert at["high"] == 164  # the edge
+    exact = _range({**claim, "measured": "1", "ci_low": "", "ci_high": "", "tolerance": "0"})
+    assert exact["measured"] == exact["published"] == exact["low"]
+
+
+def test_deviations_are_grouped_by_their_cause():
+    notes = ["tau is not stated; 2 of 3", "tau is not stated; 1 of 3", "tolerance: a tenth", "a bound"]
+    rows = [
+        {"verdict": "deviates", "paper": "p", "note": note, "statement_id": str(k)}
+        for k, note in enumerate(notes)
+    ]
+    found = _deviations([*rows, {**rows[0], "verdict": "reproduced"}], ["p"])
+    assert [(group["cause"], len(group["claims"])) for group in found] == [
+        *[("tau is not stated", 2), ("a bound", 1), ("", 1)]
+    ]
 
 
 def test_deviations_come_with_their_reason(made):
@@ -190,8 +331,8 @@ def test_errata_only_if_there_are_any(made, tmp_path):
 
 
 def test_same_bytes(made):
-    first = page(made).text
-    assert page(made).text == first
+    first = page(made, single=False).text, (made / "report_curves.js").read_bytes()
+    assert (page(made, single=False).text, (made / "report_curves.js").read_bytes()) == first
 
 
 def test_a_broken_picture_is_named(made):

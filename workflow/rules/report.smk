@@ -31,7 +31,7 @@ rule report:
         artefacts=plan.artefact_files(*plan.papers),
         source=sources_of("replifed.report.page"),
     output:
-        plan.in_results("report.html"),
+        **plan.report_outputs(),
     log:
         plan.in_logs("report"),
     benchmark:
@@ -44,19 +44,20 @@ rule report:
         figures=lambda wildcards: config["paths"]["figures"],
         scale=config["scale"],
         settings=plan.report_settings(),
+        files=lambda wildcards, output: flags(output),
         single="",
     message:
         "write the report"
     shell:
         "python -m replifed report --claims {input.claims:q} --not-claimed {input.not_claimed:q}"
         " --errata {input.errata:q} --figures-dir {params.figures:q} --scale {params.scale}"
-        " --settings {params.settings:q} {params.single} --out {output:q} > {log:q} 2>&1"
+        " --settings {params.settings:q} {params.single} {params.files} > {log:q} 2>&1"
 
 
 # The same as one file, to be sent to somebody.
 use rule report as single_report with:
     output:
-        plan.in_results("report-single.html"),
+        out=plan.in_results("report-single.html"),
     log:
         plan.in_logs("single_report"),
     benchmark:
@@ -65,6 +66,7 @@ use rule report as single_report with:
         figures=lambda wildcards: config["paths"]["figures"],
         scale=config["scale"],
         settings=plan.report_settings(),
+        files=lambda wildcards, output: flags(output),
         single="--single",
     message:
         "write the report as one file"

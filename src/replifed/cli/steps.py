@@ -32,6 +32,8 @@ _HELP = {
     "errata": "what became of each paper's errata",
     "not_claimed": "statements without a claim",
     "out": "the file to write",
+    "curves": "the script to write, with the curves that the page draws",
+    "run": "the script to write, with commit, versions, machine and date",
     **{suffix: f"the .{suffix} to write" for suffix in _SUFFIXES},
 }
 
@@ -147,8 +149,8 @@ _STEPS = {
         "--scale paper --settings JSON --out report.html",
         names=(),
         reads=("claims", "errata", "not_claimed"),
-        writes=("out",),
-        optional=("claims", "not_claimed"),
+        writes=("out", "curves", "run"),
+        optional=("claims", "not_claimed", "curves", "run"),
         scaled=True,
     ),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -59,6 +59,17 @@ class _Strip(NamedTuple):
     where: dict[str, Any]
     x: str | None
     label: str
+
+
+class Panel(NamedTuple):
+    """What one panel shows, on whichever of its horizontal axes."""
+
+    page: str  # label of the picture that it is on; the first one is the PNG
+    title: str
+    frame: pd.DataFrame
+    x: dict[str, str]  # labels of the horizontal axes by column; the first is drawn
+    y: str
+    log_y: bool
 
 
 @dataclass(frozen=True)
@@ -159,6 +170,10 @@ class Grid:
     def _dimensions(self) -> list[By | X]:
         return _dimensions((*self.pages, *self.rows, *self.columns))
 
+    def _first_x(self) -> str:
+        """Return the column of the first horizontal axis."""
+        return next((part.columns[0] for part in self._dimensions() if isinstance(part, X)), self.x_column)
+
     def show(self, frame: pd.DataFrame) -> Figure:
         """Draw the table; where it has several pages, the first."""
         return self.pages_of(frame)[0]
@@ -168,13 +183,27 @@ class Grid:
         frame = frame if self.shown is None else self.shown(frame)
         return [self._page(_where(frame, page.where), page) for page in _strips(self.pages, frame)]
 
+    def panels(self, frame: pd.DataFrame) -> Iterator[Panel]:
+        """Return the panels of the table, each once however many horizontal axes it is drawn on."""
+        frame = frame if self.shown is None else self.shown(frame)
+        first = self._first_x()
+        columns = [first, *(column for column in self.x if column != first and column in frame)]
+        pages, strips = (
+            _strips([part for part in _dimensions(parts) if isinstance(part, By)], frame)
+            for parts in (self.pages, (*self.rows, *self.columns))
+        )
+        for page, strip in itertools.product(pages, strips):
+            panel = _where(frame, {**page.where, **strip.where})
+            if len(panel):
+                y, log_y = self._of_metric(self.y, panel) or "", self._is_logarithmic(panel)
+                x = {column: self.x[column] for column in columns}
+                yield Panel(page.label, strip.label, panel, x, y, log_y)
+
     @housed
     def _page(self, frame: pd.DataFrame, page: _Strip) -> Figure:
-        lines = self._lines(frame)
+        lines = self.lines_of(frame)
         rows, columns = _strips(self.rows, frame), _strips(self.columns, frame)
-        first_x = page.x or next(
-            (part.columns[0] for part in self._dimensions() if isinstance(part, X)), self.x_column
-        )
+        first_x = page.x or self._first_x()
         entries = [*lines.values(), *self.others]
         across = len(columns) if self.wrap is None else min(self.wrap, len(columns))
         fitting = fitting_columns(entries, across * self.width, self.legend_columns)
@@ -217,7 +246,7 @@ class Grid:
         legend(made, entries, columns=fitting)
         return made
 
-    def _lines(self, frame: pd.DataFrame) -> dict[Any, Line]:
+    def lines_of(self, frame: pd.DataFrame) -> dict[Any, Line]:
         """Return the lines of the curves drawn: those declared, in their order, then any others."""
         known = self.lines(frame) if callable(self.lines) else self.lines
         present = dict.fromkeys(frame[self.series])

@@ -59,6 +59,16 @@ def used_experiments(artefact: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def shown_experiments(paper_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the experiments that targets read, without their searches."""
+    used = _read_by_targets(paper_config)
+    return {
+        name: {key: value for key, value in one.items() if key not in _NOT_SHOWN}
+        for name, one in paper_config["experiments"].items()
+        if name in used
+    }
+
+
 def used_datasets(config: Mapping[str, Any]) -> list[str]:
     """Return the data sets that the targets of all listed papers need, sorted."""
     sections = [config[paper] for paper in config["papers"]]
@@ -130,6 +140,8 @@ _REPORTED_ONLY = (
 # Settings that change no number by themselves: which methods there are, the memory that a job declares, and
 # a pilot, whose runs have settings of their own.
 _NO_RESULT = ("methods", "memory_mb", "pilot")
+# Settings that the report does not show of an experiment.
+_NOT_SHOWN = ("methods", "memory_mb", "tuning", "twin_replicates")
 # Ending of the experiments that `with_pilots` adds.
 PILOT = "_pilot"
 

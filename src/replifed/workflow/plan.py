@@ -290,12 +290,13 @@ class Plan:
     # --- Report and manifest ---
 
     def report_settings(self, papers: Sequence[str] = ()) -> str:
-        """Return what the report shows beside claims and pictures: the artefacts, and those not computed."""
+        """Return what the report shows beside claims and pictures: artefacts, and settings of experiments."""
         papers = list(papers or self.papers)
         sections = {
             paper: {
                 "artefacts": cuts.artefacts(self.config[paper]),
                 "not_computed": self.config[paper].get("not_computed", {}),
+                "experiments": cuts.shown_experiments(self.config[paper]),
             }
             for paper in papers
         }
@@ -309,8 +310,16 @@ class Plan:
         """Return the page of the comparison."""
         return self.in_figures(f"{COMPARE}/report.html")
 
+    def report_outputs(self) -> dict[str, str]:
+        """Return the page and the scripts beside it; that on the run differs from run to run."""
+        return {
+            "out": self.in_results("report.html"),
+            "curves": self.in_results("report_curves.js"),
+            "run": self.in_results("report_run.js"),
+        }
+
     def manifest_files(self) -> list[str]:
-        """Return all files that rules read or write, but for logs, benchmarks and measured seconds."""
+        """Return all files that rules read or write, but for logs and what measures or dates a run."""
         files = [file for file in self.artefact_files(*self.papers) if "_seconds." not in file]
         for paper in self.papers:
             keys = cuts.claim_keys(self.config[paper])
@@ -319,7 +328,7 @@ class Plan:
         for dataset in cuts.used_datasets(self.config):
             files += [self.in_data(f"raw/{dataset}.json"), self.parsed(dataset)]
         files += [self.in_results(f"{name}.csv") for name in ("claims", "statements", "not_claimed")]
-        files.append(self.in_results("report.html"))
+        files += [file for name, file in self.report_outputs().items() if name != "run"]
         return list(dict.fromkeys(files))
 
     def _earlier_keys(self, paper: str, keys: list[str]) -> list[str]:
