@@ -10,8 +10,6 @@ import sys
 import threading
 from pathlib import Path
 
-from snakemake.cli import parse_args
-from snakemake.exceptions import WorkflowError
 from snakemake.shell import shell
 
 # This file's own checkout provides the library, whatever else may be installed; where `replifed init` has put
@@ -25,6 +23,13 @@ if LIBRARY.joinpath("replifed").is_dir():
     sys.path.insert(0, str(LIBRARY))
 else:
     LIBRARY = Path(importlib.util.find_spec("replifed").origin).parents[1]
+# The profile may have taken another one.
+if (
+    LIBRARY
+    not in Path(getattr(sys.modules.get("replifed"), "__file__", LIBRARY)).parents
+):
+    for name in [name for name in sys.modules if name.split(".")[0] == "replifed"]:
+        del sys.modules[name]
 
 from replifed import parts, settings
 from replifed.store import hashes
@@ -33,7 +38,16 @@ from replifed.data.catalogue import CATALOGUE as DATASETS
 from replifed.errors import ReplifedError
 from replifed.settings import reading
 from replifed.store.provenance import source_stamp
-from replifed.workflow import SUFFIXES, Grouping, Plan, flags, inputs_flag, one_of
+from replifed.workflow import (
+    SUFFIXES,
+    Grouping,
+    Plan,
+    flags,
+    inputs_flag,
+    one_of,
+    screen,
+    words,
+)
 
 # Relative to the working folder, like every other path of the workflow.
 SOURCE_ROOT = os.path.relpath(LIBRARY)
@@ -56,6 +70,13 @@ def stopping():
         sys.exit(
             "\n".join(f"replifed: error: {line}" for line in str(error).splitlines())
         )
+
+
+def sound(file):
+    """Return a settings file; where it cannot be read, stop: Snakemake's own refusal does not name it."""
+    with stopping():
+        reading.read_file(Path(file))
+    return file
 
 
 def listed_papers():
@@ -154,10 +175,8 @@ def ask(function, *first):
     names = [*inspect.signature(function).parameters][len(first) :]
 
     def answer(wildcards):
-        try:
+        with stopping():
             return function(*first, *(getattr(wildcards, name) for name in names))
-        except ReplifedError as error:
-            raise WorkflowError(str(error))
 
     return answer
 
@@ -173,19 +192,20 @@ def keyed_inputs(wildcards, input):
 
 
 def targets():
-    """Return the targets of the command line, of which Snakemake tells only once all rules are read.
+    """Return what is asked for, of which Snakemake tells only once all rules are read.
 
-    Without a file of the plan among them they are not looked for. A job on another machine is asked for by
-    its rule.
+    A job on another machine is asked for by its rule.
     """
-    folders = plan.in_figures(""), plan.in_results("")
-    if "--target-jobs" in sys.argv or any(
-        word.startswith(folders) or word == parts.COMPARE for word in sys.argv
-    ):
-        asked = parse_args(sys.argv[1:])[1]
-        rules = [job.rulename for job in asked.target_jobs or ()]
-        return rules or [*asked.targets] or ["all"]
-    return ["all"]
+    asked = words.of_process()
+    return [job.rulename for job in asked.target_jobs or ()] or asked.targets or ["all"]
+
+
+def check_targets():
+    """Stop at a target that nothing makes, before jobs are planned."""
+    asked = words.of_process()
+    if not asked.target_jobs:
+        with stopping():
+            words.check_targets(plan, asked.targets, workflow.rules)
 
 
 def only_verifies():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.algorithms.registry import INSTALLED, METHODS
-from replifed.errors import ConfigError, DataError
+from replifed.errors import ConfigError, DataError, unknown_name
 from replifed.parts import COMPARE, COMPARED, part, sentences_file
 from replifed.settings import cuts
 from replifed.store.provenance import canonical_json
@@ -112,7 +112,8 @@ class Plan:
         try:
             return self.config[paper]["experiments"][experiment]
         except KeyError:
-            raise ConfigError(f"paper {paper} has no experiment {experiment}") from None
+            known = self.config[paper]["experiments"] if paper in self.sections else ()
+            raise ConfigError(unknown_name(f"experiment of {paper}", experiment, known)) from None
 
     def experiment_names(self) -> set[str]:
         """Return the names of the experiments of all papers."""
@@ -201,7 +202,8 @@ class Plan:
         try:
             return cuts.artefacts(self.config[paper])[artefact]
         except KeyError:
-            raise ConfigError(f"paper {paper} has no artefact {artefact}") from None
+            known = cuts.artefacts(self.config[paper]) if paper in self.sections else ()
+            raise ConfigError(unknown_name(f"artefact of {paper}", artefact, known)) from None
 
     def artefact_names(self, kind: str) -> set[str]:
         """Return the names of the figures or the tables of all papers."""
