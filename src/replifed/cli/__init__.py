@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from replifed import __version__
 from replifed.cli import check, claims, data, listing, make, new, steps
-from replifed.cli.arguments import call, files_of
+from replifed.cli.arguments import OneLineParser, call, files_of
 from replifed.errors import ReplifedError
 from replifed.store import hashes
 
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="replifed",
         description="Replicates federated-optimisation papers: figures, tables and claims.",
         epilog=_EPILOG,

@@ -5,15 +5,27 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from replifed.errors import ConfigError, unknown_name
 
 Handler = Callable[[argparse.Namespace], int | None] | str
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """Refuses words in one line, and not with the usage, which `--help` prints. So do its commands' parsers."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where to look; end with status 2."""
+        if found := re.fullmatch(r"argument (.+): invalid choice: '(.*)' \(choose from (.*)\)", message):
+            kind, name, known = found.groups()
+            message = unknown_name(kind.lower(), name, known.replace("'", "").split(", "))
+        self.exit(2, f"replifed: error: {message}; see `{self.prog} --help`\n")
 
 
 def add_command(

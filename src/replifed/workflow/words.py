@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.errors import ConfigError, ReplifedError, meant, unknown_name
+from replifed.settings import cuts
 from replifed.settings.reading import read_file, read_value
 from replifed.workflow.plan import Plan
 
@@ -61,11 +62,9 @@ def _check_options(arguments: Namespace, words: Sequence[str]) -> None:
         if not equals:
             raise ConfigError(_swallowed("--config", word, words))
         if "." in key:
-            outer, _, inner = key.rpartition(".")
-            outer = outer.replace(".", "={")
-            raise ConfigError(
-                f"--config {word}: write nested keys as --config '{outer}={{{inner}: {value}}}'"
-            )
+            first, *inner = key.split(".")
+            nested = f"{first}={''.join(f'{{{name}: ' for name in inner)}{value}{'}' * len(inner)}"
+            raise ConfigError(f"--config {word}: write nested keys as --config '{nested}'")
         if not key.isidentifier():
             raise ConfigError(f"--config {word}: {key!r} is no key; write --config KEY=VALUE")
         read_value(value, f"--config {key}")
@@ -144,7 +143,10 @@ def _check_known(kind: str, name: str, target: str, known: Iterable[str]) -> Non
 
 def unknown_target(plan: Plan, target: str, names: Iterable[str]) -> str:
     """Say that a target is unknown, with what comes near: a rule, an artefact, or a paper's artefact."""
-    names = sorted(names)
+    names, (paper, _, artefact) = sorted(names), target.partition("/")
+    if paper in plan.sections and artefact in cuts.artefacts(plan.config[paper]):
+        [file, *_] = [one for one in plan.artefact_files(paper) if Path(one).stem == artefact]
+        return f"unknown target {target!r}; its file is {file}; or `replifed make {target}`"
     if near := meant(target, [*names, *plan.artefact_files(*plan.sections)]):
         return f"unknown target {target!r}{near} (`replifed list` prints all)"
     return f"unknown target {target!r}; there are {', '.join(names)}, and the files of `replifed list`"
