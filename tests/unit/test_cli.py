@@ -120,7 +120,7 @@ def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):
         (["claims", "--file", "absent.csv"], "absent.csv does not exist; `snakemake claims --cores 2` makes"),
         (
             ["claims", "--file", "results/x/claims.csv"],
-            "; `snakemake results/x/claims.csv --cores 2` makes it",
+            "`snakemake results/x/claims.csv --cores 2` makes",
         ),
         (["artefact", "fedht", "fig1", "--settings", "{}", "--scale", "tiny"], "nothing to write"),
     ],
@@ -144,7 +144,7 @@ def test_a_fault_of_the_user_is_one_line_and_status_2(calls, capsys, words, mess
         ),
         (
             ["data", "fetch", "mnist", "--policy", "reel"],
-            "did you mean 'real'? (known: auto, real, surrogate)",
+            "'real'? (known: auto, real, surrogate)",
         ),
         ([], "required: COMMAND; see `replifed --help`"),
         (["clams"], "unknown command 'clams'; did you mean 'claims'?"),

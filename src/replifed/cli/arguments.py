@@ -18,7 +18,7 @@ Handler = Callable[[argparse.Namespace], int | None] | str
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """Refuses words in one line, and not with the usage, which `--help` prints. So do its commands' parsers."""
+    """Refuses words in one line, without the usage, which `--help` prints. So do its commands' parsers."""
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and where to look; end with status 2."""
