@@ -60,7 +60,7 @@ def calls(monkeypatch):
     monkeypatch.setattr(
         subprocess,
         "run",
-        lambda words, check: made.append(("snakemake", words)) or types.SimpleNamespace(returncode=0),
+        lambda words, check, env: made.append(("snakemake", words)) or types.SimpleNamespace(returncode=0),
     )
     monkeypatch.chdir(ROOT)
     return made
@@ -150,7 +150,7 @@ def test_a_fault_of_the_user_is_one_line_and_status_2(calls, capsys, words, mess
         (["clams"], "unknown command 'clams'; did you mean 'claims'?"),
         (["claims", "chek"], "unknown command 'chek'; did you mean 'check'?"),
         (["list", "artefact"], "did you mean 'artefacts'?"),
-        (["make"], "required: PAPER/ARTEFACT; see `replifed make --help`"),
+        (["make"], "required: NAME; see `replifed make --help`"),
         (["make", "fedplt/fig3", "--smal"], "unrecognized arguments: --smal; see"),
         (["run", "fedht", "mnist", "fedht", "--cores", "two"], "invalid int value: 'two'"),
     ],
@@ -558,7 +558,7 @@ def test_an_artefact_is_made_by_its_name():
     ("words", "says"),
     [
         (["make", "fedplt/fig33"], "unknown artefact of fedplt 'fig33'"),
-        (["make", "fedpl/fig3"], "did you mean 'fedplt'"),
+        (["make", "fedpl/fig3"], "did you mean 'fedplt/fig3'"),
         (["make", "fedplt/fig3", "--configfile", "none.yaml"], "none.yaml does not exist"),
         (["compare", "mine.py:Mine", "--configfile", "none.yaml"], "none.yaml does not exist"),
     ],

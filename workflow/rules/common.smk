@@ -36,7 +36,8 @@ from replifed.store import hashes
 from replifed.algorithms.registry import METHODS, registered
 from replifed.data.catalogue import CATALOGUE as DATASETS
 from replifed.errors import ReplifedError
-from replifed.settings import reading
+from replifed.settings import cuts, reading
+from replifed.progress import ONE_LINE
 from replifed.store.provenance import source_stamp
 from replifed.workflow import (
     SUFFIXES,
@@ -44,6 +45,7 @@ from replifed.workflow import (
     Plan,
     flags,
     inputs_flag,
+    costs,
     one_of,
     screen,
     words,
@@ -112,6 +114,41 @@ def configfile_flags():
         f"--configfile {shlex.quote(os.path.relpath(file))}"
         for file in workflow.overwrite_configfiles
     )
+
+
+# --- Screen ---
+
+
+def prepare_screen():
+    if ONE_LINE in os.environ:
+        screen.show_one_line()
+    else:
+        screen.show_failures_once()
+
+
+def tell_what_is_ahead():
+    """Say how many jobs there are and how long they took when they were recorded."""
+    known, seconds = costs.read(config["scale"]), {}
+    artefacts = {name: len(cuts.artefacts(config[name])) for name in plan.sections}
+    for job in workflow.dag.needrun_jobs():
+        if job.benchmark:
+            name = os.path.relpath(job.benchmark, plan.in_results("benchmarks"))
+            name = name.removesuffix(".tsv")
+            seconds[job.jobid] = costs.estimate(name, known, artefacts)
+    if seconds:
+        print(costs.in_words(seconds.values()), file=sys.stderr)
+    screen.begin(costs.weights(seconds))
+
+
+def closing_lines():
+    """Return what stands at the end: the score, if claims were asked for, then the data and the report."""
+    rules = {job.rule.name for job in workflow.dag.jobs}
+    return [*(plan.score_line() if "claims" in rules else ()), plan.closing_line()]
+
+
+def print_at_exit(*lines):
+    """Print below what Snakemake itself prints after its hooks."""
+    atexit.register(print, *lines, sep="\n", file=sys.stderr)
 
 
 # --- Machine ---

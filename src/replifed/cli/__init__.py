@@ -43,8 +43,11 @@ examples:
   replifed run fedht simulation1 fediterht --cores 2
   replifed claims --verdict deviates
 
-Everything of all papers: snakemake --cores 2 all
-"""
+what Snakemake makes, beside papers, figures and tables:
+{targets}
+
+Make one with: {how}
+""".format(targets="\n".join(f"  {name:18}{text}" for name, text in listing.TARGETS.items()), how=listing.HOW)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

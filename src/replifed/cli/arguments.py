@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from replifed.errors import ConfigError, unknown_name
+from replifed.progress import ONE_LINE
 
 Handler = Callable[[argparse.Namespace], int | None] | str
 
@@ -167,8 +168,14 @@ def check_known(kind: str, name: str, known: Sequence[str] | dict[str, Any]) -> 
         raise ConfigError(unknown_name(kind, name, known))
 
 
-def call_snakemake(target: str, arguments: argparse.Namespace, config: Sequence[str] = ()) -> int:
-    """Make a target, with settings KEY=VALUE; the target is first: several options would swallow it."""
+def call_snakemake(
+    target: str, arguments: argparse.Namespace, config: Sequence[str] = (), *, one_line: bool = False
+) -> int:
+    """Make a target, with settings KEY=VALUE; the target is first: several options would swallow it.
+
+    With `one_line`, a line of progress is shown in place of all that Snakemake says, unless it is a dry run.
+    """
+    import os
     import subprocess
 
     from replifed.settings.reading import read_file
@@ -182,4 +189,5 @@ def call_snakemake(target: str, arguments: argparse.Namespace, config: Sequence[
     words += ["--configfile", *arguments.configfile] if arguments.configfile else []
     if config := [*config, *arguments.config]:
         words += ["--config", *config]
-    return subprocess.run(words, check=False).returncode
+    shown = {ONE_LINE: "1"} if one_line and not arguments.dry_run else {}
+    return subprocess.run(words, check=False, env={**os.environ, **shown}).returncode

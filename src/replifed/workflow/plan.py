@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -334,6 +335,19 @@ class Plan:
         """Return the folders in which nothing may lie that no job made."""
         papers = [folder for name in self.papers for folder in (self.in_results(name), self.in_figures(name))]
         return [*papers, *self.raw_folders(), self.in_data("parsed")]
+
+    def score_line(self) -> list[str]:
+        """Say what the claims come to for each statement, if they have been collected."""
+        from replifed.claims import scores
+
+        file = self.in_results("statements.csv")
+        if not Path(file).is_file():
+            return []
+        try:
+            statuses = Counter(one["status"] for one in scores.read(file))
+        except DataError as error:  # it is damaged
+            return [str(error)]
+        return [f"{statuses.total()} statements: {scores.in_words(statuses)}"]
 
     def closing_line(self) -> str:
         """Say how many of the data sets in use are not the papers' own, and where the report is."""

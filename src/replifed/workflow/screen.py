@@ -1,10 +1,15 @@
-"""What Snakemake says on the screen of a job that failed: the job's own line, once."""
+"""What Snakemake says on the screen: of a failed job its own line, once; and how far a call is."""
 
 from __future__ import annotations
 
 import logging
+import threading
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from replifed.workflow.costs import duration
 
 # What Snakemake says of a failed job beside what the job said itself; all of it is in Snakemake's log file.
 _BESIDE = (
@@ -26,10 +31,62 @@ class FailuresOnce(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the text of a record; Snakemake prints nothing of an empty one."""
-        if getattr(getattr(record, "event", None), "name", "") == "JOB_ERROR":
+        if _event(record) == "JOB_ERROR":
             return failure(record)
         text = self._inner.format(record)
         return "" if text.startswith(_BESIDE) else text
+
+
+class OneLine(FailuresOnce):
+    """Leaves out all but faults, and says after each job how many are done and how long the rest may take.
+
+    The time left is that of the recorded costs of what is not done, by the pace of what is. `overwrite` is
+    for a terminal: a line takes the place of the last one.
+    """
+
+    def __init__(self, inner: logging.Formatter, overwrite: bool) -> None:
+        super().__init__(inner)
+        self._overwrite = overwrite
+        self._ahead: dict[int, float] = {}
+        self._done: set[int] = set()
+        self._begin = time.monotonic()
+
+    def begin(self, ahead: Mapping[int, float]) -> None:
+        """Count from now on; `ahead` are the seconds of the jobs ahead, by their numbers."""
+        self._ahead, self._begin = dict(ahead), time.monotonic()
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a fault, or the line of progress if a job has ended, or nothing."""
+        if _event(record) == "JOB_FINISHED":
+            job = getattr(record, "job_id", None)
+            if job not in self._ahead:
+                return ""
+            self._done.add(job)
+            return self.line()
+        text = super().format(record)
+        if record.levelno < logging.WARNING and not text.startswith("Nothing to be done"):
+            return ""
+        return f"\r\x1b[K{text}\n" if self._overwrite and text else text
+
+    @property
+    def over(self) -> bool:
+        """Whether all jobs are done."""
+        return len(self._done) == len(self._ahead)
+
+    def line(self) -> str:
+        """Return how many jobs are done, and how long the others may take."""
+        left = sum(seconds for job, seconds in self._ahead.items() if job not in self._done)
+        done = sum(self._ahead.values()) - left
+        passed = time.monotonic() - self._begin
+        time_left = f", about {duration(passed * left / done)} left" if done and left else ""
+        text = f"{len(self._done)} of {len(self._ahead)} jobs done in {duration(passed)}{time_left}"
+        if not self._overwrite:
+            return text
+        return f"\r\x1b[K{text}" + ("\n" if self.over else "")
+
+
+def _event(record: logging.LogRecord) -> str:
+    return getattr(getattr(record, "event", None), "name", "")
 
 
 def failure(job: Any) -> str:
@@ -54,8 +111,39 @@ def own_lines(log: Path) -> list[str]:
     return [lines[starts[-1]], *more[:end]]
 
 
+def _handlers() -> list[Any]:
+    """Return Snakemake's handlers for the screen, of which there is one, and none for files."""
+    every = logging.getLogger("snakemake.logging").handlers
+    return [one for one in every if type(one).__name__ == "ColorizingTextHandler" and one.formatter]
+
+
 def show_failures_once() -> None:
-    """Let Snakemake's handler for the screen, and none for files, do so."""
-    for handler in logging.getLogger("snakemake.logging").handlers:
-        if type(handler).__name__ == "ColorizingTextHandler" and handler.formatter:
-            handler.setFormatter(FailuresOnce(handler.formatter))
+    """Let a failed job say its own line once, and Snakemake none but what failed."""
+    for handler in _handlers():
+        handler.setFormatter(FailuresOnce(handler.formatter))
+
+
+def show_one_line() -> None:
+    """Do so, and show one line of progress in place of all else."""
+    for handler in _handlers():
+        handler.setFormatter(OneLine(handler.formatter, handler.is_tty))
+        handler.addFilter(lambda record: _event(record) != "JOB_INFO")  # even without text it has a line
+        if handler.is_tty:
+            handler.terminator = ""
+
+
+def begin(ahead: Mapping[int, float]) -> None:
+    """Count the jobs ahead on the one line, if it is shown; on a terminal the time goes on by itself."""
+    for handler in _handlers():
+        if isinstance(handler.formatter, OneLine):
+            handler.formatter.begin(ahead)
+            if handler.is_tty:
+                threading.Thread(target=_tick, args=(handler, handler.formatter), daemon=True).start()
+
+
+def _tick(handler: Any, one: OneLine) -> None:
+    while not one.over:
+        with handler.lock:
+            handler.stream.write(one.line())
+            handler.flush()
+        time.sleep(1)
