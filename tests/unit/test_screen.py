@@ -42,7 +42,8 @@ def test_recorded_costs_come_with_the_package():
     assert {name.split("/")[0] for name in known} >= {"fedht", "fedplt", "cross", "data", "report"}
     assert 300 < sum(known.values()) < 3600
     assert costs.estimate("fedplt/epochs/fedplt", known, {}) > 1
-    assert costs.estimate("nothing/like/this", known, {}) is None
+    for unknown in ("nothing/like/this", "nothing", "fedht/new"):
+        assert costs.estimate(unknown, known, {}) is None
 
 
 def test_list_jobs_records(tmp_path, monkeypatch, capsys):

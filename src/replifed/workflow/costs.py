@@ -61,7 +61,7 @@ def estimate(job: str, known: Mapping[str, float], artefacts: Mapping[str, int])
     """
     if job in known:
         return known[job]
-    paper, *middle, last = job.split("/")
+    paper, *middle, last = job.split("/") if "/" in job else ("", job)
     for name, seconds in known.items():
         together = re.fullmatch(rf"{re.escape(paper)}/\w+_and_(\d+)_more/(\w+)", name)
         if middle and together and together[2] == last:
