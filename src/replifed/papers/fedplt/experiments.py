@@ -530,9 +530,7 @@ def _bounds(settings: of.Bounds, progress: Progress) -> Iterator[pd.DataFrame]:
             FedPLT(rho=rho, solver=solver), metrics={"distance": distance}, cohort=cohort
         )
         low, high = trial.moduli
-        yield history.frame(
-            steps=steps, probability=p, tau=tau, replicate=trial.replicates, mu=low, L=high
-        )
+        yield history.frame(steps=steps, probability=p, tau=tau, replicate=trial.replicates, mu=low, L=high)
 
 
 _OF_FEDPLT: dict[str, Callable[[Any, Progress], Iterator[pd.DataFrame]]] = {
