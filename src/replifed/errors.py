@@ -11,6 +11,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
+# Of how many known names all are shown, and else how many of those that come near.
+_MOST, _FEW = 50, 5
+
 
 class ReplifedError(Exception):
     """A fault in the input or the surroundings; the message names the culprit and the way out."""
@@ -25,13 +28,14 @@ class DataError(ReplifedError):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """Say that `name` is no known `kind`, with the nearest known name or the whole list.
+    """Say that `name` is no known `kind`, with the nearest known name and the list, if it is not long.
 
     >>> unknown_name("method", "fedth", ["fedht", "fedavg"])
     "unknown method 'fedth'; did you mean 'fedht'? (known: fedavg, fedht)"
     """
     known = sorted(known)
-    return f"unknown {kind} {name!r}{meant(name, known) or ';'} (known: {', '.join(known)})"
+    shown = known if len(known) <= _MOST else [*get_close_matches(name, known, n=_FEW, cutoff=0.3), "..."]
+    return f"unknown {kind} {name!r}{meant(name, known) or ';'} (known: {', '.join(shown)})"
 
 
 def meant(name: str, known: Iterable[str]) -> str:

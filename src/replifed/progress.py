@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is running, done, in all)."""
+
+
+# Set by `replifed make`, which shows one line of progress in place of Snakemake's lines and those of jobs.
+ONE_LINE = "REPLIFED_ONE_LINE"
 
 
 def silent(what: str, done: int, total: int) -> None:
@@ -28,6 +33,8 @@ class Lines:
 
     def __call__(self, what: str, done: int, total: int) -> None:
         now = time.monotonic()
+        if ONE_LINE in os.environ:
+            return
         if now - self._said >= self._SECONDS:
             self._said = now
             print(

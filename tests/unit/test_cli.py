@@ -60,7 +60,7 @@ def calls(monkeypatch):
     monkeypatch.setattr(
         subprocess,
         "run",
-        lambda words, check: made.append(("snakemake", words)) or types.SimpleNamespace(returncode=0),
+        lambda words, check, env: made.append(("snakemake", words)) or types.SimpleNamespace(returncode=0),
     )
     monkeypatch.chdir(ROOT)
     return made
@@ -117,7 +117,11 @@ def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):
         (["run", "fedht", "mnist", "fedht", "--data", "x"], "only for the workflow"),
         (["list", "--paper", "fedth"], "unknown paper 'fedth'"),
         (["list", "--configfile", "absent.yaml"], "absent.yaml does not exist"),
-        (["claims", "--file", "absent.csv"], "absent.csv does not exist; make it with"),
+        (["claims", "--file", "absent.csv"], "absent.csv does not exist; `snakemake claims --cores 2` makes"),
+        (
+            ["claims", "--file", "results/x/claims.csv"],
+            "`snakemake results/x/claims.csv --cores 2` makes",
+        ),
         (["artefact", "fedht", "fig1", "--settings", "{}", "--scale", "tiny"], "nothing to write"),
     ],
 )
@@ -138,15 +142,26 @@ def test_a_fault_of_the_user_is_one_line_and_status_2(calls, capsys, words, mess
             ["claims", "measure", "fedht", "--settings", "{}", "--scale", "tiny", "--inputs", "x"],
             "not of the form",
         ),
-        (["data", "fetch", "mnist", "--policy", "reel"], "invalid choice"),
-        ([], "required: COMMAND"),
+        (
+            ["data", "fetch", "mnist", "--policy", "reel"],
+            "'real'? (known: auto, real, surrogate)",
+        ),
+        ([], "required: COMMAND; see `replifed --help`"),
+        (["clams"], "unknown command 'clams'; did you mean 'claims'?"),
+        (["claims", "chek"], "unknown command 'chek'; did you mean 'check'?"),
+        (["list", "artefact"], "did you mean 'artefacts'?"),
+        (["make"], "required: NAME; see `replifed make --help`"),
+        (["make", "fedplt/fig3", "--smal"], "unrecognized arguments: --smal; see"),
+        (["run", "fedht", "mnist", "fedht", "--cores", "two"], "invalid int value: 'two'"),
     ],
 )
-def test_a_malformed_call_prints_the_usage_and_status_2(capsys, words, message):
+def test_a_malformed_call_is_one_line_and_status_2(capsys, words, message):
     with pytest.raises(SystemExit) as caught:
         cli.main(words)
     assert caught.value.code == 2
-    assert message in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.startswith("replifed: error: ") and error.count("\n") == 1
 
 
 def test_artefact_and_claims_get_the_files_of_each_key(calls):
@@ -545,7 +560,7 @@ def test_an_artefact_is_made_by_its_name():
     ("words", "says"),
     [
         (["make", "fedplt/fig33"], "unknown artefact of fedplt 'fig33'"),
-        (["make", "fedpl/fig3"], "did you mean 'fedplt'"),
+        (["make", "fedpl/fig3"], "did you mean 'fedplt/fig3'"),
         (["make", "fedplt/fig3", "--configfile", "none.yaml"], "none.yaml does not exist"),
         (["compare", "mine.py:Mine", "--configfile", "none.yaml"], "none.yaml does not exist"),
     ],

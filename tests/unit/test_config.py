@@ -367,7 +367,7 @@ def test_overrides_merge_mappings_and_replace_lists(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [", "is not valid YAML"),
+        ("a: [", ", line 2, column 1: not valid YAML"),
         ("a: 1\nb: {c: 2, c: 3}\n", ", line 2: the key 'c' stands twice; remove one"),
         ("- 1\n", "expected a mapping"),
         (None, "does not exist"),

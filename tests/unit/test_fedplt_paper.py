@@ -253,8 +253,8 @@ def test_curves_that_part_at_one_rho_are_found():
 
 
 def test_a_round_that_a_proved_bound_does_not_hold_is_found():
-    said = measures.norms(pd.DataFrame({"low": [0.5], "high": [25.0]}), 40, 0.3, printed=True)[0]
-    common = {"low": 0.5, "high": 25.0, "rho": 0.3, "steps": [40, 40, 0], "replicate": [1, 2, 1]}
+    said = measures.norms(pd.DataFrame({"mu": [0.5], "L": [25.0]}), 40, 0.3, printed=True)[0]
+    common = {"mu": 0.5, "L": 25.0, "rho": 0.3, "steps": [40, 40, 0], "replicate": [1, 2, 1]}
     norms = [said - 0.01, said + 0.01, 9.0]  # the exact round is no case
     assert measures.round_below_norm(pd.DataFrame({**common, "norm": norms})).values.tolist() == [True, False]
 

@@ -140,8 +140,11 @@ def test_the_last_line_names_a_damaged_record(plan, tmp_path, monkeypatch):
             lambda plan: plan.partition_inputs("fedht", "toy"),
             "experiment toy of fedht has no section `partition` to make one from",
         ),
-        (lambda plan: plan.memory("qshed", "toy"), "paper qshed has no experiment toy"),
-        (lambda plan: plan.artefact_inputs("qshed", "fig2"), "paper qshed has no artefact fig2"),
+        (lambda plan: plan.memory("qshed", "toy"), "unknown experiment of qshed 'toy'; (known: example)"),
+        (
+            lambda plan: plan.artefact_inputs("qshed", "fig2"),
+            "unknown artefact of qshed 'fig2'; did you mean 'fig1'? (known: fig1)",
+        ),
     ],
 )
 def test_what_no_job_makes_is_refused_in_one_line(plan, call, line):

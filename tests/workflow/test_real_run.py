@@ -19,6 +19,7 @@ from conftest import copy_repository, surroundings
 from replifed.claims.reference import accept, compare
 from replifed.claims.verdicts import VERDICTS
 from replifed.partition import store
+from replifed.report.columns import unknown
 from replifed.store.hashes import record
 from replifed.store.histories import read_history
 
@@ -83,6 +84,9 @@ def test_a_killed_run_leaves_nothing_half_written_and_goes_on(killed):
     claims = pd.read_csv(killed.folder / "results/tiny/claims.csv")
     assert set(claims["verdict"]) <= set(VERDICTS)
     assert (claims["scale"] == "tiny").all()
+    # The score stands above the closing line.
+    assert re.fullmatch(r"\d+ statements: \d+ reproduced, .*", done.text.strip().splitlines()[-2])
+    assert unknown(killed.folder / "results/tiny", killed.folder / "figures/tiny") == []
     again = killed.snakemake(*TINY)
     assert "Nothing to be done" in again.text
 

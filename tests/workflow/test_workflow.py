@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from conftest import ROOT, Copy, copy_repository
 
 from replifed import settings as config
 from replifed.algorithms import registry
+from replifed.cli import listing
 from replifed.settings.cuts import groups
 from replifed.store import provenance
 
@@ -49,20 +51,7 @@ PLANTED = ["planted", "biased", "dissimilar"]
 def test_the_public_targets(fresh):
     result = fresh.snakemake("--list-target-rules", "--quiet")
     found = {line for line in result.text.splitlines() if re.fullmatch(r"[a-z0-9_]+", line)}
-    assert found == {
-        "all",
-        "data",
-        "claims",
-        "report",
-        "manifest",
-        "verify",
-        "help",
-        "fedht",
-        "claims_timing",
-        "compare",
-        "comparison_report",
-        "single_report",
-    }
+    assert found == {"fedht", *listing.TARGETS}
 
 
 def test_every_paper_is_a_target_and_part_of_all(whole):
@@ -264,9 +253,39 @@ def test_the_environments_name_the_same_packages():
 def test_a_wrong_key_stops_before_any_job_with_one_line(fresh, words, line):
     result = fresh.snakemake("all", "--cores", "1", *words)
     assert result.status == 1
-    assert result.last_line.startswith(f"replifed: error: {line}")
-    assert "Traceback" not in result.text
-    assert not result.jobs
+    assert refusal(result).startswith(f"replifed: error: {line}")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["all", "--configfile", "missing.yaml"], "missing.yaml does not exist; run from"),
+        (
+            ["all", "--configfile", "twice.yaml"],
+            "twice.yaml, line 2: the key 'scale' stands twice; ",
+        ),
+        (["--config", "papers=[fedht]", "all"], "--config takes all words up to the next option"),
+        (["figures/fedht/fig9.pdf"], "unknown artefact of fedht 'fig9'; did you mean 'fig6'? (known: bias, "),
+        (["fedhd"], "unknown target 'fedhd'; did you mean 'fedht'?"),
+        (["results/fedht/mnist/fedavgg.parquet"], "results/fedht/mnist/fedavgg.parquet: unknown method of"),
+    ],
+)
+def test_a_wrong_word_stops_with_one_line_within_four_seconds(fresh, words, line):
+    (fresh.folder / "twice.yaml").write_text("scale: small\nscale: tiny\n")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = fresh.snakemake("--cores", "1", *words)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert refusal(result).startswith(f"replifed: error: {line}")
+    # Of a processor, since other jobs may hold it up.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 4
+
+
+def refusal(result):
+    """The one line of a call that was refused, after Snakemake's own on the profile."""
+    assert result.status == 1
+    note, line = result.text.splitlines()
+    assert note.startswith("Using workflow specific profile")
+    return line
 
 
 def test_a_partition_of_simulated_data_is_refused(fresh):
@@ -358,7 +377,9 @@ def test_a_failing_job_shows_its_error_and_how_to_go_on(built):
     words = ("data/raw/w8a.json", "--cores", "1", "--config", "data={policy: real}")
     result = built.snakemake(*words, env={"STUB_FAILS": "1"})
     assert result.status == 1
-    assert "replifed: error: no such file anywhere" in result.text
+    assert result.text.count("replifed: error: no such file anywhere") == 1
+    assert "failed: fetch, which makes data/raw/w8a.json; its log: logs/paper/data/" in result.text
+    assert "Error in rule" not in result.text and "CalledProcessError" not in result.text
     assert "snakemake --unlock" in result.last_line
 
 

@@ -10,8 +10,6 @@ import sys
 import threading
 from pathlib import Path
 
-from snakemake.cli import parse_args
-from snakemake.exceptions import WorkflowError
 from snakemake.shell import shell
 
 # This file's own checkout provides the library, whatever else may be installed; where `replifed init` has put
@@ -25,15 +23,33 @@ if LIBRARY.joinpath("replifed").is_dir():
     sys.path.insert(0, str(LIBRARY))
 else:
     LIBRARY = Path(importlib.util.find_spec("replifed").origin).parents[1]
+# The profile may have taken another one.
+if (
+    LIBRARY
+    not in Path(getattr(sys.modules.get("replifed"), "__file__", LIBRARY)).parents
+):
+    for name in [name for name in sys.modules if name.split(".")[0] == "replifed"]:
+        del sys.modules[name]
 
 from replifed import parts, settings
 from replifed.store import hashes
 from replifed.algorithms.registry import METHODS, registered
 from replifed.data.catalogue import CATALOGUE as DATASETS
 from replifed.errors import ReplifedError
-from replifed.settings import reading
+from replifed.settings import cuts, reading
+from replifed.progress import ONE_LINE
 from replifed.store.provenance import source_stamp
-from replifed.workflow import SUFFIXES, Grouping, Plan, flags, inputs_flag, one_of
+from replifed.workflow import (
+    SUFFIXES,
+    Grouping,
+    Plan,
+    flags,
+    inputs_flag,
+    costs,
+    one_of,
+    screen,
+    words,
+)
 
 # Relative to the working folder, like every other path of the workflow.
 SOURCE_ROOT = os.path.relpath(LIBRARY)
@@ -56,6 +72,13 @@ def stopping():
         sys.exit(
             "\n".join(f"replifed: error: {line}" for line in str(error).splitlines())
         )
+
+
+def sound(file):
+    """Return a settings file; where it cannot be read, stop: Snakemake's own refusal does not name it."""
+    with stopping():
+        reading.read_file(Path(file))
+    return file
 
 
 def listed_papers():
@@ -91,6 +114,41 @@ def configfile_flags():
         f"--configfile {shlex.quote(os.path.relpath(file))}"
         for file in workflow.overwrite_configfiles
     )
+
+
+# --- Screen ---
+
+
+def prepare_screen():
+    if ONE_LINE in os.environ:
+        screen.show_one_line()
+    else:
+        screen.show_failures_once()
+
+
+def tell_what_is_ahead():
+    """Say how many jobs there are and how long they took when they were recorded."""
+    known, seconds = costs.read(config["scale"]), {}
+    artefacts = {name: len(cuts.artefacts(config[name])) for name in plan.sections}
+    for job in workflow.dag.needrun_jobs():
+        if job.benchmark:
+            name = os.path.relpath(job.benchmark, plan.in_results("benchmarks"))
+            name = name.removesuffix(".tsv")
+            seconds[job.jobid] = costs.estimate(name, known, artefacts)
+    if seconds:
+        print(costs.in_words(seconds.values()), file=sys.stderr)
+    screen.begin(costs.weights(seconds))
+
+
+def closing_lines():
+    """Return what stands at the end: the score, if claims were asked for, then the data and the report."""
+    rules = {job.rule.name for job in workflow.dag.jobs}
+    return [*(plan.score_line() if "claims" in rules else ()), plan.closing_line()]
+
+
+def print_at_exit(*lines):
+    """Print below what Snakemake itself prints after its hooks."""
+    atexit.register(print, *lines, sep="\n", file=sys.stderr)
 
 
 # --- Machine ---
@@ -154,10 +212,8 @@ def ask(function, *first):
     names = [*inspect.signature(function).parameters][len(first) :]
 
     def answer(wildcards):
-        try:
+        with stopping():
             return function(*first, *(getattr(wildcards, name) for name in names))
-        except ReplifedError as error:
-            raise WorkflowError(str(error))
 
     return answer
 
@@ -173,19 +229,20 @@ def keyed_inputs(wildcards, input):
 
 
 def targets():
-    """Return the targets of the command line, of which Snakemake tells only once all rules are read.
+    """Return what is asked for, of which Snakemake tells only once all rules are read.
 
-    Without a file of the plan among them they are not looked for. A job on another machine is asked for by
-    its rule.
+    A job on another machine is asked for by its rule.
     """
-    folders = plan.in_figures(""), plan.in_results("")
-    if "--target-jobs" in sys.argv or any(
-        word.startswith(folders) or word == parts.COMPARE for word in sys.argv
-    ):
-        asked = parse_args(sys.argv[1:])[1]
-        rules = [job.rulename for job in asked.target_jobs or ()]
-        return rules or [*asked.targets] or ["all"]
-    return ["all"]
+    asked = words.of_process()
+    return [job.rulename for job in asked.target_jobs or ()] or asked.targets or ["all"]
+
+
+def check_targets():
+    """Stop at a target that nothing makes, before jobs are planned."""
+    asked = words.of_process()
+    if not asked.target_jobs:
+        with stopping():
+            words.check_targets(plan, asked.targets, workflow.rules)
 
 
 def only_verifies():

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 
 from replifed import __version__
-from replifed.cli import check, claims, data, listing, make, new, steps
-from replifed.cli.arguments import call, files_of
+from replifed.cli import check, claims, columns, data, listing, make, new, steps
+from replifed.cli.arguments import OneLineParser, call, files_of
 from replifed.errors import ReplifedError
 from replifed.store import hashes
 
@@ -27,6 +27,7 @@ commands for people:
   new paper   write a folder with a paper of your own, to begin with
   data        fetch, parse and look at data sets
   claims      show the verdicts on the papers' claims
+  columns     name columns whose meaning is not written down (the others: docs/columns.md)
   manifest verify   see whether anything has changed since it was made
   schema      write the schema from which editors complete and check the settings
 
@@ -43,8 +44,11 @@ examples:
   replifed run fedht simulation1 fediterht --cores 2
   replifed claims --verdict deviates
 
-Everything of all papers: snakemake --cores 2 all
-"""
+what Snakemake makes, beside papers, figures and tables:
+{targets}
+
+Make one with: {how}
+""".format(targets="\n".join(f"  {name:18}{text}" for name, text in listing.TARGETS.items()), how=listing.HOW)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="replifed",
         description="Replicates federated-optimisation papers: figures, tables and claims.",
         epilog=_EPILOG,
@@ -85,6 +89,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, make, check, new, steps, data, claims):
+    for module in (listing, make, check, new, steps, data, claims, columns):
         module.add(commands)
     return parser

@@ -5,15 +5,28 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from replifed.errors import ConfigError, unknown_name
+from replifed.progress import ONE_LINE
 
 Handler = Callable[[argparse.Namespace], int | None] | str
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """Refuses words in one line, without the usage, which `--help` prints. So do its commands' parsers."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where to look; end with status 2."""
+        if found := re.fullmatch(r"argument (.+): invalid choice: '(.*)' \(choose from (.*)\)", message):
+            kind, name, known = found.groups()
+            message = unknown_name(kind.lower(), name, known.replace("'", "").split(", "))
+        self.exit(2, f"replifed: error: {message}; see `{self.prog} --help`\n")
 
 
 def add_command(
@@ -155,8 +168,14 @@ def check_known(kind: str, name: str, known: Sequence[str] | dict[str, Any]) -> 
         raise ConfigError(unknown_name(kind, name, known))
 
 
-def call_snakemake(target: str, arguments: argparse.Namespace, config: Sequence[str] = ()) -> int:
-    """Make a target, with settings KEY=VALUE; the target is first: several options would swallow it."""
+def call_snakemake(
+    target: str, arguments: argparse.Namespace, config: Sequence[str] = (), *, one_line: bool = False
+) -> int:
+    """Make a target, with settings KEY=VALUE; the target is first: several options would swallow it.
+
+    With `one_line`, a line of progress is shown in place of all that Snakemake says, unless it is a dry run.
+    """
+    import os
     import subprocess
 
     from replifed.settings.reading import read_file
@@ -170,4 +189,5 @@ def call_snakemake(target: str, arguments: argparse.Namespace, config: Sequence[
     words += ["--configfile", *arguments.configfile] if arguments.configfile else []
     if config := [*config, *arguments.config]:
         words += ["--config", *config]
-    return subprocess.run(words, check=False).returncode
+    shown = {ONE_LINE: "1"} if one_line and not arguments.dry_run else {}
+    return subprocess.run(words, check=False, env={**os.environ, **shown}).returncode

@@ -54,7 +54,7 @@ def add(commands: Any) -> None:
         "replifed claims accept --golden tests/golden/small.csv --file results/small/claims.csv",
     )
     for part in (check, accept):
-        add_file(part, "--golden", required=True, help="the reference")
+        add_file(part, "--golden", help="the reference; default: tests/golden/SCALE.csv")
         add_file(part, "--file", required=True, help="the measured claims")
 
     log = add_command(
@@ -159,8 +159,7 @@ def _show(arguments: argparse.Namespace) -> int:
     from replifed.claims import files, reference
 
     file = arguments.file or Path(load_config(arguments)["paths"]["results"], "claims.csv")
-    if not file.is_file():
-        raise ConfigError(f"{file} does not exist; make it with `snakemake --cores 2 {file}`")
+    _check_file(file)
     files.show(file, paper=arguments.paper, verdict=arguments.verdict)
     golden = arguments.golden or reference.reference_of(file)
     lost = reference.lost(file, golden) if golden else []
@@ -172,18 +171,39 @@ def _show(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     from replifed.claims import reference
 
-    compared, faults = reference.compare(arguments.file, arguments.golden)
+    golden = _reference(arguments)
+    compared, faults = reference.compare(arguments.file, golden)
     if not compared:
-        raise ReplifedError(f"{arguments.golden} has no reference for any claim in {arguments.file}")
-    print("\n".join([*faults, f"{compared} claims compared with {arguments.golden}, {len(faults)} moved"]))
+        raise ReplifedError(f"{golden} has no reference for any claim in {arguments.file}")
+    print("\n".join([*faults, f"{compared} claims compared with {golden}, {len(faults)} moved"]))
     return 1 if faults else 0
 
 
 def _accept(arguments: argparse.Namespace) -> None:
     from replifed.claims import reference
 
-    moved = reference.accept(arguments.file, arguments.golden)
-    print("\n".join([*moved, f"{len(moved)} references moved in {arguments.golden}"]))
+    golden = _reference(arguments)
+    moved = reference.accept(arguments.file, golden)
+    print("\n".join([*moved, f"{len(moved)} references moved in {golden}"]))
+
+
+def _check_file(file: Path) -> None:
+    if not file.is_file():
+        one, every = (
+            f"`snakemake {file} --cores 2` makes it",
+            "`snakemake claims --cores 2` makes a claims.csv",
+        )
+        raise ConfigError(f"{file} does not exist; {one if file.name == 'claims.csv' else every}")
+
+
+def _reference(arguments: argparse.Namespace) -> Path:
+    """The reference that was named, or that of the claims' scale."""
+    from replifed.claims import reference
+
+    _check_file(arguments.file)
+    if golden := arguments.golden or reference.reference_of(arguments.file):
+        return golden
+    raise ConfigError(f"there is no tests/golden/SCALE.csv for {arguments.file}; name one with --golden")
 
 
 def _document(arguments: argparse.Namespace) -> None:

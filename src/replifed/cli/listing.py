@@ -10,6 +10,22 @@ from typing import Any
 from replifed.cli.arguments import add_command, add_configfile, add_out, check_known, load_config
 from replifed.errors import DataError
 
+# What can be asked for by name beside papers and artefacts.
+TARGETS = {
+    "all": "every paper, the claims and the report",
+    "data": "fetch and parse every data set",
+    "claims": "the verdicts on all claims",
+    "claims_timing": "the verdicts on claims on seconds",
+    "report": "the report, with all that it shows",
+    "single_report": "the report as one file",
+    "manifest": "the list of all files by their hashes",
+    "verify": "whether a file has changed since the manifest was written",
+    "compare": "methods of your own beside built-in ones",
+    "comparison_report": "the page of that comparison",
+    "help": "this list",
+}
+HOW = "replifed make NAME --cores 2, or snakemake TARGET --cores 2 (a file or one of the words above)"
+
 
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
@@ -18,6 +34,14 @@ def add(commands: Any) -> None:
     kinds = ["papers", "artefacts", "datasets", "methods", "jobs"]
     listed.add_argument("what", nargs="?", default="artefacts", choices=kinds)
     listed.add_argument("--paper", help="only the artefacts of this paper")
+    listed.add_argument(
+        "--record",
+        type=Path,
+        nargs="?",
+        const=Path(),
+        metavar="FILE",
+        help="with jobs: write what they took to a table of costs, by default the package's own",
+    )
     add_configfile(listed)
 
     text = "Write the JSON schema from which editors complete and check the files in config/."
@@ -39,7 +63,15 @@ def _list(arguments: argparse.Namespace) -> None:
     elif arguments.what == "papers":
         print("\n".join(load_config(arguments)["papers"]))
     elif arguments.what == "jobs":
-        print(costs(Path(load_config(arguments)["paths"]["results"], "benchmarks")))
+        config = load_config(arguments)
+        folder = Path(config["paths"]["results"], "benchmarks")
+        print(costs(folder))
+        if arguments.record is not None:
+            from replifed.workflow.costs import COSTS, record
+
+            file = arguments.record if arguments.record.name else COSTS
+            jobs = record(config["scale"], folder, file)
+            print(f"{jobs} jobs of scale {config['scale']} recorded in {file}")
     else:
         _list_artefacts(arguments)
 
@@ -71,15 +103,16 @@ def _list_artefacts(arguments: argparse.Namespace) -> None:
         print(f"{paper}: all of this paper")
         entries = artefacts(config[paper])
         paths = {name: f"{figures}/{paper}/{name}.{suffixes[one['kind']]}" for name, one in entries.items()}
+        names = max(len(paper) + 1 + len(name) for name in paths)
         width = max(map(len, paths.values()))
         for name, path in paths.items():
-            print(f"  {path:{width}}  from {', '.join(used_experiments(entries[name]))}")
+            source = ", ".join(used_experiments(entries[name]))
+            print(f"  {f'{paper}/{name}':{names}}  {path:{width}}  from {source}")
         for name, reason in config[paper].get("not_computed", {}).items():
             print(f"  ({name} is not computed: {reason})")
     if arguments.paper is None:
-        print("all: every paper, the claims and the report")
-        print("data: fetch and parse every data set")
-    print(f"\nMake one with: snakemake --cores 2 TARGET{flags}")
+        print("\n".join(f"{name}: {text}" for name, text in TARGETS.items()))
+    print(f"\nMake one with: {HOW}{flags and f'; each with{flags}'}")
 
 
 def costs(folder: Path) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from replifed.cli.arguments import add_command, add_snakemake, call_snakemake, load_config
-from replifed.errors import ConfigError, unknown_name
+from replifed.cli.listing import TARGETS
+from replifed.errors import ConfigError, meant, unknown_name
 
 SMALL = "config/small.yaml"
 
@@ -19,11 +21,13 @@ def add(commands: Any) -> None:
         commands,
         "make",
         _make,
-        "Make one figure or table, all of a paper, or all, with Snakemake; then say where it is, and the "
-        "verdicts of its claims where they have been measured.",
+        "Make one figure or table, all of a paper, or all, with Snakemake: says how many jobs are ahead and "
+        "how long they took when they were last recorded, then how far it is, and at the end where it is, "
+        "with the verdicts of its claims where they have been measured.",
         "replifed make fedplt/fig3 --small --cores 2",
     )
-    make.add_argument("name", metavar="PAPER/ARTEFACT", help="or PAPER, or all; see `replifed list`")
+    text = "a name that `replifed list` prints: an artefact, its file, a paper, or all"
+    make.add_argument("name", metavar="NAME", help=text)
     make.add_argument("--small", action="store_true", help=f"at the reduced scale of {SMALL}")
     add_snakemake(make)
 
@@ -32,15 +36,17 @@ def _make(arguments: argparse.Namespace) -> int:
     if arguments.small:
         arguments.configfile = [SMALL, *arguments.configfile]
     config = load_config(arguments)
-    paths = files(arguments.name, config)
-    status = call_snakemake(paths[0] if paths else arguments.name, arguments)
+    name = named(arguments.name, config)
+    paths = files(name, config)
+    status = call_snakemake(paths[0] if paths else name, arguments, one_line=True)
     if status == 0 and not arguments.dry_run:
-        print("\n".join([*paths, *_verdicts(arguments.name, config)]))
+        options = "".join(f" --configfile {file}" for file in arguments.configfile)
+        print("\n".join([*paths, *_verdicts(name, config, options)]))
     return status
 
 
-def files(name: str, config: Mapping[str, Any]) -> list[str]:
-    """The files of an artefact, the first of which is the target; none for a paper and for all.
+def named(name: str, config: Mapping[str, Any]) -> str:
+    """The name of what is meant by a name or by one of the files that `replifed list` prints.
 
     Raises
     ------
@@ -48,33 +54,53 @@ def files(name: str, config: Mapping[str, Any]) -> list[str]:
         There is no such name; with those that come near.
     """
     from replifed.settings.cuts import artefacts
+
+    papers = config["papers"]
+    names = [f"{paper}/{artefact}" for paper in papers for artefact in artefacts(config[paper])]
+    path = PurePosixPath(name)
+    if path.suffix and path.is_relative_to(config["paths"]["figures"]):
+        name = path.relative_to(config["paths"]["figures"]).with_suffix("").as_posix()
+    if name in (*papers, *TARGETS, *names):
+        return name
+    paper, slash, artefact = name.partition("/")
+    if paper in papers and slash:
+        raise ConfigError(unknown_name(f"artefact of {paper}", artefact, artefacts(config[paper])))
+    same = [one for one in names if one.endswith(f"/{name}")]
+    near = f"; did you mean {' or '.join(same)}?" if same else meant(name, [*papers, *TARGETS, *names])
+    raise ConfigError(f"nothing is called {name!r}{near or ';'} `replifed list` prints all names")
+
+
+def files(name: str, config: Mapping[str, Any]) -> list[str]:
+    """The files of an artefact, the first of which is the target; none for a paper and for all."""
+    from replifed.settings.cuts import artefacts
     from replifed.workflow.plan import SUFFIXES
 
     paper, slash, artefact = name.partition("/")
-    if not slash and name == "all":
-        return []
-    if paper not in config["papers"]:
-        raise ConfigError(unknown_name("paper", paper, [*config["papers"], "all"]))
     if not slash:
         return []
-    known = artefacts(config[paper])
-    if artefact not in known:
-        raise ConfigError(unknown_name(f"artefact of {paper}", artefact, known))
-    numbers, *shown = SUFFIXES[known[artefact]["kind"]]
+    numbers, *shown = SUFFIXES[artefacts(config[paper])[artefact]["kind"]]
     folder = f"{config['paths']['figures']}/{paper}/{artefact}"
     return [f"{folder}.{suffix}" for suffix in (*shown, numbers)]
 
 
-def _verdicts(name: str, config: Mapping[str, Any]) -> Iterator[str]:
-    """A line a claim on what was made, from where the paper's claims have been measured."""
+def _verdicts(name: str, config: Mapping[str, Any], options: str) -> Iterator[str]:
+    """A line a claim on an artefact, or the score of a paper, from where its claims have been measured."""
+    from replifed.claims import scores
     from replifed.claims.files import read
 
     paper, _, artefact = name.partition("/")
-    results = Path(config["paths"]["results"])
-    measured = results / "claims.csv" if name == "all" else results / paper / "claims.csv"
+    if paper not in config["papers"]:
+        return  # of `all`, the workflow itself tells the score
+    folder = Path(config["paths"]["results"])
+    if not artefact:
+        yield f"{config['paths']['figures']}/{paper}"
+    measured = folder / paper / "claims.csv"
     if not measured.is_file():
-        yield f"its claims are measured by: snakemake --cores 2 {measured}"
+        yield f"its claims are measured by: snakemake {measured} --cores 2{options}"
         return
-    for row in read(measured):
-        if not artefact or row["artefact"] == artefact:
-            yield f"{row['verdict']:12}  {row['id']}"
+    rows = read(measured)
+    if artefact:
+        yield from (f"{row['verdict']:12}  {row['id']}" for row in rows if row["artefact"] == artefact)
+    else:
+        statuses = Counter(one["status"] for one in scores.statements(rows))
+        yield f"{statuses.total()} statements: {scores.in_words(statuses)}"

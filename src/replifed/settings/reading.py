@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from replifed.errors import ConfigError, shown, unknown_name
+from replifed.errors import ConfigError, meant, shown, unknown_name
 from replifed.parts import own_papers, register_folders
 
 
@@ -100,15 +100,36 @@ def read_file(file: Path) -> dict[str, Any]:
     try:
         content = yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError:
-        text = f"{file} does not exist; run from the folder that holds config/, or correct the name"
-        raise ConfigError(text) from None
+        near = meant(str(file), [str(one) for one in file.parent.glob("*.yaml")])
+        remedy = near or "; run from the folder that holds config/, or correct the name"
+        raise ConfigError(f"{file} does not exist{remedy}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        text = getattr(error, "strerror", None) or "not a text file in UTF-8"
+        raise ConfigError(f"{file} cannot be read: {text}; give a YAML file") from None
     except yaml.constructor.ConstructorError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ConfigError(f"{file}{line}: {error.problem}") from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{file}{_not_yaml(error)}") from error
     if content is None:
         return {}
     if not isinstance(content, dict):
         raise ConfigError(f"{file}: expected a mapping at the top, got {shown(content)}")
     return content
+
+
+def read_value(text: str, name: str) -> Any:
+    """Read one value of the command line as YAML; `name` stands before a refusal."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.constructor.ConstructorError as error:
+        raise ConfigError(f"{name}: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{name}{_not_yaml(error)}; put the word in quotes") from error
+
+
+def _not_yaml(error: yaml.YAMLError) -> str:
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if mark is None or not problem:
+        return f" is not valid YAML: {' '.join(str(error).split())}"
+    return f", line {mark.line + 1}, column {mark.column + 1}: not valid YAML: {' '.join(problem.split())}"

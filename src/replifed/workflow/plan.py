@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from replifed.algorithms.registry import INSTALLED, METHODS
-from replifed.errors import ConfigError, DataError
+from replifed.errors import ConfigError, DataError, unknown_name
 from replifed.parts import COMPARE, COMPARED, part, sentences_file
 from replifed.settings import cuts
 from replifed.store.provenance import canonical_json
@@ -112,7 +113,8 @@ class Plan:
         try:
             return self.config[paper]["experiments"][experiment]
         except KeyError:
-            raise ConfigError(f"paper {paper} has no experiment {experiment}") from None
+            known = self.config[paper]["experiments"] if paper in self.sections else ()
+            raise ConfigError(unknown_name(f"experiment of {paper}", experiment, known)) from None
 
     def experiment_names(self) -> set[str]:
         """Return the names of the experiments of all papers."""
@@ -201,7 +203,8 @@ class Plan:
         try:
             return cuts.makeable(self.config[paper])[artefact]
         except KeyError:
-            raise ConfigError(f"paper {paper} has no artefact {artefact}") from None
+            known = cuts.artefacts(self.config[paper]) if paper in self.sections else ()
+            raise ConfigError(unknown_name(f"artefact of {paper}", artefact, known)) from None
 
     def artefact_names(self, kind: str) -> set[str]:
         """Return the names of the figures or the tables of all papers."""
@@ -355,6 +358,19 @@ class Plan:
         """Return the folders in which nothing may lie that no job made."""
         papers = [folder for name in self.papers for folder in (self.in_results(name), self.in_figures(name))]
         return [*papers, *self.raw_folders(), self.in_data("parsed")]
+
+    def score_line(self) -> list[str]:
+        """Say what the claims come to for each statement, if they have been collected."""
+        from replifed.claims import scores
+
+        file = self.in_results("statements.csv")
+        if not Path(file).is_file():
+            return []
+        try:
+            statuses = Counter(one["status"] for one in scores.read(file))
+        except DataError as error:  # it is damaged
+            return [str(error)]
+        return [f"{statuses.total()} statements: {scores.in_words(statuses)}"]
 
     def closing_line(self) -> str:
         """Say how many of the data sets in use are not the papers' own, and where the report is."""

@@ -280,8 +280,8 @@ def _rates_frame(trial: Trial, errors: NDArray, **labels: Any) -> pd.DataFrame:
         "rounds": recorded,
         "rate": rate(errors),
         "error": np.take_along_axis(errors, recorded[None], axis=0)[0],  # the last one recorded
-        "low": trial.moduli.low[:, None],
-        "high": trial.moduli.high[:, None],
+        "mu": trial.moduli.low[:, None],
+        "L": trial.moduli.high[:, None],
     }
     return _lines(columns, errors.shape[1:])
 
@@ -375,7 +375,7 @@ def _splitting(settings: of.Splitting, progress: Progress) -> Iterator[pd.DataFr
         for rho, steps in itertools.product(rhos, (0, settings.local_steps)):
             matrix = linear_round(H, rho, steps, best_step(mu, L, rho))
             rate, norm = np.abs(np.linalg.eigvals(matrix)).max(), np.linalg.norm(matrix, 2)
-            labels = {"replicate": replicate, "rho": rho, "steps": steps, "low": mu, "high": L}
+            labels = {"replicate": replicate, "rho": rho, "steps": steps, "mu": mu, "L": L}
             yield pd.DataFrame({**labels, "rate": rate, "norm": norm}, index=[0])
 
 
@@ -505,7 +505,7 @@ def _privacy(settings: of.Privacy, progress: Progress) -> Iterator[pd.DataFrame]
         method = FedPLT(rho=rho, solver=solver, start_deviation=tau * np.sqrt(2.0 / low))
         every = settings.record_every
         history = trial.simulate(method, G, metrics={"error": error}, record_every=every)
-        yield history.frame(steps=steps, tau=tau, replicate=replicate, low=low, gamma=gamma)
+        yield history.frame(steps=steps, tau=tau, replicate=replicate, mu=low, gamma=gamma)
 
 
 def _bounds(settings: of.Bounds, progress: Progress) -> Iterator[pd.DataFrame]:
@@ -530,9 +530,7 @@ def _bounds(settings: of.Bounds, progress: Progress) -> Iterator[pd.DataFrame]:
             FedPLT(rho=rho, solver=solver), metrics={"distance": distance}, cohort=cohort
         )
         low, high = trial.moduli
-        yield history.frame(
-            steps=steps, probability=p, tau=tau, replicate=trial.replicates, low=low, high=high
-        )
+        yield history.frame(steps=steps, probability=p, tau=tau, replicate=trial.replicates, mu=low, L=high)
 
 
 _OF_FEDPLT: dict[str, Callable[[Any, Progress], Iterator[pd.DataFrame]]] = {

@@ -23,7 +23,7 @@ def norms(history: pd.DataFrame, steps: ArrayLike, rho: ArrayLike, **form: bool)
 
     See `splitting_theory.contraction` for the `form`: whether accelerated, and whether as printed.
     """
-    lines = np.broadcast(history["low"], history["high"], rho, steps)
+    lines = np.broadcast(history["mu"], history["L"], rho, steps)
     return np.array(
         [
             splitting_theory.norm(splitting_theory.contraction(mu, L, each_rho, int(N_e), **form))
@@ -34,7 +34,7 @@ def norms(history: pd.DataFrame, steps: ArrayLike, rho: ArrayLike, **form: bool)
 
 def zetas(history: pd.DataFrame, rho: ArrayLike) -> NDArray:
     """zeta for each line of a history with columns low and high."""
-    lines = np.broadcast(history["low"], history["high"], rho)
+    lines = np.broadcast(history["mu"], history["L"], rho)
     return np.array([splitting_theory.zeta(*line) for line in lines])
 
 
@@ -44,7 +44,7 @@ def error_bounds(history: pd.DataFrame, made: dict[str, Any]) -> pd.Series:
     Parameters
     ----------
     history : DataFrame
-        Columns round, distance, steps, probability, tau (a standard deviation), replicate, low, high.
+        Columns round, distance, steps, probability, tau (a standard deviation), replicate, mu, L.
     made : dict
         Settings rho, features and agents of the experiment.
     """
@@ -55,7 +55,7 @@ def error_bounds(history: pd.DataFrame, made: dict[str, Any]) -> pd.Series:
 def _error_bound(curve: pd.DataFrame, made: dict[str, Any]) -> pd.Series:
     first = curve.sort_values("round").iloc[0]
     start, steps, p = first["distance"], int(first["steps"]), first["probability"]
-    constants = first["low"], first["high"], made["rho"]
+    constants = first["mu"], first["L"], made["rho"]
     S = splitting_theory.norm(splitting_theory.contraction(*constants, steps, printed=True))
     if S >= 1:
         return pd.Series(np.nan, curve.index)

@@ -1,0 +1,115 @@
+"""What the columns of the CSV and parquet files mean, from `columns.yaml`, and docs/columns.md."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from replifed.report.sentences import row
+
+_FILE = Path(__file__).with_suffix(".yaml")
+_BETTER = ("", "lower", "higher", "fewer", "more", "nearer to 0")
+_HEAD = """\
+# Columns
+
+Every column of the CSV and parquet files under `figures/` and `results/`: what it means, its unit, and which
+end is better, if one is. `replifed columns --out docs/columns.md` writes this page from
+`src/replifed/report/columns.yaml`; without `--out` it names the columns of the files at hand that have no
+entry there. A `*` stands for any letters, and a scale's folder, such as `small/`, is left out.
+
+## In all files
+
+"""
+_OVERRIDES = """
+## In some files
+
+What these files have beside those columns, or mean otherwise by them. Where several patterns fit a file, the
+last one counts.
+"""
+
+
+class Column(NamedTuple):
+    """What a column holds."""
+
+    meaning: str
+    unit: str = ""
+    better: str = ""
+
+
+@cache
+def _entries() -> tuple[dict[str, Column], dict[str, dict[str, Column]]]:
+    """The columns of all files, and those of files by pattern."""
+    content: Mapping[str, Any] = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+    files = {pattern: _columns(pattern, own) for pattern, own in content["files"].items()}
+    return _columns("columns", content["columns"]), files
+
+
+def _columns(place: str, entries: Mapping[str, list[str]]) -> dict[str, Column]:
+    columns = {name: Column(*map(str, entry)) for name, entry in entries.items()}
+    for name, column in columns.items():
+        if column.better not in _BETTER:
+            raise ValueError(f"{place}: {name}: {column.better!r} is none of {_BETTER}")
+    return columns
+
+
+def column(file: str, name: str) -> Column | None:
+    """What a column of a file means; the file is without its scale, such as ``results/claims.csv``."""
+    shared, files = _entries()
+    found = _named(name, shared)
+    for pattern, own in files.items():
+        if fnmatchcase(file, pattern):
+            found = _named(name, own) or found
+    return found
+
+
+def _named(name: str, columns: Mapping[str, Column]) -> Column | None:
+    if name in columns:
+        return columns[name]
+    return next((one for pattern, one in columns.items() if fnmatchcase(name, pattern)), None)
+
+
+def names_in(folder: Path, name: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the CSV and parquet files in a folder, called `name`, but for benchmarks, with their columns."""
+    for file in sorted(folder.rglob("*")):
+        path = file.relative_to(folder)
+        if any(part.startswith(".") or part == "benchmarks" for part in path.parts):
+            continue
+        if file.suffix == ".csv":
+            with file.open(encoding="utf-8", newline="") as lines:
+                yield f"{name}/{path.as_posix()}", next(csv.reader(lines), [])
+        elif file.suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            yield f"{name}/{path.as_posix()}", pq.read_schema(file).names
+
+
+def unknown(results: Path, figures: Path) -> list[str]:
+    """The columns without an entry of the files of a run, a line each."""
+    folders = names_in(results, "results"), names_in(figures, "figures")
+    return [
+        f"{file}: {name}"
+        for found in folders
+        for file, names in found
+        for name in names
+        if column(file, name) is None
+    ]
+
+
+def page() -> str:
+    """docs/columns.md."""
+    shared, files = _entries()
+    parts = [_HEAD, _table(shared), _OVERRIDES]
+    for pattern, own in files.items():
+        parts += [f"\n### `{pattern}`\n\n", _table(own)]
+    return "".join(parts)
+
+
+def _table(columns: Mapping[str, Column]) -> str:
+    lines = [row("column", "meaning", "unit", "better"), row("---", "---", "---", "---")]
+    return "".join([*lines, *(row(f"`{name}`", *one) for name, one in columns.items())])

@@ -1,0 +1,109 @@
+"""What jobs have taken: recorded by scale, to tell how much a call has ahead of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from replifed.errors import DataError
+from replifed.store.atomic import write_text
+
+COSTS = Path(__file__).with_name("costs.csv")
+COLUMNS = ("scale", "job", "seconds")
+_START = 1.5  # seconds that a job of its own needs to start, whatever it does
+_SECONDS = "s"  # in Snakemake's benchmark files; its processor time misses up to 30 s of a job
+
+
+def measured(folder: Path) -> dict[str, float]:
+    """Return the seconds of each job that has left a benchmark file in a folder, by the file's name."""
+    found = {}
+    for file in sorted(folder.rglob("*.tsv")):
+        with file.open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines, delimiter="\t"))
+        if rows:
+            found[file.relative_to(folder).with_suffix("").as_posix()] = float(rows[-1][_SECONDS])
+    return found
+
+
+def read(scale: str, file: Path = COSTS) -> dict[str, float]:
+    """Return the recorded seconds of the jobs of a scale."""
+    with file.open(encoding="utf-8", newline="") as lines:
+        return {row["job"]: float(row["seconds"]) for row in csv.DictReader(lines) if row["scale"] == scale}
+
+
+def record(scale: str, folder: Path, file: Path = COSTS) -> int:
+    """Record what the jobs of a scale took, in place of what was recorded of it; return their number."""
+    now = measured(folder)
+    if not now:
+        raise DataError(f"{folder} holds no benchmark files; they come with `snakemake all`")
+    rows = []
+    if file.is_file():
+        with file.open(encoding="utf-8", newline="") as lines:
+            rows = [[row[key] for key in COLUMNS] for row in csv.DictReader(lines) if row["scale"] != scale]
+    rows += [[scale, job, f"{seconds:.1f}"] for job, seconds in now.items()]
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *sorted(rows)])
+    write_text(file, text.getvalue())
+    return len(now)
+
+
+def estimate(job: str, known: Mapping[str, float], artefacts: Mapping[str, int]) -> float | None:
+    """Return the seconds of a job, as recorded; or its share of the recorded job that does several; or None.
+
+    `artefacts` are the numbers of figures and tables that the one job of each paper makes.
+
+    >>> known = {"fedht/mnist_and_3_more/fedavg": 8.0, "fedht/artefacts": 30.0}
+    >>> estimate("fedht/mnist/fedavg", known, {}), estimate("fedht/fig1", known, {"fedht": 10})
+    (3.5, 4.5)
+    """
+    if job in known:
+        return known[job]
+    paper, *middle, last = job.split("/") if "/" in job else ("", job)
+    for name, seconds in known.items():
+        together = re.fullmatch(rf"{re.escape(paper)}/\w+_and_(\d+)_more/(\w+)", name)
+        if middle and together and together[2] == last:
+            return seconds / (int(together[1]) + 1) + _START
+    if not middle and paper in artefacts and f"{paper}/artefacts" in known:
+        return known[f"{paper}/artefacts"] / artefacts[paper] + _START
+    return None
+
+
+def in_words(seconds: Iterable[float | None]) -> str:
+    """Say how much is ahead.
+
+    >>> in_words([100.0, 30.0, None])
+    '3 jobs ahead, about 2 min on one core, and 1 job not timed yet'
+    >>> in_words([2.0])
+    '1 job ahead, about 2 s on one core'
+    """
+    every = list(seconds)
+    known = [one for one in every if one is not None]
+    time = f", about {duration(sum(known))} on one core" if known else ""
+    unknown = len(every) - len(known)
+    untimed = f", and {_jobs(unknown)} not timed yet" if unknown else ""
+    return f"{_jobs(len(every))} ahead{time}{untimed}"
+
+
+def weights(seconds: Mapping[int, float | None]) -> dict[int, float]:
+    """Return the seconds of each job, the mean of the known ones for the others; or one for all.
+
+    >>> weights({1: 2.0, 2: None, 3: 4.0}), weights({1: None})
+    ({1: 2.0, 2: 3.0, 3: 4.0}, {1: 1.0})
+    """
+    known = [one for one in seconds.values() if one is not None]
+    mean = sum(known) / len(known) if known else 1.0
+    return {job: mean if one is None else one for job, one in seconds.items()}
+
+
+def _jobs(count: int) -> str:
+    return f"{count} job{'' if count == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Say a time in one unit: seconds below 100, then minutes, from 100 of them on hours."""
+    if seconds < 100:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

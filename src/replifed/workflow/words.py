@@ -1,0 +1,152 @@
+"""The words of a call of Snakemake, checked before any job is planned.
+
+Options are checked when Snakemake reads the profile, since it stops at some faults in them, with a traceback,
+before it reads the Snakefile; targets when all rules are known.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from replifed.errors import ConfigError, ReplifedError, meant, unknown_name
+from replifed.settings import cuts
+from replifed.settings.reading import read_file, read_value
+from replifed.workflow.plan import Plan
+
+_SETTINGS_FILE = (".yaml", ".yml", ".json")
+# Folders in those of the results and figures that are no paper's: what jobs took, and other scales.
+_RESERVED = ("benchmarks", "small", "tiny")
+
+
+def parsed(words: Sequence[str]) -> Namespace:
+    """Return the words as Snakemake's own parser takes them, without what a profile adds."""
+    from snakemake.cli import get_argument_parser
+
+    arguments = get_argument_parser().parse_args([*words])
+    arguments.targets = [*arguments.targets]
+    return arguments
+
+
+@cache
+def of_process() -> Namespace:
+    """Return the words of the process, if it is a call of Snakemake."""
+    if Path(sys.argv[0]).name == "snakemake" or Path(sys.argv[0]).parts[-2:] == ("snakemake", "__main__.py"):
+        return parsed(sys.argv[1:])
+    return Namespace(targets=[], target_jobs=None, configfile=None, config=None)
+
+
+def check_options(words: Sequence[str]) -> None:
+    """Refuse settings that are none: files that cannot be read, and words that are no KEY=VALUE.
+
+    Raises
+    ------
+    ConfigError
+        With the words to type instead, where an option has taken a target for a value of its own.
+    """
+    _check_options(parsed(words), words)
+
+
+def _check_options(arguments: Namespace, words: Sequence[str]) -> None:
+    for place, file in enumerate(arguments.configfile or ()):
+        if place and not file.exists() and file.suffix not in _SETTINGS_FILE:
+            raise ConfigError(_swallowed("--configfile", str(file), words))
+        read_file(file)
+    for word in arguments.config or ():
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise ConfigError(_swallowed("--config", word, words))
+        if "." in key:
+            first, *inner = key.split(".")
+            nested = f"{first}={''.join(f'{{{name}: ' for name in inner)}{value}{'}' * len(inner)}"
+            raise ConfigError(f"--config {word}: write nested keys as --config '{nested}'")
+        if not key.isidentifier():
+            raise ConfigError(f"--config {word}: {key!r} is no key; write --config KEY=VALUE")
+        read_value(value, f"--config {key}")
+
+
+def _swallowed(option: str, word: str, words: Sequence[str]) -> str:
+    others = [*words]
+    others.remove(word)
+    kind = "a settings file" if option == "--configfile" else "KEY=VALUE"
+    return (
+        f"{option} takes all words up to the next option, and {word!r} is not {kind}; give targets first: "
+        f"snakemake {shlex.join([word, *others])}"
+    )
+
+
+def refuse_options() -> None:
+    """Stop the process with one line if its own call of Snakemake has a fault."""
+    try:
+        _check_options(of_process(), sys.argv[1:])
+    except ReplifedError as error:
+        sys.exit(f"replifed: error: {error}")
+
+
+def check_targets(plan: Plan, targets: Iterable[str], rules: Iterable[Any]) -> None:
+    """Refuse targets that are neither a rule, nor a file that a rule makes, nor a file that exists.
+
+    Parameters
+    ----------
+    rules : those of Snakemake, each with a `name` and `is_producer`.
+    """
+    rules = list(rules)
+    names = {rule.name for rule in rules if not rule.has_wildcards()}
+    for target in targets:
+        if target in {rule.name for rule in rules}:
+            continue
+        _check_file(plan, target)
+        if not Path(target).exists() and not any(rule.is_producer(target) for rule in rules):
+            raise ConfigError(unknown_target(plan, target, names))
+
+
+def _check_file(plan: Plan, target: str) -> None:
+    """Refuse a file of the figures or results whose folder or name is of nothing that is planned."""
+    for folder, check in ((plan.in_figures(""), _check_figure), (plan.in_results(""), _check_result)):
+        paper, slash, name = target.removeprefix(folder).partition("/")
+        if target.startswith(folder) and slash:
+            _check_known("paper", paper, target, [*plan.sections, *_RESERVED])
+            if paper in plan.sections and target != plan.comparison_report():
+                check(plan, paper, name, target)
+
+
+def _check_figure(plan: Plan, paper: str, name: str, target: str) -> None:
+    artefact = name.partition(".")[0]
+    plan.artefact(paper, artefact)
+    own = [file for file in plan.artefact_files(paper) if Path(file).stem == artefact]
+    if target not in own:
+        raise ConfigError(f"{target} is not made; of this artefact there are: {', '.join(own)}")
+
+
+def _check_result(plan: Plan, paper: str, name: str, target: str) -> None:
+    experiment, slash, file = name.partition("/")
+    if not slash:
+        return
+    if experiment == "claims":
+        plan.claim_inputs(paper, file.removesuffix(".csv"))
+    elif file.startswith("partition."):
+        plan.partition_inputs(paper, experiment)
+    elif file.endswith((".parquet", ".tuned.json")):
+        methods = plan.experiment(paper, experiment)["methods"]
+        _check_known("method of this experiment", file.partition(".")[0], target, methods)
+
+
+def _check_known(kind: str, name: str, target: str, known: Iterable[str]) -> None:
+    if name not in known:
+        raise ConfigError(f"{target}: {unknown_name(kind, name, known)}")
+
+
+def unknown_target(plan: Plan, target: str, names: Iterable[str]) -> str:
+    """Say that a target is unknown, with what comes near: a rule, an artefact, or a paper's artefact."""
+    names, (paper, _, artefact) = sorted(names), target.partition("/")
+    if paper in plan.sections and artefact in cuts.artefacts(plan.config[paper]):
+        [file, *_] = [one for one in plan.artefact_files(paper) if Path(one).stem == artefact]
+        return f"unknown target {target!r}; its file is {file}; or `replifed make {target}`"
+    if near := meant(target, [*names, *plan.artefact_files(*plan.sections)]):
+        return f"unknown target {target!r}{near} (`replifed list` prints all)"
+    return f"unknown target {target!r}; there are {', '.join(names)}, and the files of `replifed list`"

@@ -1,0 +1,132 @@
+"""What is ahead of a call, and the one line that says how far it is."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+
+import pytest
+
+from replifed import cli
+from replifed.cli import listing, make
+from replifed.errors import ConfigError, DataError
+from replifed.workflow import costs, screen
+
+HEAD = "s\th:m:s\tmax_rss\n"
+
+
+@pytest.fixture
+def benchmarks(tmp_path):
+    for name, seconds in {"fedht/mnist/fedavg": 12.34, "report": 1.0, "fedht/fig1": 0.5}.items():
+        file = tmp_path / f"benchmarks/{name}.tsv"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{HEAD}99\t-\t1\n{seconds}\t-\t1\n")
+    (tmp_path / "benchmarks/failed.tsv").write_text("")
+    return tmp_path / "benchmarks"
+
+
+def test_costs_are_recorded_by_scale(benchmarks, tmp_path):
+    file = tmp_path / "costs.csv"
+    assert costs.record("small", benchmarks, file) == costs.record("paper", benchmarks, file) == 3
+    (benchmarks / "report.tsv").write_text(f"{HEAD}3\t-\t1\n")
+    costs.record("small", benchmarks, file)
+    assert costs.read("paper", file) == {"fedht/mnist/fedavg": 12.3, "fedht/fig1": 0.5, "report": 1.0}
+    assert costs.read("small", file)["report"] == 3.0
+    assert len(file.read_text().splitlines()) == 7
+    with pytest.raises(DataError, match="holds no benchmark files; they come with"):
+        costs.record("small", tmp_path / "nowhere", file)
+
+
+def test_recorded_costs_come_with_the_package():
+    known = costs.read("small")
+    assert {name.split("/")[0] for name in known} >= {"fedht", "fedplt", "cross", "data", "report"}
+    assert 300 < sum(known.values()) < 3600
+    assert costs.estimate("fedplt/epochs/fedplt", known, {}) > 1
+    for unknown in ("nothing/like/this", "nothing", "fedht/new"):
+        assert costs.estimate(unknown, known, {}) is None
+
+
+def test_list_jobs_records(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(listing, "load_config", lambda _: {"scale": "tiny", "paths": {"results": "."}})
+    monkeypatch.setattr(listing, "costs", lambda folder: "the table")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks/report.tsv").write_text(f"{HEAD}3\t-\t1\n")
+    assert cli.main(["list", "jobs", "--record", "c.csv"]) == 0
+    assert capsys.readouterr().out == "the table\n1 jobs of scale tiny recorded in c.csv\n"
+    assert costs.read("tiny", tmp_path / "c.csv") == {"report": 3.0}
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "1 s"), (99, "99 s"), (150, "2 min"), (9000, "2.5 h")])
+def test_a_time_has_one_unit(seconds, text):
+    assert costs.duration(seconds) == text
+
+
+def record(event="", level=logging.INFO, **more):
+    event = SimpleNamespace(name=event) if event else None
+    return logging.makeLogRecord({"event": event, "levelno": level, "msg": "", **more})
+
+
+def test_one_line_a_finished_job_says_what_is_left(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(screen.time, "monotonic", lambda: now[0])
+    one = screen.OneLine(logging.Formatter(), overwrite=False)
+    one.begin({0: 10.0, 1: 30.0})
+    now[0] += 20
+    assert one.format(record("JOB_FINISHED", job_id=0)) == "1 of 2 jobs done in 20 s, about 60 s left"
+    assert one.format(record("JOB_FINISHED", job_id=7)) == ""
+    assert one.format(record(msg="Select jobs to execute...")) == ""
+    assert one.format(record(level=logging.ERROR, msg="a fault")) == "a fault"
+    now[0] += 50
+    assert one.format(record("JOB_FINISHED", job_id=1)) == "2 of 2 jobs done in 70 s" and one.over
+
+
+def test_on_a_terminal_a_line_takes_the_place_of_the_last_one():
+    one = screen.OneLine(logging.Formatter(), overwrite=True)
+    one.begin({0: 1.0, 1: 1.0})
+    assert one.format(record("JOB_FINISHED", job_id=0)).startswith("\r\x1b[K1 of 2 jobs")
+    assert one.format(record(level=logging.ERROR, msg="a fault")) == "\r\x1b[Ka fault\n"
+    assert one.format(record("JOB_FINISHED", job_id=1)).endswith("\n")
+
+
+CONFIG = {
+    "papers": ["fedht", "fedplt"],
+    "paths": {"figures": "figures/small", "results": "results/small"},
+    "fedht": {"artefacts": {"fig1": {"kind": "figure"}}},
+    "fedplt": {"artefacts": {"fig1": {"kind": "figure"}, "table2": {"kind": "table"}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("fedplt/fig1", "fedplt/fig1"),
+        ("figures/small/fedplt/fig1.png", "fedplt/fig1"),
+        ("./figures/small/fedplt/table2.md", "fedplt/table2"),
+        ("fedht", "fedht"),
+        ("all", "all"),
+        ("report", "report"),
+    ],
+)
+def test_names_and_the_paths_that_are_printed(given, name):
+    assert make.named(given, CONFIG) == name
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("fig1", "nothing is called 'fig1'; did you mean fedht/fig1 or fedplt/fig1?"),
+        ("fedplt/fgi1", "unknown artefact of fedplt 'fgi1'; did you mean 'fig1'?"),
+        ("figures/small/fedplt/fig2.pdf", "unknown artefact of fedplt 'fig2'; did you mean 'fig1'?"),
+        (
+            "figures/fedplt/fig1.pdf",
+            "nothing is called 'figures/fedplt/fig1.pdf'; did you mean 'fedplt/fig1'?",
+        ),
+        ("fedpl/table2", "nothing is called 'fedpl/table2'; did you mean 'fedplt/table2'?"),
+        ("xyz", "nothing is called 'xyz'; `replifed list` prints all names"),
+    ],
+)
+def test_a_name_that_nothing_has(given, says):
+    with pytest.raises(ConfigError) as caught:
+        make.named(given, CONFIG)
+    assert says in str(caught.value)

@@ -1,0 +1,221 @@
+"""Calls of Snakemake and of the command line that are refused: one line, with what to do."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from replifed import cli
+from replifed import settings as config
+from replifed.errors import ConfigError
+from replifed.workflow import Plan, screen, words
+
+ROOT = Path(__file__).parents[2]
+
+MISSING = {
+    "missing.yaml": "missing.yaml does not exist; run from the folder that holds config/",
+    "config/smal.yaml": "config/smal.yaml does not exist; did you mean 'config/small.yaml'?",
+    "config/small.yml": "config/small.yml does not exist; did you mean 'config/small.yaml'?",
+    "conf/small.yaml": "conf/small.yaml does not exist; run from",
+    "config": "config cannot be read: Is a directory; give a YAML file",
+    "requirements.lock/x.yaml": "requirements.lock/x.yaml cannot be read: Not a directory",
+}
+BROKEN = {
+    "fedht: [1\n": "{file}, line 2, column 1: not valid YAML: ",
+    "fedht: {a: 1\n": "{file}, line 2, column 1: not valid YAML: ",
+    "fedht:\n\tscale: 1\n": "{file}, line 2, column 1: not valid YAML: found character that cannot start",
+    "a: b: c\n": "{file}, line 1, column 5: not valid YAML: mapping values are not allowed",
+    "- fedht\n": "{file}: expected a mapping at the top, got",
+    "fedht\n": '{file}: expected a mapping at the top, got "fedht"',
+    "scale: small\nscale: tiny\n": "{file}, line 2: the key 'scale' stands twice; remove one",
+    "fedht: {a: 1}\nfedmm: {}\nfedht: {b: 1}\n": "{file}, line 3: the key 'fedht' stands twice",
+    "fedht: {experiments: {mnist: {batch: 1, batch: 2}}}\n": "{file}, line 1: the key 'batch' stands twice",
+    "fedht:\n  together: true\n  together: false\n": "{file}, line 3: the key 'together' stands twice",
+    "data:\n  policy: real\n  mirror: null\n  policy: auto\n": "{file}, line 4: the key 'policy' stands",
+}
+OPTIONS = {
+    "--cores 1 --config papers=[fedht] all": (
+        "--config takes all words up to the next option, and 'all' is not KEY=VALUE; give targets first: "
+        "snakemake all --cores 1 --config 'papers=[fedht]'"
+    ),
+    "--config scale=tiny fedht --cores 1": "targets first: snakemake fedht --config scale=tiny --cores 1",
+    "--config scale=tiny figures/fedht/fig1.pdf": "snakemake figures/fedht/fig1.pdf --config scale=tiny",
+    "-c 1 --config help": "--config takes all words up to the next option, and 'help' is not KEY=VALUE",
+    "-c 1 -n --config papers=[fedht] data -q": "give targets first: snakemake data -c 1 -n --config",
+    "--cores 1 --configfile config/small.yaml all": (
+        "--configfile takes all words up to the next option, and 'all' is not a settings file; give targets "
+        "first: snakemake all --cores 1 --configfile config/small.yaml"
+    ),
+    "all --config data.policy=real": "write nested keys as --config 'data={policy: real}'",
+    "all --config fedht.experiments.mnist=1": "as --config 'fedht={experiments: {mnist: 1}}'",
+    "all --config =1": "--config =1: '' is no key; write --config KEY=VALUE",
+    "all --config a-b=1": "--config a-b=1: 'a-b' is no key",
+    "all --config papers=[fedht": "--config papers, line ",
+}
+FIGURES = "(known: bias, fig1, fig2, fig3, "
+TARGETS = {
+    "fedhd": "unknown target 'fedhd'; did you mean 'fedht'?",
+    "al": "unknown target 'al'; did you mean 'all'?",
+    "claim": "unknown target 'claim'; did you mean 'claims'?",
+    "verfy": "unknown target 'verfy'; did you mean 'verify'?",
+    "fedgradmpp": "unknown target 'fedgradmpp'; did you mean 'fedgradmp'?",
+    "nonsense": "unknown target 'nonsense'; there are all, claims, ",
+    "data/raw/mnits.json": "unknown target 'data/raw/mnits.json'",
+    "fedht/fig1": "unknown target 'fedht/fig1'; its file is figures/fedht/fig1.csv; or",
+    "figures/fedht/fig9.pdf": f"unknown artefact of fedht 'fig9'; did you mean 'fig6'? {FIGURES}",
+    "figures/fedht/fig7.csv": f"unknown artefact of fedht 'fig7'; did you mean 'fig6'? {FIGURES}",
+    "figures/fedht/table1.md": "unknown artefact of fedht 'table1'; did you mean 'table2'?",
+    "figures/fedplt/fgi3.png": "unknown artefact of fedplt 'fgi3'; did you mean 'fig3'?",
+    "figures/qshed/fig99.tex": "unknown artefact of qshed 'fig99'; did you mean",
+    "figures/fedth/fig1.pdf": "figures/fedth/fig1.pdf: unknown paper 'fedth'; did you mean 'fedht'?",
+    "figures/fedht/fig1.svg": "fig1.svg is not made; of this artefact there are: figures/fedht/fig1.csv, ",
+    "figures/fedht/table2.pdf": "is not made; of this artefact there are: figures/fedht/table2.csv, ",
+    "results/fedht/mnist/fedavgg.parquet": "method of this experiment 'fedavgg'; did you mean 'fedavg'?",
+    "results/fedht/mnist/fedth.parquet": "unknown method of this experiment 'fedth'; did you mean 'fedht'?",
+    "results/fedht/planted/fedavg.parquet": "unknown method of this experiment 'fedavg'; (known: fedht, fe",
+    "results/cross/a9a/scafold.tuned.json": "unknown method of this experiment 'scafold'; did you mean ",
+    "results/qshed/w8a/qsched.parquet": "unknown method of this experiment 'qsched'; did you mean 'qshed'?",
+    "results/fedht/mnits/fedht.parquet": "unknown experiment of fedht 'mnits'; did you mean 'mnist'?",
+    "results/fedth/mnist/fedht.parquet": "unknown paper 'fedth'; did you mean 'fedht'?",
+    "results/fedht/simulation1/partition.npz": "simulation1 of fedht has no section `partition`",
+    "results/fedht/claims/rates.fedht.k.csv": "unknown claim of fedht 'rates.fedht.k'; did you mean",
+}
+COMMANDS = {
+    "claims --file nofile.csv": "nofile.csv does not exist; `snakemake claims --cores 2` makes a claims.csv",
+    "claims check --file nofile.csv": "nofile.csv does not exist; ",
+    "claims accept --file nofile.csv": "nofile.csv does not exist; ",
+    "claims check --file nofile.csv --golden none.csv": "nofile.csv does not exist; ",
+    "claims --file results/nowhere/claims.csv": "; `snakemake results/nowhere/claims.csv --cores 2` makes it",
+    "run fedht mnist fedavgg": "unknown method of this experiment 'fedavgg'; did you mean 'fedavg'?",
+    "check fedavgg": "unknown method 'fedavgg'; did you mean 'fedavg'?",
+    "make fedplt/fig33": "unknown artefact of fedplt 'fig33'; did you mean 'fig3'?",
+    "list --configfile missing.yaml": "missing.yaml does not exist; run from",
+    "make all --configfile missing.yaml": "missing.yaml does not exist; run from",
+    "compare --configfile missing.yaml": "missing.yaml does not exist; run from",
+    "data all --configfile missing.yaml": "missing.yaml does not exist; run from",
+}
+
+
+@pytest.fixture(autouse=True)
+def in_the_checkout(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def refused(function, *given):
+    with pytest.raises(ConfigError) as caught:
+        function(*given)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("file", MISSING)
+def test_a_settings_file_that_cannot_be_read(file):
+    assert refused(words.check_options, ["all", "--configfile", file]).startswith(MISSING[file])
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_broken_settings_file(text, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    said = refused(words.check_options, ["all", "--configfile", str(file)])
+    assert said.startswith(BROKEN[text].replace("{file}", str(file)))
+
+
+@pytest.mark.parametrize("call", OPTIONS)
+def test_options_that_swallow_or_hold_no_setting(call):
+    assert OPTIONS[call] in refused(words.check_options, call.split())
+
+
+def test_sound_options_pass():
+    for call in (
+        "all --configfile config/small.yaml config/tiny.yaml --config papers=[fedht] scale=tiny",
+        "--cores 1 --config papers=[fedht] -- all",
+        "-n",
+    ):
+        words.check_options(call.split())
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return Plan(config.load(root=ROOT), lambda *modules: [])
+
+
+def rules(plan):
+    """What the workflow's rules of fixed names make, as far as the check asks."""
+    names = ["all", "claims", "data", "help", "verify", *plan.papers]
+    return [
+        SimpleNamespace(name=name, has_wildcards=lambda: False, is_producer=lambda file: False)
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_that_nothing_makes(target, plan):
+    assert TARGETS[target] in refused(words.check_targets, plan, [target], rules(plan))
+
+
+def test_targets_that_are_made_pass(plan):
+    files = [*plan.artefact_files(*plan.papers), plan.in_results("claims.csv")]
+    files += [
+        plan.in_results("fedht/mnist/fedht.parquet"),
+        plan.in_results("benchmarks/fedht/claims.tsv"),
+        plan.in_data("raw/mnist.json"),
+    ]
+    making = SimpleNamespace(name="any", has_wildcards=lambda: True, is_producer=files.__contains__)
+    words.check_targets(plan, [*files, "fedht", "all", "config/small.yaml"], [*rules(plan), making])
+
+
+@pytest.mark.parametrize("call", COMMANDS)
+def test_a_command_that_is_refused(call, capsys):
+    assert cli.main(call.split()) == 2
+    error = capsys.readouterr().err
+    assert COMMANDS[call] in error
+    assert error.startswith("replifed: error: ") and error.count("\n") == 1
+
+
+LOGS = {
+    "replifed: error: no such file\n": ["replifed: error: no such file"],
+    "10 of 20\nreplifed: error: a\n  b\n  c\nmore\n": ["replifed: error: a", "  b", "  c"],
+    "replifed: error: first\nreplifed: error: last\n": ["replifed: error: last"],
+    "Traceback (most recent call last):\nKeyError: 1\n": [
+        "Traceback (most recent call last):",
+        "KeyError: 1",
+    ],
+    "": [],
+    None: [],
+}
+
+
+def failed_job(log, command):
+    more = {"rule_name": "errata", "output": ["e.csv", "f.csv"], "log": [str(log)], "shellcmd": command}
+    return logging.makeLogRecord({"msg": None, "event": SimpleNamespace(name="JOB_ERROR"), **more})
+
+
+@pytest.mark.parametrize("text", LOGS)
+def test_a_failed_job_says_its_own_line_once(text, tmp_path):
+    log = tmp_path / "errata.log"
+    if text is not None:
+        log.write_text(text)
+    formatter = screen.FailuresOnce(logging.Formatter())
+    last = f"failed: errata, which makes e.csv; its log: {log}"
+    assert formatter.format(failed_job(log, "replifed errata > e.log 2>&1")).splitlines() == [
+        *LOGS[text],
+        last,
+    ]
+    # What went through `tee` has been seen.
+    assert formatter.format(failed_job(log, "replifed tune 2>&1 | tee e.log >&2")) == last
+
+
+def test_what_snakemake_says_beside_it_is_left_out():
+    formatter = screen.FailuresOnce(logging.Formatter())
+    said = {
+        "RuleException:\nCalledProcessError in file x": "",
+        "Exiting because a job execution failed. Look above": "",
+        "WorkflowError:\nAt least one job did not complete successfully.": "",
+        "LockException:\nDirectory cannot be locked.": "LockException:\nDirectory cannot be locked.",
+    }
+    for text, shown in said.items():
+        assert formatter.format(logging.makeLogRecord({"msg": text})) == shown
