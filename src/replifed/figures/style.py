@@ -27,7 +27,7 @@ DPI = 150
 # Okabe and Ito's palette, told apart with any kind of colour vision.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
-GREY = "#767676"
+GREY, WINE = "#767676", "#882255"
 
 RC: dict[Any, Any] = {
     **{key: value for key, value in matplotlib.rcParamsDefault.items() if key != "backend"},

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.style import BLUE, GREY, ORANGE, VERMILLION, Line, canvas, housed, sequence_lines
+from replifed.figures.methods import DOTS, SHORT, method_line
+from replifed.figures.style import BLUE, GREY, ORANGE, Line, canvas, housed, sequence_lines
 from replifed.papers.fedmm.experiments import FULL, tuned_betas
 from replifed.papers.fedmm.paper import EXPERIMENTS, METHODS, METRICS
 from replifed.papers.inputs import Inputs
@@ -94,9 +95,9 @@ def _mark_best_linear_map(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Lin
 
 
 EM_LINES = {
-    "sa_ssmm/exact": Line("EM on all data", GREY, "-", "", 4.0),
-    "fedmm/exact": Line("FedMM, all clients and samples, step 1", BLUE, (0, (3, 2)), ""),
-    "fedmm/federated": Line("FedMM, half of the clients, minibatches, 8 bits", ORANGE, "-", "o"),
+    "sa_ssmm/exact": method_line("sa_ssmm", "EM on all data", width=4.0),
+    "fedmm/exact": method_line("fedmm", "FedMM, all clients and samples, step 1", dashes=SHORT, marker=""),
+    "fedmm/federated": method_line("fedmm", "FedMM, half of the clients, minibatches, 8 bits"),
 }
 
 
@@ -116,11 +117,16 @@ def _lines_of_bits(frame: pd.DataFrame) -> Mapping[str, Line]:
 
 
 BATCH_LINES = {
-    "fedmm final": Line("FedMM, last round", BLUE, "-", "o"),
-    "fedmm lowest": Line("FedMM, lowest on the way", BLUE, (0, (1, 1.2))),
-    "parameter_aggregation final": Line("parameter aggregation (naive), last round", VERMILLION, "-", "s"),
-    "parameter_aggregation lowest": Line(
-        "parameter aggregation (naive), lowest on the way", VERMILLION, (0, (1, 1.2))
+    "fedmm final": method_line("fedmm", "FedMM, last round"),
+    "fedmm lowest": method_line("fedmm", "FedMM, lowest on the way", dashes=DOTS, marker=""),
+    "parameter_aggregation final": method_line(
+        "parameter_aggregation", "parameter aggregation (naive), last round"
+    ),
+    "parameter_aggregation lowest": method_line(
+        "parameter_aggregation",
+        "parameter aggregation (naive), lowest on the way",
+        dashes=DOTS,
+        marker="",
     ),
 }
 

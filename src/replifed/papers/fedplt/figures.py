@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from replifed.figures import style
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import Grid, X
+from replifed.figures.methods import LONG, method_line
 from replifed.figures.style import Line, canvas, housed, legend, sequence_lines
 from replifed.figures.summaries import on_log_scale, over_repetitions
 from replifed.papers.fedplt.measures import error_bounds, norms, zetas
@@ -55,7 +56,7 @@ def _note_published(ax: Axes, at: float, text: str, *, left: bool = False) -> No
 # -- Figures 2 and 3 -----------------------------------------------------------------------------------
 
 LINES = {
-    "empirical": Line("Fed-PLT, empirical", style.BLUE, "-", "o"),
+    "empirical": method_line("fedplt", "Fed-PLT, empirical"),
     "exact": Line("exact Peaceman–Rachford", style.GREEN, (0, (5, 1.5))),
     "zeta": Line("ζ, bound for exact splitting", style.VERMILLION, (0, (4, 1.5, 1, 1.5))),
     "mean": Line("mean of the losses, as printed", style.GREY, (0, (4, 2))),
@@ -112,10 +113,8 @@ def _mark_best_epochs(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], 
 # -- Readings of the set-up ----------------------------------------------------------------------------
 
 SET_UPS = {
-    ("sum", "planted"): Line("sum of the losses, planted model (used here)", style.BLUE, "-", "o"),
-    ("mean", "planted"): Line(
-        "mean of the losses (as printed), planted model", style.ORANGE, (0, (4, 2)), "s"
-    ),
+    ("sum", "planted"): method_line("fedplt", "sum of the losses, planted model (used here)"),
+    ("mean", "planted"): Line("mean of the losses (as printed), planted model", style.BLUE, (0, (4, 2)), "s"),
     ("sum", "classification"): Line("sum, make_classification", style.GREEN, "-", "^"),
     ("mean", "classification"): Line("mean, make_classification", style.VERMILLION, (0, (4, 2)), "D"),
 }
@@ -137,8 +136,8 @@ def _mark_published_rate(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line
 # -- Bounds --------------------------------------------------------------------------------------------
 
 BOUND_LINES = {
-    "gradient": Line("empirical, gradient", style.BLUE, "-", "o"),
-    "accelerated": Line("empirical, accelerated", style.ORANGE, "-", "s"),
+    "gradient": method_line("fedplt", "empirical, gradient"),
+    "accelerated": method_line("fedplt", "empirical, accelerated", dashes=LONG, marker="s"),
     "zeta": Line("ζ, exact Peaceman–Rachford", style.GREEN, (0, (5, 1.5))),
     "S": Line("‖S‖ as printed", style.VERMILLION, (0, (4, 1.5, 1, 1.5)), "^"),
     "S corrected": Line("‖S‖ corrected", style.PURPLE, (0, (1, 1)), "D"),
