@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -11,9 +12,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from replifed.figures.curves import is_logarithmic, plot_curves
-from replifed.figures.style import BLACK, Line, canvas, fitting_columns, housed, legend
+from replifed.figures.style import BLACK, Line, canvas, fitting_columns, housed, legend, of_seeds, panel_width
 from replifed.figures.summaries import Band, Centre, on_log_scale, summarise
 
 Labels = Mapping[Any, str] | Callable[[Any], str]
@@ -105,6 +107,10 @@ class Grid:
     log_y: bool | Mapping[str, bool] | None = None
     log_x: bool | None = None
     limits: tuple[float, float] | None = None  # of the vertical axes
+    # Columns of settings, such as the step, and their symbols. What each curve has in all panels of a page
+    # stands in the legend, the rest in the panels with the first of the horizontal axes.
+    settings: Mapping[str, str] = field(default_factory=dict)
+    panel_legends: bool = False  # whether each panel has a legend of its own curves, beside it
     # Called with the axes of a panel, its curves, the lines and the column of the horizontal axis.
     annotate: Callable[[Axes, pd.DataFrame, Mapping[Any, Line], str], object] | None = None
     others: Sequence[Line] = ()  # what else the legend explains
@@ -171,13 +177,14 @@ class Grid:
     @housed
     def _page(self, frame: pd.DataFrame, page: _Strip) -> Figure:
         lines = self._lines(frame)
+        explained, varying = self._with_settings(frame, lines)
         rows, columns = _strips(self.rows, frame), _strips(self.columns, frame)
         first_x = page.x or next(
             (part.columns[0] for part in self._dimensions() if isinstance(part, X)), self.x_column
         )
-        entries = [*lines.values(), *self.others]
+        entries = [*(() if self.panel_legends else explained), *self.others, *of_seeds(frame)]
         across = len(columns) if self.wrap is None else min(self.wrap, len(columns))
-        fitting = fitting_columns(entries, across * self.width, self.legend_columns)
+        fitting = fitting_columns(entries, across * panel_width(self.width, across), self.legend_columns)
         down = -(-len(columns) // across)  # lines of panels that a row takes
         made, axes = canvas(
             len(rows) * down,
@@ -187,11 +194,13 @@ class Grid:
             height=self.height,
             legend_lines=-(-len(entries) // fitting),
         )
+        inches = panel_width(self.width, across)
         for (i, row), (j, column) in itertools.product(enumerate(rows), enumerate(columns)):
             ax, x = axes[i * down + j // across][j % across], row.x or column.x or page.x or self.x_column
             panel = _where(frame, {**row.where, **column.where})
             title = ", ".join(filter(None, (row.label, column.label)))
-            ax.set_title(title, loc="left", fontsize=9, pad=self.pad)
+            # About 15 characters to an inch.
+            ax.set_title(textwrap.fill(title, int(15 * inches)), loc="left", pad=self.pad)
             if i == len(rows) - 1 or row.x is not None:
                 ax.set_xlabel(self.x[x])
             if panel.empty:
@@ -210,12 +219,47 @@ class Grid:
                 limits=self.limits,
                 notes=x == first_x,
             )
+            if self.panel_legends:
+                _beside(ax, panel, self.series, lines)
             if self.annotate is not None:
                 self.annotate(ax, panel, lines, x)
+            if varying and x == first_x:
+                self._settings_of(ax, panel, lines, varying)
         for ax in axes[-1][(len(columns) - 1) % across + 1 :]:
             ax.set_axis_off()
         legend(made, entries, columns=fitting)
         return made
+
+    def _with_settings(
+        self, frame: pd.DataFrame, lines: dict[Any, Line]
+    ) -> tuple[list[Line], dict[str, str]]:
+        """Return the legend's lines, with the settings that each has in all panels, and those that vary."""
+        if not self.settings:
+            return list(lines.values()), {}
+        runs = frame.groupby(self.series)[list(self.settings)]
+        first, constant = runs.first(), (runs.nunique() <= 1).all()
+        told = [
+            line._replace(label=", ".join([line.label, *self._said(first.loc[key, constant])]))
+            for key, line in lines.items()
+        ]
+        return told, {name: text for name, text in self.settings.items() if not constant[name]}
+
+    def _said(self, values: pd.Series) -> list[str]:
+        return [f"{self.settings[name]} = {_rounded(value)}" for name, value in values.items()]
+
+    def _settings_of(
+        self, ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], varying: Mapping[str, str]
+    ) -> None:
+        """Write the settings that vary into a panel: those of all curves, or a small legend."""
+        first = panel.groupby(self.series)[list(varying)].first()
+        first = first.loc[[key for key in lines if key in first.index]]
+        if len(first.drop_duplicates()) == 1 and len(first) > 1:
+            ax.plot([], [], " ", label=", ".join(["all", *self._said(first.iloc[0])]))
+        else:
+            for key, values in first.iterrows():
+                ax.plot([], [], **lines[key].look, label=", ".join(self._said(values)))
+        small: dict[str, Any] = {"fontsize": 7, "handlelength": 2.4, "labelspacing": 0.15, "borderpad": 0.2}
+        ax.legend(**small, loc="best", frameon=True, framealpha=0.8, edgecolor="none")
 
     def _lines(self, frame: pd.DataFrame) -> dict[Any, Line]:
         """Return the lines of the curves drawn: those declared, in their order, then any others."""
@@ -223,6 +267,21 @@ class Grid:
         present = dict.fromkeys(frame[self.series])
         others = {key: Line(str(key), BLACK) for key in present if key not in known}
         return {key: line for key, line in known.items() if key in present} | others
+
+
+def _rounded(value: Any) -> str:
+    return np.format_float_positional(value, precision=2, fractional=False, trim="-")
+
+
+def _beside(ax: Axes, panel: pd.DataFrame, series: str, lines: Mapping[Any, Line]) -> None:
+    """Explain a panel's curves on its right."""
+    present = set(panel[series])
+    handles = [
+        Line2D([], [], **line.look, linewidth=line.width, label=line.label)
+        for key, line in lines.items()
+        if key in present
+    ]
+    ax.legend(handles=handles, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=2.6)
 
 
 def _dimensions(parts: Sequence[str | By | X]) -> list[By | X]:

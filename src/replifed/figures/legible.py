@@ -11,8 +11,9 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-# The width of a page of text, in inches: wider pictures are printed smaller; and the least points there.
-PRINT_WIDTH, LEAST = 7.0, 7.0
+from replifed.figures.style import PRINT_WIDTH
+
+LEAST = 7.0  # points, in print
 # Pixels by which boxes of text may touch.
 _TOUCH = 1.0
 

@@ -99,7 +99,7 @@ def _slopes(ax: Any, panel: pd.DataFrame, lines: Any, x: str) -> None:
         grown = start["median"] * (kappa / kappa[0]) ** power
         ax.plot(kappa, grown, color="#b0b0b0", linewidth=0.8, linestyle=":", zorder=1)
         ax.annotate(
-            text, (kappa[1], grown[1]), color="#767676", fontsize=8, va="bottom", ha="right", clip_on=True
+            text, (kappa[1], grown[1]), color="#767676", fontsize=7.5, va="bottom", ha="right", clip_on=True
         )
 
 

@@ -311,7 +311,7 @@ def _draw_frames(frame: pd.DataFrame) -> Figure:
             "difference",
         )
         for ax, text in zip(row, texts, strict=True):
-            ax.set_title(text, loc="left", fontsize=9)
+            ax.set_title(text, loc="left")
             ax.set(xlabel="column", ylabel="line")
             ax.grid(False)
     return made
@@ -367,7 +367,7 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
             ax.plot(error["round"], error["mean"], **line.look, markevery=(number, 4))
             ax.plot(bound["round"], bound["mean"], color=line.color, linestyle=":", linewidth=1.2)
         ax.set(yscale="log", xlabel="communication rounds", ylabel="relative error squared")
-        ax.set_title(f"near-isometric clients, K = {K:g}, {_noise(noise)}", loc="left", fontsize=9)
+        ax.set_title(f"near-isometric clients, K = {K:g}, {_noise(noise)}", loc="left")
     ax, marks = axes[2], []
     ratios = frame[frame["series"] == "condition"].groupby(["experiment", "alpha"], sort=False)
     for style, ((name, alpha), one) in zip(itertools.cycle(SEQUENCE), ratios, strict=False):
@@ -376,7 +376,7 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
         ax.plot(one["client"], one["mean"], **marks[-1].look, ms=3)
     ax.axhline(2.0, color=VERMILLION, linestyle="--", linewidth=1.2)
     ax.set(yscale="log", xlabel="client i", ylabel="restricted ρ⁺/ρ⁻ over 4τ coordinates")
-    ax.set_title("the paper's data, estimated", loc="left", fontsize=9)
+    ax.set_title("the paper's data, estimated", loc="left")
     extra = [
         Line("bound of Theorem 5", GREY, ":", "", 1.2),
         Line("2: the theorem needs less", VERMILLION, "--", "", 1.2),

@@ -53,6 +53,7 @@ figure = partial(
         "gradients": "gradients of a sample, clients and server",
     },
     log_y={"parameter_update": True, "surrogate_update": True},
+    settings={"beta": "β"},
     width=3.6,
     height=2.4,
 )
@@ -213,7 +214,7 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
         right.set_ylabel("mean squared distance")
         right.legend(fontsize=7)
         for ax in (left, right):
-            ax.set_title(EXPERIMENTS[experiment], loc="left", fontsize=9)
+            ax.set_title(EXPERIMENTS[experiment], loc="left")
             ax.set_xlabel(f"clients, {int(clients['size'].iloc[0])} users each")
     return made
 

@@ -49,7 +49,7 @@ def _note_published(ax: Axes, at: float, text: str, *, left: bool = False) -> No
         xytext=(-4 if left else 4, 0),
         ha="right" if left else "left",
         va="bottom" if left else "top",
-        fontsize=8,
+        fontsize=7.5,
     )
 
 
@@ -86,7 +86,7 @@ def _mark_best_rho(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: 
     empirical = panel[panel["curve"] == "empirical"]
     best = empirical.loc[empirical["mean"].idxmin()]
     text, at = f"{best['mean']:.3f} at ρ = {best['rho']:.2g}", (best["rho"], best["mean"])
-    ax.annotate(text, at, textcoords="offset points", xytext=(-10, -4), ha="right", fontsize=8)
+    ax.annotate(text, at, textcoords="offset points", xytext=(-10, -4), ha="right", fontsize=7.5)
 
 
 def _by_epochs(inputs: Inputs, settings: dict) -> pd.DataFrame:
@@ -239,7 +239,7 @@ def _rounds(ax: Axes, part: pd.DataFrame, title: str) -> None:
             # Without intervals: on a logarithmic axis those of few data sets would hide the rest.
             ax.plot(curve["x"], curve["mean"], color=line.color, linestyle=dashes, label=label)
     ax.set_yscale("log")
-    ax.set_title(title, loc="left", fontsize=9)
+    ax.set_title(title, loc="left")
     ax.set_xlabel("communication rounds")
     ax.set_ylabel("distance of (x, z) to its fixed point")
     ax.legend(fontsize=7.5, loc=(0.5, 0.1) if "Corollary" in title else "lower left")
