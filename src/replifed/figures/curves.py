@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
@@ -58,7 +59,10 @@ def plot_curves(
     lying: dict[Any, list[str]] = {}
     for upper, lower in coinciding(frame, series, list(lines), x=x, log_y=log_y, limits=(bottom, top)):
         lying.setdefault(lower, []).append(lines[upper].label)
-    remarks += [f"on {lines[lower].label}: {', '.join(uppers)}" for lower, uppers in lying.items()]
+    for lower, uppers in lying.items():
+        said = f"on {lines[lower].label}: {', '.join(uppers)}"
+        # Names would cover the curves where there are many.
+        remarks.append(said if len(said) < 60 else f"{len(uppers)} others on {lines[lower].label}")
     axes.set_yscale("log" if log_y else "linear")
     axes.set_ylim(bottom, top)
     if log_y:
@@ -71,22 +75,37 @@ def plot_curves(
         axes.xaxis.set_major_locator(MaxNLocator(6 if _inches(axes) > 3 else 4, integer=whole))
         if frame[x].max() >= 1e4:
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    if notes and remarks:
-        # About 17 characters of 7 points to an inch, beside the labels of the axis.
-        across = int(17 * (_inches(axes) - 0.6))
-        axes.text(
-            0.98,
-            0.97,
-            "\n".join(textwrap.fill(remark, across) for remark in remarks),
-            transform=axes.transAxes,
-            ha="right",
-            va="top",
-            fontsize=7,
-            color="#444444",
-            linespacing=1.3,
-            bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5},
-            zorder=6,
-        )
+    if notes:
+        for remark in remarks:
+            note(axes, remark)
+
+
+def note(axes: Axes, remark: str) -> None:
+    """Write a remark into the upper right corner of a panel, below those that are there."""
+    # About 17 characters of 7 points to an inch, beside the labels of the axis.
+    lines = textwrap.fill(remark, int(17 * (_inches(axes) - 0.6)))
+    if there := notes_of(axes):
+        there.set_text(f"{there.get_text()}\n{lines}")
+        return
+    axes.text(
+        0.98,
+        0.97,
+        lines,
+        transform=axes.transAxes,
+        ha="right",
+        va="top",
+        fontsize=7,
+        color="#444444",
+        linespacing=1.3,
+        bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5},
+        zorder=6,
+        gid="notes",
+    )
+
+
+def notes_of(axes: Axes) -> Text | None:
+    """Return the remarks in a panel."""
+    return next((text for text in axes.texts if text.get_gid() == "notes"), None)
 
 
 def _inches(axes: Axes) -> float:
@@ -178,14 +197,14 @@ def _with_margin(low: float, high: float, log_y: bool) -> tuple[float, float]:
     return (low * 0.9, low * 1.1) if log_y and low > 0 else (low - 0.5, low + 0.5)
 
 
-def readable_log_axis(axis: Any, low: float, high: float, most: int = 8) -> None:
+def readable_log_axis(axis: Any, low: float, high: float, most: int = 6) -> None:
     """Label a logarithmic axis so that at least two numbers stand on it, and about `most`."""
     if np.log10(high / low) >= 3:
         axis.set_major_locator(LogLocator(numticks=min(most, 7)))
         axis.set_major_formatter(LogFormatterSciNotation())
     else:
         decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.log10(high) + 1)
-        for subs in (range(1, 10), (1, 2, 5), (1, 3), (1,)):
+        for subs in ((1, 2, 3, 4, 6, 8), (1, 2, 5), (1, 3), (1,)):
             at = np.outer(decades, subs)
             if np.count_nonzero((at >= low) & (at <= high)) <= most:
                 break

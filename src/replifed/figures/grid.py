@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from replifed.figures.curves import is_logarithmic, plot_curves
-from replifed.figures.style import BLACK, Line, canvas, fitting_columns, housed, legend, of_seeds, panel_width
+from replifed.figures.curves import is_logarithmic, notes_of, plot_curves
+from replifed.figures.style import BLACK, Line, canvas, housed, legend, of_seeds, panel_width
 from replifed.figures.summaries import Band, Centre, on_log_scale, summarise
 
 Labels = Mapping[Any, str] | Callable[[Any], str]
@@ -108,7 +108,7 @@ class Grid:
     log_x: bool | None = None
     limits: tuple[float, float] | None = None  # of the vertical axes
     # Columns of settings, such as the step, and their symbols. What each curve has in all panels of a page
-    # stands in the legend, the rest in the panels with the first of the horizontal axes.
+    # stands in the legend, the rest in the panels, the first of those side by side with the same.
     settings: Mapping[str, str] = field(default_factory=dict)
     panel_legends: bool = False  # whether each panel has a legend of its own curves, beside it
     # Called with the axes of a panel, its curves, the lines and the column of the horizontal axis.
@@ -178,13 +178,13 @@ class Grid:
     def _page(self, frame: pd.DataFrame, page: _Strip) -> Figure:
         lines = self._lines(frame)
         explained, varying = self._with_settings(frame, lines)
+        said = pd.DataFrame()
         rows, columns = _strips(self.rows, frame), _strips(self.columns, frame)
         first_x = page.x or next(
             (part.columns[0] for part in self._dimensions() if isinstance(part, X)), self.x_column
         )
         entries = [*(() if self.panel_legends else explained), *self.others, *of_seeds(frame)]
         across = len(columns) if self.wrap is None else min(self.wrap, len(columns))
-        fitting = fitting_columns(entries, across * panel_width(self.width, across), self.legend_columns)
         down = -(-len(columns) // across)  # lines of panels that a row takes
         made, axes = canvas(
             len(rows) * down,
@@ -192,7 +192,6 @@ class Grid:
             title=" · ".join(filter(None, (self.prefix, self.title, page.label))),
             width=self.width,
             height=self.height,
-            legend_lines=-(-len(entries) // fitting),
         )
         inches = panel_width(self.width, across)
         for (i, row), (j, column) in itertools.product(enumerate(rows), enumerate(columns)):
@@ -200,14 +199,14 @@ class Grid:
             panel = _where(frame, {**row.where, **column.where})
             title = ", ".join(filter(None, (row.label, column.label)))
             # About 15 characters to an inch.
-            ax.set_title(textwrap.fill(title, int(15 * inches)), loc="left", pad=self.pad)
+            ax.set_title(textwrap.fill(title, int(15 * (inches - 0.4))), loc="left", pad=self.pad)
             if i == len(rows) - 1 or row.x is not None:
-                ax.set_xlabel(self.x[x])
+                ax.set_xlabel(textwrap.fill(self.x[x], int(15 * (inches - 0.3))))
             if panel.empty:
                 ax.text(0.5, 0.5, "not run", transform=ax.transAxes, ha="center", color="#767676")
                 continue
             if j % across == 0 or not isinstance(self.y, str):
-                ax.set_ylabel(self._of_metric(self.y, panel))
+                ax.set_ylabel(textwrap.fill(self._of_metric(self.y, panel), int(13 * self.height)))
             plot_curves(
                 ax,
                 panel,
@@ -223,11 +222,14 @@ class Grid:
                 _beside(ax, panel, self.series, lines)
             if self.annotate is not None:
                 self.annotate(ax, panel, lines, x)
-            if varying and x == first_x:
-                self._settings_of(ax, panel, lines, varying)
+            of_curves = self._settings_of(panel, lines, varying)
+            # Panels side by side may show the same runs.
+            if varying and (j % across == 0 or not of_curves.equals(said)):
+                self._explain(ax, of_curves, lines)
+            said = of_curves
         for ax in axes[-1][(len(columns) - 1) % across + 1 :]:
             ax.set_axis_off()
-        legend(made, entries, columns=fitting)
+        legend(made, entries, columns=self.legend_columns)
         return made
 
     def _with_settings(
@@ -237,7 +239,7 @@ class Grid:
         if not self.settings:
             return list(lines.values()), {}
         runs = frame.groupby(self.series)[list(self.settings)]
-        first, constant = runs.first(), (runs.nunique() <= 1).all()
+        first, constant = runs.first(), (runs.min() == runs.max()).all()
         told = [
             line._replace(label=", ".join([line.label, *self._said(first.loc[key, constant])]))
             for key, line in lines.items()
@@ -248,18 +250,27 @@ class Grid:
         return [f"{self.settings[name]} = {_rounded(value)}" for name, value in values.items()]
 
     def _settings_of(
-        self, ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], varying: Mapping[str, str]
-    ) -> None:
-        """Write the settings that vary into a panel: those of all curves, or a small legend."""
+        self, panel: pd.DataFrame, lines: Mapping[Any, Line], varying: Mapping[str, str]
+    ) -> pd.DataFrame:
+        """Return the settings that vary, a line for each curve of a panel."""
         first = panel.groupby(self.series)[list(varying)].first()
-        first = first.loc[[key for key in lines if key in first.index]]
-        if len(first.drop_duplicates()) == 1 and len(first) > 1:
-            ax.plot([], [], " ", label=", ".join(["all", *self._said(first.iloc[0])]))
-        else:
-            for key, values in first.iterrows():
-                ax.plot([], [], **lines[key].look, label=", ".join(self._said(values)))
+        return first.loc[[key for key in lines if key in first.index]]
+
+    def _explain(self, ax: Axes, first: pd.DataFrame, lines: Mapping[Any, Line]) -> None:
+        """Write settings into a panel: above it those of all curves, else a small legend."""
+        if len(first.drop_duplicates()) == 1:
+            ax.set_title(", ".join([ax.get_title(loc="left"), *self._said(first.iloc[0])]), loc="left")
+            return
+        handles = [
+            Line2D([], [], **lines[key].look, label=", ".join(self._said(values)))
+            for key, values in first.iterrows()
+        ]
         small: dict[str, Any] = {"fontsize": 7, "handlelength": 2.4, "labelspacing": 0.15, "borderpad": 0.2}
-        ax.legend(**small, loc="best", frameon=True, framealpha=0.8, edgecolor="none")
+        if remarks := notes_of(ax):
+            # One box, so that they do not lie on one another.
+            small |= {"title": remarks.get_text(), "title_fontsize": 7, "alignment": "left"}
+            remarks.remove()
+        ax.legend(handles=handles, **small, loc="best", frameon=True, framealpha=0.8, edgecolor="none")
 
     def _lines(self, frame: pd.DataFrame) -> dict[Any, Line]:
         """Return the lines of the curves drawn: those declared, in their order, then any others."""

@@ -31,7 +31,7 @@ LINES = {
     "fedlin": Line("FedLin", SKY, "-", "X"),
     "fedmid": Line("FedMid", BLUE, SHORT, "s"),
     "fedmm": Line("FedMM", GREEN, "-", "o"),
-    "fedmm_ot": Line("FedMM-OT", SKY, DASH_DOT, "o"),
+    "fedmm_ot": Line("FedMM-OT", GREEN, WIDE, "o"),
     "fednl": Line("FedNL", GREEN, DOTS, "^"),
     "fednova": Line("FedNova", SKY, DOTS, "P"),
     "fedpd": Line("Fed-PD", PURPLE, SHORT, "P"),

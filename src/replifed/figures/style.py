@@ -163,14 +163,21 @@ def of_seeds(frame: Any) -> list[Line]:
 
 @housed
 def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
-    """Draw one legend for all panels, below them."""
+    """Draw one legend for all panels, below them, of at most so many columns."""
+    columns = fitting_columns(lines, made.get_size_inches()[0], min(columns, max(len(lines), 1)))
+    layout = made.get_layout_engine()
+    if isinstance(layout, ConstrainedLayoutEngine):
+        lacking = _EDGES + -(-len(lines) // columns) * _LINE
+        lacking -= layout.get()["rect"][1] * made.get_size_inches()[1]
+        if lacking > 1e-6:
+            _heighten(made, lacking, below=True)
     handles = [Line2D([], [], **line.look, linewidth=line.width) for line in lines]
     drawn = made.legend(
         handles,
         [line.label for line in lines],
         loc="lower center",
         bbox_to_anchor=(0.5, 0.0),
-        ncols=min(columns, max(len(lines), 1)),
+        ncols=columns,
         handlelength=3.4,
         columnspacing=1.8,
     )
@@ -213,8 +220,8 @@ def stamp(made: Figure, data: str, scale: str, head: str = "NOT THE PAPER'S DATA
     drawn.set_in_layout(False)
 
 
-def _heighten(made: Figure, strip: float) -> None:
-    """Add so many inches under the title of a figure from `canvas`."""
+def _heighten(made: Figure, strip: float, *, below: bool = False) -> None:
+    """Add so many inches to a figure from `canvas`, under its title or below its panels."""
     width, height = made.get_size_inches()
     share = height / (height + strip)
     made.set_size_inches(width, height + strip)
@@ -224,7 +231,9 @@ def _heighten(made: Figure, strip: float) -> None:
     layout = made.get_layout_engine()
     if isinstance(layout, ConstrainedLayoutEngine):
         left, bottom, across, inside = layout.get()["rect"]
-        layout.set(rect=(left, bottom * share, across, inside * share))
+        # What is added below is a share of the new height.
+        bottom = bottom * share + (1 - share) * below
+        layout.set(rect=(left, bottom, across, inside * share))
 
 
 @housed

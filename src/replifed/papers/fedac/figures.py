@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.style import GREY, Line, canvas, housed, legend
+from replifed.figures.style import GREY, Line, canvas, housed, legend, of_seeds
 from replifed.papers.fedac import published
 from replifed.papers.fedac.measures import all_runs, points
 from replifed.papers.fedac.paper import DRAWN, EPSILON_OPTIMUM, LINES, OPTIMA, VARIANTS, Drawn
@@ -109,17 +109,21 @@ def _chaotic(inputs: Any, settings: dict) -> pd.DataFrame:
 @housed
 def _draw_chaotic(frame: pd.DataFrame) -> Figure:
     methods = [name for name in VARIANTS if (frame["method"] == name).any()]
+    across = min(len(methods), 3)
     made, axes = canvas(
-        1,
-        len(methods),
+        -(-len(methods) // across),
+        across,
         title="FedAc · Which numbers can be reproduced",
         width=2.7,
-        height=3.6,
+        height=3.2,
         legend_lines=0,
     )
+    cells = [ax for row in axes for ax in row]
+    for ax in cells[len(methods) :]:
+        ax.set_axis_off()
     etas, numbers = np.sort(frame["eta"].unique()), np.sort(frame["K"].unique())
     image = None
-    for ax, method in zip(axes[0], methods, strict=True):
+    for number, (ax, method) in enumerate(zip(cells, methods, strict=False)):
         table = frame[frame["method"] == method].pivot_table(index="eta", columns="K", values="chaotic_final")
         table = table.reindex(index=etas, columns=numbers)
         # Not pcolormesh, which shows nothing of a single column.
@@ -128,13 +132,14 @@ def _draw_chaotic(frame: pd.DataFrame) -> Figure:
         )
         ax.set_xticks(range(len(numbers)), [str(K) for K in numbers], rotation=90)
         ax.set_yticks(
-            range(len(etas)), [f"{eta:g}" for eta in etas] if ax is axes[0][0] else [""] * len(etas)
+            range(len(etas)), [f"{eta:g}" for eta in etas] if number % across == 0 else [""] * len(etas)
         )
         ax.set_title(LINES[method].label, loc="left")
         ax.set_xlabel("local steps K")
         ax.grid(False)
-    axes[0][0].set_ylabel("step eta")
-    made.colorbar(image, ax=axes[0], label="share of chaotic last objectives")
+    for row in axes:
+        row[0].set_ylabel("step eta")
+    made.colorbar(image, ax=cells, label="share of chaotic last objectives")
     return made
 
 
@@ -179,7 +184,7 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
         ax.set_title(_CASES[case], loc="left")
         ax.set_xlabel("local steps K")
     axes[0][0].set_ylabel("last gap F − F*")
-    legend(made, list(lines.values()))
+    legend(made, [*lines.values(), *of_seeds(frame)])
     return made
 
 

@@ -461,8 +461,8 @@ FIGURES = by_name(
         "fig8",
         title="Figure 8: FedIterHT's learning rates",
         caption=(
-            "Relative error of FedIterHT at the larger steps, at the smaller ones, and the latter's loss; a "
-            "row for each way to read what the paper leaves open. On the left, curves end where all seeds "
+            "Relative error of FedIterHT at the larger steps, at the smaller ones, and the latter's loss; the "
+            "PDF has a page for each way to read what the paper leaves open. On the left, curves end where all seeds "
             f"have diverged. {_BANDS}"
         ),
         by=("experiment", "variant", "step"),
@@ -470,7 +470,7 @@ FIGURES = by_name(
         values=("error", "objective"),
         finish=_by_rates,
         shown=_ranged_by_all,
-        rows=[By("variant", READINGS)],
+        pages=[By("variant", READINGS)],
         columns=[By("panel", RATES)],
         series="step",
         lines=partial(_in_order, "step", "{:g}"),

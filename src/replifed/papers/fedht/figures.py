@@ -19,9 +19,20 @@ from scipy.spatial.distance import cdist
 from replifed.algorithms.hard_thresholding import RATES
 from replifed.figures import style
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.curves import plot_curves, readable_log_axis
+from replifed.figures.curves import note, plot_curves, readable_log_axis
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.style import BLUE, GREEN, GREY, ORANGE, VERMILLION, Line, canvas, housed, legend
+from replifed.figures.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    VERMILLION,
+    Line,
+    canvas,
+    housed,
+    legend,
+    of_seeds,
+)
 from replifed.figures.summaries import on_log_scale, summarise
 from replifed.papers.fedht.paper import (
     COMPARISON_READINGS,
@@ -151,7 +162,7 @@ def _remarks(series: str, ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Lin
     remark = partial(ax.text, transform=ax.transAxes, color="#B03A00")
     noisy = [line.label for key, line in lines.items() if panel.loc[panel[series] == key, "chaotic"].any()]
     if noisy:
-        remark(0.02, 0.03, "hangs on rounding: " + ", ".join(noisy), fontsize=7, zorder=6)
+        note(ax, "hangs on rounding: " + ", ".join(noisy))
     if (panel["kind"] == "surrogate").any():
         middle: dict[str, Any] = {"ha": "center", "va": "center", "rotation": 20}
         remark(0.5, 0.5, "surrogate data", **middle, fontsize=15, alpha=0.25, zorder=1)
@@ -357,7 +368,8 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
         ax.set(xlabel="communication rounds", ylabel="|xₜ − x*|²")
     for ax, method in zip(axes[1], methods, strict=True):
         _draw_conditions(ax, frame[~planted & (frame["method"] == method)])
-    legend(made, [*lines.values(), bound, small])
+    taus = [Line("τ used", "black", "", "o"), Line("τ needed even at κ = 1, τ* = 1", VERMILLION, "", ">")]
+    legend(made, [*lines.values(), bound, small, *taus, *of_seeds(frame)])
     return made
 
 
@@ -367,15 +379,11 @@ def _draw_conditions(ax: Axes, frame: pd.DataFrame) -> None:
     ax.hlines(at, used["mean"], needed["mean"], color="#BBBBBB", linewidth=1.2, zorder=2)
     ax.plot(used["mean"], at, "o", color="black", zorder=3)
     ax.plot(needed["mean"], at, ">", color=VERMILLION, markersize=6, zorder=3)
-    above: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8}
-    ax.annotate("τ used", (used["mean"].iloc[0], at[0]), (0, 7), ha="center", **above)
-    least = (needed["mean"].iloc[0], at[0])
-    ax.annotate("τ needed even at κ = 1, τ* = 1", least, (-6, 7), color=VERMILLION, **above)
     for y, holds in zip(at, used["holds"], strict=True):
         text = "conditions met" if holds else "conditions not met"
         ax.text(0.99, y, text, transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=7.5)
-    ax.set(xscale="log", xlim=(used["mean"].min() / 2, needed["mean"].max() * 25))
-    ax.set(ylim=(-0.6, len(at) - 0.4), xlabel="sparsity level τ")
+    ax.set(xscale="log", xlim=(used["mean"].min() / 2, needed["mean"].max() * 1e4))
+    ax.set(ylim=(-0.6, len(at) - 0.1), xlabel="sparsity level τ")
     ax.set_yticks(at, [EXPERIMENTS[name] for name in used["experiment"]])
     ax.set_title(frame["panel"].iloc[0], loc="left")
 

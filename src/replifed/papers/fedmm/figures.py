@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
@@ -30,7 +31,8 @@ _MARKS = (
 _BANDS = "Lines are means over seeds, bands one standard deviation."
 _METRICS = (
     "Columns: objective (28) on all data; squared update of the parameter over γ², of T(S) for FedMM; "
-    "squared update of the surrogate over γ², of the mirror of θ for parameter aggregation."
+    "squared update of the surrogate over γ², of the mirror of θ for parameter aggregation. "
+    "The PDF has a page for MovieLens."
 )
 
 figure = partial(
@@ -64,6 +66,14 @@ def _drawn(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     return history[(history["round"] < 20) | (history["round"] % 10 == 0)]
 
 
+_PARTS = {"synthetic": "synthetic data", "movielens": "MovieLens 1M"}
+
+
+def _in_parts(frame: pd.DataFrame) -> pd.DataFrame:
+    """Tell drawn data from MovieLens, which have pages of their own."""
+    return frame.assign(part=np.where(frame["experiment"].str.contains("movielens"), *reversed(_PARTS)))
+
+
 def _at_step(reading: str) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
     """Return what takes the runs of each method at its own step, or at FedMM's ("common")."""
 
@@ -85,7 +95,7 @@ def _lines_of_settings(frame: pd.DataFrame) -> Mapping[str, Line]:
     settings = settings.sort_values(["participation", "alpha"], ascending=[False, True])
     return sequence_lines(
         {
-            row.setting: f"α = {row.alpha:g}, {100 * row.participation:.0f} % of the clients"
+            row.setting: f"α = {row.alpha:g}, {100 * row.participation:.0f} % active"
             for row in settings.itertuples()
         }
     )
@@ -204,7 +214,7 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
     )
     for (left, right), experiment in zip(axes, experiments, strict=True):
         clients = frame[frame["experiment"] == experiment].sort_values("entries")
-        position = np.arange(len(clients))
+        position = np.arange(1, len(clients) + 1)
         left.bar(position, clients["entries"], color=BLUE)
         left.set_ylabel("ratings of the kept films a user")
         right.bar(position, clients["spread"], color=BLUE, label="within the client")
@@ -215,6 +225,7 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
         right.legend(fontsize=7)
         for ax in (left, right):
             ax.set_title(EXPERIMENTS[experiment], loc="left")
+            ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
             ax.set_xlabel(f"clients, {int(clients['size'].iloc[0])} users each")
     return made
 
@@ -228,12 +239,16 @@ FIGURES = by_name(
             f"the best step lies inside its range. {_METRICS} {_BANDS} {_MARKS}"
         ),
         prepare=_at_step("own"),
+        shown=_in_parts,
+        pages=[By("part", _PARTS)],
     ),
     figure(
         "fig1_common",
         title="Figure 1 at one step for both methods (second reading)",
         caption=f"As Figure 1, with the step tuned for FedMM in both methods. {_METRICS} {_BANDS} {_MARKS}",
         prepare=_at_step("common"),
+        shown=_in_parts,
+        pages=[By("part", _PARTS)],
     ),
     figure(
         "fig2",
@@ -244,6 +259,8 @@ FIGURES = by_name(
         ),
         prepare=_drawn,
         finish=_with_settings,
+        shown=_in_parts,
+        pages=[By("part", _PARTS)],
         series="setting",
         lines=_lines_of_settings,
         legend_columns=3,
@@ -265,6 +282,7 @@ FIGURES = by_name(
         columns=[By("dim", "D = {}".format)],
         metric=None,
         values=("uvp",),
+        settings={"step": "γ"},
         axes=("iterations", "bits", "gradients"),
         y="L2-UVP, %",
         log_y=True,
@@ -292,6 +310,7 @@ FIGURES = by_name(
         centre="geometric",
         series="curve",
         lines=EM_LINES,
+        settings={},
         y={"gap": "objective above EM's lowest", "mean_field": "mean field, $|h(S)|^2$"},
         log_y=True,
         legend_columns=3,
@@ -315,6 +334,7 @@ FIGURES = by_name(
         metric=None,
         series="curve",
         lines=BATCH_LINES,
+        settings={},
         y="objective (28)",
         x={"per_atom": "local samples a round / K"},
         log_y=False,

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from replifed.claims.curves import reached
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.style import BLUE, GREY, ORANGE, canvas, housed, legend
+from replifed.figures.style import BLUE, GREY, ORANGE, canvas, housed, legend, of_seeds
 from replifed.papers.inputs import Inputs
 from replifed.papers.qshed.experiments import example_bits, nearest_spectrum
 from replifed.papers.qshed.paper import (
@@ -67,6 +68,21 @@ def _runs(kept: Collection[str], channels: Collection[str]) -> Callable[[pd.Data
         return history[history["curve"].isin(kept) & history["channel"].isin(channels)]
 
     return prepare
+
+
+_KINDS = {"curvature": "Q-SHED and others", "fednl": "Q-SHED and FedNL"}
+
+
+def _in_kinds(frame: pd.DataFrame) -> pd.DataFrame:
+    """FedNL's variants in panels of their own, Q-SHED in all."""
+    drawn = frame[frame["round"] <= DRAWN]
+    of_fednl = drawn["curve"].str.startswith("fednl")
+    return pd.concat(
+        [
+            drawn[~of_fednl].assign(kind="curvature"),
+            drawn[of_fednl | (drawn["curve"] == "qshed")].assign(kind="fednl"),
+        ]
+    )
 
 
 def _exact_apart(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
@@ -162,7 +178,7 @@ def _draw_choices(frame: pd.DataFrame) -> Figure:
     lines = {name: line for name, line in LINES.items() if (frame["curve"] == name).any()}
     shown = [case for case in CASES if (frame["case"] == case).any()]
     made, axes = canvas(
-        1, len(panels), title="Q-SHED · What the paper leaves open", width=3.6, height=0.27 * len(shown) + 0.9
+        1, len(panels), title="Q-SHED · What the paper leaves open", width=3.5, height=0.24 * len(shown) + 0.9
     )
     for ax, (experiment, channel) in zip(axes[0], panels, strict=True):
         one = frame[(frame["experiment"] == experiment) & (frame["channel"] == channel)]
@@ -170,7 +186,7 @@ def _draw_choices(frame: pd.DataFrame) -> Figure:
         ax.set_title(f"{EXPERIMENTS[experiment]}, {CHANNELS[channel]}", loc="left")
         ax.set_xlabel("rounds to 1e-6")
         ax.set_yticks(range(len(shown)), [CASES[case] if ax is axes[0][0] else "" for case in shown])
-    legend(made, list(lines.values()))
+    legend(made, [*lines.values(), *of_seeds(frame)])
     return made
 
 
@@ -245,7 +261,9 @@ def _draw_bit_allocation(frame: pd.DataFrame) -> Figure:
         printed["vector"], printed["printed_eigenvalue"], "s", color=ORANGE, label="printed (two decimals)"
     )
     values.set_ylabel("eigenvalue")
-    values.set_title(f"Device {nearest['device']:g}, round {nearest['round']:g}", loc="left")
+    values.set_title(
+        f"Seed {nearest['replicate']:g}, device {nearest['device']:g}, round {nearest['round']:g}", loc="left"
+    )
     values.legend(fontsize=7.5)
     bits.bar(at - 0.2, example["printed_bits"], 0.4, color=ORANGE, label="printed")
     bits.bar(at + 0.2, example["bits"], 0.4, color=BLUE, label="found, same budget")
@@ -260,8 +278,11 @@ def _draw_bit_allocation(frame: pd.DataFrame) -> Figure:
     growth.grid(False)
     growth.set_ylabel("round")
     growth.set_title("Until the next renewal", loc="left")
+    for ax in (bits, growth):
+        ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
     for ax in axes[0]:
         ax.set_xlabel("eigenvector")
+        ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         ax.tick_params(color=GREY)
     return made
 
@@ -312,7 +333,9 @@ FIGURES = by_name(
             f"methods have ten seeds. {_BANDS}"
         ),
         prepare=_runs(LINES, ("constant",)),
-        columns=[*PANELS, X("round")],
+        shown=_in_kinds,
+        rows=[By("kind", _KINDS)],
+        columns=[By("experiment", EXPERIMENTS), X("round")],
     ),
     figure(
         "conditions",
@@ -336,10 +359,11 @@ FIGURES = by_name(
             "and threshold, line search; three seeds. With fading only overload, budgets, FedNL's threshold "
             "and line searches are changed. No mark: the choice does not concern the method, or was not run "
             "with fading. Thin lines: the choices of Figures 1 and 2; open triangles: not reached within the "
-            "run (dashed)."
+            "run (dashed). The PDF has a page for each data set."
         ),
         _choices,
         _draw_choices,
+        pages=("experiment",),
     ),
     Made(
         "bit_allocation",
