@@ -206,9 +206,11 @@ def readable_log_axis(axis: Any, low: float, high: float, most: int = 6) -> None
         decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.log10(high) + 1)
         for subs in ((1, 2, 3, 4, 6, 8), (1, 2, 5), (1, 3), (1,)):
             at = np.outer(decades, subs)
-            if np.count_nonzero((at >= low) & (at <= high)) <= most:
+            shown = np.count_nonzero((at >= low) & (at <= high))
+            if shown <= most:
                 break
-        axis.set_major_locator(LogLocator(subs=subs, numticks=12))
+        # Over less than a factor of two hardly a number of one digit is left.
+        axis.set_major_locator(LogLocator(subs=subs, numticks=12) if shown > 1 else MaxNLocator(most - 1))
         # 200k and 1M, not 2e+05 and 1e+06.
         axis.set_major_formatter(EngFormatter(sep="") if high >= 1e4 else lambda value, _: f"{value:g}")
     axis.set_minor_formatter(NullFormatter())

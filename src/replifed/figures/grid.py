@@ -218,15 +218,24 @@ class Grid:
                 limits=self.limits,
                 notes=x == first_x,
             )
-            if self.panel_legends:
-                _beside(ax, panel, self.series, lines)
             if self.annotate is not None:
                 self.annotate(ax, panel, lines, x)
+            if self.panel_legends:
+                present = set(panel[self.series])
+                own = [line for key, line in lines.items() if key in present]
+                _explain(ax, own, loc="center left", bbox_to_anchor=(1.0, 0.5))
+                continue
             of_curves = self._settings_of(panel, lines, varying)
             # Panels side by side may show the same runs.
-            if varying and (j % across == 0 or not of_curves.equals(said)):
-                self._explain(ax, of_curves, lines)
+            known = j % across > 0 and of_curves.equals(said)
             said = of_curves
+            own = [lines[key]._replace(label=", ".join(self._said(row))) for key, row in of_curves.iterrows()]
+            if known or not varying:
+                own = []
+            elif len(of_curves.drop_duplicates()) == 1:
+                ax.set_title(f"{ax.get_title(loc='left')}, {own[0].label}", loc="left")
+                own = []
+            _explain(ax, own)
         for ax in axes[-1][(len(columns) - 1) % across + 1 :]:
             ax.set_axis_off()
         legend(made, entries, columns=self.legend_columns)
@@ -253,24 +262,10 @@ class Grid:
         self, panel: pd.DataFrame, lines: Mapping[Any, Line], varying: Mapping[str, str]
     ) -> pd.DataFrame:
         """Return the settings that vary, a line for each curve of a panel."""
+        if not varying:
+            return pd.DataFrame()
         first = panel.groupby(self.series)[list(varying)].first()
         return first.loc[[key for key in lines if key in first.index]]
-
-    def _explain(self, ax: Axes, first: pd.DataFrame, lines: Mapping[Any, Line]) -> None:
-        """Write settings into a panel: above it those of all curves, else a small legend."""
-        if len(first.drop_duplicates()) == 1:
-            ax.set_title(", ".join([ax.get_title(loc="left"), *self._said(first.iloc[0])]), loc="left")
-            return
-        handles = [
-            Line2D([], [], **lines[key].look, label=", ".join(self._said(values)))
-            for key, values in first.iterrows()
-        ]
-        small: dict[str, Any] = {"fontsize": 7, "handlelength": 2.4, "labelspacing": 0.15, "borderpad": 0.2}
-        if remarks := notes_of(ax):
-            # One box, so that they do not lie on one another.
-            small |= {"title": remarks.get_text(), "title_fontsize": 7, "alignment": "left"}
-            remarks.remove()
-        ax.legend(handles=handles, **small, loc="best", frameon=True, framealpha=0.8, edgecolor="none")
 
     def _lines(self, frame: pd.DataFrame) -> dict[Any, Line]:
         """Return the lines of the curves drawn: those declared, in their order, then any others."""
@@ -284,15 +279,16 @@ def _rounded(value: Any) -> str:
     return np.format_float_positional(value, precision=2, fractional=False, trim="-")
 
 
-def _beside(ax: Axes, panel: pd.DataFrame, series: str, lines: Mapping[Any, Line]) -> None:
-    """Explain a panel's curves on its right."""
-    present = set(panel[series])
-    handles = [
-        Line2D([], [], **line.look, linewidth=line.width, label=line.label)
-        for key, line in lines.items()
-        if key in present
-    ]
-    ax.legend(handles=handles, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=2.6)
+def _explain(ax: Axes, lines: Sequence[Line], **where: Any) -> None:
+    """Explain lines in a panel, in one box with its remarks, where that hides least."""
+    box: dict[str, Any] = {"fontsize": 7, "handlelength": 2.4, "labelspacing": 0.15, "borderpad": 0.2}
+    if remarks := notes_of(ax):
+        box |= {"title": remarks.get_text(), "title_fontsize": 7, "alignment": "left"}
+        remarks.remove()
+    if lines or "title" in box:
+        handles = [Line2D([], [], **line.look, linewidth=line.width, label=line.label) for line in lines]
+        where = where or {"loc": "best", "frameon": True, "framealpha": 0.8, "edgecolor": "none"}
+        ax.legend(handles=handles, **box, **where)
 
 
 def _dimensions(parts: Sequence[str | By | X]) -> list[By | X]:

@@ -119,12 +119,12 @@ def canvas(
         )
     )
     if title:
-        # About 10 bold characters of 11.5 points to an inch; longer titles shrink, and the longest break.
-        size = max(8.5, min(11.5, 115 * (total[0] - 0.16) / len(title)))
+        # About 9.5 bold characters of 11.5 points to an inch; longer titles shrink, and the longest break.
+        size = max(8.5, min(11.5, 109 * (total[0] - 0.16) / len(title)))
         heading = made.text(
             0.08 / total[0],
             1 - 0.06 / total[1],
-            textwrap.fill(title, int(115 / size * (total[0] - 0.16)) + 1),
+            textwrap.fill(title, int(109 / size * (total[0] - 0.16)) + 1),
             va="top",
             ha="left",
             fontsize=size,

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
+from replifed.figures.curves import plot_curves
 from replifed.figures.style import GREY, Line, canvas, housed, legend, of_seeds
 from replifed.papers.fedac import published
 from replifed.papers.fedac.measures import all_runs, points
@@ -173,14 +174,11 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
     made, axes = canvas(1, len(shown), title="FedAc · Clients with data of their own", width=3.5, height=2.8)
     lines = {name: line for name, line in LINES.items() if (frame["method"] == name).any()}
     for ax, case in zip(axes[0], shown, strict=True):
-        for name, line in lines.items():
-            own = frame[(frame["experiment"] == case) & (frame["method"] == name)].sort_values("K")
-            ax.plot(own["K"], 10 ** own["mean"], **line.look)
-            ax.fill_between(
-                own["K"], 10 ** own["low"], 10 ** own["high"], color=line.color, alpha=0.16, linewidth=0
-            )
+        own = frame[frame["experiment"] == case]
+        # The table has decimal logarithms.
+        own = own.assign(**{column: 10.0 ** own[column] for column in ("mean", "low", "high")})
+        plot_curves(ax, own, "method", lines, x="K", log_y=True)
         ax.set_xscale("log", base=2)
-        ax.set_yscale("log")
         ax.set_title(_CASES[case], loc="left")
         ax.set_xlabel("local steps K")
     axes[0][0].set_ylabel("last gap F − F*")

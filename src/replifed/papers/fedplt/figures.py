@@ -15,7 +15,7 @@ from replifed.figures import style
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import Grid, X
 from replifed.figures.methods import LONG, method_line
-from replifed.figures.style import Line, canvas, housed, legend, sequence_lines
+from replifed.figures.style import Line, canvas, housed, legend, of_seeds, sequence_lines
 from replifed.figures.summaries import on_log_scale, over_repetitions
 from replifed.papers.fedplt.measures import error_bounds, norms, zetas
 from replifed.papers.fedplt.paper import BEST_EPOCHS, BEST_RHO, FEDPLT_RATES
@@ -200,7 +200,8 @@ def _draw_bounds(frame: pd.DataFrame) -> Figure:
     _rates(axes[0][1], frame[frame["panel"] == "epochs"], "N_e", "N_e (ρ = 0.3)")
     _rounds(axes[1][0], frame[frame["panel"] == "participation"], "Proposition 2, without noise")
     _rounds(axes[1][1], frame[frame["panel"] == "noise"], "Corollary 1, all agents, noise of deviation τ")
-    legend(made, [line for name, line in BOUND_LINES.items() if (frame["curve"] == name).any()], columns=3)
+    shown = [line for name, line in BOUND_LINES.items() if (frame["curve"] == name).any()]
+    legend(made, [*shown, *of_seeds(frame)], columns=3)
     return made
 
 
@@ -285,8 +286,8 @@ def _solid(labels: Mapping[Any, str]) -> dict[Any, Line]:
 def _draw_privacy(frame: pd.DataFrame) -> Figure:
     rounds, delta = frame["rounds"].iloc[0], frame["delta"].iloc[0]
     title = f"Fed-PLT · Privacy, accuracy and local epochs (K = {rounds:g} rounds, δ = {delta:g})"
-    made, axes = canvas(1, 3, title=title, width=4.0, height=3.1, legend_lines=0)
-    private, accurate, both = axes[0]
+    made, ((private, accurate), (both, empty)) = canvas(2, 2, title=title, width=3.5, height=2.6)
+    empty.set_axis_off()
     levels, steps = sorted(frame["tau"].unique()), sorted(frame["steps"].unique())
     few = levels[:: max(1, len(levels) // 3)]
     composed: dict[str, Any] = {"linestyle": (0, (1, 1.2))}
@@ -298,16 +299,17 @@ def _draw_privacy(frame: pd.DataFrame) -> Figure:
     private.plot([], [], color=style.GREY, **composed, label="composed steps")
     for number, line in _solid({number: f"N_e = {number:g}" for number in steps}).items():
         _band(both, frame[frame["steps"] == number], "epsilon", line)
-    epochs, epsilon, error = "local epochs N_e", "ε (Proposition 4)", "mean distance of x_i to the minimiser"
+    epochs, epsilon, error = "local epochs N_e", "ε (Proposition 4)", "mean distance of x_i\nto the minimiser"
     for ax, x, y in ((private, epochs, epsilon), (accurate, epochs, error), (both, epsilon, error)):
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlabel(x)
         ax.set_ylabel(y)
-        ax.legend(fontsize=7.5, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2)
+        ax.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=2.4)
     for ax in (private, accurate):
         ax.set_xticks(steps, [f"{number:g}" for number in steps])
         ax.minorticks_off()
+    legend(made, of_seeds(frame))
     return made
 
 

@@ -250,29 +250,31 @@ def _bit_allocation(inputs: Inputs, settings: dict) -> pd.DataFrame:
 def _draw_bit_allocation(frame: pd.DataFrame) -> Figure:
     """Draw what `_bit_allocation` returns."""
     made, axes = canvas(
-        1, 3, title="Q-SHED · Bits of each eigenvector", width=3.6, height=2.9, legend_lines=0
+        1, 3, title="Q-SHED · Bits of each eigenvector", width=3.6, height=3.2, legend_lines=0
     )
     values, bits, growth = axes[0]
     example = frame[(frame["panel"] == "example") & (frame["vector"] <= 14)].sort_values("vector")
     at, nearest = example["vector"].to_numpy(), example.iloc[0]
     printed = example[example["printed_eigenvalue"] > 0]
-    values.semilogy(at, example["eigenvalue"], "o-", color=BLUE, label="nearest device and round found")
-    values.semilogy(
-        printed["vector"], printed["printed_eigenvalue"], "s", color=ORANGE, label="printed (two decimals)"
-    )
+    values.semilogy(at, example["eigenvalue"], "o-", color=BLUE, label="nearest found")
+    values.semilogy(printed["vector"], printed["printed_eigenvalue"], "s", color=ORANGE, label="printed")
     values.set_ylabel("eigenvalue")
     values.set_title(
-        f"Seed {nearest['replicate']:g}, device {nearest['device']:g}, round {nearest['round']:g}", loc="left"
+        f"Seed {nearest['replicate']:g}, device {nearest['device']:g},\nround {nearest['round']:g}",
+        loc="left",
     )
-    values.legend(fontsize=7.5)
+    values.legend(fontsize=7)
     bits.bar(at - 0.2, example["printed_bits"], 0.4, color=ORANGE, label="printed")
-    bits.bar(at + 0.2, example["bits"], 0.4, color=BLUE, label="found, same budget")
+    bits.bar(at + 0.2, example["bits"], 0.4, color=BLUE, label="found")
     bits.set_ylabel("bits per coordinate")
     bits.set_title(f"{sum(PRINTED_BITS)} bits per coordinate", loc="left")
-    bits.legend(fontsize=7.5)
+    bits.legend(fontsize=7)
     table = frame[frame["panel"] == "growth"].set_index(["round", "vector"])["bits"].unstack()  # noqa: PD010
-    image = growth.pcolormesh(
-        table.columns, table.index, table.to_numpy(), cmap="viridis", rasterized=True, shading="nearest"
+    # Not pcolormesh, which shows nothing of a single round.
+    vectors, rounds = table.columns, table.index
+    ends = (vectors[0] - 0.5, vectors[-1] + 0.5, rounds[0] - 0.5, rounds[-1] + 0.5)
+    image = growth.imshow(
+        table.to_numpy(), cmap="viridis", rasterized=True, origin="lower", aspect="auto", extent=ends
     )
     made.colorbar(image, ax=growth, label="bits per coordinate so far")
     growth.grid(False)
