@@ -13,7 +13,7 @@ from replifed.figures.curves import coinciding
 from replifed.figures.grid import By, Grid, X
 from replifed.figures.legible import faults
 from replifed.figures.methods import LINES as BY_METHOD
-from replifed.figures.style import BLUE, ORANGE, Line, canvas, save, stamp
+from replifed.figures.style import BLUE, ORANGE, PRINT_WIDTH, Line, canvas, save, stamp
 from replifed.papers.cross import paper as cross
 from replifed.papers.fedac import paper as fedac
 from replifed.papers.fedgradmp import paper as fedgradmp
@@ -80,7 +80,9 @@ def test_faults_are_found():
     assert "'small': 5.0 points" in found
     assert "'small' lies on 'over it'" in found
     assert "leaves its axes" in found
-    assert any("points" in one for one in faults(canvas(1, 5, title="A title")[0]))  # 15 inches wide
+    made.set_size_inches(15, 5)
+    assert any("points" in one for one in faults(made))
+    assert canvas(1, 5)[0].get_size_inches()[0] == pytest.approx(PRINT_WIDTH)
 
 
 def test_a_page_for_each_value_and_a_strip_for_remarks_alone(tmp_path):

@@ -147,7 +147,8 @@ class Grid:
 
     def _scaled(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Compute the bands of logarithmic panels on the scale of logarithms."""
-        by = [part.column for part in self._dimensions() if isinstance(part, By)]
+        # Without those that `shown` adds.
+        by = [part.column for part in self._dimensions() if isinstance(part, By) and part.column in frame]
         panels = [panel for _, panel in frame.groupby(by, sort=False)] if by else [frame]
         scaled = [on_log_scale(panel) if self._is_logarithmic(panel) else panel for panel in panels]
         return pd.concat(scaled).sort_index()
@@ -238,7 +239,8 @@ class Grid:
             _explain(ax, own)
         for ax in axes[-1][(len(columns) - 1) % across + 1 :]:
             ax.set_axis_off()
-        legend(made, entries, columns=self.legend_columns)
+        if entries:
+            legend(made, entries, columns=self.legend_columns)
         return made
 
     def _with_settings(
