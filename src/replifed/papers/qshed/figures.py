@@ -358,7 +358,7 @@ FIGURES = by_name(
         (
             "Rounds to a relative cost of 1e-6 (marks: medians over seeds, bars: range) with one choice "
             "changed at a time: renewal rounds, dither, overload of the quantiser, budget, µ, FedNL's start "
-            "and threshold, line search; three seeds. With fading only overload, budgets, FedNL's threshold "
+            "and threshold, line search. With fading only overload, budgets, FedNL's threshold "
             "and line searches are changed. No mark: the choice does not concern the method, or was not run "
             "with fading. Thin lines: the choices of Figures 1 and 2; open triangles: not reached within the "
             "run (dashed). The PDF has a page for each data set."
