@@ -127,14 +127,14 @@ def test_partitions_table(inputs):
 
 
 def test_partitions_are_drawn_from_the_table_alone(inputs):
-    made = FIGURES["partitions"].show(through_csv(FIGURES["partitions"].table(inputs, {})))
-    assert len(made.axes) == 12
-    for axes in made.axes:
-        assert axes.get_xlabel() and axes.get_title() and texts(axes.get_legend())
-    clusters, labels = made.axes[9], made.axes[6]
+    pages = FIGURES["partitions"].pages_of(through_csv(FIGURES["partitions"].table(inputs, {})))
+    assert [len(page.axes) for page in pages] == [4, 4, 4]
+    for axes in (axes for page in pages for axes in page.axes):
+        assert axes.get_xlabel() and axes.get_title(loc="left") and texts(axes.get_legend())
+    clusters, labels = pages[2].axes[1], pages[1].axes[2]
     assert texts(clusters.get_legend()) == [str(k) for k in range(9, -1, -1)]
     assert texts(labels.get_legend()) == ["1", "-1"]
-    assert made.axes[3].get_yticklabels()[0].get_text() == "label distance"
+    assert pages[0].axes[3].get_yticklabels()[0].get_text() == "label distance"
     # The stacks are full: the topmost edge is 1 at every client.
     top = max(path.vertices[:, 1].max() for area in clusters.collections for path in area.get_paths())
     assert top == pytest.approx(1)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from replifed.algorithms.registry import BUILT_IN
 from replifed.figures.curves import coinciding
 from replifed.figures.grid import By, Grid, X
 from replifed.figures.legible import faults
-from replifed.figures.style import BLUE, ORANGE, Line, canvas, save, stamp
+from replifed.figures.methods import LINES as BY_METHOD
+from replifed.figures.style import BLUE, ORANGE, PRINT_WIDTH, Line, canvas, save, stamp
+from replifed.papers.cross import paper as cross
+from replifed.papers.fedac import paper as fedac
+from replifed.papers.fedgradmp import paper as fedgradmp
+from replifed.papers.fedht import paper as fedht
+from replifed.papers.fedmm import paper as fedmm
+from replifed.papers.qshed import paper as qshed
 
 LINES = {"one": Line("One", BLUE, "-", "o"), "two": Line("Two", ORANGE, "--", "s")}
 
@@ -70,7 +80,9 @@ def test_faults_are_found():
     assert "'small': 5.0 points" in found
     assert "'small' lies on 'over it'" in found
     assert "leaves its axes" in found
-    assert any("points" in one for one in faults(canvas(1, 5, title="A title")[0]))  # 15 inches wide
+    made.set_size_inches(15, 5)
+    assert any("points" in one for one in faults(made))
+    assert canvas(1, 5)[0].get_size_inches()[0] == pytest.approx(PRINT_WIDTH)
 
 
 def test_a_page_for_each_value_and_a_strip_for_remarks_alone(tmp_path):
@@ -96,3 +108,22 @@ def test_curves_within_a_line_of_one_another_are_named():
     assert coinciding(frame, "m", list(curves), x="round", log_y=True, limits=(0.1, 0.11)) != []
     shorter = frame[(frame["m"] != "two") | (frame["round"] < 5)]
     assert coinciding(shorter, "m", list(curves), x="round", log_y=True, limits=(1e-3, 1.0)) == []
+
+
+def test_a_method_looks_the_same_everywhere_and_like_no_other():
+    looks = [(line.color, str(line.dashes)) for line in BY_METHOD.values()]
+    assert len(set(looks)) == len(looks)
+    assert set(BUILT_IN) == set(BY_METHOD)
+    for lines in (
+        fedgradmp.LINES,
+        fedgradmp.DIGIT_LINES,
+        fedht.LINES,
+        fedmm.METHODS,
+        qshed.LINES,
+        cross.EVERY,
+    ):
+        for key, line in lines.items():
+            assert line.color == BY_METHOD[re.split(r"[./]", key)[0]].color
+        assert len({(line.color, str(line.dashes), line.width) for line in lines.values()}) == len(lines)
+    for group in (cross.FIRST_ORDER, cross.SECOND_ORDER, cross.AVERAGED, cross.CORRECTED, fedac.LINES):
+        assert len({line.color for line in group.values()}) == len(group)

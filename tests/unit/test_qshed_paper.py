@@ -282,7 +282,8 @@ def test_artefacts_are_drawn_from_their_tables(made, tmp_path):
         path = tmp_path / "numbers.csv"
         frame.to_csv(path, index=False, float_format="%.12g")
         drawn = FIGURES[name].show(pd.read_csv(path, keep_default_na=False, na_values=["nan"]))
-        assert all(ax.get_xlabel() and (ax.lines or ax.collections or ax.patches) for ax in drawn.axes[:2])
+        assert all(ax.lines or ax.collections or ax.patches for ax in drawn.axes[:2])
+        assert any(ax.get_xlabel() for ax in drawn.axes)
     cells = TABLES["rounds"].table(made, artefact(made, runs))
     # Two methods beyond those of the figure, of which Newton's knows no fading; FedNL has five curves.
     assert len(cells) == 3 * (2 * 4 + 5 + 1)

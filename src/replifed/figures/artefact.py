@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -21,10 +21,13 @@ class Made(NamedTuple):
     # These numbers, read back from their CSV, as a picture or as a table of texts.
     show: Callable[[pd.DataFrame], Any]
     stamped: bool = True  # whether its CSV says, in columns of its own, of which data and scale it is
+    pages: Sequence[str] = ()  # columns of the table, a picture for each of whose values is a page of the PDF
 
     def pages_of(self, frame: pd.DataFrame) -> list[Any]:
-        """Return the picture, as the only page of a figure."""
-        return [self.show(frame)]
+        """Return the picture, or one for each page."""
+        if not self.pages:
+            return [self.show(frame)]
+        return [self.show(page) for _, page in frame.groupby(list(self.pages), sort=False)]
 
 
 Artefact = Made | Grid

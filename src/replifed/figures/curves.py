@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
@@ -44,44 +46,73 @@ def plot_curves(
     log_y = is_logarithmic(frame, series) if log_y is None else log_y
     bottom, top = _with_margin(*visible_range(frame, series), log_y) if limits is None else limits
     remarks: list[str] = []
-    thin: list[str] = []
+    thin = False
     for position, (key, line) in enumerate(lines.items()):
         curve = frame[frame[series] == key].sort_values("round" if "round" in frame else x)
         if log_x:
             curve = curve[curve[x] > 0]
         if len(curve):
-            if not _plot_curve(axes, curve, line, x, position, log_y, bottom, top):
-                thin.append(line.label)
+            thin |= not _plot_curve(axes, curve, line, x, position, log_y, bottom, top)
             remarks.extend(_divergence(axes, curve, line, x, bottom, top))
     if thin:
-        remarks.append(f"thin: ends of the bands of {', '.join(thin)}")
+        remarks.append("thin lines: ends of wide bands")
     lying: dict[Any, list[str]] = {}
     for upper, lower in coinciding(frame, series, list(lines), x=x, log_y=log_y, limits=(bottom, top)):
         lying.setdefault(lower, []).append(lines[upper].label)
-    remarks += [f"on {lines[lower].label}: {', '.join(uppers)}" for lower, uppers in lying.items()]
+    for lower, uppers in lying.items():
+        said = f"on {lines[lower].label}: {', '.join(uppers)}"
+        # Names would cover the curves where there are many.
+        remarks.append(said if len(said) < 60 else f"{len(uppers)} others on {lines[lower].label}")
     axes.set_yscale("log" if log_y else "linear")
     axes.set_ylim(bottom, top)
     if log_y:
         readable_log_axis(axes.yaxis, bottom, top)
     if log_x:
         axes.set_xscale("log")
-        readable_log_axis(axes.xaxis, *axes.get_xlim())
+        readable_log_axis(axes.xaxis, *axes.get_xlim(), most=int(2.2 * _inches(axes)))
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(6, integer=bool((frame[x] % 1 == 0).all())))
-    if notes and remarks:
-        axes.text(
-            0.98,
-            0.97,
-            "\n".join(remarks),
-            transform=axes.transAxes,
-            ha="right",
-            va="top",
-            fontsize=7,
-            color="#444444",
-            linespacing=1.3,
-            bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5},
-            zorder=6,
-        )
+        whole = bool((frame[x] % 1 == 0).all())
+        axes.xaxis.set_major_locator(MaxNLocator(6 if _inches(axes) > 3 else 4, integer=whole))
+        if frame[x].max() >= 1e4:
+            axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    if notes:
+        for remark in remarks:
+            note(axes, remark)
+
+
+def note(axes: Axes, remark: str) -> None:
+    """Write a remark into the upper right corner of a panel, below those that are there."""
+    # About 17 characters of 7 points to an inch, beside the labels of the axis.
+    lines = textwrap.fill(remark, int(17 * (_inches(axes) - 0.6)))
+    if there := notes_of(axes):
+        there.set_text(f"{there.get_text()}\n{lines}")
+        return
+    axes.text(
+        0.98,
+        0.97,
+        lines,
+        transform=axes.transAxes,
+        ha="right",
+        va="top",
+        fontsize=7,
+        color="#444444",
+        linespacing=1.3,
+        bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5},
+        zorder=6,
+        gid="notes",
+    )
+
+
+def notes_of(axes: Axes) -> Text | None:
+    """Return the remarks in a panel."""
+    return next((text for text in axes.texts if text.get_gid() == "notes"), None)
+
+
+def _inches(axes: Axes) -> float:
+    """Width of a panel, labels included."""
+    spec, figure = axes.get_subplotspec(), axes.get_figure(root=True)
+    assert figure is not None
+    return figure.get_size_inches()[0] / (spec.get_gridspec().ncols if spec else 1)
 
 
 def coinciding(
@@ -166,14 +197,20 @@ def _with_margin(low: float, high: float, log_y: bool) -> tuple[float, float]:
     return (low * 0.9, low * 1.1) if log_y and low > 0 else (low - 0.5, low + 0.5)
 
 
-def readable_log_axis(axis: Any, low: float, high: float) -> None:
-    """Label a logarithmic axis so that at least two numbers stand on it."""
-    decades = np.log10(high / low)
-    if decades >= 3:
-        axis.set_major_locator(LogLocator(numticks=7))
+def readable_log_axis(axis: Any, low: float, high: float, most: int = 6) -> None:
+    """Label a logarithmic axis so that at least two numbers stand on it, and about `most`."""
+    if np.log10(high / low) >= 3:
+        axis.set_major_locator(LogLocator(numticks=min(most, 7)))
         axis.set_major_formatter(LogFormatterSciNotation())
     else:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades >= 0.7 else range(1, 10), numticks=12))
+        decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.log10(high) + 1)
+        for subs in ((1, 2, 3, 4, 6, 8), (1, 2, 5), (1, 3), (1,)):
+            at = np.outer(decades, subs)
+            shown = np.count_nonzero((at >= low) & (at <= high))
+            if shown <= most:
+                break
+        # Over less than a factor of two hardly a number of one digit is left.
+        axis.set_major_locator(LogLocator(subs=subs, numticks=12) if shown > 1 else MaxNLocator(most - 1))
         # 200k and 1M, not 2e+05 and 1e+06.
         axis.set_major_formatter(EngFormatter(sep="") if high >= 1e4 else lambda value, _: f"{value:g}")
     axis.set_minor_formatter(NullFormatter())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -11,9 +12,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from replifed.figures.curves import is_logarithmic, plot_curves
-from replifed.figures.style import BLACK, Line, canvas, fitting_columns, housed, legend
+from replifed.figures.curves import is_logarithmic, notes_of, plot_curves
+from replifed.figures.style import BLACK, Line, canvas, housed, legend, of_seeds, panel_width
 from replifed.figures.summaries import Band, Centre, on_log_scale, summarise
 
 Labels = Mapping[Any, str] | Callable[[Any], str]
@@ -116,6 +118,10 @@ class Grid:
     log_y: bool | Mapping[str, bool] | None = None
     log_x: bool | None = None
     limits: tuple[float, float] | None = None  # of the vertical axes
+    # Columns of settings, such as the step, and their symbols. What each curve has in all panels of a page
+    # stands in the legend, the rest in the panels, the first of those side by side with the same.
+    settings: Mapping[str, str] = field(default_factory=dict)
+    panel_legends: bool = False  # whether each panel has a legend of its own curves, beside it
     # Called with the axes of a panel, its curves, the lines and the column of the horizontal axis.
     annotate: Callable[[Axes, pd.DataFrame, Mapping[Any, Line], str], object] | None = None
     others: Sequence[Line] = ()  # what else the legend explains
@@ -152,7 +158,8 @@ class Grid:
 
     def _scaled(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Compute the bands of logarithmic panels on the scale of logarithms."""
-        by = [part.column for part in self._dimensions() if isinstance(part, By)]
+        # Without those that `shown` adds.
+        by = [part.column for part in self._dimensions() if isinstance(part, By) and part.column in frame]
         panels = [panel for _, panel in frame.groupby(by, sort=False)] if by else [frame]
         scaled = [on_log_scale(panel) if self._is_logarithmic(panel) else panel for panel in panels]
         return pd.concat(scaled).sort_index()
@@ -202,11 +209,12 @@ class Grid:
     @housed
     def _page(self, frame: pd.DataFrame, page: _Strip) -> Figure:
         lines = self.lines_of(frame)
+        explained, varying = self._with_settings(frame, lines)
+        said = pd.DataFrame()
         rows, columns = _strips(self.rows, frame), _strips(self.columns, frame)
         first_x = page.x or self._first_x()
-        entries = [*lines.values(), *self.others]
+        entries = [*(() if self.panel_legends else explained), *self.others, *of_seeds(frame)]
         across = len(columns) if self.wrap is None else min(self.wrap, len(columns))
-        fitting = fitting_columns(entries, across * self.width, self.legend_columns)
         down = -(-len(columns) // across)  # lines of panels that a row takes
         made, axes = canvas(
             len(rows) * down,
@@ -214,20 +222,21 @@ class Grid:
             title=" · ".join(filter(None, (self.prefix, self.title, page.label))),
             width=self.width,
             height=self.height,
-            legend_lines=-(-len(entries) // fitting),
         )
+        inches = panel_width(self.width, across)
         for (i, row), (j, column) in itertools.product(enumerate(rows), enumerate(columns)):
             ax, x = axes[i * down + j // across][j % across], row.x or column.x or page.x or self.x_column
             panel = _where(frame, {**row.where, **column.where})
             title = ", ".join(filter(None, (row.label, column.label)))
-            ax.set_title(title, loc="left", fontsize=9, pad=self.pad)
+            # About 15 characters to an inch.
+            ax.set_title(textwrap.fill(title, int(15 * (inches - 0.4))), loc="left", pad=self.pad)
             if i == len(rows) - 1 or row.x is not None:
-                ax.set_xlabel(self.x[x])
+                ax.set_xlabel(textwrap.fill(self.x[x], int(15 * (inches - 0.3))))
             if panel.empty:
                 ax.text(0.5, 0.5, "not run", transform=ax.transAxes, ha="center", color="#767676")
                 continue
             if j % across == 0 or not isinstance(self.y, str):
-                ax.set_ylabel(self._of_metric(self.y, panel))
+                ax.set_ylabel(textwrap.fill(self._of_metric(self.y, panel), int(13 * self.height)))
             plot_curves(
                 ax,
                 panel,
@@ -241,10 +250,53 @@ class Grid:
             )
             if self.annotate is not None:
                 self.annotate(ax, panel, lines, x)
+            if self.panel_legends:
+                present = set(panel[self.series])
+                own = [line for key, line in lines.items() if key in present]
+                _explain(ax, own, loc="center left", bbox_to_anchor=(1.0, 0.5))
+                continue
+            of_curves = self._settings_of(panel, lines, varying)
+            # Panels side by side may show the same runs.
+            known = j % across > 0 and of_curves.equals(said)
+            said = of_curves
+            own = [lines[key]._replace(label=", ".join(self._said(row))) for key, row in of_curves.iterrows()]
+            if known or not varying:
+                own = []
+            elif len(of_curves.drop_duplicates()) == 1:
+                ax.set_title(f"{ax.get_title(loc='left')}, {own[0].label}", loc="left")
+                own = []
+            _explain(ax, own)
         for ax in axes[-1][(len(columns) - 1) % across + 1 :]:
             ax.set_axis_off()
-        legend(made, entries, columns=fitting)
+        if entries:
+            legend(made, entries, columns=self.legend_columns)
         return made
+
+    def _with_settings(
+        self, frame: pd.DataFrame, lines: dict[Any, Line]
+    ) -> tuple[list[Line], dict[str, str]]:
+        """Return the legend's lines, with the settings that each has in all panels, and those that vary."""
+        if not self.settings:
+            return list(lines.values()), {}
+        runs = frame.groupby(self.series)[list(self.settings)]
+        first, constant = runs.first(), (runs.min() == runs.max()).all()
+        told = [
+            line._replace(label=", ".join([line.label, *self._said(first.loc[key, constant])]))
+            for key, line in lines.items()
+        ]
+        return told, {name: text for name, text in self.settings.items() if not constant[name]}
+
+    def _said(self, values: pd.Series) -> list[str]:
+        return [f"{self.settings[name]} = {_rounded(value)}" for name, value in values.items()]
+
+    def _settings_of(
+        self, panel: pd.DataFrame, lines: Mapping[Any, Line], varying: Mapping[str, str]
+    ) -> pd.DataFrame:
+        """Return the settings that vary, a line for each curve of a panel."""
+        if not varying:
+            return pd.DataFrame()
+        first = panel.groupby(self.series)[list(varying)].first()
+        return first.loc[[key for key in lines if key in first.index]]
 
     def lines_of(self, frame: pd.DataFrame) -> dict[Any, Line]:
         """Return the lines of the curves drawn: those declared, in their order, then any others."""
@@ -252,6 +304,22 @@ class Grid:
         present = dict.fromkeys(frame[self.series])
         others = {key: Line(str(key), BLACK) for key in present if key not in known}
         return {key: line for key, line in known.items() if key in present} | others
+
+
+def _rounded(value: Any) -> str:
+    return np.format_float_positional(value, precision=2, fractional=False, trim="-")
+
+
+def _explain(ax: Axes, lines: Sequence[Line], **where: Any) -> None:
+    """Explain lines in a panel, in one box with its remarks, where that hides least."""
+    box: dict[str, Any] = {"fontsize": 7, "handlelength": 2.4, "labelspacing": 0.15, "borderpad": 0.2}
+    if remarks := notes_of(ax):
+        box |= {"title": remarks.get_text(), "title_fontsize": 7, "alignment": "left"}
+        remarks.remove()
+    if lines or "title" in box:
+        handles = [Line2D([], [], **line.look, linewidth=line.width, label=line.label) for line in lines]
+        where = where or {"loc": "best", "frameon": True, "framealpha": 0.8, "edgecolor": "none"}
+        ax.legend(handles=handles, **box, **where)
 
 
 def _dimensions(parts: Sequence[str | By | X]) -> list[By | X]:

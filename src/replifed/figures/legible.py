@@ -11,8 +11,9 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-# The width of a page of text, in inches: wider pictures are printed smaller; and the least points there.
-PRINT_WIDTH, LEAST = 7.0, 7.0
+from replifed.figures.style import PRINT_WIDTH
+
+LEAST = 7.0  # points, in print
 # Pixels by which boxes of text may touch.
 _TOUCH = 1.0
 
@@ -65,6 +66,9 @@ def _bands(axes: Axes) -> list[str]:
     for band in axes.collections:
         if isinstance(band, PolyCollection):
             heights = [float(y) for path in band.get_paths() for y in np.asarray(path.vertices)[:, 1]]
-            if heights and (max(heights) > top or (axes.get_yscale() == "log" and min(heights) < bottom)):
+            if heights and (
+                max(heights) > top * (1 + 1e-9)
+                or (axes.get_yscale() == "log" and min(heights) < bottom * (1 - 1e-9))
+            ):
                 told.append(f"a band of {axes.get_title(loc='left')!r} leaves its axes")
     return told

@@ -23,18 +23,20 @@ from matplotlib.lines import Line2D
 from replifed.store.atomic import replacing
 
 DPI = 150
+# The width of a page of text, in inches: no picture is wider, or its text would be printed smaller.
+PRINT_WIDTH = 7.0
 
 # Okabe and Ito's palette, told apart with any kind of colour vision.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
-GREY = "#767676"
+GREY, WINE = "#767676", "#882255"
 
 RC: dict[Any, Any] = {
     **{key: value for key, value in matplotlib.rcParamsDefault.items() if key != "backend"},
     "font.family": "DejaVu Sans",
-    "font.size": 9.0,
-    "axes.titlesize": 9.5,
-    "axes.labelsize": 9.0,
+    "font.size": 8.0,
+    "axes.titlesize": 8.0,
+    "axes.labelsize": 8.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -42,18 +44,18 @@ RC: dict[Any, Any] = {
     "grid.color": "#DDDDDD",
     "grid.linewidth": 0.6,
     "legend.frameon": False,
-    "legend.fontsize": 9.0,
-    "xtick.labelsize": 8.0,
-    "ytick.labelsize": 8.0,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 4.5,
+    "legend.fontsize": 8.0,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.0,
     # Type 42 keeps text in PDF files searchable.
     "pdf.fonttype": 42,
     "svg.hashsalt": "replifed",
 }
 
-# Inches kept free above and below the panels, for the title, the stamp, and a legend: its edges, and a line.
-_TITLE, _STAMP, _EDGES, _LINE = 0.36, 0.34, 0.14, 0.19
+# Inches kept free above and below the panels, for the title, and for stamp and legend: edges, and a line.
+_TITLE, _EDGES, _LINE = 0.36, 0.14, 0.17
 
 
 class Line(NamedTuple):
@@ -63,7 +65,7 @@ class Line(NamedTuple):
     color: str
     dashes: str | tuple = "-"
     marker: str = ""
-    width: float = 1.6
+    width: float = 1.4
 
     @property
     def look(self) -> dict[str, Any]:
@@ -102,8 +104,10 @@ def canvas(
 ) -> tuple[Figure, list[list[Axes]]]:
     """Make a figure with a grid of axes, and room for title and `legend_lines` of a legend below.
 
-    `width` and `height` are inches of each panel, labels included.
+    `width` and `height` are inches of each panel, labels included; of many side by side less is left.
     """
+    wished, width = width, panel_width(width, cols)
+    height *= (width / wished) ** 0.5
     below = _EDGES + legend_lines * _LINE if legend_lines else 0.0
     total = (cols * width, rows * height + _TITLE + below)
     made = Figure(figsize=total, dpi=DPI)
@@ -115,32 +119,65 @@ def canvas(
         )
     )
     if title:
-        # About 10 bold characters of 11.5 points to an inch; longer titles shrink.
-        size = min(11.5, 115 * (total[0] - 0.16) / len(title))
+        # About 9.5 bold characters of 11.5 points to an inch; longer titles shrink, and the longest break.
+        size = max(8.5, min(11.5, 109 * (total[0] - 0.16) / len(title)))
         heading = made.text(
-            0.08 / total[0], 1 - 0.1 / total[1], title, va="top", ha="left", fontsize=size, fontweight="bold"
+            0.08 / total[0],
+            1 - 0.06 / total[1],
+            textwrap.fill(title, int(109 / size * (total[0] - 0.16)) + 1),
+            va="top",
+            ha="left",
+            fontsize=size,
+            fontweight="bold",
+            linespacing=1.05,
         )
         heading.set_in_layout(False)
     return made, made.subplots(rows, cols, squeeze=False).tolist()
 
 
+def panel_width(width: float, cols: int) -> float:
+    """Return how many inches are left for each of `cols` panels that wish to be `width` wide."""
+    return min(width, PRINT_WIDTH / cols)
+
+
 def fitting_columns(lines: Sequence[Line], width: float, most: int) -> int:
     """Return how many columns of a legend fit side by side into `width` inches, at most `most`."""
-    # About 14 characters of 9 points to an inch, beside a line of its own and the gap between columns.
-    widest = max((len(line.label) for line in lines), default=0) / 14 + 0.7
+    # About 15 characters of 8 points to an inch, beside a line of its own and the gap between columns.
+    widest = max((len(line.label) for line in lines), default=0) / 15 + 0.65
     return max(1, min(most, int(width / widest)))
+
+
+def of_seeds(frame: Any) -> list[Line]:
+    """Return what a legend says of the number of repetitions in a table: a line without a look, or none."""
+    column = next((name for name in ("seeds", "sets") if name in frame), None)
+    counts = frame[column].astype(int) if column else ()
+    # What is no measurement has none.
+    counts = [count for count in counts if count > 0]
+    if not counts:
+        return []
+    few, many = min(counts), max(counts)
+    name = "seed" if column == "seeds" else "data set"
+    told = f"{many}" if few == many else f"{few} to {many}"
+    return [Line(f"({told} {name}{'s' * (many > 1)})", "none", "", "")]
 
 
 @housed
 def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
-    """Draw one legend for all panels, below them."""
+    """Draw one legend for all panels, below them, of at most so many columns."""
+    columns = fitting_columns(lines, made.get_size_inches()[0], min(columns, max(len(lines), 1)))
+    layout = made.get_layout_engine()
+    if isinstance(layout, ConstrainedLayoutEngine):
+        lacking = _EDGES + -(-len(lines) // columns) * _LINE
+        lacking -= layout.get()["rect"][1] * made.get_size_inches()[1]
+        if lacking > 1e-6:
+            _heighten(made, lacking, below=True)
     handles = [Line2D([], [], **line.look, linewidth=line.width) for line in lines]
     drawn = made.legend(
         handles,
         [line.label for line in lines],
         loc="lower center",
         bbox_to_anchor=(0.5, 0.0),
-        ncols=min(columns, max(len(lines), 1)),
+        ncols=columns,
         handlelength=3.4,
         columnspacing=1.8,
     )
@@ -163,21 +200,18 @@ def stamp(made: Figure, data: str, scale: str, head: str = "NOT THE PAPER'S DATA
     if not remarks:
         return
     width, height = made.get_size_inches()
-    _heighten(made, _STAMP)
-    height += _STAMP
-    text, size = " · ".join(remarks), 8.5
-    # About 13 characters of 8.5 points to an inch; more than two lines shrink.
-    lines = textwrap.wrap(text, int(13 * (width - 0.3)))
-    if len(lines) > 2:
-        size = 6.0
-        lines = textwrap.wrap(text, int(18 * (width - 0.3)))
+    # About 13 bold characters of 7.5 points to an inch.
+    lines = textwrap.wrap(" · ".join(remarks), int(13 * (width - 0.3)))
+    strip = _EDGES + 0.12 * len(lines)
+    _heighten(made, strip)
+    height += strip
     drawn = made.text(
         0.12 / width,
-        1 - (_TITLE + _STAMP / 2) / height,
+        1 - (_TITLE + strip / 2) / height,
         "\n".join(lines),
         va="center",
         ha="left",
-        fontsize=size,
+        fontsize=7.5,
         fontweight="bold",
         color="white",
         linespacing=1.05,
@@ -186,8 +220,8 @@ def stamp(made: Figure, data: str, scale: str, head: str = "NOT THE PAPER'S DATA
     drawn.set_in_layout(False)
 
 
-def _heighten(made: Figure, strip: float) -> None:
-    """Add so many inches under the title of a figure from `canvas`."""
+def _heighten(made: Figure, strip: float, *, below: bool = False) -> None:
+    """Add so many inches to a figure from `canvas`, under its title or below its panels."""
     width, height = made.get_size_inches()
     share = height / (height + strip)
     made.set_size_inches(width, height + strip)
@@ -197,7 +231,9 @@ def _heighten(made: Figure, strip: float) -> None:
     layout = made.get_layout_engine()
     if isinstance(layout, ConstrainedLayoutEngine):
         left, bottom, across, inside = layout.get()["rect"]
-        layout.set(rect=(left, bottom * share, across, inside * share))
+        # What is added below is a share of the new height.
+        bottom = bottom * share + (1 - share) * below
+        layout.set(rect=(left, bottom, across, inside * share))
 
 
 @housed

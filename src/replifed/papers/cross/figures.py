@@ -99,7 +99,7 @@ def _slopes(ax: Any, panel: pd.DataFrame, lines: Any, x: str) -> None:
         grown = start["median"] * (kappa / kappa[0]) ** power
         ax.plot(kappa, grown, color="#b0b0b0", linewidth=0.8, linestyle=":", zorder=1)
         ax.annotate(
-            text, (kappa[1], grown[1]), color="#767676", fontsize=8, va="bottom", ha="right", clip_on=True
+            text, (kappa[1], grown[1]), color="#767676", fontsize=7.5, va="bottom", ha="right", clip_on=True
         )
 
 
@@ -125,12 +125,15 @@ def _by_group(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+_PAGES = "The PDF has a page each for rounds, bits and sample gradients."
+
 figure = partial(
     Grid,
     prefix="All methods on the same problems",
     by=("experiment", "method"),
-    rows=[By("experiment", PROBLEMS)],
-    columns=[X("round", "bits", "sample_gradients")],
+    pages=[X("round", "bits", "sample_gradients")],
+    columns=[By("experiment", PROBLEMS)],
+    wrap=2,
     series="method",
     values=("gap",),
     centre="median",
@@ -152,7 +155,7 @@ FIGURES = by_name(
         title="First-order methods",
         caption=(
             "Relative gap (F - F*) / (F(0) - F*), median and range over seeds. FedAvg's curve is also that "
-            f"of FedMid and FedDualAvg, which are the same method without a 1-norm. {SETTING}"
+            f"of FedMid and FedDualAvg, which are the same method without a 1-norm. {_PAGES} {SETTING}"
         ),
         lines=FIRST_ORDER,
     ),
@@ -246,7 +249,8 @@ FIGURES = by_name(
         source=_profiles,
         shown=_by_group,
         pages=[By("used", USES)],
-        wrap=3,
+        wrap=2,
+        panel_legends=True,
         columns=[By("group", {name: name for name in _GROUPS})],
         series="method",
         lines=EVERY,
@@ -259,7 +263,7 @@ FIGURES = by_name(
         limits=(-0.02, 1.02),
         annotate=lambda ax, panel, lines, x: ax.set_xlabel(_AXES[panel["used"].iloc[0]]),
         width=5.0,
-        height=3.8,
+        height=3.2,
         legend_columns=5,
     ),
 )

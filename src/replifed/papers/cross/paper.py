@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from replifed.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Line
+from replifed.figures.methods import LINES, method_line
+from replifed.figures.style import Line
 
 PAPER = {"name": "All methods on the same problems", "citation": "A comparison that no paper has.", "doi": ""}
 
@@ -18,61 +19,23 @@ SETTING = (
     "FedMM's, which are counted so."
 )
 
-FIRST_ORDER = {
-    "fedavg": Line("FedAvg", GREY, (0, (1, 1.2)), "", 1.2),
-    "fedplt": Line("Fed-PLT", ORANGE, "-", "D"),
-    "fedpd": Line("Fed-PD", PURPLE, "-", "P"),
-    "fedlin": Line("FedLin", SKY, "-", "X"),
-    "tamuna": Line("TAMUNA", GREEN, (0, (2, 1)), "<"),
-    "led": Line("LED", BLUE, (0, (5, 1.5)), ">"),
-    "fivegcs": Line("5GCS", VERMILLION, (0, (4, 1.5, 1, 1.5)), "*"),
-}
-SECOND_ORDER = {
-    "gradient_descent": Line("gradient descent", GREY, (0, (1, 1.2)), "", 1.2),
-    "newton": Line("distributed Newton", BLACK, "-", "v"),
-    "giant": Line("GIANT", PURPLE, "-", "P"),
-    "fednl": Line("FedNL", VERMILLION, (0, (5, 1.5)), "s"),
-    "shed": Line("SHED", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
-    "ideal_shed": Line("ideal-SHED", SKY, "-", "X"),
-    "nqshed": Line("NQ-SHED", ORANGE, (0, (2, 1)), "<"),
-    "qshed": Line("Q-SHED", BLUE, "-", "o"),
-    "fedlin": Line("FedLin, for reference", GREY, "-", "", 1.2),
-}
-COMPOSITE = {
-    "fedmid": Line("FedMid", VERMILLION, (0, (5, 1.5)), "s"),
-    "feddualavg": Line("FedDualAvg", BLUE, (0, (2, 1)), "o"),
-    "fedplt": Line("Fed-PLT", ORANGE, "-", "D"),
-    "fedmm": Line("FedMM (proximal gradient)", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
-}
-SPARSE = {
-    "fedht": Line("FedHT", VERMILLION, (0, (5, 1.5)), "s"),
-    "fediterht": Line("FedIterHT", BLUE, "-", "o"),
-    "distributed_iht": Line("Distributed-IHT", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
-    "fedgradmp": Line("FedGradMP", BLACK, (0, (6, 2, 2, 2)), "v"),
-}
-AVERAGED = {
-    "fedavg": Line("FedAvg", GREY, (0, (1, 1.2)), "", 1.2),
-    "fedprox": Line("FedProx", GREEN, (0, (2, 1)), "v"),
-    "fednova": Line("FedNova", PURPLE, (0, (5, 1.5)), "P"),
-    "fedavgm": Line("FedAvgM", ORANGE, "-", "D"),
-    "fedadam_server": Line("FedAdam", VERMILLION, (0, (4, 1.5, 1, 1.5)), "*"),
-    "fedac": Line("FedAc", BLUE, "-", "o"),
-    "mb_sgd": Line("minibatch SGD", BLACK, (0, (2, 1)), "<"),
-    "mb_ac_sgd": Line("accelerated minibatch SGD", SKY, "-", "X"),
-}
-CORRECTED = {
-    "fedavg": Line("FedAvg", GREY, (0, (1, 1.2)), "", 1.2),
-    "scaffold": Line("SCAFFOLD", VERMILLION, (0, (5, 1.5)), "s"),
-    "scaffnew": Line("Scaffnew", BLUE, "-", "o"),
-    "slocalgd": Line("S-Local-GD", GREEN, (0, (2, 1)), "^"),
-    "feddyn": Line("FedDyn", ORANGE, "-", "D"),
-    "fedsplit": Line("FedSplit", PURPLE, (0, (4, 1.5, 1, 1.5)), "P"),
-    "fedlin": Line("FedLin, for reference", SKY, "-", "", 1.2),
-}
-# Of all methods at once: those that search along a direction are dotted.
-_DOTTED = {name: line._replace(dashes=(0, (1, 1))) for name, line in SECOND_ORDER.items()}
-_DOTTED["gradient_descent"] = Line("gradient descent", BLACK, (0, (3, 3)), "", 1.2)
-EVERY = {**AVERAGED, **CORRECTED, **FIRST_ORDER, **_DOTTED, **FIRST_ORDER, **COMPOSITE, **SPARSE}
+
+def _lines(*methods: str) -> dict[str, Line]:
+    return {method: _OTHERWISE.get(method, LINES[method]) for method in methods}
+
+
+_OTHERWISE = {"fedmm": method_line("fedmm", "FedMM (proximal gradient)")}
+FIRST_ORDER = _lines("fedavg", "fedplt", "fedpd", "fedlin", "tamuna", "led", "fivegcs")
+SECOND_ORDER = _lines(
+    *("gradient_descent", "newton", "giant", "fednl", "shed", "ideal_shed", "nqshed", "qshed", "fedlin")
+)
+COMPOSITE = _lines("fedmid", "feddualavg", "fedplt", "fedmm")
+SPARSE = _lines("fedht", "fediterht", "distributed_iht", "fedgradmp")
+AVERAGED = _lines(
+    *("fedavg", "fedprox", "fednova", "fedavgm", "fedadam_server", "fedac", "mb_sgd", "mb_ac_sgd")
+)
+CORRECTED = _lines("fedavg", "scaffold", "scaffnew", "slocalgd", "feddyn", "fedsplit", "fedlin")
+EVERY = {**FIRST_ORDER, **SECOND_ORDER, **COMPOSITE, **SPARSE, **AVERAGED, **CORRECTED}
 LABELS = {name: line.label for name, line in EVERY.items()}
 
 # Problems for all methods, and those for some of them.

@@ -11,7 +11,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.style import GREY, Line, canvas, housed, legend
+from replifed.figures.curves import plot_curves
+from replifed.figures.style import GREY, Line, canvas, housed, legend, of_seeds
 from replifed.papers.fedac import published
 from replifed.papers.fedac.measures import all_runs, drawn, points
 from replifed.papers.fedac.paper import DRAWN, EPSILON_OPTIMUM, LINES, OPTIMA, VARIANTS, Drawn
@@ -107,17 +108,21 @@ def _chaotic(inputs: Any, settings: dict) -> pd.DataFrame:
 @housed
 def _draw_chaotic(frame: pd.DataFrame) -> Figure:
     methods = [name for name in VARIANTS if (frame["method"] == name).any()]
+    across = min(len(methods), 3)
     made, axes = canvas(
-        1,
-        len(methods),
+        -(-len(methods) // across),
+        across,
         title="FedAc · Which numbers can be reproduced",
         width=2.7,
-        height=3.6,
+        height=3.2,
         legend_lines=0,
     )
+    cells = [ax for row in axes for ax in row]
+    for ax in cells[len(methods) :]:
+        ax.set_axis_off()
     etas, numbers = np.sort(frame["eta"].unique()), np.sort(frame["K"].unique())
     image = None
-    for ax, method in zip(axes[0], methods, strict=True):
+    for number, (ax, method) in enumerate(zip(cells, methods, strict=False)):
         table = frame[frame["method"] == method].pivot_table(index="eta", columns="K", values="chaotic_final")
         table = table.reindex(index=etas, columns=numbers)
         # Not pcolormesh, which shows nothing of a single column.
@@ -126,13 +131,14 @@ def _draw_chaotic(frame: pd.DataFrame) -> Figure:
         )
         ax.set_xticks(range(len(numbers)), [str(K) for K in numbers], rotation=90)
         ax.set_yticks(
-            range(len(etas)), [f"{eta:g}" for eta in etas] if ax is axes[0][0] else [""] * len(etas)
+            range(len(etas)), [f"{eta:g}" for eta in etas] if number % across == 0 else [""] * len(etas)
         )
         ax.set_title(LINES[method].label, loc="left")
         ax.set_xlabel("local steps K")
         ax.grid(False)
-    axes[0][0].set_ylabel("step eta")
-    made.colorbar(image, ax=axes[0], label="share of chaotic last objectives")
+    for row in axes:
+        row[0].set_ylabel("step eta")
+    made.colorbar(image, ax=cells, label="share of chaotic last objectives")
     return made
 
 
@@ -166,18 +172,15 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
     made, axes = canvas(1, len(shown), title="FedAc · Clients with data of their own", width=3.5, height=2.8)
     lines = {name: line for name, line in LINES.items() if (frame["method"] == name).any()}
     for ax, case in zip(axes[0], shown, strict=True):
-        for name, line in lines.items():
-            own = frame[(frame["experiment"] == case) & (frame["method"] == name)].sort_values("K")
-            ax.plot(own["K"], 10 ** own["mean"], **line.look)
-            ax.fill_between(
-                own["K"], 10 ** own["low"], 10 ** own["high"], color=line.color, alpha=0.16, linewidth=0
-            )
+        own = frame[frame["experiment"] == case]
+        # The table has decimal logarithms.
+        own = own.assign(**{column: 10.0 ** own[column] for column in ("mean", "low", "high")})
+        plot_curves(ax, own, "method", lines, x="K", log_y=True)
         ax.set_xscale("log", base=2)
-        ax.set_yscale("log")
         ax.set_title(_CASES[case], loc="left")
         ax.set_xlabel("local steps K")
     axes[0][0].set_ylabel("last gap F − F*")
-    legend(made, list(lines.values()))
+    legend(made, [*lines.values(), *of_seeds(frame)])
     return made
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from replifed.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILLION, Line
+from replifed.figures.methods import DASH_DOT, SHORT, method_line
+from replifed.figures.style import ORANGE, SKY
 
 PAPER = {
     "name": "FedAc",
@@ -33,12 +34,13 @@ VARIANTS = {
     "mb_ac_sgd": Variant("mb_ac_sgd", "naive", "minibatch"),
 }
 LINES = {
-    "mb_sgd": Line("MB-SGD", BLACK, (0, (1, 1)), "s"),
-    "mb_ac_sgd": Line("MB-AC-SGD", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
-    "fedavg": Line("FedAvg", VERMILLION, (0, (5, 1.5)), "v"),
-    "fedac_1": Line("FedAc-I", BLUE, "-", "o"),
-    "fedac_2": Line("FedAc-II", PURPLE, (0, (2, 1)), "D"),
-    "naive_fedac": Line("naive FedAc", ORANGE, (0, (3, 1)), "P"),
+    "mb_sgd": method_line("mb_sgd", "MB-SGD"),
+    "mb_ac_sgd": method_line("mb_ac_sgd", "MB-AC-SGD"),
+    "fedavg": method_line("fedavg"),
+    "fedac_1": method_line("fedac", "FedAc-I"),
+    # The couplings are what is compared, so that each has a colour.
+    "fedac_2": method_line("fedac", "FedAc-II", color=SKY, dashes=SHORT, marker="D"),
+    "naive_fedac": method_line("fedac", "naive FedAc", color=ORANGE, dashes=DASH_DOT, marker="P"),
 }
 
 # The experiments' weights of regularisation, and the optima that the authors take from their objectives.

@@ -23,6 +23,7 @@ from replifed.figures.style import (
     canvas,
     housed,
     legend,
+    of_seeds,
     sequence_lines,
 )
 from replifed.figures.summaries import LEAST, summarise
@@ -307,11 +308,11 @@ def _draw_frames(frame: pd.DataFrame) -> Figure:
         ratio, best = one["psnr"].iloc[0], one["best_psnr"].iloc[0]
         texts = (
             f"{EXPERIMENTS[name]}: original",
-            f"recovered, PSNR {ratio:.1f} dB (best {best:.1f})",
+            f"recovered, PSNR {ratio:.1f} dB\n(best {best:.1f} dB)",
             "difference",
         )
         for ax, text in zip(row, texts, strict=True):
-            ax.set_title(text, loc="left", fontsize=9)
+            ax.set_title(text, loc="left")
             ax.set(xlabel="column", ylabel="line")
             ax.grid(False)
     return made
@@ -355,7 +356,7 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
 def _draw_rates(frame: pd.DataFrame) -> Figure:
     """Draw what `_rates` returns: without noise, with noise, and the conditions on the paper's data."""
     made, [axes] = canvas(
-        1, 3, title="FedGradMP · Theorem 5 (not in the paper)", width=4.4, height=3.0, legend_lines=2
+        1, 3, title="FedGradMP · Theorem 5 (not in the paper)", width=4.4, height=3.4, legend_lines=2
     )
     theory = frame[frame["solver"] == "exact"]
     theory = theory[theory["local_steps"] == theory["local_steps"].min()]
@@ -366,8 +367,10 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
             error, bound = (of_condition[of_condition["series"] == one] for one in ("error", "bound"))
             ax.plot(error["round"], error["mean"], **line.look, markevery=(number, 4))
             ax.plot(bound["round"], bound["mean"], color=line.color, linestyle=":", linewidth=1.2)
-        ax.set(yscale="log", xlabel="communication rounds", ylabel="relative error squared")
-        ax.set_title(f"near-isometric clients, K = {K:g}, {_noise(noise)}", loc="left", fontsize=9)
+        # The errors fall to rounding at once, and would squeeze the bounds.
+        bottom = panel.loc[panel["series"] == "bound", "mean"].min() * 1e-3
+        ax.set(yscale="log", xlabel="communication rounds", ylabel="relative error squared", ylim=(bottom, 3))
+        ax.set_title(f"near-isometric, K = {K:g},\n{_noise(noise)}", loc="left")
     ax, marks = axes[2], []
     ratios = frame[frame["series"] == "condition"].groupby(["experiment", "alpha"], sort=False)
     for style, ((name, alpha), one) in zip(itertools.cycle(SEQUENCE), ratios, strict=False):
@@ -375,13 +378,13 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
         marks.append(Line(label, style.color, "", style.marker))
         ax.plot(one["client"], one["mean"], **marks[-1].look, ms=3)
     ax.axhline(2.0, color=VERMILLION, linestyle="--", linewidth=1.2)
-    ax.set(yscale="log", xlabel="client i", ylabel="restricted ρ⁺/ρ⁻ over 4τ coordinates")
-    ax.set_title("the paper's data, estimated", loc="left", fontsize=9)
+    ax.set(yscale="log", xlabel="client i", ylabel="restricted ρ⁺/ρ⁻,\n4τ coordinates")
+    ax.set_title("the paper's data,\nestimated", loc="left")
     extra = [
         Line("bound of Theorem 5", GREY, ":", "", 1.2),
         Line("2: the theorem needs less", VERMILLION, "--", "", 1.2),
     ]
-    legend(made, [*lines.values(), *extra, *marks], columns=5)
+    legend(made, [*lines.values(), *extra, *marks, *of_seeds(theory)], columns=5)
     return made
 
 
@@ -461,16 +464,16 @@ FIGURES = by_name(
         "fig8",
         title="Figure 8: FedIterHT's learning rates",
         caption=(
-            "Relative error of FedIterHT at the larger steps, at the smaller ones, and the latter's loss; a "
-            "row for each way to read what the paper leaves open. On the left, curves end where all seeds "
-            f"have diverged. {_BANDS}"
+            "Relative error of FedIterHT at the larger steps, at the smaller ones, and the latter's loss; "
+            "the PDF has a page for each way to read what the paper leaves open. On the left, curves end "
+            f"where all seeds have diverged. {_BANDS}"
         ),
         by=("experiment", "variant", "step"),
         metric="panel",
         values=("error", "objective"),
         finish=_by_rates,
         shown=_ranged_by_all,
-        rows=[By("variant", READINGS)],
+        pages=[By("variant", READINGS)],
         columns=[By("panel", RATES)],
         series="step",
         lines=partial(_in_order, "step", "{:g}"),
@@ -560,9 +563,9 @@ FIGURES = by_name(
         "Theorem 5 (not in the paper)",
         (
             "Squared error and the theorem's bound where its conditions hold, on near-isometric clients (the "
-            "table has inexact sub-problems and Theorem 7's bound, too); on the right each client's "
-            "restricted condition number on the paper's own data, which exceeds what the theorem allows on "
-            "every client."
+            "table has inexact sub-problems and Theorem 7's bound, too; errors below the axis are rounding); "
+            "on the right each client's restricted condition number on the paper's own data, which exceeds "
+            "what the theorem allows on every client."
         ),
         _rates,
         _draw_rates,

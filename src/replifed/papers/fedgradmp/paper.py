@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 
 from replifed.algorithms.registry import method_class
-from replifed.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Line
+from replifed.figures.methods import TWO_DASHES, TWO_DOTS, method_line
+from replifed.figures.style import BLACK, ORANGE, Line
 
 PAPER = {
     "name": "FedGradMP",
@@ -27,29 +28,27 @@ EXPERIMENTS = {
 
 # Curves of the comparisons: method and variant.
 LINES = {
-    "fedgradmp/exact": Line("FedGradMP", BLUE, "-", "o"),
-    "fedgradmp/gd": Line("FedGradMP, gradient descent inside", SKY, (0, (5, 1.5)), "P"),
-    "fediterht/": Line("FedIterHT", VERMILLION, (0, (5, 1.5)), "s"),
-    "fedmid/0.03125": Line("FedMid, λ = 0.5⁵", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
-    "fedmid/5e-06": Line("FedMid, λ = 5e-6", GREEN, (0, (1, 1)), "v"),
-    "feddualavg/0.03125": Line("FedDualAvg, λ = 0.5⁵", PURPLE, (0, (4, 1.5, 1, 1.5)), "D"),
-    "feddualavg/5e-06": Line("FedDualAvg, λ = 5e-6", PURPLE, (0, (1, 1)), "d"),
-    "fedavg/": Line("FedAvg", GREY, (0, (1, 1.2)), "x"),
+    "fedgradmp/exact": method_line("fedgradmp"),
+    "fedgradmp/gd": method_line(
+        "fedgradmp", "FedGradMP, gradient descent inside", dashes=TWO_DASHES, marker="P"
+    ),
+    "fediterht/": method_line("fediterht"),
+    "fedmid/0.03125": method_line("fedmid", "FedMid, λ = 0.5⁵"),
+    "fedmid/5e-06": method_line("fedmid", "FedMid, λ = 5e-6", dashes=TWO_DOTS, marker="v"),
+    "feddualavg/0.03125": method_line("feddualavg", "FedDualAvg, λ = 0.5⁵"),
+    "feddualavg/5e-06": method_line("feddualavg", "FedDualAvg, λ = 5e-6", dashes=TWO_DASHES, marker="d"),
+    "fedavg/": method_line("fedavg"),
 }
-# The same at the best of the printed steps.
+# The same at the best of the printed steps: thin.
 LINES |= {
-    f"{name}/printed": line._replace(label=f"{line.label}, printed steps", dashes=(0, (1, 2)), marker="+")
-    for name, line in LINES.items()
+    f"{name}/printed": own._replace(label=f"{own.label}, printed steps", width=0.7)
+    for name, own in LINES.items()
 }
 # On digits the sparse methods' variants are tau, one row of panels each.
 DIGIT_LINES = {
-    "fedgradmp": Line("FedGradMP", BLUE, "-", "o"),
-    "fediterht": Line("FedIterHT", VERMILLION, (0, (5, 1.5)), "s"),
-    "fedmid": Line("FedMid", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
-    "feddualavg": Line("FedDualAvg", PURPLE, (0, (3, 1)), "D"),
-    "fedavg": Line("FedAvg", GREY, (0, (1, 1.2)), "x"),
+    name: method_line(name) for name in ("fedgradmp", "fediterht", "fedmid", "feddualavg", "fedavg")
 }
-METHODS = {method: line.label for method, line in DIGIT_LINES.items()}
+METHODS = {method: own.label for method, own in DIGIT_LINES.items()}
 DICTIONARIES = {
     "digits": Line("standard basis", BLACK, (0, (5, 1.5)), "s"),
     "digits_gaussian": Line("200 random Gaussian atoms", ORANGE, "-", "o"),

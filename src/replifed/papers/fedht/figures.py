@@ -19,9 +19,20 @@ from scipy.spatial.distance import cdist
 from replifed.algorithms.hard_thresholding import RATES
 from replifed.figures import style
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.curves import plot_curves, readable_log_axis
+from replifed.figures.curves import note, plot_curves, readable_log_axis
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.style import BLUE, GREEN, GREY, ORANGE, VERMILLION, Line, canvas, housed, legend
+from replifed.figures.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    VERMILLION,
+    Line,
+    canvas,
+    housed,
+    legend,
+    of_seeds,
+)
 from replifed.figures.summaries import on_log_scale, summarise
 from replifed.papers.fedht.paper import (
     COMPARISON_READINGS,
@@ -55,9 +66,9 @@ _LEVELS = (
 _PAGES = "The PDF has a page for each reading; the first is shown."
 _BANDS = (
     "Lines are means over seeds, bands 95 % intervals of the mean; a cross marks the round at which a "
-    "seed diverged, and seeds that diverge are not in the mean. Above a panel stand the numbers of local "
-    "steps K and the step sizes γ of its curves, in the legend's order. A curve that hangs on rounding, as "
-    "its twins say, is named in its panel and has no band."
+    "seed diverged, and seeds that diverge are not in the mean. Numbers of local steps K and step sizes γ "
+    "that a method has in all panels stand in the legend, others in the panel. A curve that hangs on "
+    "rounding, as its twins say, is named in its panel and has no band."
 )
 
 # -- Objectives ----------------------------------------------------------------------------------------
@@ -146,29 +157,12 @@ def _extreme_K(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     return history[K.isin([K.min(), K.max()])].assign(level=history["level"].astype(float))
 
 
-def _note_settings(series: str, ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
-    """Write K and step size above a panel: once if they are those of all, else in the legend's order."""
-    if x != "round":
-        return
-    names = {"step": "γ"} if series == "local_steps" else {"local_steps": "K", "step": "γ"}
-    curves = panel.groupby(series)[list(names)].first().reindex(list(lines)).dropna()
-    parts = []
-    for column, name in names.items():
-        values = [
-            np.format_float_positional(value, precision=2, fractional=False, trim="-")
-            for value in curves[column]
-        ]
-        parts.append(f"{name} = {', '.join(values if len(set(values)) > 1 else values[:1])}")
-    ax.text(0, 1.02, "; ".join(parts), transform=ax.transAxes, fontsize=7, color="#555555")
-
-
 def _remarks(series: str, ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
-    """Add K and step sizes above a panel, which curves hang on rounding, and whether data are surrogates."""
-    _note_settings(series, ax, panel, lines, x)
+    """Add which curves hang on rounding, and whether data are surrogates."""
     remark = partial(ax.text, transform=ax.transAxes, color="#B03A00")
     noisy = [line.label for key, line in lines.items() if panel.loc[panel[series] == key, "chaotic"].any()]
     if noisy:
-        remark(0.02, 0.03, "hangs on rounding: " + ", ".join(noisy), fontsize=7, zorder=6)
+        note(ax, "hangs on rounding: " + ", ".join(noisy))
     if (panel["kind"] == "surrogate").any():
         middle: dict[str, Any] = {"ha": "center", "va": "center", "rotation": 20}
         remark(0.5, 0.5, "surrogate data", **middle, fontsize=15, alpha=0.25, zorder=1)
@@ -181,12 +175,12 @@ figure = partial(
     series="method",
     lines=LINES,
     annotate=partial(_remarks, "method"),
+    settings={"local_steps": "K", "step": "γ"},
     finish=_named("experiment", "level", "reading"),
     y="objective",
     x={"round": "communication rounds", "iterations": "local iterations", "bits": "bits sent"},
     width=3.2,
     height=2.35,
-    pad=15,
     legend_columns=6,
 )
 _ROWS = By("experiment", EXPERIMENTS)
@@ -374,7 +368,8 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
         ax.set(xlabel="communication rounds", ylabel="|xₜ − x*|²")
     for ax, method in zip(axes[1], methods, strict=True):
         _draw_conditions(ax, frame[~planted & (frame["method"] == method)])
-    legend(made, [*lines.values(), bound, small])
+    taus = [Line("τ used", "black", "", "o"), Line("τ needed even at κ = 1, τ* = 1", VERMILLION, "", ">")]
+    legend(made, [*lines.values(), bound, small, *taus, *of_seeds(frame)])
     return made
 
 
@@ -384,15 +379,11 @@ def _draw_conditions(ax: Axes, frame: pd.DataFrame) -> None:
     ax.hlines(at, used["mean"], needed["mean"], color="#BBBBBB", linewidth=1.2, zorder=2)
     ax.plot(used["mean"], at, "o", color="black", zorder=3)
     ax.plot(needed["mean"], at, ">", color=VERMILLION, markersize=6, zorder=3)
-    above: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8}
-    ax.annotate("τ used", (used["mean"].iloc[0], at[0]), (0, 7), ha="center", **above)
-    least = (needed["mean"].iloc[0], at[0])
-    ax.annotate("τ needed even at κ = 1, τ* = 1", least, (-6, 7), color=VERMILLION, **above)
     for y, holds in zip(at, used["holds"], strict=True):
         text = "conditions met" if holds else "conditions not met"
-        ax.text(0.99, y, text, transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=8)
-    ax.set(xscale="log", xlim=(used["mean"].min() / 2, needed["mean"].max() * 25))
-    ax.set(ylim=(-0.6, len(at) - 0.4), xlabel="sparsity level τ")
+        ax.text(0.99, y, text, transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=7.5)
+    ax.set(xscale="log", xlim=(used["mean"].min() / 2, needed["mean"].max() * 1e4))
+    ax.set(ylim=(-0.6, len(at) - 0.1), xlabel="sparsity level τ")
     ax.set_yticks(at, [EXPERIMENTS[name] for name in used["experiment"]])
     ax.set_title(frame["panel"].iloc[0], loc="left")
 
@@ -435,32 +426,31 @@ def _tuning(inputs: Inputs, settings: dict) -> pd.DataFrame:
 
 @housed
 def _draw_tuning(frame: pd.DataFrame) -> Figure:
-    """Draw what `_tuning` returns: a row for each data set, a column for each method."""
-    rows = frame.groupby(["experiment", "level"], sort=False)
+    """Draw what `_tuning` returns for one data set and level: a panel for each method."""
     methods = [method for method in METHODS if (frame["method"] == method).any()]
     lines = local_steps_lines(set(frame["local_steps"]) - {1})
-    title = "FedHT · Step-size searches (not in the paper)"
-    made, axes = canvas(len(rows), len(methods), title=title, width=3.1, height=1.95, legend_lines=2)
-    for row_of_axes, ((experiment, level), row) in zip(axes, rows, strict=True):
-        finite = row[np.isfinite(row["score"])]
-        # The smallest steps hardly move; steps on the brink of divergence would squeeze all other curves.
-        hardly_moved = finite[finite["step"] == finite["step"].min()]["score"].max()
-        low, high = finite["score"].min(), min(finite["score"].max(), 3 * hardly_moved)
-        limits = low / (high / low) ** 0.1, high * (high / low) ** 0.25
-        for ax, method in zip(row_of_axes, methods, strict=True):
-            searched = row[row["method"] == method]
-            if searched.empty:
-                ax.text(0.5, 0.5, "not run at this level", transform=ax.transAxes, ha="center", color=GREY)
-            else:
-                runs, rounds, bits = searched[["runs", "rounds", "bits"]].iloc[0]
-                cost = f"{runs:,.0f} runs, {rounds:,.0f} rounds, {bits:.1e} bits"
-                ax.text(0.02, 0.03, cost, transform=ax.transAxes, fontsize=7, color="#555555", zorder=5)
-            _draw_search(ax, searched, lines | {1: _ONE_STEP}, limits)
-            ax.set_title(f"{experiment_name(experiment, level)}, {METHODS[method]}", loc="left", fontsize=9)
-            ax.set_xlim(frame["step"].min() / 1.5, frame["step"].max() * 1.5)
-        row_of_axes[0].set_ylabel("objective")
-    for ax in axes[-1]:
-        ax.set_xlabel("step size")
+    where = experiment_name(*frame[["experiment", "level"]].iloc[0])
+    title = f"FedHT · Step-size searches on {where} (not in the paper)"
+    across = min(2, len(methods))
+    rows = -(-len(methods) // across)
+    made, grid = canvas(rows, across, title=title, width=3.5, height=2.3, legend_lines=2)
+    finite = frame[np.isfinite(frame["score"])]
+    # The smallest steps hardly move; steps on the brink of divergence would squeeze all other curves.
+    hardly_moved = finite[finite["step"] == finite["step"].min()]["score"].max()
+    low, high = finite["score"].min(), min(finite["score"].max(), 3 * hardly_moved)
+    limits = low / (high / low) ** 0.1, high * (high / low) ** 0.25
+    cells = [ax for row in grid for ax in row]
+    for ax in cells[len(methods) :]:
+        ax.set_axis_off()
+    for ax, method in zip(cells, methods, strict=False):
+        searched = frame[frame["method"] == method]
+        runs, rounds, bits = searched[["runs", "rounds", "bits"]].iloc[0]
+        cost = f"{runs:,.0f} runs, {rounds:,.0f} rounds, {bits:.1e} bits"
+        ax.text(0.02, 0.03, cost, transform=ax.transAxes, fontsize=7, color="#555555", zorder=5)
+        _draw_search(ax, searched, lines | {1: _ONE_STEP}, limits)
+        ax.set_title(METHODS[method], loc="left")
+        ax.set_xlim(frame["step"].min() / 1.5, frame["step"].max() * 1.5)
+        ax.set(xlabel="step size", ylabel="objective")
     marks = [
         _ONE_STEP,
         Line("best step", "black", "", "*"),
@@ -468,7 +458,7 @@ def _draw_tuning(frame: pd.DataFrame) -> Figure:
         Line("not stable", GREY, "", "o"),
         Line("the paper's grid", "#E3E8EE", "-", "", 8),
     ]
-    legend(made, [*lines.values(), *marks], columns=4)
+    legend(made, [*lines.values(), *marks], columns=5)
     return made
 
 
@@ -548,21 +538,21 @@ def _description(partition: Any, y: NDArray) -> Iterator[tuple[str, int, tuple[A
 
 @housed
 def _draw_clients(frame: pd.DataFrame) -> Figure:
-    """Draw the clients from the table alone: one row of panels a data set."""
-    experiments = frame.groupby("experiment", sort=False)
-    heading = "FedHT · Partitions (not in the paper)"
-    made, grid = canvas(len(experiments), 4, title=heading, height=2.5, legend_lines=0)
-    for row, (experiment, own) in zip(grid, experiments, strict=True):
-        panels = dict(iter(own.groupby("panel")))
-        tenths = panels["labels"]["part"].str.startswith("tenth").any()
-        _draw_sizes(row[0], panels["sizes"])
-        _draw_shares(row[1], panels["clusters"], "cluster")
-        _draw_shares(row[2], panels["labels"], "tenth of\ntargets" if tenths else "label")
-        _draw_numbers(row[3], panels["summary"])
-        parts = "targets" if tenths else "labels"
-        titles = "sizes of the clients", "clusters of each client", f"{parts} of each client", "heterogeneity"
-        for axes, title in zip(row, titles, strict=True):
-            axes.set_title(f"{EXPERIMENTS.get(experiment, experiment)}: {title}")
+    """Draw the clients of one data set from the table alone."""
+    experiment = frame["experiment"].iloc[0]
+    heading = f"FedHT · Partitions of {EXPERIMENTS.get(experiment, experiment)} (not in the paper)"
+    made, grid = canvas(2, 2, title=heading, width=3.5, height=2.6, legend_lines=0)
+    panels = dict(iter(frame.groupby("panel")))
+    tenths = panels["labels"]["part"].str.startswith("tenth").any()
+    cells = [ax for row in grid for ax in row]
+    _draw_sizes(cells[0], panels["sizes"])
+    _draw_shares(cells[1], panels["clusters"], "cluster")
+    _draw_shares(cells[2], panels["labels"], "tenth of\ntargets" if tenths else "label")
+    _draw_numbers(cells[3], panels["summary"])
+    parts = "targets" if tenths else "labels"
+    titles = "sizes of the clients", "clusters of each client", f"{parts} of each client", "heterogeneity"
+    for axes, title in zip(cells, titles, strict=True):
+        axes.set_title(title, loc="left")
     return made
 
 
@@ -610,7 +600,7 @@ def _draw_numbers(axes: Axes, frame: pd.DataFrame) -> None:
     axes.set(xlabel="ratio", ylim=(len(_NUMBERS) - 0.4, -0.6))
     axes.margins(x=0.16)
     axes.grid(axis="y", visible=False)
-    axes.legend(loc="best", fontsize=8)
+    axes.legend(loc="best", fontsize=7.5)
 
 
 FIGURES = by_name(
@@ -627,6 +617,7 @@ FIGURES = by_name(
         rows=[_ROWS],
         columns=[By("method", METHODS)],
         series="local_steps",
+        settings={"step": "γ"},
         lines=_lines_of_K,
         annotate=partial(_remarks, "local_steps"),
         width=4.6,
@@ -670,11 +661,13 @@ FIGURES = by_name(
         title="Figure 3 with full local gradients",
         caption=(
             f"The same methods as in Figure 3 with all local samples in each gradient, at (0.1, 0.1). "
-            f"{_READINGS}"
+            f"{_READINGS} {_PAGES}"
         ),
         prepare=_curves(full_batch=True),
+        pages=[By("reading", _SHORT)],
         rows=[_ROWS, _LEVELS_IN_ORDER],
-        columns=[By("reading", _SHORT), X("round", "iterations")],
+        columns=[X("round", "iterations")],
+        width=4.6,
     ),
     *(
         Made(
@@ -723,9 +716,8 @@ FIGURES = by_name(
         y={"local": "share, mean over clients", "objective": "objective"},
         x={"round": "communication rounds"},
         log_y=False,
-        annotate=partial(_note_settings, "variant"),
+        settings={"local_steps": "K", "step": "γ"},
         height=3.0,
-        pad=15,
     ),
     Made(
         "rates",
@@ -763,6 +755,7 @@ FIGURES = by_name(
         series="level",
         lines=_lines_of_spreads,
         annotate=None,
+        settings={},
         y="|xₜ − x*|²",
         x={"round": "communication rounds"},
         log_y=True,
@@ -775,16 +768,19 @@ FIGURES = by_name(
             "Objective at the end of a short run against the step size, for each method and K; stars mark "
             "the best steps, crosses steps that diverged, rings steps that are not stable (moved by their "
             "last bits their runs go elsewhere), the grey band the grid printed in the paper. Below stands "
-            "what a method's search cost, over all levels and K."
+            "what a method's search cost, over all levels and K. The PDF has a page for each data set and "
+            "level."
         ),
         _tuning,
         _draw_tuning,
+        pages=("experiment", "level"),
     ),
     Made(
         "partitions",
         "Partitions (not in the paper)",
-        "Sizes and contents of the clients of the three real data sets.",
+        "Sizes and contents of the clients of the three real data sets, a page of the PDF for each.",
         _clients,
         _draw_clients,
+        pages=("experiment",),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from replifed.figures.style import BLUE, GREEN, GREY, VERMILLION, Line
+from replifed.figures.methods import method_line
 
 PAPER = {
     "name": "FedHT and FedIterHT",
@@ -37,10 +37,8 @@ METHODS = {
 }
 
 LINES = {
-    "fediterht": Line("FedIterHT", BLUE, "-", "o"),
-    "fedht": Line("FedHT", VERMILLION, (0, (5, 1.5)), "s"),
-    "distributed_iht": Line("Distributed-IHT", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
-    "fedavg": Line("FedAvg (dense, for reference)", GREY, (0, (1, 1.2)), "", 1.0),
+    **{name: method_line(name) for name in ("fediterht", "fedht", "distributed_iht")},
+    "fedavg": method_line("fedavg", "FedAvg (dense, for reference)"),
 }
 
 READINGS = {"own": "each method's own best step", "common": "one common step"}

@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.style import BLUE, GREY, ORANGE, VERMILLION, Line, canvas, housed, sequence_lines
+from replifed.figures.methods import DOTS, SHORT, method_line
+from replifed.figures.style import BLUE, GREY, ORANGE, Line, canvas, housed, sequence_lines
 from replifed.papers.fedmm.experiments import FULL, tuned_betas
 from replifed.papers.fedmm.paper import EXPERIMENTS, METHODS, METRICS
 from replifed.papers.inputs import Inputs
@@ -29,7 +31,8 @@ _MARKS = (
 _BANDS = "Lines are means over seeds, bands one standard deviation."
 _METRICS = (
     "Columns: objective (28) on all data; squared update of the parameter over γ², of T(S) for FedMM; "
-    "squared update of the surrogate over γ², of the mirror of θ for parameter aggregation."
+    "squared update of the surrogate over γ², of the mirror of θ for parameter aggregation. "
+    "The PDF has a page for MovieLens."
 )
 
 figure = partial(
@@ -52,6 +55,7 @@ figure = partial(
         "gradients": "gradients of a sample, clients and server",
     },
     log_y={"parameter_update": True, "surrogate_update": True},
+    settings={"beta": "β"},
     width=3.6,
     height=2.4,
 )
@@ -60,6 +64,14 @@ figure = partial(
 def _drawn(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     """Every round at first, then every tenth: claims see them all, the eye does not."""
     return history[(history["round"] < 20) | (history["round"] % 10 == 0)]
+
+
+_PARTS = {"synthetic": "synthetic data", "movielens": "MovieLens 1M"}
+
+
+def _in_parts(frame: pd.DataFrame) -> pd.DataFrame:
+    """Tell drawn data from MovieLens, which have pages of their own."""
+    return frame.assign(part=np.where(frame["experiment"].str.contains("movielens"), *reversed(_PARTS)))
 
 
 def _at_step(reading: str) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
@@ -83,7 +95,7 @@ def _lines_of_settings(frame: pd.DataFrame) -> Mapping[str, Line]:
     settings = settings.sort_values(["participation", "alpha"], ascending=[False, True])
     return sequence_lines(
         {
-            row.setting: f"α = {row.alpha:g}, {100 * row.participation:.0f} % of the clients"
+            row.setting: f"α = {row.alpha:g}, {100 * row.participation:.0f} % active"
             for row in settings.itertuples()
         }
     )
@@ -94,9 +106,9 @@ def _mark_best_linear_map(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Lin
 
 
 EM_LINES = {
-    "sa_ssmm/exact": Line("EM on all data", GREY, "-", "", 4.0),
-    "fedmm/exact": Line("FedMM, all clients and samples, step 1", BLUE, (0, (3, 2)), ""),
-    "fedmm/federated": Line("FedMM, half of the clients, minibatches, 8 bits", ORANGE, "-", "o"),
+    "sa_ssmm/exact": method_line("sa_ssmm", "EM on all data", width=4.0),
+    "fedmm/exact": method_line("fedmm", "FedMM, all clients and samples, step 1", dashes=SHORT, marker=""),
+    "fedmm/federated": method_line("fedmm", "FedMM, half of the clients, minibatches, 8 bits"),
 }
 
 
@@ -116,11 +128,16 @@ def _lines_of_bits(frame: pd.DataFrame) -> Mapping[str, Line]:
 
 
 BATCH_LINES = {
-    "fedmm final": Line("FedMM, last round", BLUE, "-", "o"),
-    "fedmm lowest": Line("FedMM, lowest on the way", BLUE, (0, (1, 1.2))),
-    "parameter_aggregation final": Line("parameter aggregation (naive), last round", VERMILLION, "-", "s"),
-    "parameter_aggregation lowest": Line(
-        "parameter aggregation (naive), lowest on the way", VERMILLION, (0, (1, 1.2))
+    "fedmm final": method_line("fedmm", "FedMM, last round"),
+    "fedmm lowest": method_line("fedmm", "FedMM, lowest on the way", dashes=DOTS, marker=""),
+    "parameter_aggregation final": method_line(
+        "parameter_aggregation", "parameter aggregation (naive), last round"
+    ),
+    "parameter_aggregation lowest": method_line(
+        "parameter_aggregation",
+        "parameter aggregation (naive), lowest on the way",
+        dashes=DOTS,
+        marker="",
     ),
 }
 
@@ -197,7 +214,7 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
     )
     for (left, right), experiment in zip(axes, experiments, strict=True):
         clients = frame[frame["experiment"] == experiment].sort_values("entries")
-        position = np.arange(len(clients))
+        position = np.arange(1, len(clients) + 1)
         left.bar(position, clients["entries"], color=BLUE)
         left.set_ylabel("ratings of the kept films a user")
         right.bar(position, clients["spread"], color=BLUE, label="within the client")
@@ -207,7 +224,8 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
         right.set_ylabel("mean squared distance")
         right.legend(fontsize=7)
         for ax in (left, right):
-            ax.set_title(EXPERIMENTS[experiment], loc="left", fontsize=9)
+            ax.set_title(EXPERIMENTS[experiment], loc="left")
+            ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
             ax.set_xlabel(f"clients, {int(clients['size'].iloc[0])} users each")
     return made
 
@@ -221,12 +239,16 @@ FIGURES = by_name(
             f"the best step lies inside its range. {_METRICS} {_BANDS} {_MARKS}"
         ),
         prepare=_at_step("own"),
+        shown=_in_parts,
+        pages=[By("part", _PARTS)],
     ),
     figure(
         "fig1_common",
         title="Figure 1 at one step for both methods (second reading)",
         caption=f"As Figure 1, with the step tuned for FedMM in both methods. {_METRICS} {_BANDS} {_MARKS}",
         prepare=_at_step("common"),
+        shown=_in_parts,
+        pages=[By("part", _PARTS)],
     ),
     figure(
         "fig2",
@@ -237,6 +259,8 @@ FIGURES = by_name(
         ),
         prepare=_drawn,
         finish=_with_settings,
+        shown=_in_parts,
+        pages=[By("part", _PARTS)],
         series="setting",
         lines=_lines_of_settings,
         legend_columns=3,
@@ -258,6 +282,7 @@ FIGURES = by_name(
         columns=[By("dim", "D = {}".format)],
         metric=None,
         values=("uvp",),
+        settings={"step": "γ"},
         axes=("iterations", "bits", "gradients"),
         y="L2-UVP, %",
         log_y=True,
@@ -285,6 +310,7 @@ FIGURES = by_name(
         centre="geometric",
         series="curve",
         lines=EM_LINES,
+        settings={},
         y={"gap": "objective above EM's lowest", "mean_field": "mean field, $|h(S)|^2$"},
         log_y=True,
         legend_columns=3,
@@ -308,6 +334,7 @@ FIGURES = by_name(
         metric=None,
         series="curve",
         lines=BATCH_LINES,
+        settings={},
         y="objective (28)",
         x={"per_atom": "local samples a round / K"},
         log_y=False,

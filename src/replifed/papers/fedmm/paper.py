@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replifed.figures.style import BLUE, GREY, VERMILLION, Line
+from replifed.figures.methods import method_line
 
 PAPER = {
     "name": "FedMM",
@@ -31,11 +31,7 @@ EXPERIMENTS = {
 }
 
 METHODS = {
-    "fedmm": Line("FedMM", BLUE, "-", "o"),
-    "parameter_aggregation": Line("parameter aggregation (naive)", VERMILLION, (0, (5, 1.5)), "s"),
-    "fedmm_ot": Line("FedMM-OT", BLUE, "-", "o"),
-    "fedadam": Line("FedAdam", VERMILLION, (0, (5, 1.5)), "s"),
-    "sa_ssmm": Line("centralised EM", GREY, "-", "", 3.0),
+    name: method_line(name) for name in ("fedmm", "parameter_aggregation", "fedmm_ot", "fedadam", "sa_ssmm")
 }
 
 METRICS = {

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from replifed.figures import style
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import Grid, X
-from replifed.figures.style import Line, canvas, housed, legend, sequence_lines
+from replifed.figures.methods import LONG, method_line
+from replifed.figures.style import Line, canvas, housed, legend, of_seeds, sequence_lines
 from replifed.figures.summaries import on_log_scale, over_repetitions
 from replifed.papers.fedplt.measures import error_bounds, norms, zetas
 from replifed.papers.fedplt.paper import BEST_EPOCHS, BEST_RHO, FEDPLT_RATES
@@ -48,14 +49,14 @@ def _note_published(ax: Axes, at: float, text: str, *, left: bool = False) -> No
         xytext=(-4 if left else 4, 0),
         ha="right" if left else "left",
         va="bottom" if left else "top",
-        fontsize=8,
+        fontsize=7.5,
     )
 
 
 # -- Figures 2 and 3 -----------------------------------------------------------------------------------
 
 LINES = {
-    "empirical": Line("Fed-PLT, empirical", style.BLUE, "-", "o"),
+    "empirical": method_line("fedplt", "Fed-PLT, empirical"),
     "exact": Line("exact Peaceman–Rachford", style.GREEN, (0, (5, 1.5))),
     "zeta": Line("ζ, bound for exact splitting", style.VERMILLION, (0, (4, 1.5, 1, 1.5))),
     "mean": Line("mean of the losses, as printed", style.GREY, (0, (4, 2))),
@@ -85,7 +86,7 @@ def _mark_best_rho(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: 
     empirical = panel[panel["curve"] == "empirical"]
     best = empirical.loc[empirical["mean"].idxmin()]
     text, at = f"{best['mean']:.3f} at ρ = {best['rho']:.2g}", (best["rho"], best["mean"])
-    ax.annotate(text, at, textcoords="offset points", xytext=(-10, -4), ha="right", fontsize=8)
+    ax.annotate(text, at, textcoords="offset points", xytext=(-10, -4), ha="right", fontsize=7.5)
 
 
 def _by_epochs(inputs: Inputs, settings: dict) -> pd.DataFrame:
@@ -112,10 +113,8 @@ def _mark_best_epochs(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], 
 # -- Readings of the set-up ----------------------------------------------------------------------------
 
 SET_UPS = {
-    ("sum", "planted"): Line("sum of the losses, planted model (used here)", style.BLUE, "-", "o"),
-    ("mean", "planted"): Line(
-        "mean of the losses (as printed), planted model", style.ORANGE, (0, (4, 2)), "s"
-    ),
+    ("sum", "planted"): method_line("fedplt", "sum of the losses, planted model (used here)"),
+    ("mean", "planted"): Line("mean of the losses (as printed), planted model", style.BLUE, (0, (4, 2)), "s"),
     ("sum", "classification"): Line("sum, make_classification", style.GREEN, "-", "^"),
     ("mean", "classification"): Line("mean, make_classification", style.VERMILLION, (0, (4, 2)), "D"),
 }
@@ -137,8 +136,8 @@ def _mark_published_rate(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line
 # -- Bounds --------------------------------------------------------------------------------------------
 
 BOUND_LINES = {
-    "gradient": Line("empirical, gradient", style.BLUE, "-", "o"),
-    "accelerated": Line("empirical, accelerated", style.ORANGE, "-", "s"),
+    "gradient": method_line("fedplt", "empirical, gradient"),
+    "accelerated": method_line("fedplt", "empirical, accelerated", dashes=LONG, marker="s"),
     "zeta": Line("ζ, exact Peaceman–Rachford", style.GREEN, (0, (5, 1.5))),
     "S": Line("‖S‖ as printed", style.VERMILLION, (0, (4, 1.5, 1, 1.5)), "^"),
     "S corrected": Line("‖S‖ corrected", style.PURPLE, (0, (1, 1)), "D"),
@@ -201,7 +200,8 @@ def _draw_bounds(frame: pd.DataFrame) -> Figure:
     _rates(axes[0][1], frame[frame["panel"] == "epochs"], "N_e", "N_e (ρ = 0.3)")
     _rounds(axes[1][0], frame[frame["panel"] == "participation"], "Proposition 2, without noise")
     _rounds(axes[1][1], frame[frame["panel"] == "noise"], "Corollary 1, all agents, noise of deviation τ")
-    legend(made, [line for name, line in BOUND_LINES.items() if (frame["curve"] == name).any()], columns=3)
+    shown = [line for name, line in BOUND_LINES.items() if (frame["curve"] == name).any()]
+    legend(made, [*shown, *of_seeds(frame)], columns=3)
     return made
 
 
@@ -240,7 +240,7 @@ def _rounds(ax: Axes, part: pd.DataFrame, title: str) -> None:
             # Without intervals: on a logarithmic axis those of few data sets would hide the rest.
             ax.plot(curve["x"], curve["mean"], color=line.color, linestyle=dashes, label=label)
     ax.set_yscale("log")
-    ax.set_title(title, loc="left", fontsize=9)
+    ax.set_title(title, loc="left")
     ax.set_xlabel("communication rounds")
     ax.set_ylabel("distance of (x, z) to its fixed point")
     ax.legend(fontsize=7.5, loc=(0.5, 0.1) if "Corollary" in title else "lower left")
@@ -286,8 +286,8 @@ def _solid(labels: Mapping[Any, str]) -> dict[Any, Line]:
 def _draw_privacy(frame: pd.DataFrame) -> Figure:
     rounds, delta = frame["rounds"].iloc[0], frame["delta"].iloc[0]
     title = f"Fed-PLT · Privacy, accuracy and local epochs (K = {rounds:g} rounds, δ = {delta:g})"
-    made, axes = canvas(1, 3, title=title, width=4.0, height=3.1, legend_lines=0)
-    private, accurate, both = axes[0]
+    made, ((private, accurate), (both, empty)) = canvas(2, 2, title=title, width=3.5, height=2.6)
+    empty.set_axis_off()
     levels, steps = sorted(frame["tau"].unique()), sorted(frame["steps"].unique())
     few = levels[:: max(1, len(levels) // 3)]
     composed: dict[str, Any] = {"linestyle": (0, (1, 1.2))}
@@ -299,16 +299,17 @@ def _draw_privacy(frame: pd.DataFrame) -> Figure:
     private.plot([], [], color=style.GREY, **composed, label="composed steps")
     for number, line in _solid({number: f"N_e = {number:g}" for number in steps}).items():
         _band(both, frame[frame["steps"] == number], "epsilon", line)
-    epochs, epsilon, error = "local epochs N_e", "ε (Proposition 4)", "mean distance of x_i to the minimiser"
+    epochs, epsilon, error = "local epochs N_e", "ε (Proposition 4)", "mean distance of x_i\nto the minimiser"
     for ax, x, y in ((private, epochs, epsilon), (accurate, epochs, error), (both, epsilon, error)):
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlabel(x)
         ax.set_ylabel(y)
-        ax.legend(fontsize=7.5, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2)
+        ax.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=2.4)
     for ax in (private, accurate):
         ax.set_xticks(steps, [f"{number:g}" for number in steps])
         ax.minorticks_off()
+    legend(made, of_seeds(frame))
     return made
 
 

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from replifed.claims.curves import reached
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.style import BLUE, GREY, ORANGE, canvas, housed, legend
+from replifed.figures.style import BLUE, GREY, ORANGE, canvas, housed, legend, of_seeds
 from replifed.papers.inputs import Inputs
 from replifed.papers.qshed.experiments import example_bits, nearest_spectrum
 from replifed.papers.qshed.paper import (
@@ -67,6 +68,21 @@ def _runs(kept: Collection[str], channels: Collection[str]) -> Callable[[pd.Data
         return history[history["curve"].isin(kept) & history["channel"].isin(channels)]
 
     return prepare
+
+
+_KINDS = {"curvature": "Q-SHED and others", "fednl": "Q-SHED and FedNL"}
+
+
+def _in_kinds(frame: pd.DataFrame) -> pd.DataFrame:
+    """FedNL's variants in panels of their own, Q-SHED in all."""
+    drawn = frame[frame["round"] <= DRAWN]
+    of_fednl = drawn["curve"].str.startswith("fednl")
+    return pd.concat(
+        [
+            drawn[~of_fednl].assign(kind="curvature"),
+            drawn[of_fednl | (drawn["curve"] == "qshed")].assign(kind="fednl"),
+        ]
+    )
 
 
 def _exact_apart(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
@@ -162,7 +178,7 @@ def _draw_choices(frame: pd.DataFrame) -> Figure:
     lines = {name: line for name, line in LINES.items() if (frame["curve"] == name).any()}
     shown = [case for case in CASES if (frame["case"] == case).any()]
     made, axes = canvas(
-        1, len(panels), title="Q-SHED · What the paper leaves open", width=3.6, height=0.27 * len(shown) + 0.9
+        1, len(panels), title="Q-SHED · What the paper leaves open", width=3.5, height=0.24 * len(shown) + 0.9
     )
     for ax, (experiment, channel) in zip(axes[0], panels, strict=True):
         one = frame[(frame["experiment"] == experiment) & (frame["channel"] == channel)]
@@ -170,7 +186,7 @@ def _draw_choices(frame: pd.DataFrame) -> Figure:
         ax.set_title(f"{EXPERIMENTS[experiment]}, {CHANNELS[channel]}", loc="left")
         ax.set_xlabel("rounds to 1e-6")
         ax.set_yticks(range(len(shown)), [CASES[case] if ax is axes[0][0] else "" for case in shown])
-    legend(made, list(lines.values()))
+    legend(made, [*lines.values(), *of_seeds(frame)])
     return made
 
 
@@ -234,34 +250,41 @@ def _bit_allocation(inputs: Inputs, settings: dict) -> pd.DataFrame:
 def _draw_bit_allocation(frame: pd.DataFrame) -> Figure:
     """Draw what `_bit_allocation` returns."""
     made, axes = canvas(
-        1, 3, title="Q-SHED · Bits of each eigenvector", width=3.6, height=2.9, legend_lines=0
+        1, 3, title="Q-SHED · Bits of each eigenvector", width=3.6, height=3.2, legend_lines=0
     )
     values, bits, growth = axes[0]
     example = frame[(frame["panel"] == "example") & (frame["vector"] <= 14)].sort_values("vector")
     at, nearest = example["vector"].to_numpy(), example.iloc[0]
     printed = example[example["printed_eigenvalue"] > 0]
-    values.semilogy(at, example["eigenvalue"], "o-", color=BLUE, label="nearest device and round found")
-    values.semilogy(
-        printed["vector"], printed["printed_eigenvalue"], "s", color=ORANGE, label="printed (two decimals)"
-    )
+    values.semilogy(at, example["eigenvalue"], "o-", color=BLUE, label="nearest found")
+    values.semilogy(printed["vector"], printed["printed_eigenvalue"], "s", color=ORANGE, label="printed")
     values.set_ylabel("eigenvalue")
-    values.set_title(f"Device {nearest['device']:g}, round {nearest['round']:g}", loc="left")
-    values.legend(fontsize=7.5)
+    values.set_title(
+        f"Seed {nearest['replicate']:g}, device {nearest['device']:g},\nround {nearest['round']:g}",
+        loc="left",
+    )
+    values.legend(fontsize=7)
     bits.bar(at - 0.2, example["printed_bits"], 0.4, color=ORANGE, label="printed")
-    bits.bar(at + 0.2, example["bits"], 0.4, color=BLUE, label="found, same budget")
+    bits.bar(at + 0.2, example["bits"], 0.4, color=BLUE, label="found")
     bits.set_ylabel("bits per coordinate")
     bits.set_title(f"{sum(PRINTED_BITS)} bits per coordinate", loc="left")
-    bits.legend(fontsize=7.5)
+    bits.legend(fontsize=7)
     table = frame[frame["panel"] == "growth"].set_index(["round", "vector"])["bits"].unstack()  # noqa: PD010
-    image = growth.pcolormesh(
-        table.columns, table.index, table.to_numpy(), cmap="viridis", rasterized=True, shading="nearest"
+    # Not pcolormesh, which shows nothing of a single round.
+    vectors, rounds = table.columns, table.index
+    ends = (vectors[0] - 0.5, vectors[-1] + 0.5, rounds[0] - 0.5, rounds[-1] + 0.5)
+    image = growth.imshow(
+        table.to_numpy(), cmap="viridis", rasterized=True, origin="lower", aspect="auto", extent=ends
     )
     made.colorbar(image, ax=growth, label="bits per coordinate so far")
     growth.grid(False)
     growth.set_ylabel("round")
     growth.set_title("Until the next renewal", loc="left")
+    for ax in (bits, growth):
+        ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
     for ax in axes[0]:
         ax.set_xlabel("eigenvector")
+        ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         ax.tick_params(color=GREY)
     return made
 
@@ -312,7 +335,9 @@ FIGURES = by_name(
             f"methods have ten seeds. {_BANDS}"
         ),
         prepare=_runs(LINES, ("constant",)),
-        columns=[*PANELS, X("round")],
+        shown=_in_kinds,
+        rows=[By("kind", _KINDS)],
+        columns=[By("experiment", EXPERIMENTS), X("round")],
     ),
     figure(
         "conditions",
@@ -333,13 +358,14 @@ FIGURES = by_name(
         (
             "Rounds to a relative cost of 1e-6 (marks: medians over seeds, bars: range) with one choice "
             "changed at a time: renewal rounds, dither, overload of the quantiser, budget, µ, FedNL's start "
-            "and threshold, line search; three seeds. With fading only overload, budgets, FedNL's threshold "
+            "and threshold, line search. With fading only overload, budgets, FedNL's threshold "
             "and line searches are changed. No mark: the choice does not concern the method, or was not run "
             "with fading. Thin lines: the choices of Figures 1 and 2; open triangles: not reached within the "
-            "run (dashed)."
+            "run (dashed). The PDF has a page for each data set."
         ),
         _choices,
         _draw_choices,
+        pages=("experiment",),
     ),
     Made(
         "bit_allocation",

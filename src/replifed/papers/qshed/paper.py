@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replifed.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Line
+from replifed.figures.methods import SPARSE, TWO_DASHES, TWO_DOTS, WIDE, method_line
 
 PAPER = {
     "name": "Q-SHED",
@@ -24,19 +24,22 @@ PRINTED_VALUES = (0.21, 0.11, 0.06, 0.03, 0.03, 0.02, 0.02, 0.01, 0.01, 0.01, 0.
 
 # By method and variant, "method" or "method.variant".
 LINES = {
-    "ideal_shed": Line("ideal-SHED", BLACK, (0, (1, 1))),
-    "qshed": Line("Q-SHED", BLUE, "-", "o"),
-    "qshed.exact_q": Line("Q-SHED, exact choice of q", PURPLE, (0, (2, 1)), "P"),
-    "nqshed": Line("NQ-SHED", VERMILLION, (0, (5, 1.5)), "s"),
-    "fednl.rank1_ls": Line("FedNL, rank 1, line search", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
-    "fednl.projected": Line("FedNL, rank 1, projected only", GREY, (0, (1, 1.2)), "", 1.0),
-    "fednl.quantised_ls": Line("FedNL, rank 1, line search, quantised", VERMILLION, (0, (1, 2)), "<"),
-    "fednl.option2_ls": Line("FedNL, rank 1, option 2, line search", ORANGE, (0, (3, 1)), "v"),
-    "fednl.topk_ls": Line("FedNL, top-k, line search", PURPLE, (0, (6, 2, 2, 2)), "D"),
-    "shed": Line("SHED", VERMILLION, (0, (2, 1)), "X"),
-    "giant": Line("GIANT", SKY, (0, (6, 2)), "P"),
-    "newton": Line("distributed Newton", BLACK, "-", "*"),
-    "gradient_descent": Line("gradient descent", GREY, (0, (4, 2)), "", 1.2),
+    "ideal_shed": method_line("ideal_shed"),
+    "qshed": method_line("qshed"),
+    "qshed.exact_q": method_line("qshed", "Q-SHED, exact choice of q", dashes=TWO_DASHES, marker="P"),
+    "nqshed": method_line("nqshed"),
+    "fednl.rank1_ls": method_line("fednl", "FedNL, rank 1, line search"),
+    "fednl.projected": method_line(
+        "fednl", "FedNL, rank 1, projected only", dashes=SPARSE, marker="", width=1.2
+    ),
+    "fednl.quantised_ls": method_line(
+        "fednl", "FedNL, rank 1, line search, quantised", dashes=TWO_DOTS, marker="<"
+    ),
+    "fednl.option2_ls": method_line(
+        "fednl", "FedNL, rank 1, option 2, line search", dashes=TWO_DASHES, marker="v"
+    ),
+    "fednl.topk_ls": method_line("fednl", "FedNL, top-k, line search", dashes=WIDE, marker="D"),
+    **{name: method_line(name) for name in ("shed", "giant", "newton", "gradient_descent")},
 }
 
 

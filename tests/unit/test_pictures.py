@@ -1,0 +1,36 @@
+"""All figures can be read, drawn from their tables of a small run, thinned by tests/pictures/thin.py."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from replifed.figures.legible import faults
+from replifed.figures.style import PRINT_WIDTH, stamp
+from replifed.parts import paper_names, part
+
+TABLES = Path(__file__).parents[1] / "pictures"
+MOST_PANELS = 8
+
+
+def figures():
+    for paper in paper_names():
+        for name in import_module(part(paper, "figures")).FIGURES:
+            yield pytest.param(paper, name, id=f"{paper}-{name}")
+
+
+@pytest.mark.parametrize(("paper", "name"), list(figures()))
+def test_every_picture_can_be_read(paper, name):
+    path = TABLES / f"{paper}-{name}.csv.gz"
+    frame = pd.read_csv(path, keep_default_na=False, na_values=["nan"])
+    pages = import_module(part(paper, "figures")).FIGURES[name].pages_of(frame)
+    # Pages are alike: the first and the last stand for those between them.
+    for page in pages[:1] + pages[1:][-1:]:
+        stamp(page, str(frame["data"].iloc[0]) if "data" in frame else "", "small")
+        assert page.get_size_inches()[0] <= PRINT_WIDTH + 1e-9
+        colour_bars = sum(ax.get_label() == "<colorbar>" for ax in page.axes)
+        assert sum(ax.axison for ax in page.axes) - colour_bars <= MOST_PANELS
+        assert faults(page) == []
