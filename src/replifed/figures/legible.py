@@ -67,8 +67,8 @@ def _bands(axes: Axes) -> list[str]:
         if isinstance(band, PolyCollection):
             heights = [float(y) for path in band.get_paths() for y in np.asarray(path.vertices)[:, 1]]
             if heights and (
-                max(heights) > top * (1 + 1e-9)
-                or (axes.get_yscale() == "log" and min(heights) < bottom * (1 - 1e-9))
+                max(heights) > top * (1 + 1e-6)
+                or (axes.get_yscale() == "log" and min(heights) < bottom * (1 - 1e-6))
             ):
                 told.append(f"a band of {axes.get_title(loc='left')!r} leaves its axes")
     return told

@@ -703,8 +703,7 @@ FIGURES = by_name(
         caption=(
             "Left, how much of the support of the server's model and of the clients' models after their "
             "local steps lies in classes that the client holds no sample of; right, the objective. The local "
-            "threshold of Algorithm 2 stands beside a variant that keeps tau / 10 weights of each class. One "
-            "seed."
+            "threshold of Algorithm 2 stands beside a variant that keeps tau / 10 weights of each class."
         ),
         source=_classes,
         band="range",

@@ -331,8 +331,8 @@ FIGURES = by_name(
         title="Further methods",
         caption=(
             "Relative cost against rounds without fading, of SHED, all variants of FedNL, GIANT, distributed "
-            "Newton and gradient descent beside Q-SHED. The last three do not keep to the budget. Further "
-            f"methods have ten seeds. {_BANDS}"
+            "Newton and gradient descent beside Q-SHED. The last three do not keep to the budget. "
+            f"FedNL's variants are in panels of their own. {_BANDS}"
         ),
         prepare=_runs(LINES, ("constant",)),
         shown=_in_kinds,
