@@ -89,7 +89,7 @@ def _list_methods() -> None:
 
 
 def _list_artefacts(arguments: argparse.Namespace) -> None:
-    from replifed.settings.cuts import artefacts, used_experiments
+    from replifed.settings.cuts import makeable, used_experiments
 
     config = load_config(arguments)
     papers = config["papers"]
@@ -101,12 +101,13 @@ def _list_artefacts(arguments: argparse.Namespace) -> None:
     suffixes = {"figure": "pdf", "table": "md"}
     for paper in papers:
         print(f"{paper}: all of this paper")
-        entries = artefacts(config[paper])
+        entries = makeable(config[paper])
         paths = {name: f"{figures}/{paper}/{name}.{suffixes[one['kind']]}" for name, one in entries.items()}
         names = max(len(paper) + 1 + len(name) for name in paths)
         width = max(map(len, paths.values()))
         for name, path in paths.items():
             source = ", ".join(used_experiments(entries[name]))
+            source += "; on demand" if "on_demand" in entries[name] else ""
             print(f"  {f'{paper}/{name}':{names}}  {path:{width}}  from {source}")
         for name, reason in config[paper].get("not_computed", {}).items():
             print(f"  ({name} is not computed: {reason})")

@@ -53,10 +53,10 @@ def named(name: str, config: Mapping[str, Any]) -> str:
     ConfigError
         There is no such name; with those that come near.
     """
-    from replifed.settings.cuts import artefacts
+    from replifed.settings.cuts import makeable
 
     papers = config["papers"]
-    names = [f"{paper}/{artefact}" for paper in papers for artefact in artefacts(config[paper])]
+    names = [f"{paper}/{artefact}" for paper in papers for artefact in makeable(config[paper])]
     path = PurePosixPath(name)
     if path.suffix and path.is_relative_to(config["paths"]["figures"]):
         name = path.relative_to(config["paths"]["figures"]).with_suffix("").as_posix()
@@ -64,7 +64,7 @@ def named(name: str, config: Mapping[str, Any]) -> str:
         return name
     paper, slash, artefact = name.partition("/")
     if paper in papers and slash:
-        raise ConfigError(unknown_name(f"artefact of {paper}", artefact, artefacts(config[paper])))
+        raise ConfigError(unknown_name(f"artefact of {paper}", artefact, makeable(config[paper])))
     same = [one for one in names if one.endswith(f"/{name}")]
     near = f"; did you mean {' or '.join(same)}?" if same else meant(name, [*papers, *TARGETS, *names])
     raise ConfigError(f"nothing is called {name!r}{near or ';'} `replifed list` prints all names")
@@ -72,13 +72,13 @@ def named(name: str, config: Mapping[str, Any]) -> str:
 
 def files(name: str, config: Mapping[str, Any]) -> list[str]:
     """The files of an artefact, the first of which is the target; none for a paper and for all."""
-    from replifed.settings.cuts import artefacts
+    from replifed.settings.cuts import makeable
     from replifed.workflow.plan import SUFFIXES
 
     paper, slash, artefact = name.partition("/")
     if not slash:
         return []
-    numbers, *shown = SUFFIXES[artefacts(config[paper])[artefact]["kind"]]
+    numbers, *shown = SUFFIXES[makeable(config[paper])[artefact]["kind"]]
     folder = f"{config['paths']['figures']}/{paper}/{artefact}"
     return [f"{folder}.{suffix}" for suffix in (*shown, numbers)]
 
