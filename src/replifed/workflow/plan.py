@@ -223,12 +223,15 @@ class Plan:
         """Return all files of all artefacts of papers."""
         return [file for paper in papers for file in self.artefact_outputs(paper).values()]
 
+    def files_of_artefact(self, paper: str, artefact: str) -> list[str]:
+        """Return the files of one artefact."""
+        kind = self.artefact(paper, artefact)["kind"]
+        return [self.in_figures(f"{paper}/{artefact}.{suffix}") for suffix in SUFFIXES[kind]]
+
     def on_demand(self) -> dict[str, list[str]]:
         """Return the files of the artefacts that `all` leaves out, by the names of their targets."""
         return {
-            f"{paper}_{name}": [
-                self.in_figures(f"{paper}/{name}.{suffix}") for suffix in SUFFIXES[entry["kind"]]
-            ]
+            f"{paper}_{name}": self.files_of_artefact(paper, name)
             for paper in self.papers
             for name, entry in self.config[paper]["artefacts"].items()
             if "on_demand" in entry

@@ -117,8 +117,7 @@ def _check_file(plan: Plan, target: str) -> None:
 
 def _check_figure(plan: Plan, paper: str, name: str, target: str) -> None:
     artefact = name.partition(".")[0]
-    plan.artefact(paper, artefact)
-    own = [file for file in plan.artefact_files(paper) if Path(file).stem == artefact]
+    own = plan.files_of_artefact(paper, artefact)
     if target not in own:
         raise ConfigError(f"{target} is not made; of this artefact there are: {', '.join(own)}")
 
