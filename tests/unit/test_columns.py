@@ -52,7 +52,7 @@ def grids():
                 yield pytest.param(paper, name, made, id=f"{paper}/{name}")
 
 
-@pytest.mark.parametrize(("paper", "name", "made"), grids())
+@pytest.mark.parametrize(("paper", "name", "made"), list(grids()))
 def test_low_and_high_are_said_to_be_the_band_that_is_drawn(paper, name, made):
     """What the page says of a figure's band is what the figure draws."""
     file = f"figures/{paper}/{name}.csv"
