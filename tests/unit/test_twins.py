@@ -5,10 +5,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from replifed import twins
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Gradient
 from replifed.network.ledger import Cost
+from replifed.papers import inputs
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, Logistic
 from replifed.randomness import Streams
@@ -56,6 +58,7 @@ def test_a_chaotic_map_is_told_once_it_has_had_the_time(rounds, told):
         rounds,
     )
     assert twinned.chaotic.tolist() == [False, False, told]
+    assert inputs.TWINS == twins.TWINS
     # What twins recorded stands beside the runs.
     kept = twinned.beside.metrics
     first = np.abs(kept["objective.of_step"] / kept["objective"] - 1)

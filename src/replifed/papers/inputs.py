@@ -13,6 +13,10 @@ from replifed.store.histories import read_history
 from replifed.store.tuned import read_tuned
 
 
+# As `twins.TWINS`; not imported, since no figure or table is made anew for a change of the engine.
+TWINS = ("of_start", "of_step")
+
+
 class Inputs:
     """Files of one paper by key, loaded on demand and once, and the settings of the artefact or the claims.
 
@@ -29,8 +33,6 @@ class Inputs:
 
     def of_twins(self) -> list[Inputs]:
         """The same, with what either twin recorded in the place of each run, where that was kept."""
-        from replifed.twins import TWINS
-
         found = []
         for twin in TWINS:
             moved = Inputs(self._files, self.settings)
