@@ -12,7 +12,6 @@ from replifed.errors import ReplifedError
 from replifed.store.histories import read_history
 from replifed.store.tuned import read_tuned
 
-
 # As `twins.TWINS`; not imported, since no figure or table is made anew for a change of the engine.
 TWINS = ("of_start", "of_step")
 
