@@ -268,8 +268,8 @@ def _fresh() -> Iterator[Claim]:
                 f"l2 = {_NAMES[experiment]}: {LINES[method].label}'s gap falls as 1 / M up to the largest M, "
                 f"wherever there are {words} rounds.",
                 linear(settings(name), method, power, *both),
-                note="the theorem bounds the gap from above, with terms that M does not lower: less than linear "
-                "is no contradiction to it",
+                note="the theorem bounds the gap from above, with terms that M does not lower: less than "
+                "linear is no contradiction to it",
             )
         for which, words in {"best": "best record", "last": "last record"}.items():
             yield claim.shape(
