@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from replifed.figures.curves import is_logarithmic, notes_of, plot_curves
-from replifed.figures.style import BLACK, Line, canvas, housed, legend, of_seeds, panel_width
+from replifed.figures.style import BLACK, Line, canvas, legend, of_seeds, panel_width, styled
 from replifed.figures.summaries import Band, Centre, on_log_scale, summarise
 
 Labels = Mapping[Any, str] | Callable[[Any], str]
@@ -206,11 +206,11 @@ class Grid:
                 x = {column: self.x[column] for column in columns}
                 yield Panel(page.label, strip.label, panel, x, y, log_y)
 
-    @housed
+    @styled
     def _page(self, frame: pd.DataFrame, page: _Strip) -> Figure:
         lines = self.lines_of(frame)
         explained, varying = self._with_settings(frame, lines)
-        said = pd.DataFrame()
+        said = None
         rows, columns = _strips(self.rows, frame), _strips(self.columns, frame)
         first_x = page.x or self._first_x()
         entries = [*(() if self.panel_legends else explained), *self.others, *of_seeds(frame)]
@@ -254,18 +254,8 @@ class Grid:
                 present = set(panel[self.series])
                 own = [line for key, line in lines.items() if key in present]
                 _explain(ax, own, loc="center left", bbox_to_anchor=(1.0, 0.5))
-                continue
-            of_curves = self._settings_of(panel, lines, varying)
-            # Panels side by side may show the same runs.
-            known = j % across > 0 and of_curves.equals(said)
-            said = of_curves
-            own = [lines[key]._replace(label=", ".join(self._said(row))) for key, row in of_curves.iterrows()]
-            if known or not varying:
-                own = []
-            elif len(of_curves.drop_duplicates()) == 1:
-                ax.set_title(f"{ax.get_title(loc='left')}, {own[0].label}", loc="left")
-                own = []
-            _explain(ax, own)
+            else:
+                said = self._explain_settings(ax, panel, lines, varying, said if j % across else None)
         for ax in axes[-1][(len(columns) - 1) % across + 1 :]:
             ax.set_axis_off()
         if entries:
@@ -289,14 +279,30 @@ class Grid:
     def _said(self, values: pd.Series) -> list[str]:
         return [f"{self.settings[name]} = {_rounded(value)}" for name, value in values.items()]
 
-    def _settings_of(
-        self, panel: pd.DataFrame, lines: Mapping[Any, Line], varying: Mapping[str, str]
-    ) -> pd.DataFrame:
-        """Return the settings that vary, a line for each curve of a panel."""
-        if not varying:
-            return pd.DataFrame()
-        first = panel.groupby(self.series)[list(varying)].first()
-        return first.loc[[key for key in lines if key in first.index]]
+    def _explain_settings(
+        self,
+        ax: Axes,
+        panel: pd.DataFrame,
+        lines: Mapping[Any, Line],
+        varying: Mapping[str, str],
+        before: pd.DataFrame | None,
+    ) -> pd.DataFrame | None:
+        """Say in a panel which settings its curves have, of those that vary, and return them.
+
+        Not where the panel to its left shows curves with the same ones, which are `before`.
+        """
+        own: list[Line] = []
+        found = None
+        if varying:
+            found = panel.groupby(self.series)[list(varying)].first()
+            found = found.loc[[key for key in lines if key in found.index]]
+            if before is None or not found.equals(before):
+                own = [lines[key]._replace(label=", ".join(self._said(row))) for key, row in found.iterrows()]
+            if own and len(found.drop_duplicates()) == 1:
+                ax.set_title(f"{ax.get_title(loc='left')}, {own[0].label}", loc="left")
+                own = []
+        _explain(ax, own)
+        return found
 
     def lines_of(self, frame: pd.DataFrame) -> dict[Any, Line]:
         """Return the lines of the curves drawn: those declared, in their order, then any others."""

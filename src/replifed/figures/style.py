@@ -1,6 +1,6 @@
 """House style of all figures: sizes, colours, stamps, and files with the same bytes every time.
 
-Nothing here touches pyplot or any other global state. Drawing functions are decorated with `housed`,
+Nothing here touches pyplot or any other global state. Drawing functions are decorated with `styled`,
 so that a user's own matplotlib settings change no figure.
 """
 
@@ -85,7 +85,7 @@ SEQUENCE = (
 )
 
 
-def housed(draw):
+def styled(draw):
     """Decorate a function that draws, so that it uses this style and ignores the user's configuration."""
     return matplotlib.rc_context(RC)(draw)
 
@@ -98,24 +98,23 @@ def sequence_lines(labels: Mapping[Any, str]) -> dict[Any, Line]:
     }
 
 
-@housed
+@styled
 def canvas(
-    rows: int, cols: int, *, title: str = "", width: float = 3.0, height: float = 2.2, legend_lines: int = 1
+    rows: int, cols: int, *, title: str = "", width: float = 3.0, height: float = 2.2
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Make a figure with a grid of axes, and room for title and `legend_lines` of a legend below.
+    """Make a figure with a grid of axes and room for a title; `legend` makes room for itself.
 
     `width` and `height` are inches of each panel, labels included; of many side by side less is left.
     """
     wished, width = width, panel_width(width, cols)
     height *= (width / wished) ** 0.5
-    below = _EDGES + legend_lines * _LINE if legend_lines else 0.0
-    total = (cols * width, rows * height + _TITLE + below)
+    total = (cols * width, rows * height + _TITLE)
     made = Figure(figsize=total, dpi=DPI)
     FigureCanvasAgg(made)
-    bottom, inside = below / total[1], rows * height / total[1]
+    inside = rows * height / total[1]
     made.set_layout_engine(
         ConstrainedLayoutEngine(
-            rect=(0.0, bottom, 1.0, inside), w_pad=0.06, h_pad=0.05, wspace=0.03, hspace=0.04
+            rect=(0.0, 0.0, 1.0, inside), w_pad=0.06, h_pad=0.05, wspace=0.03, hspace=0.04
         )
     )
     if title:
@@ -133,6 +132,17 @@ def canvas(
         )
         heading.set_in_layout(False)
     return made, made.subplots(rows, cols, squeeze=False).tolist()
+
+
+@styled
+def panels(count: int, across: int, **options: Any) -> tuple[Figure, list[Axes]]:
+    """Make a figure with `count` panels, at most so many side by side; options are those of `canvas`."""
+    across = min(across, count)
+    made, axes = canvas(-(-count // across), across, **options)
+    cells = [ax for row in axes for ax in row]
+    for ax in cells[count:]:
+        ax.set_axis_off()
+    return made, cells[:count]
 
 
 def panel_width(width: float, cols: int) -> float:
@@ -161,16 +171,11 @@ def of_seeds(frame: Any) -> list[Line]:
     return [Line(f"({told} {name}{'s' * (many > 1)})", "none", "", "")]
 
 
-@housed
+@styled
 def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
-    """Draw one legend for all panels, below them, of at most so many columns."""
+    """Draw one legend for all panels, below them, in a strip of its own, of at most `columns` columns."""
     columns = fitting_columns(lines, made.get_size_inches()[0], min(columns, max(len(lines), 1)))
-    layout = made.get_layout_engine()
-    if isinstance(layout, ConstrainedLayoutEngine):
-        lacking = _EDGES + -(-len(lines) // columns) * _LINE
-        lacking -= layout.get()["rect"][1] * made.get_size_inches()[1]
-        if lacking > 1e-6:
-            _heighten(made, lacking, below=True)
+    _heighten(made, _EDGES + -(-len(lines) // columns) * _LINE, below=True)
     handles = [Line2D([], [], **line.look, linewidth=line.width) for line in lines]
     drawn = made.legend(
         handles,
@@ -184,7 +189,7 @@ def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
     drawn.set_in_layout(False)
 
 
-@housed
+@styled
 def stamp(made: Figure, data: str, scale: str, head: str = "NOT THE PAPER'S DATA — ") -> None:
     """Say that a figure from `canvas` is not what the paper's settings and data give, in a strip of its own.
 
@@ -221,7 +226,7 @@ def stamp(made: Figure, data: str, scale: str, head: str = "NOT THE PAPER'S DATA
 
 
 def _heighten(made: Figure, strip: float, *, below: bool = False) -> None:
-    """Add so many inches to a figure from `canvas`, under its title or below its panels."""
+    """Add `strip` inches to a figure from `canvas`, under its title or below its panels."""
     width, height = made.get_size_inches()
     share = height / (height + strip)
     made.set_size_inches(width, height + strip)
@@ -236,7 +241,7 @@ def _heighten(made: Figure, strip: float, *, below: bool = False) -> None:
         layout.set(rect=(left, bottom, across, inside * share))
 
 
-@housed
+@styled
 def save(made: Figure | Sequence[Figure], path: str | os.PathLike[str]) -> None:
     """Write a figure as PDF or PNG, by the suffix of `path`; equal figures give equal bytes.
 

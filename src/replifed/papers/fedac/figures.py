@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.curves import plot_curves
-from replifed.figures.style import GREY, Line, canvas, housed, legend, of_seeds
+from replifed.figures.style import GREY, Line, canvas, legend, of_seeds, panels, styled
 from replifed.papers.fedac import published
 from replifed.papers.fedac.measures import all_runs, drawn, points
 from replifed.papers.fedac.paper import DRAWN, EPSILON_OPTIMUM, LINES, OPTIMA, VARIANTS, Drawn
@@ -36,19 +36,14 @@ def _drawn_points(name: str, inputs: Any, settings: dict) -> pd.DataFrame:
     return frame.merge(ours, how="left", on=["l2", "method", "M", "K"])
 
 
-@housed
+@styled
 def _draw_points(figure: Drawn, title: str, frame: pd.DataFrame) -> Figure:
     """Draw what `_drawn_points` returns: our lines, and the authors' points as open markers."""
     frame = frame.assign(ours=pd.to_numeric(frame["ours"]))  # empty where no run is
     other = "M" if figure.panels == "K" else "K"
     shown = [value for value in figure.values if (frame[figure.panels] == value).any()]
-    columns = 3
-    rows = -(-len(shown) // columns)
-    made, axes = canvas(rows, columns, title=f"FedAc · {title}", width=3.3, height=2.5)
-    cells = [ax for row in axes for ax in row]
-    for ax in cells[len(shown) :]:
-        ax.set_axis_off()
-    for ax, value in zip(cells, shown, strict=False):
+    made, cells = panels(len(shown), 3, title=f"FedAc · {title}", width=3.3, height=2.5)
+    for ax, value in zip(cells, shown, strict=True):
         panel = frame[frame[figure.panels] == value]
         for method in figure.methods:
             line, own = LINES[method], panel[panel["method"] == method].sort_values(other)
@@ -105,24 +100,15 @@ def _chaotic(inputs: Any, settings: dict) -> pd.DataFrame:
     return shares.assign(runs=runs.groupby(["method", "eta", "K"]).size()).reset_index()
 
 
-@housed
+@styled
 def _draw_chaotic(frame: pd.DataFrame) -> Figure:
     methods = [name for name in VARIANTS if (frame["method"] == name).any()]
     across = min(len(methods), 3)
-    made, axes = canvas(
-        -(-len(methods) // across),
-        across,
-        title="FedAc · Which numbers can be reproduced",
-        width=2.7,
-        height=3.2,
-        legend_lines=0,
-    )
-    cells = [ax for row in axes for ax in row]
-    for ax in cells[len(methods) :]:
-        ax.set_axis_off()
+    title = "FedAc · Which numbers can be reproduced"
+    made, cells = panels(len(methods), across, title=title, width=2.7, height=3.2)
     etas, numbers = np.sort(frame["eta"].unique()), np.sort(frame["K"].unique())
     image = None
-    for number, (ax, method) in enumerate(zip(cells, methods, strict=False)):
+    for number, (ax, method) in enumerate(zip(cells, methods, strict=True)):
         table = frame[frame["method"] == method].pivot_table(index="eta", columns="K", values="chaotic_final")
         table = table.reindex(index=etas, columns=numbers)
         # Not pcolormesh, which shows nothing of a single column.
@@ -136,8 +122,8 @@ def _draw_chaotic(frame: pd.DataFrame) -> Figure:
         ax.set_title(LINES[method].label, loc="left")
         ax.set_xlabel("local steps K")
         ax.grid(False)
-    for row in axes:
-        row[0].set_ylabel("step eta")
+    for ax in cells[::across]:
+        ax.set_ylabel("step eta")
     made.colorbar(image, ax=cells, label="share of chaotic last objectives")
     return made
 
@@ -166,7 +152,7 @@ def _clients(inputs: Any, settings: dict) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@housed
+@styled
 def _draw_clients(frame: pd.DataFrame) -> Figure:
     shown = [name for name in _CASES if (frame["experiment"] == name).any()]
     made, axes = canvas(1, len(shown), title="FedAc · Clients with data of their own", width=3.5, height=2.8)

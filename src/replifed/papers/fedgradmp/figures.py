@@ -21,10 +21,10 @@ from replifed.figures.style import (
     VERMILLION,
     Line,
     canvas,
-    housed,
     legend,
     of_seeds,
     sequence_lines,
+    styled,
 )
 from replifed.figures.summaries import LEAST, summarise
 from replifed.papers.fedgradmp import problems
@@ -285,7 +285,7 @@ def _frames(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-@housed
+@styled
 def _draw_frames(frame: pd.DataFrame) -> Figure:
     """Draw what `_frames` returns: original, recovered and difference side by side."""
     made, axes = canvas(
@@ -294,7 +294,6 @@ def _draw_frames(frame: pd.DataFrame) -> Figure:
         title="FedGradMP · Figure 2: sparse video recovery",
         width=3.2,
         height=2.65,
-        legend_lines=0,
     )
     for row, (name, one) in zip(axes, frame.groupby("experiment", sort=False), strict=True):
         height = int(one["down"].max()) + 1
@@ -352,12 +351,10 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return frame.fillna(0.0)
 
 
-@housed
+@styled
 def _draw_rates(frame: pd.DataFrame) -> Figure:
     """Draw what `_rates` returns: without noise, with noise, and the conditions on the paper's data."""
-    made, [axes] = canvas(
-        1, 3, title="FedGradMP · Theorem 5 (not in the paper)", width=4.4, height=3.4, legend_lines=2
-    )
+    made, [axes] = canvas(1, 3, title="FedGradMP · Theorem 5 (not in the paper)", width=4.4, height=3.4)
     theory = frame[frame["solver"] == "exact"]
     theory = theory[theory["local_steps"] == theory["local_steps"].min()]
     lines = sequence_lines({one: f"ρ⁺/ρ⁻ = {one:g}" for one in sorted(theory["condition"].unique())})

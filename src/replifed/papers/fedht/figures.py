@@ -29,9 +29,10 @@ from replifed.figures.style import (
     VERMILLION,
     Line,
     canvas,
-    housed,
     legend,
     of_seeds,
+    panels,
+    styled,
 )
 from replifed.figures.summaries import on_log_scale, summarise
 from replifed.papers.fedht.paper import (
@@ -231,12 +232,12 @@ def _embedding(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return frame.assign(silhouette=silhouette, samples=X.shape[0])
 
 
-@housed
+@styled
 def _draw_embedding(frame: pd.DataFrame) -> Figure:
     first, clusters = frame.iloc[0], frame.groupby("cluster")
     name = EXPERIMENTS.get(first["experiment"], first["experiment"])
     title = f"FedHT · t-SNE of the clusters of {name}"
-    made, [[axes]] = canvas(1, 1, title=title, width=5.6, height=4.2, legend_lines=0)
+    made, [[axes]] = canvas(1, 1, title=title, width=5.6, height=4.2)
     for (cluster, part), colour, marker in zip(clusters, cycle(_COLOURS), cycle(_MARKERS), strict=False):
         axes.scatter(
             part["x"],
@@ -343,7 +344,7 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-@housed
+@styled
 def _draw_rates(frame: pd.DataFrame) -> Figure:
     """Draw what `_rates` returns: above the rates, below the conditions, a column for each method."""
     methods = [method for method in METHODS if (frame["method"] == method).any()]
@@ -424,25 +425,20 @@ def _tuning(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return frame.assign(score=frame["score"].astype(float).fillna(math.inf))
 
 
-@housed
+@styled
 def _draw_tuning(frame: pd.DataFrame) -> Figure:
     """Draw what `_tuning` returns for one data set and level: a panel for each method."""
     methods = [method for method in METHODS if (frame["method"] == method).any()]
     lines = local_steps_lines(set(frame["local_steps"]) - {1})
     where = experiment_name(*frame[["experiment", "level"]].iloc[0])
     title = f"FedHT · Step-size searches on {where} (not in the paper)"
-    across = min(2, len(methods))
-    rows = -(-len(methods) // across)
-    made, grid = canvas(rows, across, title=title, width=3.5, height=2.3, legend_lines=2)
+    made, cells = panels(len(methods), 2, title=title, width=3.5, height=2.3)
     finite = frame[np.isfinite(frame["score"])]
     # The smallest steps hardly move; steps on the brink of divergence would squeeze all other curves.
     hardly_moved = finite[finite["step"] == finite["step"].min()]["score"].max()
     low, high = finite["score"].min(), min(finite["score"].max(), 3 * hardly_moved)
     limits = low / (high / low) ** 0.1, high * (high / low) ** 0.25
-    cells = [ax for row in grid for ax in row]
-    for ax in cells[len(methods) :]:
-        ax.set_axis_off()
-    for ax, method in zip(cells, methods, strict=False):
+    for ax, method in zip(cells, methods, strict=True):
         searched = frame[frame["method"] == method]
         runs, rounds, bits = searched[["runs", "rounds", "bits"]].iloc[0]
         cost = f"{runs:,.0f} runs, {rounds:,.0f} rounds, {bits:.1e} bits"
@@ -536,19 +532,18 @@ def _description(partition: Any, y: NDArray) -> Iterator[tuple[str, int, tuple[A
         yield panel, first, (order[rank], rank, parts[part], shares[rank, part])
 
 
-@housed
+@styled
 def _draw_clients(frame: pd.DataFrame) -> Figure:
     """Draw the clients of one data set from the table alone."""
     experiment = frame["experiment"].iloc[0]
     heading = f"FedHT · Partitions of {EXPERIMENTS.get(experiment, experiment)} (not in the paper)"
-    made, grid = canvas(2, 2, title=heading, width=3.5, height=2.6, legend_lines=0)
-    panels = dict(iter(frame.groupby("panel")))
-    tenths = panels["labels"]["part"].str.startswith("tenth").any()
-    cells = [ax for row in grid for ax in row]
-    _draw_sizes(cells[0], panels["sizes"])
-    _draw_shares(cells[1], panels["clusters"], "cluster")
-    _draw_shares(cells[2], panels["labels"], "tenth of\ntargets" if tenths else "label")
-    _draw_numbers(cells[3], panels["summary"])
+    made, cells = panels(4, 2, title=heading, width=3.5, height=2.6)
+    shown = dict(iter(frame.groupby("panel")))
+    tenths = shown["labels"]["part"].str.startswith("tenth").any()
+    _draw_sizes(cells[0], shown["sizes"])
+    _draw_shares(cells[1], shown["clusters"], "cluster")
+    _draw_shares(cells[2], shown["labels"], "tenth of\ntargets" if tenths else "label")
+    _draw_numbers(cells[3], shown["summary"])
     parts = "targets" if tenths else "labels"
     titles = "sizes of the clients", "clusters of each client", f"{parts} of each client", "heterogeneity"
     for axes, title in zip(cells, titles, strict=True):

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
 from replifed.figures.methods import DOTS, SHORT, method_line
-from replifed.figures.style import BLUE, GREY, ORANGE, Line, canvas, housed, sequence_lines
+from replifed.figures.style import BLUE, GREY, ORANGE, Line, canvas, sequence_lines, styled
 from replifed.papers.fedmm.experiments import FULL, tuned_betas
 from replifed.papers.fedmm.paper import EXPERIMENTS, METHODS, METRICS
 from replifed.papers.inputs import Inputs
@@ -200,7 +200,7 @@ def _clients(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-@housed
+@styled
 def _draw_clients(frame: pd.DataFrame) -> Figure:
     """Draw what `_clients` returns."""
     experiments = list(dict.fromkeys(frame["experiment"]))
@@ -210,7 +210,6 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
         title="FedMM · Clients of MovieLens 1M (not in the paper)",
         width=4.4,
         height=2.6,
-        legend_lines=0,
     )
     for (left, right), experiment in zip(axes, experiments, strict=True):
         clients = frame[frame["experiment"] == experiment].sort_values("entries")

@@ -15,7 +15,7 @@ from replifed.figures import style
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import Grid, X
 from replifed.figures.methods import LONG, method_line
-from replifed.figures.style import Line, canvas, housed, legend, of_seeds, sequence_lines
+from replifed.figures.style import Line, canvas, legend, of_seeds, sequence_lines, styled
 from replifed.figures.summaries import on_log_scale, over_repetitions
 from replifed.papers.fedplt.measures import error_bounds, norms, zetas
 from replifed.papers.fedplt.paper import BEST_EPOCHS, BEST_RHO, FEDPLT_RATES
@@ -190,11 +190,11 @@ def _over_rounds(history: pd.DataFrame, made: dict) -> Iterator[pd.DataFrame]:
             yield curve.rename(columns={"round": "x"})
 
 
-@housed
+@styled
 def _draw_bounds(frame: pd.DataFrame) -> Figure:
     frame = frame.assign(**frame[NUMBERS].apply(pd.to_numeric, errors="coerce"))  # void bounds are empty
     title = "Fed-PLT · Bounds of the theory (not in the paper)"
-    made, axes = canvas(2, 2, title=title, width=4.4, height=2.9, legend_lines=2)
+    made, axes = canvas(2, 2, title=title, width=4.4, height=2.9)
     _rates(axes[0][0], frame[frame["panel"] == "penalty"], "ρ", "ρ (N_e = 10)")
     axes[0][0].set_xscale("log")
     _rates(axes[0][1], frame[frame["panel"] == "epochs"], "N_e", "N_e (ρ = 0.3)")
@@ -282,7 +282,7 @@ def _solid(labels: Mapping[Any, str]) -> dict[Any, Line]:
     return {key: line._replace(dashes="-") for key, line in sequence_lines(labels).items()}
 
 
-@housed
+@styled
 def _draw_privacy(frame: pd.DataFrame) -> Figure:
     rounds, delta = frame["rounds"].iloc[0], frame["delta"].iloc[0]
     title = f"Fed-PLT · Privacy, accuracy and local epochs (K = {rounds:g} rounds, δ = {delta:g})"

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from replifed.claims.curves import reached
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.style import BLUE, GREY, ORANGE, canvas, housed, legend, of_seeds
+from replifed.figures.style import BLUE, GREY, ORANGE, canvas, legend, of_seeds, styled
 from replifed.papers.inputs import Inputs
 from replifed.papers.qshed.experiments import example_bits, nearest_spectrum
 from replifed.papers.qshed.paper import (
@@ -171,7 +171,7 @@ def _choices(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@housed
+@styled
 def _draw_choices(frame: pd.DataFrame) -> Figure:
     """Draw what `_choices` returns: a panel for each data set and channel, a line for each case."""
     panels = list(dict.fromkeys(zip(frame["experiment"], frame["channel"], strict=True)))
@@ -246,12 +246,10 @@ def _bit_allocation(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return frame[frame["vector"] <= _SHOWN]
 
 
-@housed
+@styled
 def _draw_bit_allocation(frame: pd.DataFrame) -> Figure:
     """Draw what `_bit_allocation` returns."""
-    made, axes = canvas(
-        1, 3, title="Q-SHED · Bits of each eigenvector", width=3.6, height=3.2, legend_lines=0
-    )
+    made, axes = canvas(1, 3, title="Q-SHED · Bits of each eigenvector", width=3.6, height=3.2)
     values, bits, growth = axes[0]
     example = frame[(frame["panel"] == "example") & (frame["vector"] <= 14)].sort_values("vector")
     at, nearest = example["vector"].to_numpy(), example.iloc[0]
