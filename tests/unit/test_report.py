@@ -19,6 +19,7 @@ from replifed.figures.style import canvas, save
 from replifed.report import curves
 from replifed.report.page import _deviations, _numbers, _place, _range, build
 from replifed.report.run import facts
+from replifed.settings.cuts import artefacts
 
 CONFIG = {
     "papers": ["fedht"],
@@ -315,7 +316,8 @@ def test_tables_and_what_was_not_made(made):
 
 
 def test_only_what_was_asked_for(made):
-    config = {**CONFIG, "fedht": {**CONFIG["fedht"], "only": ["fig1"]}}
+    asked = artefacts({**CONFIG["fedht"], "only": ["fig1"]})
+    config = {**CONFIG, "fedht": {**CONFIG["fedht"], "artefacts": asked}}
     text = page(made, config).text
     assert 'id="fedht-fig1"' in text
     assert 'id="fedht-fig6"' not in text

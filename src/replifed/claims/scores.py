@@ -8,6 +8,7 @@ several. Where that reading has several claims, the worst of them counts.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from replifed.claims import tables
@@ -67,6 +68,12 @@ def in_words(count: Mapping[str, int]) -> str:
     '2 reproduced, 0 consistent, 1 deviates, 0 inconclusive, 0 unchecked'
     """
     return ", ".join(f"{count.get(verdict, 0)} {verdict}" for verdict in VERDICTS)
+
+
+def total_in_words(statements: Iterable[Row]) -> str:
+    """How many statements there are, with their score."""
+    count = Counter(one["status"] for one in statements)
+    return f"{count.total()} statements: {in_words(count)}"
 
 
 def _orders(rows: Iterable[Row]) -> list[Row]:

@@ -189,11 +189,12 @@ def _accept(arguments: argparse.Namespace) -> None:
 
 def _check_file(file: Path) -> None:
     if not file.is_file():
-        one, every = (
-            f"`snakemake {file} --cores 2` makes it",
-            "`snakemake claims --cores 2` makes a claims.csv",
+        remedy = (
+            f"{file} --cores 2` makes it"
+            if file.name == "claims.csv"
+            else "claims --cores 2` makes a claims.csv"
         )
-        raise ConfigError(f"{file} does not exist; {one if file.name == 'claims.csv' else every}")
+        raise ConfigError(f"{file} does not exist; `snakemake {remedy}")
 
 
 def _reference(arguments: argparse.Namespace) -> Path:

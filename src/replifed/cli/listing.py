@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from replifed.cli.arguments import add_command, add_configfile, add_out, check_known, load_config
-from replifed.errors import DataError
 
 # What can be asked for by name beside papers and artefacts.
 TARGETS = {
@@ -124,14 +123,13 @@ def costs(folder: Path) -> str:
     """
     import pandas as pd
 
-    files = [file for file in sorted(folder.rglob("*.tsv")) if file.stat().st_size]
-    rows = [
-        pd.read_csv(file, sep="\t").tail(1).assign(name=file.relative_to(folder).with_suffix("").as_posix())
-        for file in files
-    ]
-    if not any(map(len, rows)):
-        raise DataError(f"{folder} holds no benchmark files; they come with `snakemake all`")
-    jobs = pd.concat(rows).fillna({"cpu_time": 0.0})
+    from replifed.workflow.costs import measured
+
+    measures = ["s", "cpu_time", "max_rss"]
+    jobs = pd.DataFrame.from_dict(measured(folder), orient="index")[measures]
+    jobs = (
+        jobs.apply(pd.to_numeric, errors="coerce").fillna({"cpu_time": 0.0}).rename_axis("name").reset_index()
+    )
     jobs = jobs.sort_values(["cpu_time", "name"], ascending=[False, True])
 
     def memory(value: float) -> str:

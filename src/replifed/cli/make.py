@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -102,5 +101,4 @@ def _verdicts(name: str, config: Mapping[str, Any], options: str) -> Iterator[st
     if artefact:
         yield from (f"{row['verdict']:12}  {row['id']}" for row in rows if row["artefact"] == artefact)
     else:
-        statuses = Counter(one["status"] for one in scores.statements(rows))
-        yield f"{statuses.total()} statements: {scores.in_words(statuses)}"
+        yield scores.total_in_words(scores.statements(rows))

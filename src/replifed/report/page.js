@@ -47,23 +47,19 @@ if (table) {
     });
   });
 
+  const search = text => {
+    filters.forEach(one => { one.value = ""; });
+    words.value = text;
+    filter();
+  };
   document.addEventListener("click", event => {
     const link = event.target.closest("a[data-search]");
-    if (link) {
-      filters.forEach(one => { one.value = ""; });
-      words.value = link.dataset.search;
-      filter();
-    }
+    if (link) search(link.dataset.search);
   });
-  // A link to a claim that a filter hides shows it again.
+  // A link to a claim that a filter hides shows it again; `reveal` then goes there.
   addEventListener("hashchange", () => {
     const row = byId(decodeURIComponent(location.hash.slice(1)));
-    if (row && row.hidden) {
-      filters.forEach(one => { one.value = ""; });
-      words.value = "";
-      filter();
-      row.scrollIntoView();
-    }
+    if (row && row.hidden) search("");
   });
 }
 

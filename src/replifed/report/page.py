@@ -29,7 +29,7 @@ from replifed.parts import part
 from replifed.report.curves import curves as curves_of
 from replifed.report.curves import in_words
 from replifed.report.curves import read as read_curves
-from replifed.report.run import as_script, facts
+from replifed.report.run import facts
 from replifed.settings.cuts import used_experiments
 from replifed.store import hashes
 from replifed.store.atomic import write_text
@@ -94,11 +94,11 @@ def build(
     for claim in rows:
         claim["linked"] = f"{claim['paper']}/{claim['artefact']}" in linked
     data = Counter(claim["data"] for claim in rows)
-    of_curves = "window.replifedCurves = " + _json(drawn) + ";\n"
+    of_curves = _script("replifedCurves", drawn)
     if curves is not None:
         write_text(curves, of_curves)
     if run is not None:
-        write_text(run, as_script(facts()))
+        write_text(run, _script("replifedRun", facts()))
     folder = Path(__file__).parent
     style, script, drawing = (
         Markup(folder.joinpath(name).read_text(encoding="utf-8"))
@@ -135,11 +135,13 @@ def build(
     write_text(out, page.rstrip("\n") + "\n")
 
 
-def _json(value: Any) -> str:
-    """Return JSON that may stand in a page: no text of it ends a script."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace(
-        "<", "\\u003c"
-    )
+def _script(name: str, value: Any) -> str:
+    """Return a value as a script: a page that is opened from disk may load no other kind of file.
+
+    It may stand in a page, too: no text of it ends a script.
+    """
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return f"window.{name} = {text};\n".replace("<", "\\u003c")
 
 
 def _from(file: Path, folder: Path) -> str:
@@ -195,12 +197,10 @@ def _paper(
     described: dict[str, Any] = {}
     for kind in ("figures", "tables"):
         described |= getattr(import_module(part(name, kind)), kind.upper(), {})
-    only = section.get("only", section["artefacts"])
     found = {
         key: _artefact(key, figures_dir / name, described.get(key), own, beside, drawn)
         | {"experiments": [one for one in used_experiments(entry) if one in section.get("experiments", {})]}
         for key, entry in sorted(section["artefacts"].items(), key=lambda item: _place(item[0]))
-        if key in only
     }
     # What the paper has comes first; if nothing is called after a figure of it, all is.
     papers_own = [key for key in found if re.fullmatch(r"(fig|table)\d+[a-z]?", key)] or list(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import subprocess
@@ -26,11 +25,6 @@ def facts() -> dict[str, str]:
         "Machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "Report written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
-
-
-def as_script(known: dict[str, str]) -> str:
-    """Return the facts as a script: a page that is opened from disk may load no other kind of file."""
-    return f"window.replifedRun = {json.dumps(known, indent=1)};\n"
 
 
 def _commit() -> str:

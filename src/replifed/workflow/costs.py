@@ -17,14 +17,21 @@ _START = 1.5  # seconds that a job of its own needs to start, whatever it does
 _SECONDS = "s"  # in Snakemake's benchmark files; its processor time misses up to 30 s of a job
 
 
-def measured(folder: Path) -> dict[str, float]:
-    """Return the seconds of each job that has left a benchmark file in a folder, by the file's name."""
+def measured(folder: Path) -> dict[str, dict[str, str]]:
+    """Return what Snakemake measured of each job when it last ran, by the job's name.
+
+    Raises
+    ------
+    DataError
+        The folder holds no benchmark files.
+    """
     found = {}
     for file in sorted(folder.rglob("*.tsv")):
         with file.open(encoding="utf-8", newline="") as lines:
-            rows = list(csv.DictReader(lines, delimiter="\t"))
-        if rows:
-            found[file.relative_to(folder).with_suffix("").as_posix()] = float(rows[-1][_SECONDS])
+            for row in csv.DictReader(lines, delimiter="\t"):
+                found[file.relative_to(folder).with_suffix("").as_posix()] = row
+    if not found:
+        raise DataError(f"{folder} holds no benchmark files; they come with `snakemake all`")
     return found
 
 
@@ -36,14 +43,11 @@ def read(scale: str, file: Path = COSTS) -> dict[str, float]:
 
 def record(scale: str, folder: Path, file: Path = COSTS) -> int:
     """Record what the jobs of a scale took, in place of what was recorded of it; return their number."""
-    now = measured(folder)
-    if not now:
-        raise DataError(f"{folder} holds no benchmark files; they come with `snakemake all`")
-    rows = []
+    now, rows = measured(folder), []
     if file.is_file():
         with file.open(encoding="utf-8", newline="") as lines:
             rows = [[row[key] for key in COLUMNS] for row in csv.DictReader(lines) if row["scale"] != scale]
-    rows += [[scale, job, f"{seconds:.1f}"] for job, seconds in now.items()]
+    rows += [[scale, job, f"{float(one[_SECONDS]):.1f}"] for job, one in now.items()]
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([COLUMNS, *sorted(rows)])
     write_text(file, text.getvalue())

@@ -165,14 +165,18 @@ class Grouping:
 
     def papers_of_single_runs(self) -> str:
         """Return a pattern of papers that no run of a grouped job follows: they have a rule already."""
-        taken = [f"{job.paper}/{name}/{job.method}" for job in self.runs for name in job.experiments]
-        return f"(?!(?:{one_of(taken)})[.])(?:{one_of(self._papers)})"
+        return self._not_before(
+            f"{job.paper}/{name}/{job.method}" for job in self.runs for name in job.experiments
+        )
 
     def papers_of_single_artefacts(self) -> str:
         """Return a pattern of papers that no artefact of a grouped job follows."""
-        made = {job.paper: cuts.artefacts(job.plan.config[job.paper]) for job in self.artefacts}
-        taken = [f"{paper}/{name}" for paper, names in made.items() for name in names]
-        return f"(?!(?:{one_of(taken)})[.])(?:{one_of(self._papers)})"
+        return self._not_before(
+            f"{job.paper}/{Path(file).stem}" for job in self.artefacts for file in job.worth
+        )
+
+    def _not_before(self, taken: Iterable[str]) -> str:
+        return f"(?!(?:{one_of(set(taken))})[.])(?:{one_of(self._papers)})"
 
 
 def _files_for(plan: Plan, target: str) -> list[str]:
@@ -191,10 +195,11 @@ def _files_for(plan: Plan, target: str) -> list[str]:
 
 
 def _files_in(plan: Plan, paper: str, target: str) -> list[str]:
-    path, outputs = Path(target), plan.artefact_outputs(paper).values()
-    if target in outputs:
-        drawn_from = plan.files_of(paper, *cuts.artefact_keys(plan.artefact(paper, path.stem)))
-        return [*drawn_from, *(file for file in outputs if Path(file).stem == path.stem)]
+    path = Path(target)
+    if path.stem in cuts.makeable(plan.config[paper]):
+        made = plan.files_of_artefact(paper, path.stem)
+        if target in made:
+            return [*plan.files_of(paper, *cuts.artefact_keys(plan.artefact(paper, path.stem))), *made]
     if path.parent.name in plan.config[paper]["experiments"]:
         return [target]
     return _all_files(plan, paper)

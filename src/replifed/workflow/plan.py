@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -203,7 +202,7 @@ class Plan:
         try:
             return cuts.makeable(self.config[paper])[artefact]
         except KeyError:
-            known = cuts.artefacts(self.config[paper]) if paper in self.sections else ()
+            known = cuts.makeable(self.config[paper]) if paper in self.sections else ()
             raise ConfigError(unknown_name(f"artefact of {paper}", artefact, known)) from None
 
     def artefact_names(self, kind: str) -> set[str]:
@@ -370,10 +369,9 @@ class Plan:
         if not Path(file).is_file():
             return []
         try:
-            statuses = Counter(one["status"] for one in scores.read(file))
+            return [scores.total_in_words(scores.read(file))]
         except DataError as error:  # it is damaged
             return [str(error)]
-        return [f"{statuses.total()} statements: {scores.in_words(statuses)}"]
 
     def closing_line(self) -> str:
         """Say how many of the data sets in use are not the papers' own, and where the report is."""

@@ -143,8 +143,8 @@ def _check_known(kind: str, name: str, target: str, known: Iterable[str]) -> Non
 def unknown_target(plan: Plan, target: str, names: Iterable[str]) -> str:
     """Say that a target is unknown, with what comes near: a rule, an artefact, or a paper's artefact."""
     names, (paper, _, artefact) = sorted(names), target.partition("/")
-    if paper in plan.sections and artefact in cuts.artefacts(plan.config[paper]):
-        [file, *_] = [one for one in plan.artefact_files(paper) if Path(one).stem == artefact]
+    if paper in plan.sections and artefact in cuts.makeable(plan.config[paper]):
+        file, *_ = plan.files_of_artefact(paper, artefact)
         return f"unknown target {target!r}; its file is {file}; or `replifed make {target}`"
     if near := meant(target, [*names, *plan.artefact_files(*plan.sections)]):
         return f"unknown target {target!r}{near} (`replifed list` prints all)"
