@@ -127,22 +127,30 @@ def fresh_lines(l2: float, history: pd.DataFrame) -> pd.DataFrame:
     theirs = decades.loc["authors"]
     known = published.points()
     known = known[known["l2"] == l2].set_index(["method", "K", "M"])["best_loss"] - OPTIMA[l2]
+    exponents = {
+        key: _exponents(own.droplevel(["method", "K"])) for key, own in best.groupby(["method", "K"])
+    }
     rows = []
     for key, mine in best.iterrows():
         method, K, M = key
         difference = (mine - best.loc["fedavg", K, M]).to_numpy()
         mean, low, high = mean_interval(difference)
         luck = theirs.loc[key] - np.log10(known[key])
-        own = best.loc[method, K]
         row = {"method": method, "K": K, "M": M, "mean": mean, "low": low, "high": high}
         row["p"] = p_value(difference) if method != "fedavg" else 1.0
         row |= {"luck": luck["min"].mean(), "luck_last": luck["last"].mean()}
-        for name, those in (("exponent", own), ("last_exponent", own.tail(2))):
-            row |= dict(zip((name, f"{name}_low", f"{name}_high"), mean_interval(slopes(those)), strict=True))
-        rows.append(row)
+        rows.append(row | exponents[method, K])
     frame = pd.DataFrame(rows)
     families = frame.groupby("method", sort=False)["p"]
     return frame.assign(p_holm=families.transform(lambda p: np.array(holm(p.tolist()), float)))
+
+
+def _exponents(decades: pd.DataFrame) -> dict[str, float]:
+    """Exponents of the gap against M, with their intervals: over all M, and over the two largest."""
+    found: dict[str, float] = {}
+    for name, those in (("exponent", decades), ("last_exponent", decades.tail(2))):
+        found |= dict(zip((name, f"{name}_low", f"{name}_high"), mean_interval(slopes(those)), strict=True))
+    return found
 
 
 def slopes(decades: pd.DataFrame) -> NDArray:
