@@ -40,12 +40,17 @@ def run(
 
     Parameters
     ----------
-    algorithm : a method
-    problem : such as from `problems.from_clients`
+    algorithm : Method
+        Such as from `method`.
+    problem : Problem
+        Such as from `problems.from_clients`.
     rounds : int
-    seeds : repetitions, which run side by side; what the method draws differs.
-    cohort : clients that take part in a round, drawn anew each time; all by default.
-    **options : of `simulate`, such as record_every.
+    seeds : int
+        Repetitions, which run side by side; what the method draws differs.
+    cohort : int, optional
+        Clients that take part in a round, drawn anew each time; all by default.
+    **options
+        Of `simulate`, such as record_every.
 
     Returns
     -------

@@ -10,14 +10,16 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from replifed.claims.errata import COLUMNS, write
 from replifed.claims.sentences import write_not_claimed
 from replifed.claims.verdicts import Claim, measure
 from replifed.errors import DataError
 from replifed.figures.style import canvas, save
-from replifed.report import curves
-from replifed.report.page import _deviations, _numbers, _place, _range, build
+from replifed.report import curves, gallery
+from replifed.report.artefacts import in_order
+from replifed.report.page import _deviations, _numbers, _range, build
 from replifed.report.run import facts
 from replifed.settings.cuts import artefacts
 
@@ -143,9 +145,28 @@ def test_pictures_may_lie_beside_the_page(made):
 
 
 def test_artefacts_come_in_the_order_of_their_numbers():
-    assert sorted(["fig10", "fig2_full", "table1", "fig2", "bias", "fig1"], key=_place) == [
+    names = dict.fromkeys(["fig10", "fig2_full", "table1", "fig2", "bias", "fig1"])
+    assert [name for name, _ in in_order(names)] == [
         *("fig1", "fig2", "fig2_full", "fig10", "table1", "bias")
     ]
+
+
+def test_the_gallery_shows_every_picture_small_and_no_other(made, tmp_path):
+    section = {
+        "artefacts": {"bias": {"kind": "figure"}, "fig1": {"kind": "figure"}, "table2": {"kind": "table"}}
+    }
+    for name in ("fig1", "bias"):
+        Image.new("RGB", (2000, 300), "white").save(made / "figures/fedht" / f"{name}.png")
+    curve_table().to_csv(made / "figures/fedht/bias.csv", index=False)
+    left = tmp_path / "pictures/fedht-fig9.webp"
+    left.parent.mkdir()
+    left.write_bytes(b"of a figure that is gone")
+    gallery.write(made / "figures", {"papers": ["fedht"], "fedht": section}, tmp_path / "pictures.md")
+    shown = re.findall(r"\]\((pictures/.*)\)", (tmp_path / "pictures.md").read_text())
+    assert shown == ["pictures/fedht-fig1.webp", "pictures/fedht-bias.webp"]
+    assert sorted(left.parent.iterdir()) == sorted(tmp_path / name for name in shown)
+    with Image.open(tmp_path / shown[0]) as small:
+        assert small.size == (1000, 150)
 
 
 def test_pictures_are_whole_and_described(made):

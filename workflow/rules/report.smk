@@ -70,3 +70,30 @@ use rule report as single_report with:
         single="--single",
     message:
         "write the report as one file"
+
+
+# Every picture at the papers' settings, on a page that is kept with the code.
+if config["scale"] == "paper":
+
+    rule gallery:
+        input:
+            artefacts=plan.artefact_files(*plan.papers),
+            source=sources_of("replifed.report.gallery"),
+        output:
+            "docs/pictures.md",
+        log:
+            plan.in_logs("gallery"),
+        benchmark:
+            plan.in_benchmarks("gallery")
+        conda:
+            "../../environment.yml"
+        resources:
+            mem_mb=1000,
+        params:
+            figures=lambda wildcards: config["paths"]["figures"],
+            settings=plan.report_settings(),
+        message:
+            "write the page of pictures"
+        shell:
+            "python -m replifed gallery --figures-dir {params.figures:q} --settings {params.settings:q}"
+            " --out {output:q} > {log:q} 2>&1"

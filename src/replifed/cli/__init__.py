@@ -38,6 +38,7 @@ steps that the workflow calls (each writes the files it is told to, and nothing 
   artefact    make a figure or a table from runs
   claims seeds, claims measure, claims collect, errata, manifest write
   report      write the report
+  gallery     write a page with every picture
 
 examples:
   replifed list artefacts

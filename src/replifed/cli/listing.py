@@ -17,6 +17,7 @@ TARGETS = {
     "claims_timing": "the verdicts on claims on seconds",
     "report": "the report, with all that it shows",
     "single_report": "the report as one file",
+    "gallery": "every picture on one page, docs/pictures.md",
     "manifest": "the list of all files by their hashes",
     "verify": "whether a file has changed since the manifest was written",
     "compare": "methods of your own beside built-in ones",

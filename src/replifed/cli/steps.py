@@ -153,6 +153,14 @@ _STEPS = {
         optional=("claims", "not_claimed", "curves", "run"),
         scaled=True,
     ),
+    "gallery": _Step(
+        "replifed.report.gallery:write",
+        "Step of the workflow: write a page of Markdown with every picture.",
+        "--figures-dir figures --settings JSON --out docs/pictures.md",
+        names=(),
+        reads=(),
+        writes=("out",),
+    ),
 }
 
 
@@ -176,8 +184,9 @@ def add(commands: Any) -> None:
                 add_file(parser, flag, required=file not in step.optional, help=_HELP[file])
         if name == "run":
             add_snakemake(parser)
-        if name == "report":
+        if name in ("report", "gallery"):
             parser.add_argument("--figures-dir", type=Path, required=True, metavar="FOLDER")
+        if name == "report":
             parser.add_argument("--single", action="store_true", help="put the pictures into the page")
     _add_manifest(commands)
 

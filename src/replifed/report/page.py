@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import re
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,6 +25,7 @@ from replifed.claims.verdicts import BASES, DATA_KINDS, VERDICTS, Kind
 from replifed.errors import DataError
 from replifed.figures.grid import Grid
 from replifed.parts import part
+from replifed.report.artefacts import in_order, is_own, words_of
 from replifed.report.curves import curves as curves_of
 from replifed.report.curves import in_words
 from replifed.report.curves import read as read_curves
@@ -192,18 +192,14 @@ def _paper(
     """Return what the page says of a paper; the curves of its figures are added to `drawn`."""
     own = [claim for claim in claims if claim["paper"] == name]
     stated = [one for one in statements if one["paper"] == name]
-    # A paper without words of its own does with names.
-    about = getattr(import_module(part(name, "paper")), "PAPER", {})
-    described: dict[str, Any] = {}
-    for kind in ("figures", "tables"):
-        described |= getattr(import_module(part(name, kind)), kind.upper(), {})
+    about, described = words_of(name)
     found = {
         key: _artefact(key, figures_dir / name, described.get(key), own, beside, drawn)
         | {"experiments": [one for one in used_experiments(entry) if one in section.get("experiments", {})]}
-        for key, entry in sorted(section["artefacts"].items(), key=lambda item: _place(item[0]))
+        for key, entry in in_order(section["artefacts"])
     }
     # What the paper has comes first; if nothing is called after a figure of it, all is.
-    papers_own = [key for key in found if re.fullmatch(r"(fig|table)\d+[a-z]?", key)] or list(found)
+    papers_own = [key for key in found if is_own(key)] or list(found)
     return {
         "key": name,
         "name": about.get("name", name),
@@ -228,13 +224,6 @@ def _settings(experiment: Mapping[str, Any]) -> list[tuple[str, str]]:
         )
         for key, value in kept.items()
     ]
-
-
-def _place(key: str) -> tuple[bool, list[tuple[bool, int, str]]]:
-    """Where an artefact comes: the paper's own before others, and Figure 2 before Figure 10."""
-    own = re.match(r"(fig|table)\d", key)
-    parts = re.split(r"(\d+)", key)
-    return own is None, [(not one.isdigit(), int(one) if one.isdigit() else 0, one) for one in parts]
 
 
 def _artefact(

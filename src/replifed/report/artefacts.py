@@ -1,0 +1,45 @@
+"""What a paper's artefacts are called, and in which order a page shows them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from replifed.parts import part
+
+
+def words_of(paper: str) -> tuple[Mapping[str, str], dict[str, Any]]:
+    """Return what a paper says of itself, and its figures and tables by name: title, caption, how to draw.
+
+    A paper without words of its own does with names.
+    """
+    described: dict[str, Any] = {}
+    for kind in ("figures", "tables"):
+        described |= getattr(import_module(part(paper, kind)), kind.upper(), {})
+    return getattr(import_module(part(paper, "paper")), "PAPER", {}), described
+
+
+def is_own(key: str) -> bool:
+    """Whether an artefact is called after one of the paper.
+
+    >>> is_own("fig2"), is_own("fig2_bits")
+    (True, False)
+    """
+    return re.fullmatch(r"(fig|table)\d+[a-z]?", key) is not None
+
+
+def in_order(artefacts: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return artefacts in the order of a page: the paper's before others, and Figure 2 before Figure 10.
+
+    >>> [key for key, _ in in_order({"bias": 1, "fig10": 2, "fig2": 3})]
+    ['fig2', 'fig10', 'bias']
+    """
+
+    def place(item: tuple[str, Any]) -> tuple[bool, list[tuple[bool, int, str]]]:
+        key, parts = item[0], re.split(r"(\d+)", item[0])
+        numbered = [(not one.isdigit(), int(one) if one.isdigit() else 0, one) for one in parts]
+        return re.match(r"(fig|table)\d", key) is None, numbered
+
+    return sorted(artefacts.items(), key=place)
