@@ -103,5 +103,8 @@ def test_scores_count_statements(tmp_path):
 
 
 def test_orders_by_chance():
-    orders = [line(f"o{n}", "reproduced", kind="order", p_value="0.01") for n in range(40)]
+    numbers = {"kind": "order", "p_value": "0.01", "ci_low": "1", "ci_high": "3"}
+    orders = [line(f"o{n}", "reproduced", measured=str(n), **numbers) for n in range(40)]
     assert by_chance(orders) == (40, 1.0, 0.025)
+    # Two readings that come to the same step are one run.
+    assert by_chance([*orders, {**orders[0], "reading": "own"}]) == (40, 1.0, 0.025)

@@ -27,7 +27,7 @@ from replifed.claims.verdicts import (
 from replifed.errors import ConfigError, DataError
 from replifed.intervals import mean_interval
 from replifed.papers.fedht.claims import CLAIMS
-from replifed.papers.fedht.measures import fewer
+from replifed.papers.fedht.measures import fewer, rounds_fall_with_k
 from replifed.papers.inputs import Inputs as Kept
 
 
@@ -262,6 +262,13 @@ def test_shape_needs_all_or_the_stated_share():
     assert verdict("shape", [True] * 4 + [False]) == "deviates"
     assert verdict("shape", [True] * 4 + [False], tolerance=0.8) == "reproduced"
     assert verdict("shape", [True] * 3 + [False] * 2, tolerance=0.8) == "deviates"
+
+
+def test_a_shape_that_a_bound_could_turn_is_inconclusive():
+    assert verdict("shape", [True, True], [0, 1]) == "inconclusive"
+    assert verdict("shape", [True, False], [0, 1]) == "inconclusive"
+    assert verdict("shape", [False, True], [0, 1]) == "deviates"
+    assert verdict("shape", [True] * 4 + [False], [0] * 4 + [1], tolerance=0.8) == "reproduced"
 
 
 def test_identity_knows_no_share():
@@ -523,6 +530,22 @@ def test_fewer_ignores_a_level_above_the_start():
     rising, falling = made([8, 6, 9, 9]), made([8, 6, 3, 2])
     found = fewer(rising, falling)
     assert (found.values[0], found.bounds[0]) == (0, -1)
+
+
+def fall(*curves):
+    """How the rounds of one seed a K fall with K, as a shape."""
+    return judge(claim("shape"), rounds_fall_with_k(dict(enumerate(curves)))).verdict
+
+
+def test_rounds_that_a_run_does_not_reach_are_bounds():
+    """Planted: a seed that never gets there was counted as twice the run."""
+    fast, slow = made([8, 2, 1, 1], [8, 2, 1, 1]), made([8, 6, 4, 1], [8, 6, 4, 1])
+    half, lost = made([8, 2, 1, 1], [8, 8, 8, 8]), made([8, 8, 8, 8], [8, 8, 8, 8])
+    assert fall(slow, fast) == "reproduced"
+    assert fall(fast, slow) == "deviates"
+    assert fall(half, fast) == "reproduced"  # 6 rounds at least, and 2
+    assert fall(slow, half) == "inconclusive"  # 6 rounds, and 4 at least
+    assert fall(fast, lost) == "deviates"
 
 
 def test_slowness():

@@ -255,3 +255,8 @@ def test_another_processor_changes_rounding_alone(killed, tmp_path):
     number, faults = compare(again.folder / "results/tiny/claims.csv", reference)
     assert number > 10
     assert faults == []
+    words = ["--file", again.folder / "results/tiny/claims.csv", "--golden", reference]
+    told = subprocess.run(
+        [sys.executable, "-m", "replifed", "claims", *map(str, words)], capture_output=True, text=True
+    )
+    assert told.returncode == 0, told.stdout

@@ -77,7 +77,13 @@ def total_in_words(statements: Iterable[Row]) -> str:
 
 
 def _orders(rows: Iterable[Row]) -> list[Row]:
-    return [row for row in rows if row["kind"] == "order" and row["p_value"]]
+    """Orders with a p-value; two readings in which one statement is measured on the same runs are one."""
+    measured = ("statement_id", "measured", "ci_low", "ci_high", "p_value")
+    found: dict[tuple[str, ...], Row] = {}
+    for row in rows:
+        if row["kind"] == "order" and row["p_value"]:
+            found.setdefault(tuple(row[name] for name in measured), row)
+    return list(found.values())
 
 
 def by_chance(rows: Iterable[Row]) -> tuple[int, float, float]:

@@ -495,7 +495,7 @@ def _conditions() -> Iterator[Claim]:
         ),
         "heterogeneity": ("samples sorted by class", lambda name: needs(name, "sorted") / needs(name)),
     }
-    claim = CLAIM.given(artefact="conditions", unit="ratio")
+    claim = BACKTRACKING.given(artefact="conditions", unit="ratio")
     for what, (condition, slower) in worse.items():
         giant, newton = slower("giant"), slower("newton")
         yield claim.order(
