@@ -24,7 +24,7 @@ from replifed.claims.files import MARKS, number_text, read
 from replifed.claims.sentences import read_not_claimed
 from replifed.claims.verdicts import BASES, DATA_KINDS, VERDICTS, Kind
 from replifed.errors import DataError
-from replifed.figures.grid import Grid
+from replifed.figures.grid import Curves
 from replifed.parts import part
 from replifed.report.curves import curves as curves_of
 from replifed.report.curves import in_words
@@ -285,7 +285,7 @@ def _artefact(
         if len(frame) and "seeds" in frame:
             least, most = frame["seeds"].min(), frame["seeds"].max()
             artefact["seeds"] = f"{least} to {most}" if least != most else str(most)
-        if isinstance(described, Grid) and len(frame):
+        if isinstance(described, Curves) and len(frame):
             drawn[f"{folder.name}-{key}"] = found = curves_of(described, frame)
             artefact |= {"drawn": True, "points": found["points"]}
             alt = f"{title}. {in_words(described, frame)}"

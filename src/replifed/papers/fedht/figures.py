@@ -20,7 +20,7 @@ from replifed.algorithms.hard_thresholding import RATES
 from replifed.figures import style
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.curves import note, plot_curves, readable_log_axis
-from replifed.figures.grid import By, Grid, X
+from replifed.figures.grid import By, Grid, Published, X
 from replifed.figures.style import (
     BLUE,
     GREEN,
@@ -43,6 +43,7 @@ from replifed.papers.fedht.paper import (
     METHODS,
     READINGS,
     REAL_READINGS,
+    ROUNDS,
     SPARSITIES,
     experiment_name,
     level_key,
@@ -186,6 +187,18 @@ figure = partial(
 )
 _ROWS = By("experiment", EXPERIMENTS)
 _LEVELS_IN_ORDER = By("level", level_name, level_key)
+_PUBLISHED = [
+    Published(
+        f"published: {fast} rounds ({EXPERIMENTS[name]})",
+        f"fig3.{name}.rounds",
+        x=fast,
+        where={"experiment": name},
+    )
+    for name, (fast, _, _) in ROUNDS.items()
+]
+_DOTTED = "Dotted: the round at which the paper has FedIterHT where Distributed-IHT is after " + ", ".join(
+    f"{slow} ({EXPERIMENTS[name]})" for name, (_, slow, _) in ROUNDS.items()
+)
 _SHORT = {"own": "own best step", "common": "common step"}
 _SHORT_REAL = {"own": "own best step", "printed": "best printed step"}
 
@@ -643,12 +656,13 @@ FIGURES = by_name(
             "Objective of FedHT, FedIterHT and Distributed-IHT, with dense FedAvg for reference, against "
             "communication rounds and local iterations, on both simulations at (0.1, 0.1) and (1, 1). "
             f"{_READINGS} A third reading keeps to the printed grid of steps, of which few converge. "
-            f"{_PAGES} {_BANDS}"
+            f"{_DOTTED}. {_PAGES} {_BANDS}"
         ),
         prepare=_curves(COMPARISON_READINGS, levels=[0, -1]),
         pages=[By("reading", {**_SHORT, **_SHORT_REAL})],
         rows=[_ROWS, _LEVELS_IN_ORDER],
         columns=[X("round", "iterations")],
+        published=_PUBLISHED,
         width=4.6,
     ),
     figure(
@@ -656,12 +670,13 @@ FIGURES = by_name(
         title="Figure 3 with full local gradients",
         caption=(
             f"The same methods as in Figure 3 with all local samples in each gradient, at (0.1, 0.1). "
-            f"{_READINGS} {_PAGES}"
+            f"{_READINGS} {_DOTTED}. {_PAGES}"
         ),
         prepare=_curves(full_batch=True),
         pages=[By("reading", _SHORT)],
         rows=[_ROWS, _LEVELS_IN_ORDER],
         columns=[X("round", "iterations")],
+        published=_PUBLISHED,
         width=4.6,
     ),
     *(
