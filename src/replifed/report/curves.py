@@ -69,16 +69,19 @@ def in_words(grid: Curves, frame: pd.DataFrame) -> str:
     panels = [panel for panel in panels if panel.page == panels[0].page]
     if not panels:
         return ""
-    axes = list(dict.fromkeys(label for panel in panels for label in panel.x.values() if label))
+    axes = _some(list(dict.fromkeys(next(iter(panel.x.values())) for panel in panels)))
     names = _some([line.label for line in lines.values()])
     heights = _some(list(dict.fromkeys(plain(panel.y) for panel in panels)))
     count = f"{len(panels)} panels" if len(panels) > 1 else "One panel"
-    text = f"{count}: {heights} against {axes[0] if axes else panels[0].page}. Curves: {names}."
+    text = f"{count}: {heights} against {axes}. Curves: {names}."
     for said in dict.fromkeys(one.said for panel in panels for one in panel.published):
         text += f" {said[0].upper()}{said[1:]}."
     ends = []
     for panel in panels[:_NAMED]:
-        last = {key: curve[centre_of(curve)].iloc[-1] for key, curve in _curves_of(grid, panel).items()}
+        found = _curves_of(grid, panel)
+        # Points alone may go farther than the lines, and end elsewhere.
+        kept = [key for key in found if not _look(lines[key])[2]] or list(found)
+        last = {key: found[key][centre_of(found[key])].iloc[-1] for key in kept}
         if len(last) > 1:
             low, high = min(last, key=lambda key: last[key]), max(last, key=lambda key: last[key])
             of_several = [panel.title] + [plain(panel.y)] * (heights != plain(panel.y))
