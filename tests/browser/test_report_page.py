@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(not CHROMIUM.is_file(), reason=f"there is no {CH
 SETTINGS = {
     "papers": ["fedht"],
     "fedht": {
-        "artefacts": {"fig1": {"runs": {"simulation1": ["fedht"]}}, "fig6": {}, "bias": {}},
+        "artefacts": {"fig1": {"runs": {"simulation1": ["fedht"]}}, "fig3": {}, "fig6": {}, "bias": {}},
         "experiments": {"simulation1": {"rounds": 40, "replicates": [1, 2, 3]}},
     },
 }
@@ -78,7 +78,10 @@ def report(tmp_path_factory):
         for at in range(41)
     ]
     pd.DataFrame(rows).to_csv(figures / "fig1.csv", index=False)
-    save(canvas(1, 1)[0], figures / "fig1.png")
+    # Figure 3 has one curve a method, and a published number.
+    pd.DataFrame(rows).query("local_steps == 3").to_csv(figures / "fig3.csv", index=False)
+    for name in ("fig1", "fig3"):
+        save(canvas(1, 1)[0], figures / f"{name}.png")
     found = [
         claim("beta", [0.5, 0.52, 0.51], published=0.5),
         claim("alpha", [0.9, 0.92, 0.91], published=0.1, note="a scale is not stated; seeds agree"),
@@ -195,6 +198,30 @@ def test_curves_replace_the_picture_and_are_read_and_toggled(report):
     assert found["turned"]
     assert found["pages"] == 2
     assert found["again"] == [True, False]
+
+
+def test_a_published_number_stands_on_its_own_axis_alone(report):
+    found = observed(
+        report,
+        """
+        const section = byId("fedht-fig3"), said = () => [...section.querySelectorAll(".said-of")];
+        section.querySelector("button[data-draw]").click();
+        await wait(300);
+        found.said = said().map(one => one.textContent);
+        const at = d => Number(d.match(/^M([\\d.]+)/)[1]), curve = section.querySelector("polyline");
+        const [first, last] = curve.getAttribute("points").split(" ").map(one => Number(one.split(",")[0]))
+          .filter((one, i, all) => i === 0 || i === all.length - 1);
+        const drawn = at(section.querySelector("path.published").getAttribute("d"));
+        found.share = (drawn - first) / (last - first);
+        const axis = [...section.querySelectorAll(".controls select")].at(-1);
+        axis.value = "iterations";
+        axis.dispatchEvent(new Event("change"));
+        found.elsewhere = said().length;
+        """,
+    )
+    assert found["said"] == ["published: 20 rounds (Simulation I)"]
+    assert found["share"] == pytest.approx(20 / 40, abs=0.01)
+    assert found["elsewhere"] == 0
 
 
 def test_claims_are_filtered_searched_and_sorted(report):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from replifed.figures.grid import Grid
+from replifed.figures.grid import Curves, Grid
 
 
 class Made(NamedTuple):
@@ -22,6 +22,7 @@ class Made(NamedTuple):
     show: Callable[[pd.DataFrame], Any]
     stamped: bool = True  # whether its CSV says, in columns of its own, of which data and scale it is
     pages: Sequence[str] = ()  # columns of the table, a picture for each of whose values is a page of the PDF
+    curves: Curves | None = None  # what of its table a page can draw anew as curves
 
     def pages_of(self, frame: pd.DataFrame) -> list[Any]:
         """Return the picture, or one for each page."""
@@ -31,6 +32,11 @@ class Made(NamedTuple):
 
 
 Artefact = Made | Grid
+
+
+def curves_of(artefact: Any) -> Curves | None:
+    """Return which columns of an artefact's table are curves, if any are."""
+    return artefact if isinstance(artefact, Curves) else getattr(artefact, "curves", None)
 
 
 def by_name(*artefacts: Artefact) -> dict[str, Artefact]:

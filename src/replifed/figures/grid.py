@@ -63,6 +63,34 @@ class _Strip(NamedTuple):
     label: str
 
 
+class Published(NamedTuple):
+    """A number of the paper that lies on the axes of some panels: dotted, across them at `x`, along at `y`.
+
+    It is one that a claim holds a measurement against, taken from where the claim takes it.
+    """
+
+    said: str  # begins with "published"
+    claim: str  # id of the claim, without the paper and what its reading adds
+    x: float | None = None  # on the first horizontal axis
+    y: float | None = None
+    where: Mapping[str, Any] = {}  # columns of the table, and their values in these panels
+
+    @property
+    def line(self) -> Line:
+        """What a legend shows for it."""
+        return Line(self.said, BLACK, (0, (1, 2)), "", 0.9)
+
+    def draw(self, ax: Axes) -> None:
+        """Draw it into a panel, which makes room for it."""
+        look: dict[str, Any] = {"linewidth": self.line.width, "zorder": 1, **self.line.look}
+        if self.x is not None:
+            ax.axvline(self.x, **look)
+        if self.y is not None:
+            bottom, top = ax.get_ylim()
+            ax.set_ylim(min(bottom, self.y), max(top, self.y))
+            ax.axhline(self.y, **look)
+
+
 class Panel(NamedTuple):
     """What one panel shows, on whichever of its horizontal axes."""
 
@@ -70,12 +98,104 @@ class Panel(NamedTuple):
     title: str
     frame: pd.DataFrame
     x: dict[str, str]  # labels of the horizontal axes by column; the first is drawn
+    log_x: dict[str, bool]
     y: str
     log_y: bool
+    published: list[Published]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curves:
+    """Which columns of a figure's table are curves, in which panels: what a picture or a page draws.
+
+    A column `median` or `mean` of the table is the height of a curve, `low` and `high` are its band.
+    """
+
+    # The panels: rows and columns of them, a str being a column of the table without labels.
+    rows: Sequence[str | By | X] = ()
+    columns: Sequence[str | By | X] = ()
+    pages: Sequence[str | By | X] = ()  # pictures of their own, pages of one PDF; the first is the PNG
+    # The curves of a panel: the column that tells them apart, and the line of each of its values, or what
+    # makes that of the table; a value that it lacks is drawn in black.
+    series: str
+    lines: Mapping[Any, Line] | Callable[[pd.DataFrame], Mapping[Any, Line]] = field(default_factory=dict)
+    shown: Callable[[pd.DataFrame], pd.DataFrame] | None = None  # the table to what is drawn of it
+    metric: str | None = None  # column on which labels and scales depend, such as what a curve shows
+    # The axes: labels, by value of `metric` and by column, and whether they are logarithmic. Without a word
+    # the curves' range decides on vertical axes; horizontal ones are logarithmic for all but rounds.
+    y: str | Mapping[str, str]
+    x: Mapping[str, str | Mapping[str, str]]
+    x_column: str = "round"  # of the horizontal axes, where no part is an `X`
+    log_y: bool | Mapping[str, bool] | None = None
+    log_x: bool | Mapping[str, bool] | None = None
+    published: Sequence[Published] = ()  # what the paper prints that lies on these axes
+
+    def panels(self, frame: pd.DataFrame) -> Iterator[Panel]:
+        """Return the panels of the table, each once however many horizontal axes it is drawn on."""
+        frame = frame if self.shown is None else self.shown(frame)
+        first = self._first_x()
+        columns = [first, *(column for column in self.x if column != first and column in frame)]
+        pages, strips = (
+            _strips([part for part in _dimensions(parts) if isinstance(part, By)], frame)
+            for parts in (self.pages, (*self.rows, *self.columns))
+        )
+        for page, strip in itertools.product(pages, strips):
+            panel = _where(frame, {**page.where, **strip.where})
+            if len(panel):
+                yield Panel(
+                    page.label,
+                    strip.label,
+                    panel,
+                    {column: self._of_metric(self.x[column], panel) for column in columns},
+                    {column: self._is_logarithmic_x(column, panel) for column in columns},
+                    self._of_metric(self.y, panel) or "",
+                    self._is_logarithmic(panel),
+                    self._published(panel),
+                )
+
+    def lines_of(self, frame: pd.DataFrame) -> dict[Any, Line]:
+        """Return the lines of the curves drawn: those declared, in their order, then any others."""
+        known = self.lines(frame) if callable(self.lines) else self.lines
+        present = dict.fromkeys(frame[self.series])
+        others = {key: Line(str(key), BLACK) for key in present if key not in known}
+        return {key: line for key, line in known.items() if key in present} | others
+
+    def _is_logarithmic(self, panel: pd.DataFrame) -> bool:
+        given = self._of_metric(self.log_y, panel)
+        return is_logarithmic(panel, self.series) if given is None else bool(given)
+
+    def _is_logarithmic_x(self, column: str, panel: pd.DataFrame) -> bool:
+        given = self._of_metric(self.log_x, panel)
+        return column != "round" if given is None else bool(given)
+
+    def _published(self, frame: pd.DataFrame) -> list[Published]:
+        """Return the paper's numbers that belong into some panel of a table.
+
+        What lies beyond the ends of a shorter run would squeeze its curves, and is left out.
+        """
+        at, found = self._first_x(), []
+        for one in self.published:
+            panel = _where(frame, one.where)
+            within = one.x is None or panel[at].min() <= one.x <= panel[at].max()
+            found += [one] * bool(len(panel) and within)
+        return found
+
+    def _of_metric(self, given: Any, panel: pd.DataFrame) -> Any:
+        """Return what is given for the metric of a panel, or for all."""
+        if isinstance(given, Mapping):
+            return given.get(panel[self.metric].iloc[0])
+        return given
+
+    def _dimensions(self) -> list[By | X]:
+        return _dimensions((*self.pages, *self.rows, *self.columns))
+
+    def _first_x(self) -> str:
+        """Return the column of the first horizontal axis."""
+        return next((part.columns[0] for part in self._dimensions() if isinstance(part, X)), self.x_column)
 
 
 @dataclass(frozen=True)
-class Grid:
+class Grid(Curves):
     """Curves over repetitions, a grid of panels; name, `table` and `show` as in `figures.artefact.Made`.
 
     Every run of the artefact's settings goes through `prepare`, and `summarise` makes a curve of each
@@ -87,15 +207,7 @@ class Grid:
     title: str
     caption: str
     prefix: str  # what the picture says before its title
-    # The panels: rows and columns of them, a str being a column of the table without labels.
-    rows: Sequence[str | By | X] = ()
-    columns: Sequence[str | By | X] = ()
     wrap: int | None = None  # panels side by side, after which a row goes on below
-    pages: Sequence[str | By | X] = ()  # pictures of their own, pages of one PDF; the first is the PNG
-    # The curves of a panel: the column that tells them apart, and the line of each of its values, or what
-    # makes that of the table; a value that it lacks is drawn in black.
-    series: str
-    lines: Mapping[Any, Line] | Callable[[pd.DataFrame], Mapping[Any, Line]] = field(default_factory=dict)
     # The table: columns that tell curves apart, columns of the histories that are averaged, what maps a
     # history (with a column experiment) and the inputs to the lines that are averaged, and `summarise`'s own.
     by: Sequence[str] = ()
@@ -108,15 +220,6 @@ class Grid:
     # Inputs and settings to the summary, where it is no average of histories round by round.
     source: Callable[[Any, dict], pd.DataFrame] | None = None
     finish: Callable[[pd.DataFrame], pd.DataFrame] | None = None  # the summary to the table
-    shown: Callable[[pd.DataFrame], pd.DataFrame] | None = None  # the table to what is drawn of it
-    metric: str | None = None  # column of the table that says which of `values` a curve shows
-    # The axes: labels, by value of `metric` and by column, and whether they are logarithmic. Without a word
-    # the curves' range decides on vertical axes; horizontal ones are logarithmic for all but rounds.
-    y: str | Mapping[str, str]
-    x: Mapping[str, str]
-    x_column: str = "round"  # of the horizontal axes, where no part is an `X`
-    log_y: bool | Mapping[str, bool] | None = None
-    log_x: bool | None = None
     limits: tuple[float, float] | None = None  # of the vertical axes
     # Columns of settings, such as the step, and their symbols. What each curve has in all panels of a page
     # stands in the legend, the rest in the panels, the first of those side by side with the same.
@@ -164,23 +267,6 @@ class Grid:
         scaled = [on_log_scale(panel) if self._is_logarithmic(panel) else panel for panel in panels]
         return pd.concat(scaled).sort_index()
 
-    def _is_logarithmic(self, panel: pd.DataFrame) -> bool:
-        given = self._of_metric(self.log_y, panel)
-        return is_logarithmic(panel, self.series) if given is None else bool(given)
-
-    def _of_metric(self, given: Any, panel: pd.DataFrame) -> Any:
-        """Return what is given for the metric of a panel, or for all."""
-        if isinstance(given, Mapping):
-            return given.get(panel[self.metric].iloc[0])
-        return given
-
-    def _dimensions(self) -> list[By | X]:
-        return _dimensions((*self.pages, *self.rows, *self.columns))
-
-    def _first_x(self) -> str:
-        """Return the column of the first horizontal axis."""
-        return next((part.columns[0] for part in self._dimensions() if isinstance(part, X)), self.x_column)
-
     def show(self, frame: pd.DataFrame) -> Figure:
         """Draw the table; where it has several pages, the first."""
         return self.pages_of(frame)[0]
@@ -190,22 +276,6 @@ class Grid:
         frame = frame if self.shown is None else self.shown(frame)
         return [self._page(_where(frame, page.where), page) for page in _strips(self.pages, frame)]
 
-    def panels(self, frame: pd.DataFrame) -> Iterator[Panel]:
-        """Return the panels of the table, each once however many horizontal axes it is drawn on."""
-        frame = frame if self.shown is None else self.shown(frame)
-        first = self._first_x()
-        columns = [first, *(column for column in self.x if column != first and column in frame)]
-        pages, strips = (
-            _strips([part for part in _dimensions(parts) if isinstance(part, By)], frame)
-            for parts in (self.pages, (*self.rows, *self.columns))
-        )
-        for page, strip in itertools.product(pages, strips):
-            panel = _where(frame, {**page.where, **strip.where})
-            if len(panel):
-                y, log_y = self._of_metric(self.y, panel) or "", self._is_logarithmic(panel)
-                x = {column: self.x[column] for column in columns}
-                yield Panel(page.label, strip.label, panel, x, y, log_y)
-
     @styled
     def _page(self, frame: pd.DataFrame, page: _Strip) -> Figure:
         lines = self.lines_of(frame)
@@ -213,7 +283,8 @@ class Grid:
         said = None
         rows, columns = _strips(self.rows, frame), _strips(self.columns, frame)
         first_x = page.x or self._first_x()
-        entries = [*(() if self.panel_legends else explained), *self.others, *of_seeds(frame)]
+        entries = [*(() if self.panel_legends else explained), *self.others]
+        entries += [*(one.line for one in self._published(frame)), *of_seeds(frame)]
         across = len(columns) if self.wrap is None else min(self.wrap, len(columns))
         down = -(-len(columns) // across)  # lines of panels that a row takes
         made, axes = canvas(
@@ -231,7 +302,7 @@ class Grid:
             # About 15 characters to an inch.
             ax.set_title(textwrap.fill(title, int(15 * (inches - 0.4))), loc="left", pad=self.pad)
             if i == len(rows) - 1 or row.x is not None:
-                ax.set_xlabel(textwrap.fill(self.x[x], int(15 * (inches - 0.3))))
+                ax.set_xlabel(textwrap.fill(self._of_metric(self.x[x], panel), int(15 * (inches - 0.3))))
             if panel.empty:
                 ax.text(0.5, 0.5, "not run", transform=ax.transAxes, ha="center", color="#767676")
                 continue
@@ -243,11 +314,13 @@ class Grid:
                 self.series,
                 lines,
                 x=x,
-                log_x=x != "round" if self.log_x is None else self.log_x,
+                log_x=self._is_logarithmic_x(x, panel),
                 log_y=self._of_metric(self.log_y, panel),
                 limits=self.limits,
                 notes=x == first_x,
             )
+            for one in self._published(panel):
+                (one if x == self._first_x() else one._replace(x=None)).draw(ax)
             if self.annotate is not None:
                 self.annotate(ax, panel, lines, x)
             if self.panel_legends:
@@ -303,13 +376,6 @@ class Grid:
                 own = []
         _explain(ax, own)
         return found
-
-    def lines_of(self, frame: pd.DataFrame) -> dict[Any, Line]:
-        """Return the lines of the curves drawn: those declared, in their order, then any others."""
-        known = self.lines(frame) if callable(self.lines) else self.lines
-        present = dict.fromkeys(frame[self.series])
-        others = {key: Line(str(key), BLACK) for key in present if key not in known}
-        return {key: line for key, line in known.items() if key in present} | others
 
 
 def _rounded(value: Any) -> str:

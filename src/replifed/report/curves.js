@@ -56,8 +56,10 @@ const drawCurves = (() => {
     const [column, xLabel, xLog] = panel.x.find(one => one[0] === state.x) || panel.x[0];
     const logX = state.logX === null ? xLog : state.logX, logY = state.logY === null ? panel.log : state.logY;
     const curves = panel.curves.filter(one => !state.hidden.has(one.line));
-    const x = scale(curves.flatMap(one => one.x[column]), logX, inner[0], 0.02);
-    const y = scale(curves.flatMap(shown), logY, inner[1], 0.05);
+    // What the paper prints: x is on the first of the axes.
+    const published = panel.published.map(([said, at, up]) => [said, column === panel.x[0][0] ? at : null, up]);
+    const x = scale([...curves.flatMap(one => one.x[column]), ...published.map(one => one[1])], logX, inner[0], 0.02);
+    const y = scale([...curves.flatMap(shown), ...published.map(one => one[2])], logY, inner[1], 0.05);
     const name = `${panel.title ? `${panel.title}: ` : ""}${panel.y} against ${xLabel}`;
     const svg = add(box, "svg", {
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`, tabindex: 0, role: "img",
@@ -79,6 +81,18 @@ const drawCurves = (() => {
     add(plot, "text", { x: inner[0] / 2, y: inner[1] + 36, "text-anchor": "middle" }, xLabel);
     const title = add(plot, "text", { x: -inner[1] / 2, y: -LEFT + 13, "text-anchor": "middle" }, panel.y);
     title.setAttribute("transform", "rotate(-90)");
+    for (const [said, at, up] of published) {
+      if (at !== null && (!logX || at > 0)) {
+        const across = x.at(at), left = across < inner[0] / 2;
+        add(plot, "path", { d: `M${across} 0V${inner[1]}`, class: "published" });
+        add(plot, "text", { x: across + (left ? 4 : -4), y: 10, "text-anchor": left ? "start" : "end", class: "said-of" }, said);
+      }
+      if (up !== null && (!logY || up > 0)) {
+        const height = inner[1] - y.at(up);
+        add(plot, "path", { d: `M0 ${height}H${inner[0]}`, class: "published" });
+        add(plot, "text", { x: 4, y: height - 4, class: "said-of" }, said);
+      }
+    }
     const within = add(plot, "g", { "clip-path": `url(#${clip})` });
 
     // Every curve's points that these axes can show, as [x, y, index], in pixels.

@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.colors import to_hex
 
 from replifed.figures.curves import centre_of
-from replifed.figures.grid import Grid, Panel
+from replifed.figures.grid import Curves, Panel
 from replifed.figures.style import Line
 
 # Points of a curve; and numbers of a figure, so that those of many curves are thinned more.
@@ -29,11 +29,12 @@ def read(file: Any) -> pd.DataFrame:
     return pd.read_csv(file, keep_default_na=False, na_values=["nan"])
 
 
-def curves(grid: Grid, frame: pd.DataFrame) -> dict[str, Any]:
+def curves(grid: Curves, frame: pd.DataFrame) -> dict[str, Any]:
     """Return the panels of a grid as lists and numbers that JSON can hold.
 
     ``lines`` are ``[label, colour, dashes, marked]``, dashes as SVG has them; each of the ``panels`` has
-    ``curves`` of the number of a line, ``x`` by column, ``y``, ``low`` and ``high``.
+    ``curves`` of the number of a line, ``x`` by column, ``y``, ``low`` and ``high``; and of what is
+    ``published`` what is said of it, x on the first horizontal axis, and y, of which one is None.
     """
     panels = [(panel, _curves_of(grid, panel)) for panel in grid.panels(frame)]
     lines = grid.lines_of(frame if grid.shown is None else grid.shown(frame))
@@ -47,34 +48,40 @@ def curves(grid: Grid, frame: pd.DataFrame) -> dict[str, Any]:
             {
                 "page": panel.page,
                 "title": panel.title,
-                "x": [[column, label, _log_x(grid, column)] for column, label in panel.x.items()],
+                "x": [[column, label, panel.log_x[column]] for column, label in panel.x.items()],
                 "y": plain(panel.y),
                 "log": panel.log_y,
                 "curves": [
                     {"line": keys.index(key), **_numbers(curve, list(panel.x), points)}
                     for key, curve in found.items()
                 ],
+                "published": [[one.said, one.x, one.y] for one in panel.published],
             }
             for panel, found in panels
         ],
     }
 
 
-def in_words(grid: Grid, frame: pd.DataFrame) -> str:
+def in_words(grid: Curves, frame: pd.DataFrame) -> str:
     """Say what a picture of the grid shows: its axes and curves, and which end lowest in its panels."""
     lines = grid.lines_of(frame if grid.shown is None else grid.shown(frame))
     panels = list(grid.panels(frame))
     panels = [panel for panel in panels if panel.page == panels[0].page]
     if not panels:
         return ""
-    axes = list(dict.fromkeys(label for panel in panels for label in panel.x.values() if label))
+    axes = _some(list(dict.fromkeys(next(iter(panel.x.values())) for panel in panels)))
     names = _some([line.label for line in lines.values()])
     heights = _some(list(dict.fromkeys(plain(panel.y) for panel in panels)))
     count = f"{len(panels)} panels" if len(panels) > 1 else "One panel"
-    text = f"{count}: {heights} against {axes[0] if axes else panels[0].page}. Curves: {names}."
+    text = f"{count}: {heights} against {axes}. Curves: {names}."
+    for said in dict.fromkeys(one.said for panel in panels for one in panel.published):
+        text += f" {said[0].upper()}{said[1:]}."
     ends = []
     for panel in panels[:_NAMED]:
-        last = {key: curve[centre_of(curve)].iloc[-1] for key, curve in _curves_of(grid, panel).items()}
+        found = _curves_of(grid, panel)
+        # Points alone may go farther than the lines, and end elsewhere.
+        kept = [key for key in found if not _look(lines[key])[2]] or list(found)
+        last = {key: found[key][centre_of(found[key])].iloc[-1] for key in kept}
         if len(last) > 1:
             low, high = min(last, key=lambda key: last[key]), max(last, key=lambda key: last[key])
             of_several = [panel.title] + [plain(panel.y)] * (heights != plain(panel.y))
@@ -102,10 +109,6 @@ def _some(words: Sequence[str]) -> str:
     return ", ".join(words) if more <= 0 else f"{', '.join(words[: 2 * _NAMED])} and {more} more"
 
 
-def _log_x(grid: Grid, column: str) -> bool:
-    return column != "round" if grid.log_x is None else grid.log_x
-
-
 def _look(line: Line) -> tuple[str, str, bool]:
     """Colour, dashes in pixels, and whether points alone are drawn."""
     named = {"-": "", "--": "6 3", ":": "2 2", "-.": "6 2 2 2", "": ""}
@@ -114,7 +117,7 @@ def _look(line: Line) -> tuple[str, str, bool]:
     return to_hex(line.color), " ".join(f"{2 * part:g}" for part in line.dashes[1]), False
 
 
-def _curves_of(grid: Grid, panel: Panel) -> dict[Any, pd.DataFrame]:
+def _curves_of(grid: Curves, panel: Panel) -> dict[Any, pd.DataFrame]:
     """Return the curves of a panel that have points, in the order of drawing."""
     frame = panel.frame
     along = "round" if "round" in frame else next(iter(panel.x))

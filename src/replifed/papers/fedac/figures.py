@@ -12,11 +12,13 @@ from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.curves import plot_curves
+from replifed.figures.grid import By, Curves
 from replifed.figures.style import GREY, Line, canvas, legend, of_seeds, panels, styled
 from replifed.papers.fedac import published
 from replifed.papers.fedac.measures import all_runs, drawn, points
 from replifed.papers.fedac.paper import DRAWN, EPSILON_OPTIMUM, LINES, OPTIMA, VARIANTS, Drawn
 
+_X = {"M": "workers M", "K": "local steps K"}
 _THEIRS = Line("published (open)", GREY, "", "o", 1.0)
 
 
@@ -69,10 +71,36 @@ def _draw_points(figure: Drawn, title: str, frame: pd.DataFrame) -> Figure:
         ax.set_xscale("log", base=2)
         ax.set_yscale("log")
         ax.set_title(f"{figure.panels} = {value}", loc="left")
-        ax.set_xlabel("workers M" if other == "M" else "local steps K")
+        ax.set_xlabel(_X[other])
         ax.set_ylabel("best suboptimality")
     legend(made, [*(LINES[method] for method in figure.methods), _THEIRS], columns=5)
     return made
+
+
+def _ours_and_theirs(frame: pd.DataFrame) -> pd.DataFrame:
+    """Curves of what `_drawn_points` returns, ours and the authors' points."""
+    ours = frame.assign(curve=frame["method"], mean=pd.to_numeric(frame["ours"]))
+    theirs = frame.assign(curve=frame["method"] + "/published", mean=frame["published"])
+    return pd.concat([ours, theirs]).dropna(subset="mean")
+
+
+def _curves(figure: Drawn) -> Curves:
+    other = "M" if figure.panels == "K" else "K"
+    pairs = {name: (LINES[name], LINES[name].label + ", published") for name in figure.methods}
+    return Curves(
+        shown=_ours_and_theirs,
+        columns=[By(figure.panels, f"{figure.panels} = {{}}".format)],
+        series="curve",
+        lines={name: line for name, (line, _) in pairs.items()}
+        | {
+            f"{name}/published": line._replace(label=label, dashes="")
+            for name, (line, label) in pairs.items()
+        },
+        x={other: _X[other]},
+        x_column=other,
+        y="best suboptimality",
+        log_y=True,
+    )
 
 
 def _paper_figures() -> Iterator[Made]:
@@ -90,7 +118,14 @@ def _paper_figures() -> Iterator[Made]:
                 "the authors' random numbers and their F*. Open markers: the authors' points; lines: ours, "
                 "up to the largest M that was run."
             )
-        yield Made(name, title, caption, partial(_drawn_points, name), partial(_draw_points, figure, title))
+        yield Made(
+            name,
+            title,
+            caption,
+            partial(_drawn_points, name),
+            partial(_draw_points, figure, title),
+            curves=_curves(figure),
+        )
 
 
 def _chaotic(inputs: Any, settings: dict) -> pd.DataFrame:
@@ -128,6 +163,7 @@ def _draw_chaotic(frame: pd.DataFrame) -> Figure:
     return made
 
 
+_GAP = "last gap F − F*"
 _CASES = {
     "kmeans": "k-means clients",
     "mixed": "the same samples, mixed",
@@ -152,20 +188,23 @@ def _clients(inputs: Any, settings: dict) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _as_gaps(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table has decimal logarithms."""
+    return frame.assign(**{column: 10.0 ** frame[column] for column in ("mean", "low", "high")})
+
+
 @styled
 def _draw_clients(frame: pd.DataFrame) -> Figure:
     shown = [name for name in _CASES if (frame["experiment"] == name).any()]
     made, axes = canvas(1, len(shown), title="FedAc · Clients with data of their own", width=3.5, height=2.8)
     lines = {name: line for name, line in LINES.items() if (frame["method"] == name).any()}
     for ax, case in zip(axes[0], shown, strict=True):
-        own = frame[frame["experiment"] == case]
-        # The table has decimal logarithms.
-        own = own.assign(**{column: 10.0 ** own[column] for column in ("mean", "low", "high")})
+        own = _as_gaps(frame[frame["experiment"] == case])
         plot_curves(ax, own, "method", lines, x="K", log_y=True)
         ax.set_xscale("log", base=2)
         ax.set_title(_CASES[case], loc="left")
-        ax.set_xlabel("local steps K")
-    axes[0][0].set_ylabel("last gap F − F*")
+        ax.set_xlabel(_X["K"])
+    axes[0][0].set_ylabel(_GAP)
     legend(made, [*lines.values(), *of_seeds(frame)])
     return made
 
@@ -192,5 +231,15 @@ FIGURES = by_name(
         ),
         _clients,
         _draw_clients,
+        curves=Curves(
+            shown=_as_gaps,
+            columns=[By("experiment", _CASES)],
+            series="method",
+            lines=LINES,
+            x={"K": _X["K"]},
+            x_column="K",
+            y=_GAP,
+            log_y=True,
+        ),
     ),
 )

@@ -22,7 +22,7 @@ from replifed.claims.statements import Statements, slug
 from replifed.claims.verdicts import Claim
 from replifed.papers.fedgradmp import measures
 from replifed.papers.fedgradmp.measures import MACHINE, decades, logs, tail
-from replifed.papers.fedgradmp.paper import EXPERIMENTS, LINES, METHODS, READINGS
+from replifed.papers.fedgradmp.paper import EXACT_ROUNDS, EXPERIMENTS, LINES, METHODS, READINGS
 
 BASELINES = (("fediterht", ""), ("fedmid", "0.03125"), ("feddualavg", "0.03125"), ("fedavg", ""))
 FIGURES = (("fig3", "mild", "exact"), ("fig4", "strong", "exact"), ("fig5", "dense", "gd"))
@@ -330,20 +330,20 @@ def _figures8_9() -> Iterator[Claim]:
         name = f"fig8-baselines.{method}"
         yield from _learning_rates(name, method, "text", artefact="fig8_baselines", note=_DENSE)
     exact = error("exact")
-    after_four = at(exact, 4)
+    after_four = at(exact, EXACT_ROUNDS)
     yield CLAIM.shape(
         "fig9.precision",
         "FedGradMP comes to machine precision (1e-14) within four rounds with K = 3, on every seed "
         "(Section V-C, Figure 9).",
         (after_four <= MACHINE).note(
-            "largest error {0.max:.2g} after {1} rounds", after_four, round_at(exact, 4)
+            "largest error {0.max:.2g} after {1} rounds", after_four, round_at(exact, EXACT_ROUNDS)
         ),
         says="fig9",
     )
     yield CLAIM.value(
         "fig9.rounds",
         "It takes four rounds (Section V-C, Figure 9).",
-        4.0,
+        float(EXACT_ROUNDS),
         rounds_to(exact, MACHINE),
         within=1.0,
         because="one round, the resolution of a figure that shows one run",

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.grid import By, Grid, X
+from replifed.figures.grid import By, Curves, Grid, Published, X
 from replifed.figures.style import (
     BLUE,
     GREY,
@@ -30,7 +30,15 @@ from replifed.figures.summaries import LEAST, summarise
 from replifed.papers.fedgradmp import problems
 from replifed.papers.fedgradmp.experiments import regression_method
 from replifed.papers.fedgradmp.measures import client_constants, promises
-from replifed.papers.fedgradmp.paper import DICTIONARIES, DIGIT_LINES, EXPERIMENTS, LINES, METHODS, READINGS
+from replifed.papers.fedgradmp.paper import (
+    DICTIONARIES,
+    DIGIT_LINES,
+    EXACT_ROUNDS,
+    EXPERIMENTS,
+    LINES,
+    METHODS,
+    READINGS,
+)
 from replifed.papers.typed import typed
 from replifed.randomness import Streams
 from replifed.simulate import simulate
@@ -351,13 +359,67 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return frame.fillna(0.0)
 
 
+def _of_theorem5(frame: pd.DataFrame) -> pd.DataFrame:
+    """Errors and bounds of exact sub-problems, for the least K."""
+    theory = frame[frame["solver"] == "exact"]
+    return theory[theory["local_steps"] == theory["local_steps"].min()]
+
+
+def _as_curves(frame: pd.DataFrame) -> pd.DataFrame:
+    """Column panel is what the noise is, or "clients", and x a round or a client."""
+    theory, ratios = _of_theorem5(frame), frame[frame["series"] == "condition"]
+    frames = [
+        theory.assign(
+            panel=[f"near-isometric, {_noise(noise)}" for noise in theory["noise"]],
+            kind="rounds",
+            curve=theory["series"] + " " + theory["condition"].map("{:g}".format),
+            x=theory["round"],
+        ),
+        ratios.assign(
+            panel="the paper's data, estimated",
+            kind="clients",
+            curve=ratios["experiment"] + " " + ratios["alpha"].map("{:g}".format),
+            x=ratios["client"],
+        ),
+    ]
+    return pd.concat(frames).drop(columns=["round", "low", "high", "seeds"])
+
+
+def _condition_lines(theory: pd.DataFrame) -> dict[float, Line]:
+    return sequence_lines({one: f"ρ⁺/ρ⁻ = {one:g}" for one in sorted(theory["condition"].unique())})
+
+
+def _client_lines(ratios: pd.DataFrame) -> dict[tuple[str, float], Line]:
+    """By experiment and alpha."""
+    pairs = ratios[["experiment", "alpha"]].drop_duplicates().itertuples(index=False, name=None)
+    return {
+        (name, alpha): Line(
+            f"α = {alpha:g}" + (" (Figure 9)" if name == "exact" else ""), style.color, "", style.marker
+        )
+        for style, (name, alpha) in zip(itertools.cycle(SEQUENCE), pairs, strict=False)
+    }
+
+
+def _lines_of_rates(frame: pd.DataFrame) -> dict[str, Line]:
+    of_clients = frame["kind"] == "clients"
+    lines = {}
+    for condition, line in _condition_lines(frame[~of_clients]).items():
+        lines[f"error {condition:g}"] = line
+        lines[f"bound {condition:g}"] = line._replace(label=f"{line.label}, bound", dashes=":", marker="")
+    clients = _client_lines(frame[of_clients])
+    return lines | {f"{name} {alpha:g}": line for (name, alpha), line in clients.items()}
+
+
+_RATES_X = {"rounds": "communication rounds", "clients": "client i"}
+_RATES_Y = {"rounds": "relative error squared", "clients": "restricted ρ⁺/ρ⁻, 4τ coordinates"}
+
+
 @styled
 def _draw_rates(frame: pd.DataFrame) -> Figure:
     """Draw what `_rates` returns: without noise, with noise, and the conditions on the paper's data."""
     made, [axes] = canvas(1, 3, title="FedGradMP · Theorem 5 (not in the paper)", width=4.4, height=3.4)
-    theory = frame[frame["solver"] == "exact"]
-    theory = theory[theory["local_steps"] == theory["local_steps"].min()]
-    lines = sequence_lines({one: f"ρ⁺/ρ⁻ = {one:g}" for one in sorted(theory["condition"].unique())})
+    theory = _of_theorem5(frame)
+    lines = _condition_lines(theory)
     for ax, ((K, noise), panel) in zip(axes, theory.groupby(["local_steps", "noise"]), strict=False):
         for number, (condition, line) in enumerate(lines.items()):
             of_condition = panel[panel["condition"] == condition]
@@ -366,22 +428,20 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
             ax.plot(bound["round"], bound["mean"], color=line.color, linestyle=":", linewidth=1.2)
         # The errors fall to rounding at once, and would squeeze the bounds.
         bottom = panel.loc[panel["series"] == "bound", "mean"].min() * 1e-3
-        ax.set(yscale="log", xlabel="communication rounds", ylabel="relative error squared", ylim=(bottom, 3))
+        ax.set(yscale="log", xlabel=_RATES_X["rounds"], ylabel=_RATES_Y["rounds"], ylim=(bottom, 3))
         ax.set_title(f"near-isometric, K = {K:g},\n{_noise(noise)}", loc="left")
-    ax, marks = axes[2], []
-    ratios = frame[frame["series"] == "condition"].groupby(["experiment", "alpha"], sort=False)
-    for style, ((name, alpha), one) in zip(itertools.cycle(SEQUENCE), ratios, strict=False):
-        label = f"α = {alpha:g}" + (" (Figure 9)" if name == "exact" else "")
-        marks.append(Line(label, style.color, "", style.marker))
-        ax.plot(one["client"], one["mean"], **marks[-1].look, ms=3)
+    ax, ratios = axes[2], frame[frame["series"] == "condition"]
+    marks = _client_lines(ratios)
+    for case, one in ratios.groupby(["experiment", "alpha"], sort=False):
+        ax.plot(one["client"], one["mean"], **marks[case].look, ms=3)
     ax.axhline(2.0, color=VERMILLION, linestyle="--", linewidth=1.2)
-    ax.set(yscale="log", xlabel="client i", ylabel="restricted ρ⁺/ρ⁻,\n4τ coordinates")
+    ax.set(yscale="log", xlabel=_RATES_X["clients"], ylabel=_RATES_Y["clients"].replace(", ", ",\n"))
     ax.set_title("the paper's data,\nestimated", loc="left")
     extra = [
         Line("bound of Theorem 5", GREY, ":", "", 1.2),
         Line("2: the theorem needs less", VERMILLION, "--", "", 1.2),
     ]
-    legend(made, [*lines.values(), *extra, *marks, *of_seeds(theory)], columns=5)
+    legend(made, [*lines.values(), *extra, *marks.values(), *of_seeds(theory)], columns=5)
     return made
 
 
@@ -510,11 +570,22 @@ FIGURES = by_name(
     figure(
         "fig9",
         title="Figure 9: exact recovery",
-        caption=f"Relative error and loss of FedGradMP with K = 3 on the data of Figure 8. {_BANDS}",
+        caption=(
+            "Relative error and loss of FedGradMP with K = 3 on the data of Figure 8. Dotted: the rounds to "
+            f"machine precision that the paper prints. {_BANDS}"
+        ),
         metric="panel",
         values=("error", "objective"),
         columns=["panel"],
         y={"error": ERROR, "objective": "loss"},
+        published=[
+            Published(
+                f"published: {EXACT_ROUNDS} rounds",
+                "fig9.rounds",
+                x=EXACT_ROUNDS,
+                where={"panel": "error"},
+            )
+        ],
         width=3.8,
     ),
     swept(
@@ -566,5 +637,17 @@ FIGURES = by_name(
         ),
         _rates,
         _draw_rates,
+        curves=Curves(
+            shown=_as_curves,
+            columns=[By("panel", str)],
+            series="curve",
+            lines=_lines_of_rates,
+            metric="kind",
+            x={"x": _RATES_X},
+            x_column="x",
+            log_x=False,
+            y=_RATES_Y,
+            log_y=True,
+        ),
     ),
 )

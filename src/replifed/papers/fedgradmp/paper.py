@@ -53,6 +53,8 @@ DICTIONARIES = {
     "digits": Line("standard basis", BLACK, (0, (5, 1.5)), "s"),
     "digits_gaussian": Line("200 random Gaussian atoms", ORANGE, "-", "o"),
 }
+# Of Figure 9: rounds to machine precision.
+EXACT_ROUNDS = 4
 # Of Figure 8. None is stated in full; all but the first were chosen since the runs then diverge.
 READINGS = {
     "text": "loss as printed, τ = 10",

@@ -33,6 +33,7 @@ from replifed.papers.fedht.paper import (
     METHODS,
     READINGS,
     REAL_READINGS,
+    ROUNDS,
 )
 
 SIMULATIONS = ("simulation1", "simulation2")
@@ -158,7 +159,7 @@ def _figure2() -> Iterator[Claim]:
 
 def _figure3() -> Iterator[Claim]:
     forms = (("", 0, False), (" (1, 1)", -1, False), (" full batch", 0, True))
-    for experiment, fast, slow, ratio in (("simulation1", 20, 100, 5.0), ("simulation2", 50, 200, 4.0)):
+    for experiment, (fast, slow, ratio) in ROUNDS.items():
         name = EXPERIMENTS[experiment]
         there = f"the objective that Distributed-IHT has after {slow}"
         sooner, needs = f"reaches {there} rounds in {ratio:g} times fewer", f"needs {fast} rounds to {there}"

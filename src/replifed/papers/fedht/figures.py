@@ -20,7 +20,7 @@ from replifed.algorithms.hard_thresholding import RATES
 from replifed.figures import style
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.curves import note, plot_curves, readable_log_axis
-from replifed.figures.grid import By, Grid, X
+from replifed.figures.grid import By, Curves, Grid, Published, X
 from replifed.figures.style import (
     BLUE,
     GREEN,
@@ -43,6 +43,7 @@ from replifed.papers.fedht.paper import (
     METHODS,
     READINGS,
     REAL_READINGS,
+    ROUNDS,
     SPARSITIES,
     experiment_name,
     level_key,
@@ -186,6 +187,18 @@ figure = partial(
 )
 _ROWS = By("experiment", EXPERIMENTS)
 _LEVELS_IN_ORDER = By("level", level_name, level_key)
+_PUBLISHED = [
+    Published(
+        f"published: {fast} rounds ({EXPERIMENTS[name]})",
+        f"fig3.{name}.rounds",
+        x=fast,
+        where={"experiment": name},
+    )
+    for name, (fast, _, _) in ROUNDS.items()
+]
+_DOTTED = "Dotted: the round at which the paper has FedIterHT where Distributed-IHT is after " + ", ".join(
+    f"{slow} ({EXPERIMENTS[name]})" for name, (_, slow, _) in ROUNDS.items()
+)
 _SHORT = {"own": "own best step", "common": "common step"}
 _SHORT_REAL = {"own": "own best step", "printed": "best printed step"}
 
@@ -393,6 +406,7 @@ def _draw_conditions(ax: Axes, frame: pd.DataFrame) -> None:
 
 # The paper's grid, which the searches here extend while the best step lies at its edge.
 PRINTED_STEPS = (0.001, 10.0)
+_BEST_STEP = Line("best step", "black", "", "*")
 _ONE_STEP = Line("one local step", GREEN, "-", "^")
 
 
@@ -425,6 +439,31 @@ def _tuning(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return frame.assign(score=frame["score"].astype(float).fillna(math.inf))
 
 
+_SEARCH_AXES = "step size", "objective"
+
+
+def _scores(frame: pd.DataFrame) -> tuple[float, float]:
+    """Least and largest score to show of a data set and level."""
+    finite = frame[np.isfinite(frame["score"])]
+    # The smallest steps hardly move; steps on the brink of divergence would squeeze all other curves.
+    hardly_moved = finite[finite["step"] == finite["step"].min()]["score"].max()
+    return finite["score"].min(), min(finite["score"].max(), 3 * hardly_moved)
+
+
+def _searched(frame: pd.DataFrame) -> pd.DataFrame:
+    """Curves of what `_tuning` returns, one for each K; and its best steps."""
+    highest = frame.groupby(["experiment", "level"]).apply(lambda part: _scores(part)[1]).rename("highest")
+    kept = frame.join(highest, on=["experiment", "level"])
+    kept = kept[kept["score"] <= kept["highest"]].assign(mean=kept["score"])
+    kept = kept.assign(curve=kept["local_steps"].astype(str))
+    return pd.concat([kept, kept[kept["best"]].assign(curve="best")], ignore_index=True)
+
+
+def _lines_of_searches(frame: pd.DataFrame) -> dict[str, Line]:
+    lines = local_steps_lines(set(frame["local_steps"]) - {1}) | {1: _ONE_STEP}
+    return {str(K): line for K, line in lines.items()} | {"best": _BEST_STEP}
+
+
 @styled
 def _draw_tuning(frame: pd.DataFrame) -> Figure:
     """Draw what `_tuning` returns for one data set and level: a panel for each method."""
@@ -433,10 +472,7 @@ def _draw_tuning(frame: pd.DataFrame) -> Figure:
     where = experiment_name(*frame[["experiment", "level"]].iloc[0])
     title = f"FedHT · Step-size searches on {where} (not in the paper)"
     made, cells = panels(len(methods), 2, title=title, width=3.5, height=2.3)
-    finite = frame[np.isfinite(frame["score"])]
-    # The smallest steps hardly move; steps on the brink of divergence would squeeze all other curves.
-    hardly_moved = finite[finite["step"] == finite["step"].min()]["score"].max()
-    low, high = finite["score"].min(), min(finite["score"].max(), 3 * hardly_moved)
+    low, high = _scores(frame)
     limits = low / (high / low) ** 0.1, high * (high / low) ** 0.25
     for ax, method in zip(cells, methods, strict=True):
         searched = frame[frame["method"] == method]
@@ -446,10 +482,10 @@ def _draw_tuning(frame: pd.DataFrame) -> Figure:
         _draw_search(ax, searched, lines | {1: _ONE_STEP}, limits)
         ax.set_title(METHODS[method], loc="left")
         ax.set_xlim(frame["step"].min() / 1.5, frame["step"].max() * 1.5)
-        ax.set(xlabel="step size", ylabel="objective")
+        ax.set(xlabel=_SEARCH_AXES[0], ylabel=_SEARCH_AXES[1])
     marks = [
         _ONE_STEP,
-        Line("best step", "black", "", "*"),
+        _BEST_STEP,
         Line("diverged", GREY, "", "x"),
         Line("not stable", GREY, "", "o"),
         Line("the paper's grid", "#E3E8EE", "-", "", 8),
@@ -643,12 +679,13 @@ FIGURES = by_name(
             "Objective of FedHT, FedIterHT and Distributed-IHT, with dense FedAvg for reference, against "
             "communication rounds and local iterations, on both simulations at (0.1, 0.1) and (1, 1). "
             f"{_READINGS} A third reading keeps to the printed grid of steps, of which few converge. "
-            f"{_PAGES} {_BANDS}"
+            f"{_DOTTED}. {_PAGES} {_BANDS}"
         ),
         prepare=_curves(COMPARISON_READINGS, levels=[0, -1]),
         pages=[By("reading", {**_SHORT, **_SHORT_REAL})],
         rows=[_ROWS, _LEVELS_IN_ORDER],
         columns=[X("round", "iterations")],
+        published=_PUBLISHED,
         width=4.6,
     ),
     figure(
@@ -656,12 +693,13 @@ FIGURES = by_name(
         title="Figure 3 with full local gradients",
         caption=(
             f"The same methods as in Figure 3 with all local samples in each gradient, at (0.1, 0.1). "
-            f"{_READINGS} {_PAGES}"
+            f"{_READINGS} {_DOTTED}. {_PAGES}"
         ),
         prepare=_curves(full_batch=True),
         pages=[By("reading", _SHORT)],
         rows=[_ROWS, _LEVELS_IN_ORDER],
         columns=[X("round", "iterations")],
+        published=_PUBLISHED,
         width=4.6,
     ),
     *(
@@ -768,6 +806,17 @@ FIGURES = by_name(
         _tuning,
         _draw_tuning,
         pages=("experiment", "level"),
+        curves=Curves(
+            shown=_searched,
+            pages=[_ROWS, _LEVELS_IN_ORDER],
+            columns=[By("method", METHODS)],
+            series="curve",
+            lines=_lines_of_searches,
+            x={"step": _SEARCH_AXES[0]},
+            x_column="step",
+            y=_SEARCH_AXES[1],
+            log_y=True,
+        ),
     ),
     Made(
         "partitions",

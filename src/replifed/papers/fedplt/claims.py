@@ -19,7 +19,16 @@ from replifed.claims.verdicts import Claim
 from replifed.papers.fedplt import measures, release
 from replifed.papers.fedplt.measures import at, by_setting, lines, mean_change, rates
 from replifed.papers.fedplt.methods import PARTIAL, SOLVERS
-from replifed.papers.fedplt.paper import COLUMNS, METHODS, STORED, TABLE2, TABLE3, TABLE4
+from replifed.papers.fedplt.paper import (
+    BEST_EPOCHS,
+    BEST_RHO,
+    COLUMNS,
+    METHODS,
+    STORED,
+    TABLE2,
+    TABLE3,
+    TABLE4,
+)
 
 _TUNING = (
     "the paper does not print the baselines' parameters; an honest search of two parameters finds faster ones"
@@ -352,7 +361,7 @@ def _figure2(loss: str) -> Iterator[Claim]:
     yield claim.value(
         "fig2.best",
         "The rate is lowest at rho about 0.3 (Figure 2).",
-        0.3,
+        BEST_RHO,
         measures.best_setting(by_rho, ".2g"),
         within=0.1,
         because="one unit of the digit that is printed",
@@ -398,7 +407,7 @@ def _figure3(loss: str) -> Iterator[Claim]:
     yield claim.value(
         "fig3.best",
         "The rate is lowest at N_e about 10 (Figure 3).",
-        10.0,
+        float(BEST_EPOCHS),
         measures.best_setting(by_steps, ".0f"),
         within=2.0,
         because="a fifth of a number that is approximate by the text",

@@ -14,8 +14,8 @@ from matplotlib.ticker import MaxNLocator
 
 from replifed.claims.curves import reached
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.grid import By, Grid, X
-from replifed.figures.style import BLUE, GREY, ORANGE, canvas, legend, of_seeds, styled
+from replifed.figures.grid import By, Curves, Grid, X
+from replifed.figures.style import BLUE, GREY, ORANGE, Line, canvas, legend, of_seeds, styled
 from replifed.papers.inputs import Inputs
 from replifed.papers.qshed.experiments import example_bits, nearest_spectrum
 from replifed.papers.qshed.paper import (
@@ -220,8 +220,8 @@ def _draw_choices_of(ax: Axes, frame: pd.DataFrame, lines: dict, shown: list[str
 
 # -- Section IV-A's example ----------------------------------------------------------------------------
 
-# Vectors shown beside the eleven of the example.
-_SHOWN = 40
+# Vectors shown, and those beside the eleven of the example.
+_SHOWN, _IN_EXAMPLE = 40, 14
 
 
 def _bit_allocation(inputs: Inputs, settings: dict) -> pd.DataFrame:
@@ -246,17 +246,37 @@ def _bit_allocation(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return frame[frame["vector"] <= _SHOWN]
 
 
+_EXAMPLE = {"eigenvalue": "eigenvalue", "bits": "bits per coordinate"}
+_EXAMPLE_LINES = {
+    "found": Line("nearest found", BLUE, "-", "o"),
+    "printed": Line("published", ORANGE, "", "s"),
+}
+
+
+def _found_and_printed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Curves of the example that `_bit_allocation` returns; column metric is "eigenvalue" or "bits"."""
+    example = frame[(frame["panel"] == "example") & (frame["vector"] <= _IN_EXAMPLE)].drop(columns="round")
+    printed = example[example["printed_eigenvalue"] > 0]
+    return pd.concat(
+        rows.assign(
+            metric=metric, curve=curve, mean=rows[metric if curve == "found" else f"printed_{metric}"]
+        )
+        for metric in _EXAMPLE
+        for curve, rows in (("found", example), ("printed", printed))
+    )
+
+
 @styled
 def _draw_bit_allocation(frame: pd.DataFrame) -> Figure:
     """Draw what `_bit_allocation` returns."""
     made, axes = canvas(1, 3, title="Q-SHED · Bits of each eigenvector", width=3.6, height=3.2)
     values, bits, growth = axes[0]
-    example = frame[(frame["panel"] == "example") & (frame["vector"] <= 14)].sort_values("vector")
+    example = frame[(frame["panel"] == "example") & (frame["vector"] <= _IN_EXAMPLE)].sort_values("vector")
     at, nearest = example["vector"].to_numpy(), example.iloc[0]
     printed = example[example["printed_eigenvalue"] > 0]
     values.semilogy(at, example["eigenvalue"], "o-", color=BLUE, label="nearest found")
     values.semilogy(printed["vector"], printed["printed_eigenvalue"], "s", color=ORANGE, label="printed")
-    values.set_ylabel("eigenvalue")
+    values.set_ylabel(_EXAMPLE["eigenvalue"])
     values.set_title(
         f"Seed {nearest['replicate']:g}, device {nearest['device']:g},\nround {nearest['round']:g}",
         loc="left",
@@ -264,7 +284,7 @@ def _draw_bit_allocation(frame: pd.DataFrame) -> Figure:
     values.legend(fontsize=7)
     bits.bar(at - 0.2, example["printed_bits"], 0.4, color=ORANGE, label="printed")
     bits.bar(at + 0.2, example["bits"], 0.4, color=BLUE, label="found")
-    bits.set_ylabel("bits per coordinate")
+    bits.set_ylabel(_EXAMPLE["bits"])
     bits.set_title(f"{sum(PRINTED_BITS)} bits per coordinate", loc="left")
     bits.legend(fontsize=7)
     table = frame[frame["panel"] == "growth"].set_index(["round", "vector"])["bits"].unstack()  # noqa: PD010
@@ -376,5 +396,17 @@ FIGURES = by_name(
         ),
         _bit_allocation,
         _draw_bit_allocation,
+        curves=Curves(
+            shown=_found_and_printed,
+            columns=[By("metric", _EXAMPLE)],
+            series="curve",
+            lines=_EXAMPLE_LINES,
+            metric="metric",
+            x={"vector": "eigenvector"},
+            x_column="vector",
+            log_x=False,
+            y=_EXAMPLE,
+            log_y={"eigenvalue": True, "bits": False},
+        ),
     ),
 )
