@@ -1,19 +1,25 @@
 """Errata of all papers: one check, which fails for the form as printed and passes for the correction."""
 
+import re
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import replifed.papers
 from replifed.claims.errata import COLUMNS, Erratum, Outcome, measure, read, write
 from replifed.errors import DataError
+from replifed.papers.fedac import published
 
 PAPERS = sorted(file.parent.name for file in Path(replifed.papers.__path__[0]).glob("*/errata.py"))
 ERRATA = [erratum for paper in PAPERS for erratum in import_module(f"replifed.papers.{paper}.errata").ERRATA]
 
 
-def made(printed, corrected):
+CHECKS = {erratum.id: erratum.check for erratum in ERRATA}
+
+
+def made(printed, corrected, **more):
     return Erratum(
         id="p.a",
         paper="p",
@@ -22,6 +28,7 @@ def made(printed, corrected):
         corrected="1 + 1 = 2",
         forms=(printed, corrected),
         check=lambda total: Outcome(total == 1 + 1, str(total)),
+        **more,
     )
 
 
@@ -32,6 +39,14 @@ def test_an_erratum_is_shown_only_if_the_check_tells_the_forms_apart(forms, show
     (row,) = measure([made(*forms)])
     assert row["shown"] == shown
     assert row["evidence"] == f"as printed: {forms[0]}; corrected: {forms[1]}"
+
+
+@pytest.mark.parametrize(
+    ("forms", "shown"), [((3, 2), "conjecture"), ((2, 2), "no"), ((3, 3), "no"), ((2, 3), "no")]
+)
+def test_a_guess_at_what_was_run_is_called_so_though_it_fits(forms, shown):
+    (row,) = measure([made(*forms, conjecture=True)])
+    assert row["shown"] == shown
 
 
 def test_written_and_read_back(tmp_path):
@@ -46,7 +61,7 @@ def test_written_and_read_back(tmp_path):
 @pytest.mark.parametrize("erratum", ERRATA, ids=lambda erratum: erratum.id)
 def test_every_erratum_is_shown(erratum):
     (row,) = measure([erratum])
-    assert row["shown"] == "yes", row["evidence"]
+    assert row["shown"] == ("conjecture" if erratum.conjecture else "yes"), row["evidence"]
     assert set(row) == set(COLUMNS)
     assert erratum.id.startswith(f"{erratum.paper}.")
 
@@ -54,3 +69,63 @@ def test_every_erratum_is_shown(erratum):
 def test_ids_are_unique():
     ids = [erratum.id for erratum in ERRATA]
     assert len(set(ids)) == len(ids)
+
+
+def test_only_what_is_called_a_conjecture_is_one():
+    assert [erratum.id for erratum in ERRATA if erratum.conjecture] == ["fedgradmp.hidden_sparsity"]
+
+
+def test_a_condition_that_is_never_met_or_always_is_not_sound():
+    """Planted: with the one stable S whose norm is above one, a condition never met would pass."""
+    stable = CHECKS["fedplt.stable"]
+    never, always = stable(lambda S: 2.0), stable(lambda S: 0.0)
+    assert not never.passes and "not met" in never.evidence
+    assert not always.passes and "1.036 times" in always.evidence
+    # Nor is one between the two that lets the first case in.
+    assert not stable(lambda S: 0.95 * np.linalg.norm(S, 2)).passes
+    assert stable(lambda S: np.linalg.norm(S, 2)).passes
+
+
+def test_undefined_numbers_are_no_fault_if_some_of_those_tried_fit():
+    """Planted: beside two that are off, the pair that fits."""
+    ((tried, fits),) = (erratum.forms for erratum in ERRATA if erratum.id == "qshed.undefined_b_c")
+    check = CHECKS["qshed.undefined_b_c"]
+    assert not check(tried).passes
+    assert check((*tried, *fits)).passes
+    # What is told of those that are off is the nearest.
+    nearest = re.search(r"the nearest of 4 is \+([0-9.]+) standard", check(tried).evidence)
+    alone = [check((pair,)).evidence for pair in tried]
+    off = [float(re.match(r"\+([0-9.]+) standard", said)[1]) for said in alone]
+    assert float(nearest[1]) == min(off) < max(off)
+
+
+@pytest.mark.parametrize(
+    "qbar, said",
+    [
+        (lambda q, B, n: q + B, "in 528, by up to 32"),
+        (lambda q, B, n: min(q + B, n), "in 528, by up to 1"),
+        (lambda q, B, n: min(q + B, n - 2), "cut below it in 33"),
+        (lambda q, B, n: n - 1 if q + B > n else q + B, "in 32, by up to 1"),
+    ],
+)
+def test_qbar_is_held_against_all_vectors_and_budgets(qbar, said):
+    outcome = CHECKS["qshed.qbar"](qbar)
+    assert not outcome.passes and said in outcome.evidence
+
+
+def test_a_range_of_q_that_ends_early_is_refused_as_one_that_ends_late_is():
+    check = CHECKS["qshed.last_q"]
+    assert [check(lambda n, by=by: n - by).passes for by in (0, 1, 2)] == [False, True, False]
+
+
+def test_overflows_are_those_of_the_published_runs(monkeypatch):
+    """Planted: one infinite objective less, or one of another regularisation; or another loss."""
+    (erratum,) = [one for one in ERRATA if one.id == "fedac.overflow"]
+    assert not erratum.check(lambda z: np.maximum(z, 0.0)).passes
+    runs = published.runs()
+    infinite = runs.index[np.isinf(runs["final_loss"])]
+    for changes in ({"final_loss": 25.0}, {"l2": 1e-3}):
+        moved = runs.copy()
+        moved.loc[infinite[0], list(changes)] = list(changes.values())
+        monkeypatch.setattr(published, "runs", lambda moved=moved: moved)
+        assert measure([erratum])[0]["shown"] == "no"

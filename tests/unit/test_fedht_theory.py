@@ -1,10 +1,14 @@
 """What the theorems of FedHT promise is noticed where it fails."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from replifed.claims.verdicts import judge
 from replifed.papers.fedht import theory
+from replifed.papers.fedht.claims import CLAIMS
 from replifed.papers.fedht.measures import (
     curves_by_k,
     ends,
@@ -94,3 +98,108 @@ def test_what_is_left_is_compared_by_spread_by_k_and_by_method():
     assert recovers(mild, strong).values.all()
     lost = recovers(mild, *left({"1": {3: 0.7, 10: 0.1}})).values
     assert (~lost).sum() == 1
+
+
+# -- claims on formulas: each fails for another formula, or holds where the sizes would allow it ------
+
+
+def verdict(name):
+    """Of a claim that reads no run, with the formulas as they are now."""
+    (claim,) = [one for one in CLAIMS if one.id == f"fedht.theory.{name}"]
+    return judge(claim, claim.expression.function(*claim.expression.arguments)).verdict
+
+
+def a_root_is_lost(monkeypatch):
+    monkeypatch.setattr(theory, "alpha", lambda tau, tau_star: 2 * math.sqrt(tau_star) / (tau - tau_star))
+
+
+def half_the_expansion(monkeypatch):
+    alpha = theory.alpha
+    monkeypatch.setattr(theory, "alpha", lambda tau, tau_star: alpha(tau, tau_star) / 2)
+
+
+def a_smaller_tau_will_do(monkeypatch):
+    """1 in place of 16 in the theorems' conditions on tau."""
+
+    def weaker(rate):
+        def planted(kappa, tau, tau_star, local_steps):
+            found = rate(kappa, tau, tau_star, local_steps)
+            return found._replace(least_sparsity=(found.least_sparsity - tau_star) / 16 + tau_star)
+
+        return planted
+
+    monkeypatch.setattr(theory, "RATES", {method: weaker(rate) for method, rate in theory.RATES.items()})
+
+
+def steps_do_not_contract(monkeypatch):
+    def without(rate):
+        return lambda kappa, tau, tau_star, local_steps: rate(kappa, tau, tau_star, 0)
+
+    monkeypatch.setattr(theory, "RATES", {method: without(rate) for method, rate in theory.RATES.items()})
+
+
+def one_threshold_in_theta_2(monkeypatch):
+    rate = theory.fediterht_rate
+
+    def planted(kappa, tau, tau_star, local_steps):
+        found = rate(kappa, tau, tau_star, local_steps)
+        return found._replace(theta=found.theta / (1 + 2 * theory.alpha(tau, tau_star)))
+
+    monkeypatch.setattr(theory, "fediterht_rate", planted)
+
+
+def local_steps_are_forgotten_in_theta_1(monkeypatch):
+    rate = theory.fedht_rate
+    monkeypatch.setattr(theory, "fedht_rate", lambda kappa, tau, tau_star, K: rate(kappa, tau, tau_star, 1))
+
+
+def a_bias_as_large_as_its_numerator(monkeypatch):
+    monkeypatch.setattr(
+        theory, "bias_factor", lambda kappa, tau, tau_star, K, *_: 1 - (1 - 1 / (12 * kappa)) ** K
+    )
+
+
+def larger_experiments(monkeypatch):
+    """As many non-zeros as the theorems ask, of so many more features and samples."""
+    size = theory.Size(tau=10_000, N=100, d=10**8, flat=10**6)
+    monkeypatch.setattr(theory, "EXPERIMENTS", {"one": size})
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "fault"),
+    [
+        ("ranks", "reproduced", a_root_is_lost),
+        ("ranks", "reproduced", half_the_expansion),
+        ("lemma1", "reproduced", a_root_is_lost),
+        ("lemma1", "reproduced", half_the_expansion),
+        *(
+            (f"{method}.below_one", "reproduced", fault)
+            for method in ("fedht", "fediterht")
+            for fault in (a_smaller_tau_will_do, steps_do_not_contract)
+        ),
+        ("remark3.condition", "reproduced", one_threshold_in_theta_2),
+        ("remark3.condition", "reproduced", local_steps_are_forgotten_in_theta_1),
+        ("remark3.condition", "reproduced", half_the_expansion),
+        ("fedht.slight_k", "reproduced", a_bias_as_large_as_its_numerator),
+        ("fediterht.slight_k", "reproduced", a_bias_as_large_as_its_numerator),
+        ("remark2.bias", "deviates", a_bias_as_large_as_its_numerator),
+        ("fedht.conditions", "deviates", larger_experiments),
+        ("fediterht.conditions", "deviates", larger_experiments),
+        ("restricted", "deviates", larger_experiments),
+        ("remark3.support", "deviates", larger_experiments),
+    ],
+)
+def test_another_formula_or_size_turns_the_verdict(name, was, fault, monkeypatch):
+    assert verdict(name) == was
+    fault(monkeypatch)
+    assert verdict(name) == {"reproduced": "deviates", "deviates": "reproduced"}[was]
+
+
+def test_every_formula_claim_has_a_planted_fault():
+    (planted,) = (
+        mark.args[1]
+        for mark in test_another_formula_or_size_turns_the_verdict.pytestmark
+        if mark.name == "parametrize"
+    )
+    formulas = {one.id for one in CLAIMS if not one.needs}
+    assert formulas == {f"fedht.theory.{name}" for name, *_ in planted}

@@ -13,7 +13,7 @@ from replifed import settings as config
 from replifed.claims.errata import measure
 from replifed.claims.verdicts import NotMeasurableError, judge
 from replifed.papers import jobs
-from replifed.papers.fedplt import errata, experiments, measures, trials
+from replifed.papers.fedplt import errata, experiments, measures, release, trials
 from replifed.papers.fedplt.claims import CLAIMS
 from replifed.papers.fedplt.errata import ERRATA
 from replifed.papers.fedplt.figures import FIGURES
@@ -23,6 +23,7 @@ from replifed.papers.fedplt.settings import Regression
 from replifed.papers.fedplt.tables import TABLES
 from replifed.papers.fedplt.trials import Trial, rate, regression
 from replifed.papers.inputs import Inputs
+from replifed.privacy.renyi import composed_gaussian, proposition4
 from replifed.randomness import Streams
 from replifed.store.tuned import read_tuned
 from replifed.tune import Grid, Spent
@@ -276,6 +277,55 @@ def test_proposition_4_is_tighter_than_composition_only_of_many_steps():
     assert measures.tighter(runs, made, "renyi").values.tolist() == [False, True]
     # Of a single step, what is composed is the step itself.
     assert measures.tighter(runs, made, "advanced").values.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    "name, wrong",
+    [
+        # Growing for ever, never growing, another constant, and one that is not reached.
+        ("proposition4", lambda order, mu, **case: composed_gaussian(order, **case)),
+        ("proposition4", lambda order, rounds, **case: 0 * rounds + proposition4(order, rounds=1e9, **case)),
+        ("proposition4", lambda order, mu, **case: proposition4(order, mu=2 * mu, **case)),
+        ("proposition4", lambda order, **case: (1 - 1e-6) * proposition4(order, **case)),
+        # A rival that comes to rest as well.
+        ("composed_gaussian", lambda order, **case: proposition4(order, mu=0.1, **case)),
+    ],
+)
+def test_a_privacy_loss_without_its_constant_is_found(monkeypatch, name, wrong):
+    assert judged("privacy.constant", measures.grows_to_constant()).verdict == "reproduced"
+    monkeypatch.setattr(measures, name, wrong)
+    assert judged("privacy.constant", measures.grows_to_constant()).verdict == "deviates"
+
+
+def test_the_divergence_itself_can_fall_where_its_bound_grows():
+    once, twice = (release.divergences(10, 1.0, 10, rounds)["all"] for rounds in (1, 2))
+    assert twice < once / 4
+    assert release.bound(1.0, 10, 1) < release.bound(1.0, 10, 2)
+
+
+def test_local_training_that_saves_no_rounds_is_found():
+    """A rate that is as low with one epoch as with ten, or lower, or by less than the least effect."""
+    for loss, suffix in (("", ""), ("_mean", ".mean")):
+        claim = next(claim for claim in CLAIMS if claim.id == f"fedplt.fig3.local{suffix}")
+        # At one rho, which is the experiment's alone; the least effect is that of the other orders there.
+        assert claim.needs == (f"run:epochs{loss}/fedplt",)
+        faster = next(claim for claim in CLAIMS if claim.id == f"fedplt.fig3.faster{suffix}")
+        assert claim.tolerance == faster.tolerance == 0.003
+        verdicts = [judge(claim, claim.measure(Epochs(gain))).verdict for gain in (0.3, 0.002, -0.1)]
+        assert verdicts == ["consistent" if claim.basis == "fitted" else "reproduced", "deviates", "deviates"]
+
+
+class Epochs:
+    """Rates with one and with ten epochs, which are lower by `gain` and a bit."""
+
+    def __init__(self, gain):
+        lines = [(seed, 1, 0.6) for seed in range(5)] + [
+            (seed, 10, 0.6 - gain - 1e-5 * seed) for seed in range(5)
+        ]
+        self.lines = pd.DataFrame(lines, columns=["replicate", "steps", "rate"]).assign(solver="gradient")
+
+    def run(self, *names):
+        return self.lines
 
 
 def test_cells_that_are_all_low_are_found_though_each_is_close():

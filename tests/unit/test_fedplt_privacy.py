@@ -83,6 +83,17 @@ def test_what_is_released_on_quadratic_losses_by_hand():
     assert found["all"] < release.bound(1.0, 10, 50) < found["messages"] / 5
 
 
+def test_final_models_that_give_away_more_than_promised_are_found(monkeypatch):
+    """Planted: a bound of half of what Proposition 4 promises, and half of the noise in every step."""
+    assert release.final_models_below_bound().values.all()
+    bound, divergences = release.bound, release.divergences
+    monkeypatch.setattr(release, "bound", lambda *case: bound(*case) / 2)
+    assert not release.final_models_below_bound().values.all()
+    monkeypatch.setattr(release, "bound", bound)
+    monkeypatch.setattr(release, "divergences", lambda *case: {"all": 4 * divergences(*case)["all"]})
+    assert not release.final_models_below_bound().values.all()
+
+
 @given(slope=st.floats(1e-4, 50), exponent=st.floats(1, 10))
 @settings(max_examples=40, deadline=None)
 def test_the_best_order_is_best_and_no_accountant_says_more(slope, exponent):

@@ -431,6 +431,44 @@ def test_the_bound_24_holds_on_a_quadratic(b_max):
     assert model.bound_holds(b_max).all() and len(model.bound_holds(b_max)) >= 2
 
 
+def refinements_that_stop_a_bit_early(monkeypatch):
+    grown = model.quantise_grown
+    monkeypatch.setattr(
+        model, "quantise_grown", lambda v, w, p, b, d: grown(v, w, p, np.maximum(b - 1, p), d)
+    )
+
+
+def no_dither(monkeypatch):
+    monkeypatch.setattr(model, "draw_dither", lambda rng, shape: np.zeros(shape))
+
+
+def cells_twice_as_wide(monkeypatch):
+    monkeypatch.setattr(model, "interval", lambda bits: 2.0 ** (2 - np.asarray(bits)))
+
+
+def steps_that_are_half_as_long(monkeypatch):
+    """So that each round leaves half of the distance at least, as vectors that do not improve would."""
+    rounds = model.contractions
+    monkeypatch.setattr(
+        model, "contractions", lambda b_max: ((k, x, max(y, x / 2)) for k, x, y in rounds(b_max))
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("eq11", refinements_that_stop_a_bit_early),
+        ("eq11", cells_twice_as_wide),
+        ("eq13", no_dither),
+        ("eq24", steps_that_are_half_as_long),
+    ],
+)
+def test_a_model_of_another_quantiser_is_found(name, fault, monkeypatch):
+    claim = next(one for one in claims.CLAIMS if one.id == f"qshed.model.{name}")
+    fault(monkeypatch)
+    assert judge(claim, claim.measure(Made({}, None))).verdict == "deviates"
+
+
 def test_the_bound_24_is_that_of_the_bits_at_hand():
     """Two bits a coordinate never bring kappa below 1."""
     with pytest.raises(NotMeasurableError, match="1 or more in all rounds"):

@@ -353,6 +353,15 @@ def test_errata_only_if_there_are_any(made, tmp_path):
     assert "<td>a &lt; b</td>" in text
 
 
+@pytest.mark.parametrize(
+    ("shown", "colour"), [("yes", "reproduced"), ("conjecture", "inconclusive"), ("no", "deviates")]
+)
+def test_a_conjecture_is_neither_green_nor_red(made, tmp_path, shown, colour):
+    row = dict.fromkeys(COLUMNS, "") | {"id": "fedht.sign", "shown": shown}
+    write(tmp_path / "errata.csv", [row])
+    assert f'<td class="{colour}">{shown}</td>' in page(made, errata=[tmp_path / "errata.csv"]).text
+
+
 def test_same_bytes(made):
     first = page(made, single=False).text, (made / "report_curves.js").read_bytes()
     assert (page(made, single=False).text, (made / "report_curves.js").read_bytes()) == first

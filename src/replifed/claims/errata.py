@@ -1,7 +1,8 @@
 """Errata: formulas and statements of the papers that do not hold as printed.
 
 Each record carries the statement as printed, a correction, and one executable check that both have to
-face: it must fail for the one and pass for the other, or the erratum is not shown.
+face: it must fail for the one and pass for the other, or the erratum is not shown. Where the correction is
+a guess at what was done instead, the check tells no more than that the guess fits.
 """
 
 from __future__ import annotations
@@ -35,17 +36,20 @@ class Erratum:
     corrected: str
     forms: tuple[Any, Any]  # the printed and the corrected form as the check takes them
     check: Callable[[Any], Outcome]  # of one form; deterministic, a few seconds at most
+    # Whether the correction is a guess at what was run: that it fits does not prove it.
+    conjecture: bool = False
 
 
 def measure(errata: Sequence[Erratum]) -> list[dict[str, str]]:
-    """Check every erratum; one row of `COLUMNS` each, `shown` being "yes" or "no"."""
+    """Check every erratum; one row of `COLUMNS` each, `shown` being "yes", "conjecture" or "no"."""
     rows = []
     for erratum in errata:
         printed, corrected = (erratum.check(form) for form in erratum.forms)
+        told = "conjecture" if erratum.conjecture else "yes"
         rows.append(
             {column: getattr(erratum, column) for column in COLUMNS[:5]}
             | {
-                "shown": "yes" if corrected.passes and not printed.passes else "no",
+                "shown": told if corrected.passes and not printed.passes else "no",
                 "evidence": f"as printed: {printed.evidence}; corrected: {corrected.evidence}",
             }
         )

@@ -244,10 +244,11 @@ ERRATA = (
         place="Section V-C, Figure 8",
         printed="FedIterHT for a 10-sparse vector diverges at learning rates 0.004, 0.01 and 0.02; no other "
         "tau is given",
-        corrected="with the printed loss and tau = 10 it does not; with tau = 200 it does. That this was run "
-        "is a conjecture: gradients summed over the minibatch diverge as well",
+        corrected="with the printed loss and tau = 10 it does not; a conjecture is tau = 200, with which it "
+        "does, as it does with gradients summed over the minibatch",
         forms=(10, 200),
         check=_diverges,
+        conjecture=True,
     ),
     fault(
         id="fedgradmp.mean_law",

@@ -460,6 +460,14 @@ def _figure3(loss: str) -> Iterator[Claim]:
         exact - at(by_steps, 10, "10 local steps"),
         unit="rate",
     )
+    yield claim.order(
+        "fig3.local",
+        "Local training reduces the number of rounds: with 10 local epochs the rate is lower than with one, "
+        "at the same rho (Abstract, Section I).",
+        at(by_steps, 1, "1 local step") - at(by_steps, 10, "10 local steps"),
+        unit="rate",
+        note=_LOSS if loss == "mean" else "",
+    )
 
 
 def _theory() -> Iterator[Claim]:
@@ -525,6 +533,14 @@ def _privacy() -> Iterator[Claim]:
         "The Renyi divergence of final models on neighbouring data sets is at most that of Proposition 4.",
         formula(release.final_models_below_bound),
         note="on quadratic losses, where it is known exactly, coupling by the coordinator included",
+    )
+    yield CLAIM.identity(
+        "privacy.constant",
+        "Proposition 4's privacy loss grows with the rounds, up to the constant lambda L^2 / (mu tau^2 q^2), "
+        "where composing the Renyi divergences of all steps grows without bound (Section VI).",
+        formula(measures.grows_to_constant),
+        note="of the bound; the divergence of final models itself need not grow: on quadratic losses it can "
+        "fall after the first round, since the coordinator mixes in the other agents' noise",
     )
     for name, rival, how in (
         ("", "advanced", "advanced composition of"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -285,6 +286,35 @@ def error_rises_with_noise(history: pd.DataFrame) -> Sample:
     means = end.groupby(["steps", "tau"])["error"].mean().unstack()  # noqa: PD010
     rises = (np.diff(means.to_numpy(), axis=1) > 0).ravel()
     return Sample(rises, repetitions=history["replicate"].nunique())
+
+
+def grows_to_constant() -> Measured:
+    """Whether Proposition 4's bound grows with K up to its constant, and that of composed steps beyond it.
+
+    Over 2^0 to 2^20 rounds of several noises, moduli, steps and numbers of epochs, at order 2. Up to 16
+    rounds all of them are so far from the constant that doubles tell growth from rest.
+    """
+    rounds, holds, ends = 2 ** np.arange(21), [], []
+    for mu, gamma, deviation, steps in itertools.product((0.1, 1.0), (0.01, 0.1), (0.1, 1.0), (1, 10)):
+        all_of_it: dict[str, Any] = {"gamma": gamma, "deviation": deviation, "rounds": rounds, "steps": steps}
+        all_of_it["sensitivity"] = 0.3
+        loss, constant = proposition4(2.0, mu=mu, **all_of_it), 2.0 * 0.3**2 / (mu * deviation**2)
+        composed = composed_gaussian(2.0, **all_of_it)
+        left = 1 - loss / constant
+        holds += [
+            np.diff(loss)[:4] > 0,
+            np.diff(loss)[4:] > -1e-12 * constant,
+            left > -1e-12,
+            np.abs(left[-1:]) < 1e-9,
+            # Without bound: twice as much for twice as many rounds, and past the constant in the end.
+            np.abs(composed[1:] / composed[:-1] - 2) < 1e-9,
+            composed[-1:] > constant,
+        ]
+        ends.append((loss[-1] / constant, composed[-1] / constant))
+    bound, times = np.array(ends).T
+    note = f"after 2^20 rounds the bound is at {100 * bound.min():.6g} to {100 * bound.max():.6g} % of the "
+    note += f"constant, composed steps at {times.min():.3g} to {times.max():.3g} times it"
+    return Measured(np.concatenate(holds), seeds=0, note=note)
 
 
 @quantity
