@@ -189,6 +189,13 @@ def _with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**frame[NUMBERS].apply(pd.to_numeric, errors="coerce"))
 
 
+def _without_wide_bands(frame: pd.DataFrame) -> pd.DataFrame:
+    """On a logarithmic axis intervals of few data sets would hide the rest."""
+    frame = _with_gaps(frame)
+    rates = frame["panel"].isin(["penalty", "epochs"])
+    return frame.assign(**{end: frame[end].where(rates) for end in ("low", "high")})
+
+
 def _lines_of_bounds(frame: pd.DataFrame) -> dict[str, Line]:
     """Those of rates, and a colour for each setting of the errors, dashed for its bound."""
     lines = dict(BOUND_LINES)
@@ -245,7 +252,7 @@ def _listed(missing: pd.Series, every: pd.Series, symbol: str) -> str:
 def _rounds(ax: Axes, part: pd.DataFrame, panel: str) -> None:
     lines = _lines_of_bounds(part)
     for name, curve in part.groupby("curve", sort=False):
-        # Without intervals: on a logarithmic axis those of few data sets would hide the rest.
+        # Without intervals, see `_without_wide_bands`.
         ax.plot(curve["x"], curve["mean"], **lines[name].look, label=name)
     ax.set_yscale("log")
     ax.set_title(BOUND_PANELS[panel], loc="left")
@@ -358,7 +365,7 @@ FIGURES = by_name(
         _bounds,
         _draw_bounds,
         curves=Curves(
-            shown=_with_gaps,
+            shown=_without_wide_bands,
             columns=[By("panel", BOUND_PANELS)],
             series="curve",
             lines=_lines_of_bounds,
