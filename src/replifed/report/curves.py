@@ -18,8 +18,8 @@ from replifed.figures.grid import Curves, Panel
 from replifed.figures.style import Line
 
 # Points of a curve; and numbers of a figure, so that those of many curves are thinned more.
-MOST_POINTS = 60
-MOST_NUMBERS = 25_000
+MOST_POINTS = 32
+MOST_NUMBERS = 12_000
 # Curves and panels that an alternative text names.
 _NAMED = 6
 
