@@ -304,14 +304,13 @@ def test_the_divergence_itself_can_fall_where_its_bound_grows():
 
 
 def test_local_training_that_saves_no_rounds_is_found():
-    """A rate that is as low with one epoch as with ten, or lower, or by less than the least effect."""
+    """A rate that is as low with one epoch as with ten, or lower, or so near that few rounds are saved."""
     for loss, suffix in (("", ""), ("_mean", ".mean")):
         claim = next(claim for claim in CLAIMS if claim.id == f"fedplt.fig3.local{suffix}")
-        # At one rho, which is the experiment's alone; the least effect is that of the other orders there.
+        # At one rho, which is the experiment's alone.
         assert claim.needs == (f"run:epochs{loss}/fedplt",)
-        faster = next(claim for claim in CLAIMS if claim.id == f"fedplt.fig3.faster{suffix}")
-        assert claim.tolerance == faster.tolerance == 0.003
-        verdicts = [judge(claim, claim.measure(Epochs(gain))).verdict for gain in (0.3, 0.002, -0.1)]
+        # Rounds as of rates .6 and .3 are 42 % of those before; of .6 and .55, 85 %.
+        verdicts = [judge(claim, claim.measure(Epochs(gain))).verdict for gain in (0.3, 0.05, -0.1)]
         assert verdicts == ["consistent" if claim.basis == "fitted" else "reproduced", "deviates", "deviates"]
 
 

@@ -13,6 +13,8 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from replifed.claims.quantities import Quantity, formula, run, settings
 from replifed.claims.statements import Statements, slug
 from replifed.claims.verdicts import Claim
@@ -460,13 +462,17 @@ def _figure3(loss: str) -> Iterator[Claim]:
         exact - at(by_steps, 10, "10 local steps"),
         unit="rate",
     )
+    # Rounds to an error are its logarithm over that of the rate.
+    one, ten = (np.log(-np.log(at(by_steps, count, f"{count} local steps"))) for count in (1, 10))
     yield claim.order(
         "fig3.local",
-        "Local training reduces the number of rounds: with 10 local epochs the rate is lower than with one, "
-        "at the same rho (Abstract, Section I).",
-        at(by_steps, 1, "1 local step") - at(by_steps, 10, "10 local steps"),
-        unit="rate",
-        note=_LOSS if loss == "mean" else "",
+        "Local training significantly reduces the number of rounds: with 10 local epochs they are fewer than "
+        "with one, at the same rho (Abstract, Section I).",
+        ten - one,
+        unit="e-folds",
+        least=0.22,
+        because="significantly fewer is four fifths",
+        note=f"one epoch is near the exact map; {_LOSS}" if loss == "mean" else "",
     )
 
 
