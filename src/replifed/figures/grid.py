@@ -391,7 +391,8 @@ def _explain(ax: Axes, lines: Sequence[Line], **where: Any) -> None:
     if lines or "title" in box:
         handles = [Line2D([], [], **line.look, linewidth=line.width, label=line.label) for line in lines]
         where = where or {"loc": "best", "frameon": True, "framealpha": 0.8, "edgecolor": "none"}
-        ax.legend(handles=handles, **box, **where)
+        # Below the curves: the box hides none of them.
+        ax.legend(handles=handles, **box, **where).set_zorder(0.9)
 
 
 def _dimensions(parts: Sequence[str | By | X]) -> list[By | X]:

@@ -318,10 +318,17 @@ def _draw_privacy(frame: pd.DataFrame) -> Figure:
         ax.set_yscale("log")
         ax.set_xlabel(x)
         ax.set_ylabel(y)
-        ax.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=2.4)
     for ax in (private, accurate):
         ax.set_xticks(steps, [f"{number:g}" for number in steps])
         ax.minorticks_off()
+    of_noise, _ = (
+        empty.legend(*ax.get_legend_handles_labels(), loc=place, handlelength=2.4, title=words)
+        for ax, place, words in (
+            (private, "center left", "above"),
+            (both, "center right", "on the left"),
+        )
+    )
+    empty.add_artist(of_noise)
     legend(made, of_seeds(frame))
     return made
 
