@@ -192,7 +192,7 @@ def test_curves_replace_the_picture_and_are_read_and_toggled(report):
     assert found["after"] == [False, 2]
     assert found["counts"] == [2, 1, "false", 2]
     assert re.match(r"K = (3|10)40 → 0\.01478 \[0\.01182, 0\.01774\]", found["hovered"])
-    assert re.match(r"K = \d+: communication rounds 39, objective 0\.0164.*; 5 seeds", found["said"])
+    assert re.match(r"K = \d+: communication rounds 38, objective 0\.01825.*; 5 seeds", found["said"])
     assert found["axes"] == ["round", "iterations", "bits"]
     assert "bits sent" in found["bits"] and "2000" in found["bits"]
     assert found["turned"]
