@@ -69,4 +69,4 @@ def test_commands_and_status(tmp_path, capsys):
     rows = status_rows(tmp_path / "raw", ["mushrooms", "a9a"])
     assert [row["kind"] for row in rows] == ["surrogate", "not fetched"]
     assert not_original(rows[:1]) == "1 of 1 data sets is not original: mushrooms (surrogate)"
-    assert not_original([{"id": "a", "kind": "original"}]) == "0 of 1 data sets are not original"
+    assert not_original([{"id": "a", "kind": "original"}]) == "every data set is original"

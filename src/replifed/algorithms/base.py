@@ -35,7 +35,12 @@ from replifed.randomness import Streams
 
 
 class Round(NamedTuple):
-    """What the simulator tells an algorithm of the round it is to run."""
+    """What the simulator tells an algorithm of the round it is to run.
+
+    `t` is the round's number, from 0. `active` says which clients take part, None if all do, and `chosen`
+    which these are, where all rounds have equally many. `budget` are the bits per coordinate that each client
+    may send, None if unlimited. `streams` draw this round's random numbers.
+    """
 
     t: int  # the round's number, from 0
     active: NDArray | None  # boolean (R or 1, N), which clients take part; None if all do

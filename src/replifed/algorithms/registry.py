@@ -81,7 +81,9 @@ def method_class(name: str) -> type[Any]:
 
 def class_of(source: str) -> type[Any]:
     """Return the class of `MODULE:CLASS`, or of `FILE.py:CLASS`, a method of one's own."""
-    module, _, attribute = source.rpartition(":")
+    module, colon, attribute = source.rpartition(":")
+    if not colon:
+        raise ConfigError(f"{source}: no method; write FILE.py:CLASS, such as mine.py:Mine")
     if module.endswith(".py"):
         # By a name that is put together: not every job has the code of methods as a source.
         return import_module(f"{__package__}.own").load(source)

@@ -63,7 +63,8 @@ def _check(arguments: argparse.Namespace) -> int:
     from replifed.algorithms.registry import class_of, method_class
     from replifed.contract import examine
 
-    cls = class_of(arguments.method) if ":" in arguments.method else method_class(arguments.method)
+    given = arguments.method
+    cls = class_of(given) if ":" in given or given.endswith(".py") else method_class(given)
     faults: dict[str, list[str]] = {}
     for outcome in examine(cls):
         found = faults.setdefault(outcome.part, [])

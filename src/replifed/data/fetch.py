@@ -259,7 +259,9 @@ def _mirror(mirror: str | os.PathLike[str] | None) -> Path | None:
         return None
     path = Path(given).expanduser()
     if not path.is_dir():
-        raise DataError(f"the mirror folder {path} does not exist or is not a folder")
+        raise DataError(
+            f"the mirror folder {path} does not exist or is not a folder; correct or unset {MIRROR_VARIABLE}"
+        )
     return path
 
 
@@ -287,7 +289,8 @@ def _warn(record: Mapping[str, Any], reasons: list[str]) -> None:
     if record["kind"] == "surrogate":
         says = "which says nothing about the paper's data"
         text = f"the data cannot be had; a SURROGATE will be generated, {says}"
-    print(f"replifed: WARNING: {record['id']}: {text}{why}", file=sys.stderr)
+    again = "; once the files are in the mirror's folder: replifed data --refresh"
+    print(f"replifed: WARNING: {record['id']}: {text}{why}{again}", file=sys.stderr)
 
 
 def _download(url: str, target: Path) -> None:

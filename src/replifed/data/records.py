@@ -86,6 +86,8 @@ def not_original(rows: Iterable[dict[str, str]]) -> str:
 
     >>> not_original([{"id": "a", "kind": "original"}, {"id": "b", "kind": "surrogate"}])
     '1 of 2 data sets is not original: b (surrogate)'
+    >>> not_original([{"id": "a", "kind": "original"}])
+    'every data set is original'
     >>> not_original([{"id": "a", "kind": "not fetched"}])
     'no data set has been fetched yet; `snakemake --cores 1 data` fetches all'
     """
@@ -95,6 +97,7 @@ def not_original(rows: Iterable[dict[str, str]]) -> str:
         return "no data set has been fetched yet; `snakemake --cores 1 data` fetches all"
     others = [f"{row['id']} ({row['kind']})" for row in rows if row["kind"] != "original"]
     left = f"; {len(every) - len(rows)} are not fetched yet" if len(rows) < len(every) else ""
+    if not others:
+        return f"every data set is original{left}"
     verb = "is" if len(others) == 1 else "are"
-    named = f": {', '.join(others)}" if others else ""
-    return f"{len(others)} of {len(rows)} data sets {verb} not original{named}{left}"
+    return f"{len(others)} of {len(rows)} data sets {verb} not original: {', '.join(others)}{left}"

@@ -13,7 +13,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
-from replifed.figures.style import Line
+from replifed.figures.style import GREY, Line
 
 # Beyond this ratio of largest to smallest value a linear axis hides the small ones.
 _LOG_FROM = 20.0
@@ -22,6 +22,7 @@ _MARKERS = 6
 _LINE_WIDTH = 0.01
 # A band of more than this share of a panel hides what lies behind it: its ends are drawn instead.
 _FILLS = 0.2
+ENDS = Line("ends of wide bands", GREY, "-", "", 0.6)  # for a legend
 
 
 def plot_curves(
@@ -35,13 +36,14 @@ def plot_curves(
     log_y: bool | None = None,
     limits: tuple[float, float] | None = None,
     notes: bool = True,
-) -> None:
+) -> bool:
     """Draw a curve for each value of column `series`: its centre, its band, and a cross where seeds diverged.
 
     The frame is one panel from `summaries.summarise`; or without column round, and then without divergence.
     Lines are by value of `series`, in the order of drawing. With `log_x` what comes at 0 of column `x` is
     left out; `log_y` and `limits` of the vertical axis follow from the range of the values if not given.
-    `notes` say which curves diverged.
+    `notes` say which curves diverged. Returns whether a band is drawn by its ends, `ENDS`, as one that would
+    fill the panel is.
     """
     log_y = is_logarithmic(frame, series) if log_y is None else log_y
     bottom, top = _with_margin(*visible_range(frame, series), log_y) if limits is None else limits
@@ -54,15 +56,14 @@ def plot_curves(
         if len(curve):
             thin |= not _plot_curve(axes, curve, line, x, position, log_y, bottom, top)
             remarks.extend(_divergence(axes, curve, line, x, bottom, top))
-    if thin:
-        remarks.append("thin lines: ends of wide bands")
     lying: dict[Any, list[str]] = {}
     for upper, lower in coinciding(frame, series, list(lines), x=x, log_y=log_y, limits=(bottom, top)):
         lying.setdefault(lower, []).append(lines[upper].label)
     for lower, uppers in lying.items():
-        said = f"on {lines[lower].label}: {', '.join(uppers)}"
+        lie = "lies" if len(uppers) == 1 else "lie"
+        said = f"{', '.join(uppers)} {lie} on {lines[lower].label}"
         # Names would cover the curves where there are many.
-        remarks.append(said if len(said) < 60 else f"{len(uppers)} others on {lines[lower].label}")
+        remarks.append(said if len(said) < 60 else f"{len(uppers)} others lie on {lines[lower].label}")
     axes.set_yscale("log" if log_y else "linear")
     axes.set_ylim(bottom, top)
     if log_y:
@@ -78,6 +79,7 @@ def plot_curves(
     if notes:
         for remark in remarks:
             note(axes, remark)
+    return thin
 
 
 def note(axes: Axes, remark: str) -> None:

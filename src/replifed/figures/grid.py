@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from replifed.figures.curves import is_logarithmic, notes_of, plot_curves
+from replifed.figures.curves import ENDS, is_logarithmic, notes_of, plot_curves
 from replifed.figures.style import BLACK, Line, canvas, legend, of_seeds, panel_width, styled
 from replifed.figures.summaries import Band, Centre, on_log_scale, summarise
 
@@ -284,7 +284,8 @@ class Grid(Curves):
         rows, columns = _strips(self.rows, frame), _strips(self.columns, frame)
         first_x = page.x or self._first_x()
         entries = [*(() if self.panel_legends else explained), *self.others]
-        entries += [*(one.line for one in self._published(frame)), *of_seeds(frame)]
+        entries += [one.line for one in self._published(frame)]
+        wide = False
         across = len(columns) if self.wrap is None else min(self.wrap, len(columns))
         down = -(-len(columns) // across)  # lines of panels that a row takes
         made, axes = canvas(
@@ -308,7 +309,7 @@ class Grid(Curves):
                 continue
             if j % across == 0 or not isinstance(self.y, str):
                 ax.set_ylabel(textwrap.fill(self._of_metric(self.y, panel), int(13 * self.height)))
-            plot_curves(
+            wide |= plot_curves(
                 ax,
                 panel,
                 self.series,
@@ -331,6 +332,7 @@ class Grid(Curves):
                 said = self._explain_settings(ax, panel, lines, varying, said if j % across else None)
         for ax in axes[-1][(len(columns) - 1) % across + 1 :]:
             ax.set_axis_off()
+        entries += [*[ENDS] * wide, *of_seeds(frame)]
         if entries:
             legend(made, entries, columns=self.legend_columns)
         return made

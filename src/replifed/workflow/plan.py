@@ -373,12 +373,12 @@ class Plan:
         except DataError as error:  # it is damaged
             return [str(error)]
 
-    def closing_line(self) -> str:
-        """Say how many of the data sets in use are not the papers' own, and where the report is."""
+    def closing_line(self, used: Iterable[str]) -> str:
+        """Say how many of the data sets used are not the papers' own, and where the report is."""
         from replifed.data.records import not_original, status_rows
 
         raw, report = self.in_data("raw"), self.in_results("report.html")
-        known = [name for name in cuts.used_datasets(self.config) if Path(raw, f"{name}.json").is_file()]
+        known = [name for name in used if Path(raw, f"{name}.json").is_file()]
         try:
             parts = [not_original(status_rows(raw, known))] if known else []
         except DataError as error:  # a record is damaged

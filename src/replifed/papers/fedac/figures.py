@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.curves import plot_curves
+from replifed.figures.curves import ENDS, plot_curves
 from replifed.figures.grid import By, Curves
 from replifed.figures.style import GREY, Line, canvas, legend, of_seeds, panels, styled
 from replifed.papers.fedac import published
@@ -198,14 +198,15 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
     shown = [name for name in _CASES if (frame["experiment"] == name).any()]
     made, axes = canvas(1, len(shown), title="FedAc · Clients with data of their own", width=3.5, height=2.8)
     lines = {name: line for name, line in LINES.items() if (frame["method"] == name).any()}
+    wide = False
     for ax, case in zip(axes[0], shown, strict=True):
         own = _as_gaps(frame[frame["experiment"] == case])
-        plot_curves(ax, own, "method", lines, x="K", log_y=True)
+        wide |= plot_curves(ax, own, "method", lines, x="K", log_y=True)
         ax.set_xscale("log", base=2)
         ax.set_title(_CASES[case], loc="left")
         ax.set_xlabel(_X["K"])
     axes[0][0].set_ylabel(_GAP)
-    legend(made, [*lines.values(), *of_seeds(frame)])
+    legend(made, [*lines.values(), *[ENDS] * wide, *of_seeds(frame)])
     return made
 
 
