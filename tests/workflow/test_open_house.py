@@ -95,8 +95,11 @@ def test_a_method_of_ones_own_stands_beside_built_in_ones(installed):
     (installed.folder / "mine.py").write_text(METHOD)
     words = ["compare", "mine.py:Mine", "--data", ",".join(DATA), "--against", ",".join(AGAINST)]
     words += ["--configfile", "config/small.yaml", "--cores", "2"]
-    first = installed.jobs_of(*words)
+    first = installed.jobs_of(*words, "-n")
     assert "compare: run mine on a9a" in first and "cross: run fedavg on a9a" in first
+    status, said = installed.replifed(*words)
+    assert status == 0 and "figures/small/compare/report.html" in said.splitlines(), said
+    assert "compare: run mine" not in said  # a line of progress is all
     folder = installed.folder / "figures/small/compare"
     for name in ("fig1", "table1"):
         frame = pd.read_csv(folder / f"{name}.csv")

@@ -52,10 +52,10 @@ def _compare(arguments: argparse.Namespace) -> int:
     chosen = {key: getattr(arguments, key) for key in ("data", "against") if getattr(arguments, key)}
     options = {"methods": methods, "comparison": chosen}
     config = [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
-    status = call_snakemake("compare", arguments, config)
+    status = call_snakemake("compare", arguments, config, one_line=True)
     if status == 0 and not arguments.dry_run:
-        folder = load_config(arguments)["paths"]["figures"]
-        print(f"{folder}/compare/report.html")
+        folder = f"{load_config(arguments)['paths']['figures']}/compare"
+        print("\n".join(f"{folder}/{file}" for file in ("fig1.pdf", "table1.md", "pairs.md", "report.html")))
     return status
 
 
