@@ -143,7 +143,9 @@ def tell_what_is_ahead():
 def closing_lines():
     """Return what stands at the end: the score, if claims were asked for, then the data and the report."""
     rules = {job.rule.name for job in workflow.dag.jobs}
-    parsed = {job.wildcards.dataset for job in workflow.dag.jobs if job.rule.name == "parse"}
+    parsed = {
+        job.wildcards.dataset for job in workflow.dag.jobs if job.rule.name == "parse"
+    }
     used = [name for name in cuts.used_datasets(config) if name in parsed]
     return [*(plan.score_line() if "claims" in rules else ()), plan.closing_line(used)]
 
