@@ -23,7 +23,6 @@ extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.mathj
 myst_heading_anchors = 3  # links to headings, as in the README
 myst_enable_extensions = ["dollarmath"]
 numpydoc_show_class_members = False
-numpydoc_class_members_toctree = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say what each parameter is
 
@@ -69,7 +68,8 @@ def complete(app, page: str, text: list[str]) -> None:
         text[0] += "".join(
             CONTENTS.format(caption=caption, pages="\n".join(pages)) for caption, pages in PARTS.items()
         )
-    text[0] = text[0].replace("<!-- methods -->", methods())
+    if page == "docs/api":
+        text[0] = text[0].replace("<!-- methods -->", methods())
 
 
 def plain(app, kind: str, name: str, thing, options, lines: list[str]) -> None:

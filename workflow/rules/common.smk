@@ -146,8 +146,8 @@ def closing_lines():
     parsed = {
         job.wildcards.dataset for job in workflow.dag.jobs if job.rule.name == "parse"
     }
-    used = [name for name in cuts.used_datasets(config) if name in parsed]
-    return [*(plan.score_line() if "claims" in rules else ()), plan.closing_line(used)]
+    data = plan.closing_line(sorted(parsed))
+    return [*(plan.score_line() if "claims" in rules else ()), data]
 
 
 def print_at_exit(*lines):

@@ -42,11 +42,11 @@ class Round(NamedTuple):
     may send, None if unlimited. `streams` draw this round's random numbers.
     """
 
-    t: int  # the round's number, from 0
-    active: NDArray | None  # boolean (R or 1, N), which clients take part; None if all do
-    budget: NDArray | None  # bits per coordinate that each client may send, (R or 1, N); None if unlimited
-    streams: Streams  # random streams of this round
-    chosen: NDArray | None = None  # int (R or 1, c), the active clients, where all rounds have equally many
+    t: int
+    active: NDArray | None  # boolean (R or 1, N)
+    budget: NDArray | None  # (R or 1, N)
+    streams: Streams
+    chosen: NDArray | None = None  # int (R or 1, c)
 
 
 class ServerModel(NamedTuple):

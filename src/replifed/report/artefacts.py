@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+import pandas as pd
+
 from replifed.parts import part
 
 
@@ -19,6 +21,11 @@ def words_of(paper: str) -> tuple[Mapping[str, str], dict[str, Any]]:
     for kind in ("figures", "tables"):
         described |= getattr(import_module(part(paper, kind)), kind.upper(), {})
     return getattr(import_module(part(paper, "paper")), "PAPER", {}), described
+
+
+def stamp_of(frame: pd.DataFrame) -> str:
+    """Return what an artefact's table says of data that are not the paper's own."""
+    return str(frame["data"].iloc[0]) if len(frame) and "data" in frame else ""
 
 
 def is_own(key: str) -> bool:

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from replifed.report.artefacts import in_order, words_of
+from replifed.report.artefacts import in_order, stamp_of, words_of
+from replifed.report.curves import read
 from replifed.store import hashes
 from replifed.store.atomic import replacing, write_text
 
@@ -43,17 +42,12 @@ def write(figures_dir: Path, settings: Mapping[str, Any], out: Path) -> None:
                 small = folder / f"{paper}-{key}.webp"
                 _shrink(made.with_suffix(".png"), small)
                 shown.append(small)
-                text += f"\n### {words.title}\n\n{words.caption}{_data(made.with_suffix('.csv'))}\n"
+                data = stamp_of(read(made.with_suffix(".csv")))
+                text += f"\n### {words.title}\n\n{words.caption}{f' Data: {data}.' * bool(data)}\n"
                 text += f"\n![{words.title}]({folder.name}/{small.name})\n\n`figures/{paper}/{key}.pdf`\n"
     for file in set(folder.glob("*.webp")).difference(shown):
         file.unlink()
     write_text(out, text)
-
-
-def _data(table: Path) -> str:
-    """Say which data are not the paper's own."""
-    stamps = pd.read_csv(table, usecols=lambda name: name == "data", nrows=1, keep_default_na=False)
-    return f" Data: {stamps['data'].iloc[0]}." if len(stamps) and stamps["data"].iloc[0] else ""
 
 
 def _shrink(picture: Path, out: Path) -> None:

@@ -25,7 +25,7 @@ from replifed.claims.verdicts import BASES, DATA_KINDS, VERDICTS, Kind
 from replifed.errors import DataError
 from replifed.figures.artefact import curves_of
 from replifed.parts import part
-from replifed.report.artefacts import in_order, is_own, words_of
+from replifed.report.artefacts import in_order, is_own, stamp_of, words_of
 from replifed.report.curves import curves as numbers_of
 from replifed.report.curves import in_words
 from replifed.report.curves import read as read_curves
@@ -269,8 +269,7 @@ def _artefact(
     alt = caption or title
     if table.is_file():
         frame = read_curves(table)
-        if len(frame) and "data" in frame:
-            artefact["stamp"] = str(frame["data"].iloc[0])
+        artefact["stamp"] = stamp_of(frame)
         if len(frame) and "seeds" in frame:
             least, most = frame["seeds"].min(), frame["seeds"].max()
             artefact["seeds"] = f"{least} to {most}" if least != most else str(most)

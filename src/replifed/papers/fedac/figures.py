@@ -86,16 +86,16 @@ def _ours_and_theirs(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _curves(figure: Drawn) -> Curves:
     other = "M" if figure.panels == "K" else "K"
-    pairs = {name: (LINES[name], LINES[name].label + ", published") for name in figure.methods}
+    lines = {name: LINES[name] for name in figure.methods}
+    theirs = {
+        f"{name}/published": line._replace(label=f"{line.label}, published", dashes="")
+        for name, line in lines.items()
+    }
     return Curves(
         shown=_ours_and_theirs,
         columns=[By(figure.panels, f"{figure.panels} = {{}}".format)],
         series="curve",
-        lines={name: line for name, (line, _) in pairs.items()}
-        | {
-            f"{name}/published": line._replace(label=label, dashes="")
-            for name, (line, label) in pairs.items()
-        },
+        lines=lines | theirs,
         x={other: _X[other]},
         x_column=other,
         y="best suboptimality",

@@ -321,14 +321,10 @@ def _draw_privacy(frame: pd.DataFrame) -> Figure:
     for ax in (private, accurate):
         ax.set_xticks(steps, [f"{number:g}" for number in steps])
         ax.minorticks_off()
-    of_noise, _ = (
-        empty.legend(*ax.get_legend_handles_labels(), loc=place, handlelength=2.4, title=words)
-        for ax, place, words in (
-            (private, "center left", "above"),
-            (both, "center right", "on the left"),
-        )
-    )
-    empty.add_artist(of_noise)
+    above, left = private.get_legend_handles_labels(), both.get_legend_handles_labels()
+    # Axes hold one legend; the other is a part of the drawing.
+    empty.add_artist(empty.legend(*above, loc="center left", handlelength=2.4, title="above"))
+    empty.legend(*left, loc="center right", handlelength=2.4, title="on the left")
     legend(made, of_seeds(frame))
     return made
 
