@@ -207,8 +207,9 @@ def test_data_of_an_installed_package_are_compared_by_name(installed):
         "comparison: {data: [drawn], against: [fedavg, newton]}\n"
     )
     files = ["--configfile", "config/small.yaml", "--configfile", "loss.yaml"]
-    said = installed.jobs_of("compare", "--cores", "2", *files)
-    assert "compare: run newton on drawn" in said
+    assert "compare: run newton on drawn" in installed.jobs_of("compare", "-n", *files)
+    status, said = installed.replifed("compare", "--cores", "2", *files)
+    assert status == 0, said
     frame = pd.read_csv(installed.folder / "figures/small/compare/fig1.csv")
     assert set(frame["experiment"]) == {"drawn"} and set(frame["method"]) == {"fedavg", "newton"}
     # Least squares: Newton's first step ends at the minimiser, but for the floats that it sends.
