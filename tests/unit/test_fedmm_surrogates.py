@@ -317,5 +317,8 @@ def test_problem_has_the_capability_and_clients_of_one_data_set_share_it():
     chosen, batch = np.array([[0, 2], [1, 2]]), RNG.integers(9, size=(2, 2, 4))
     for picked in ((chosen, batch), (chosen, None), (None, None)):
         np.testing.assert_allclose(shared.oracle(theta, *picked), copied.oracle(theta, *picked), atol=1e-12)
+        # The mirror has evaluated all samples at this model; a problem that has not gives the same answers.
+        fresh = FederatedSurrogate(fam, copied.Z, theta)
+        np.testing.assert_allclose(copied.oracle(theta, *picked), fresh.oracle(theta, *picked), atol=1e-12)
     direct = fam.sbar(Z[1, 0, batch[1, 1]], theta[1])
     np.testing.assert_allclose(copied.oracle(theta, chosen, batch)[1, 1], direct, atol=1e-12)
