@@ -14,8 +14,8 @@ from dataclasses import replace
 import pytest
 
 from replifed.data import fetch as fetching
-from replifed.data.catalogue import Counts, Dataset, Form, RawFile
-from replifed.data.fetch import fetch
+from replifed.data.catalogue import CATALOGUE, Counts, Dataset, Form, RawFile
+from replifed.data.fetch import fetch, replaceable
 from replifed.errors import ConfigError, DataError, ReplifedError
 
 TEXT = b"0 1:0.5 3:2\n1 2:1\n1 1:1 4:-1\n"
@@ -220,6 +220,19 @@ def test_unknown_policy_and_missing_mirror(tmp_path):
         fetch(toy(), tmp_path, policy="reel")
     with pytest.raises(DataError, match=r"mirror folder .*nowhere does not exist"):
         fetch(toy(), tmp_path, mirror=tmp_path / "nowhere")
+
+
+def test_a_mirror_that_has_by_now_what_a_surrogate_stands_for_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("REPLIFED_OFFLINE", "1")
+    raw, mirror, a9a = tmp_path / "raw", tmp_path / "mirror", CATALOGUE["a9a"]
+    mirror.mkdir()
+    assert fetch(a9a, raw, mirror=mirror)["kind"] == "surrogate"
+    assert replaceable(raw, mirror) == []
+    [file] = a9a.forms[0].files
+    (mirror / file.name).write_text("any")
+    assert replaceable(raw, mirror) == ["a9a"]
+    fetch(a9a, raw, policy="surrogate")  # now it is asked for
+    assert replaceable(raw, mirror) == []
 
 
 def test_auto_falls_back_loudly_and_stays_until_refreshed(tmp_path, server, capsys, monkeypatch):

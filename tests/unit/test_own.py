@@ -81,6 +81,7 @@ def test_check_prints_what_is_kept_and_what_is_not(tmp_path, capsys, cost, statu
     assert cli.main(["check", written(tmp_path, METHOD.replace("COST", cost))]) == status
     said = capsys.readouterr().out
     assert says in said and said.splitlines()[-1].startswith("Mine: ")
+    assert said.count("ZeroDivisionError") == ("1 / 0" in cost)  # what breaks every part is said once
 
 
 def test_check_knows_the_methods_of_the_package(capsys):

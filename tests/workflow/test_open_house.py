@@ -60,7 +60,9 @@ class Installed(Copy):
     def jobs_of(self, *words):
         status, said = self.replifed(*words)
         assert status == 0, said
-        return {line.partition(": ")[2] for line in said.splitlines() if line.startswith("Job ")}
+        count, *jobs = said.splitlines()
+        assert count == (f"{len(jobs)} jobs ahead" if len(jobs) > 1 else "nothing to do: all is made")
+        return set(jobs)
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,7 @@ if (
 from replifed import parts, settings
 from replifed.store import hashes
 from replifed.algorithms.registry import METHODS, registered
+from replifed.data import fetch
 from replifed.data.catalogue import CATALOGUE as DATASETS
 from replifed.errors import ReplifedError
 from replifed.settings import cuts, reading
@@ -126,11 +127,35 @@ def prepare_screen():
         screen.show_failures_once()
 
 
+def check_mirror():
+    """Refuse a mirror that is not there, if it is to be asked."""
+    if any(job.rule.name == "fetch" for job in workflow.dag.needrun_jobs()):
+        with stopping():
+            fetch.mirror_folder(config["data"]["mirror"])
+
+
+def tell_what_could_be_had():
+    """Say of which data sets the mirror has the files, where a surrogate was made without them."""
+    given = config["data"]["mirror"] or os.environ.get(fetch.MIRROR_VARIABLE)
+    if workflow.is_main_process and given:
+        with stopping():
+            names = fetch.replaceable(
+                Path(plan.in_data("raw")), Path(given).expanduser()
+            )
+        if names:
+            print(
+                f"replifed: WARNING: surrogates are in use of {', '.join(names)}, which the mirror has; to take "
+                "the files: replifed data --refresh",
+                file=sys.stderr,
+            )
+
+
 def tell_what_is_ahead():
     """Say how many jobs there are and how long they took when they were recorded."""
+    jobs = list(workflow.dag.needrun_jobs())
     known, seconds = costs.read(config["scale"]), {}
     artefacts = {name: len(cuts.artefacts(config[name])) for name in plan.sections}
-    for job in workflow.dag.needrun_jobs():
+    for job in jobs:
         if job.benchmark:
             name = os.path.relpath(job.benchmark, plan.in_results("benchmarks"))
             name = name.removesuffix(".tsv")

@@ -173,7 +173,7 @@ def call_snakemake(
 ) -> int:
     """Make a target, with settings KEY=VALUE; the target is first: several options would swallow it.
 
-    With `one_line`, a line of progress is shown in place of all that Snakemake says, unless it is a dry run.
+    With `one_line`, a line of progress is shown in place of all that Snakemake says; of a dry run its jobs.
     """
     import os
     import subprocess
@@ -189,5 +189,15 @@ def call_snakemake(
     words += ["--configfile", *arguments.configfile] if arguments.configfile else []
     if config := [*config, *arguments.config]:
         words += ["--config", *config]
-    shown = {ONE_LINE: "1"} if one_line and not arguments.dry_run else {}
-    return subprocess.run(words, check=False, env={**os.environ, **shown}).returncode
+    if not (one_line and arguments.dry_run):
+        shown = {ONE_LINE: "1"} if one_line else {}
+        return subprocess.run(words, check=False, env={**os.environ, **shown}).returncode
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    jobs = re.findall(r"^Job \d+: (.*)$", done.stdout + done.stderr, re.MULTILINE)
+    if done.returncode:
+        sys.stderr.write(done.stderr)
+    elif jobs:
+        print("\n".join([f"{len(jobs)} job{'s' * (len(jobs) > 1)} ahead", *jobs]))
+    else:
+        print("nothing to do: all is made")
+    return done.returncode

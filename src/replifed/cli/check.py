@@ -45,14 +45,21 @@ def _words(text: str) -> list[str]:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
+    from replifed.settings.comparison import faults, with_offered
+
     given = [word.rpartition("=")[::2] for word in arguments.methods]
     methods = {name or source.rpartition(":")[2].lower(): source for name, source in given}
     if len(methods) < len(given):
         raise ConfigError("two methods have the same name; give them as NAME=FILE:CLASS")
     chosen = {key: getattr(arguments, key) for key in ("data", "against") if getattr(arguments, key)}
+    if not arguments.config:  # else the workflow checks all of it
+        config = with_offered({**load_config(arguments), "comparison": chosen})
+        for (section, *key), fault in faults(config):
+            if section == "comparison":
+                raise ConfigError(f"--{key[0]}: {fault}")
     options = {"methods": methods, "comparison": chosen}
-    config = [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
-    status = call_snakemake("compare", arguments, config, one_line=True)
+    settings = [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
+    status = call_snakemake("compare", arguments, settings, one_line=True)
     if status == 0 and not arguments.dry_run:
         folder = f"{load_config(arguments)['paths']['figures']}/compare"
         print("\n".join(f"{folder}/{file}" for file in ("fig1.pdf", "table1.md", "pairs.md", "report.html")))
@@ -65,13 +72,17 @@ def _check(arguments: argparse.Namespace) -> int:
 
     given = arguments.method
     cls = class_of(given) if ":" in given or given.endswith(".py") else method_class(given)
-    faults: dict[str, list[str]] = {}
+    faults: dict[str, dict[str, list[str]]] = {}  # cases by part and fault
     for outcome in examine(cls):
-        found = faults.setdefault(outcome.part, [])
+        found = faults.setdefault(outcome.part, {})
         if outcome.fault:
-            found.append(f"{outcome.case}: {outcome.fault}")
+            found.setdefault(outcome.fault, []).append(str(outcome.case))
+    told: set[str] = set()
     for part, found in faults.items():
-        print("\n     ".join([f"{'FAIL' if found else 'ok  '} {part}", *found]))
+        print(f"{'FAIL' if found else 'ok  '} {part}")
+        for fault, cases in found.items():
+            print(f"     {', '.join(cases)}: {'as above' if fault in told else fault}")
+            told.add(fault)
     broken = sum(map(bool, faults.values()))
     print(f"{cls.__name__}: {len(faults) - broken} of {len(faults)} parts of the contract are kept")
     return 1 if broken else 0

@@ -95,7 +95,7 @@ def _verdicts(name: str, config: Mapping[str, Any], options: str) -> Iterator[st
         yield f"{config['paths']['figures']}/{paper}"
     measured = folder / paper / "claims.csv"
     if not measured.is_file():
-        yield f"its claims are measured by: snakemake {measured} --cores 2{options}"
+        yield f"its claims are measured with all runs of {paper}, by: snakemake {measured} --cores 2{options}"
         return
     rows = read(measured)
     if artefact:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from replifed.data.catalogue import SURROGATE_STAMP, Dataset, Form, RawFile
+from replifed.data.catalogue import CATALOGUE, SURROGATE_STAMP, Dataset, Form, RawFile
 from replifed.data.records import find_record, write_record
 from replifed.data.streams import looks_like_web_page, stream_fault
 from replifed.errors import ConfigError, DataError, unknown_name
@@ -69,7 +69,7 @@ def fetch(
         return record
 
     allowed = ("original", "substitute") if policy == "auto" or substitutes else ("original",)
-    search = _Search(dataset, raw_dir / dataset.id, _mirror(mirror))
+    search = _Search(dataset, raw_dir / dataset.id, mirror_folder(mirror))
     network = refresh or not _settled(dataset, raw_dir, policy, allowed)
     with search.alone_in_its_folder():
         form, files = search.first(allowed, network)
@@ -81,6 +81,25 @@ def fetch(
     if record["kind"] != "original":
         _warn(record, search.reasons)
     return record
+
+
+def replaceable(raw_dir: Path, mirror: Path | None) -> list[str]:
+    """Return the data sets of which a surrogate is in use only because the mirror did not have them then."""
+    names = []
+    for dataset in CATALOGUE.values():
+        record = find_record(raw_dir, dataset.id)
+        if record and record["kind"] == "surrogate" and record["policy"] == "auto":
+            forms = [[_copies(file, dataset, mirror) for file in form.files] for form in dataset.forms]
+            if any(all(any(one.is_file() for one in some) for some in files) for files in forms):
+                names.append(dataset.id)
+    return names
+
+
+def _copies(file: RawFile, dataset: Dataset, mirror: Path | None) -> list[Path]:
+    """Return where a mirror may have a file."""
+    if mirror is None:
+        return []
+    return [mirror / place for place in (file.mirror_path, file.name, f"{dataset.id}/{file.name}")]
 
 
 def _settled(dataset: Dataset, raw_dir: Path, policy: str, allowed: Iterable[str]) -> bool:
@@ -183,8 +202,7 @@ class _Search:
         if path.exists():
             return self._checked(file, _Found(path, str(path)))
         staged = self.incoming / file.name
-        places = (file.mirror_path, file.name, f"{self.dataset.id}/{file.name}") if self.mirror else ()
-        for copy in (Path(self.mirror or "", place) for place in places):
+        for copy in _copies(file, self.dataset, self.mirror):
             if copy.is_file():
                 if not os.access(copy, os.R_OK):
                     raise DataError(f"{copy}: permission denied; make the mirror readable")
@@ -253,7 +271,14 @@ class _Search:
             raise DataError(text) from error
 
 
-def _mirror(mirror: str | os.PathLike[str] | None) -> Path | None:
+def mirror_folder(mirror: str | os.PathLike[str] | None = None) -> Path | None:
+    """Return the folder `mirror`, or that which the environment names; None where neither is given.
+
+    Raises
+    ------
+    DataError
+        It does not exist.
+    """
     given = os.fspath(mirror) if mirror else os.environ.get(MIRROR_VARIABLE, "")
     if not given:
         return None

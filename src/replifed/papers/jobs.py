@@ -342,10 +342,10 @@ def _print_table(made: Artefact, frame: Any, outputs: dict[str, Path], data: str
     readable: Any = made.show(frame)
     note = "; ".join(filter(None, (data, "" if scale == "paper" else f"scale: {scale}")))
     tables = readable if isinstance(readable, dict) else {"": readable}
-    markdown, latex = [], []
+    markdown, latex = [f"# {made.title}", made.caption], []
     for title, table in tables.items():
         markdown += [f"**{title}**"] * bool(title) + [table.to_markdown(index=False, disable_numparse=True)]
-        caption = "; ".join(filter(None, (title, note)))
-        latex.append(table.style.hide(axis="index").to_latex(hrules=True, caption=caption or None))
+        caption = "; ".join(filter(None, (made.title, title, note)))
+        latex.append(table.style.hide(axis="index").to_latex(hrules=True, caption=caption))
     write_text(outputs["md"], "\n\n".join([*markdown, *([f"*{note}*"] if note else [])]) + "\n")
     write_text(outputs["tex"], "\n".join(latex))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -333,7 +334,8 @@ def _markdown_tables(path: Path) -> list[dict[str, Any]]:
         if cells:
             head, *rows = (row for row in cells if not all(set(cell) <= set(":-") for cell in row))
             tables.append({"title": title, "head": head, "rows": rows})
-        title = block.strip().strip("*")
+        bold = re.fullmatch(r"\*\*(.+)\*\*", block.strip())
+        title = bold[1] if bold else ""
     if not tables:
         raise DataError(f"{path} holds no table; delete it and run the workflow again")
     return tables

@@ -7,16 +7,20 @@ from replifed.figures.style import Line
 
 PAPER = {"name": "All methods on the same problems", "citation": "A comparison that no paper has.", "doi": ""}
 
-SETTING = (
-    "Logistic regression with a ridge on four data sets, on two of them with a 1-norm as well, clients by "
-    "k-means; and a drawn linear regression with a planted sparse model, from which those of the clients "
-    "differ. Full local gradients; each "
+# How methods are compared, on whatever data; and on those of `cross`.
+FAIR = (
+    "Full local gradients; each "
     "first-order method's one number searched on the same grid of multiples of a reference value, by the "
     "mean over repetitions that are not reported, at a distance from multiples that diverge. FedGradMP and "
     "FedMM have no number to tune, since their steps follow from the data, and neither have gradient descent "
     "and the methods that use Hessians, which search their step lengths themselves. Whatever is sent is "
     "rounded to floats of 32 bits and counted so, but for the vectors that Q-SHED and NQ-SHED quantise, and "
     "FedMM's, which are counted so."
+)
+SETTING = (
+    "Logistic regression with a ridge on four data sets, on two of them with a 1-norm as well, clients by "
+    "k-means; and a drawn linear regression with a planted sparse model, from which those of the clients "
+    f"differ. {FAIR}"
 )
 
 

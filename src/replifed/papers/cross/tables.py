@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 TARGET = 1e-4
 # Of pairs: methods that drift reach the first alone.
 TARGETS = (1e-2, TARGET)
+USED = (
+    "Median [least, largest] over seeds of rounds, bits (up and down, all clients) and sample gradients. "
+    "Where not all seeds get there, (2 of 3) says how many do: the others count as later than those, so that "
+    "the largest is open (…), and so is the median (–) if no more than half get there. “Not reached” is "
+    "where none does. Tuning: what the search for the method's number used."
+)
 
 
 def _used(inputs: Inputs, settings: dict) -> pd.DataFrame:
@@ -89,13 +95,7 @@ TABLES = by_name(
     Made(
         "table1",
         "Use until the relative gap is 1e-4",
-        (
-            "Median [least, largest] over seeds of rounds, bits (up and down, all clients) and sample "
-            "gradients. Where not all seeds get there, (2 of 3) says how many do: the others count as later "
-            "than those, so that the largest is open (…), and so is the median (–) if no more than half get "
-            "there. “Not reached” is where none does. Tuning: what the search for the method's number used. "
-            f"{SETTING}"
-        ),
+        f"{USED} {SETTING}",
         _used,
         render_used,
     ),

@@ -108,7 +108,7 @@ class FederatedSurrogate:
         self.T, self.project = family.T, family.project
         if hasattr(family, "watch"):
             family.watch(Z)
-        # Of the last model that all samples were evaluated at: itself, each client's statistic, and the means.
+        # The last model that all samples were evaluated at, each client's statistic there, and the means.
         self._last: tuple[NDArray, NDArray, tuple[NDArray, NDArray]] | None = None
 
     def start(self, streams: Streams) -> NDArray:
