@@ -72,10 +72,13 @@ def lost(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list
 
 
 def verdicts(claims: Iterable[Claim], golden: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Lines of claims.csv, as far as they are known without measuring: verdict and data by the reference."""
+    """Lines of claims.csv, as far as they are known without measuring, with what a reference has measured."""
     found = {row["id"]: row for row in _read(golden).values()}
-    unknown = {"verdict": "unchecked", "data": ""}
-    fields = ("id", "paper", "kind", "statement", "statement_id", "basis", "nearness", "reading")
+    unknown = {"verdict": "unchecked", "data": "", "measured": ""}
+    fields = (
+        *("id", "paper", "kind", "statement", "statement_id", "basis", "nearness", "reading"),
+        *("published", "unit", "note"),
+    )
     return [
         {field: str(getattr(claim, field)) for field in fields}
         | {field: found.get(claim.id, unknown)[field] for field in unknown}

@@ -25,6 +25,16 @@ to the text; `consistent` means that a setting was fitted to the number.
 | --- | --- | --- | --- |
 """
 
+_DEVIATIONS = """
+## What deviates
+
+Each in the reading nearest to the text. An order holds if its number is above zero by
+more than its interval and the least effect that counts.
+
+| claim | the paper says | measured | why, as far as it is known |
+| --- | --- | --- | --- |
+"""
+
 
 def page(
     paper: Mapping[str, str],
@@ -33,7 +43,7 @@ def page(
     claims: Sequence[Mapping[str, str]],
     errata: Iterable[Any],
 ) -> str:
-    """Markdown: how the paper is read, a table of its sentences, one of the errata.
+    """Markdown: how the paper is read, tables of its sentences, of what deviates, and of the errata.
 
     `readings` is the text on that, and `claims` are the paper's rows of claims.csv.
     """
@@ -51,6 +61,8 @@ def page(
         score=scores.in_words(Counter(one["status"] for one in statements)),
     )
     text += "".join(_line(one, found) for one in sentences)
+    deviating = [one for one in statements if one["status"] == "deviates"]
+    text += _deviations(deviating, {one["id"]: one for one in claims}) if deviating else ""
     rows = [row(one.place, one.printed, one.corrected) for one in errata]
     if rows:
         text += "\n## Errata\n\n| place | as printed | corrected |\n| --- | --- | --- |\n" + "".join(rows)
@@ -64,9 +76,31 @@ def _line(sentence: Sentence, found: Mapping[str, Mapping[str, str]]) -> str:
     for name in sentence.statements:
         count, data = len(found[name]["claims"].split()), found[name]["data"]
         claims.append(f"`{name}`" + (f" ({count} claims)" if count > 1 else ""))
-        shown = "" if data in ("original", "synthetic", "") else f" ({data} data)"
+        shown = "" if data in ("original", "synthetic", "none", "") else f" ({data} data)"
         verdicts.append(found[name]["status"] + shown)
     return row(sentence.place, sentence.says, "<br>".join(claims), "<br>".join(verdicts))
+
+
+def _deviations(statements: Sequence[Mapping[str, str]], claims: Mapping[str, Mapping[str, str]]) -> str:
+    """The claims that deviate in the reading nearest to the text: what is said, what was measured, and why."""
+    text, last = _DEVIATIONS, ""
+    for one in statements:
+        for claim in (claims[name] for name in one["claims"].split()):
+            if claim["verdict"] == "deviates":
+                measured = _with_unit(claim["measured"], claim)
+                if claim["kind"] == "value":
+                    measured += f", published {_with_unit(claim['published'], claim)}"
+                why = "as above" if claim["note"] == last != "" else claim["note"]
+                text, last = text + row(f"`{claim['id']}`", claim["statement"], measured, why), claim["note"]
+    return text
+
+
+def _with_unit(number: str, claim: Mapping[str, str]) -> str:
+    """A number to four digits; of a statement that holds or does not, that it does not."""
+    if claim["kind"] in ("identity", "shape"):
+        return "does not hold"
+    unit = claim["unit"] if claim["unit"] in ("rounds", "bits", "decades", "e-folds") else ""
+    return f"{float(number):.4g} {unit}".rstrip()
 
 
 def row(*cells: str) -> str:
