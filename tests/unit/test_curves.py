@@ -10,8 +10,9 @@ import pytest
 
 from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.fediterht import FedIterHT
-from replifed.figures.curves import plot_curves, visible_range
-from replifed.figures.style import canvas, save, stamp
+from replifed.figures.boxes import explain_where_free
+from replifed.figures.curves import note, plot_curves, visible_range
+from replifed.figures.style import Line, canvas, save, stamp
 from replifed.figures.summaries import on_log_scale, summarise
 from replifed.intervals import mean_interval
 from replifed.papers.fedht.figures import FIGURES, local_steps_lines
@@ -158,6 +159,40 @@ def test_divergence_is_marked(histories):
     for line in ax.lines:
         assert np.isfinite(line.get_xydata()).all()
     made.canvas.draw()
+
+
+def test_remarks_lie_between_the_panel_and_its_title(histories):
+    made, ax = drawn(pd.concat([summarise(history, ["method"]) for history in histories.values()]))
+    ax.set_title("panel", loc="left")
+    note(ax, "a second remark")
+    made.canvas.draw()
+    [remarks] = [text for text in ax.texts if "diverged" in text.get_text()]
+    box, title = (text.get_window_extent() for text in (remarks, ax._left_title))
+    assert ax.get_window_extent().y1 <= box.y0 < box.y1 <= title.y0 + 1
+    assert remarks.get_text().splitlines()[-1] == "a second remark"
+
+
+@pytest.mark.parametrize(
+    ("curves", "panel", "corner"),
+    [
+        ([[(x % 2, x / 20) for x in range(21)], []], 1, None),  # the first panel is full, the second empty
+        ([[(0, 1), (1, 0)]], 0, (1, 1)),  # above what falls
+        ([[(0, 0), (1, 1)]], 0, (0, 1)),
+        ([[(0, 0), (0, 1), (1, 1)]], 0, (1, 0)),
+    ],
+)
+def test_a_box_stands_where_curves_leave_space(curves, panel, corner):
+    made, [axes] = canvas(1, len(curves))
+    for ax, points in zip(axes, curves, strict=True):
+        ax.plot(*np.reshape(points, (-1, 2)).T)
+        ax.set(xlim=(0, 1), ylim=(0, 1))
+    explain_where_free(axes, [Line(text, "black", "-", "") for text in ("K = 3", "K = 10, a step")])
+    made.canvas.draw()
+    assert [ax.get_legend() is not None for ax in axes].index(True) == panel
+    if corner is not None:
+        box = axes[panel].get_legend().get_window_extent()
+        centre = axes[panel].transAxes.inverted().transform(((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2))
+        assert ((centre > 0.5) == corner).all()
 
 
 def test_nothing_is_said_where_nothing_diverged(histories):

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
@@ -22,6 +21,7 @@ _MARKERS = 6
 _LINE_WIDTH = 0.01
 # A band of more than this share of a panel hides what lies behind it: its ends are drawn instead.
 _FILLS = 0.2
+_NOTES = "notes"  # how a panel's remarks are found again
 ENDS = Line("ends of wide bands", GREY, "-", "", 0.6)  # for a legend
 
 
@@ -63,17 +63,21 @@ def plot_curves(
         lie = "lies" if len(uppers) == 1 else "lie"
         said = f"{', '.join(uppers)} {lie} on {lines[lower].label}"
         # Names would cover the curves where there are many.
-        remarks.append(said if len(said) < 60 else f"{len(uppers)} others lie on {lines[lower].label}")
+        remarks.append(
+            said
+            if len(said) < 60 or len(uppers) == 1
+            else f"{len(uppers)} others {lie} on {lines[lower].label}"
+        )
     axes.set_yscale("log" if log_y else "linear")
     axes.set_ylim(bottom, top)
     if log_y:
         readable_log_axis(axes.yaxis, bottom, top)
     if log_x:
         axes.set_xscale("log")
-        readable_log_axis(axes.xaxis, *axes.get_xlim(), most=int(2.2 * _inches(axes)))
+        readable_log_axis(axes.xaxis, *axes.get_xlim(), most=int(2.2 * panel_inches(axes)[0]))
     else:
         whole = bool((frame[x] % 1 == 0).all())
-        axes.xaxis.set_major_locator(MaxNLocator(6 if _inches(axes) > 3 else 4, integer=whole))
+        axes.xaxis.set_major_locator(MaxNLocator(6 if panel_inches(axes)[0] > 3 else 4, integer=whole))
         if frame[x].max() >= 1e4:
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     if notes:
@@ -83,38 +87,38 @@ def plot_curves(
 
 
 def note(axes: Axes, remark: str) -> None:
-    """Write a remark into the upper right corner of a panel, below those that are there."""
-    # About 17 characters of 7 points to an inch, beside the labels of the axis.
-    lines = textwrap.fill(remark, int(17 * (_inches(axes) - 0.6)))
-    if there := notes_of(axes):
-        there.set_text(f"{there.get_text()}\n{lines}")
-        return
-    axes.text(
-        0.98,
-        0.97,
-        lines,
-        transform=axes.transAxes,
-        ha="right",
-        va="top",
-        fontsize=7,
-        color="#444444",
-        linespacing=1.3,
-        bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5},
-        zorder=6,
-        gid="notes",
-    )
+    """Write a remark above a panel, below its title and the remarks that are there."""
+    # About 17 characters of 7 points to an inch.
+    lines = textwrap.fill(remark, int(17 * (panel_inches(axes)[0] - 0.4)))
+    there = next((text for text in axes.texts if text.get_gid() == _NOTES), None)
+    if there is None:
+        there = axes.annotate(
+            *("", (0, 1)),
+            xycoords="axes fraction",
+            xytext=(0, 3),
+            textcoords="offset points",
+            fontsize=7,
+            color="#444444",
+            linespacing=1.2,
+            gid=_NOTES,
+        )
+    there.set_text("\n".join(filter(None, (there.get_text(), lines))))
+    entitle(axes, axes.get_title(loc="left"))
 
 
-def notes_of(axes: Axes) -> Text | None:
-    """Return the remarks in a panel."""
-    return next((text for text in axes.texts if text.get_gid() == "notes"), None)
+def entitle(axes: Axes, title: str) -> None:
+    """Write the title of a panel, above its remarks."""
+    lines = [line for text in axes.texts if text.get_gid() == _NOTES for line in text.get_text().splitlines()]
+    axes.set_title(title, loc="left", pad=6.0 + 8.6 * len(lines))
 
 
-def _inches(axes: Axes) -> float:
-    """Width of a panel, labels included."""
+def panel_inches(axes: Axes) -> tuple[float, float]:
+    """Return the width and the height of a panel, labels included."""
     spec, figure = axes.get_subplotspec(), axes.get_figure(root=True)
     assert figure is not None
-    return figure.get_size_inches()[0] / (spec.get_gridspec().ncols if spec else 1)
+    width, height = figure.get_size_inches()
+    rows, columns = spec.get_gridspec().get_geometry() if spec else (1, 1)
+    return width / columns, height / rows
 
 
 def coinciding(

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from replifed.figures.curves import ENDS, is_logarithmic, notes_of, plot_curves
+from replifed.figures.boxes import explain, explain_where_free
+from replifed.figures.curves import ENDS, entitle, is_logarithmic, plot_curves
 from replifed.figures.style import BLACK, Line, canvas, legend, of_seeds, panel_width, styled
 from replifed.figures.summaries import Band, Centre, on_log_scale, summarise
 
@@ -228,10 +228,8 @@ class Grid(Curves):
     # Called with the axes of a panel, its curves, the lines and the column of the horizontal axis.
     annotate: Callable[[Axes, pd.DataFrame, Mapping[Any, Line], str], object] | None = None
     others: Sequence[Line] = ()  # what else the legend explains
-    # Of a panel, in inches, and above it, in points.
-    width: float = 4.6
+    width: float = 4.6  # of a panel, in inches
     height: float = 2.6
-    pad: float | None = None
     legend_columns: int = 4
     stamped: ClassVar[bool] = True  # see `figures.artefact.Made`
 
@@ -281,6 +279,8 @@ class Grid(Curves):
         lines = self.lines_of(frame)
         explained, varying = self._with_settings(frame, lines)
         said = None
+        boxes: list[tuple[list[Axes], list[Line]]] = []  # panels in which one may stand, and what it says
+        box: list[Axes] | None = None
         rows, columns = _strips(self.rows, frame), _strips(self.columns, frame)
         first_x = page.x or self._first_x()
         entries = [*(() if self.panel_legends else explained), *self.others]
@@ -301,7 +301,7 @@ class Grid(Curves):
             panel = _where(frame, {**row.where, **column.where})
             title = ", ".join(filter(None, (row.label, column.label)))
             # About 15 characters to an inch.
-            ax.set_title(textwrap.fill(title, int(15 * (inches - 0.4))), loc="left", pad=self.pad)
+            entitle(ax, textwrap.fill(title, int(15 * (inches - 0.4))))
             if i == len(rows) - 1 or row.x is not None:
                 ax.set_xlabel(textwrap.fill(self._of_metric(self.x[x], panel), int(15 * (inches - 0.3))))
             if panel.empty:
@@ -327,11 +327,21 @@ class Grid(Curves):
             if self.panel_legends:
                 present = set(panel[self.series])
                 own = [line for key, line in lines.items() if key in present]
-                _explain(ax, own, loc="center left", bbox_to_anchor=(1.0, 0.5))
+                explain(ax, own, loc="center left", bbox_to_anchor=(1.0, 0.5))
             else:
-                said = self._explain_settings(ax, panel, lines, varying, said if j % across else None)
+                before = said if j % across else None
+                said, own = self._own_settings(ax, panel, lines, varying, before)
+                if own:
+                    box = [ax]
+                    boxes.append((box, own))
+                elif said is not before:
+                    box = None
+                elif box is not None:
+                    box.append(ax)
         for ax in axes[-1][(len(columns) - 1) % across + 1 :]:
             ax.set_axis_off()
+        for some, own in boxes:
+            explain_where_free(some, own)
         entries += [*[ENDS] * wide, *of_seeds(frame)]
         if entries:
             legend(made, entries, columns=self.legend_columns)
@@ -354,47 +364,34 @@ class Grid(Curves):
     def _said(self, values: pd.Series) -> list[str]:
         return [f"{self.settings[name]} = {_rounded(value)}" for name, value in values.items()]
 
-    def _explain_settings(
+    def _own_settings(
         self,
         ax: Axes,
         panel: pd.DataFrame,
         lines: Mapping[Any, Line],
         varying: Mapping[str, str],
         before: pd.DataFrame | None,
-    ) -> pd.DataFrame | None:
-        """Say in a panel which settings its curves have, of those that vary, and return them.
+    ) -> tuple[pd.DataFrame | None, list[Line]]:
+        """Return the settings of a panel's curves, of those that vary, and the lines of a box that says them.
 
-        Not where the panel to its left shows curves with the same ones, which are `before`.
+        No line where the panel to its left shows curves with the same ones, which are `before` and returned,
+        or where all curves have the same, which the title then says.
         """
-        own: list[Line] = []
-        found = None
-        if varying:
-            found = panel.groupby(self.series)[list(varying)].first()
-            found = found.loc[[key for key in lines if key in found.index]]
-            if before is None or not found.equals(before):
-                own = [lines[key]._replace(label=", ".join(self._said(row))) for key, row in found.iterrows()]
-            if own and len(found.drop_duplicates()) == 1:
-                ax.set_title(f"{ax.get_title(loc='left')}, {own[0].label}", loc="left")
-                own = []
-        _explain(ax, own)
-        return found
+        if not varying:
+            return None, []
+        found = panel.groupby(self.series)[list(varying)].first()
+        found = found.loc[[key for key in lines if key in found.index]]
+        if before is not None and found.equals(before):
+            return before, []
+        own = [lines[key]._replace(label=", ".join(self._said(row))) for key, row in found.iterrows()]
+        if own and len(found.drop_duplicates()) == 1:
+            entitle(ax, f"{ax.get_title(loc='left')}, {own[0].label}")
+            own = []
+        return found, own
 
 
 def _rounded(value: Any) -> str:
     return np.format_float_positional(value, precision=2, fractional=False, trim="-")
-
-
-def _explain(ax: Axes, lines: Sequence[Line], **where: Any) -> None:
-    """Explain lines in a panel, in one box with its remarks, where that hides least."""
-    box: dict[str, Any] = {"fontsize": 7, "handlelength": 2.4, "labelspacing": 0.15, "borderpad": 0.2}
-    if remarks := notes_of(ax):
-        box |= {"title": remarks.get_text(), "title_fontsize": 7, "alignment": "left"}
-        remarks.remove()
-    if lines or "title" in box:
-        handles = [Line2D([], [], **line.look, linewidth=line.width, label=line.label) for line in lines]
-        where = where or {"loc": "best", "frameon": True, "framealpha": 0.8, "edgecolor": "none"}
-        # Below the curves: the box hides none of them.
-        ax.legend(handles=handles, **box, **where).set_zorder(0.9)
 
 
 def _dimensions(parts: Sequence[str | By | X]) -> list[By | X]:

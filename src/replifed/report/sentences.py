@@ -82,7 +82,7 @@ def _line(sentence: Sentence, found: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _deviations(statements: Sequence[Mapping[str, str]], claims: Mapping[str, Mapping[str, str]]) -> str:
-    """The claims that deviate in the reading nearest to the text: what is said, what was measured, and why."""
+    """The claims that deviate in the reading nearest to the text: what is said, measured, and why."""
     text, last = _DEVIATIONS, ""
     for one in statements:
         for claim in (claims[name] for name in one["claims"].split()):

@@ -387,6 +387,26 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
     return made
 
 
+def _measured_and_bound(frame: pd.DataFrame) -> pd.DataFrame:
+    """Of what `_rates` returns the curves on the planted problem, told apart by series and K."""
+    kept = frame[(frame["experiment"] == "planted") & (frame["mean"] > 0)]
+    kept = kept.assign(curve=kept["series"] + ", K = " + kept["local_steps"].astype(str))
+    measured = kept["series"] == "error"
+    return kept.assign(**{end: kept[end].where(measured) for end in ("low", "high")})
+
+
+def _lines_of_rates(frame: pd.DataFrame) -> dict[str, Line]:
+    """A colour for each K, and dashes for the bound and for small batches."""
+    return {
+        f"{series}, K = {K}": line._replace(dashes=dashes or line.dashes, label=f"{said}{line.label}")
+        for series, dashes, said in (
+            *(("error", "", ""), ("bound", ":", "bound, ")),
+            ("small batches", "--", "small batches with "),
+        )
+        for K, line in _lines_of_K(frame).items()
+    }
+
+
 def _draw_conditions(ax: Axes, frame: pd.DataFrame) -> None:
     used, needed = (frame[frame["series"] == f"tau {one}"] for one in ("used", "needed"))
     at = np.arange(len(used))[::-1]
@@ -764,6 +784,15 @@ FIGURES = by_name(
         ),
         _rates,
         _draw_rates,
+        curves=Curves(
+            shown=_measured_and_bound,
+            columns=[By("method", METHODS)],
+            series="curve",
+            lines=_lines_of_rates,
+            x={"round": "communication rounds"},
+            y="|xₜ − x*|²",
+            log_y=True,
+        ),
     ),
     figure(
         "bias",

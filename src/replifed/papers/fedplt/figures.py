@@ -269,6 +269,10 @@ def _band(ax: Axes, curve: pd.DataFrame, x: str, line: Line) -> None:
 # -- Privacy -------------------------------------------------------------------------------------------
 
 
+_EPOCHS, _EPSILON = "local epochs N_e", "ε (Proposition 4)"
+_ERROR = "mean distance of x_i\nto the minimiser"
+
+
 def _privacy(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Epsilon and error for each level of noise and number of epochs, after all rounds.
 
@@ -289,6 +293,12 @@ def _privacy(inputs: Inputs, settings: dict) -> pd.DataFrame:
     errors["epsilon"] = best_epsilon(proposition4(1.0, mu=own["ridge"], **common), own["delta"])
     errors["epsilon_composed"] = best_epsilon(composed_gaussian(1.0, **common), own["delta"])
     return errors.assign(rounds=own["rounds"], delta=own["delta"])
+
+
+def _by_steps(frame: pd.DataFrame) -> pd.DataFrame:
+    """Of what `_privacy` returns two panels over the local epochs: epsilon, and the error with its band."""
+    epsilon = frame.assign(panel="epsilon", mean=frame["epsilon"], low=np.nan, high=np.nan)
+    return pd.concat([epsilon, frame.assign(panel="error")], ignore_index=True)
 
 
 def _solid(labels: Mapping[Any, str]) -> dict[Any, Line]:
@@ -312,8 +322,8 @@ def _draw_privacy(frame: pd.DataFrame) -> Figure:
     private.plot([], [], color=style.GREY, **composed, label="composed steps")
     for number, line in _solid({number: f"N_e = {number:g}" for number in steps}).items():
         _band(both, frame[frame["steps"] == number], "epsilon", line)
-    epochs, epsilon, error = "local epochs N_e", "ε (Proposition 4)", "mean distance of x_i\nto the minimiser"
-    for ax, x, y in ((private, epochs, epsilon), (accurate, epochs, error), (both, epsilon, error)):
+    drawn = ((private, _EPOCHS, _EPSILON), (accurate, _EPOCHS, _ERROR), (both, _EPSILON, _ERROR))
+    for ax, x, y in drawn:
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlabel(x)
@@ -387,6 +397,17 @@ FIGURES = by_name(
         "agent i holds at the end is bounded; z_i, sent in every round, is not.",
         _privacy,
         _draw_privacy,
+        curves=Curves(
+            shown=_by_steps,
+            columns=[By("panel", {"epsilon": "Privacy", "error": "Accuracy"})],
+            series="tau",
+            lines=lambda frame: _solid({tau: f"τ = {tau:g}" for tau in sorted(frame["tau"].unique())}),
+            metric="panel",
+            x={"steps": _EPOCHS},
+            x_column="steps",
+            y={"epsilon": _EPSILON, "error": _ERROR.replace("\n", " ")},
+            log_y=True,
+        ),
     ),
     figure(
         "readings",
