@@ -518,16 +518,31 @@ def test_fedavg_is_recorded_at_every_round_and_drawn_as_often_as_others(digits):
 
 
 def test_claims_on_curves(runs):
+    """Planted: a baseline that is not run on until it has spent as much."""
     by_id = {claim.id: claim for claim in CLAIMS}
     for name, step in itertools.product(("rounds", "work", "residual"), ("", ".printed")):
         suffix = f"{step}.counted-work" if name == "work" else step
         found = by_id[f"fedgradmp.fig3.fedavg.{name}{suffix}"].measure(runs)
         assert found.values.shape == (3,)
         assert (found.values > 0).all()
-    # Planted: a baseline that is not run on until it has spent as much.
     short = {key: frame[frame["round"] <= 5] for key, frame in runs.frames.items()}
     with pytest.raises(NotMeasurableError, match="ends after"):
         by_id["fedgradmp.fig3.fedavg.work.counted-work"].measure(Runs(short))
+
+
+def test_a_clip_without_sparsity_says_nothing():
+    """Planted: seven frames leave six atoms, all of which the model may take; its picture is perfect."""
+    judged = {}
+    for atoms in (6, 50):
+        told = {"replicate": [1, 2], "round": 20, "psnr": 60.0, "best_psnr": 60.0, "sparsity": 6}
+        frame = pd.DataFrame(told | {"atoms": atoms, "part": "curve", "method": "fedgradmp"})
+        [claim] = [one for one in CLAIMS if one.id == "fedgradmp.fig2.video"]
+        try:
+            judged[atoms] = claim.measure(Runs({("video", "fedgradmp"): frame})).values.all()
+        except NotMeasurableError as error:
+            judged[atoms] = str(error)
+    assert judged[50]
+    assert "atoms" in judged[6]
 
 
 def test_lines_of_figures_are_geometric_means_with_ranges(runs):

@@ -59,7 +59,7 @@ def test_the_rate_is_the_slope_in_the_window():
 
 
 def test_a_rate_that_bends_late_is_not_taken_before_it_has_settled():
-    """A curve that falls at 0.97 first and at 0.988 later on, as at small rho."""
+    """Planted: a curve that falls at 0.97 first and at 0.988 later on, as at small rho."""
     t = np.arange(20_000)
     curve = (0.9 * 0.97**t + 0.1 * 0.988**t)[:, None, None]
     short = types.SimpleNamespace(rounds=300)

@@ -314,6 +314,7 @@ def test_a_spectrum_must_round_to_the_printed_one(shift, expected):
 
 
 def test_the_example_hangs_on_the_tail_that_is_not_printed(monkeypatch):
+    """Planted: one of the admissible tails alone, with which a verdict would be told."""
     chosen = {"components": 89, "intercept": True, "l2": 1e-5, "b_max": 16}
     made = Made({}, {"experiments": {"example": chosen}})
     judged = verdict_of("example.bits", made)

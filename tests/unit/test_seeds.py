@@ -56,7 +56,7 @@ def two_stages(rng):
 
 
 def until_it_tells(rng):
-    """Planted: ten seeds, and five more as long as nothing comes out."""
+    """Ten seeds, and five more as long as nothing comes out."""
     values = draw(rng, PILOT)
     while len(values) < MOST and p_value(values) > 0.05:
         values = np.append(values, draw(rng, 5))
@@ -65,6 +65,7 @@ def until_it_tells(rng):
 
 @pytest.mark.parametrize(("rule", "least", "most"), [(two_stages, 0.035, 0.065), (until_it_tells, 0.11, 1)])
 def test_orders_without_a_difference_come_out_in_one_case_of_twenty(rule, least, most):
+    """Planted: a rule that goes on until an order comes out."""
     rng = np.random.default_rng(1)
     assert least <= np.mean([rule(rng) <= 0.05 for _ in range(1500)]) <= most
 

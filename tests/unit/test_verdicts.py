@@ -181,6 +181,7 @@ def test_no_interval_is_narrower_than_what_values_are_read_on():
 
 
 def test_what_was_fitted_is_consistent_at_best():
+    """Planted: a setting that was chosen because the number comes out, called stated."""
     values = [5.0, 5.1, 4.9]
     assert verdict("value", values, basis="fitted") == "consistent"
     assert verdict("value", values, basis="fitted", published=9.0) == "deviates"
