@@ -86,7 +86,8 @@ class FedNL(NewtonType):
         heard = budget >= (1 if self.quantised else self._full)
         difference = problem.client_hessians(x)  # line 4
         difference -= H_i
-        l_i = np.sqrt(np.einsum("rnab,rnab->rn", difference, difference))  # |hess f_i(x^k) - H_i^k|_F
+        entries = difference.reshape(len(x), N, n * n)
+        l_i = np.sqrt(np.vecdot(entries, entries))  # |hess f_i(x^k) - H_i^k|_F
         S_i = self._compress(difference, budget, ctx)  # line 5: S_i^k = C(hess f_i(x^k) - H_i^k)
         learns = heard & np.isfinite(l_i)  # not in runs that have diverged
         S_i[~learns] = 0.0

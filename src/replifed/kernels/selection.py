@@ -41,23 +41,29 @@ def keep_largest_of_triangles(matrices, tau):
     """
     n = matrices.shape[1]
     size = n * (n + 1) // 2
-    packed, keys, most = np.empty(size), np.arange(size, dtype=np.int32), np.int64((1 << 63) - 1)
-    entries = packed.view(np.int64)
-    scratch = np.empty(size + 1, np.int64), np.empty(size + 1, keys.dtype), _counts()
+    packed, numbers, counts = np.empty(size), np.empty(size + 1, np.int64), _counts()
+    integers, most = packed.view(np.int64), np.int64((1 << 63) - 1)
     for A in matrices:
         for j in range(n):
             line = packed[j * (j + 1) // 2 :]
             for k in range(j + 1):
                 line[k] = A[j, k]
+        nonzero = 0
+        for k in range(size):
+            # Without a branch: the next one overwrites what is zero.
+            numbers[nonzero] = integers[k] & most
+            nonzero += numbers[nonzero] != 0
+        threshold, equals = np.int64(1), size
+        if nonzero > tau:
+            threshold, equals, _ = _select(numbers[:nonzero], tau, counts)
+        A[:] = 0.0
         for j in range(n):
-            for k in range(n):
-                A[j, k] = 0.0
-        keep_in_segment(entries, most, keys, tau, scratch, entries)
-        for j in range(n):
-            line = packed[j * (j + 1) // 2 :]
+            line = integers[j * (j + 1) // 2 :]
             for k in range(j + 1):
-                if line[k] != 0.0:
-                    A[j, k] = A[k, j] = line[k]
+                number = line[k] & most
+                if number >= threshold and (number > threshold or equals > 0):
+                    equals -= number == threshold
+                    A[j, k] = A[k, j] = packed[j * (j + 1) // 2 + k]
 
 
 @compiled
