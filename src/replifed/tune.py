@@ -462,6 +462,7 @@ class Trials:
     tail: float = 0.0
     # Makes more replicates and problems, for the choice among steps of which none is stable.
     further: Callable[[], Iterable[tuple[int, Any]]] = tuple
+    checked: int = SCORED  # on so many of the problems a step must be stable
     options: dict[str, Any] = field(default_factory=dict)  # of `simulate`, such as the cohort
     spent: Spent = field(default_factory=Spent)  # so far
     used: set[int] = field(default_factory=set)  # the replicates that they ran on
@@ -552,13 +553,13 @@ class Trials:
         return final, begun
 
     def stable(self, make: Callable[[NDArray, NDArray], Algorithm], count: int) -> NDArray:
-        """Which of `count` settings agree with their twins on each data set (`twins`), and descend."""
+        """Which of `count` settings descend and agree with their twins (`twins`), on the data to check."""
         good = np.ones(count, bool)
 
         def make_of(left: NDArray) -> Callable[[NDArray, NDArray], Algorithm]:
             return lambda numbers, factors: make(left[numbers], factors)
 
-        for replicate, problem in self.problems:
+        for replicate, problem in self.problems[: self.checked]:
             left = np.flatnonzero(good)
             if not left.size:
                 break

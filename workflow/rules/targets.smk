@@ -9,7 +9,7 @@ for name in plan.papers:
             plan.artefact_files(name),
 
 
-# What takes hours, and `all` leaves out, such as fedac_large.
+# What `all` leaves out, such as fedac_large, which takes hours.
 for name, files in plan.on_demand().items():
 
     rule:

@@ -31,7 +31,7 @@ from replifed.problems.sparse import SparseLinearModel
 from replifed.progress import Progress
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
-from replifed.tune import Grid, Search, Spent, Trials, best_printed, tune_step
+from replifed.tune import SCORED, Grid, Search, Spent, Trials, best_printed, tune_step
 from replifed.twins import simulate_with_twins
 
 if TYPE_CHECKING:
@@ -152,6 +152,8 @@ def tune(
             asked.tail,
             spent=spent,
             used=used,
+            # Splits of real data differ less than draws do.
+            checked=1 if settings.problem == "dataset" else SCORED,
         )
         make = partial(algorithm, method, settings, batch=settings.batch)
         outcomes = [tune_step(partial(make, K), trials, grid, check=True) for K in counts]
