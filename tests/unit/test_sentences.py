@@ -104,13 +104,20 @@ def test_a_page_shows_claims_reasons_and_verdicts(tmp_path):
         "nearness": "0",
         "reading": "",
         "data": "surrogate",
+        "kind": "value",
+        "measured": "12.3456789",
+        "published": "10.0",
+        "unit": "rounds",
+        "note": "it hangs on y",
     }
     claims = [
         row | {"id": f"p.{name}", "statement_id": f"p.{name[:4]}", "verdict": verdict}
         for name, verdict in (("fig1.a", "reproduced"), ("fig1.b", "deviates"), ("fig2", "reproduced"))
     ]
     lines = page({"name": "P", "citation": "By x."}, "", sentences, claims, ()).splitlines()
-    assert lines[-2:] == [
+    assert lines[-1] == "| `p.fig1.b` |  | 12.35 rounds, published 10 rounds | it hangs on y |"
+    table = lines[: lines.index("## What deviates") - 1]
+    assert table[-2:] == [
         r"| Section 1 | a \| b | `p.fig1` (2 claims)<br>`p.fig2` "
         "| deviates (surrogate data)<br>reproduced (surrogate data) |",
         "| Section 2 | it is so | none: it is defined so |  |",
