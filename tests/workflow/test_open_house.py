@@ -36,7 +36,7 @@ class Mine(Method):
             w = w - per_run(self.step, w) * (local.gradient(w, batch) + self.mu * (w - start))
         return ServerModel(local.mean(w)), cohort.cost(self.local_steps, None)
 '''
-AGAINST = ["fedavg", "fedlin", "led", "fedpd", "fedplt"]
+AGAINST = ["fedavg", "fedplt"]
 DATA = ["a9a", "phishing"]
 
 
