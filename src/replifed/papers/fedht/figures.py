@@ -696,9 +696,9 @@ FIGURES = by_name(
         "fig3",
         title="Figure 3: against Distributed-IHT on the simulations",
         caption=(
-            "Objective of FedHT, FedIterHT and Distributed-IHT, with dense FedAvg for reference, against "
-            "communication rounds and local iterations, on both simulations at (0.1, 0.1) and (1, 1). "
-            f"{_READINGS} A third reading keeps to the printed grid of steps, of which few converge. "
+            "Objective of FedHT, FedIterHT and Distributed-IHT, on Simulation I with dense FedAvg for "
+            "reference, against communication rounds and local iterations, on both simulations at (0.1, 0.1) "
+            f"and (1, 1). {_READINGS} A third reading keeps to the printed grid of steps, of which few converge. "
             f"{_DOTTED}. {_PAGES} {_BANDS}"
         ),
         prepare=_curves(COMPARISON_READINGS, levels=[0, -1]),
