@@ -698,8 +698,8 @@ FIGURES = by_name(
         caption=(
             "Objective of FedHT, FedIterHT and Distributed-IHT, on Simulation I with dense FedAvg for "
             "reference, against communication rounds and local iterations, on both simulations at (0.1, 0.1) "
-            f"and (1, 1). {_READINGS} A third reading keeps to the printed grid of steps, of which few converge. "
-            f"{_DOTTED}. {_PAGES} {_BANDS}"
+            f"and (1, 1). {_READINGS} A third reading keeps to the printed grid of steps, of which few "
+            f"converge. {_DOTTED}. {_PAGES} {_BANDS}"
         ),
         prepare=_curves(COMPARISON_READINGS, levels=[0, -1]),
         pages=[By("reading", {**_SHORT, **_SHORT_REAL})],
