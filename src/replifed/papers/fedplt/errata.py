@@ -168,6 +168,45 @@ def lipschitz(constant: Callable[[float, float], float]) -> Outcome:
 
 
 @_erratum(
+    "quadratic",
+    place="Section IV-A, footnote 6",
+    printed="the proximal map of x' A x / 2 + b' x is (I + rho A)^-1 (v - b)",
+    corrected="(I + rho A)^-1 (v - rho b)",
+    forms=(lambda rho: 1.0, lambda rho: rho),
+)
+def quadratic(factor: Callable[[float], float]) -> Outcome:
+    """Where the map goes, the gradient of f + |x - v|^2 / (2 rho) must be zero."""
+    A, b, v = np.diag([2.0, 0.5]), np.array([1.0, -2.0]), np.array([0.7, 0.3])
+    x = np.linalg.solve(np.eye(2) + _RHO * A, v - factor(_RHO) * b)
+    left = float(np.abs(A @ x + b + (x - v) / _RHO).max())
+    return Outcome(left < 1e-9, f"a gradient of {left:.2g} is left")
+
+
+@_erratum(
+    "corollary",
+    place="Corollary 1",
+    printed="under Assumption 2, so with probabilities p < 1, errors fall as |S|^K",
+    corrected="as sigma^K of Proposition 2, sigma^2 = 1 - p + p |S|^2; as |S|^K for p = 1",
+    forms=(lambda norm, p: norm, lambda norm, p: np.sqrt(1 - p + p * norm**2)),
+)
+def corollary(factor: Callable[[float, float], float]) -> Outcome:
+    """With the chance (1 - p)^N a round moves nobody, so the mean error falls by no more than that.
+
+    Two agents, mu = 0.5 and L = 2, N_e = 10 and p = 0.05, for the rho of a grid with the least |S|.
+    """
+    p, agents = 0.05, 2
+    norms = (
+        splitting_theory.norm(splitting_theory.contraction(0.5, 2.0, rho, 10))
+        for rho in np.geomspace(0.01, 10, 61)
+    )
+    least, stays = min(norms), (1 - p) ** agents
+    said = float(factor(least, p))
+    return Outcome(
+        least < 1 and stays <= said, f"|S| = {least:.3f}: {said:.3f} said a round, at least {stays:.3f} stays"
+    )
+
+
+@_erratum(
     "stable",
     place="Proposition 1",
     printed="S is stable: its spectral radius is below one",
@@ -287,8 +326,10 @@ ERRATA = (
     momentum,
     stochastic,
     noise,
+    quadratic,
     lipschitz,
     stable,
+    corollary,
     root,
     signs,
     independent,
