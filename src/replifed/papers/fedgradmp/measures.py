@@ -222,6 +222,38 @@ def conditions_met(*experiments: dict[str, Any]) -> Measured:
     return Measured((2 * clients["low"] > clients["high"]).to_numpy(), seeds=1, note=note)
 
 
+def theorem13_contracts() -> Measured:
+    """Whether kappa of Theorem 13 is below one for some theta where that is easiest.
+
+    With exact projections, rho^+ = rho^-, and K = 1: a power of what exceeds one grows with K.
+    """
+    theta, rho = np.geomspace(1e-3, 1e3, 2001)[:, None], np.geomspace(1e-3, 1e3, 61)
+    beta_1, beta_2 = 1.0, 2 / (theta**2 * rho) + 3 * theta**2 * (rho**2 + rho) / rho + 1
+    least = (4 * (4 * beta_1 * beta_2)).min()
+    return Measured(np.array([least < 1]), note=f"kappa is at least {least:.3g}")
+
+
+@quantity
+def steps_within(lowest: float, largest: float, *searches: dict[str, Any]) -> Measured:
+    """Whether each best step, of every method and variant, lies between `lowest` and `largest`."""
+    steps = [one["step"] for search in searches for one in search["variants"].values()]
+    holds = np.array([lowest <= step <= largest for step in steps])
+    return Measured(holds, seeds=1, note=f"best steps from {min(steps):.3g} to {max(steps):.3g}")
+
+
+@quantity
+def steps_differ(*pairs: dict[str, Any]) -> Measured:
+    """Whether the best step of each method and variant differs between the searches, which come in pairs."""
+    told, ratios = [], []
+    for one, other in zip(pairs[::2], pairs[1::2], strict=True):
+        for variant, found in one["variants"].items():
+            ratios.append(found["step"] / other["variants"][variant]["step"])
+            told.append(ratios[-1] != 1)
+    return Measured(
+        np.array(told), seeds=1, note=f"ratios of steps from {min(ratios):.3g} to {max(ratios):.3g}"
+    )
+
+
 def isometry_improves() -> Measured:
     """Corollary 10: the isometry constant of BA / |B|_F falls, on average, as the stable rank of B grows."""
     n, tau, rows, decays, draws = 200, 4, 100, (2.0, 1.0, 0.5, 0.0), 10

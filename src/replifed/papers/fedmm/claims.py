@@ -397,7 +397,7 @@ def _figure2(experiment: str, alpha: float, share: float) -> Iterator[Claim]:
                 0.0,
                 farthest(*pair(f"{words}_update")),
                 within=0.01,
-                because=f"mean {words} updates may differ by 1 % in the round in which they are farthest apart",
+                because=f"mean {words} updates may differ by 1 % where they are farthest apart",
                 says=f"fig2.{data}.cancel{ending}",
                 unit="e-folds",
                 note="exact only where all clients take part, see the errata; the objectives agree closely",

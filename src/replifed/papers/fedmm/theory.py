@@ -349,7 +349,7 @@ def leaves_and_is_biased() -> Measured:
 def averages_lose_zeros() -> Measured:
     """Whether the clients' mean parameters have fewer zeros than the minimiser of their mean surrogate.
 
-    Logistic regression with a 1-norm and unlike clients, after 200 rounds with all clients, for several penalties.
+    Logistic regression with several 1-norms and unlike clients, after 200 rounds with all of them.
     """
     told, zeros = [], []
     for lam in (0.08, 0.1, 0.12):

@@ -429,6 +429,19 @@ def _convergence(experiment: str, figure: str, data: str) -> Iterator[Claim]:
         unit="ratio",
         says=f"{figure}.section5.robust",
     )
+    for name, method, label in (("fednl", "fednl", "FedNL"), ("shed", "ideal_shed", "SHED")):
+        yield claim.value(
+            f"{figure}.system.{name}",
+            f"{data}: {label} is robust to system heterogeneity, here to channels that differ by device and "
+            "round (Section I): rounds to 1e-6 as a multiple of those without fading.",
+            1.0,
+            slowdown(experiment, method),
+            within=0.15,
+            because="as for Q-SHED, of which the same is said",
+            unit="ratio",
+            says=f"section1.{name}.system",
+            note="against Section V, where fading degrades it" if name == "fednl" else "sent exactly",
+        )
     for name, label, place, runs in (
         ("shed", "SHED", "Section II-B", baselines),
         ("qshed", "Q-SHED", "Section IV-D", experiment),
