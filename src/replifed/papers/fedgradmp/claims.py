@@ -473,7 +473,7 @@ def _steps() -> Iterator[Claim]:
         "Learning rates that work depend on the heterogeneity of the data (Section V-C): the best steps for "
         "Figure 4's data are others than for Figure 3's.",
         measures.steps_differ(*(tuned(name, method) for method in methods for name in ("mild", "strong"))),
-        note="on one grid, by factors of two to five",
+        note="on one grid, whose points are factors of two to five apart",
     )
 
 
