@@ -187,6 +187,22 @@ def test_corollary_10_holds_and_can_fail(monkeypatch):
     assert not measures.isometry_improves().values.any()
 
 
+def test_theorem_13_promises_nothing_and_could():
+    assert not measures.theorem13_contracts().values.any()
+    # Planted: a factor of a hundredth.
+    assert measures.theorem13_contracts(0.01).values.all()
+
+
+def test_searches_tell_whether_the_printed_grid_holds_the_best_steps():
+    def searched(*steps):
+        return {"variants": {str(number): {"step": step} for number, step in enumerate(steps)}}
+
+    held = measures.steps_within(5e-6, 0.01, searched(0.01, 0.001), searched(0.03))
+    assert held.values.tolist() == [True, True, False]
+    differ = measures.steps_differ(searched(0.01, 0.02), searched(0.01, 0.005), searched(1.0), searched(2.0))
+    assert differ.values.tolist() == [False, True, True]
+
+
 def test_remark_3_holds_and_can_fail():
     assert measures.rate_worsens().values.all()
     assert measures.residual_turns().values.all()

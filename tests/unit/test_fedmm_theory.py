@@ -61,6 +61,11 @@ def no_weight_for_absence(monkeypatch):
     monkeypatch.setattr(theory.FedMM, "_probability", lambda self, cohort: 1.0)
 
 
+def like_clients(monkeypatch):
+    logistic = theory._logistic
+    monkeypatch.setattr(theory, "_logistic", lambda n_clients, unlike: logistic(n_clients, unlike=False))
+
+
 def everybody(monkeypatch):
     monkeypatch.setattr(theory, "_P", 1.0)
 
@@ -95,6 +100,7 @@ def forgotten_variates(monkeypatch):
         (forgotten_variates, theory.variates_add_up),
         (no_weight_for_absence, theory.field),
         (forgotten_variates, theory.field),
+        (like_clients, theory.averages_lose_zeros),
         (everybody, theory.leaves_and_is_biased),
         (rounded_down, theory.compression),
     ],

@@ -94,6 +94,14 @@ def test_final_models_that_give_away_more_than_promised_are_found(monkeypatch):
     assert not release.final_models_below_bound().values.all()
 
 
+def test_messages_that_do_not_hang_on_local_epochs_are_found(monkeypatch):
+    """Planted: what is given away follows from the number of steps alone."""
+    assert release.epochs_hide().values.all()
+    divergences = release.divergences
+    monkeypatch.setattr(release, "divergences", lambda N, rho, *steps: divergences(N, rho, *sorted(steps)))
+    assert not release.epochs_hide().values.all()
+
+
 @given(slope=st.floats(1e-4, 50), exponent=st.floats(1, 10))
 @settings(max_examples=40, deadline=None)
 def test_the_best_order_is_best_and_no_accountant_says_more(slope, exponent):

@@ -222,14 +222,15 @@ def conditions_met(*experiments: dict[str, Any]) -> Measured:
     return Measured((2 * clients["low"] > clients["high"]).to_numpy(), seeds=1, note=note)
 
 
-def theorem13_contracts() -> Measured:
+def theorem13_contracts(factor: float = 4.0) -> Measured:
     """Whether kappa of Theorem 13 is below one for some theta where that is easiest.
 
-    With exact projections, rho^+ = rho^-, and K = 1: a power of what exceeds one grows with K.
+    With exact projections, with which (1 + eta_2)^2 is the `factor` 4, rho^+ = rho^-, and K = 1: a power of
+    what exceeds one grows with K.
     """
     theta, rho = np.geomspace(1e-3, 1e3, 2001)[:, None], np.geomspace(1e-3, 1e3, 61)
     beta_1, beta_2 = 1.0, 2 / (theta**2 * rho) + 3 * theta**2 * (rho**2 + rho) / rho + 1
-    least = (4 * (4 * beta_1 * beta_2)).min()
+    least = (4 * (factor * beta_1 * beta_2)).min()
     return Measured(np.array([least < 1]), note=f"kappa is at least {least:.3g}")
 
 
