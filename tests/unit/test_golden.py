@@ -21,6 +21,7 @@ NEARLY_ZERO = {
     "fedplt.fig3.exact",
     "fedplt.fig3.exact.mean",
     "fedplt.fig3.faster.mean",
+    *(f"fedplt.table2.accelerated.fivegcs.same.{way}" for way in ("mean-common", "mean-own", "own")),
     "fedplt.table2.accelerated.fivegcs.slower.half.common",
     "fedplt.table2.accelerated.fivegcs.slower.half.mean-common",
     *(
