@@ -21,7 +21,11 @@ NEARLY_ZERO = {
     "fedplt.fig3.exact",
     "fedplt.fig3.exact.mean",
     "fedplt.fig3.faster.mean",
-    *(f"fedplt.table2.accelerated.fivegcs.same.{way}" for way in ("mean-common", "mean-own", "own")),
+    *(
+        f"fedplt.table2.accelerated.fivegcs.same.{mean}{way}"
+        for mean in ("", "mean-")
+        for way in ("common", "own")
+    ),
     "fedplt.table2.accelerated.fivegcs.slower.half.common",
     "fedplt.table2.accelerated.fivegcs.slower.half.mean-common",
     *(
