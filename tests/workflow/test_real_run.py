@@ -221,7 +221,8 @@ def hashes(folder: Path) -> dict[str, str]:
 def test_other_folders_numbers_of_cores_and_jobs_change_no_byte(killed, tmp_path):
     again = copy_repository(tmp_path, stubs={})
     plant(again.folder)
-    fewer = ("--config", "fedht={together: true}", "qshed={together: true}")
+    papers = ("fedht", "fedmm", "fedgradmp", "fedplt", "qshed")
+    fewer = ("--config", *(f"{paper}={{together: true}}" for paper in papers))
     done = again.snakemake("all", "--cores", "1", *TINY[3:], *fewer)
     assert done.status == 0, done.text
     assert "fedht: make all figures and tables" in done.text
