@@ -35,7 +35,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """
     known = sorted(known)
     shown = known if len(known) <= _MOST else [*get_close_matches(name, known, n=_FEW, cutoff=0.3), "..."]
-    return f"unknown {kind} {name!r}{meant(name, known) or ';'} (known: {', '.join(shown)})"
+    return f"unknown {kind} {name!r}{meant(name, known)} (known: {', '.join(shown)})"
 
 
 def meant(name: str, known: Iterable[str]) -> str:

@@ -117,7 +117,10 @@ def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):
         (["run", "fedht", "mnist", "fedht", "--data", "x"], "only for the workflow"),
         (["list", "--paper", "fedth"], "unknown paper 'fedth'"),
         (["list", "--configfile", "absent.yaml"], "absent.yaml does not exist"),
-        (["claims", "--file", "absent.csv"], "absent.csv does not exist; `snakemake claims --cores 2` makes"),
+        (
+            ["claims", "--file", "absent.csv"],
+            "absent.csv does not exist; `snakemake results/claims.csv --cores",
+        ),
         (
             ["claims", "--file", "results/x/claims.csv"],
             "`snakemake results/x/claims.csv --cores 2` makes",

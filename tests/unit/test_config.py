@@ -381,6 +381,22 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, text, message):
         config.load([file], root=ROOT)
 
 
+def test_a_misspelt_experiment_is_named_with_the_file_that_has_it(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("fedht: {experiments: {mnit: {rounds: 20}}}")
+    with pytest.raises(ConfigError) as caught:
+        config.load([file], root=ROOT)
+    assert str(caught.value).startswith("fedht.experiments: unknown experiment 'mnit'; did you mean 'mnist'?")
+    assert str(caught.value).endswith(f"; edit {file}")
+
+
+def test_data_of_ones_own_that_are_not_there_are_named(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("datasets: {mine: {path: absent.csv, label: outcome}}")
+    with pytest.raises(ConfigError, match=r"datasets\.mine\.path: absent\.csv does not exist; give the file"):
+        config.load([file], root=ROOT)
+
+
 def test_an_unknown_paper_is_named_before_its_file_is_looked_for(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text("papers: [fedth]\n")

@@ -122,7 +122,7 @@ def test_a_page_shows_claims_reasons_and_verdicts(tmp_path):
         "| deviates (surrogate data)<br>reproduced (surrogate data) |",
         "| Section 2 | it is so | none: it is defined so |  |",
     ]
-    assert "Of 2 checkable sentences and cells, 1 have claims and 1 have none" in "\n".join(lines)
+    assert "Of the 2 rows below 1 have claims and 1 have none" in "\n".join(lines)
     write_not_claimed(tmp_path / "rest.csv", sentences)
     assert read_not_claimed(tmp_path / "rest.csv") == [
         {"paper": "p", "place": "Section 2", "statement": "it is so", "why": "it is defined so"}

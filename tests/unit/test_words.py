@@ -28,6 +28,7 @@ BROKEN = {
     "fedht: {a: 1\n": "{file}, line 2, column 1: not valid YAML: ",
     "fedht:\n\tscale: 1\n": "{file}, line 2, column 1: not valid YAML: found character that cannot start",
     "a: b: c\n": "{file}, line 1, column 5: not valid YAML: mapping values are not allowed",
+    "# nothing yet\n": "{file} holds no settings; write KEY: VALUE, or leave it out",
     "- fedht\n": "{file}: expected a mapping at the top, got",
     "fedht\n": '{file}: expected a mapping at the top, got "fedht"',
     "scale: small\nscale: tiny\n": "{file}, line 2: the key 'scale' stands twice; remove one",
@@ -75,7 +76,7 @@ TARGETS = {
     "figures/fedht/table2.pdf": "is not made; of this artefact there are: figures/fedht/table2.csv, ",
     "results/fedht/mnist/fedavgg.parquet": "method of this experiment 'fedavgg'; did you mean 'fedavg'?",
     "results/fedht/mnist/fedth.parquet": "unknown method of this experiment 'fedth'; did you mean 'fedht'?",
-    "results/fedht/planted/fedavg.parquet": "unknown method of this experiment 'fedavg'; (known: fedht, fe",
+    "results/fedht/planted/fedavg.parquet": "unknown method of this experiment 'fedavg' (known: fedht, fe",
     "results/cross/a9a/scafold.tuned.json": "unknown method of this experiment 'scafold'; did you mean ",
     "results/qshed/w8a/qsched.parquet": "unknown method of this experiment 'qsched'; did you mean 'qshed'?",
     "results/fedht/mnits/fedht.parquet": "unknown experiment of fedht 'mnits'; did you mean 'mnist'?",
@@ -84,7 +85,7 @@ TARGETS = {
     "results/fedht/claims/rates.fedht.k.csv": "unknown claim of fedht 'rates.fedht.k'; did you mean",
 }
 COMMANDS = {
-    "claims --file nofile.csv": "nofile.csv does not exist; `snakemake claims --cores 2` makes a claims.csv",
+    "claims --file nofile.csv": "nofile.csv does not exist; `snakemake results/claims.csv --cores 2` makes",
     "claims check --file nofile.csv": "nofile.csv does not exist; ",
     "claims accept --file nofile.csv": "nofile.csv does not exist; ",
     "claims check --file nofile.csv --golden none.csv": "nofile.csv does not exist; ",
@@ -94,7 +95,11 @@ COMMANDS = {
     "make fedplt/fig33": "unknown artefact of fedplt 'fig33'; did you mean 'fig3'?",
     "list --configfile missing.yaml": "missing.yaml does not exist; run from",
     "make all --configfile missing.yaml": "missing.yaml does not exist; run from",
-    "compare --configfile missing.yaml": "missing.yaml does not exist; run from",
+    "claims --paper fedpl": "unknown paper 'fedpl'; did you mean 'fedplt'?",
+    "claims --verdict deviatess": "unknown verdict 'deviatess'; did you mean 'deviates'?",
+    "make figures/fedplt/fig3.pd": "figures/fedplt/fig3.pd is not made; of this artefact there are: ",
+    "compare": "no method; give FILE.py:CLASS, or --against NAMES",
+    "compare --against fedavg --configfile missing.yaml": "missing.yaml does not exist; run from",
     "data all --configfile missing.yaml": "missing.yaml does not exist; run from",
 }
 

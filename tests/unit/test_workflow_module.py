@@ -142,7 +142,7 @@ def test_the_last_line_names_a_damaged_record(plan, tmp_path, monkeypatch):
             lambda plan: plan.partition_inputs("fedht", "toy"),
             "experiment toy of fedht has no section `partition` to make one from",
         ),
-        (lambda plan: plan.memory("qshed", "toy"), "unknown experiment of qshed 'toy'; (known: example)"),
+        (lambda plan: plan.memory("qshed", "toy"), "unknown experiment of qshed 'toy' (known: example)"),
         (
             lambda plan: plan.artefact_inputs("qshed", "fig2"),
             "unknown artefact of qshed 'fig2'; did you mean 'fig1'? (known: fig1)",

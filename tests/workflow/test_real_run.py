@@ -173,7 +173,7 @@ def test_verify_names_a_manifest_that_is_not_whole(killed):
     assert found.status == 1
     assert f"{MANIFEST}: missing, altered, cut short" in found.text
     assert f"`snakemake {MANIFEST} {AGAIN}`" in found.text
-    assert found.text.endswith(" checked, 1 faults\n")
+    assert found.text.endswith(" checked, 1 fault\n")
 
 
 def test_what_someone_else_wrote_is_not_taken_for_a_result(killed):

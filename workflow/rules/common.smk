@@ -56,7 +56,7 @@ from replifed.workflow import (
 SOURCE_ROOT = os.path.relpath(LIBRARY)
 RESUME_LINE = (
     "Something failed; what was finished is kept. Correct the cause shown above and give the same command "
-    "again, e.g. `snakemake --cores 2 all`. If Snakemake says that the folder is locked although none runs, "
+    "again. If Snakemake says that the folder is locked although none runs, "
     "first `snakemake --unlock`."
 )
 
@@ -152,7 +152,7 @@ def tell_what_could_be_had():
 
 def tell_what_is_ahead():
     """Say how many jobs there are and how long they took when they were recorded."""
-    jobs = list(workflow.dag.needrun_jobs())
+    jobs = list(workflow.dag.needrun_jobs(exclude_finished=False))
     known, seconds = costs.read(config["scale"]), {}
     artefacts = {name: len(cuts.artefacts(config[name])) for name in plan.sections}
     for job in jobs:
@@ -161,8 +161,19 @@ def tell_what_is_ahead():
             name = name.removesuffix(".tsv")
             seconds[job.jobid] = costs.estimate(name, known, artefacts)
     if seconds:
-        print(costs.in_words(seconds.values()), file=sys.stderr)
+        print(costs.in_words(seconds.values()) + costs.compiling(), file=sys.stderr)
     screen.begin(costs.weights(seconds))
+
+
+def tell_at_exit_what_is_ahead():
+    """Do so below the jobs of a dry run, which no hook of Snakemake follows."""
+
+    def tell():
+        if workflow.dag is not None:
+            tell_what_is_ahead()
+
+    if words.of_process().dryrun:
+        atexit.register(tell)
 
 
 def closing_lines():

@@ -54,7 +54,7 @@ class MinibatchSGD(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class MinibatchAcSGD(AcceleratedMethod):
-    """The same with the accelerated step of naive FedAc; settings: `AcceleratedMethod`."""
+    """Minibatch SGD with the accelerated step of naive FedAc; settings: `AcceleratedMethod`."""
 
     def round(self, state: Accelerated, problem: Any, ctx: Round) -> tuple[Accelerated, Cost]:
         K, b, cohort = self.local_steps, self.batch, Cohort(problem, ctx)

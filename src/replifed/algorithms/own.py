@@ -61,7 +61,9 @@ def _module(path: Path, shown: str) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise ConfigError(f"{shown}:{_line(error, path)}: {type(error).__name__}: {error}") from error
+        # A syntax error's own text names file and line once more.
+        text = error.msg if isinstance(error, SyntaxError) else error
+        raise ConfigError(f"{shown}:{_line(error, path)}: {type(error).__name__}: {text}") from error
     return module
 
 

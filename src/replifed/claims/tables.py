@@ -17,10 +17,9 @@ def read(path: str | os.PathLike[str], columns: Sequence[str], refusal: str) -> 
     try:
         with Path(path).open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
-            rows = list(reader)
+            names, rows = tuple(reader.fieldnames or ()), list(reader)
     except OSError as error:
         raise DataError(f"{os.fspath(path)}: {error.strerror}") from error
-    names = tuple(reader.fieldnames or ())
     if names != tuple(columns):
         shown = f"columns {', '.join(names)}; expected {', '.join(columns)}"
         raise DataError(f"{os.fspath(path)} {refusal} ({shown})")

@@ -15,6 +15,8 @@ from typing import Any, NoReturn
 from replifed.errors import ConfigError, unknown_name
 from replifed.progress import ONE_LINE
 
+SMALL = "config/small.yaml"
+
 Handler = Callable[[argparse.Namespace], int | None] | str
 
 
@@ -118,6 +120,11 @@ def add_configfile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--configfile", action="append", default=[], metavar="FILE", help=text)
 
 
+def add_small(parser: argparse.ArgumentParser) -> None:
+    """The reduced scale, as a word."""
+    parser.add_argument("--small", action="store_true", help=f"at the reduced scale of {SMALL}")
+
+
 def add_snakemake(parser: argparse.ArgumentParser) -> None:
     """Options of commands that stand for a call of Snakemake."""
     add_configfile(parser)
@@ -197,7 +204,8 @@ def call_snakemake(
     if done.returncode:
         sys.stderr.write(done.stderr)
     elif jobs:
-        print("\n".join([f"{len(jobs)} job{'s' * (len(jobs) > 1)} ahead", *jobs]))
+        ahead = re.search(r"^\d+ jobs? ahead.*$", done.stderr, re.MULTILINE)
+        print("\n".join([ahead[0] if ahead else f"{len(jobs)} jobs", *jobs]))
     else:
         print("nothing to do: all is made")
     return done.returncode

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from replifed.cli.arguments import add_command, add_snakemake, call_snakemake, load_config
+from replifed.cli.arguments import SMALL, add_command, add_small, add_snakemake, call_snakemake, load_config
 from replifed.errors import ConfigError
 
 
@@ -37,6 +37,7 @@ def add(commands: Any) -> None:
     compare.add_argument(
         "--against", type=_words, metavar="NAMES", help="built-in methods, default: all on these problems"
     )
+    add_small(compare)
     add_snakemake(compare)
 
 
@@ -47,6 +48,10 @@ def _words(text: str) -> list[str]:
 def _compare(arguments: argparse.Namespace) -> int:
     from replifed.settings.comparison import faults, with_offered
 
+    if not (arguments.methods or arguments.data or arguments.against or arguments.config):
+        raise ConfigError("no method; give FILE.py:CLASS, or --against NAMES to compare built-in ones alone")
+    if arguments.small:
+        arguments.configfile = [SMALL, *arguments.configfile]
     given = [word.rpartition("=")[::2] for word in arguments.methods]
     methods = {name or source.rpartition(":")[2].lower(): source for name, source in given}
     if len(methods) < len(given):

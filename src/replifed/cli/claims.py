@@ -14,6 +14,7 @@ from replifed.cli.arguments import (
     add_inputs,
     add_job,
     add_out,
+    check_known,
     load_config,
 )
 from replifed.errors import ConfigError, ReplifedError
@@ -157,8 +158,14 @@ def add(commands: Any) -> None:
 
 def _show(arguments: argparse.Namespace) -> int:
     from replifed.claims import files, reference
+    from replifed.claims.verdicts import VERDICTS
 
-    file = arguments.file or Path(load_config(arguments)["paths"]["results"], "claims.csv")
+    config = load_config(arguments)
+    file = arguments.file or Path(config["paths"]["results"], "claims.csv")
+    if arguments.file is None and arguments.paper is not None:
+        check_known("paper", arguments.paper, config["papers"])
+    if arguments.verdict is not None:
+        check_known("verdict", arguments.verdict, VERDICTS)
     _check_file(file)
     files.show(file, paper=arguments.paper, verdict=arguments.verdict)
     golden = arguments.golden or reference.reference_of(file)
@@ -189,11 +196,11 @@ def _accept(arguments: argparse.Namespace) -> None:
 
 def _check_file(file: Path) -> None:
     if not file.is_file():
-        remedy = (
-            f"{file} --cores 2` makes it"
-            if file.name == "claims.csv"
-            else "claims --cores 2` makes a claims.csv"
-        )
+        settings = Path("config", f"{file.parent.name}.yaml")
+        scale = f" --configfile {settings}" if settings.is_file() else ""
+        remedy = f"{file} --cores 2{scale}` makes it"
+        if file.name != "claims.csv":
+            remedy = "results/claims.csv --cores 2` makes a claims.csv"
         raise ConfigError(f"{file} does not exist; `snakemake {remedy}")
 
 

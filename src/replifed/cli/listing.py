@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ def add(commands: Any) -> None:
     example = "replifed list artefacts --paper fedht"
     listed = add_command(commands, "list", _list, "Print what there is.", example)
     kinds = ["papers", "artefacts", "datasets", "methods", "jobs"]
-    listed.add_argument("what", nargs="?", default="artefacts", choices=kinds)
+    what = f"one of {', '.join(kinds)}; default: artefacts"
+    listed.add_argument("what", nargs="?", default="artefacts", choices=kinds, metavar="KIND", help=what)
     listed.add_argument("--paper", help="only the artefacts of this paper")
     listed.add_argument(
         "--record",
@@ -80,12 +82,16 @@ def _list_methods() -> None:
     """A line a method: its name, paper and rule, and what it needs of a problem."""
     from replifed.algorithms.registry import METHODS, method_class
 
-    width = max(map(len, METHODS))
-    for name in sorted(METHODS):
-        cls = method_class(name)
-        about = (sys.modules[cls.__module__].__doc__ or cls.__name__).strip().partition("\n")[0]
+    width, classes = max(map(len, METHODS)), {name: method_class(name) for name in sorted(METHODS)}
+    modules = Counter(cls.__module__ for cls in classes.values())
+    for name, cls in classes.items():
+        # Of methods that share a module, its first line tells nothing apart.
+        said = cls.__doc__ if modules[cls.__module__] > 1 else sys.modules[cls.__module__].__doc__
+        first, *_ = (said or cls.__name__).strip().split("\n\n")
+        about = " ".join(first.split())
         needs = ", ".join(need.__name__ for need in cls.needs)
         print(f"{name:{width}}  {about} Needs: {needs}.")
+    print("What a method needs is what a problem must offer to run it: see `replifed.problems.base`.")
 
 
 def _list_artefacts(arguments: argparse.Namespace) -> None:

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from replifed.cli.arguments import add_command, add_snakemake, call_snakemake, load_config
+from replifed.cli.arguments import SMALL, add_command, add_small, add_snakemake, call_snakemake, load_config
 from replifed.cli.listing import TARGETS
 from replifed.errors import ConfigError, meant, unknown_name
-
-SMALL = "config/small.yaml"
 
 
 def add(commands: Any) -> None:
@@ -27,7 +25,7 @@ def add(commands: Any) -> None:
     )
     text = "a name that `replifed list` prints: an artefact, its file, a paper, or all"
     make.add_argument("name", metavar="NAME", help=text)
-    make.add_argument("--small", action="store_true", help=f"at the reduced scale of {SMALL}")
+    add_small(make)
     add_snakemake(make)
 
 
@@ -58,7 +56,11 @@ def named(name: str, config: Mapping[str, Any]) -> str:
     names = [f"{paper}/{artefact}" for paper in papers for artefact in makeable(config[paper])]
     path = PurePosixPath(name)
     if path.suffix and path.is_relative_to(config["paths"]["figures"]):
-        name = path.relative_to(config["paths"]["figures"]).with_suffix("").as_posix()
+        file, name = name, path.relative_to(config["paths"]["figures"]).with_suffix("").as_posix()
+        if name in names and str(path) not in files(name, config):
+            raise ConfigError(
+                f"{file} is not made; of this artefact there are: {', '.join(files(name, config))}"
+            )
     if name in (*papers, *TARGETS, *names):
         return name
     paper, slash, artefact = name.partition("/")

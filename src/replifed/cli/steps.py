@@ -223,5 +223,6 @@ def _manifest_verify(arguments: argparse.Namespace) -> int:
     from replifed.store import manifest
 
     checked, faults = manifest.verify(arguments.manifest, arguments.folders)
-    print("\n".join([*faults, f"{checked} files of {arguments.manifest} checked, {len(faults)} faults"]))
+    count = f"{len(faults)} fault{'s' * (len(faults) != 1)}"
+    print("\n".join([*faults, f"{checked} files of {arguments.manifest} checked, {count}"]))
     return 1 if faults else 0

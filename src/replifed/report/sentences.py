@@ -17,7 +17,10 @@ _HEAD = """\
 
 {readings}## Sentences and claims
 
-Of {total} checkable sentences and cells, {claimed} have claims and {rest} have none, for the reason given.
+Of the {total} rows below {claimed} have claims and {rest} have none, for the reason given. A row is a
+checkable sentence, or cells of a table that say one thing; it may hold several statements, and rows may share
+one.
+
 The claims are on {count} statements: {score}. A statement's verdict is the worst one in the reading nearest
 to the text; `consistent` means that a setting was fitted to the number.
 

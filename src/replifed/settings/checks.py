@@ -79,7 +79,11 @@ def load(
     config = deep_merge(read_file(main), *overrides)
     config["papers"] = listed_papers(config, folder)
     papers = [paper_file(paper, folder) for paper in config["papers"]]
-    config = deep_merge(config, *(content for file in papers for content in (read_file(file), *overrides)))
+    config = deep_merge(
+        config,
+        *(content for file in papers for content in (read_file(file), *overrides)),
+        {"papers": config["papers"]},  # with one's own, which no file lists
+    )
     return validate(config, [main, *papers, *files])
 
 
@@ -115,7 +119,8 @@ def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, An
         faults += [*comparison.faults(config), *_own_methods(config["methods"])]
     if faults:
         lines = (
-            f"{dotted(path)}: {text}" + (f"; edit {file_to_edit(path, sources)}" if sources else "")
+            f"{_of_misspelt(path, sources) or f'{dotted(path)}: {text}'}"
+            + (f"; edit {file_to_edit(path, sources)}" if sources else "")
             for path, text in faults
         )
         raise ConfigError("\n".join(dict.fromkeys(lines)))
@@ -125,6 +130,18 @@ def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, An
     config = {**config, **sections}
     compared = comparison.comparison(config)
     return config if compared is None else {**config, COMPARE: compared}
+
+
+def _of_misspelt(path: tuple, sources: Sequence[Path | Mapping[str, Any]]) -> str:
+    """Say that an experiment is unknown which an override names, and the paper's own file does not."""
+    if len(path) != 4 or (path[1], path[3]) != ("experiments", "problem"):
+        return ""
+    paper, _, name, _ = path
+    files = (one for one in sources if isinstance(one, Path) and one == paper_file(paper, one.parent))
+    known = next((read_file(one).get(paper, {}).get("experiments") for one in files), None)
+    if not isinstance(known, Mapping) or name in known:
+        return ""
+    return f"{paper}.experiments: {unknown_name('experiment', str(name), map(str, known))}"
 
 
 def _own_methods(methods: Mapping[str, str]) -> Iterator[Fault]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, get_args
 
 from replifed.algorithms.registry import BUILT_IN, INSTALLED
@@ -91,6 +92,7 @@ def faults(config: Mapping[str, Any]) -> Iterator[Fault]:
     for name in config.get("datasets", {}):
         if name in config[COMPARED]["experiments"] or name in CATALOGUE:
             yield ("datasets", name), f"{name} is a built-in data set; give yours another name"
+    yield from _missing_files(config.get("datasets", {}))
     for name in asked.get("data") or ():
         if name not in known:
             yield ("comparison", "data"), unknown_name("problem of the comparison", name, known)
@@ -99,6 +101,15 @@ def faults(config: Mapping[str, Any]) -> Iterator[Fault]:
     for name in asked.get("against") or ():
         if compared and name not in compared:  # else the data are at fault
             yield ("comparison", "against"), unknown_name("method on these problems", name, compared)
+
+
+def _missing_files(datasets: Mapping[str, Any]) -> Iterator[Fault]:
+    if datasets:
+        from replifed.data.own import file_of
+
+        for name, one in datasets.items():
+            if not Path(file := file_of(one)).is_file():
+                yield ("datasets", name, "path"), f"{file} does not exist; give the file with the data"
 
 
 def _methods(experiments: Iterable[Mapping[str, Any]]) -> list[str]:

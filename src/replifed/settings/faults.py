@@ -173,10 +173,14 @@ class _Places:
 
 
 def file_to_edit(path: Sequence[Any], sources: Sequence[Path | Mapping[str, Any]]) -> str:
-    """Return which of `sources` sets a key last; for a missing key the paper's own file, or the first."""
-    for source in reversed(sources):
-        if _sets(source if isinstance(source, Mapping) else read_file(source), path):
-            return "--config" if isinstance(source, Mapping) else str(source)
+    """Return which of `sources` sets a key last; of a missing key the first that sets what lacks it."""
+    contents = [source if isinstance(source, Mapping) else read_file(source) for source in sources]
+    setting = [source for source, content in zip(sources, contents, strict=True) if _sets(content, path)][-1:]
+    if not setting and len(path) > 1:
+        above = zip(sources, contents, strict=True)
+        setting = [source for source, content in above if _sets(content, path[:-1])][:1]
+    if setting:
+        return "--config" if isinstance(setting[0], Mapping) else str(setting[0])
     own = (source for source in sources if isinstance(source, Path) and source.stem == path[0])
     return str(next(own, sources[0]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from replifed.errors import DataError
 from replifed.store.atomic import write_text
 
 COSTS = Path(__file__).with_name("costs.csv")
+KERNELS = Path(__file__).parents[1] / "kernels"
 COLUMNS = ("scale", "job", "seconds")
 _START = 1.5  # seconds that a job of its own needs to start, whatever it does
 _SECONDS = "s"  # in Snakemake's benchmark files; its processor time misses up to 30 s of a job
@@ -89,6 +91,12 @@ def in_words(seconds: Iterable[float | None]) -> str:
     unknown = len(every) - len(known)
     untimed = f", and {_jobs(unknown)} not timed yet" if unknown else ""
     return f"{_jobs(len(every))} ahead{time}{untimed}"
+
+
+def compiling() -> str:
+    """Say what the first use takes beside, where no kernel has been compiled yet."""
+    cache = Path(os.environ.get("NUMBA_CACHE_DIR") or KERNELS / "__pycache__")
+    return "" if any(cache.glob("kernels-*")) else "; and up to 2 min to compile, once"
 
 
 def weights(seconds: Mapping[int, float | None]) -> dict[int, float]:

@@ -38,7 +38,7 @@ def of_process() -> Namespace:
     """Return the words of the process, if it is a call of Snakemake."""
     if Path(sys.argv[0]).name == "snakemake" or Path(sys.argv[0]).parts[-2:] == ("snakemake", "__main__.py"):
         return parsed(sys.argv[1:])
-    return Namespace(targets=[], target_jobs=None, configfile=None, config=None)
+    return Namespace(targets=[], target_jobs=None, configfile=None, config=None, dryrun=False)
 
 
 def check_options(words: Sequence[str]) -> None:
@@ -56,7 +56,8 @@ def _check_options(arguments: Namespace, words: Sequence[str]) -> None:
     for place, file in enumerate(arguments.configfile or ()):
         if place and not file.exists() and file.suffix not in _SETTINGS_FILE:
             raise ConfigError(_swallowed("--configfile", str(file), words))
-        read_file(file)
+        if not read_file(file):
+            raise ConfigError(f"{file} holds no settings; write KEY: VALUE, or leave it out")
     for word in arguments.config or ():
         key, equals, value = word.partition("=")
         if not equals:
