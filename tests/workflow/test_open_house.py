@@ -61,7 +61,7 @@ class Installed(Copy):
         status, said = self.replifed(*words)
         assert status == 0, said
         count, *jobs = said.splitlines()
-        ahead = f"{len(jobs)} jobs ahead, about " if len(jobs) > 1 else "nothing to do: all is made"
+        ahead = f"{len(jobs)} jobs ahead, " if len(jobs) > 1 else "nothing to do: all is made"
         assert count.startswith(ahead)
         return set(jobs)
 

@@ -48,13 +48,14 @@ def _words(text: str) -> list[str]:
 def _compare(arguments: argparse.Namespace) -> int:
     from replifed.settings.comparison import faults, with_offered
 
-    if not (arguments.methods or arguments.data or arguments.against or arguments.config):
+    given = (arguments.methods, arguments.data, arguments.against, arguments.config, arguments.configfile)
+    if not any(given):
         raise ConfigError("no method; give FILE.py:CLASS, or --against NAMES to compare built-in ones alone")
     if arguments.small:
         arguments.configfile = [SMALL, *arguments.configfile]
-    given = [word.rpartition("=")[::2] for word in arguments.methods]
-    methods = {name or source.rpartition(":")[2].lower(): source for name, source in given}
-    if len(methods) < len(given):
+    named = [word.rpartition("=")[::2] for word in arguments.methods]
+    methods = {name or source.rpartition(":")[2].lower(): source for name, source in named}
+    if len(methods) < len(named):
         raise ConfigError("two methods have the same name; give them as NAME=FILE:CLASS")
     chosen = {key: getattr(arguments, key) for key in ("data", "against") if getattr(arguments, key)}
     if not arguments.config:  # else the workflow checks all of it
