@@ -200,7 +200,7 @@ def failed_job(log, command):
 
 
 @pytest.mark.parametrize("text", LOGS)
-def test_a_failed_job_says_its_own_line_once(text, tmp_path):
+def test_a_failed_job_says_its_own_line_once(text, tmp_path, monkeypatch):
     log = tmp_path / "errata.log"
     if text is not None:
         log.write_text(text)
@@ -210,6 +210,10 @@ def test_a_failed_job_says_its_own_line_once(text, tmp_path):
         *LOGS[text],
         last,
     ]
+    # A job that Ctrl-C has ended has not failed.
+    with monkeypatch.context() as patch:
+        patch.setattr(screen, "_interrupts", [2])
+        assert formatter.format(failed_job(log, "replifed errata")) == ""
     # What went through `tee` has been seen.
     assert formatter.format(failed_job(log, "replifed tune 2>&1 | tee e.log >&2")) == last
 

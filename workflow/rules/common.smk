@@ -54,6 +54,9 @@ from replifed.workflow import (
 
 # Relative to the working folder, like every other path of the workflow.
 SOURCE_ROOT = os.path.relpath(LIBRARY)
+INTERRUPTED_LINE = (
+    "Interrupted; what was finished is kept. Give the same command again to go on."
+)
 RESUME_LINE = (
     "Something failed; what was finished is kept. Correct the cause shown above and give the same command "
     "again. If Snakemake says that the folder is locked although none runs, "
@@ -121,6 +124,7 @@ def configfile_flags():
 
 
 def prepare_screen():
+    screen.notice_interrupts()
     if ONE_LINE in os.environ:
         screen.show_one_line()
     else:
@@ -186,9 +190,17 @@ def closing_lines():
     return [*(plan.score_line() if "claims" in rules else ()), data]
 
 
+def resume_line():
+    """Return how to go on; of Ctrl-C the command says so that shows one line."""
+    if not screen.interrupted():
+        return [RESUME_LINE]
+    return [] if ONE_LINE in os.environ else [INTERRUPTED_LINE]
+
+
 def print_at_exit(*lines):
     """Print below what Snakemake itself prints after its hooks."""
-    atexit.register(print, *lines, sep="\n", file=sys.stderr)
+    if lines:
+        atexit.register(print, *lines, sep="\n", file=sys.stderr)
 
 
 # --- Machine ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 import time
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ _BESIDE = (
     "Complete log(s):",
 )
 _OWN = "replifed: error: "
+_interrupts: list[int] = []
 
 
 class FailuresOnce(logging.Formatter):
@@ -32,7 +34,7 @@ class FailuresOnce(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the text of a record; Snakemake prints nothing of an empty one."""
         if _event(record) == "JOB_ERROR":
-            return failure(record)
+            return "" if interrupted() else failure(record)
         text = self._inner.format(record)
         return "" if text.startswith(_BESIDE) else text
 
@@ -83,6 +85,24 @@ class OneLine(FailuresOnce):
         if not self._overwrite:
             return text
         return f"\r\x1b[K{text}" + ("\n" if self.over else "")
+
+
+def notice_interrupts() -> None:
+    """Take note of Ctrl-C before all else: jobs that it ends have not failed."""
+    default = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: Any) -> None:
+        _interrupts.append(number)
+        if callable(default):
+            default(number, frame)
+
+    if threading.current_thread() is threading.main_thread():  # no other may
+        signal.signal(signal.SIGINT, note)
+
+
+def interrupted() -> bool:
+    """Whether Ctrl-C was pressed."""
+    return bool(_interrupts)
 
 
 def _event(record: logging.LogRecord) -> str:
