@@ -126,7 +126,7 @@ def test_a_missing_file_is_one_line(tmp_path, golden, capsys):
     words = ["claims", "check", "--golden", str(golden), "--file", str(tmp_path / "absent.csv")]
     assert cli.main(words) == 2
     said = capsys.readouterr().err
-    assert "absent.csv does not exist; `snakemake claims" in said
+    assert "absent.csv does not exist; `snakemake results/claims.csv" in said
     assert said.count("\n") == 1
 
 

@@ -64,10 +64,12 @@ def show(path: str | os.PathLike[str], paper: str | None = None, verdict: str | 
             print(paint(f"    {line}", "90"))
     counts = Counter(row["verdict"] for row in rows)
     total = ", ".join(paint(f"{counts[name]} {name}", _COLOURS[name]) for name in VERDICTS)
-    print(f"\n{len(rows)} claims: {total}")
+    print(f"\n{len(rows)} claim{'s' * (len(rows) != 1)}: {total}")
     statuses = Counter(one["status"] for one in scores.statements(rows))
-    print(f"{statuses.total()} statements, by the reading nearest to the text: {scores.in_words(statuses)}")
-    print(scores.chance_in_words(rows))
+    count = f"{statuses.total()} statement{'s' * (statuses.total() != 1)}"
+    print(f"{count}, by the reading nearest to the text: {scores.in_words(statuses)}")
+    if any(row["kind"] == "order" for row in rows):
+        print(scores.chance_in_words(rows))
 
 
 def number_text(row: dict[str, str]) -> str:

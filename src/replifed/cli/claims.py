@@ -160,15 +160,18 @@ def _show(arguments: argparse.Namespace) -> int:
     from replifed.claims import files, reference
     from replifed.claims.verdicts import VERDICTS
 
-    config = load_config(arguments)
-    file = arguments.file or Path(config["paths"]["results"], "claims.csv")
-    if arguments.file is None and arguments.paper is not None:
-        check_known("paper", arguments.paper, config["papers"])
+    file = arguments.file
+    if file is None:
+        config = load_config(arguments)
+        file = Path(config["paths"]["results"], "claims.csv")
+        if arguments.paper is not None:
+            check_known("paper", arguments.paper, config["papers"])
     if arguments.verdict is not None:
         check_known("verdict", arguments.verdict, VERDICTS)
     _check_file(file)
     files.show(file, paper=arguments.paper, verdict=arguments.verdict)
-    golden = arguments.golden or reference.reference_of(file)
+    # A file of one claim, results/PAPER/claims/CLAIM.csv, has lost no other.
+    golden = arguments.golden or (None if file.parent.name == "claims" else reference.reference_of(file))
     lost = reference.lost(file, golden) if golden else []
     if lost:
         print("\n".join(["", "no longer holds:", *lost]))
