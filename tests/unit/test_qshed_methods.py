@@ -244,8 +244,9 @@ def test_qshed_is_algorithm_1():
     assert np.array_equal(found.bits[0], bits)
 
 
+@pytest.mark.parametrize("alpha", [1.0, 0.5])
 @pytest.mark.parametrize("option", [1, 2])
-def test_fednl_is_its_paper_s_loop(option):
+def test_fednl_is_its_paper_s_loop(option, alpha):
     data, loss, gradient, hessian = pieces()
     channel, streams = Rayleigh(20), Streams(7, (1,))
     x, H = np.zeros(D), np.zeros((N, D, D))
@@ -265,8 +266,8 @@ def test_fednl_is_its_paper_s_loop(option):
         else:
             p = -np.linalg.solve(mean + distance * np.eye(D), g)
         x = by_hand_armijo(loss, x, g, p)
-        H += S
-    found = simulate(FedNL(option=option), data, streams, 8, channel=channel).state
+        H += alpha * S
+    found = simulate(FedNL(option=option, alpha=alpha), data, streams, 8, channel=channel).state
     np.testing.assert_allclose(found.x[0], x, atol=1e-9)
     np.testing.assert_allclose(found.hessians[0], H, atol=1e-9)
 
