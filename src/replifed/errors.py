@@ -48,3 +48,12 @@ def shown(value: Any) -> str:
     """A value as JSON, cut if it is long."""
     text = json.dumps(value, default=str, ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def counted(count: int, name: str) -> str:
+    """A count and what is counted.
+
+    >>> counted(1, "job"), counted(0, "job")
+    ('1 job', '0 jobs')
+    """
+    return f"{count} {name}{'' if count == 1 else 's'}"

@@ -390,6 +390,13 @@ def test_a_misspelt_experiment_is_named_with_the_file_that_has_it(tmp_path):
     assert str(caught.value).endswith(f"; edit {file}")
 
 
+def test_an_experiment_of_an_override_with_a_misspelt_problem_is_told_so(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("fedht: {experiments: {mine: {problem: simulatoin}}}")
+    with pytest.raises(ConfigError, match=r"^fedht\.experiments\.mine\.problem: .*did you mean 'simulation'"):
+        config.load([file], root=ROOT)
+
+
 def test_data_of_ones_own_that_are_not_there_are_named(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text("datasets: {mine: {path: absent.csv, label: outcome}}")

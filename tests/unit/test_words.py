@@ -212,7 +212,7 @@ def test_a_failed_job_says_its_own_line_once(text, tmp_path, monkeypatch):
     ]
     # A job that Ctrl-C has ended has not failed.
     with monkeypatch.context() as patch:
-        patch.setattr(screen, "_interrupts", [2])
+        patch.setattr(screen.interrupted, "is_set", lambda: True)
         assert formatter.format(failed_job(log, "replifed errata")) == ""
     # What went through `tee` has been seen.
     assert formatter.format(failed_job(log, "replifed tune 2>&1 | tee e.log >&2")) == last

@@ -60,8 +60,8 @@ class Installed(Copy):
         status, said = self.replifed(*words)
         assert status == 0, said
         count, *jobs = said.splitlines()
-        ahead = f"{len(jobs)} jobs ahead, " if len(jobs) > 1 else "nothing to do: all is made"
-        assert count.startswith(ahead)
+        ahead = rf"{len(jobs)} jobs ahead, .+" if len(jobs) > 1 else "nothing to do: all is made"
+        assert re.fullmatch(ahead, count)
         return set(jobs)
 
 

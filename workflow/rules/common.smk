@@ -192,7 +192,7 @@ def closing_lines():
 
 def resume_line():
     """Return how to go on; of Ctrl-C the command says so that shows one line."""
-    if not screen.interrupted():
+    if not screen.interrupted.is_set():
         return [RESUME_LINE]
     return [] if ONE_LINE in os.environ else [INTERRUPTED_LINE]
 

@@ -6,11 +6,11 @@ import os
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from replifed.claims import scores, tables
 from replifed.claims.verdicts import BASES, COLUMNS, VERDICTS
-from replifed.errors import ConfigError, DataError, unknown_name
+from replifed.errors import ConfigError, DataError, counted, unknown_name
 
 
 def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
@@ -43,10 +43,7 @@ def show(path: str | os.PathLike[str], paper: str | None = None, verdict: str | 
     With `paper` or `verdict` those alone; in colours on a terminal, unless NO_COLOR is set.
     """
     rows = read(path)
-    papers = {row["paper"] for row in rows}
-    for kind, name, known in (("verdict", verdict, VERDICTS), ("paper", paper, papers)):
-        if name is not None and name not in known:
-            raise ConfigError(unknown_name(kind, name, known))
+    check_names(paper, verdict, {row["paper"] for row in rows})
     rows = [row for row in rows if paper in (None, row["paper"])]
     shown = [row for row in rows if verdict in (None, row["verdict"])]
     coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
@@ -64,12 +61,19 @@ def show(path: str | os.PathLike[str], paper: str | None = None, verdict: str | 
             print(paint(f"    {line}", "90"))
     counts = Counter(row["verdict"] for row in rows)
     total = ", ".join(paint(f"{counts[name]} {name}", _COLOURS[name]) for name in VERDICTS)
-    print(f"\n{len(rows)} claim{'s' * (len(rows) != 1)}: {total}")
+    print(f"\n{counted(len(rows), 'claim')}: {total}")
     statuses = Counter(one["status"] for one in scores.statements(rows))
-    count = f"{statuses.total()} statement{'s' * (statuses.total() != 1)}"
-    print(f"{count}, by the reading nearest to the text: {scores.in_words(statuses)}")
+    read_as = "by the reading nearest to the text"
+    print(f"{counted(statuses.total(), 'statement')}, {read_as}: {scores.in_words(statuses)}")
     if any(row["kind"] == "order" for row in rows):
         print(scores.chance_in_words(rows))
+
+
+def check_names(paper: str | None, verdict: str | None, papers: Iterable[str]) -> None:
+    """Refuse a paper that is not among `papers`, and a verdict that there is not."""
+    for kind, name, known in (("verdict", verdict, VERDICTS), ("paper", paper, papers)):
+        if name is not None and name not in known:
+            raise ConfigError(unknown_name(kind, name, known))
 
 
 def number_text(row: dict[str, str]) -> str:

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from replifed.errors import ConfigError, unknown_name
+from replifed.errors import ConfigError, counted, unknown_name
 from replifed.progress import ONE_LINE
 
 SMALL = "config/small.yaml"
@@ -205,7 +205,7 @@ def call_snakemake(
         sys.stderr.write(done.stderr)
     elif jobs:
         ahead = re.search(r"^\d+ jobs? ahead.*$", done.stderr, re.MULTILINE)
-        print("\n".join([ahead[0] if ahead else f"{len(jobs)} jobs", *jobs]))
+        print("\n".join([ahead[0] if ahead else counted(len(jobs), "job"), *jobs]))
     else:
         print("nothing to do: all is made")
     return done.returncode

@@ -14,7 +14,6 @@ from replifed.cli.arguments import (
     add_inputs,
     add_job,
     add_out,
-    check_known,
     load_config,
 )
 from replifed.errors import ConfigError, ReplifedError
@@ -158,16 +157,12 @@ def add(commands: Any) -> None:
 
 def _show(arguments: argparse.Namespace) -> int:
     from replifed.claims import files, reference
-    from replifed.claims.verdicts import VERDICTS
 
     file = arguments.file
     if file is None:
         config = load_config(arguments)
+        files.check_names(arguments.paper, arguments.verdict, config["papers"])  # the file may take hours
         file = Path(config["paths"]["results"], "claims.csv")
-        if arguments.paper is not None:
-            check_known("paper", arguments.paper, config["papers"])
-    if arguments.verdict is not None:
-        check_known("verdict", arguments.verdict, VERDICTS)
     _check_file(file)
     files.show(file, paper=arguments.paper, verdict=arguments.verdict)
     # A file of one claim, results/PAPER/claims/CLAIM.csv, has lost no other.
@@ -199,10 +194,11 @@ def _accept(arguments: argparse.Namespace) -> None:
 
 def _check_file(file: Path) -> None:
     if not file.is_file():
-        settings = Path("config", f"{file.parent.name}.yaml")
-        scale = f" --configfile {settings}" if settings.is_file() else ""
-        remedy = f"{file} --cores 2{scale}` makes it"
-        if file.name != "claims.csv":
+        if file.name == "claims.csv":
+            settings = Path("config", f"{file.parent.name}.yaml")  # of another scale
+            scale = f" --configfile {settings}" if settings.is_file() else ""
+            remedy = f"{file} --cores 2{scale}` makes it"
+        else:
             remedy = "results/claims.csv --cores 2` makes a claims.csv"
         raise ConfigError(f"{file} does not exist; `snakemake {remedy}")
 

@@ -57,10 +57,9 @@ def named(name: str, config: Mapping[str, Any]) -> str:
     path = PurePosixPath(name)
     if path.suffix and path.is_relative_to(config["paths"]["figures"]):
         file, name = name, path.relative_to(config["paths"]["figures"]).with_suffix("").as_posix()
-        if name in names and str(path) not in files(name, config):
-            raise ConfigError(
-                f"{file} is not made; of this artefact there are: {', '.join(files(name, config))}"
-            )
+        made = files(name, config) if name in names else []
+        if made and str(path) not in made:
+            raise ConfigError(f"{file} is not made; of this artefact there are: {', '.join(made)}")
     if name in (*papers, *TARGETS, *names):
         return name
     paper, slash, artefact = name.partition("/")

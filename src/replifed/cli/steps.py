@@ -18,7 +18,7 @@ from replifed.cli.arguments import (
     check_known,
     load_config,
 )
-from replifed.errors import ConfigError
+from replifed.errors import ConfigError, counted
 
 _SUFFIXES = ("csv", "pdf", "png", "md", "tex")
 _HELP = {
@@ -223,6 +223,6 @@ def _manifest_verify(arguments: argparse.Namespace) -> int:
     from replifed.store import manifest
 
     checked, faults = manifest.verify(arguments.manifest, arguments.folders)
-    count = f"{len(faults)} fault{'s' * (len(faults) != 1)}"
-    print("\n".join([*faults, f"{checked} files of {arguments.manifest} checked, {count}"]))
+    found = counted(len(faults), "fault")
+    print("\n".join([*faults, f"{checked} files of {arguments.manifest} checked, {found}"]))
     return 1 if faults else 0

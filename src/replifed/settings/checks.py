@@ -119,8 +119,7 @@ def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, An
         faults += [*comparison.faults(config), *_own_methods(config["methods"])]
     if faults:
         lines = (
-            f"{_of_misspelt(path, sources) or f'{dotted(path)}: {text}'}"
-            + (f"; edit {file_to_edit(path, sources)}" if sources else "")
+            _told(path, text, sources) + (f"; edit {file_to_edit(path, sources)}" if sources else "")
             for path, text in faults
         )
         raise ConfigError("\n".join(dict.fromkeys(lines)))
@@ -132,16 +131,18 @@ def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, An
     return config if compared is None else {**config, COMPARE: compared}
 
 
-def _of_misspelt(path: tuple, sources: Sequence[Path | Mapping[str, Any]]) -> str:
-    """Say that an experiment is unknown which an override names, and the paper's own file does not."""
-    if len(path) != 4 or (path[1], path[3]) != ("experiments", "problem"):
-        return ""
-    paper, _, name, _ = path
-    files = (one for one in sources if isinstance(one, Path) and one == paper_file(paper, one.parent))
-    known = next((read_file(one).get(paper, {}).get("experiments") for one in files), None)
-    if not isinstance(known, Mapping) or name in known:
-        return ""
-    return f"{paper}.experiments: {unknown_name('experiment', str(name), map(str, known))}"
+def _told(path: tuple, text: str, sources: Sequence[Path | Mapping[str, Any]]) -> str:
+    """Say what is wrong where.
+
+    An experiment without `problem` that the paper's own file does not have is a misspelt one of an override.
+    """
+    match path:
+        case (paper, "experiments", name, "problem") if text.startswith("missing; "):
+            files = (one for one in sources if isinstance(one, Path) and one == paper_file(paper, one.parent))
+            known = next((read_file(one).get(paper, {}).get("experiments") for one in files), None)
+            if isinstance(known, Mapping) and name not in known:
+                return f"{paper}.experiments: {unknown_name('experiment', str(name), map(str, known))}"
+    return f"{dotted(path)}: {text}"
 
 
 def _own_methods(methods: Mapping[str, str]) -> Iterator[Fault]:

@@ -174,15 +174,15 @@ class _Places:
 
 def file_to_edit(path: Sequence[Any], sources: Sequence[Path | Mapping[str, Any]]) -> str:
     """Return which of `sources` sets a key last; of a missing key the first that sets what lacks it."""
-    contents = [source if isinstance(source, Mapping) else read_file(source) for source in sources]
-    setting = [source for source, content in zip(sources, contents, strict=True) if _sets(content, path)][-1:]
-    if not setting and len(path) > 1:
-        above = zip(sources, contents, strict=True)
-        setting = [source for source, content in above if _sets(content, path[:-1])][:1]
-    if setting:
-        return "--config" if isinstance(setting[0], Mapping) else str(setting[0])
-    own = (source for source in sources if isinstance(source, Path) and source.stem == path[0])
-    return str(next(own, sources[0]))
+
+    def setting(place: Sequence[Any]) -> list[Path | Mapping[str, Any]]:
+        contents = (one if isinstance(one, Mapping) else read_file(one) for one in sources)
+        return [one for one, content in zip(sources, contents, strict=True) if _sets(content, place)]
+
+    own = [one for one in sources if isinstance(one, Path) and one.stem in path[:1]]
+    above = setting(path[:-1]) if len(path) > 1 else []
+    source = [*setting(path)[-1:], *above, *own, sources[0]][0]
+    return "--config" if isinstance(source, Mapping) else str(source)
 
 
 def _sets(content: Any, path: Sequence[Any]) -> bool:

@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from replifed.errors import DataError
+from replifed.errors import DataError, counted
 from replifed.store.atomic import write_text
 
 COSTS = Path(__file__).with_name("costs.csv")
-KERNELS = Path(__file__).parents[1] / "kernels"
 COLUMNS = ("scale", "job", "seconds")
 _START = 1.5  # seconds that a job of its own needs to start, whatever it does
 _SECONDS = "s"  # in Snakemake's benchmark files; its processor time misses up to 30 s of a job
@@ -89,13 +88,14 @@ def in_words(seconds: Iterable[float | None]) -> str:
     known = [one for one in every if one is not None]
     time = f", about {duration(sum(known))} on one core" if known else ""
     unknown = len(every) - len(known)
-    untimed = f", and {_jobs(unknown)} not timed yet" if unknown else ""
-    return f"{_jobs(len(every))} ahead{time}{untimed}"
+    untimed = f", and {counted(unknown, 'job')} not timed yet" if unknown else ""
+    return f"{counted(len(every), 'job')} ahead{time}{untimed}"
 
 
 def compiling() -> str:
     """Say what the first use takes beside, where no kernel has been compiled yet."""
-    cache = Path(os.environ.get("NUMBA_CACHE_DIR") or KERNELS / "__pycache__")
+    # Where `replifed.kernels` keeps them; to ask it would load numba.
+    cache = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parents[1] / "kernels/__pycache__")
     return "" if any(cache.glob("kernels-*")) else "; and up to 2 min to compile, once"
 
 
@@ -108,10 +108,6 @@ def weights(seconds: Mapping[int, float | None]) -> dict[int, float]:
     known = [one for one in seconds.values() if one is not None]
     mean = sum(known) / len(known) if known else 1.0
     return {job: mean if one is None else one for job, one in seconds.items()}
-
-
-def _jobs(count: int) -> str:
-    return f"{count} job{'' if count == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:

@@ -21,7 +21,8 @@ _BESIDE = (
     "Complete log(s):",
 )
 _OWN = "replifed: error: "
-_interrupts: list[int] = []
+# Whether Ctrl-C was pressed.
+interrupted = threading.Event()
 
 
 class FailuresOnce(logging.Formatter):
@@ -34,7 +35,7 @@ class FailuresOnce(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the text of a record; Snakemake prints nothing of an empty one."""
         if _event(record) == "JOB_ERROR":
-            return "" if interrupted() else failure(record)
+            return "" if interrupted.is_set() else failure(record)
         text = self._inner.format(record)
         return "" if text.startswith(_BESIDE) else text
 
@@ -92,17 +93,12 @@ def notice_interrupts() -> None:
     default = signal.getsignal(signal.SIGINT)
 
     def note(number: int, frame: Any) -> None:
-        _interrupts.append(number)
+        interrupted.set()
         if callable(default):
             default(number, frame)
 
     if threading.current_thread() is threading.main_thread():  # no other may
         signal.signal(signal.SIGINT, note)
-
-
-def interrupted() -> bool:
-    """Whether Ctrl-C was pressed."""
-    return bool(_interrupts)
 
 
 def _event(record: logging.LogRecord) -> str:
