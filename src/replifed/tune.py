@@ -6,7 +6,7 @@ One search serves all papers. It works on a grid of one or more parameters, on a
 2. while the best point has no neighbour on one side, extend the grid there, up to a stated bound;
 3. halve the log-distance between the best point and its neighbours, as often as asked, or until that changes
    the score by less than a tolerance; with several parameters, before and after each halving go on to the
-   best neighbour, slantwise too, until there is no better one;
+   best neighbour, diagonal ones too, until there is no better one;
 4. where it is asked for, check that the best point is admissible; if it is not, go on with the others.
 """
 
@@ -82,8 +82,7 @@ class Spent:
 class Search:
     """Outcome of a search.
 
-    The score of a run that diverged is infinite; that of one that was given up is what it had come to, see
-    `Trials.scores`.
+    The score of a run that diverged is infinite; a run given up early has an estimate, see `Trials.scores`.
     """
 
     best: Point  # the chosen one, one number a parameter
@@ -336,7 +335,7 @@ class _Tried:
         return all(score - self.scores[best] < self._tolerance for score in near if np.isfinite(score))
 
     def _descend(self) -> Generator[Ask, NDArray, None]:
-        """Go to the best of all neighbours, slantwise too, until there is no better one.
+        """Go to the best of all neighbours, diagonal ones too, until there is no better one.
 
         Along one parameter at a time, a search ends on the slope of a valley that runs across two.
         """
@@ -345,11 +344,11 @@ class _Tried:
             best = self.best()
             if len(best) == 1 or np.isinf(self.scores[best]):
                 return
-            yield from self.ask(self._slantwise(best))
+            yield from self.ask(self._diagonal(best))
             if self.best() == best:
                 return
 
-    def _slantwise(self, point: Point) -> list[Point]:
+    def _diagonal(self, point: Point) -> list[Point]:
         """The neighbours in all parameters at once, and those two steps away in one and one in another."""
         near = [self._near(point, axis) for axis in range(len(point))]
         points = list(itertools.product(*near))
@@ -361,6 +360,7 @@ class _Tried:
         return points
 
     def _surround(self) -> Generator[Ask, NDArray, None]:
+        """Extend the grid until the best and the chosen point have neighbours on all sides, if it may."""
         if not self.grid.grow:
             return
         while self._extensions < _MOST_EXTENSIONS:
@@ -487,11 +487,11 @@ class Trials:
         return {"trials": {"replicates": sorted(self.used)}, "cost": self.spent.record()}
 
     def scores(self, make: Callable[[NDArray], Algorithm], count: int) -> NDArray:
-        """Objective at the end of `count` runs, mean over the data sets, infinite where one diverged.
+        """Mean objective at the end over the data sets, (count,); infinite where a run diverged.
 
-        A run whose descent on the first data set is less than `_BEHIND` times that of the best is given up.
-        Its score is its objective there and the most that the other data sets add to that of a run which was
-        not: else it would win where the first data set has the lowest objectives.
+        A run whose descent on the first data set is below `_BEHIND` times the best run's is not run on the
+        others. Its score is its objective there plus the most by which the others raised a kept run's mean.
+        Without that it would win where the first data set has the lowest objectives.
         """
         first, *others = self.problems
         scores, start = self._objectives(make, first, np.arange(count))

@@ -53,7 +53,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "feddyn": [{"solver": Stochastic(steps=3, batch=4)}],
     "fednl": [
         {"compressor": "topk", "option": 2},
-        {"option": 2, "start": "hessian", "skip_below": 30},
+        {"option": 2, "start": "hessian", "vector_bits": 30},
         {"quantised": True, "b_max": 24},
     ],
     "fedplt": [

@@ -1,4 +1,4 @@
-"""FedAc's runs: the compiled loop against a plain one, the authors' numbers, and what hangs on rounding."""
+"""FedAc's runs: the compiled loop against a plain one, the authors' numbers, and what depends on rounding."""
 
 import os
 from pathlib import Path
@@ -153,7 +153,7 @@ def test_large_runs_that_are_kept_are_the_published_ones():
 
 
 def same_as_kept(runs):
-    """Where a number hangs on rounding, it does so here too, or has nothing to be held against."""
+    """Where a number depends on rounding, it does so here too, or has nothing to be held against."""
     both = runs.merge(runs_in(LARGE), on=published.RUN, suffixes=("", "_kept"), validate="one_to_one")
     assert len(both) == len(runs)
     for which in ("final", "best"):

@@ -182,7 +182,7 @@ def test_restricted_eigenvalues_are_within_the_true_ones():
 def test_corollary_10_holds_and_can_fail(monkeypatch):
     measured = measures.isometry_improves()
     assert measured.values.all() and measured.seeds == 10
-    # Planted: a constant that does not hang on the rank.
+    # Planted: a constant that does not depend on the rank.
     monkeypatch.setattr(measures, "isometry_constant", lambda *_: 1.0)
     assert not measures.isometry_improves().values.any()
 

@@ -111,17 +111,11 @@ def test_a_planted_fault_is_found(fault, check, monkeypatch):
     assert not check().values.all()
 
 
-def test_a_mean_that_falls_as_1_over_t_halves():
-    t = np.arange(200)
-    halves, slower, stays = theory.halving(np.array([t < 5, 1 / np.sqrt(1 + t), np.ones(200)]))
-    assert halves == pytest.approx(np.log(2))
-    assert slower == pytest.approx(np.log(2) / 2, rel=0.15)
-    assert stays == 0
-
-
-def test_without_variates_unlike_clients_keep_noise():
+def test_variates_take_the_floor_away_and_none_take_none():
     claim = of_id("theorem1.unlike")
-    assert judge(claim, theory.unlike_halving(0.0).measured()).verdict == "deviates"
+    with_variates, without = (theory.late_noise(alpha) for alpha in (0.5, 0.0))
+    assert judge(claim, (without - with_variates).measured()).verdict == "reproduced"
+    assert judge(claim, (without - without).measured()).verdict != "reproduced"
 
 
 def test_the_logistic_example_is_proximal_gradient_descent():

@@ -38,7 +38,7 @@ KINDS = {
     "a rate before it has settled": (
         "fedplt_paper::a_rate_that_bends_late_is_not_taken_before_it_has_settled"
     ),
-    "what hangs on rounding": "verdicts::what_hangs_on_rounding_has_no_order",
+    "what depends on rounding": "verdicts::what_hangs_on_rounding_has_no_order",
     "a claim that is left out": "golden::a_claim_that_is_gone_is_a_fault",
 }
 

@@ -43,7 +43,7 @@ VARIANTS = {
     "ideal exact": IdealShed(q_choice="exact"),
     "fednl top-k": FedNL(compressor="topk"),
     "fednl top-k option 2": FedNL(compressor="topk", option=2),
-    "fednl option 2": FedNL(option=2, start="hessian", skip_below=30),
+    "fednl option 2": FedNL(option=2, start="hessian", vector_bits=30),
     "fednl quantised": FedNL(quantised=True, b_max=24),
 }
 STREAMS = Streams(7, (1, 2))
@@ -113,7 +113,8 @@ def test_costs_of_a_round_by_hand():
         (FedNL(compressor="topk", entries=26), 26 * 16 + 28, 0, 1, 1),
         (FedNL(compressor="topk", entries=27), 16 * D * (D + 1) // 2, 0, 1, 1),
         (FedNL(compressor="topk", entries=1000), 16 * D * (D + 1) // 2, 0, 1, 1),
-        (FedNL(skip_below=41), 0, 0, 1, 1),
+        (FedNL(vector_bits=41), 0, 0, 1, 1),
+        (FedNL(vector_bits=32), 32 * D, 1, 1, 1),
         (FedNL(quantised=True), 16 * D, 1, 1, 1),
         (NQShed(), 32 * D, 3, 1, 1),
         (Shed(), 32 * D, 3, 1, 1),

@@ -146,7 +146,7 @@ def test_a_case_among_others_is_what_it_is_alone(method):
         # The first takes other steps from some round on, the second the same ones in fewer trials or none.
         "search_half": {"line_search": {"c": 0.49, "shrink": 0.9, "trials": 60}},
         "search_short": {"line_search": {"c": 1e-6, "shrink": 0.5, "trials": 50}},
-        "skip_24": {"skip_below": 24},
+        "vector_24": {"vector_bits": 24},
         "quantised": {"quantised": True, "budget": 12},
         "budget_12": {"budget": 12},
     }
@@ -324,13 +324,13 @@ def test_the_example_hangs_on_the_tail_that_is_not_printed(monkeypatch):
         spectrum = np.array([*PRINTED_VALUES, *tail])
         assert len(spectrum) == 90 and (np.diff(spectrum) <= 0).all() and spectrum[-1] >= 1e-5
     # Of one tail alone the verdict would be another one each.
-    for name, expected in (("geometric", "reproduced"), ("flat", "deviates")):
+    for name, expected in (("geometric", "consistent"), ("flat", "deviates")):
         monkeypatch.setattr(claims, "tails", lambda n, l2, name=name: {name: known[name]})
         assert verdict_of("example.bits", Made({}, made.settings)).verdict == expected
 
 
 def test_bits_that_rise_are_found(made):
-    assert verdict_of("example.ordered", made).verdict == "reproduced"
+    assert verdict_of("example.ordered", made).verdict == "consistent"
     history = made.run("example", "qshed").copy()
     history.loc[history["vector"] == 1, "bits"] = 0
     assert verdict_of("example.ordered", Made({("example", "qshed"): history}, {})).verdict == "deviates"

@@ -108,14 +108,14 @@ def test_a_page_shows_claims_reasons_and_verdicts(tmp_path):
         "measured": "12.3456789",
         "published": "10.0",
         "unit": "rounds",
-        "note": "it hangs on y",
+        "note": "it depends on y",
     }
     claims = [
         row | {"id": f"p.{name}", "statement_id": f"p.{name[:4]}", "verdict": verdict}
         for name, verdict in (("fig1.a", "reproduced"), ("fig1.b", "deviates"), ("fig2", "reproduced"))
     ]
     lines = page({"name": "P", "citation": "By x."}, "", sentences, claims, ()).splitlines()
-    assert lines[-1] == "| `p.fig1.b` |  | 12.35 rounds, published 10 rounds | it hangs on y |"
+    assert lines[-1] == "| `p.fig1.b` |  | 12.35 rounds, published 10 rounds | it depends on y |"
     table = lines[: lines.index("## What deviates") - 1]
     assert table[-2:] == [
         r"| Section 1 | a \| b | `p.fig1` (2 claims)<br>`p.fig2` "

@@ -254,7 +254,7 @@ def test_where_nothing_is_admissible_the_best_mean_over_more_data_sets_is_taken_
     (first, one), (second, other) = problems()
 
     class Restless(FedIterHT):
-        """Its objective hangs on the last bits; 0.1 is best on the first data set, 0.05 on the other."""
+        """Its objective depends on the last bits; 0.1 is best on the first data set, 0.05 on the other."""
 
         def round(self, state, problem, ctx):
             after, cost = super().round(state, problem, ctx)

@@ -60,26 +60,29 @@ class Guarantee(NamedTuple):
 
     linear_to_bias: bool  # linear convergence up to the optimal statistical bias
     unbounded_dissimilarity: bool  # no bound on how the clients' gradients differ, except at the solution
-    growing_batches: bool = False  # whether that needs minibatches that grow exponentially with the rounds
+    growing_batches: bool = False  # linear convergence needs minibatches that grow exponentially
 
 
 class Algorithm(Protocol):
     """A federated method. Its state is a NamedTuple of arrays, the batch axis first."""
 
     @property
-    def needs(self) -> tuple[type, ...]: ...
+    def needs(self) -> tuple[type, ...]:
+        """Capabilities that the problem must have, protocols of `problems.base`."""
 
     @property
-    def stochastic(self) -> bool: ...
+    def stochastic(self) -> bool:
+        """Whether `init` or rounds draw random numbers."""
 
     @property
-    def partial_participation(self) -> bool: ...
+    def partial_participation(self) -> bool:
+        """Whether only some of the clients may take part in a round."""
 
     def init(self, problem: Any, streams: Streams) -> Any:
         """State before round 0."""
 
     def round(self, state: Any, problem: Any, ctx: Round) -> tuple[Any, Cost]:
-        """One communication round."""
+        """One communication round: the next state, and its cost, summed over clients. Changes no argument."""
 
     def observe(self, state: Any) -> dict[str, NDArray]:
         """What metrics may look at; "server" always, shape (R, D)."""

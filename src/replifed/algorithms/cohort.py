@@ -117,7 +117,7 @@ class Cohort:
         return [drawn[:, k] for k in range(steps)]
 
     def samples(self, size: int | None) -> NDArray:
-        """Samples that they together look at in one local step with minibatches of that size, (R or 1,)."""
+        """Samples that all who compute look at in one local step on minibatches of `size`, (R or 1,)."""
         sizes = self.sizes
         if size is None or size >= self.whole.sizes.max():
             return sizes.sum(axis=1)
@@ -131,13 +131,18 @@ class Cohort:
         return np.take_along_axis(drawn, self.index[:, None, :, None], axis=2)
 
     def message(self, vectors: int = 1) -> NDArray:
-        """Bits of `vectors` dense models to or from each of them, (R or 1,)."""
+        """Bits of `vectors` dense models, to or from all who take part together, (R or 1,)."""
         return self.count * vectors * dense_bits(self.whole.dim)
 
     def cost(
-        self, steps: int, batch: int | None, *, up: NDArray | None = None, down: NDArray | None = None
+        self,
+        steps: int,
+        batch: int | None,
+        *,
+        up: NDArray | int | None = None,
+        down: NDArray | int | None = None,
     ) -> Cost:
-        """Of a round with `steps` local steps on minibatches; refuses masks.
+        """Cost of a round of `steps` local steps on minibatches of size `batch`; refuses masks.
 
         A client sends `up` bits and is sent `down`, a dense model by default.
         """

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Round, per_run
 from replifed.algorithms.cohort import Cohort
-from replifed.network.ledger import Cost
+from replifed.network.ledger import Cost, dense_bits
 from replifed.problems.base import PerClientModels, Smooth
 from replifed.randomness import Streams
 
@@ -116,6 +116,5 @@ class FedAc(AcceleratedMethod):
             md = middle(w, ag, c)
             g = cohort.problem.per_client_gradients(md, batch)
             w, ag = moved(w, md, g, eta, c)
-        # Both sequences go up and down.
-        vectors = 2 * cohort.message() // cohort.size
-        return Accelerated(w.mean(axis=1), ag.mean(axis=1)), cohort.cost(K, b, up=vectors, down=vectors)
+        both = 2 * dense_bits(problem.dim)  # w and w_ag go up and down
+        return Accelerated(w.mean(axis=1), ag.mean(axis=1)), cohort.cost(K, b, up=both, down=both)

@@ -21,12 +21,16 @@ class DualState(NamedTuple):
 
     x: NDArray  # (R, D), the model that the dual state stands for
     z: NDArray  # (R, D), dual state
-    passed: NDArray  # (R,), weight of psi that has built up so far, eta_s eta_c K lambda a round
+    threshold: NDArray  # (R,), eta_s eta_c r K lambda before round r
 
 
 @dataclass(frozen=True, kw_only=True)
 class FedDualAvg(Composite):
-    """Clients and server add up gradients; models are proximal maps of the sums. Settings: `Composite`."""
+    """Clients and server add up gradients; models are proximal maps of the sums. Settings: `Composite`.
+
+    K times w = prox_{(eta_s eta_c r K + eta_c k) psi}(z), z <- z - eta_c g(w); then z moves by eta_s times
+    the clients' mean change. psi = lambda |.|_1.
+    """
 
     def init(self, problem, streams: Streams) -> DualState:
         zero = np.zeros((len(streams), problem.dim), dtype=problem.dtype)
@@ -37,11 +41,11 @@ class FedDualAvg(Composite):
         cohort = Cohort(problem, ctx)
         local = problem.local(state.z, clients=cohort.index)
         z = local.start
-        eta_c, shrink = per_run(self.step, z), per_run(self._shrinkage, z)
-        passed = per_run(state.passed, z)
+        eta_c, shrink = per_run(self.step, z), per_run(self._shrinkage, z)  # shrink is eta_c lambda
+        threshold = per_run(state.threshold, z)
         for k, batch in enumerate(cohort.minibatches(K, b)):
-            w = soft_threshold(z, passed + k * shrink)  # prox of (eta_s eta_c r K + eta_c k) psi
+            w = soft_threshold(z, threshold + k * shrink)
             z = z - eta_c * local.gradient(w, batch)
-        total = state.z + eta_s * (local.mean(z) - state.z)
-        later = state.passed + np.asarray(eta_s * K * self._shrinkage, dtype=state.passed.dtype)
-        return DualState(soft_threshold(total, later[:, None]), total, later), cohort.cost(K, b)
+        z = state.z + eta_s * (local.mean(z) - state.z)
+        threshold = state.threshold + np.asarray(eta_s * K * self._shrinkage, dtype=state.threshold.dtype)
+        return DualState(soft_threshold(z, threshold[:, None]), z, threshold), cohort.cost(K, b)

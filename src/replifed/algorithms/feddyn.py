@@ -51,4 +51,6 @@ class FedDyn(SolverMethod):
         share = per_run(cohort.count / problem.n_clients, state.x)  # |P| / m
         h = state.h - per_run(self.alpha, state.x) * share * cohort.mean(theta - x)
         server = cohort.mean(theta) - h / per_run(self.alpha, state.x)
+        if cohort.mask is not None:  # the box divides by |P|: where nobody takes part, x stays
+            server = np.where(cohort.count[:, None] > 0, server, state.x)
         return Dynamics(server, h, cohort.put(state.g, g)), self.cost(cohort)

@@ -35,6 +35,11 @@ class FedGradMP(Method):
     reuse : whether the first step of "sgd" takes the gradient that has named the support, so that a local
         iteration costs `inner_steps` gradients and not one more.
     radius : R of the optional projection on a ball.
+
+    Notes
+    -----
+    The boxes begin with Lambda empty; here it is the support of x_t at the start of each round. Algorithm 2
+    sums p_i x_i over all N clients; here the cohort's weights are scaled to sum to one.
     """
 
     sparsity: Annotated[int | NDArray, COUNT]
@@ -65,20 +70,22 @@ class FedGradMP(Method):
         # Minibatches that a sub-problem takes beside the one that names the support.
         inner = self.inner_steps - self.reuse if self.solver == "sgd" else 0
         batches = cohort.minibatches(K * inner, self.batch, "inner") if inner else []
-        solved = np.zeros(len(state.x))  # work of sub-problems that are solved otherwise
+        # Work of sub-problems in sample gradients; "sgd" counts its minibatches instead.
+        solved = np.zeros(len(state.x))
         u = local.start  # x_{t,1} = x_t, and Lambda its support
         for k, batch in enumerate(cohort.minibatches(K, self.batch)):
             r = local.gradient(u, batch)  # r_{t,k} = grad g_{i,j_k}(x_{t,k})
-            gamma = approx.support(r, 2 * tau)  # Gamma = approx_{2 tau}(r, eta_1)
-            gamma |= u != 0  # with Lambda
-            # b = argmin f_i over span(A_Gamma)
-            b = self._solve(local, u, r, gamma, batches[k * inner : (k + 1) * inner])
-            u = approx.prune(b, tau)  # P_Lambda b, Lambda = approx_tau(b, eta_2)
+            Gamma = approx.support(r, 2 * tau)  # Gamma = approx_{2 tau}(r, eta_1)
+            Gamma |= u != 0  # Gamma_hat = Gamma u Lambda
+            # b = argmin f_i over R(A_Gamma_hat)
+            b = self._solve(local, u, r, Gamma, batches[k * inner : (k + 1) * inner])
+            u = approx.prune(b, tau)  # Lambda = approx_tau(b, eta_2), x_{t,k+1} = P_Lambda b
             if self.radius is not None:
-                u = onto_ball(u, self.radius, approx)
+                u = onto_ball(u, self.radius, approx)  # Pi_R
             if self.solver != "sgd":
-                solved = solved + self._work(cohort, gamma.sum(axis=-1, dtype=np.int32))
-        x = approx.prune(local.mean(u), tau)  # over the cohort, not over all N clients
+                solved = solved + self._work(cohort, Gamma.sum(axis=-1, dtype=np.int32))
+        # Lambda_s = approx_tau(sum_i p_i x_i, eta_3), and x_{t+1} = P_{Lambda_s} of that sum
+        x = approx.prune(local.mean(u), tau)
         if self.radius is not None:
             x = onto_ball(x, self.radius, approx)
         message = cohort.size * sparse_bits(self.sparsity, problem.dim)

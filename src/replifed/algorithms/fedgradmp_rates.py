@@ -59,7 +59,7 @@ def theorem5(constants: Constants, local_steps: int, slope: float, accuracy: flo
     constants : Constants
     local_steps : K.
     slope : sum_i p_i max_{|Omega| = 4 tau} |P_Omega grad f_i(x*)|^2.
-    accuracy : delta of Theorem 7, with which mu and kappa double per local iteration.
+    accuracy : delta of Theorem 7; mu(i) is then twice that of Theorem 5, and the terms of kappa 2^K times.
     """
     p, low, high = constants.weights, constants.convexity, constants.smoothness
     beta1 = constants.beta1()

@@ -38,7 +38,7 @@ class FedMM(Method):
     beta : gamma_t = min(1, beta / t^decay), one or one a run (R,).
     decay : 0 keeps the step.
     alpha : step of the control variates, one or one a run (R,); 0 leaves them out. In theory at most
-        1 / (1 + omega).
+        1 / (1 + omega), where E|Quant(v) - v|^2 <= omega |v|^2.
     bits : bits a coordinate of the messages; None sends them whole.
     batch : samples of each client in a minibatch; None takes all.
     participation : probability p that a client takes part, where clients do so independently. Where the
@@ -64,40 +64,41 @@ class FedMM(Method):
         return self.batch is not None or self.bits is not None
 
     def init(self, problem, streams: Streams) -> Variates:
-        x = self.answer(problem, problem.project(problem.start(streams)))
+        x = self.aggregated(problem, problem.project(problem.start(streams)))
         R, D = x.shape
         V_i = np.zeros((R, problem.n_clients, D))
         return Variates(x, self.minimise(problem, x), np.zeros((R, D)), V_i, x, np.zeros(R))
 
     def round(self, state: Variates, problem, ctx: Round) -> tuple[Variates, Cost]:
-        x, theta, V, V_i, _, _ = state
+        x, theta, V, V_i, _, _ = state  # x is S_hat_t
         cohort = Cohort(problem, ctx).packed()
         p = self._probability(cohort)
         (batch,) = cohort.minibatches(1, self.batch)
-        answer = self.answer(problem, problem.oracle(theta, cohort.index, batch))  # S_{t+1,i}
-        control = cohort.take(V_i)
-        q = self._quantise(answer - x[:, None] - control, ctx)  # Quant(Delta_i)
+        S_i = self.aggregated(problem, problem.oracle(theta, cohort.index, batch))  # S_{t+1,i}
+        V_A = cohort.take(V_i)  # V_{t,i} of the active clients A
+        Delta_i = S_i - x[:, None] - V_A
+        q = self._quantise(Delta_i, ctx)  # Quant(Delta_i)
         if cohort.mask is not None:
             q = np.where(cohort.mask[..., None], q, 0.0)
-        V_i = cohort.put(V_i, control + per_run(self.alpha, q) * q)
-        mean = (cohort.take(problem.weights)[..., None] * q).sum(axis=1)
-        H = V + mean / p
-        gamma = step_size(self.beta, self.decay, ctx.t, len(x))
-        later = self.project(problem, x + gamma[:, None] * H)
-        V = V + per_run(self.alpha, V) * mean
+        V_i = cohort.put(V_i, V_A + per_run(self.alpha, q) * q)  # V_{t+1,i} = V_{t,i} + alpha Quant(Delta_i)
+        mean = (cohort.take(problem.weights)[..., None] * q).sum(axis=1)  # sum_A mu_i Quant(Delta_i)
+        H = V + mean / p  # H_{t+1}
+        gamma = step_size(self.beta, self.decay, ctx.t, len(x))  # gamma_{t+1}
+        later = self.project(problem, x + gamma[:, None] * H)  # S_hat_{t+1} = Proj_S(S_hat_t + gamma H)
+        V = V + per_run(self.alpha, V) * mean  # V_{t+1}
         state = Variates(later, self.minimise(problem, later), V, V_i, x, gamma)
         return state, self._cost(problem, cohort, x.shape[1])
 
-    # -- the space in which clients answer: that of surrogates ------------------------------------
+    # -- what the server averages: surrogates here, parameters in the naive scheme -----------------
 
     sends_minimiser: ClassVar = True
 
-    def answer(self, problem, s: NDArray) -> NDArray:
-        """What the server averages, of a surrogate."""
+    def aggregated(self, problem, s: NDArray) -> NDArray:
+        """What the server averages of a client's surrogate S: S itself."""
         return s
 
     def project(self, problem, x: NDArray) -> NDArray:
-        """The nearest to `x` of what may be an answer."""
+        """The nearest to `x` of what a client may send."""
         return problem.project(x)
 
     def minimise(self, problem, x: NDArray) -> NDArray:
@@ -142,7 +143,7 @@ class ParameterAggregation(FedMM):
 
     sends_minimiser: ClassVar = False  # beside what it averages, which is the minimiser
 
-    def answer(self, problem, s: NDArray) -> NDArray:
+    def aggregated(self, problem, s: NDArray) -> NDArray:
         return problem.T(s)
 
     def project(self, problem, x: NDArray) -> NDArray:

@@ -37,7 +37,10 @@ def adam(
     betas: tuple[float, float] = (0.9, 0.999),
     eps: float = 1e-8,
 ) -> tuple[AdamState, NDArray]:
-    """One step of Adam (Kingma, Ba 2015); returns the state and the change of the parameters."""
+    """One step of Adam (Kingma, Ba 2015) along the `gradient` (R, D), with one step size or one a run (R,).
+
+    Returns the next state, and the change of the parameters (R, D).
+    """
     one, two = betas
     mean = one * state.mean + (1 - one) * gradient
     square = two * state.square + (1 - two) * gradient**2
@@ -48,7 +51,7 @@ def adam(
 
 
 def no_moments(runs: int, dim: int, dtype: np.dtype) -> AdamState:
-    """Before the first step."""
+    """Adam's state before the first step: moments (runs, dim) and step counts (runs,), all zero."""
     zeros = np.zeros((runs, dim), dtype=dtype)
     return AdamState(zeros, zeros, np.zeros(runs))
 
@@ -188,9 +191,9 @@ class FedMMOT(Method):
         V_i = cohort.put(state.V_i, control + per_run(self.alpha, delta) * delta)
 
         # Server: average, then Adam on the conjugate.
-        mean = (np.float32(1 / N) * delta).sum(axis=1)
-        omega = net.clamped(omega + np.float32(self.gamma) * (state.V + mean * np.float32(N / c)))
-        V = state.V + np.float32(self.alpha) * mean
+        mean = (1 / N * delta).sum(axis=1)  # sum_A mu_i Delta_i with mu_i = 1 / N
+        omega = net.clamped(omega + self.gamma * (state.V + N / c * mean))  # p = c / N
+        V = state.V + self.alpha * mean
         moments = AdamState(state.mean, state.square, state.steps)
         for k in range(self.server_steps):
             y = problem.targets(public[:, k + 1])

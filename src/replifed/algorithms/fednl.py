@@ -40,7 +40,8 @@ class FedNL(NewtonType):
         2 adds the mean of |hess f_i(x) - H_i|_F times the identity.
     alpha : step of the learned Hessians.
     start : H_i^0; with "hessian" the clients send their whole Hessians in the first round.
-    skip_below : a client of a lower budget (bits per coordinate) sends its gradient alone; by default b_max.
+    vector_bits : bits of a coordinate of an eigenvector at full quality, by default b_max; a client of a
+        lower budget sends its gradient alone. With "topk" it only says which budgets are too low.
     quantised : with "rank1" such a client sends its eigenvector all the same, dithered, with as many bits per
         coordinate as its budget has.
 
@@ -54,7 +55,7 @@ class FedNL(NewtonType):
     option: Annotated[int, Range(1, 2, whole=True)] = 1
     alpha: Annotated[float, POSITIVE] = 1.0
     start: Literal["zero", "hessian"] = "zero"
-    skip_below: Annotated[int | None, Range(0, whole=True)] = None
+    vector_bits: Annotated[int | None, Range(1, 52, whole=True)] = None
     quantised: bool = False
 
     def __post_init__(self) -> None:
@@ -70,8 +71,8 @@ class FedNL(NewtonType):
 
     @property
     def _full(self) -> int:
-        """Bits per coordinate from which a client sends its vector at full quality."""
-        return self.value_bits if self.skip_below is None else self.skip_below
+        """Bits of a coordinate of a vector at full quality."""
+        return self.value_bits if self.vector_bits is None else self.vector_bits
 
     def init(self, problem, streams) -> Learned:
         R, N, n = len(streams), problem.n_clients, problem.dim
@@ -122,7 +123,7 @@ class FedNL(NewtonType):
 
     def _bits(self, budget: NDArray) -> NDArray:
         """Bits per coordinate that a client with a budget spends on a vector, (R, N)."""
-        return np.where(budget < self._full, np.minimum(budget, self.b_max), self.value_bits)
+        return np.where(budget < self._full, np.minimum(budget, self.b_max), self._full)
 
     def _message_bits(self, n: int, budget: NDArray) -> int | NDArray:
         """Bits of a compressed difference, where clients have the `budget` (R, N) per coordinate."""

@@ -34,7 +34,7 @@ class FedPLT(SolverMethod):
     solver : N_e steps on d_i(w) = f_i(w) + |w - v_i|^2 / (2 rho).
     penalty : h.
     start_deviation : standard deviation of the entries of x_{i,0}, one or one a run (R,); z_{i,0} = 0.
-        Proposition 4 asks for tau sqrt(2 / m).
+        Proposition 4 asks for tau sqrt(2 / mu), with mu the strong-convexity constant of the f_i.
     start : where local steps begin: at x_{i,k}, as Remark 2 demands ("warm"), or at v_{i,k}.
     """
 
@@ -74,7 +74,7 @@ class FedPLT(SolverMethod):
         z = 2.0 * x - v  # line 14, z + 2 (x - y), as v is 2 y - z
         # Lines 15 and 16: the others keep x_i and z_i.
         x, z = cohort.put(state.x, x), cohort.put(state.z, z)
-        # Line 5 of the next round, at the end of this one: y is seen with the messages that made it.
+        # Line 5 of the next round, done here so that the recorded y goes with the messages that made it.
         state = FedPLTState(x, z, self._coordinate(z))
         return state, self.cost(cohort)
 

@@ -39,7 +39,9 @@ class FiveGCS(SolverMethod):
     gamma: Annotated[float | NDArray, POSITIVE]
     tau: Annotated[float | NDArray, POSITIVE]
 
-    equal_clients_differ: ClassVar = "tau weighs each of the M terms F_m = f_m / M: with M it has to fall"
+    equal_clients_differ: ClassVar = (
+        "F_m = (f_m - mu / 2 |x|^2) / M shrinks with M, so the same tau weighs more with more clients"
+    )
     small: ClassVar = {"gamma": 0.5, "tau": 0.3, "solver": Gradient(steps=3)}
 
     def init(self, problem: Any, streams: Streams) -> FiveGCSState:

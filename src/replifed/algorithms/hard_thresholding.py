@@ -20,8 +20,8 @@ class HardThresholding(Method):
     step : gamma, one or one a run (R,).
     sparsity : tau, non-zeros that the server keeps, one or one a run (R,).
     local_steps : K.
-    batch : minibatch size b_0; None takes all of a client's samples.
-    batch_decay : omega; round t uses b_0 / omega^t samples (Theorems 1 and 2), 1 keeps the size constant.
+    batch : Gamma, the first round's minibatch size; None takes all of a client's samples.
+    batch_decay : omega; round t uses Gamma / omega^t samples (Theorems 1 and 2), 1 keeps the size constant.
     """
 
     step: Annotated[float | NDArray, POSITIVE]
@@ -34,7 +34,7 @@ class HardThresholding(Method):
     small: ClassVar = {"step": 0.05, "sparsity": 4, "local_steps": 3}
 
     def batch_size(self, t: int) -> int | None:
-        """b_t of round t; None for all samples."""
+        """Minibatch size of round t, Gamma / omega^t; None for all samples."""
         shrunk = self.batch_decay**t
         # Below this the batch exceeds every client's samples, and the power would underflow.
         return None if self.batch is None or shrunk < 1e-12 else math.ceil(self.batch / shrunk)
@@ -46,14 +46,16 @@ class Rate(NamedTuple):
     theta: float  # factor a round
     least_sparsity: float  # the smallest tau that the theorem allows, for tau* non-zeros in x*
     holds: bool  # whether tau is large enough and theta below one
-    # xi l^2 / delta. First minibatches of at least so many times sum_i p_i sigma_i^2 / (l^2 |x_0 - x*|^2)
-    # samples are the theorem's further condition, with sigma_i^2 the variance of client i's gradient of one
-    # sample; not a number where tau <= tau*.
+    # xi l^2 / delta: the theorem also asks for Gamma >= spread * sum_i p_i sigma_i^2 / (l^2 |x_0 - x*|^2),
+    # with sigma_i^2 the variance of the gradient of one of client i's samples. NaN where tau <= tau*.
     spread: float
 
 
 def alpha(tau: int, tau_star: int) -> float:
-    """2 sqrt(tau*) / sqrt(tau - tau*), the expansion of H_tau in Lemma 1; infinite for tau <= tau*."""
+    """2 sqrt(tau*) / sqrt(tau - tau*): |H_tau(x) - x*|^2 <= (1 + alpha) |x - x*|^2 (Lemma 1).
+
+    Infinite for tau <= tau*.
+    """
     return 2.0 * math.sqrt(tau_star / (tau - tau_star)) if tau > tau_star else math.inf
 
 

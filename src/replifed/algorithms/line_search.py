@@ -29,8 +29,9 @@ class Armijo:
     Notes
     -----
     GIANT's rule is c = 0.1, r = 1/4, 10 trials. The direction p is sent to the clients as any model is.
-    Each of them then sends f_i(x) and, for every step that is tried, f_i(x + eta p) - f_i(x), and is told
-    whether to go on: `messages` scalars. A difference loses less to rounding than two losses.
+    Each of them then sends f_i(x) and, for every step that is tried, f_i(x + eta p) - f_i(x), and
+    receives one scalar, whether to go on: `messages` in all. A difference loses less to rounding than two
+    losses.
     """
 
     c: Annotated[float, _UNIT] = 1e-4

@@ -190,14 +190,14 @@ class Gradient(SteppedSolver):
 
 @dataclass(frozen=True, kw_only=True)
 class Accelerated(SteppedSolver):
-    """Nesterov's gradient with constant momentum (eq. (12)), restarted in each round; the result is w.
+    """Nesterov's gradient with constant momentum (Fed-PLT eq. (12)), restarted each round; the result is w.
 
     u+ = w - grad d(w) / L,  w+ = u+ + beta (u+ - u),  beta = (sqrt L - sqrt mu) / (sqrt L + sqrt mu).
 
     Notes
     -----
-    mu and L are those of the objective d, on which the steps go down. The paper prints those of f_i, which
-    lack what the proximal term adds. `step` stands for 1 / L.
+    mu and L are those of the objective d, on which the steps go down. Fed-PLT's paper prints those of f_i,
+    which lack what the proximal term adds. `step` stands for 1 / L.
     """
 
     def _constants(self, objective, runs):
@@ -222,8 +222,8 @@ class Stochastic(SteppedSolver):
 
     Notes
     -----
-    The estimate is scaled so that it is unbiased; the paper prints 1 / q for q samples in all, where it
-    takes q / (q |B|) for a mean of q.
+    The batch's sum is scaled so that its expectation is the full gradient. Fed-PLT's paper scales it by
+    1 / q, with q all samples of the client; for a mean loss, unbiased is 1 / |B|.
     """
 
     batch: Annotated[int, COUNT]
@@ -248,13 +248,15 @@ class Stochastic(SteppedSolver):
 
 @dataclass(frozen=True, kw_only=True)
 class Noisy(SteppedSolver):
-    """Noisy gradient descent (eq. (13)): w <- w - gamma grad d(w) + sqrt(2 gamma) t.
+    """Noisy gradient descent (Fed-PLT eq. (13)): w <- w - gamma grad d(w) + t, t = sqrt(2 gamma) n.
 
     Parameters
     ----------
     tau : level of the noise, one or one a run (R,).
-    reading : t ~ N(0, tau I), which the published errors follow, or N(0, tau^2 I), as eq. (13) prints.
-    clip : L of Section VI: the gradient of each sample is scaled down to at most L / 2.
+    reading : "variance", n ~ N(0, tau I), which the published errors follow; or "deviation",
+        n ~ N(0, tau^2 I), as eq. (13) prints.
+    clip : the sensitivity L of Assumption 3, not the smoothness: each sample's gradient is scaled down to a
+        norm of at most L / 2.
     """
 
     tau: Annotated[float | NDArray, NONNEGATIVE]
@@ -269,7 +271,7 @@ class Noisy(SteppedSolver):
 
     def _constants(self, objective, runs):
         (step,) = super()._constants(objective, runs)
-        deviation = np.sqrt(self.tau) if self.reading == "variance" else self.tau  # of t
+        deviation = np.sqrt(self.tau) if self.reading == "variance" else self.tau  # of n
         return step, np.sqrt(2.0 * step) * np.reshape(deviation, (-1, 1, 1))
 
     def _advance(self, state, objective, drawn, step, scale):

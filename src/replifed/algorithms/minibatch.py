@@ -16,7 +16,7 @@ from replifed.problems.base import PerClientModels, Smooth
 
 
 def mean_gradient(cohort: Cohort, x: NDArray, K: int, b: int | None) -> NDArray:
-    """Of the clients' K minibatches at the server's model, (R, D)."""
+    """Mean gradient at x (R, D) over the clients' K minibatches of size b, (R, D)."""
     everywhere = np.repeat(x[:, None], cohort.clients.shape[1], axis=1)
     batches = cohort.minibatches(K, b)
     batch = None if batches[0] is None else np.concatenate(batches, axis=-1)
@@ -24,7 +24,7 @@ def mean_gradient(cohort: Cohort, x: NDArray, K: int, b: int | None) -> NDArray:
 
 
 def cost(cohort: Cohort, K: int, b: int | None) -> Cost:
-    """Of one step: a gradient up, a model down; full gradients are computed once."""
+    """Cost of one step: a gradient up, a model down; a full gradient is computed once, not K times."""
     return cohort.cost(1, b)._replace(sample_gradients=(K if b is not None else 1) * cohort.samples(b))
 
 

@@ -13,7 +13,7 @@ from replifed.operators.matrices import packed_size
 
 @dataclass(frozen=True, kw_only=True)
 class DistributedNewton(NewtonType):
-    """x <- x - eta H^{-1} g with the exact H = sum_i p_i hess f_i(x), on any channel."""
+    """x <- x - eta H^{-1} g with the exact H = sum_i p_i hess f_i(x), sent in full whatever the channel."""
 
     def direction(self, state: ServerModel, g: NDArray, problem, ctx: Round) -> Direction:
         N = problem.n_clients

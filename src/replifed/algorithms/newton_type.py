@@ -21,11 +21,11 @@ from replifed.randomness import Streams
 class Direction(NamedTuple):
     """What clients and server do in a round before the line search."""
 
-    state: Any  # after the round, but for the step
-    p: NDArray  # (R, n), where to go
+    state: Any  # the next one; its x is set after the line search
+    p: NDArray  # (R, n), the search direction
     sent: NDArray | float = 0  # bits of all clients together, besides their gradients; one or one a run (R,)
     hessians: int = 0  # Hessians that all clients together computed
-    exchanges: int = 1  # waits of clients and server for each other; before each the server sends n numbers
+    exchanges: int = 1  # round trips, each of which begins with n numbers from the server
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +38,8 @@ class NewtonType(Method, ABC):
     epsilon : a run stops, and costs nothing more, once the norm of its gradient is below.
     b_max : bits of a coordinate of a gradient or a vector that a client sends at full quality.
         Eigenvalues and other scalars, and what the server sends, take 32.
-    single_precision : whether whatever is sent exactly is rounded to floats of 32 bits, and counted so, as
-        what other methods send is. Otherwise it is not rounded, and counts b_max bits, as the papers do.
+    single_precision : whether unquantised numbers are rounded to 32-bit floats and cost 32 bits each, as
+        those of first-order methods do; otherwise they are not rounded and cost b_max bits, as in the papers.
     """
 
     line_search: Armijo | None = field(default_factory=Armijo)

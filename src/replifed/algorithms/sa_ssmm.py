@@ -59,10 +59,10 @@ class SaSsmm(Method):
     def round(self, state: Centralised, problem, ctx: Round) -> tuple[Centralised, Cost]:
         s, cohort = state.s, Cohort(problem, ctx)
         (batch,) = cohort.minibatches(1, self.batch)
-        drawn = problem.oracle(state.theta, None, batch)  # line 2
-        oracle = (problem.weights[..., None] * drawn).sum(axis=1)
-        gamma = step_size(self.beta, self.decay, ctx.t, len(s))
-        moved = s + gamma[:, None] * (oracle - s)  # line 3
+        drawn = problem.oracle(state.theta, None, batch)
+        oracle = (problem.weights[..., None] * drawn).sum(axis=1)  # S_{t+1}
+        gamma = step_size(self.beta, self.decay, ctx.t, len(s))  # gamma_{t+1}
+        moved = s + gamma[:, None] * (oracle - s)  # S_hat_{t+1}
         cost = Cost(0, 0, 0, 1, cohort.samples(self.batch))
         return Centralised(moved, problem.T(moved), s, gamma), cost
 

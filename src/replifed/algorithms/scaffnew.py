@@ -52,21 +52,16 @@ class Scaffnew(SolverMethod):
         return Shifts(h[:, 0].copy(), h)
 
     def round(self, state: Shifts, problem: Any, ctx: Round) -> tuple[Shifts, Cost]:
-        cohort, solver, p = (
-            Cohort(problem, ctx),
-            replace(self.solver, step=self.step),
-            1.0 / self.solver.steps,
-        )
-        counts = random_steps(ctx, self.solver.steps, len(state.x))  # L
+        cohort, solver = Cohort(problem, ctx), replace(self.solver, step=self.step)
+        gamma, p = per_run(self.step, state.h), 1.0 / solver.steps
+        counts = random_steps(ctx, solver.steps, len(state.x))  # L ~ Geom(p)
         start = np.repeat(state.x[:, None], problem.n_clients, axis=1)
         drawn = cohort.draw(solver, int(counts.max()))
         x_hat = solver.solve(LocalObjective(problem, -state.h), start, drawn, counts)
         x = x_hat.mean(axis=1)
-        h = state.h + p / per_run(self.step, x_hat) * (x[:, None] - x_hat)
-        used = counts * cohort.total(solver.samples(problem))
-        return Shifts(x, h), Cost(
-            cohort.message(), cohort.message(), iterations=counts, sample_gradients=used
-        )
+        h = state.h + p / gamma * (x[:, None] - x_hat)
+        used, message = counts * cohort.total(solver.samples(problem)), cohort.message()
+        return Shifts(x, h), Cost(message, message, iterations=counts, sample_gradients=used)
 
 
 def theory(mu: float, L: float) -> tuple[float, float]:

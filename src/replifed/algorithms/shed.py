@@ -103,7 +103,7 @@ class Shed(NewtonType):
         scalars = (q - state.q + renewed).sum(axis=1)
         sent = n * self.vector_bits(state.bits, bits) + BITS_PER_VALUE * scalars
         kept = received if self.quantises else state.received
-        # Lines 26-28 are the line search's.
+        # `NewtonType.round` has lines 4 (stop), 12 (gradient), 26 (line search), 27 (update), 28 (broadcast).
         return Direction(state._replace(received=kept, bits=bits, q=q), p, sent, hessians=N * renewed)
 
     def _renew(self, state: SharedEigenpairs, problem, ctx: Round) -> SharedEigenpairs:

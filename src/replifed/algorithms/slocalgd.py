@@ -32,9 +32,9 @@ class SLocalGD(SolverMethod):
 
     Notes
     -----
-    S-Local-SVRG with all samples in each gradient. There y is renewed with a chance of its own; that it is at
-    every average, the case that ProxSkip's authors compare with, rests on memory. With a fixed number of
-    steps it is FedLin.
+    S-Local-SVRG with all samples in each gradient. There y is renewed with a probability of its own; here at
+    every average, the case that ProxSkip's authors compare with (not checked against their text). With a
+    fixed number of steps it is FedLin.
     """
 
     solver: SteppedSolver

@@ -19,7 +19,7 @@ class Curves(NamedTuple):
     rounds: NDArray  # int, shape (T,)
     seeds: NDArray  # int, shape (R,)
     values: NDArray  # shape (R, T), infinite once a seed has diverged
-    # Which runs hang on rounding, shape (R,), as their twins say; None if they had no twins.
+    # Which runs depend on rounding, shape (R,), as their twins say; None if they had no twins.
     chaotic: NDArray | None = None
 
     @property
@@ -29,8 +29,8 @@ class Curves(NamedTuple):
 
     def take(self, which: NDArray) -> Curves:
         """The curves of some seeds, as numbers or as a mask."""
-        luck = None if self.chaotic is None else self.chaotic[which]
-        return Curves(self.rounds, self.seeds[which], self.values[which], luck)
+        chaotic = None if self.chaotic is None else self.chaotic[which]
+        return Curves(self.rounds, self.seeds[which], self.values[which], chaotic)
 
     def sample(self, values: NDArray, bounds: Any = None, below: Any = None) -> Sample:
         """What was measured on each curve, the truth being at most so much `below`."""
@@ -60,8 +60,8 @@ def curves(history: pd.DataFrame, value: str = "objective", **where: Any) -> Cur
     # Unstacking fills what was not recorded with NaN, which only a damaged history has.
     if np.isnan(values).any():
         raise ValueError(f"{where}: seeds were recorded at different rounds")
-    luck = chosen.groupby("replicate")["chaotic"].any().to_numpy() if "chaotic" in chosen else None
-    return Curves(table.columns.to_numpy(dtype=int), table.index.to_numpy(dtype=int), values, luck)
+    chaotic = chosen.groupby("replicate")["chaotic"].any().to_numpy() if "chaotic" in chosen else None
+    return Curves(table.columns.to_numpy(dtype=int), table.index.to_numpy(dtype=int), values, chaotic)
 
 
 @quantity

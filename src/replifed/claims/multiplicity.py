@@ -26,7 +26,7 @@ def p_value(differences: ArrayLike, grid: float = 0.0, of_mean: bool = False) ->
     are farther apart than that and not normal, it is the sign test's, which tells nothing if most of them are
     on the other side than their mean. Always the t-test of fewer than six values, and where only the mean
     says something (`of_mean`), since of skewed values most are on one side of it. One seed tells nothing;
-    differences that are the same on every seed, and on no grid, do not hang on the seed.
+    differences that are the same on every seed, and on no grid, do not depend on the seed.
     """
     # Far more to load than all else here.
     from scipy.stats import shapiro, t

@@ -20,7 +20,7 @@ COLUMNS = ("id", "data", "measured", "verdict", "tolerance")
 
 
 def compare(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> tuple[int, list[str]]:
-    """Compare measured claims, a file from `verdicts.collect`, with their references.
+    """Compare measured claims, a file from `files.collect`, with their references.
 
     Returns how many have a reference for their kind of data, and one line for each fault: off its reference
     by more than the tolerance, or held there and not now, or measured there and not now.

@@ -44,7 +44,7 @@ class Sample(NDArrayOperatorsMixin):
     # nothing is known. All 0 by default.
     bounds: NDArray = None  # type: ignore[assignment]
     seeds: NDArray = None  # type: ignore[assignment]  # ascending; 0 to n - 1 by default
-    chaotic: bool = False  # whether one of the runs behind it hangs on rounding
+    chaotic: bool = False  # whether one of the runs behind it depends on rounding
     repetitions: int | None = None  # seeds behind it, where the values are cases and not one a seed
     # How far below and above a value the truth may lie, since it was read on a grid such as recorded rounds:
     # a count is rounded up, so that the truth is within a step below it.

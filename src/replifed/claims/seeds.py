@@ -2,7 +2,7 @@
 
 A claim needs so many that its interval tells, or is as narrow as the tolerance or the least effect. As in
 Stein's two stages, the pilot's runs give the number and it stands before any run that is reported. Here they
-are no part of what is reported either: nothing hangs on the reported differences but the verdict, so that
+are no part of what is reported either: nothing depends on the reported differences but the verdict, so that
 looking for a number of seeds does not change a test's level.
 """
 
@@ -30,8 +30,8 @@ def number_for(spread: float, half_width: float, pilot: int, level: float = LEVE
 
     None if `_MOST` are not enough.
 
-    `spread` is the standard deviation of `pilot` values. The variance of n others is a multiple of its square
-    that follows the F distribution: it is taken as large as in `ASSURANCE` of all cases at most.
+    `spread` is the standard deviation of `pilot` values. The variance of n further values, over that of the
+    pilot's, follows an F distribution; its `ASSURANCE` quantile is taken.
     """
     # Far lighter to import than scipy.stats.
     from scipy.special import fdtri, stdtrit
@@ -48,7 +48,7 @@ def number_for(spread: float, half_width: float, pilot: int, level: float = LEVE
 def needed(claim: Claim, measured: Measured, orders: int, seeds: int | None = None) -> int | None:
     """The seeds that a claim needs, by what was `measured` on some; None if their number decides nothing.
 
-    So it is where numbers are bounds or no numbers of seeds, where runs hang on rounding, and of shapes and
+    So it is where numbers are bounds or no numbers of seeds, where runs depend on rounding, and of shapes and
     identities. What is farther from the published number, or from zero, need not be known as well; half of
     that distance is counted on. An order is one of `orders` of its family, and must be told after correction.
     """
@@ -78,7 +78,7 @@ def families(claims: Sequence[Claim]) -> Counter[tuple[str, str, str]]:
 
 
 def asked(claims: Sequence[Claim], found: Sequence[Measured | None], seeds: int) -> dict[str, int]:
-    """The number that each claim which hangs on it asks for, by id; `found` is on `seeds` of a pilot."""
+    """The number that each claim which depends on it asks for, by id; `found` is on `seeds` of a pilot."""
     orders = families(claims)
     each = {
         claim.id: needed(claim, measured, orders[claim.family], seeds)

@@ -20,8 +20,8 @@ class Unit(NamedTuple):
 
 
 # Differences have the unit of what they are differences of. Rounding changes the last bit of a product. That
-# moves smooth quantities hardly, and others by what hangs on one comparison. No share reaches a tenth, except
-# that of rounds: a change by two of them is always found.
+# moves smooth quantities hardly, and others by what depends on one comparison. No share reaches a tenth,
+# except that of rounds: a change by two of them is always found.
 UNITS = {
     # Of communication. Hard thresholding may swap a coordinate of a support, which costs a round or two.
     "rounds": Unit(0.4, 1.5, 0.1, 1.0),

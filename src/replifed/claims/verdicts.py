@@ -13,7 +13,7 @@ in the logs that a test guards (`tests/golden`):
 * an `identity` is reproduced if it holds without exception;
 * what would be reproduced is `consistent` if a setting was chosen because the number comes out;
 * where the paper may have meant several things, a verdict is that of all of them, or `inconclusive`;
-* where a run hangs on rounding (`replifed.twins`), orders, shapes and counts are `inconclusive`, but for
+* where a run depends on rounding (`replifed.twins`), orders, shapes and counts are `inconclusive`, but for
   shapes that come out the same with either twin in its place;
 * an interval too wide to tell makes the verdict `inconclusive`; everything else `deviates`;
 * claims on surrogate data, and those without a number or an order, stay `unchecked`.
@@ -41,7 +41,7 @@ COLUMNS = (
     *("published", "measured", "unit", "ci_low", "ci_high", "tolerance", "effect", "direction"),
     *("p_value", "p_holm", "verdict_single", "verdict", "data", "scale", "seeds", "command", "note"),
 )
-_TOLD = "runs hang on rounding, but with their twins in their place it comes out the same"
+_TOLD = "runs depend on rounding, but with their twins in their place it comes out the same"
 _NUMBERS = ("published", "measured", "ci_low", "ci_high", "tolerance", "effect", "p_value", "p_holm")
 VERDICTS = ("reproduced", "consistent", "deviates", "inconclusive", "unchecked")
 HOLDS = ("reproduced", "consistent")
@@ -72,7 +72,7 @@ class Measured:
     shown: float | None = None  # for the column `measured`, instead of the mean or the share
     seeds: int | None = None  # repetitions behind it; the number of values by default
     note: str = ""
-    chaotic: bool = False  # whether one of the runs behind it hangs on rounding
+    chaotic: bool = False  # whether one of the runs behind it depends on rounding
     # How coarsely the values are read, as a round between two records: no interval is narrower than this to
     # either side.
     grid: float = 0.0
@@ -136,7 +136,7 @@ class Claim:
             raise ValueError(f"{self.id}: unknown basis {self.basis!r}")
         if not self.statement_id:
             object.__setattr__(self, "statement_id", self.id)
-        if self.kind == "identity":
+        if self.kind == "identity" and not self.needs:  # a formula's; runs have settings
             object.__setattr__(self, "basis", "stated")
         if self.kind == "order" and self.measure is not None:
             if self.tolerance is None:
@@ -182,8 +182,8 @@ def judge(claim: Claim, measurement: Measured, p: float | None = None) -> Judged
     """Apply the rules to one measurement, real data or not.
 
     A censored value (see `Measured.bounds`) enters the mean as its bound, and counts only for a verdict
-    that stays the same however far beyond its bound the truth lies. Where runs hang on rounding, so do counts
-    and which of two is ahead (of shapes see `_told_by_twins`); values get their verdict from their
+    that stays the same however far beyond its bound the truth lies. Where runs depend on rounding, so do
+    counts and which of two is ahead (of shapes see `_told_by_twins`); values get their verdict from their
     distribution over seeds. An order is judged by `p`, by default its own.
     """
     low: float | None
@@ -211,8 +211,8 @@ def judge(claim: Claim, measurement: Measured, p: float | None = None) -> Judged
             verdict = _judge_value(claim, mean, low, high, measurement.bounds)
         if not math.isfinite(low):
             low = high = None
-    luck = measurement.chaotic and (claim.kind != "value" or claim.unit in COUNTED)
-    if luck or measurement.undecided:
+    by_rounding = measurement.chaotic and (claim.kind != "value" or claim.unit in COUNTED)
+    if by_rounding or measurement.undecided:
         verdict = "inconclusive"
     if verdict == "reproduced" and claim.basis == "fitted":
         verdict = "consistent"
@@ -300,7 +300,7 @@ def _measurement(claim: Claim, inputs: Any) -> Measured:
 
 
 def _told_by_twins(claim: Claim, inputs: Any, measurement: Measured) -> Measured:
-    """A shape does not hang on rounding if its verdict is the same with either twin in each run's place."""
+    """A shape does not depend on rounding if its verdict is the same with either twin in each run's place."""
     twins = [_measurement(claim, moved) for moved in inputs.of_twins()]
     if any(one.chaotic for one in twins):  # what these recorded was not kept
         return measurement
@@ -370,7 +370,7 @@ def _remarks(claim: Claim, measured: Measured, judged: Judged, surrogate: bool) 
     if measured.undecided:
         notes.append(f"of {measured.undecided} seeds more nothing is known")
     if measured.chaotic:
-        notes.append("runs hang on rounding: moved by their last bits they go elsewhere")
+        notes.append("runs depend on rounding: moved by their last bits they go elsewhere")
     if claim.kind in ("value", "order") and judged.low is None:
         notes.append("one seed only, so no interval")
     if surrogate:

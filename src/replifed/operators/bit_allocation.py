@@ -41,7 +41,7 @@ def a3(n: int) -> float:
 
 
 def coefficients(values: NDArray, q: NDArray) -> tuple[NDArray, NDArray]:
-    """gamma_i and lbar_i of eq. (14), shape (..., n); zero for i > q.
+    """gamma_i (below eq. (15)) and lbar_i (below eq. (10)), shape (..., n); zero for i > q.
 
     `values` (..., n) are the eigenvalues, not increasing, and q (...) the vectors considered, 0 to n - 1.
     """
@@ -58,7 +58,7 @@ def _chosen_and_rho(values: NDArray, q: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def expected_error(values: NDArray, q: NDArray, x: NDArray) -> NDArray:
-    """f(x, q) of eq. (16), shape (...); x_i for i > q does not matter."""
+    """f(x, q) of eq. (15), shape (...); x_i for i > q does not matter."""
     n = values.shape[-1]
     gamma, lbar = coefficients(values, q)
     chosen, rho = _chosen_and_rho(values, q)

@@ -293,7 +293,7 @@ class Experiment(Settings):
 
 
 _TWINS = (
-    "names of repetitions that run beside twins, which tell whether a run hangs on rounding; default: all"
+    "names of repetitions that run beside twins, which tell whether a run depends on rounding; default: all"
 )
 TwinReplicates = Annotated[Maybe[Distinct[Natural]], Field(description=_TWINS)]
 _PILOT = (

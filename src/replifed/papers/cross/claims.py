@@ -53,7 +53,7 @@ def _below(method: str, other: str, problems: Iterable[str]) -> Quantity:
     return least(*decades).note(f"decades by data set: {means}", *decades)
 
 
-# What a claim that does not come out hangs on.
+# What a claim that does not come out depends on.
 _NOTES = {
     "fedmm": "its step follows from the data, 1/L, and it takes one gradient a round: after 150 rounds it is "
     "still falling, where FedMid has come to rest",

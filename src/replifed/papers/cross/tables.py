@@ -32,7 +32,7 @@ USED = (
 def _used(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Median, least and largest use until the target, for each data set and method.
 
-    Seeds that never got there count as more than any other, so that a number which hangs on them is infinite.
+    Seeds that never got there count as more than any other: a number that depends on them is infinite.
     reached and seeds are numbers of seeds; tuning_* say what the search used, zero where there was none.
     """
     rows = []

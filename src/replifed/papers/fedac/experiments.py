@@ -52,7 +52,7 @@ def tune(
     -------
     dict
         method; search, a list of entries with method (as the authors call it), M, K, steps, their scores
-        (mean decimal logarithm of the gap, see `_score`), stable (whether no seed hangs on rounding) and
+        (mean decimal logarithm of the gap, see `_score`), stable (whether no seed depends on rounding) and
         step, the best of those that are stable, or of all if none is; and trials, on which seeds.
     """
     assert settings.kind != "grid"  # it tunes nothing

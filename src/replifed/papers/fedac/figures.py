@@ -129,7 +129,7 @@ def _paper_figures() -> Iterator[Made]:
 
 
 def _chaotic(inputs: Any, settings: dict) -> pd.DataFrame:
-    """Share of runs that hang on rounding, by method, eta and K: of last and of best objectives."""
+    """Share of runs that depend on rounding, by method, eta and K: of last and of best objectives."""
     runs = all_runs(inputs, settings["artefact"]["runs"], settings)
     shares = runs.groupby(["method", "eta", "K"])[["chaotic_final", "chaotic_best"]].mean()
     return shares.assign(runs=runs.groupby(["method", "eta", "K"]).size()).reset_index()
@@ -216,8 +216,8 @@ FIGURES = by_name(
         "reproducible",
         "Which numbers can be reproduced",
         (
-            "Share of runs, over l2 and M, whose last objective hangs on rounding: a twin with a start or a "
-            "step longer by 1e-10 ends elsewhere. Such numbers are beyond any machine."
+            "Share of runs, over l2 and M, whose last objective depends on rounding: a twin with a start or "
+            "a step longer by 1e-10 ends elsewhere. Such numbers are beyond any machine."
         ),
         _chaotic,
         _draw_chaotic,

@@ -1,4 +1,4 @@
-"""What is read off runs: which of them hang on rounding, and how they compare with the published ones."""
+"""What is read off runs: which of them depend on rounding, and how they compare with the published ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLUMNS = [
 
 
 def hangs_on_rounding(run: NDArray, *twins: NDArray) -> tuple[NDArray, NDArray]:
-    """Whether the last, and the best, of each run's records hang on rounding; (R, records) to (R,) twice.
+    """Whether the last, and the best, of each run's records depend on rounding; (R, records) to (R,) twice.
 
     The last one if a twin differs from it; the best one if that holds for any record that lies below twice
     the best, in run or twin. One twin is not enough: trajectories can merge again.

@@ -85,9 +85,9 @@ TABLES = by_name(
         "Every run beside the published one",
         (
             "Runs with the authors' random numbers: the last and the best objective. A number is calm where "
-            "two twins, moved by 1e-10 in start or step, end within 1e-7 of it; the others hang on rounding, "
-            "and no machine can reproduce them. Those that are calm, and whose published number is at hand "
-            "and finite, are compared."
+            "two twins, moved by 1e-10 in start or step, end within 1e-7 of it; the others depend on "
+            "rounding, and no machine can reproduce them. Those that are calm, and whose published number is "
+            "at hand and finite, are compared."
         ),
         _runs,
         _render_runs,

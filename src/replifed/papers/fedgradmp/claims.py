@@ -33,11 +33,11 @@ TAUS = (500, 1000, 2000, 4000)
 STEPS = {"printed": ("printed", "with the printed steps "), "own": ("", "")}
 LARGE, SMALL = (0.004, 0.01, 0.02), (0.0001, 0.0005, 0.001, 0.002)
 _SPARSITY = (
-    "it hangs on tau, which is not stated, of 7840 weights: below 2000 sparsity costs accuracy, and dense "
+    "it depends on tau, which is not stated, of 7840 weights: below 2000 sparsity costs accuracy, and dense "
     "baselines are tuned"
 )
 _SCALE = (
-    "it hangs on how gradients are scaled: as printed, all steps are stable; where the long ones diverge, "
+    "it depends on how gradients are scaled: as printed, all steps are stable; where the long ones diverge, "
     "so does 0.002 on some seeds"
 )
 _DENSE = "dense models diverge at shorter steps than sparse ones; where they do not, they hardly descend"
@@ -191,7 +191,7 @@ def _comparisons(step: str) -> Iterator[Claim]:
             "(Section V-B).",
             decades(*(end("mild", *one, reading=step) for one in (("fedavg", ""), (method, variant)))),
             says="fig3.slowest",
-            note="it hangs on the weight of the 1-norm, as printed: the three dense methods take the same "
+            note="it depends on the weight of the 1-norm, as printed: the three dense methods take the same "
             "best step, and their ends differ by a few per cent"
             if method != "fediterht"
             else "",
@@ -225,7 +225,7 @@ def _comparisons(step: str) -> Iterator[Claim]:
             "decades until the end, less than half is left (Section V-B).",
             (0.5 - kept).note("{0.mean:.3g} of the descent is left", kept),
             says="fig4.significantly",
-            note="it hangs on where significant begins: half was chosen; an error that starts at one and "
+            note="it depends on where significant begins: half was chosen; an error that starts at one and "
             "hardly falls cannot double, as FedGradMP's could",
         )
 
@@ -237,7 +237,7 @@ def _fedgradmp_alone() -> Iterator[Claim]:
         "FedGradMP's residual is the optimal statistical bias (Remark 4): exact sub-problems leave no more "
         "than inexact ones.",
         decades(end("mild", "fedgradmp", "gd"), mild),
-        note="it hangs on the number of gradient steps, 20: stopping short of the minimum fits less noise",
+        note="it depends on the number of gradient steps, 20: stopping short of the minimum fits less noise",
     )
     grown = power10(strong - mild)
     yield CLAIM.shape(
@@ -297,7 +297,7 @@ def _digits() -> Iterator[Claim]:
             _more_accurate(gaussian, standard),
             reading=_both(f"tau {tau}", suffix),
             nearness=nearness,
-            note="it hangs on tau, and on the 200 atoms, which span as many of 784 dimensions",
+            note="it depends on tau, and on the 200 atoms, which span as many of 784 dimensions",
         )
 
 
@@ -421,7 +421,7 @@ def _figures10_11() -> Iterator[Claim]:
             "10 (Section V-E).",
             decades(thirty, ten),
             reading=reading,
-            note="it hangs on the noise, which is drawn for each client: more clients average more of it",
+            note="it depends on the noise, which is drawn for each client: more clients average more of it",
         )
 
 
@@ -438,7 +438,7 @@ def _remarks() -> Iterator[Claim]:
         "Theorem 5's residual depends on K in no simple way even where all mu are below one: it falls with "
         "K here and rises there (Remark 3).",
         formula(measures.residual_turns),
-        note="it hangs on clients that differ: if all are alike, it falls with every K",
+        note="it depends on clients that differ: if all are alike, it falls with every K",
     )
     few, many = (end(experiment) for experiment in ("bias", "bias_many"))
     yield DECADES.value(
@@ -450,8 +450,8 @@ def _remarks() -> Iterator[Claim]:
         within=0.06,
         because="exponents between -0.4 and -0.6",
         artefact="bias",
-        note="data are ours: the remark names no experiment; it hangs on clients' own choice of supports, an "
-        "error that does not average out: with the true one their mean errs about half as much",
+        note="data are ours: the remark names no experiment; it depends on clients' own choice of supports, "
+        "an error that does not average out: with the true one their mean errs about half as much",
     )
 
 

@@ -52,7 +52,7 @@ _NOTES = {
     "common": "",
 }
 _LEVEL = "the text does not name the level; at (1, 1) the common step saves more than at (0.1, 0.1)"
-_FRACTION = "it hangs on the common step, half of 1/l, with which Simulation I's numbers come out"
+_FRACTION = "it depends on the common step, half of 1/l, with which Simulation I's numbers come out"
 _LONGER = (
     "FedHT at K = 3 is stable at steps several times longer than FedIterHT's; at one step the order holds"
 )
@@ -60,7 +60,7 @@ _OWN_K = (
     "each K takes its own best stable step here, which falls faster than 1/K; at one step the order holds"
 )
 _RCV1 = "its own best step lies beyond the printed grid, where Distributed-IHT is there in a few rounds"
-_SCALE = "best steps hang on the features' size, which the text does not state"
+_SCALE = "best steps depend on the features' size, which the text does not state"
 _SWAPS = "at long steps the local thresholds swap coordinates by their last bits"
 
 _DENSE = (
@@ -297,7 +297,7 @@ def _calm() -> Iterator[Claim]:
         for reading in readings:
             yield CLAIM.shape(
                 f"{artefact}.{experiment}.calm",
-                f"{EXPERIMENTS[experiment]}: the curves do not hang on rounding: a model moved by its last "
+                f"{EXPERIMENTS[experiment]}: the curves do not depend on rounding: a model moved by its last "
                 "bits after the first round, or a step longer by as much, ends at the same objective to a "
                 "thousandth (smooth curves in Figures 1 to 3 and 6).",
                 measures.calm(COMPARED, reading, *(run(experiment, method) for method in COMPARED)),

@@ -69,7 +69,7 @@ _PAGES = "The PDF has a page for each reading; the first is shown."
 _BANDS = (
     "Lines are means over seeds, bands 95 % intervals of the mean; a cross marks the round at which a "
     "seed diverged, and seeds that diverge are not in the mean. Numbers of local steps K and step sizes γ "
-    "that a method has in all panels stand in the legend, others in the panel. A curve that hangs on "
+    "that a method has in all panels stand in the legend, others in the panel. A curve that depends on "
     "rounding, as its twins say, is named in its panel and has no band."
 )
 
@@ -116,7 +116,7 @@ def _curves(
 
 
 def _named(*columns: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """Return what names panels by some columns, and takes the bands from curves that hang on rounding."""
+    """Return what names panels by some columns, and takes the bands from curves that depend on rounding."""
     readings = {**READINGS, **LEVEL_READINGS, **REAL_READINGS}
 
     def name(curve: Any) -> str:
@@ -160,11 +160,11 @@ def _extreme_K(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
 
 
 def _remarks(series: str, ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
-    """Add which curves hang on rounding, and whether data are surrogates."""
+    """Add which curves depend on rounding, and whether data are surrogates."""
     remark = partial(ax.text, transform=ax.transAxes, color="#B03A00")
     noisy = [line.label for key, line in lines.items() if panel.loc[panel[series] == key, "chaotic"].any()]
     if noisy:
-        note(ax, "hangs on rounding: " + ", ".join(noisy))
+        note(ax, "depends on rounding: " + ", ".join(noisy))
     if (panel["kind"] == "surrogate").any():
         middle: dict[str, Any] = {"ha": "center", "va": "center", "rotation": 20}
         remark(0.5, 0.5, "surrogate data", **middle, fontsize=15, alpha=0.25, zorder=1)

@@ -138,7 +138,7 @@ def against_baseline(fast: Curves, base: Curves, baseline_rounds: int, *, ratio:
     if not known.any():
         raise NotMeasurableError("Distributed-IHT diverged on all seeds, so there is no objective to reach")
     reached = _at_least_one(rounds_to(fast, target.take(known)))
-    # Of the seeds left out, too, whether they hang on rounding.
+    # Of the seeds left out, too, whether they depend on rounding.
     chaotic = fast.sample(fast.seeds).chaotic or target.chaotic
     notes = []
     if reached.bounds.any():

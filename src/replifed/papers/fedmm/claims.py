@@ -5,8 +5,8 @@ best lies inside. `common`: both at FedMM's. MovieLens is subsampled to 5000 use
 which is what the word says, or those with the most ratings.
 
 The text has lost its numbers. What is left are orders and, where it says "monotonically" or "no effect", a
-zero. An earlier study looked for sizes, steps and rounds with which Figures 1 and 2 on synthetic data and
-Figure 3 come out, and those are the ones used here: these claims are fitted.
+zero. An earlier study looked for sizes, steps and rounds with which Figures 1 to 3 come out, and those are
+the ones used here: these claims are fitted.
 
 All figures draw means over runs, so Figures 1 and 2 are held against mean curves, in every round from the
 first on; see `log_mean` for their intervals.
@@ -41,10 +41,10 @@ STEPS = ("own", "common")
 
 READINGS = {
     "": "chosen",
-    **{f"{step}, {users}": "chosen" for step in STEPS for users in USERS.values()},
+    **{f"{step}, {users}": "fitted" for step in STEPS for users in USERS.values()},
     **dict.fromkeys((*STEPS, "synthetic", *USERS.values()), "fitted"),
     **dict.fromkeys(("per round", "per gradient"), "fitted"),
-    **dict.fromkeys(TOYS, "stated"),
+    **dict.fromkeys(TOYS, "chosen"),
 }
 CLAIM = Statements("fedmm", READINGS)
 
@@ -173,15 +173,6 @@ def at_equal_gradients(ours: pd.DataFrame, adam: pd.DataFrame) -> Measured:
 
 
 @quantity
-def client_samples(history: pd.DataFrame, settings: dict[str, Any]) -> Sample:
-    """Gradients of a sample that the clients of one round take: all but those of FedMM-OT's server."""
-    one = curves(history, "sample_gradients")
-    on_server = settings["server_steps"] * settings["server_batch"]
-    on_server *= (history["method"] == "fedmm_ot").all()
-    return one.sample(one.values[:, -1] / one.rounds[-1] - on_server)
-
-
-@quantity
 def apart(clients: pd.DataFrame, users: int = 5000) -> Measured:
     """Whether the clients hold equally many of the users, and are farther apart than a random split's.
 
@@ -254,7 +245,7 @@ def _figure1(experiment: str) -> Iterator[Claim]:
                 says=f"fig1.{data}.naive_faster",
                 unit="e-folds",
                 note="FedMM's falls most in the first ten rounds, with its large steps, the naive method's "
-                "all along, with small ones: it hangs on the range of steps, which is lost"
+                "all along, with small ones: it depends on the range of steps, which is lost"
                 if at_step == "own"
                 else "at FedMM's step both take large steps at first, and FedMM's update falls further",
             )
@@ -263,7 +254,7 @@ def _figure1(experiment: str) -> Iterator[Claim]:
             f"{where}: the naive method's surrogate update diverges (Section 6, Figure 1).",
             -decay(surrogate[1]),
             unit="e-folds",
-            note="diverging is ending above where it began, by tenths of the rounds; it hangs on the step: "
+            note="diverging is ending above where it began, by tenths of the rounds; it depends on the step: "
             "at FedMM's the update falls from that of the first, long steps",
         )
 
@@ -313,10 +304,10 @@ def _decays(claim: Statements, name: str, where: str, whose: str, update: Quanti
 
 
 _STEP_DECIDES = {
-    "overtaken": "it hangs on the naive method's step: with the small one that is best by the objective its "
-    "update stays above FedMM's, with FedMM's it is below from the first rounds on",
-    "unstable": "it hangs on the naive method's step: with a small one its update never falls, with FedMM's "
-    "it falls at once and is level from then on",
+    "overtaken": "it depends on the naive method's step: with the small one that is best by the objective "
+    "its update stays above FedMM's, with FedMM's it is below from the first rounds on",
+    "unstable": "it depends on the naive method's step: with a small one its update never falls, with "
+    "FedMM's it falls at once and is level from then on",
 }
 
 
@@ -453,20 +444,8 @@ def _figure3(dim: int) -> Iterator[Claim]:
             unit="e-folds",
             least=0.405,
             because="significantly is taken as 1.5 times less L2-UVP",
-            note="it hangs on the rounds, rates and weight of the cycle term, which are lost",
+            note="it depends on the rounds, rates and weight of the cycle term, which are lost",
         )
-    work = [client_samples(history, settings(f"transport_{dim}")) for history in histories]
-    yield CLAIM.value(
-        f"fig3.d{dim}.work",
-        f"D = {dim}: FedMM-OT and FedAdam use similar resources on the client side (Section 7.3).",
-        0.0,
-        np.log(work[0]) - np.log(work[1]),
-        says="fig3.work",
-        within=0.41,
-        because="similar is less than 1.5 times the gradients of a sample",
-        unit="e-folds",
-        note="FedAdam's clients take derivatives of both networks, FedMM-OT's of the potential alone",
-    )
 
 
 def _identities() -> Iterator[Claim]:
@@ -489,6 +468,8 @@ def _identities() -> Iterator[Claim]:
                 f"On the toy example, {words} (Remark 1).",
                 toy(run("remark1", method), settings("remark1"), reading, solved=method == FEDMM),
                 reading=reading,
+                # With some other values the parameters' mean is the solution.
+                basis="chosen" if method == FEDMM else "fitted",
             )
     for experiment in ("em_poisson", "em_poisson_known_mean", "em_mixture"):
         em = curves(run(experiment, "sa_ssmm"), reading="exact")
@@ -499,33 +480,6 @@ def _identities() -> Iterator[Claim]:
             f"{EXPERIMENTS[experiment]}: with all clients and no compression FedMM is centralised MM, "
             "whatever α is (Sections 3.1 and 5).",
             (gap < 1e-10).note("largest relative difference {0.max:.2g}", gap),
-        )
-        federated = run(experiment, FEDMM)
-        update, field = (
-            columns(federated, value, reading="federated") for value in ("surrogate_update", "mean_field")
-        )
-        left = log_mean(level(update)) - log_mean(level(field))
-        yield CLAIM.order(
-            f"em.{experiment}.federated",
-            f"{EXPERIMENTS[experiment]}: with half of the clients, minibatches and quantisation FedMM "
-            "becomes stationary up to noise (Theorem 1).",
-            left.note(lambda left: f"|h(S)|² over the squared update {np.exp(-left.mean):.2g}", left),
-            unit="e-folds",
-            least=2.3,
-            because="nine tenths of the squared update are noise, one tenth at most is the mean field h(S)",
-            note="stationary, but not always at the point where EM ends",
-        )
-        falls = decay(field), decay(update)
-        yield CLAIM.value(
-            f"em.{experiment}.mirrors",
-            f"{EXPERIMENTS[experiment]}: in the same setting the squared surrogate update mirrors what "
-            "Theorem 1 controls: it falls as |h(S)|² does (Section 6, Figure 1).",
-            0.0,
-            (falls[0] - falls[1]).note("|h(S)|² falls by {0.mean:.2g}, the update by {1.mean:.2g}", *falls),
-            within=0.41,
-            because="falling alike is within a factor of 1.5, from the first tenth of the rounds to the last",
-            unit="e-folds",
-            note="an update over γ also holds the noise of cohorts, minibatches and rounding, which stays",
         )
 
 
@@ -611,16 +565,17 @@ def _theory() -> Iterator[Claim]:
             because="a fifth more or less, with 24 seeds",
             unit="e-folds",
         )
-    yield claim.value(
+    with_variates, without = (formula(theory.late_noise, alpha) for alpha in (0.5, 0.0))
+    yield claim.order(
         "theorem1.unlike",
-        "Logistic loss, unlike clients of which half take part, control variates, constant step: the mean of "
-        "|h(S)|² over the rounds falls as 1/T (Theorem 1).",
-        0.693,
-        formula(theory.unlike_halving, 0.5),
-        within=0.07,
-        because="the sum of squares may grow by 7 % in the second half of the rounds",
+        "Logistic loss, unlike clients of which half take part, constant step: with control variates |h(S)|² "
+        "has no floor, and without it has one (Theorem 1): in rounds 180 to 199 it is less.",
+        without - with_variates,
         unit="e-folds",
-        note="1/T is log 2 from half of the rounds to all; noise that stays would keep the mean up",
+        least=2.3,
+        because="a tenth of what stays without variates",
+        note="the theorem's 1/T, for the mean over all rounds, holds wherever the sum of |h(S)|² converges, "
+        "and is not tested",
     )
 
 

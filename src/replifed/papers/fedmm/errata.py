@@ -94,7 +94,7 @@ ERRATA = (
         printed="with clients that share their data and no compression, control variates exactly cancel out, "
         "some of the clients taking part",
         corrected="they cancel exactly where all clients take part; otherwise active clients' variates run "
-        "ahead of the others', and what is left of them is small but not zero",
+        "ahead of the others', and updates differ by what is left of them",
         forms=(4, 8),
         check=_copies_cancel,
     ),
@@ -102,8 +102,8 @@ ERRATA = (
         id="fedmm.transport_loss",
         paper="fedmm",
         place="Section 7, problems (31) to (33)",
-        printed="minimise E_P f + E_Q[<Y, grad g> - f(grad g)] + lambda E_Q|grad f(grad g) - Y|^2 over "
-        "both networks",
+        printed="[reconstructed, since the text at hand has lost these formulas] minimise E_P f + "
+        "E_Q[<Y, grad g> - f(grad g)] + lambda E_Q|grad f(grad g) - Y|^2 over both networks",
         corrected="the middle term is maximal in g at the conjugate of f: g ascends it (or takes part in the "
         "cycle term alone), while f descends with grad g held fixed, as the cited solver does. Minimised "
         "over both, the loss has no lower bound even where P and Q are standard normal and both potentials "
@@ -115,7 +115,8 @@ ERRATA = (
         id="fedmm.transport_local",
         paper="fedmm",
         place="Section 7, problem (32)",
-        printed="the cycle term makes g the conjugate of f, with no condition on its weight lambda",
+        printed="[reconstructed] the cycle term makes g the conjugate of f, with no condition on its weight "
+        "lambda",
         corrected="where P and Q are standard normal and both potentials quadratic, the solution f = g = "
         "|x|^2 / 2 is a strict local minimum for lambda > 1/2 and a saddle point below: descent in both that "
         "starts there stays there with a heavy cycle term alone",
@@ -126,11 +127,12 @@ ERRATA = (
         id="fedmm.transport_bound",
         paper="fedmm",
         place="Section 7, problems (32) and (33)",
-        printed="minimise over input-convex networks, with no condition on their curvature",
-        corrected="where f is strongly convex with m > 1 / (2 lambda) the loss has a lower bound: f(z) <= "
-        "f(0) + <grad f(z), z> - m |z|^2 / 2, so that with u = grad f(z) - y the part under E_Q is at least "
-        "-f(0) + m |z|^2 / 2 - |u||z| + lambda |u|^2 >= -f(0). With less it has none; the cited solver's "
-        "networks have 0.0001",
+        printed="[reconstructed] minimise over input-convex networks, with no condition on their curvature",
+        corrected="where f is strongly convex with m > 1 / (2 lambda) the loss has a lower bound: at any c, "
+        "f(z) <= f(c) + <grad f(z), z - c> - m |z - c|^2 / 2, so that with u = grad f(z) - y the part under "
+        "E_Q is at least <y, c> - f(c) + m |z - c|^2 / 2 - |u||z - c| + lambda |u|^2 >= <y, c> - f(c); with "
+        "c = E_P X, for which E_P f >= f(c), the loss is at least <E_P X, E_Q Y>. With less convexity it has "
+        "none; the cited solver's networks have 0.0001",
         forms=(0.9, 1.1),
         check=_bounded,
     ),

@@ -272,8 +272,8 @@ FIGURES = by_name(
             "dimensions, with the best linear map for reference. The coupled objective (33) is "
             "unbounded below, so in both methods the potential takes its derivative with the other map held "
             "fixed, and the conjugate maximises. The weight of the cycle term is not stated, and zero here. "
-            "Clients' step, server's step and control variates are chosen here. Runs of both methods hang on "
-            "rounding: moved by their last bits they go elsewhere, so that no order is told."
+            "Clients' step, server's step and control variates are chosen here. Runs of both methods depend "
+            "on rounding: moved by their last bits they go elsewhere, so that no order is told."
         ),
         prepare=lambda history, _: history.assign(gradients=history["sample_gradients"]),
         by=("dim", "method", "step", "linear_uvp"),

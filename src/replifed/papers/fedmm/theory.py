@@ -417,15 +417,12 @@ def log_noise(n_clients: int, batch: int) -> Sample:
     return Sample(np.log(squares[:, 200:].mean(axis=1)), seeds=_SEEDS)
 
 
-def halving(squares: NDArray) -> NDArray:
-    """Logarithm of the mean over half of the rounds over that of all, `squares` (R, T); log 2 where it falls
-    as 1/T.
+def late_noise(alpha: float) -> Sample:
+    """Logarithm of the mean |h(S)|^2 over rounds 180 to 199, for unlike clients of which half take part.
+
+    They take all their samples, and send their surrogates whole. By then the start is forgotten; much later,
+    runs with variates are at rounding errors.
     """
-    half = squares.shape[1] // 2
-    return np.log(squares[:, :half].mean(axis=1) / squares[:, : 2 * half].mean(axis=1))
-
-
-def unlike_halving(alpha: float) -> Sample:
-    """Of unlike clients of which half take part, with all their samples and no quantisation."""
     p, problem = 0.5, _logistic(8, unlike=True)
-    return Sample(halving(_fields(problem, 1, Independent(p), alpha=alpha, participation=p)), seeds=_SEEDS)
+    squares = _fields(problem, 1, Independent(p), alpha=alpha, participation=p)
+    return Sample(np.log(squares[:, 180:200].mean(axis=1)), seeds=_SEEDS)

@@ -41,17 +41,17 @@ _UNEQUAL = "Fed-PLT searches rho alone here, its rivals two parameters (FedLin o
 _AGAINST_TEXT = "the published row is that of theory's parameters, against the text"
 _ORDER_NOTES = {"equal budget": f"{_EQUAL}; {_COINCIDE}", "common": f"{_UNEQUAL}; {_TUNING}"}
 _LOSS = (
-    "it hangs on the loss, or the data's scale: with the printed mean and N(0, 1) features rates are lower "
+    "it depends on the loss, or the data's scale: with the printed mean and N(0, 1) features rates are lower "
     "(Fed-PLT's .23 for .531), and local steps come to the exact proximal map sooner; the published numbers "
     "come out with the sum, which is the mean over features of variance 20"
 )
 _ONE_RHO = "one rho for all data sets; with the best of each it is the published one"
 _DIVERGES = "parameters chosen on ten other data sets diverge on some; chosen for each, none does"
 _SOLVERS = (
-    "it hangs on the parameters, which the paper does not print: both solvers are tuned alike here, and with "
-    "local steps free the accelerated one is no slower"
+    "it depends on the parameters, which the paper does not print: both solvers are tuned alike here, and "
+    "with local steps free the accelerated one is no slower"
 )
-_DRAW = "it hangs on the data's generator, which is ours: near the minimum the curve is flat"
+_DRAW = "it depends on the data's generator, which is ours: near the minimum the curve is flat"
 _LEVEL = (
     "all ten numbers are low by .001 to .013: rho is each data set's own best, and the draw of the data ours"
 )
@@ -93,7 +93,7 @@ def _reading(loss: str, way: str = "") -> str:
 LOSSES = {"mean": "_mean", "sum": ""}
 """What the experiments with each are called at the end."""
 READINGS = {
-    "": "chosen",  # of what hangs on neither
+    "": "chosen",  # of what depends on neither
     **{_reading("mean", way): "chosen" for way in (*_TUNED, *_NOISE, "")},
     **{_reading("sum", way): "fitted" for way in (*_TUNED, *_NOISE, "")},
 }

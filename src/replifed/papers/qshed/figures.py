@@ -138,7 +138,7 @@ CASES = {
     "budget_64": "B = 64 bits per coordinate",
     "l2_4": "µ = 1e-4",
     "l2_6": "µ = 1e-6",
-    "skip_32": "FedNL skips below 32 bits",
+    "vector_32": "FedNL's vectors take 32 bits",
     "start_hessian": "FedNL starts from the Hessians",
     "search_loose": "Armijo constant 1e-4",
     "search_strict": "Armijo constant 0.2",

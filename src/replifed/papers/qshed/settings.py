@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from replifed.settings import fields
-from replifed.settings.fields import WHOLE, Count, Fraction, Maybe, Name, Natural, Positive, Several
+from replifed.settings.fields import WHOLE, Count, Fraction, Maybe, Name, Positive, Several
 
 L2 = Annotated[Positive, Field(description="weight of half the squared norm of the parameters, mu")]
 Budget = Annotated[Count, Field(description="bits per coordinate and round of a channel without fading")]
@@ -59,7 +59,9 @@ class Options(fields.Settings):
     compressor: Maybe[Literal["rank1", "topk"]] = Field(None, description="what FedNL sends of a difference")
     entries: Maybe[Count] = Field(None, description="entries that a top-k compressor keeps")
     start: Maybe[Literal["zero", "hessian"]] = Field(None, description="FedNL's first Hessians")
-    skip_below: Maybe[Natural] = Field(None, description="budget below which FedNL sends its gradient alone")
+    vector_bits: Maybe[Count] = Field(
+        None, description="bits of a coordinate of FedNL's vector; with less it is not sent"
+    )
     quantised: Maybe[bool] = Field(None, description="whether FedNL's vector has fewer bits at small budgets")
     step: Maybe[Positive] = Field(None, description="longest step of gradient descent")
 

@@ -38,7 +38,7 @@ def columns_of(rounds: Sample, **more: Any) -> dict[str, Any]:
 def saving(mine: Sample, theirs: Sample) -> dict[str, Any]:
     """Median over the seeds that both ran of the share of rounds that `mine` saves, and of how many seeds.
 
-    Not known where it hangs on seeds of which nothing is known; `bound` if the truth may be larger.
+    Not known where it depends on seeds of which nothing is known; `bound` if the truth may be larger.
     """
     one = 1 - mine / theirs
     lowest, highest = (
