@@ -184,9 +184,8 @@ class _Recorder:
 
     def __init__(self, problem: Any, metrics: Mapping[str, Metric], ledger: Ledger) -> None:
         self._problem, self._metrics, self.ledger = problem, metrics, ledger
-        self._records: list[
-            Any
-        ] = []  # the round, metrics, totals of the ledger, and which runs have diverged
+        # The round, its metrics, the ledger's totals, and which runs have diverged.
+        self._records: list[Any] = []
 
     def record(self, t: int, seen: dict[str, NDArray], alive: NDArray) -> None:
         """Record round `t`; runs whose objective has blown up leave `alive`, in place."""

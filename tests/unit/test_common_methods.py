@@ -7,6 +7,7 @@ import replifed as rf
 from replifed.algorithms import fedsplit, scaffnew
 from replifed.algorithms.local_solvers import Exact, Gradient
 from replifed.contract.checks import members
+from replifed.network.participation import Participation
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 from replifed.simulate import simulate
@@ -353,9 +354,20 @@ def test_others_stop_beside_it(name):
     assert np.abs(far - minimiser(WEIGHTED, 1)[0]).max() > 1e-4
 
 
+def test_feddyn_keeps_its_model_in_a_round_without_clients():
+    def cohort(streams, n_clients):
+        return Participation(np.full((1, n_clients), streams.round_ < 3), None)
+
+    method = rf.method("feddyn", alpha=0.5, solver=Gradient(steps=3))
+    three, four = (simulate(method, EQUAL, STREAMS, rounds, cohort=cohort).state for rounds in (3, 4))
+    np.testing.assert_array_equal(four.x, three.x)
+    np.testing.assert_array_equal(four.h, three.h)
+    assert np.abs(three.x).max() > 0
+
+
 def test_scaffnews_rate_is_at_most_that_of_its_theorem():
     """Psi = sum |x_i - x*|^2 + (gamma / p)^2 sum |h_i - grad f_i(x*)|^2, mean over seeds, per iteration."""
-    gamma, p = scaffnew.theory(MU, L)
+    gamma, p = 1 / L, np.sqrt(MU / L)  # Theorem 3.6
     steps = max(round(1 / p), 1)
     seeds, rounds = 40, 30
     method = rf.method("scaffnew", step=gamma, solver=Gradient(steps=steps))

@@ -16,6 +16,7 @@ from replifed.claims.curves import Curves, at, curves, level, log_linear_fit, ro
 from replifed.claims.errata import measure as measure_errata
 from replifed.claims.verdicts import NotMeasurableError, judge
 from replifed.data.surrogates import clip
+from replifed.network.ledger import dense_bits, sparse_bits
 from replifed.network.participation import FixedSize
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers import jobs
@@ -25,6 +26,7 @@ from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.figures import FIGURES
 from replifed.papers.fedgradmp.settings import Clip, Digits, Isometry, Regression
 from replifed.papers.fedgradmp.tables import TABLES
+from replifed.problems.losses import loss_named
 from replifed.randomness import Streams
 from replifed.settings import typed
 from replifed.simulate import simulate
@@ -218,6 +220,13 @@ def test_logistic_bounds_hold_and_can_fail(monkeypatch):
     assert not measures.logistic_bounds().values.all()
 
 
+def test_the_logistic_loss_of_several_classes_is_convex_jointly_by_its_reference_class():
+    joint = slice(1, None, 4)  # of each r: binary, least, binary, largest
+    assert measures.logistic_bounds().values[joint].all()
+    # Planted: next to none, as in the softmax that runs have.
+    assert not measures.logistic_bounds(reference=1e-30).values[joint].any()
+
+
 @pytest.mark.parametrize("solver", ["exact", "gd"])
 def test_no_run_comes_near_the_bounds_so_that_they_are_not_claimed(solver):
     settings = {"seed": 3, "clients": 3, "features": 40, "planted": 3, "rounds": 4, "record_every": 1}
@@ -250,6 +259,9 @@ def test_errata_look_at_sizes():
     assert not checks["optimal_bias"](lambda N: N**-0.5).passes
     assert not checks["theorem7_residual"]((2, 2)).passes
     assert not checks["cohort_sum"](0.99).passes
+    # Without a reference class it is a loss, but of another sigmoid.
+    without = checks["log_sum_exp"](loss_named("softmax", 10).value)
+    assert not without.passes and not without.evidence.startswith("least value -")
 
 
 # -- runs, figures, claims -----------------------------------------------------------------------------
@@ -699,11 +711,21 @@ def test_claims_on_one_sentence_share_it():
     for claim in (*CLAIMS, *TIMING):
         statements.setdefault(claim.statement_id.removeprefix("fedgradmp."), []).append(claim)
     assert {claim.reading for claim in statements["fig6.test"]} == {
-        f"tau {tau}{step}" for tau in claims.TAUS for step in ("", ", printed")
+        f"tau {tau}{step}" for tau in claims.TAUS for step in ("", ", coarse grid")
     }
     assert {claim.artefact for claim in statements["fig5.time"]} == {"fig5", "fig5_seconds"}
     # No tau is nearer to the text than another, printed steps are; in Figure 8 only the text's is not fitted.
+    nearest = {claim.reading for claim in statements["fig7"] if claim.nearness == 0}
+    assert nearest == {f"tau {tau}" for tau in claims.TAUS[:3]}
     assert {claim.nearness for claim in statements["fig7"]} == {0, 1}
+    nearest = {claim.reading for claim in statements["fig3.rounds"] if claim.nearness == 0}
+    assert nearest == {"printed"}
+    # On digits none are printed; the histories' own name of the chosen grid is another.
+    digits = [
+        claim for name in ("fig6.test", "fig6.training", "fig6-bits", "fig7") for claim in statements[name]
+    ]
+    assert not any("printed" in claim.reading + claim.statement for claim in digits)
+    assert {claim.basis for claim in digits} == {"chosen"}
     bases = {claim.reading: claim.basis for claim in statements["fig8.diverges"]}
     assert bases == {"text": "chosen", "larger_tau": "fitted", "summed": "fitted", "split": "fitted"}
 
@@ -715,11 +737,18 @@ def test_claims_and_captions_fit_together():
     ids = [claim.id for claim in (*CLAIMS, *TIMING)]
     assert len(ids) == len(set(ids))
     for name in ("fig6.fedavg.test.tau-500", "fig6-bits.fedavg.training.tau-4000", "fig7.tau-1000"):
-        assert {f"fedgradmp.{name}", f"fedgradmp.{name}.printed"} <= set(ids)
+        assert {f"fedgradmp.{name}", f"fedgradmp.{name}.coarse-grid"} <= set(ids)
     value = next(claim for claim in CLAIMS if claim.id == "fedgradmp.fig9.rounds")
     from replifed.claims.verdicts import Measured
 
     assert judge(value, Measured(np.array([3.0, 4.0, 4.0, 3.0]))).verdict == "reproduced"
+
+
+def test_the_note_on_bits_says_what_messages_take():
+    shares = [f"{float(sparse_bits(k, d) / dense_bits(d)):.2f}"[1:] for k, d in ((4000, 7840), (15, 1000))]
+    assert shares == [".54", ".02"]
+    [note] = {claim.note for claim in CLAIMS if claim.statement_id == "fedgradmp.fig6-bits"}
+    assert f"takes {shares[0]} of a dense one, of 15 of 1000 {shares[1]}" in note
 
 
 def test_straight_descents_differ_from_bent_ones():

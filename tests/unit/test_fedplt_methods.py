@@ -14,7 +14,7 @@ from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.fedlin import FedLin, theory_step
 from replifed.algorithms.fedpd import FedPD, theory_eta
-from replifed.algorithms.fedplt import FedPLT, best_penalty
+from replifed.algorithms.fedplt import FedPLT, best_rho
 from replifed.algorithms.fivegcs import FiveGCS
 from replifed.algorithms.led import LED, natural_parameters
 from replifed.algorithms.local_solvers import (
@@ -75,7 +75,7 @@ def make(name, solver=Gradient, steps=3, cohort=N, data=None):
     """Each method with its theory's parameters."""
     low, high = moduli(problem() if data is None else data)
     if name == "fedplt":
-        return FedPLT(rho=best_penalty(low, high), solver=solver(steps=steps))
+        return FedPLT(rho=best_rho(low, high), solver=solver(steps=steps))
     if name == "fedpd":
         return FedPD(eta=theory_eta(high), solver=solver(steps=steps))
     if name == "fedlin":
@@ -195,7 +195,7 @@ def descend(solver, g, w, steps, low, high, step=None):
 
 def box_fedplt(data, solver, state, active, t):
     low, high = moduli(data)
-    rho = best_penalty(low, high)
+    rho = best_rho(low, high)
     x, z, y = (field[0].copy() for field in state)
     for i in active:
         v = 2 * y - z[i]
@@ -706,7 +706,7 @@ def test_fedplt_starts_at_random_models_of_each_runs_deviation():
 
 def test_parameters_of_the_theorems_by_hand():
     """M = 8 agents, cohorts of 2, moduli 1 and 4, so that roots come out even."""
-    assert best_penalty(1.0, 4.0) == 0.5
+    assert best_rho(1.0, 4.0) == 0.5
     assert theory_eta(4.0) == pytest.approx((np.sqrt(5) - 1) / 16)
     assert theory_step(4.0, 5) == pytest.approx(1 / 120)
     assert fivegcs.theory_parameters(1.0, 4.0, 8, 2) == pytest.approx((1 / 64, 4.0))

@@ -96,10 +96,11 @@ def test_final_models_that_give_away_more_than_promised_are_found(monkeypatch):
 
 def test_messages_that_do_not_hang_on_local_epochs_are_found(monkeypatch):
     """Planted: what is given away follows from the number of steps alone."""
-    assert release.epochs_hide().values.all()
+    assert release.epochs_hide("messages", 2).values.all()
+    assert not release.epochs_hide("all", 10).values.all()
     divergences = release.divergences
     monkeypatch.setattr(release, "divergences", lambda N, rho, *steps: divergences(N, rho, *sorted(steps)))
-    assert not release.epochs_hide().values.all()
+    assert not release.epochs_hide("messages", 2).values.all()
 
 
 @given(slope=st.floats(1e-4, 50), exponent=st.floats(1, 10))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from replifed.claims import scores
 from replifed.claims.sentences import read, read_not_claimed, unknown, write_not_claimed
 from replifed.errors import DataError, ReplifedError
 from replifed.papers import jobs
@@ -41,6 +42,23 @@ def test_the_pages_are_those_that_the_command_writes(tmp_path):
     readme.write_text("no marks")
     with pytest.raises(ReplifedError, match=r"README\.md: it needs the lines"):
         jobs.document(tmp_path / "papers", ROOT / "tests/golden/paper.csv", readme)
+
+
+def test_readings_that_come_out_otherwise_are_told():
+    one = {"paper": "p", "statement_id": "one", "data": "original", "statement": ""}
+    rows = [
+        one | {"id": str(number), "reading": reading, "basis": basis, "nearness": "0", "verdict": verdict}
+        for number, (reading, basis, verdict) in enumerate(
+            [
+                ("mean", "chosen", "deviates"),
+                ("mean", "chosen", "reproduced"),
+                ("sum", "fitted", "consistent"),
+                ("own", "fitted", "deviates"),
+                ("text", "stated", "unchecked"),
+            ]
+        )
+    ]
+    assert scores.elsewhere(rows) == {"one": {"consistent": ["sum"]}}
 
 
 def test_the_score_counts_statements_by_the_nearest_reading():

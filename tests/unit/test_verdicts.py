@@ -594,9 +594,6 @@ def test_formula_claims():
     found = measure(alone, Inputs(), "paper").set_index("id")["verdict"].to_dict()
     assert found.pop("fedht.theory.remark2.bias") == "deviates"
     assert found.pop("fedht.theory.remark3.support") == "deviates"
-    assert found.pop("fedht.theory.fedht.conditions") == "deviates"
-    assert found.pop("fedht.theory.fediterht.conditions") == "deviates"
-    assert found.pop("fedht.theory.restricted") == "deviates"
     assert set(found.values()) == {"reproduced"}
     assert "fedht.theory.lemma1" in found
 
@@ -780,22 +777,14 @@ def test_what_hangs_on_rounding_has_no_order(part, method):
 
     shaken.run = cache(shaky)
     before, after = (verdicts_of(inputs, part) for inputs in (calm, shaken))
-    calmness = after.index.str.contains("calm")
     concerned = [
-        one.id
-        for one in CLAIMS
-        if one.id in after.index
-        and ".calm" not in one.id
-        and any(n.endswith(f"/{method}") for n in one.needs)
+        one.id for one in CLAIMS if one.id in after.index and any(n.endswith(f"/{method}") for n in one.needs)
     ]
     told = after.loc[concerned, "verdict"]
     assert len(told) >= 4
     assert set(told) == {"inconclusive"}
     assert after.loc[told.index, "note"].str.contains("rounding").all()
     assert set(before.loc[told.index, "verdict"]) != {"inconclusive"}
-    if calmness.any():
-        assert set(before[calmness]["verdict"]) <= {"reproduced", "consistent"}
-        assert set(after[calmness]["verdict"]) == {"deviates"}
 
 
 @pytest.mark.parametrize("rate, told", [(0.001, "reproduced"), (1.0, "inconclusive")])
@@ -820,8 +809,3 @@ def test_a_shape_that_twins_show_too_does_not_hang_on_rounding(rate, told):
     found = verdicts_of(Twinned(kind="original"), "fig1.simulation1.fedht.monotone.own")
     assert found["verdict"].tolist() == [told]
     assert found["note"].str.contains("rounding").all()
-
-
-def test_messages_on_known_curves():
-    # All methods send the same here, so that nothing is cheaper.
-    assert verdicts_of(KnownRuns(), "messages.")["verdict"].tolist() == ["deviates"] * 3

@@ -28,8 +28,7 @@ class DualState(NamedTuple):
 class FedDualAvg(Composite):
     """Clients and server add up gradients; models are proximal maps of the sums. Settings: `Composite`.
 
-    K times w = prox_{(eta_s eta_c r K + eta_c k) psi}(z), z <- z - eta_c g(w); then z moves by eta_s times
-    the clients' mean change. psi = lambda |.|_1.
+    psi = lambda |.|_1; a round begins at prox_{eta_s eta_c r K psi}(z).
     """
 
     def init(self, problem, streams: Streams) -> DualState:
@@ -42,9 +41,9 @@ class FedDualAvg(Composite):
         local = problem.local(state.z, clients=cohort.index)
         z = local.start
         eta_c, shrink = per_run(self.step, z), per_run(self._shrinkage, z)  # shrink is eta_c lambda
-        threshold = per_run(state.threshold, z)
+        threshold = per_run(state.threshold, z)  # eta_s eta_c r K lambda
         for k, batch in enumerate(cohort.minibatches(K, b)):
-            w = soft_threshold(z, threshold + k * shrink)
+            w = soft_threshold(z, threshold + k * shrink)  # prox of (eta_s eta_c r K + eta_c k) psi
             z = z - eta_c * local.gradient(w, batch)
         z = state.z + eta_s * (local.mean(z) - state.z)
         threshold = state.threshold + np.asarray(eta_s * K * self._shrinkage, dtype=state.threshold.dtype)

@@ -82,6 +82,6 @@ class FedPLT(SolverMethod):
         return {"server": state.y, "clients": state.x, "auxiliary": state.z}
 
 
-def best_penalty(mu: float | NDArray, L: float | NDArray) -> float | NDArray:
+def best_rho(mu: float | NDArray, L: float | NDArray) -> float | NDArray:
     """The rho that minimises zeta, the rate of exact Peaceman-Rachford splitting: 1 / sqrt(mu L)."""
     return 1.0 / np.sqrt(np.multiply(mu, L))

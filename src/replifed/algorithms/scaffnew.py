@@ -64,11 +64,6 @@ class Scaffnew(SolverMethod):
         return Shifts(x, h), Cost(message, message, iterations=counts, sample_gradients=used)
 
 
-def theory(mu: float, L: float) -> tuple[float, float]:
-    """gamma = 1 / L and p = sqrt(mu / L), with which the rate an iteration is 1 - mu / L (Theorem 3.6)."""
-    return 1.0 / L, float(np.sqrt(mu / L))
-
-
 def theory_rate(gamma: float, p: float, mu: float) -> float:
     """max(1 - gamma mu, 1 - p^2): by so much E Psi falls in an iteration, if gamma <= 1 / L (Theorem 3.5)."""
     return max(1.0 - gamma * mu, 1.0 - p**2)

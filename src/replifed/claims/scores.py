@@ -24,10 +24,14 @@ Row = Mapping[str, str]
 
 def statements(rows: Iterable[Row]) -> list[dict[str, str]]:
     """One row of `COLUMNS` for each statement, from lines of claims.csv, in their order."""
+    return [_statement(name, group) for name, group in _grouped(rows).items()]
+
+
+def _grouped(rows: Iterable[Row]) -> dict[str, list[Row]]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["statement_id"], []).append(row)
-    return [_statement(name, group) for name, group in groups.items()]
+    return groups
 
 
 def _statement(name: str, group: list[Row]) -> dict[str, str]:
@@ -45,6 +49,24 @@ def _statement(name: str, group: list[Row]) -> dict[str, str]:
         "claims": " ".join(row["id"] for row in judged),
         "statement": worst["statement"],
     }
+
+
+def elsewhere(rows: Iterable[Row]) -> dict[str, dict[str, list[str]]]:
+    """Of each statement, the readings in which it comes out otherwise than its status says, by verdict."""
+    rows, found = list(rows), {}
+    status = {one["statement_id"]: one["status"] for one in statements(rows)}
+    for name, group in _grouped(rows).items():
+        by_reading: dict[str, str] = {}
+        for row in group:
+            if row["verdict"] != "unchecked":
+                others = (by_reading.get(row["reading"], "unchecked"), row["verdict"])
+                by_reading[row["reading"]] = min(others, key=_WORST.index)
+        found[name] = {
+            verdict: [reading for reading, one in by_reading.items() if one == verdict]
+            for verdict in dict.fromkeys(by_reading.values())
+            if verdict != status[name]
+        }
+    return found
 
 
 def _distance(row: Row) -> tuple[int, int]:

@@ -22,7 +22,8 @@ checkable sentence, or cells of a table that say one thing; it may hold several 
 one.
 
 The claims are on {count} statements: {score}. A statement's verdict is the worst one in the reading nearest
-to the text; `consistent` means that a setting was fitted to the number.
+to the text; `consistent` means that a setting was fitted to the number. Where other readings come out
+otherwise, they follow in brackets.
 
 | place | the paper says | claims on it | verdict |
 | --- | --- | --- | --- |
@@ -63,7 +64,8 @@ def page(
         count=len(statements),
         score=scores.in_words(Counter(one["status"] for one in statements)),
     )
-    text += "".join(_line(one, found) for one in sentences)
+    others = scores.elsewhere(claims)
+    text += "".join(_line(one, found, others) for one in sentences)
     deviating = [one for one in statements if one["status"] == "deviates"]
     text += _deviations(deviating, {one["id"]: one for one in claims}) if deviating else ""
     rows = [row(one.place, one.printed, one.corrected) for one in errata]
@@ -72,7 +74,11 @@ def page(
     return text
 
 
-def _line(sentence: Sentence, found: Mapping[str, Mapping[str, str]]) -> str:
+def _line(
+    sentence: Sentence,
+    found: Mapping[str, Mapping[str, str]],
+    others: Mapping[str, Mapping[str, Sequence[str]]],
+) -> str:
     if sentence.why:
         return row(sentence.place, sentence.says, f"none: {sentence.why}", "")
     claims, verdicts = [], []
@@ -80,8 +86,15 @@ def _line(sentence: Sentence, found: Mapping[str, Mapping[str, str]]) -> str:
         count, data = len(found[name]["claims"].split()), found[name]["data"]
         claims.append(f"`{name}`" + (f" ({count} claims)" if count > 1 else ""))
         shown = "" if data in ("original", "synthetic", "none", "") else f" ({data} data)"
-        verdicts.append(found[name]["status"] + shown)
+        other = "; ".join(
+            f"{verdict}: {', '.join(map(_quoted, ways))}" for verdict, ways in others[name].items()
+        )
+        verdicts.append(found[name]["status"] + shown + (f" ({other})" if other else ""))
     return row(sentence.place, sentence.says, "<br>".join(claims), "<br>".join(verdicts))
+
+
+def _quoted(reading: str) -> str:
+    return f"`{reading}`" if reading else "as it stands"
 
 
 def _deviations(statements: Sequence[Mapping[str, str]], claims: Mapping[str, Mapping[str, str]]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms import fedsplit, fivegcs, led, tamuna
-from replifed.algorithms.fedplt import best_penalty
+from replifed.algorithms.fedplt import best_rho
 from replifed.algorithms.local_solvers import Gradient
 from replifed.algorithms.newton_type import NewtonType
 from replifed.algorithms.registry import BUILT_IN, method_class
@@ -66,7 +66,7 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
         case "fedplt":
             # Its h stands beside the sum of the clients' losses, not beside their mean.
             penalty = L1(weight=N * l1) if l1 else Zero()
-            return method(rho=multiple * best_penalty(mu, L), solver=solver, penalty=penalty)
+            return method(rho=multiple * best_rho(mu, L), solver=solver, penalty=penalty)
         case "fedpd":
             return method(eta=multiple / np.sqrt(mu * L), solver=solver)
         case "fedlin":

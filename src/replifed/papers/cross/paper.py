@@ -11,11 +11,13 @@ PAPER = {"name": "All methods on the same problems", "citation": "A comparison t
 FAIR = (
     "Full local gradients; each "
     "first-order method's one number searched on the same grid of multiples of a reference value, by the "
-    "mean over repetitions that are not reported, at a distance from multiples that diverge. FedGradMP and "
+    "mean over repetitions that are not reported, at a distance from multiples that diverge. A search runs "
+    "for a third of the reported rounds: for all of them FedAvg would take a shorter step and end lower. "
+    "FedGradMP and "
     "FedMM have no number to tune, since their steps follow from the data, and neither have gradient descent "
     "and the methods that use Hessians, which search their step lengths themselves. Whatever is sent is "
     "rounded to floats of 32 bits and counted so, but for the vectors that Q-SHED and NQ-SHED quantise, and "
-    "FedMM's, which are counted so."
+    "FedMM's, which are counted so. Sample gradients leave out Hessians, which have a column of their own."
 )
 SETTING = (
     "Logistic regression with a ridge on four data sets, on two of them with a 1-norm as well, clients by "

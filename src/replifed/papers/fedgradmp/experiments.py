@@ -3,7 +3,8 @@
 Variants of a method stand side by side: FedGradMP's solvers of its sub-problem, the two ways to read the
 weight of the 1-norm, and tau on digits. Where a step is searched, two readings of it do so as well: in `own`
 each method takes its best step, for which the printed grid is extended until it lies inside; in `printed` the
-best of the printed grid, even at its edge. In both a step must be stable, where one is.
+best of the printed grid, even at its edge. For digits none is printed, and the configured one stands for it.
+In both a step must be stable, where one is.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ _SECONDS = (
     "made the figure; unlike all else, it differs from run to run."
 )
 _DIGITS = (
-    "Means over seeds with 95 % intervals, each method at its best step, be it beyond the printed grid; "
+    "Means over seeds with 95 % intervals, each method at its best step, be it beyond the coarse grid; "
     "FedAvg, FedMid and FedDualAvg have no tau and stand in every row."
 )
 

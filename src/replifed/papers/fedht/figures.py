@@ -699,7 +699,7 @@ FIGURES = by_name(
             "Objective of FedHT, FedIterHT and Distributed-IHT, on Simulation I with dense FedAvg for "
             "reference, against communication rounds and local iterations, on both simulations at (0.1, 0.1) "
             f"and (1, 1). {_READINGS} A third reading keeps to the printed grid of steps, of which few "
-            f"converge. {_DOTTED}. {_PAGES} {_BANDS}"
+            f"converge on Simulation I. {_DOTTED}. {_PAGES} {_BANDS}"
         ),
         prepare=_curves(COMPARISON_READINGS, levels=[0, -1]),
         pages=[By("reading", {**_SHORT, **_SHORT_REAL})],
@@ -776,11 +776,11 @@ FIGURES = by_name(
         "Linear rates (not in the paper)",
         (
             "Above, the measured error of FedHT and FedIterHT on a planted problem that meets the theorems' "
-            "conditions, with the theorems' bounds, for each K. The first minibatches that they ask for are "
-            "larger than what a client holds, so that all samples are used; dashed, batches that begin "
-            "smaller and grow as fast, of which the theorems say nothing. Below, the sparsity τ of the "
-            "paper's experiments beside the least τ that the theorems ask for in the kindest case: their "
-            "conditions are met in none."
+            "conditions, with the theorems' bounds, for each K. No threshold removes anything there. The "
+            "first minibatches that they ask for are larger than what a client holds, so that all samples "
+            "are used; dashed, batches that begin smaller and grow as fast, of which the theorems say "
+            "nothing. Below, the sparsity τ of the paper's experiments beside the least τ that the theorems "
+            "ask for in the kindest case: their conditions are met in none."
         ),
         _rates,
         _draw_rates,
@@ -799,10 +799,10 @@ FIGURES = by_name(
         title="Bias and dissimilarity (not in the paper)",
         caption=(
             "Squared distance to the solution of FedHT and FedIterHT, for the smallest and the largest K, on "
-            "planted problems whose clients' minimisers scatter on the solution's support with variance α; "
-            "where they do not, the theorems' conditions hold. Gradients are full, and neither the solution "
-            "nor the gradient at it depends on α: what the curves come to rest at is the bias. Lines are "
-            "geometric means over seeds, bands from the least to the largest."
+            "planted problems whose clients' minimisers scatter in all coordinates with variance α, drawn "
+            "anew for each α; where they do not, the theorems' conditions hold. Gradients are full, and "
+            "neither the solution nor the gradient at it depends on α: what the curves come to rest at is "
+            "the bias. Lines are geometric means over seeds, bands from the least to the largest."
         ),
         by=("experiment", "level", "method", "local_steps"),
         prepare=_extreme_K,

@@ -17,7 +17,6 @@ from replifed.claims.curves import (
     first,
     last,
     level,
-    log_linear_fit,
     roughness,
     round_at,
     rounds_to,
@@ -28,7 +27,6 @@ from replifed.claims.samples import Sample, paired
 from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.intervals import mean_interval
 from replifed.papers.fedht.paper import METHODS, ordered_levels
-from replifed.partition.heterogeneity import group_counts
 
 
 @quantity
@@ -168,15 +166,6 @@ def bits_a_round(history: pd.DataFrame, *columns: str) -> float:
     return float(sum(one[column] for column in columns)) / int(one["round"])
 
 
-@quantity
-def below_one(names: Sequence[str], *ratios: float) -> Measured:
-    """Whether each experiment's ratio of bits is below one."""
-    note = ", ".join(
-        f"{ratio:.3g} times the bits in {name}" for name, ratio in zip(names, ratios, strict=True)
-    )
-    return Measured(np.array(ratios) < 1, note=note)
-
-
 # --- Figure 1 ------------------------------------------------------------------------------------
 
 
@@ -288,20 +277,6 @@ def end_apart(names: Sequence[str], *ends: Sample) -> Measured:
     return Measured(values, note=f"{nearest} are nearest, as shares of f(0)", chaotic=chaotic)
 
 
-@quantity
-def calm(methods: Sequence[str], reading: str, *histories: pd.DataFrame) -> Measured:
-    """For each run of the curves that are drawn, whether its twins agree with it (`replifed.twins`)."""
-    frames = [frame.assign(method=method) for method, frame in zip(methods, histories, strict=True)]
-    runs = pd.concat([f[(f["reading"] == reading) & (f["batch"] != "full")] for f in frames])
-    if runs.empty:
-        raise NotMeasurableError(f"no method has a run with reading = {reading}")
-    runs = runs.drop_duplicates(["method", "level", "local_steps", "replicate"])
-    chaotic = runs.loc[runs["chaotic"], "method"].value_counts()
-    listed = ", ".join(f"{METHODS[method]} {count}" for method, count in chaotic.items()) or "none"
-    note = f"chaotic of {len(runs)} runs: {listed}"
-    return Measured(~runs["chaotic"].to_numpy(), seeds=runs["replicate"].nunique(), note=note)
-
-
 # --- Partitions and searches ---------------------------------------------------------------------
 
 
@@ -327,44 +302,9 @@ def even_clusters(split: Any, ratio: float, balanced: bool) -> Measured:
 
 
 @quantity
-def dealt_evenly(split: Any, parts: int = 20, hand: int = 2) -> Sample:
-    """Whether each cluster is cut evenly into `parts`, and each client holds parts of `hand` clusters."""
-    holds = []
-    for client in split.clients.values():
-        counts = group_counts(client, split.cluster)
-        even = (counts == 0) | (np.abs(counts - counts.sum(axis=0) / parts) < 1)
-        holds.append(even.all() and ((counts > 0).sum(axis=1) == hand).all())
-    return Sample(np.array(holds))
-
-
-@quantity
 def original(*kinds: tuple[str, str]) -> Measured:
     """Whether the data are the paper's own."""
     return Measured(np.array([kind == "original" for kind, _ in kinds]), seeds=1)
-
-
-# --- The planted problem -------------------------------------------------------------------------
-
-
-@quantity
-def planted(history: pd.DataFrame, value: str = "error") -> dict[int, Curves]:
-    """|x_t - x*|^2 of each K, or another column, with batches as large as the theorem asks."""
-    return curves_by_k(history[history["batch"] == "theorem"], value)
-
-
-@quantity
-def straightness(by_k: dict[int, Curves]) -> Sample:
-    """How well a straight line explains the logarithm of the error, for each K and seed."""
-    return joined(*(log_linear_fit(one)[1] for one in by_k.values()))
-
-
-@quantity
-def faster_with_k(by_k: dict[int, Curves]) -> Sample:
-    """For each seed and two neighbouring K, whether the larger shrinks the error more each round."""
-    factors = [log_linear_fit(one)[0] for one in paired(*by_k.values())]
-    if len(factors) < 2:
-        raise NotMeasurableError("only one number of local steps was run")
-    return joined(*(later < sooner for sooner, later in itertools.pairwise(factors)))
 
 
 # --- Dissimilar clients --------------------------------------------------------------------------
@@ -401,13 +341,3 @@ def hardly_varies(ends: dict[int, Sample], within: float) -> Measured:
     changes = joined(*(later - sooner for sooner, later in itertools.pairwise(ends.values())))
     shares = np.abs(10**changes.values - 1)
     return Measured(shares <= within, seeds=changes.repetitions, note=f"changes of up to {shares.max():.3g}")
-
-
-@quantity
-def recovers(*ends: dict[int, Sample]) -> Measured:
-    """Whether the error left, |x - x*|^2, is below one, for each spread, K and seed.
-
-    No non-zero of x* is below one, so that one which is lost costs as much by itself.
-    """
-    left = joined(*(one for by_k in ends for one in by_k.values()))
-    return Measured(left.values < 0, seeds=left.repetitions, note=f"|x - x*|^2 at most {10**left.max:.3g}")

@@ -95,9 +95,9 @@ class Biased(Common, fields.Recorded):
     features: Count = Field(description="number of features")
     planted: Count = Field(description="non-zeros of the solution, tau*")
     condition: Annotated[float, Field(ge=1), fields.REAL] = Field(description="condition number, kappa")
-    offset: Positive = Field(description="size of the clients' minimisers off the solution's support")
+    offset: Positive = Field(description="size of f's minimiser off the solution's support")
     spreads: Several[fields.NonNegative] = Field(
-        description="variances of the clients' minimisers on the support"
+        description="variances of the clients' minimisers around that of f"
     )
 
 

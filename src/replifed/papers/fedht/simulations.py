@@ -140,9 +140,10 @@ def planted(settings: Planted, replicate: int) -> tuple[SparseLinearModel, NDArr
 def biased(settings: Biased, spread: float, replicate: int) -> tuple[SparseLinearModel, NDArray, NDArray]:
     """A noiseless regression with known solution at which the gradient of f is not zero.
 
-    Hessians are as in `planted`. Off the solution's support all clients have one minimiser, with entries
-    N(0, offset^2). On the support, as in the paper's simulations, their minimisers differ, with the variance
-    `spread`, in such a way that neither the solution nor the gradient of f there depends on it.
+    Hessians are as in `planted`. The minimiser of f has entries N(0, offset^2) off the solution's support.
+    Clients' minimisers scatter around it in all coordinates: N(0, spread), less the mean weighted by
+    curvature. So neither the solution nor the gradient of f there depends on the spread. The scatter of each
+    spread is drawn anew.
 
     Returns
     -------
@@ -158,11 +159,12 @@ def biased(settings: Biased, spread: float, replicate: int) -> tuple[SparseLinea
     x_star = np.zeros(d)
     x_star[support] = rng.choice([-1.0, 1.0], k) * rng.uniform(1, 2, k)
     curvature = _curvature(rng, N, d, settings.condition)
-    minimisers = np.tile(settings.offset * rng.standard_normal(d), (N, 1))
-    apart, weights = rng.standard_normal((N, k)), curvature[:, support]
-    apart -= (weights * apart).sum(axis=0) / weights.sum(axis=0)
-    minimisers[:, support] = x_star[support] + np.sqrt(spread) * apart
-    return _separable(curvature, minimisers), x_star, curvature
+    minimiser = settings.offset * rng.standard_normal(d)
+    minimiser[support] = x_star[support]
+    rng = generator(settings.seed, replicate, None, f"data/biased/spread {spread:g}")
+    apart = rng.standard_normal((N, d))
+    apart -= (curvature * apart).sum(axis=0) / curvature.sum(axis=0)
+    return _separable(curvature, minimiser + np.sqrt(spread) * apart), x_star, curvature
 
 
 def _curvature(rng: np.random.Generator, N: int, d: int, kappa: float) -> NDArray:

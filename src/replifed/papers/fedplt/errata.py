@@ -65,9 +65,10 @@ def modulus(value: float) -> Outcome:
 @_erratum(
     "mean",
     place="Section VII, local loss",
-    printed="f_i averages the logistic losses of its 20 points, if their features are N(0, 1)",
+    printed="f_i averages the logistic losses of its 20 points, whose features' scale is not stated",
     corrected="f_i sums them; or the features have variance 20, with which the mean is the same problem",
     forms=(("mean", 1.0), ("sum", 1.0)),
+    conjecture=True,
 )
 def mean(form: tuple[str, float]) -> Outcome:
     """The best rate over rho at N_e = 10 must be the published one, and its rho about 0.3.
@@ -138,8 +139,8 @@ def stochastic(divisor: int) -> Outcome:
 @_erratum(
     "noise",
     place="eq. (13) and Table IV",
-    printed="noise of variance tau^2: errors grow as tau",
-    corrected="noise of variance tau: errors grow as its root, as Table IV shows",
+    printed="tau^2 is the variance of the noise in eq. (13), and tau in the table's head and caption",
+    corrected="tau is: the published errors grow as its root",
     forms=(1.0, 0.5),
 )
 def noise(exponent: float) -> Outcome:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms import fedlin, fedpd, fivegcs, led, tamuna
 from replifed.algorithms.fedavg import FedAvg
-from replifed.algorithms.fedplt import best_penalty
+from replifed.algorithms.fedplt import best_rho
 from replifed.algorithms.local_solvers import Accelerated, Gradient, SteppedSolver
 from replifed.algorithms.registry import method_class
 
@@ -68,7 +68,7 @@ def theory(cell: Cell, moduli: Moduli) -> Values:
     found: tuple[Any, ...]
     match cell.method:
         case "fedplt":
-            found = (best_penalty(mu, L),)
+            found = (best_rho(mu, L),)
         case "fedpd":
             found = fedpd.theory_eta(L), 1.0
         case "fedlin":

@@ -61,9 +61,9 @@ def final_models_below_bound() -> Measured:
     return Measured(shares <= 1, note=f"at most {shares.max():.2g} of the bound in {len(shares)} cases")
 
 
-def epochs_hide() -> Measured:
-    """Whether messages give away less with every increase of N_e, at K N_e = 20 steps."""
+def epochs_hide(what: str, agents: int) -> Measured:
+    """Whether the last models, "all", or the "messages" give away less with each N_e, at K N_e = 20 steps."""
     epochs, rhos = (1, 2, 5, 10, 20), (0.3, 1.0, 3.0)
-    given = np.array([[divergences(2, rho, N_e, 20 // N_e)["messages"] for N_e in epochs] for rho in rhos])
+    given = np.array([[divergences(agents, rho, N_e, 20 // N_e)[what] for N_e in epochs] for rho in rhos])
     note = ", ".join(f"{one:.2g} with N_e = {N_e}" for N_e, one in zip(epochs, given[1], strict=True))
     return Measured((np.diff(given) < 0).ravel(), note=f"{note}, at rho = {rhos[1]:g}")
