@@ -661,8 +661,8 @@ def _variants(loss: str) -> Iterator[Claim]:
             common - own,
             unit="rate",
             says="uncoordinated.faster",
-            note="the agents' mu and L differ little; with ten epochs it makes the proximal maps more exact, "
-            "which is slower, as in Figure 3",
+            note="the agents' mu and L differ little; with many epochs, or mean losses, it makes the "
+            "proximal maps more exact, which is slower, as in Figure 3",
         )
     for solver, words in (("gradient", "Minibatches"), ("accelerated", "Minibatches with accelerated steps")):
         yield variants.shape(
