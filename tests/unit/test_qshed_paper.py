@@ -1,6 +1,7 @@
 """The paper's problems, its runs at a tiny size, and what is made of them."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,9 +20,10 @@ from replifed.operators.bit_allocation import (
 )
 from replifed.papers.qshed import claims, experiments, model, tables
 from replifed.papers.qshed.figures import CASES, CONDITIONS, FIGURES
-from replifed.papers.qshed.paper import PRINTED_BITS, PRINTED_VALUES
+from replifed.papers.qshed.paper import LINES, PRINTED_BITS, PRINTED_VALUES
 from replifed.papers.qshed.tables import TABLES
 from replifed.settings import load, typed
+from replifed.settings.reading import read_file
 
 IMAGES = {
     "seed": 1,
@@ -327,6 +329,13 @@ def test_the_example_hangs_on_the_tail_that_is_not_printed(monkeypatch):
     for name, expected in (("geometric", "consistent"), ("flat", "deviates")):
         monkeypatch.setattr(claims, "tails", lambda n, l2, name=name: {name: known[name]})
         assert verdict_of("example.bits", Made({}, made.settings)).verdict == expected
+
+
+def test_every_variant_of_the_settings_has_a_line_of_its_own():
+    section = read_file(Path(__file__).parents[2] / "config/papers/qshed.yaml")["qshed"]
+    for experiment in section["experiments"].values():
+        for method, variants in experiment.get("variants", {}).items():
+            assert {f"{method}.{name}" for name in variants} <= set(LINES) or set(variants) == {"ls"}
 
 
 def test_bits_that_rise_are_found(made):
