@@ -137,6 +137,15 @@ def runs_in(file):
     )
 
 
+def test_of_all_published_points_mb_ac_sgd_is_ahead_in_most_for_few_steps():
+    """What the note of `orders.mb_ac_sgd.few` says; the claim itself has up to 256 workers."""
+    theirs = published.points()
+    table = theirs[theirs["l2"] == 1e-4].pivot_table("best_loss", ["K", "M"], "method")
+    ahead = table["mb_ac_sgd"] < table["fedac_1"]
+    assert [int(ahead[K].sum()) for K in (2, 4, 8, 16)] == [10, 8, 10, 9]
+    assert {len(ahead[K]) for K in (2, 4, 8, 16)} == {14}
+
+
 def test_large_runs_that_are_kept_are_the_published_ones():
     """All at the authors' best steps and their neighbours, 512 to 8192 workers."""
     runs = runs_in(LARGE)

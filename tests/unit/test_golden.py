@@ -21,6 +21,7 @@ NEARLY_ZERO = {
     "fedplt.fig3.exact",
     "fedplt.fig3.exact.mean",
     "fedplt.fig3.faster.mean",
+    "fedplt.uncoordinated.faster.10.mean",
     *(
         f"fedplt.table2.accelerated.fivegcs.same.{mean}{way}"
         for mean in ("", "mean-")

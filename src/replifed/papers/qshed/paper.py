@@ -15,7 +15,6 @@ PAPER = {
 }
 
 EXPERIMENTS = {"fmnist": "FMNIST", "w8a": "w8a"}
-DIMENSIONS = {"fmnist": 90, "w8a": 300}
 CHANNELS = {"constant": "no fading", "rayleigh": "Rayleigh fading"}
 THRESHOLDS = (1e-4, 1e-6, 1e-8)
 # Section IV-A: what a device allocates to its first eigenvectors, and their eigenvalues.
