@@ -18,7 +18,7 @@ from replifed.operators.bit_allocation import (
     interval_squared,
     vectors_in_use,
 )
-from replifed.papers.qshed import claims, experiments, model, tables
+from replifed.papers.qshed import claims, errata, experiments, model, tables
 from replifed.papers.qshed.figures import CASES, CONDITIONS, FIGURES
 from replifed.papers.qshed.paper import LINES, PRINTED_BITS, PRINTED_VALUES
 from replifed.papers.qshed.tables import TABLES
@@ -329,6 +329,18 @@ def test_the_example_hangs_on_the_tail_that_is_not_printed(monkeypatch):
     for name, expected in (("geometric", "consistent"), ("flat", "deviates")):
         monkeypatch.setattr(claims, "tails", lambda n, l2, name=name: {name: known[name]})
         assert verdict_of("example.bits", Made({}, made.settings)).verdict == expected
+
+
+def test_the_second_term_of_eq_10_is_a_product_of_two_sums_as_printed():
+    """Each sum binds its own i; E dV_j = -Delta_j^2 / 12 I. What was drawn has the term, and not without it."""
+    values, bits, q = errata._VALUES, errata._BITS, errata._Q
+    n, bars, squares = len(values), values - values[q], interval_squared(bits)
+    term = 2 * bars[q:].sum() * (bars[:q] * -squares / 12).sum()
+    (mean, error), whole = (
+        errata._drawn(tuple(bits)),
+        errata._formula(errata.a1(n), errata.a2(n), errata.a3(n)),
+    )
+    assert abs(whole - mean) < 4 * error < abs(whole - term - mean)
 
 
 def test_every_variant_of_the_settings_has_a_line_of_its_own():
