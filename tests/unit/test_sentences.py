@@ -58,7 +58,7 @@ def test_readings_that_come_out_otherwise_are_told():
             ]
         )
     ]
-    assert scores.elsewhere(rows) == {"one": {"consistent": ["sum"]}}
+    assert scores.otherwise(rows, scores.statements(rows)) == {"one": {"consistent": ["sum"]}}
 
 
 def test_the_score_counts_statements_by_the_nearest_reading():

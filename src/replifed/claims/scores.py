@@ -24,14 +24,10 @@ Row = Mapping[str, str]
 
 def statements(rows: Iterable[Row]) -> list[dict[str, str]]:
     """One row of `COLUMNS` for each statement, from lines of claims.csv, in their order."""
-    return [_statement(name, group) for name, group in _grouped(rows).items()]
-
-
-def _grouped(rows: Iterable[Row]) -> dict[str, list[Row]]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["statement_id"], []).append(row)
-    return groups
+    return [_statement(name, group) for name, group in groups.items()]
 
 
 def _statement(name: str, group: list[Row]) -> dict[str, str]:
@@ -51,21 +47,18 @@ def _statement(name: str, group: list[Row]) -> dict[str, str]:
     }
 
 
-def elsewhere(rows: Iterable[Row]) -> dict[str, dict[str, list[str]]]:
+def otherwise(rows: Iterable[Row], statements: Iterable[Row]) -> dict[str, dict[str, list[str]]]:
     """Of each statement, the readings in which it comes out otherwise than its status says, by verdict."""
-    rows, found = list(rows), {}
-    status = {one["statement_id"]: one["status"] for one in statements(rows)}
-    for name, group in _grouped(rows).items():
-        by_reading: dict[str, str] = {}
-        for row in group:
-            if row["verdict"] != "unchecked":
-                others = (by_reading.get(row["reading"], "unchecked"), row["verdict"])
-                by_reading[row["reading"]] = min(others, key=_WORST.index)
-        found[name] = {
-            verdict: [reading for reading, one in by_reading.items() if one == verdict]
-            for verdict in dict.fromkeys(by_reading.values())
-            if verdict != status[name]
-        }
+    worst: dict[tuple[str, str], str] = {}
+    for row in rows:
+        if row["verdict"] != "unchecked":
+            key = row["statement_id"], row["reading"]
+            worst[key] = min(worst.get(key, row["verdict"]), row["verdict"], key=_WORST.index)
+    status = {one["statement_id"]: one["status"] for one in statements}
+    found: dict[str, dict[str, list[str]]] = {name: {} for name in status}
+    for (name, reading), verdict in worst.items():
+        if verdict != status[name]:
+            found[name].setdefault(verdict, []).append(reading)
     return found
 
 

@@ -64,7 +64,7 @@ def page(
         count=len(statements),
         score=scores.in_words(Counter(one["status"] for one in statements)),
     )
-    others = scores.elsewhere(claims)
+    others = scores.otherwise(claims, statements)
     text += "".join(_line(one, found, others) for one in sentences)
     deviating = [one for one in statements if one["status"] == "deviates"]
     text += _deviations(deviating, {one["id"]: one for one in claims}) if deviating else ""

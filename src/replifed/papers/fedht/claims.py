@@ -66,8 +66,8 @@ _RCV1 = "its own best step lies beyond the printed grid, where Distributed-IHT i
 _SCALE = "best steps depend on the features' size, which the text does not state"
 
 _HIDDEN = (
-    "a client's threshold keeps its own largest entries, many of which, in so many coordinates, are scatter "
-    "rather than the solution; FedHT averages before it thresholds"
+    "a client's threshold keeps the largest entries of its model; in so many coordinates, many of them come "
+    "from its own minimiser and not from the solution; FedHT averages before it thresholds"
 )
 _DRIFT = "clients drift to minimisers of their own, farther in more steps"
 _DISSIMILAR = (

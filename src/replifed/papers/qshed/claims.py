@@ -79,10 +79,13 @@ _MEDIANS = "medians {0.median_reached:g} and {1.median_reached:g}"
 _FACTORS = "median factors {0.median:.2f} and {1.median:.2f}"
 _HALF = "one vector of rank 1 at 16 bits fills half of the budget; at 32 bits, another reading, all of it"
 _BITS = {
-    ("nqshed", False): "",
-    ("fednl", False): _HALF,
-    ("nqshed", True): "budgets below 16 bits are not used, nor is what they leave beyond multiples of 16",
-    ("fednl", True): f"{_HALF}, and none where the budget is below 16 bits",
+    ("nqshed", "constant"): "",
+    ("fednl", "constant"): _HALF,
+    (
+        "nqshed",
+        "rayleigh",
+    ): "budgets below 16 bits are not used, nor is what they leave beyond multiples of 16",
+    ("fednl", "rayleigh"): f"{_HALF}, and none where the budget is below 16 bits",
 }
 # The longest stretches between two renewals that all runs go through.
 STRETCHES = {"shed": (33, 54), "qshed": (20, 33)}
@@ -329,39 +332,38 @@ def _at_least(figure: str, channel: str, statement: str, saved: Quantity, **more
 
 def _fading(experiment: str, figure: str, data: str) -> Iterator[Claim]:
     ratio = CLAIM.given(unit="ratio", says=f"{figure}.section5.fading")
-    for (reading, ending), (name, label) in itertools.product(SEARCHES.items(), COMPETITORS.items()):
-        theirs, ours = (slowdown(experiment + ending, one) for one in (name, "qshed"))
-        note = _SKIPS if name == "fednl" else ""
-        claim = ratio.given(reading=reading, artefact=figure + ending, note=note)
-        yield claim.order(
+
+    def degrades(name: str, theirs: Quantity, **more: Any) -> Claim:
+        return ratio.order(
             f"{figure}.fading.{name}",
-            f"{data}: fading degrades {label} (Section V): it needs more rounds to 1e-6, as a multiple of "
-            "those without.",
+            f"{data}: fading degrades {COMPETITORS[name]} (Section V): it needs more rounds to 1e-6, as a "
+            "multiple of those without.",
             theirs,
             published=1.0,
+            **more,
         )
-        yield claim.order(
+
+    def more_robust(name: str, theirs: Quantity, ours: Quantity, **more: Any) -> Claim:
+        return ratio.order(
             f"{figure}.robust.{name}",
-            f"{data}: Q-SHED is more robust to fading than {label} (Section V): it is slowed down less.",
+            f"{data}: Q-SHED is more robust to fading than {COMPETITORS[name]} (Section V): it is slowed "
+            "down less.",
             (theirs - ours).note(_FACTORS, theirs, ours),
+            **more,
         )
-    others = ratio.given(artefact="baselines")
-    for reading, variant in (("option 2", "option2_ls"), ("32 bits", "vector32_ls")):
-        yield others.order(
-            f"{figure}.fading.fednl",
-            f"{data}: fading degrades FedNL (Section V): it needs more rounds to 1e-6, as a multiple of "
-            "those without.",
-            slowdown(f"{experiment}_baselines", f"fednl.{variant}"),
-            published=1.0,
-            reading=reading,
-        )
-    theirs, ours = slowdown(f"{experiment}_baselines", "fednl.vector32_ls"), slowdown(experiment, "qshed")
-    yield others.order(
-        f"{figure}.robust.fednl",
-        f"{data}: Q-SHED is more robust to fading than FedNL (Section V): it is slowed down less.",
-        (theirs - ours).note(_FACTORS, theirs, ours),
-        reading="32 bits",
+
+    for (reading, ending), name in itertools.product(SEARCHES.items(), COMPETITORS):
+        theirs, ours = (slowdown(experiment + ending, one) for one in (name, "qshed"))
+        more = {"reading": reading, "artefact": figure + ending, "note": _SKIPS if name == "fednl" else ""}
+        yield degrades(name, theirs, **more)
+        yield more_robust(name, theirs, ours, **more)
+    option2, vector32 = (
+        slowdown(f"{experiment}_baselines", f"fednl.{one}") for one in ("option2_ls", "vector32_ls")
     )
+    yield degrades("fednl", option2, artefact="baselines", reading="option 2")
+    in_32 = {"artefact": "baselines", "reading": "32 bits"}
+    yield degrades("fednl", vector32, **in_32)
+    yield more_robust("fednl", vector32, slowdown(experiment, "qshed"), **in_32)
 
 
 def _others(experiment: str, figure: str, data: str) -> Iterator[Claim]:
@@ -397,34 +399,24 @@ def _others(experiment: str, figure: str, data: str) -> Iterator[Claim]:
         note="it depends on how FedNL's vectors are quantised, which is not stated: here with a dither, at "
         "as many bits as the budget leaves",
     )
-    for (name, label), channel in itertools.product(COMPETITORS.items(), CHANNELS):
-        # What is sent in a round depends on none of the fitted settings.
-        fades = channel == "rayleigh"
+    # Of a method the run that tells what it sends, and its reading. That depends on no fitted setting.
+    sends = [(name, channel, (experiment, name), {"note": _BITS[name, channel]}) for name, channel in _BITS]
+    in_32 = {"artefact": "baselines", "reading": "32 bits"}
+    sends.append(("fednl", "constant", (f"{experiment}_baselines", "fednl.vector32_ls"), in_32))
+    for name, channel, theirs, more in sends:
+        ending = ".rayleigh" if channel == "rayleigh" else ""
         yield CLAIM.value(
-            f"{figure}_bits.same.{name}{'.rayleigh' * fades}",
-            f"{data}, {CHANNELS[channel]}: Q-SHED and {label} use the same number of bits in each round "
-            "(caption).",
+            f"{figure}_bits.same.{name}{ending}",
+            f"{data}, {CHANNELS[channel]}: Q-SHED and {COMPETITORS[name]} use the same number of bits in "
+            "each round (caption).",
             1.0,
-            sent(experiment, name, channel) / sent(experiment, "qshed", channel),
+            sent(*theirs, channel) / sent(experiment, "qshed", channel),
             within=0.1,
             because="a tenth, for eigenvalues and the line search's scalars, which the paper does not count",
-            says=f"{figure}_bits.same{'.rayleigh' * fades}",
+            says=f"{figure}_bits.same{ending}",
             unit="ratio",
-            note=_BITS[name, fades],
+            **more,
         )
-    yield CLAIM.value(
-        f"{figure}_bits.same.fednl",
-        f"{data}, {CHANNELS['constant']}: Q-SHED and FedNL use the same number of bits in each round "
-        "(caption).",
-        1.0,
-        sent(f"{experiment}_baselines", "fednl.vector32_ls") / sent(experiment, "qshed"),
-        within=0.1,
-        because="as with 16 bits",
-        says=f"{figure}_bits.same",
-        unit="ratio",
-        artefact="baselines",
-        reading="32 bits",
-    )
 
 
 def sent(experiment: str, name: str, channel: str = "constant") -> Quantity:
