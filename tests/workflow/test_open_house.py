@@ -8,7 +8,8 @@ import tomllib
 
 import pandas as pd
 import pytest
-from conftest import ROOT, Copy, surroundings
+
+from copies import ROOT, Copy, surroundings
 
 METHOD = '''
 """FedProx: local steps on f_i(w) + mu / 2 |w - x|^2."""

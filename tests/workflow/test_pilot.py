@@ -3,10 +3,10 @@
 import json
 
 import pandas as pd
-from conftest import copy_repository
-from test_toy_paper import PAPER, SETTINGS
 
+from copies import copy_repository
 from replifed.claims.seeds import number_for
+from test_toy_paper import PAPER, SETTINGS
 
 REPLICATES = "replicates: [1, 2, 3]"
 CLAIMS = """

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import copy_repository, surroundings
 
+from copies import copy_repository, surroundings
 from replifed.claims.reference import accept, compare
 from replifed.claims.verdicts import VERDICTS
 from replifed.partition import store

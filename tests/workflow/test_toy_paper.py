@@ -1,7 +1,8 @@
 """A paper more: two files, and none of the others is touched."""
 
 import pandas as pd
-from conftest import copy_repository
+
+from copies import copy_repository
 
 SETTINGS = """
 toy:

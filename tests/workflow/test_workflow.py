@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT, Copy, copy_repository
 
+from copies import ROOT, Copy, copy_repository
 from replifed import settings as config
 from replifed.algorithms import registry
 from replifed.cli import listing
