@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import re
 import shutil
-import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,6 +108,26 @@ def surroundings() -> dict[str, str]:
     }
 
 
+# Snakemake is imported once; each call of it is a fork of that process, which spares it half its time.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["snakemake.cli"])
+
+
+def _snakemake(words: tuple[str, ...], folder: Path, env: dict[str, str], screen: str) -> None:
+    """Do what `python -m snakemake WORDS` does in a folder."""
+    from snakemake.cli import main
+
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.path.insert(0, "")
+    file = os.open(screen, os.O_WRONLY)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    sys.argv = ["snakemake", *words]
+    main()
+
+
 @dataclass(frozen=True)
 class Copy:
     """A working copy of the repository."""
@@ -114,16 +135,13 @@ class Copy:
     folder: Path
 
     def snakemake(self, *words: str, env: dict[str, str] | None = None) -> Result:
-        done = subprocess.run(
-            [sys.executable, "-m", "snakemake", *words],
-            cwd=self.folder,
-            env={**surroundings(), **(env or {})},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        return Result(done.returncode, done.stdout)
+        with tempfile.NamedTemporaryFile("r") as screen:
+            process = FORKS.Process(
+                target=_snakemake, args=(words, self.folder, {**surroundings(), **(env or {})}, screen.name)
+            )
+            process.start()
+            process.join()
+            return Result(process.exitcode, screen.read())
 
     def planned(self, *words: str) -> set[str]:
         """Return the messages of the jobs that `all` would run now."""
