@@ -7,7 +7,8 @@ line in `MESSAGES`: what it sends, counted by hand. At the end each check meets 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -15,29 +16,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from replifed import contract
 from replifed.algorithms.base import POSITIVE, Method, Round, ServerModel, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Accelerated, Noisy, Stochastic
 from replifed.algorithms.registry import METHODS, method_class
-from replifed.contract import cases, examine, problems
-from replifed.contract.checks import (
-    ROWS,
-    Case,
-    check_batch,
-    check_cohort_costs,
-    check_equal_clients,
-    check_form,
-    check_grid,
-    check_plain,
-    check_purity,
-    check_randomness,
-    check_refusals,
-    check_relabelling,
-    check_resume,
-    check_uplink,
-    close,
-    members,
-)
+from replifed.contract import checks, examine, problems
+from replifed.contract.checks import ROWS, Case, close, members
 from replifed.contract.problems import N, make
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.fading import Constant
@@ -78,21 +63,26 @@ def is_built_in(name: str) -> bool:
     return METHODS[name].startswith("replifed.")
 
 
-def every_case(*, partial: bool = True, variants: bool = True, every_kind: bool = True) -> list[Any]:
-    """All methods on all problems that they can run on, or one, and with cohorts where they may."""
+def every_case(variants: bool = True) -> list[Case]:
+    """All methods on all problems that they can run on, and with cohorts where they may."""
     found = []
     for name in METHODS:
         cls = method_class(name)
-        if not getattr(cls, "example", None):
-            continue  # `test_every_method_has_an_example` says so
-        more = VARIANTS.get(name, []) if variants else []
-        found += [case for case in cases(cls, name, more, every_kind) if partial or not case.partial]
-    return [pytest.param(case, id=str(case)) for case in found]
+        if getattr(cls, "example", None):  # `test_every_method_has_an_example` says so of the others
+            found += contract.cases(cls, name, VARIANTS.get(name, []) if variants else [])
+    return found
 
 
-every = pytest.mark.parametrize("case", every_case())
-everyone = pytest.mark.parametrize("case", every_case(partial=False))
-once = pytest.mark.parametrize("case", every_case(partial=False, every_kind=False))
+def parts() -> Iterator[Any]:
+    """Each check of the contract, with each case that it is made of."""
+    every = every_case()
+    for check, of in contract.CHECKS.items():
+        for case in every:
+            # Variants refuse settings of their own.
+            if of(replace(case, changes={}) if check is checks.check_refusals else case):
+                yield pytest.param(check, case, id=f"{check.__name__}-{case}")
+
+
 registered = pytest.mark.parametrize("name", METHODS)
 
 
@@ -268,65 +258,15 @@ def test_unknown_methods_are_named_with_the_nearest():
         method_class("fedth")
 
 
-@every
-def test_states_and_costs_have_their_form(case):
-    check_form(case)
-
-
-@every
-def test_a_round_is_a_pure_function(case):
-    check_purity(case)
-
-
-@every
-def test_a_run_goes_on_from_any_round(case):
-    check_resume(case)
-
-
-@everyone
-def test_the_seed_decides_what_is_random(case):
-    check_randomness(case)
-
-
-@everyone
-def test_the_order_of_clients_does_not_matter(case):
-    check_relabelling(case)
-
-
-@everyone
-def test_equal_clients_act_as_one(case):
-    if "sparsity" in case.changes:
+@pytest.mark.parametrize(("check", "case"), list(parts()))
+def test_every_method_keeps_each_part_of_the_contract(check, case):
+    if check is checks.check_equal_clients and "sparsity" in case.changes:
         pytest.skip("a number of messages, whatever that of the clients")
-    check_equal_clients(case)
-
-
-@every
-def test_runs_of_a_batch_are_independent(case):
-    check_batch(case)
-
-
-@everyone
-def test_a_grid_of_settings_is_its_single_runs(case):
-    check_grid(case)
-
-
-@once
-def test_bad_settings_are_refused(case):
-    check_refusals(case)
-
-
-@pytest.mark.parametrize("case", [one for one in every_case() if one.values[0].partial])
-def test_who_stays_out_costs_nothing(case):
-    check_cohort_costs(case)
-
-
-@everyone
-def test_what_the_server_learns_is_sent(case):
-    check_uplink(case)
+    check(case)
 
 
 @pytest.mark.parametrize(
-    "case", [one for one in every_case(variants=False) if is_built_in(one.values[0].name)]
+    "case", [case for case in every_case(variants=False) if is_built_in(case.name)], ids=str
 )
 def test_messages_are_those_counted_by_hand(case):
     check_messages(case, MESSAGES[case.name])
@@ -506,36 +446,36 @@ class ForgetsTheWeights(Plain):
         return np.mean(messages, axis=0)
 
 
-CHECKS: dict[Callable[..., None], list[tuple[type, str]]] = {
-    check_form: [
+BROKEN: dict[Callable[..., None], list[tuple[type, str]]] = {
+    checks.check_form: [
         (ForgetsItsCost, "next state and a Cost"),
         (ChangesItsPrecision, "x has become .* of float32"),
         (LosesTheBatch, "first axis must be the 3 runs"),
     ],
-    check_plain: [(ForgetsTheWeights, "round 0 is not that of client and server")],
-    check_purity: [
+    checks.check_plain: [(ForgetsTheWeights, "round 0 is not that of client and server")],
+    checks.check_purity: [
         (MovesItsState, "read-only"),
         (FlipsLabels, "second call|y changed"),
         (CountsItsRounds, "a second call gives another state"),
     ],
-    check_resume: [(CountsItsRounds, "resumed after round 1")],
-    check_randomness: [(DrawsUndeclared, "it depends on the seed")],
-    check_relabelling: [(PrefersTheFirst, "another order")],
-    check_equal_clients: [(AddsUp, "equal clients are not one"), (ChargesTheLastTwice, "bits_up")],
-    check_batch: [
+    checks.check_resume: [(CountsItsRounds, "resumed after round 1")],
+    checks.check_randomness: [(DrawsUndeclared, "it depends on the seed")],
+    checks.check_relabelling: [(PrefersTheFirst, "another order")],
+    checks.check_equal_clients: [(AddsUp, "equal clients are not one"), (ChargesTheLastTwice, "bits_up")],
+    checks.check_batch: [
         (ShrinksToTheMean, "run 0 of the batch"),
         (StopsWithTheFirstLost, "beside a run that is lost"),
     ],
-    check_grid: [(TakesTheLongestStep, "step, one value a run")],
-    check_refusals: [
+    checks.check_grid: [(TakesTheLongestStep, "step, one value a run")],
+    checks.check_refusals: [
         (TakesAnyStep, r"TakesAnyStep\.step = nan is taken"),
         (RefusesWithoutAName, "without its name"),
     ],
-    check_cohort_costs: [
+    checks.check_cohort_costs: [
         (ChargesEveryone, "it depends on clients outside"),
         (ChargesByNumber, "bits_up: equal cohorts"),
     ],
-    check_uplink: [(LearnsForNothing, "sends nothing")],
+    checks.check_uplink: [(LearnsForNothing, "sends nothing")],
     check_messages: [(SendsHalf, "bits up in round 0")],
 }
 
@@ -543,21 +483,17 @@ CHECKS: dict[Callable[..., None], list[tuple[type, str]]] = {
 @pytest.mark.parametrize(
     "check, broken, says",
     [
-        pytest.param(check, broken, says, id=f"{check.__name__}-{broken.__name__}")
-        for check, table in CHECKS.items()
-        for broken, says in [(Sound, ""), *table]
+        pytest.param(check, broken, says, id=f"{check.__name__}-{getattr(broken, '__name__', 'sound')}")
+        for check, table in BROKEN.items()
+        for broken, says in [(None, ""), *table]
     ],
 )
 def test_a_broken_method_is_noticed(check, broken, says):
     more = [both_ways] if check is check_messages else []
-    if broken is Sound:
-        check(
-            Case(Plain if check is check_plain else Sound, "dense", partial=check is check_cohort_costs),
-            *more,
-        )
-    else:
-        with pytest.raises((AssertionError, ValueError), match=says):
-            check(Case(broken, "dense", partial=check is check_cohort_costs), *more)
+    sound = Plain if check is checks.check_plain else Sound
+    case = Case(broken or sound, "dense", partial=check is checks.check_cohort_costs)
+    with pytest.raises((AssertionError, ValueError), match=says) if broken else nullcontext():
+        check(case, *more)
 
 
 def test_every_part_is_examined_of_a_method_of_ones_own():
