@@ -26,7 +26,8 @@ def _once(case: Case) -> bool:
 
 def _is_plain(case: Case) -> bool:
     functions = (getattr(case.cls, name, None) for name in ("client", "server"))
-    return all(map(callable, functions)) and case.kind == "dense" and not case.algorithm().stochastic
+    dense = _everyone(case) and case.kind == "dense"
+    return dense and all(map(callable, functions)) and not case.algorithm().stochastic
 
 
 # Each check, and of which cases it is made.
@@ -42,7 +43,7 @@ CHECKS: dict[Callable[[Case], None], Callable[[Case], bool]] = {
     checks.check_refusals: _once,
     checks.check_cohort_costs: lambda case: case.partial,
     checks.check_uplink: _everyone,
-    checks.check_plain: lambda case: _everyone(case) and _is_plain(case),
+    checks.check_plain: _is_plain,
 }
 
 
@@ -70,10 +71,8 @@ def kinds(cls: Any) -> list[str]:
     return found
 
 
-def cases(
-    cls: Any, name: str = "", variants: Sequence[Mapping[str, Any]] = (), every_kind: bool = True
-) -> list[Case]:
-    """A method on all problems that it can run on, or on one, and with cohorts where it may.
+def cases(cls: Any, name: str = "", variants: Sequence[Mapping[str, Any]] = ()) -> list[Case]:
+    """A method on all problems that it can run on, and with cohorts where it may.
 
     Parameters
     ----------
@@ -82,14 +81,11 @@ def cases(
         What the cases are called.
     variants : sequence of mappings
         Settings that take other paths through the code than those of the example.
-    every_kind : bool
-        Whether it runs on all problems, or on the first only.
     """
-    on = kinds(cls)[: None if every_kind else 1]
     cohorts = (False, True) if cls.partial_participation else (False,)
     return [
         Case(cls, kind, cohort, dict(change), name)
-        for kind, cohort, change in itertools.product(on, cohorts, [*_settings(cls), *variants])
+        for kind, cohort, change in itertools.product(kinds(cls), cohorts, [*_settings(cls), *variants])
         if not cohort or kind in problems.COHORTS
     ]
 
@@ -124,10 +120,7 @@ def first_fault(source: str) -> str:
         return f"{source}: {describe(error, cls)}"
     file = source.rpartition(":")[0]
     for check in (checks.check_form, checks.check_purity):
-        try:
-            check(case)
-        except Exception as error:
-            told = describe(error, cls)
+        if told := _fault(check, case):
             part = told.partition(":")[0] if told.partition(":")[0] in ("init", "observe") else "round"
             line = inspect.getsourcelines(getattr(cls, part))[1]
             where = f"{file}:{line}" if "(line " not in told else file

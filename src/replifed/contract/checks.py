@@ -29,7 +29,7 @@ from replifed.network.fading import Constant, Rayleigh
 from replifed.network.ledger import Cost
 from replifed.network.participation import FixedSize, Participation
 from replifed.randomness import Streams
-from replifed.simulate import History, simulate
+from replifed.simulate import simulate
 from replifed.store.npz import read_npz, write_npz
 
 COPIES = 16  # a power of two, whose inverse is a number of single precision too
@@ -164,15 +164,12 @@ def _plain(array: Any) -> np.ndarray:
 def check_resume(case: Case) -> None:
     """A run goes on from a stored state as if it had never been stopped, to the bit."""
     whole = case.run(5)
-    with TemporaryDirectory() as folder:
-        _compare_resumed(case, whole, Path(folder, "state.npz"))
-
-
-def _compare_resumed(case: Case, whole: History, file: Path) -> None:
     for t in (1, 2, 4):
         begun = case.run(t)
-        write_npz(file, begun.state._asdict())
-        stored = type(begun.state)(**read_npz(file))
+        with TemporaryDirectory() as folder:
+            file = Path(folder, "state.npz")
+            write_npz(file, begun.state._asdict())
+            stored = type(begun.state)(**read_npz(file))
         for state in (pickle.loads(pickle.dumps(begun.state)), stored):
             rest = case.run(5, resume=(t, state))
             expect(same(rest.state, whole.state), f"resumed after round {t}, the last state is another")
@@ -310,12 +307,8 @@ def check_grid(case: Case) -> None:
         value = getattr(owner, name)
         if "NDArray" not in str(owner.__dataclass_fields__[name].type) or value is None:
             continue
-        each = (
-            [max(value - k, 1) for k in range(3)]
-            if isinstance(value, int)
-            else value * np.array([1, 0.5, 0.7])
-        )
-        values = np.array(each)
+        whole = isinstance(value, int)
+        values = np.array([max(value - k, 1) for k in range(3)]) if whole else value * np.array([1, 0.5, 0.7])
 
         def built(setting, owner=owner, name=name):
             changed = replace(owner, **{name: setting})
