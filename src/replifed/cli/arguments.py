@@ -16,6 +16,24 @@ from replifed.errors import ConfigError, counted, unknown_name
 from replifed.progress import ONE_LINE
 
 SMALL = "config/small.yaml"
+# Of artefacts, by suffix.
+SUFFIXES = ("csv", "pdf", "png", "md", "tex")
+# Files of the workflow's steps.
+_FILES = {
+    "data": "parsed data set",
+    "partition": "partition of the data set",
+    "tuned": "the method's tuned step",
+    "leader": "tuned step of the method that the settings call the leader",
+    "seeds": "how many of the repetitions are run",
+    "table": "the .csv of a partition's heterogeneity",
+    "claims": "verdicts on all claims",
+    "errata": "what became of each paper's errata",
+    "not_claimed": "statements without a claim",
+    "out": "the file to write",
+    "curves": "the script to write, with the curves that the page draws",
+    "run": "the script to write, with commit, versions, machine and date",
+    **{suffix: f"the .{suffix} to write" for suffix in SUFFIXES},
+}
 
 Handler = Callable[[argparse.Namespace], int | None] | str
 
@@ -47,18 +65,59 @@ def add_command(
     Parameters
     ----------
     handler : gets the arguments; or "MODULE:FUNCTION", which gets those named as its parameters are.
+    example : what follows the command's name.
     reads, writes : names of arguments that are files of the workflow: what the command reads must be as it
         was made, and what it writes is recorded (see `replifed.store.hashes`).
     """
     parser = commands.add_parser(
         name,
         description=text,
-        epilog=f"example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         **more,
     )
+    parser.epilog = f"example:\n  {parser.prog} {example}".rstrip()
     parser.set_defaults(handler=handler, reads=reads, writes=writes)
+    return parser
+
+
+def add_step(
+    commands: Any,
+    name: str,
+    handler: Handler,
+    text: str,
+    example: str,
+    *,
+    names: Sequence[str] = (),
+    reads: Sequence[str] = (),
+    writes: Sequence[str] = ("out",),
+    optional: Sequence[str] = (),
+    settings: bool = True,
+    scaled: bool = False,
+) -> argparse.ArgumentParser:
+    """Add a step of the workflow: a command on what `names` say, all of whose files are options.
+
+    Parameters
+    ----------
+    optional : of the files, and "settings".
+    settings, scaled : whether it has settings as JSON, and is told the scale of the run.
+    """
+    parser = add_command(commands, name, handler, text, example, reads=reads, writes=writes)
+    for argument in names:
+        parser.add_argument(argument)
+    if scaled:
+        parser.add_argument("--scale", required=True, help="scale of the run: paper, small or tiny")
+    if settings:
+        add_settings(parser, required="settings" not in optional)
+    for file in (*reads, *writes):
+        flag = f"--{file.replace('_', '-')}"
+        if file in ("inputs", "outputs"):
+            by_key = {"type": key_and_file, "metavar": "KEY=FILE"}
+            parser.add_argument(flag, nargs="+", action="extend", default=[], **by_key)
+        elif file == "errata":
+            add_file(parser, flag, nargs="*", default=[], help=_FILES[file])
+        else:
+            add_file(parser, flag, required=file not in optional, help=_FILES[file])
     return parser
 
 
@@ -80,17 +139,10 @@ def call(handler: Handler, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def add_job(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Names of what a step of the workflow works on, such as a paper and an experiment, and its settings."""
-    for name in names:
-        parser.add_argument(name)
-    add_settings(parser)
-
-
-def add_settings(parser: argparse.ArgumentParser, **more: Any) -> None:
+def add_settings(parser: argparse.ArgumentParser, required: bool = True) -> None:
     """A step's settings as JSON, which the workflow gives."""
-    named = {"required": True, "help": "settings of this step", **more}
-    parser.add_argument("--settings", type=json_object, metavar="JSON", **named)
+    text = "settings of this step"
+    parser.add_argument("--settings", type=json_object, metavar="JSON", required=required, help=text)
 
 
 def add_file(parser: argparse.ArgumentParser, name: str, **more: Any) -> None:
@@ -101,17 +153,6 @@ def add_file(parser: argparse.ArgumentParser, name: str, **more: Any) -> None:
 def add_out(parser: argparse.ArgumentParser, **more: Any) -> None:
     """The file that a step of the workflow writes."""
     add_file(parser, "--out", **{"required": True, **more})
-
-
-def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Input files by key, and the scale of the run."""
-    parser.add_argument("--scale", required=True, help="scale of the run: paper, small or tiny")
-    add_files(parser, "--inputs")
-
-
-def add_files(parser: argparse.ArgumentParser, name: str) -> None:
-    """Files by key, as `--inputs KEY=FILE ...`."""
-    parser.add_argument(name, type=key_and_file, nargs="+", action="extend", default=[], metavar="KEY=FILE")
 
 
 def add_configfile(parser: argparse.ArgumentParser) -> None:

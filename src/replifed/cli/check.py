@@ -18,7 +18,7 @@ def add(commands: Any) -> None:
         _check,
         "Check each part of the contract on a method, your own or one of `replifed list methods`; exits with "
         "status 1 if one is broken.",
-        "replifed check path/to/mine.py:Mine",
+        "path/to/mine.py:Mine",
     )
     check.add_argument("method", metavar="FILE:CLASS", help="or the name of a method")
 
@@ -28,7 +28,7 @@ def add(commands: Any) -> None:
         _compare,
         "Tune and run methods of your own beside built-in ones, on the same budget, with Snakemake; draw and "
         "tabulate them under figures/compare. Built-in methods that have been run are not run again.",
-        "replifed compare path/to/mine.py:Mine --data a9a,w8a --against fedavg,fedlin --cores 2",
+        "path/to/mine.py:Mine --data a9a,w8a --against fedavg,fedlin --cores 2",
     )
     compare.add_argument(
         "methods", nargs="*", metavar="[NAME=]FILE:CLASS", help="the name is the class's in small letters"

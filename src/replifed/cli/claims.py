@@ -10,10 +10,8 @@ from replifed.cli.arguments import (
     add_command,
     add_configfile,
     add_file,
-    add_files,
-    add_inputs,
-    add_job,
     add_out,
+    add_step,
     load_config,
 )
 from replifed.errors import ConfigError, ReplifedError
@@ -27,7 +25,7 @@ def add(commands: Any) -> None:
         _show,
         "Show the verdicts on the papers' claims (made by `snakemake all`); exits with status 1 if one that "
         "held in the reference holds no longer.",
-        "replifed claims --paper fedht --verdict deviates",
+        "--paper fedht --verdict deviates",
     )
     add_file(claims, "--file", help="default: claims.csv in the results folder")
     claims.add_argument("--paper", help="only this paper")
@@ -43,7 +41,7 @@ def add(commands: Any) -> None:
         "check",
         _check,
         "Compare what was measured with reference numbers; exits with status 1 if something moved.",
-        "replifed claims check --golden tests/golden/small.csv --file results/small/claims.csv",
+        "--golden tests/golden/small.csv --file results/small/claims.csv",
         reads=("file",),
     )
     accept = add_command(
@@ -51,7 +49,7 @@ def add(commands: Any) -> None:
         "accept",
         _accept,
         "Make what was measured the reference, printing old, new and difference.",
-        "replifed claims accept --golden tests/golden/small.csv --file results/small/claims.csv",
+        "--golden tests/golden/small.csv --file results/small/claims.csv",
     )
     for part in (check, accept):
         add_file(part, "--golden", help="the reference; default: tests/golden/SCALE.csv")
@@ -62,7 +60,7 @@ def add(commands: Any) -> None:
         "log",
         _log,
         "Enter new and changed tolerances and measures in their logs, printing old and new.",
-        "replifed claims log tests/golden --reason 'the interval of 30 seeds is known now'",
+        "tests/golden --reason 'the interval of 30 seeds is known now'",
     )
     log.add_argument("folder", type=Path, help="of tolerances.csv and measures.csv")
     log.add_argument("--reason", default="", metavar="TEXT", help="why a number was changed")
@@ -70,70 +68,59 @@ def add(commands: Any) -> None:
     document = add_command(
         parts,
         "document",
-        _document,
+        "replifed.papers.jobs:document",
         "Write a page a paper: every checkable sentence, its claims, or why it has none, and their verdicts; "
         "and their score, as a picture and in the README.",
-        "replifed claims document --golden tests/golden/paper.csv --out docs/papers",
+        "--golden tests/golden/paper.csv --out docs/papers",
     )
     add_file(document, "--golden", required=True, help="the reference whose verdicts are shown")
-    document.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where to write them")
-    document.add_argument(
-        "--readme",
-        type=Path,
-        default="README.md",
-        metavar="FILE",
-        help="where the score goes, between its marks",
-    )
+    folder = {"type": Path, "metavar": "FOLDER", "dest": "folder"}
+    document.add_argument("--out", required=True, help="where to write them", **folder)
+    text = "where the score goes, between its marks"
+    add_file(document, "--readme", default=Path("README.md"), help=text)
 
-    measure = add_command(
+    measure = add_step(
         parts,
         "measure",
         "replifed.papers.jobs:measure_claims",
         "Measure the claims of one paper.",
-        "replifed claims measure fedht --settings JSON --scale paper "
+        "fedht --settings JSON --scale paper "
         "--inputs run:simulation1/fedht=FILE --out results/fedht/claims.csv",
+        names=("paper",),
         reads=("inputs",),
-        writes=("out",),
+        scaled=True,
     )
-    add_job(measure, "paper")
     measure.add_argument("--only", metavar="CLAIM", help="only this claim, by its id without the paper")
-    add_inputs(measure)
-    add_out(measure)
 
-    seeds = add_command(
+    seeds = add_step(
         parts,
         "seeds",
         "replifed.papers.jobs:count_seeds",
         "Count the seeds that the claims on an experiment need, by the runs of its pilot.",
-        "replifed claims seeds qshed w8a --settings JSON --most 60 "
+        "qshed w8a --settings JSON --most 60 "
         "--inputs run:w8a_pilot/qshed=FILE --out results/qshed/w8a/seeds.json",
+        names=("paper", "experiment"),
         reads=("inputs",),
-        writes=("out",),
     )
-    add_job(seeds, "paper", "experiment")
     seeds.add_argument("--most", type=int, required=True, metavar="N", help="seeds at most")
-    add_files(seeds, "--inputs")
-    add_out(seeds)
 
-    timing = add_command(
+    add_step(
         parts,
         "timing",
         "replifed.papers.jobs:measure_timing",
         "Measure the claims on seconds, on the figures that show them.",
-        "replifed claims timing --scale paper "
-        "--inputs fedgradmp/fig3_seconds=FILE --out results/claims_timing.csv",
+        "--scale paper --inputs fedgradmp/fig3_seconds=FILE --out results/claims_timing.csv",
         reads=("inputs",),
-        writes=("out",),
+        settings=False,
+        scaled=True,
     )
-    add_inputs(timing)
-    add_out(timing)
 
     collect = add_command(
         parts,
         "collect",
         "replifed.papers.jobs:collect_claims",
         "Join the claims of all papers, and say what they come to for each statement.",
-        "replifed claims collect results/fedht/claims.csv --out results/claims.csv "
+        "results/fedht/claims.csv --out results/claims.csv "
         "--statements results/statements.csv --not-claimed results/not_claimed.csv",
         reads=("files",),
         writes=("out", "statements", "not_claimed"),
@@ -143,16 +130,15 @@ def add(commands: Any) -> None:
     add_file(collect, "--statements", required=True, help="status of each statement")
     add_file(collect, "--not-claimed", required=True, help="statements without a claim")
 
-    errata = add_command(
+    add_step(
         commands,
         "errata",
         "replifed.papers.jobs:measure_errata",
         "Step of the workflow: check the errata of one paper.",
-        "replifed errata fedht --out results/fedht/errata.csv",
-        writes=("out",),
+        "fedht --out results/fedht/errata.csv",
+        names=("paper",),
+        settings=False,
     )
-    errata.add_argument("paper")
-    add_out(errata)
 
 
 def _show(arguments: argparse.Namespace) -> int:
@@ -211,12 +197,6 @@ def _reference(arguments: argparse.Namespace) -> Path:
     if golden := arguments.golden or reference.reference_of(arguments.file):
         return golden
     raise ConfigError(f"there is no tests/golden/SCALE.csv for {arguments.file}; name one with --golden")
-
-
-def _document(arguments: argparse.Namespace) -> None:
-    from replifed.papers import jobs
-
-    jobs.document(arguments.out, arguments.golden, arguments.readme)
 
 
 def _log(arguments: argparse.Namespace) -> None:

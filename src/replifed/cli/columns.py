@@ -17,7 +17,7 @@ def add(commands: Any) -> None:
         _columns,
         "Name the columns of results and figures whose meaning is not written down, and exit with status 1 "
         "if there is one; or with --out, write the page that says what all columns mean.",
-        "replifed columns --configfile config/small.yaml",
+        "--configfile config/small.yaml",
     )
     add_out(columns, required=False, help="the page to write, docs/columns.md")
     add_configfile(columns)

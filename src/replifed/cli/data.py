@@ -19,7 +19,7 @@ def add(commands: Any) -> None:
     """Add these commands to the parser."""
     # Options may stand before or after the inner command: no default of one hides what the other was given.
     absent = {"argument_default": argparse.SUPPRESS}
-    example = "replifed data status\n  replifed data --refresh\n  replifed data fetch mnist --policy real"
+    example = "status\n  replifed data --refresh\n  replifed data fetch mnist --policy real"
     data = add_command(commands, "data", _default, "Fetch, parse and look at data sets.", example, **absent)
     _add_source(data)
     parts = data.add_subparsers(
@@ -27,29 +27,27 @@ def add(commands: Any) -> None:
     )
 
     text = "Fetch raw files and record where they come from."
-    fetch = add_command(parts, "fetch", _fetch, text, "replifed data fetch mnist", **absent)
+    fetch = add_command(parts, "fetch", _fetch, text, "mnist", **absent)
     fetch.add_argument("ids", nargs="+", metavar="DATASET")
     _add_source(fetch)
 
-    text, example = "Parse a fetched data set and check it.", "data parse mnist --out data/parsed/mnist.npz"
-    parse = add_command(parts, "parse", _parse, text, f"replifed {example}", writes=("out",), **absent)
+    text, example = "Parse a fetched data set and check it.", "mnist --out data/parsed/mnist.npz"
+    parse = add_command(parts, "parse", _parse, text, example, writes=("out",), **absent)
     parse.add_argument("id", metavar="DATASET")
     _add_raw_dir(parse)
     add_out(parse, required=False, default=None, help="default: parsed/DATASET.npz beside the raw folder")
 
-    text, example = "Read and check a data set of your own.", "data own mine --settings JSON --out mine.npz"
-    own = add_command(
-        parts, "own", "replifed.data.own:parse", text, f"replifed {example}", writes=("out",), **absent
-    )
+    text, example = "Read and check a data set of your own.", "mine --settings JSON --out mine.npz"
+    own = add_command(parts, "own", "replifed.data.own:parse", text, example, writes=("out",), **absent)
     own.add_argument("name", metavar="DATASET")
     add_settings(own)
     add_out(own)
 
     text = "Print for each data set what was fetched."
-    _add_raw_dir(add_command(parts, "status", _status, text, "replifed data status", **absent))
+    _add_raw_dir(add_command(parts, "status", _status, text, "", **absent))
 
     text = "Fetch and parse every data set, through Snakemake."
-    add_snakemake(add_command(parts, "all", _all, text, "replifed data all --cores 2"))
+    add_snakemake(add_command(parts, "all", _all, text, "--cores 2"))
 
 
 def _add_raw_dir(parser: argparse.ArgumentParser) -> None:

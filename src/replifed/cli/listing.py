@@ -30,7 +30,7 @@ HOW = "replifed make NAME --cores 2, or snakemake TARGET --cores 2 (a file or on
 
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
-    example = "replifed list artefacts --paper fedht"
+    example = "artefacts --paper fedht"
     listed = add_command(commands, "list", _list, "Print what there is.", example)
     kinds = ["papers", "artefacts", "datasets", "methods", "jobs"]
     what = f"one of {', '.join(kinds)}; default: artefacts"
@@ -47,7 +47,7 @@ def add(commands: Any) -> None:
     add_configfile(listed)
 
     text = "Write the JSON schema from which editors complete and check the files in config/."
-    schema = add_command(commands, "schema", "replifed.settings:write_schema", text, "replifed schema")
+    schema = add_command(commands, "schema", "replifed.settings:write_schema", text, "")
     default = "config/config.schema.json"
     add_out(schema, required=False, default=Path(default), help=f"the file to write; default {default}")
 

@@ -21,7 +21,7 @@ def add(commands: Any) -> None:
         "Make one figure or table, all of a paper, or all, with Snakemake: says how many jobs are ahead and "
         "how long they took when they were last recorded, then how far it is, and at the end where it is, "
         "with the verdicts of its claims where they have been measured.",
-        "replifed make fedplt/fig3 --small --cores 2",
+        "fedplt/fig3 --small --cores 2",
     )
     text = "a name that `replifed list` prints: an artefact, its file, a paper, or all"
     make.add_argument("name", metavar="NAME", help=text)

@@ -28,7 +28,7 @@ def add(commands: Any) -> None:
         "init",
         _init,
         "Write a folder in which the workflow runs, without a checkout: Snakefile, settings and profiles.",
-        "replifed init my_work",
+        "my_work",
     )
     init.add_argument("folder", type=Path, metavar="FOLDER")
 
@@ -39,7 +39,7 @@ def add(commands: Any) -> None:
         "paper",
         _paper,
         "Write a paper of your own that runs at once: experiments, a figure, claims and settings.",
-        "replifed new paper demo --to my_papers",
+        "demo --to my_papers",
     )
     paper.add_argument("name", help="small letters, digits and underscores")
     paper.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="the folder of your papers")
