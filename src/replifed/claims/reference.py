@@ -25,11 +25,11 @@ def compare(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> t
     Returns how many have a reference for their kind of data, and one line for each fault: off its reference
     by more than the tolerance, or held there and not now, or measured there and not now.
     """
-    references = _read(golden)
-    known = [(_key(row), row) for row in read(claims) if _key(row) in references]
-    faults = [(key, _fault(row, references[key])) for key, row in known]
-    gone = [(key, "no claim is called so any more") for key in _gone(read(claims), references)]
-    return len(known), [f"{key}: {fault}" for key, fault in [*faults, *gone] if fault]
+    references, rows = _read(golden), read(claims)
+    known = {_key(row): row for row in rows if _key(row) in references}
+    faults = {key: _fault(row, references[key]) for key, row in known.items()}
+    faults |= dict.fromkeys(_gone(rows, references), "no claim is called so any more")
+    return len(known), [f"{key}: {fault}" for key, fault in faults.items() if fault]
 
 
 def _gone(rows: list[dict[str, str]], references: Mapping[str, dict[str, str]]) -> list[str]:
@@ -75,10 +75,8 @@ def verdicts(claims: Iterable[Claim], golden: str | os.PathLike[str]) -> list[di
     """Lines of claims.csv, as far as they are known without measuring, with what a reference has measured."""
     found = {row["id"]: row for row in _read(golden).values()}
     unknown = {"verdict": "unchecked", "data": "", "measured": ""}
-    fields = (
-        *("id", "paper", "kind", "statement", "statement_id", "basis", "nearness", "reading"),
-        *("published", "unit", "note"),
-    )
+    fields = ["id", "paper", "kind", "statement", "statement_id", "basis", "nearness", "reading"]
+    fields += ["published", "unit", "note"]
     return [
         {field: str(getattr(claim, field)) for field in fields}
         | {field: found.get(claim.id, unknown)[field] for field in unknown}
@@ -108,11 +106,9 @@ def accept(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> li
             change = f", difference {float(now) - float(old):+.3g}" if old and now else ""
             moved.append(f"{key}: {old or 'nothing'} -> {now or 'nothing'}{change}")
         references[key] = {column: row[column] for column in COLUMNS} | {"tolerance": _tolerance(row)}
-    ids, papers = ({row[column] for row in rows} for column in ("id", "paper"))
-    for key, reference in sorted(references.items()):
-        if reference["id"].split(".")[0] in papers and reference["id"] not in ids:
-            moved.append(f"{key}: gone, no claim is called so")
-            del references[key]
+    for key in sorted(_gone(rows, references)):
+        moved.append(f"{key}: gone, no claim is called so")
+        del references[key]
     tables.write(golden, COLUMNS, (references[key] for key in sorted(references)))
     return moved
 

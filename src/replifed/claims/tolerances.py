@@ -9,7 +9,7 @@ or are remarks, on a setting say.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 
@@ -20,28 +20,23 @@ from replifed.errors import ConfigError
 COLUMNS = ("id", "published", "tolerance", "expression", "reason")
 MEASURES = ("measure", "code", "reason")
 
-# The column that is empty in remarks, and where something is gone.
-_CODE = {"id": "expression", "measure": "code"}
-
 Log = str | os.PathLike[str]
+Lines = Mapping[str, Mapping[str, str]]  # what holds now, by id
+# (logged, current) by id; "" where there is no line, or no claim or measure.
+Changed = dict[str, tuple[str, str]]
 
 
-def differences(claims: Iterable[Claim], log: Log) -> dict[str, tuple[str, str]]:
-    """Claims of which the log's last line says something else.
-
-    (logged, current) by id, each as "published +- tolerance, expression"; "" where there is no line, or no
-    claim.
-    """
-    return _differences(_read(log, COLUMNS), {claim.id: _line(claim) for claim in claims}, "id", _said)
+def differences(claims: Iterable[Claim], log: Log) -> Changed:
+    """Claims of which the log's last line says something else, as "published +- tolerance, expression"."""
+    return _differences(log, COLUMNS, {claim.id: _line(claim) for claim in claims})
 
 
-def measures_changed(claims: Iterable[Claim], log: Log) -> dict[str, tuple[str, str]]:
-    """Measures whose code is not what the log's last line on them says; as `differences`."""
-    current = {name: {"code": code} for name, code in fingerprint.of_measures(claims).items()}
-    return _differences(_read(log, MEASURES), current, "measure", lambda row: row["code"])
+def measures_changed(claims: Iterable[Claim], log: Log) -> Changed:
+    """Measures whose code is not what the log's last line on them says."""
+    return _differences(log, MEASURES, _codes(claims))
 
 
-def record(claims: Iterable[Claim], log: Log, reason: str) -> dict[str, tuple[str, str]]:
+def record(claims: Iterable[Claim], log: Log, reason: str) -> Changed:
     """Add a line for every claim that is new, has changed or is gone.
 
     `reason` says why something was changed; a claim's first line has the reason of its tolerance instead.
@@ -49,53 +44,45 @@ def record(claims: Iterable[Claim], log: Log, reason: str) -> dict[str, tuple[st
     """
     by_id = {claim.id: claim for claim in claims}
     firsts = {name: claim.tolerance_reason or "as first set" for name, claim in by_id.items()}
-    lines = {name: _line(claim) for name, claim in by_id.items()}
-    return _record(log, COLUMNS, differences(by_id.values(), log), lines, firsts, reason)
+    return _record(log, COLUMNS, {name: _line(claim) for name, claim in by_id.items()}, firsts, reason)
 
 
-def record_measures(claims: Iterable[Claim], log: Log, reason: str) -> dict[str, tuple[str, str]]:
+def record_measures(claims: Iterable[Claim], log: Log, reason: str) -> Changed:
     """The same for measures."""
-    claims = list(claims)
-    lines = {name: {"code": code} for name, code in fingerprint.of_measures(claims).items()}
-    firsts = dict.fromkeys(lines, "as first set")
-    return _record(log, MEASURES, measures_changed(claims, log), lines, firsts, reason)
+    lines = _codes(claims)
+    return _record(log, MEASURES, lines, dict.fromkeys(lines, "as first set"), reason)
 
 
 def _record(
-    log: Log,
-    columns: Sequence[str],
-    changed: dict[str, tuple[str, str]],
-    lines: Mapping[str, Mapping[str, str]],
-    firsts: Mapping[str, str],
-    reason: str,
-) -> dict[str, tuple[str, str]]:
+    log: Log, columns: Sequence[str], lines: Lines, firsts: Mapping[str, str], reason: str
+) -> Changed:
     """Add a line for each of what changed, with the reason, or that of a first line."""
+    changed = _differences(log, columns, lines)
     if any(before for before, _ in changed.values()) and not reason.strip():
         raise ConfigError("a changed tolerance, published number or measure needs --reason TEXT")
     key, *others, _ = columns
     gone = dict.fromkeys(others, "")
     rows = _read(log, columns)
-    for name, (before, now) in changed.items():
+    for name, (before, _) in changed.items():
         said = reason if before else firsts[name]
-        rows.append({key: name, **(lines[name] if now else gone), "reason": said})
+        rows.append({key: name, **lines.get(name, gone), "reason": said})
     tables.write(log, columns, sorted(rows, key=itemgetter(key)))
     return changed
 
 
-def _differences(
-    rows: Sequence[Mapping[str, str]],
-    current: Mapping[str, Mapping[str, str]],
-    key: str,
-    said: Callable[[Mapping[str, str]], str],
-) -> dict[str, tuple[str, str]]:
-    logged = {row[key]: said(row) if row[_CODE[key]] else "" for row in rows}
-    holds = {name: said(row) for name, row in current.items()}
+def _differences(log: Log, columns: Sequence[str], lines: Lines) -> Changed:
+    logged = {row[columns[0]]: _said(row) for row in _read(log, columns)}
+    holds = {name: _said(row) for name, row in lines.items()}
     both = {name: (logged.get(name, ""), holds.get(name, "")) for name in sorted(logged | holds)}
     return {name: (was, now) for name, (was, now) in both.items() if was != now}
 
 
 def _read(log: Log, columns: Sequence[str]) -> list[dict[str, str]]:
     return tables.read(log, columns, "is no log of tolerances") if Path(log).is_file() else []
+
+
+def _codes(claims: Iterable[Claim]) -> Lines:
+    return {name: {"code": code} for name, code in fingerprint.of_measures(claims).items()}
 
 
 def _line(claim: Claim) -> dict[str, str]:
@@ -108,5 +95,8 @@ def _text(number: float | None) -> str:
 
 
 def _said(row: Mapping[str, str]) -> str:
+    """What a line says; "" of a remark, and where something is gone, which have no code."""
+    if "code" in row:
+        return row["code"]
     numbers = f"{row['published'] or 'no number'} +- {row['tolerance'] or 'no tolerance'}"
-    return f"{numbers}, {row['expression']}"
+    return f"{numbers}, {row['expression']}" if row["expression"] else ""

@@ -32,17 +32,9 @@ def _commit() -> str:
     checkout = SOURCE_ROOT.parent
     if not (checkout / ".git").exists():
         return "no checkout"
-    words = [
-        "git",
-        "-C",
-        str(checkout),
-        "describe",
-        "--always",
-        "--abbrev=12",
-        "--dirty= and uncommitted changes",
-    ]
+    words = ["git", "describe", "--always", "--abbrev=12", "--dirty= and uncommitted changes"]
     try:
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(words, cwd=checkout, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 
