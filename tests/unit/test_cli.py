@@ -112,19 +112,9 @@ def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):
     [
         (["run", "fedth", "mnist", "fedht"], "unknown paper 'fedth'; did you mean 'fedht'?"),
         (["run", "fedht", "mnits", "fedht"], "unknown experiment 'mnits'; did you mean 'mnist'?"),
-        (["run", "fedht", "planted", "fedavg"], "unknown method of this experiment 'fedavg'"),
         (["run", "fedht", "mnist", "fedht", "--settings", "{}"], "--settings and --out are given together"),
         (["run", "fedht", "mnist", "fedht", "--data", "x"], "only for the workflow"),
         (["list", "--paper", "fedth"], "unknown paper 'fedth'"),
-        (["list", "--configfile", "absent.yaml"], "absent.yaml does not exist"),
-        (
-            ["claims", "--file", "absent.csv"],
-            "absent.csv does not exist; `snakemake results/claims.csv --cores",
-        ),
-        (
-            ["claims", "--file", "results/x/claims.csv"],
-            "`snakemake results/x/claims.csv --cores 2` makes",
-        ),
         (["artefact", "fedht", "fig1", "--settings", "{}", "--scale", "tiny"], "nothing to write"),
     ],
 )
@@ -557,19 +547,3 @@ def test_an_artefact_is_made_by_its_name():
     assert make.files("fedplt/fig3", checked)[0] == "figures/small/fedplt/fig3.pdf"
     assert make.files("fedplt/table2", checked)[0] == "figures/small/fedplt/table2.md"
     assert make.files("fedplt", checked) == make.files("all", checked) == []
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["make", "fedplt/fig33"], "unknown artefact of fedplt 'fig33'"),
-        (["make", "fedpl/fig3"], "did you mean 'fedplt/fig3'"),
-        (["make", "fedplt/fig3", "--configfile", "none.yaml"], "none.yaml does not exist"),
-        (["compare", "mine.py:Mine", "--configfile", "none.yaml"], "none.yaml does not exist"),
-    ],
-)
-def test_what_cannot_be_made_is_refused_in_one_line(words, says, capsys, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    assert cli.main(words) == 2
-    error = capsys.readouterr().err
-    assert says in error and error.count("\n") == 1

@@ -253,11 +253,6 @@ def test_every_method_has_an_example_and_a_problem(name):
     )
 
 
-def test_unknown_methods_are_named_with_the_nearest():
-    with pytest.raises(ConfigError, match="unknown method 'fedth'; did you mean 'fedht'"):
-        method_class("fedth")
-
-
 @pytest.mark.parametrize(("check", "case"), list(parts()))
 def test_every_method_keeps_each_part_of_the_contract(check, case):
     if check is checks.check_equal_clients and "sparsity" in case.changes:

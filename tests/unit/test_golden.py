@@ -123,14 +123,6 @@ def test_a_claim_that_is_gone_is_a_fault(tmp_path, golden):
         compare(damaged, golden)
 
 
-def test_a_missing_file_is_one_line(tmp_path, golden, capsys):
-    words = ["claims", "check", "--golden", str(golden), "--file", str(tmp_path / "absent.csv")]
-    assert cli.main(words) == 2
-    said = capsys.readouterr().err
-    assert "absent.csv does not exist; `snakemake results/claims.csv" in said
-    assert said.count("\n") == 1
-
-
 def test_rounding_and_other_data_are_let_pass(tmp_path, golden):
     assert compare(write(tmp_path / "near.csv", measured="5.4"), golden) == (1, [])
     assert compare(write(tmp_path / "other.csv", measured="50", data="surrogate"), golden) == (0, [])
