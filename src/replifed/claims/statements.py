@@ -22,12 +22,7 @@ def slug(reading: str) -> str:
 
 
 # What the tolerance of a claim and its reason are called where it is stated.
-_NAMES = {
-    "within": "tolerance",
-    "share": "tolerance",
-    "least": "tolerance",
-    "because": "tolerance_reason",
-}
+_NAMES = {"within": "tolerance", "share": "tolerance", "least": "tolerance", "because": "tolerance_reason"}
 
 
 class Statements:

@@ -6,13 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import (
-    add_command,
-    add_out,
-    add_settings,
-    add_snakemake,
-    call_snakemake,
-)
+from replifed.cli.arguments import add_command, add_out, add_settings, add_snakemake, call_snakemake
 
 
 def add(commands: Any) -> None:
@@ -82,9 +76,8 @@ def _fetch(arguments: argparse.Namespace) -> None:
 
     given = vars(arguments)
     # The workflow gives everything that a job may depend on; by hand, the rest is as configured.
-    chosen = {} if {"raw_dir", "policy"} <= given.keys() else _configured_data()
-    chosen.pop("folder", None)
-    chosen |= {key: given[key] for key in ("policy", "mirror", "substitutes", "refresh") if key in given}
+    chosen = {} if {"raw_dir", "policy"} <= given.keys() else _configured("data")
+    chosen = chosen | {key: given[key] for key in ("policy", "mirror", "substitutes", "refresh") if key in given}
     raw_dir = _raw_dir(arguments)
     for dataset in [get(id_) for id_ in arguments.ids] or CATALOGUE.values():
         record = fetch(dataset, raw_dir, **chosen)
@@ -120,14 +113,11 @@ def _all(arguments: argparse.Namespace) -> int:
 def _raw_dir(arguments: argparse.Namespace) -> Path:
     if "raw_dir" in arguments:
         return arguments.raw_dir
-    return Path(_configured_data().get("folder", "data"), "raw")
+    return Path(_configured("paths").get("data", "data"), "raw")
 
 
-def _configured_data() -> dict[str, Any]:
-    """Return the configuration's section `data` and its folder; nothing outside a checkout."""
+def _configured(section: str) -> dict[str, Any]:
+    """A section of the configuration; nothing outside a checkout."""
     from replifed.settings import MAIN_FILE, load
 
-    if not MAIN_FILE.is_file():
-        return {}
-    config = load()
-    return {**config["data"], "folder": config["paths"]["data"]}
+    return load()[section] if MAIN_FILE.is_file() else {}

@@ -217,13 +217,13 @@ def _paper(
 
 def _settings(experiment: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return an experiment's settings in words, a list of repetitions as its length."""
-    kept = {key: value for key, value in experiment.items() if value not in (None, [], {})}
     return [
         (
             key.replace("_", " "),
             str(len(value)) if "replicates" in key else canonical_json(value).strip('"').replace('"', ""),
         )
-        for key, value in kept.items()
+        for key, value in experiment.items()
+        if value not in (None, [], {})
     ]
 
 
