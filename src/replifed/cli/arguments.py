@@ -112,8 +112,9 @@ def add_step(
     for file in (*reads, *writes):
         flag = f"--{file.replace('_', '-')}"
         if file in ("inputs", "outputs"):
-            by_key = {"type": key_and_file, "metavar": "KEY=FILE"}
-            parser.add_argument(flag, nargs="+", action="extend", default=[], **by_key)
+            parser.add_argument(
+                flag, type=key_and_file, nargs="+", action="extend", default=[], metavar="KEY=FILE"
+            )
         elif file == "errata":
             add_file(parser, flag, nargs="*", default=[], help=_FILES[file])
         else:

@@ -74,8 +74,8 @@ def add(commands: Any) -> None:
         "--golden tests/golden/paper.csv --out docs/papers",
     )
     add_file(document, "--golden", required=True, help="the reference whose verdicts are shown")
-    folder = {"type": Path, "metavar": "FOLDER", "dest": "folder"}
-    document.add_argument("--out", required=True, help="where to write them", **folder)
+    text = "where to write them"
+    document.add_argument("--out", type=Path, dest="folder", required=True, metavar="FOLDER", help=text)
     text = "where the score goes, between its marks"
     add_file(document, "--readme", default=Path("README.md"), help=text)
 

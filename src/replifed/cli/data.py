@@ -77,7 +77,9 @@ def _fetch(arguments: argparse.Namespace) -> None:
     given = vars(arguments)
     # The workflow gives everything that a job may depend on; by hand, the rest is as configured.
     chosen = {} if {"raw_dir", "policy"} <= given.keys() else _configured("data")
-    chosen = chosen | {key: given[key] for key in ("policy", "mirror", "substitutes", "refresh") if key in given}
+    chosen = chosen | {
+        key: given[key] for key in ("policy", "mirror", "substitutes", "refresh") if key in given
+    }
     raw_dir = _raw_dir(arguments)
     for dataset in [get(id_) for id_ in arguments.ids] or CATALOGUE.values():
         record = fetch(dataset, raw_dir, **chosen)
