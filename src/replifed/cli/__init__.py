@@ -35,7 +35,9 @@ steps that the workflow calls (each writes the files it is told to, and nothing 
   partition   split a data set between clients
   tune        choose a method's step size
   run         with --settings: run one method on one experiment
+  run-together  tune and run one method on several experiments
   artefact    make a figure or a table from runs
+  artefacts   make all of a paper
   claims seeds, claims measure, claims collect, errata, manifest write
   report      write the report
   gallery     write a page with every picture

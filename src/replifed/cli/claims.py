@@ -36,32 +36,18 @@ def add(commands: Any) -> None:
     add_configfile(claims)
     parts = claims.add_subparsers(title="references, and steps that the workflow calls", metavar="COMMAND")
 
-    check = add_command(
-        parts,
-        "check",
-        _check,
-        "Compare what was measured with reference numbers; exits with status 1 if something moved.",
-        "--golden tests/golden/small.csv --file results/small/claims.csv",
-        reads=("file",),
-    )
-    accept = add_command(
-        parts,
-        "accept",
-        _accept,
-        "Make what was measured the reference, printing old, new and difference.",
-        "--golden tests/golden/small.csv --file results/small/claims.csv",
-    )
+    example = "--golden tests/golden/small.csv --file results/small/claims.csv"
+    text = "Compare what was measured with reference numbers; exits with status 1 if something moved."
+    check = add_command(parts, "check", _check, text, example, reads=("file",))
+    text = "Make what was measured the reference, printing old, new and difference."
+    accept = add_command(parts, "accept", _accept, text, example)
     for part in (check, accept):
         add_file(part, "--golden", help="the reference; default: tests/golden/SCALE.csv")
         add_file(part, "--file", required=True, help="the measured claims")
 
-    log = add_command(
-        parts,
-        "log",
-        _log,
-        "Enter new and changed tolerances and measures in their logs, printing old and new.",
-        "tests/golden --reason 'the interval of 30 seeds is known now'",
-    )
+    text = "Enter new and changed tolerances and measures in their logs, printing old and new."
+    example = "tests/golden --reason 'the interval of 30 seeds is known now'"
+    log = add_command(parts, "log", _log, text, example)
     log.add_argument("folder", type=Path, help="of tolerances.csv and measures.csv")
     log.add_argument("--reason", default="", metavar="TEXT", help="why a number was changed")
 

@@ -23,24 +23,14 @@ _TEMPLATES = Path(__file__).parents[1] / "templates"
 
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
-    init = add_command(
-        commands,
-        "init",
-        _init,
-        "Write a folder in which the workflow runs, without a checkout: Snakefile, settings and profiles.",
-        "my_work",
-    )
+    text = "Write a folder in which the workflow runs, without a checkout: Snakefile, settings and profiles."
+    init = add_command(commands, "init", _init, text, "my_work")
     init.add_argument("folder", type=Path, metavar="FOLDER")
 
     new = commands.add_parser("new", description="Write a folder to begin with.")
     kinds = new.add_subparsers(title="what", metavar="WHAT", required=True)
-    paper = add_command(
-        kinds,
-        "paper",
-        _paper,
-        "Write a paper of your own that runs at once: experiments, a figure, claims and settings.",
-        "demo --to my_papers",
-    )
+    text = "Write a paper of your own that runs at once: experiments, a figure, claims and settings."
+    paper = add_command(kinds, "paper", _paper, text, "demo --to my_papers")
     paper.add_argument("name", help="small letters, digits and underscores")
     paper.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="the folder of your papers")
 

@@ -129,23 +129,14 @@ def add(commands: Any) -> None:
 def _add_manifest(commands: Any) -> None:
     manifest = commands.add_parser("manifest", description="Hashes of what was made; see `snakemake verify`.")
     parts = manifest.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    write = add_command(
-        parts,
-        "write",
-        "replifed.store.manifest:write",
-        "Step of the workflow: list files, and those in folders, by the hashes that their jobs recorded.",
-        "results/claims.csv --folders data/raw --out results/manifest.csv",
-        writes=("out",),
-    )
+    text = "Step of the workflow: list files, and those in folders, by the hashes that their jobs recorded."
+    example = "results/claims.csv --folders data/raw --out results/manifest.csv"
+    write = add_command(parts, "write", "replifed.store.manifest:write", text, example, writes=("out",))
     write.add_argument("files", nargs="+", metavar="FILE")
     add_out(write)
-    verify = add_command(
-        parts,
-        "verify",
-        _manifest_verify,
-        "Hash every file again; exits with status 1 if one has changed, is missing or was made by no job.",
-        "results/manifest.csv --folders results/fedht figures/fedht",
-    )
+    text = "Hash every file again; exits with status 1 if one has changed, is missing or was made by no job."
+    example = "results/manifest.csv --folders results/fedht figures/fedht"
+    verify = add_command(parts, "verify", _manifest_verify, text, example)
     add_file(verify, "manifest")
     for part, text in (
         (write, "with all files below; may be absent"),

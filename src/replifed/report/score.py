@@ -7,17 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from replifed.claims import scores
-from replifed.claims.verdicts import HOLDS
+from replifed.claims.verdicts import HOLDS, VERDICTS
 from replifed.errors import ReplifedError
 from replifed.report.sentences import row
 
 # What stands between these in the README is written by `replifed claims document`.
 BEGIN, END = "<!-- score: `replifed claims document` writes this -->", "<!-- end of the score -->"
-_HEADS = {
-    "reproduced": "reproduced",
+_HEADS = dict(zip(VERDICTS, VERDICTS, strict=True)) | {
     "consistent": "consistent, a setting was fitted",
-    "deviates": "deviates",
-    "inconclusive": "inconclusive",
     "unchecked": "not testable",
 }
 _COLOURS = ("#009E73", "#56B4E9", "#D55E00", "#BBBBBB", "#EEEEEE")
