@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import json
 import re
@@ -288,23 +289,17 @@ def test_a_bug_keeps_its_traceback(monkeypatch):
         cli.main(["data", "parse", "mnist", "--raw-dir", "r"])
 
 
-COMMANDS = [
-    ["list"],
-    ["run"],
-    ["data"],
-    ["data", "fetch"],
-    ["data", "parse"],
-    ["data", "status"],
-    ["data", "all"],
-    ["claims"],
-    ["claims", "measure"],
-    ["claims", "collect"],
-    ["partition"],
-    ["tune"],
-    ["artefact"],
-    ["report"],
-    ["schema"],
-]
+def commands(parser, words=()):
+    """The words of every command that has a handler."""
+    if parser.get_default("handler"):
+        yield list(words)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, part in action.choices.items():
+                yield from commands(part, (*words, name))
+
+
+COMMANDS = list(commands(cli._parser()))
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
