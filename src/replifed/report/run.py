@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 from replifed import __version__
@@ -21,7 +21,7 @@ def facts() -> dict[str, str]:
         "Commit": _commit(),
         "replifed": __version__,
         "Python": platform.python_version(),
-        "Packages": ", ".join(f"{name} {_version(name)}" for name in _PACKAGES),
+        "Packages": ", ".join(f"{name} {version(name)}" for name in _PACKAGES),
         "Machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "Report written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
@@ -37,13 +37,6 @@ def _commit() -> str:
         return subprocess.run(words, cwd=checkout, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def _processor() -> str:
