@@ -136,10 +136,7 @@ def test_a_fault_of_the_user_is_one_line_and_status_2(calls, capsys, words, mess
             ["claims", "measure", "fedht", "--settings", "{}", "--scale", "tiny", "--inputs", "x"],
             "not of the form",
         ),
-        (
-            ["data", "fetch", "mnist", "--policy", "reel"],
-            "'real'? (known: auto, real, surrogate)",
-        ),
+        (["data", "fetch", "mnist", "--policy", "reel"], "'real'? (known: auto, real, surrogate)"),
         ([], "required: COMMAND; see `replifed --help`"),
         (["clams"], "unknown command 'clams'; did you mean 'claims'?"),
         (["claims", "chek"], "unknown command 'chek'; did you mean 'check'?"),
@@ -322,17 +319,7 @@ def test_the_first_help_names_every_command(capsys):
 def test_the_command_line_imports_nothing_heavy():
     code = "import sys, replifed.cli; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {
-        "numpy",
-        "scipy",
-        "pandas",
-        "yaml",
-        "pydantic",
-        "snakemake",
-        "matplotlib",
-        "sklearn",
-        "requests",
-    }
+    heavy = {"numpy", "scipy", "pandas", "yaml", "pydantic", "snakemake", "matplotlib", "sklearn", "requests"}
     assert not heavy & set(done.stdout.split())
 
 

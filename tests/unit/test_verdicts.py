@@ -378,8 +378,7 @@ def test_censoring_is_told():
 
 
 @pytest.mark.parametrize(
-    "kind, unit, said",
-    [("value", "furlongs", "unknown unit 'furlongs'"), ("shape", "rounds", "has no unit")],
+    "kind, unit, said", [("value", "furlongs", "unknown unit 'furlongs'"), ("shape", "rounds", "has no unit")]
 )
 def test_units_are_of_a_closed_list_and_of_numbers_alone(kind, unit, said):
     with pytest.raises(ValueError, match=said):

@@ -6,14 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import (
-    add_command,
-    add_configfile,
-    add_file,
-    add_out,
-    add_step,
-    load_config,
-)
+from replifed.cli.arguments import add_command, add_configfile, add_file, add_out, add_step, load_config
 from replifed.errors import ConfigError, ReplifedError
 
 
