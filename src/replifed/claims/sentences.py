@@ -68,16 +68,6 @@ def _sentence(paper: str, path: str | os.PathLike[str], number: int, entry: Any)
     return Sentence(paper, statements=tuple(f"{paper}.{name}" for name in claims), **texts)
 
 
-def unknown(sentences: Iterable[Sentence], statements: Iterable[str]) -> list[str]:
-    """Faults, one line each: statements that no claim makes, and those that stand in no sentence."""
-    named = {name: one for one in sentences for name in one.statements}
-    made = set(statements)
-    return [
-        *(f"{named[name].place}: no claim is on {name}" for name in sorted(set(named) - made)),
-        *(f"{name} stands in no sentence" for name in sorted(made - set(named))),
-    ]
-
-
 def write_not_claimed(out: str | os.PathLike[str], sentences: Iterable[Sentence]) -> None:
     """Write the sentences without a claim as CSV."""
     rows = ((one.paper, one.place, one.says, one.why) for one in sentences if one.why)
