@@ -5,6 +5,7 @@ from __future__ import annotations
 import timing  # isort: skip, sets the number of threads
 
 import argparse
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,7 +22,7 @@ ETAS = np.array([0.001, 0.002, 0.005, 0.01, 0.02])
 VARIANTS = ("fedavg", "fedac_1", "fedac_2")
 
 
-def data(file: str | None):
+def data(file: Path | None):
     """a9a, or as many samples with 14 non-zeros of 123."""
     if file is not None:
         return load(file)
@@ -67,7 +68,7 @@ def row(table, variant: str, repeats: int) -> timing.Row:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--data", help="parsed a9a; a stand-in by default")
+    parser.add_argument("--data", type=Path, help="parsed a9a; a stand-in by default")
     arguments = parser.parse_args()
     table = data(arguments.data)
     timing.report([row(table, variant, arguments.repeats) for variant in VARIANTS])

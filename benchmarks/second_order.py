@@ -9,6 +9,7 @@ import timing  # isort: skip, sets the number of threads
 
 import argparse
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,7 +40,7 @@ def dense():
     return DenseLinearModel(X, y, Logistic(), l2=MU)
 
 
-def w8a(file: str | None, N: int, M: int):
+def w8a(file: Path | None, N: int, M: int):
     """N x M samples of w8a, or of a stand-in with as many non-zeros whose rarer features some never see."""
     rng = np.random.default_rng(0)
     if file is not None:
@@ -135,7 +136,7 @@ def fednl_row(problem, asked: float | None, repeats: int) -> timing.Row:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=11)
-    parser.add_argument("--data", help="parsed w8a; a stand-in by default")
+    parser.add_argument("--data", type=Path, help="parsed w8a; a stand-in by default")
     arguments = parser.parse_args()
     sparse = w8a(arguments.data, N, M)
     timing.report(

@@ -37,7 +37,7 @@ def test_it_names_every_file_once_by_its_hash(made):
     assert lines[3] == f"{hashlib.sha256(b'figures/a.csv').hexdigest()},13,figures/a.csv"
     seal = hashlib.sha256("".join(f"{line}\n" for line in lines[:-1]).encode()).hexdigest()
     assert lines[-1] == f"# 3 files, sha256 {seal}"
-    assert verify("manifest.csv", FOLDERS) == (4, [])  # with itself
+    assert verify(Path("manifest.csv"), FOLDERS) == (4, [])  # with itself
 
 
 def test_faults_are_named_with_what_to_do(made, capsys):
@@ -82,7 +82,7 @@ def test_a_job_refuses_what_no_job_recorded(made, capsys, monkeypatch):
 def test_what_a_job_made_anew_is_not_as_listed(made):
     Path("figures/a.csv").write_text("figures/b.csv")
     hashes.record([Path("figures/a.csv")])
-    _, [fault] = verify("manifest.csv", FOLDERS)
+    _, [fault] = verify(Path("manifest.csv"), FOLDERS)
     assert fault.startswith("figures/a.csv: made anew since the manifest was written; `snakemake all ")
 
 
@@ -109,7 +109,7 @@ def test_a_manifest_that_is_not_whole_is_a_fault(made):
     manifest = Path("manifest.csv")
     for content in list(damaged(manifest.read_bytes())):
         manifest.unlink() if content is None else manifest.write_bytes(content)
-        assert verify("manifest.csv", FOLDERS) == (
+        assert verify(Path("manifest.csv"), FOLDERS) == (
             3,
             [
                 "manifest.csv: missing, altered, cut short, or of an older version; "
@@ -122,8 +122,8 @@ def test_before_the_first_manifest_what_was_made_is_checked(made):
     Path("manifest.csv").unlink()
     Path(".hashes/manifest.csv").unlink()
     Path("figures/a.csv").write_text("figures/b.csv")
-    checked, [fault] = verify("manifest.csv", FOLDERS)
+    checked, [fault] = verify(Path("manifest.csv"), FOLDERS)
     assert checked == 3
     assert fault.startswith("figures/a.csv: changed")
     with pytest.raises(DataError, match=r"manifest\.csv does not exist; it is written at the end of"):
-        verify("manifest.csv")
+        verify(Path("manifest.csv"))

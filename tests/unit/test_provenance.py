@@ -92,7 +92,7 @@ def test_a_file_beside_the_module_that_it_names_is_a_source(root):
 
 def test_a_relative_root_gives_relative_paths(root, monkeypatch):
     monkeypatch.chdir(root)
-    assert provenance.sources("shop.registry", ".") == [Path("shop/__init__.py"), Path("shop/registry.py")]
+    assert provenance.sources("shop.registry", Path()) == [Path("shop/__init__.py"), Path("shop/registry.py")]
 
 
 def test_a_changed_file_is_read_again_though_its_time_is_the_same(root):

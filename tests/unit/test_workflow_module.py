@@ -272,7 +272,7 @@ def test_a_stamp_is_that_of_what_the_sources_hold(tmp_path):
     (package / "job.py").write_text("import replifed.algorithms.registry\n")
 
     def stamp(root, module="replifed.job"):
-        return Path(source_stamp((module,), str(root), str(tmp_path / "stamps")))
+        return Path(source_stamp((module,), root, tmp_path / "stamps"))
 
     first = stamp(tmp_path / "src")
     assert [line.split("  ")[1] for line in first.read_text().splitlines()] == [

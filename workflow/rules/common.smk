@@ -53,7 +53,7 @@ from replifed.workflow import (
 )
 
 # Relative to the working folder, like every other path of the workflow.
-SOURCE_ROOT = os.path.relpath(LIBRARY)
+SOURCE_ROOT = Path(os.path.relpath(LIBRARY))
 INTERRUPTED_LINE = (
     "Interrupted; what was finished is kept. Give the same command again to go on."
 )
@@ -253,7 +253,7 @@ def cancel_timers():
 
 def sources_of(*modules):
     """Return the input that stands for the source files of modules."""
-    return [source_stamp(modules, SOURCE_ROOT, ".snakemake/source_stamps")]
+    return [source_stamp(modules, SOURCE_ROOT, Path(".snakemake/source_stamps"))]
 
 
 def ask(function, *first):

@@ -39,10 +39,10 @@ _PAUSES = (1, 3)
 
 def fetch(
     dataset: Dataset,
-    raw_dir: str | os.PathLike[str],
+    raw_dir: Path,
     *,
     policy: Policy = "auto",
-    mirror: str | os.PathLike[str] | None = None,
+    mirror: str | Path | None = None,
     substitutes: bool = False,
     refresh: bool = False,
 ) -> dict[str, Any]:
@@ -61,7 +61,6 @@ def fetch(
     """
     if policy not in get_args(Policy):
         raise ConfigError(unknown_name("data policy", policy, get_args(Policy)))
-    raw_dir = Path(raw_dir)
     record: dict[str, Any] = {"id": dataset.id, "policy": policy, "files": []}
     record |= {"form": "surrogate", "kind": "surrogate", "stamp": SURROGATE_STAMP}
     if policy == "surrogate":
@@ -271,7 +270,7 @@ class _Search:
             raise DataError(text) from error
 
 
-def mirror_folder(mirror: str | os.PathLike[str] | None = None) -> Path | None:
+def mirror_folder(mirror: str | Path | None = None) -> Path | None:
     """Return the folder `mirror`, or that which the environment names; None where neither is given.
 
     Raises

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ def file_of(settings: Mapping[str, Any]) -> str:
     return path.rpartition(":")[0] if form_of(settings) == "python" else path
 
 
-def parse(name: str, settings: Mapping[str, Any], out: str | os.PathLike[str]) -> None:
+def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
     """Read a data set, check it and write it as a table, whole or not at all.
 
     Parameters

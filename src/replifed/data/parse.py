@@ -7,7 +7,6 @@ bytes are, since no parser notices everything.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,12 +27,11 @@ if TYPE_CHECKING:
     Parsed = tuple[csr_matrix | NDArray, NDArray]
 
 
-def parse(dataset: Dataset, raw_dir: str | os.PathLike[str], out: str | os.PathLike[str]) -> dict[str, Any]:
+def parse(dataset: Dataset, raw_dir: Path, out: Path) -> dict[str, Any]:
     """Parse a fetched data set, check it and write it to `out`, an ``.npz``, whole or not at all.
 
     Returns its metadata: id, task, form, kind, stamp, counts, content_sha256.
     """
-    raw_dir = Path(raw_dir)
     record = read_record(raw_dir, dataset.id)
     if record["kind"] == "surrogate":
         from replifed.data.surrogates import generate

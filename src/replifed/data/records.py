@@ -68,11 +68,11 @@ def write_record(raw_dir: Path, record: dict[str, Any]) -> None:
     hashes.record([path])
 
 
-def status_rows(raw_dir: str | Path, ids: Iterable[str] = CATALOGUE) -> list[dict[str, str]]:
+def status_rows(raw_dir: Path, ids: Iterable[str] = CATALOGUE) -> list[dict[str, str]]:
     """Return one row a data set: id, form, kind ("not fetched" without a record), files and licence."""
     rows = []
     for dataset in map(get, ids):
-        record = find_record(Path(raw_dir), dataset.id) or {"form": "", "kind": "not fetched", "files": []}
+        record = find_record(raw_dir, dataset.id) or {"form": "", "kind": "not fetched", "files": []}
         own = {key: record[key] for key in ("form", "kind")}
         files = ", ".join(file["name"] for file in record["files"])
         rows.append({"id": dataset.id, **own, "files": files, "licence": dataset.licence})

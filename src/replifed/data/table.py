@@ -9,8 +9,8 @@ element type and the elements row by row; then the labels (float64).
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,7 +59,7 @@ def content_sha256(X: csr_matrix | NDArray, y: NDArray) -> str:
     return digest.hexdigest()
 
 
-def save(path: str | os.PathLike[str], table: Table) -> None:
+def save(path: Path, table: Table) -> None:
     """Write a table as an ``.npz`` whose bytes depend on nothing but the table, whole or not at all."""
     X = table.X
     if isinstance(X, np.ndarray):
@@ -70,7 +70,7 @@ def save(path: str | os.PathLike[str], table: Table) -> None:
     write_described(path, {**arrays, "y": table.y, **given}, table.meta)
 
 
-def load(path: str | os.PathLike[str]) -> Table:
+def load(path: Path) -> Table:
     """Read a table that `save` wrote; `X` is a CSR matrix or an array."""
     with read_described(path, "a table", "replifed data parse") as (arrays, meta):
         if "X" in arrays:

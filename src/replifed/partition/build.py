@@ -6,8 +6,8 @@ each split evenly into 20 parts, and each client takes one part of each of two c
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,9 +34,9 @@ def partition(
     paper: str,
     experiment: str,
     settings: Mapping[str, Any],
-    data: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    table: str | os.PathLike[str],
+    data: Path,
+    out: Path,
+    table: Path,
 ) -> None:
     """Split a parsed data set between clients; writes the partition, an ``.npz``, and a CSV of all clients.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,13 @@ class Partition:
         object.__setattr__(self, "meta", {**self.meta, "content_sha256": digest.hexdigest()})
 
 
-def save(path: str | os.PathLike[str], partition: Partition) -> None:
+def save(path: Path, partition: Partition) -> None:
     """Write `partition` to `path`, whole or not at all."""
     clients = {f"{_CLIENT}{replicate}": client for replicate, client in partition.clients.items()}
     write_described(path, {"cluster": partition.cluster, **clients}, partition.meta)
 
 
-def load(path: str | os.PathLike[str], samples: int | None = None) -> Partition:
+def load(path: Path, samples: int | None = None) -> Partition:
     """Read a partition that `save` wrote; it must be of so many `samples`, where these are given."""
     with read_described(path, "a partition", "replifed partition") as (arrays, meta):
         recorded = meta["content_sha256"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import os
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,9 +16,9 @@ from replifed.store.hashes import Stored
 
 
 def write(
-    files: Iterable[str | os.PathLike[str]],
-    out: str | os.PathLike[str],
-    folders: Iterable[str | os.PathLike[str]] = (),
+    files: Iterable[str],
+    out: Path,
+    folders: Iterable[str] = (),
 ) -> None:
     """Write the manifest of `files`, and of all files below `folders` that were recorded.
 
@@ -46,16 +45,13 @@ def write(
     write_text(out, text.getvalue() + _seal(text.getvalue().encode()))
 
 
-def verify(
-    manifest: str | os.PathLike[str], folders: Iterable[str | os.PathLike[str]] = ()
-) -> tuple[int, list[str]]:
+def verify(manifest: Path, folders: Iterable[str] = ()) -> tuple[int, list[str]]:
     """Compare every file with the manifest and with what its job recorded.
 
     Where no manifest was ever written, since only parts were made, the records alone count. The `folders` are
     looked through for files that no job made, and so is the manifest's own, but for the folders in it.
     Returns the number of files, and a line for each that is missing, has changed or was made by no job.
     """
-    manifest = Path(manifest)
     listed, faults = _read(manifest), []
     found = {file for folder in folders for file in _files(Path(folder))} | {*_files(manifest.parent, "*")}
     if listed is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,7 +20,7 @@ from replifed.store.atomic import replacing
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray]) -> None:
+def write_npz(path: Path, arrays: Mapping[str, NDArray]) -> None:
     """Write `arrays` to an uncompressed ``.npz``, whole or not at all; no clock or platform shows in it."""
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(arrays):
@@ -31,16 +30,14 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray]) -> No
                 np.lib.format.write_array(stream, np.ascontiguousarray(arrays[name]), allow_pickle=False)
 
 
-def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray]:
+def read_npz(path: Path) -> dict[str, NDArray]:
     """Read all arrays of an ``.npz``."""
     # Opened here: given a name, numpy leaves the file of a damaged archive open.
-    with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 
 
-def write_described(
-    path: str | os.PathLike[str], arrays: Mapping[str, NDArray], meta: Mapping[str, Any]
-) -> None:
+def write_described(path: Path, arrays: Mapping[str, NDArray], meta: Mapping[str, Any]) -> None:
     """Write `arrays`, and `meta` as JSON in one more, with the number of the layout."""
     packed = json.dumps({**meta, "format": FORMAT}, sort_keys=True, allow_nan=False).encode("utf-8")
     write_npz(path, {**arrays, "meta": np.frombuffer(packed, dtype=np.uint8)})
@@ -48,13 +45,12 @@ def write_described(
 
 @contextlib.contextmanager
 def read_described(
-    path: str | os.PathLike[str], what: str, command: str
+    path: Path, what: str, command: str
 ) -> Iterator[tuple[dict[str, NDArray], dict[str, Any]]]:
     """Yield arrays and meta of `what` that `command` makes.
 
     A file that is missing, of another version, damaged, or without what is looked for in it is a `DataError`.
     """
-    path = Path(path)
     if not path.exists():
         raise DataError(f"{path} does not exist; make it with `{command}`")
     try:

@@ -28,7 +28,7 @@ SOURCE_ROOT = Path(__file__).resolve().parents[2]
 _REGISTRY = Path("replifed/algorithms/registry.py")
 
 
-def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
+def sources(module: str, root: Path = SOURCE_ROOT) -> list[Path]:
     """Return the files that importing and running `module` may read from its own project.
 
     These are the module, all modules of the same top-level package that it imports directly or through
@@ -41,7 +41,6 @@ def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
 
     `root` is the folder that holds the top-level package; each file begins with it as it was given.
     """
-    root = Path(root)
     if module.endswith(".yaml"):  # a file that is read, by its path
         return [Path(module)]
     module, _, function = module.partition(":")
@@ -72,24 +71,24 @@ def sources(module: str, root: str | Path = SOURCE_ROOT) -> list[Path]:
     return sorted(modules | others)
 
 
-def source_hash(module: str, root: str | Path = SOURCE_ROOT) -> str:
+def source_hash(module: str, root: Path = SOURCE_ROOT) -> str:
     """Return the sha256 of the names and contents of `sources(module, root)`."""
     return hashlib.sha256(_listed(sources(module, root), root, file_hash).encode()).hexdigest()
 
 
 @cache
-def source_stamp(modules: tuple[str, ...], root: str, folder: str) -> str:
+def source_stamp(modules: tuple[str, ...], root: Path, folder: Path) -> str:
     """Return one small file below `folder` that stands for the `sources` of modules, without the registry.
 
     Its own folder is the hash of what they hold, so that an edit gives a job another input. Dozens of sources
     as inputs of hundreds of jobs would keep Snakemake busy with nothing but asking for their times and sizes.
     Each has a folder of its own: Snakemake lists a folder once, and would miss what is added later.
     """
-    files = {file for module in modules for file in _sources(module, root)} - {Path(root, _REGISTRY)}
+    files = {file for module in modules for file in _sources(module, root)} - {root / _REGISTRY}
     text = _listed(files, root, _sha256)
     # Of a method of one's own, which class of its file it is.
     text += "".join(f"{module}\n" for module in modules if ".py:" in module)
-    stamp = Path(folder, hashlib.sha256(text.encode()).hexdigest()[:32], "files")
+    stamp = folder / hashlib.sha256(text.encode()).hexdigest()[:32] / "files"
     if not stamp.is_file():
         write_text(stamp, text)
     # It has no time of its own: only its name may rerun a job.
@@ -102,7 +101,7 @@ _sources = cache(sources)
 _sha256 = cache(file_hash)
 
 
-def _listed(files: Iterable[Path], root: str | Path, hash_of: Callable[[Path], str]) -> str:
+def _listed(files: Iterable[Path], root: Path, hash_of: Callable[[Path], str]) -> str:
     own = sorted(file for file in files if not file.is_relative_to(root))
     names = sorted((file.relative_to(root).as_posix(), file) for file in files if file.is_relative_to(root))
     names += [(file.name, file) for file in own]  # of a method, or a paper, of one's own

@@ -377,8 +377,8 @@ class Plan:
         """Say how many of the data sets used are not the papers' own, and where the report is."""
         from replifed.data.records import not_original, status_rows
 
-        raw, report = self.in_data("raw"), self.in_results("report.html")
-        known = [name for name in used if Path(raw, f"{name}.json").is_file()]
+        raw, report = Path(self.in_data("raw")), self.in_results("report.html")
+        known = [name for name in used if (raw / f"{name}.json").is_file()]
         try:
             parts = [not_original(status_rows(raw, known))] if known else []
         except DataError as error:  # a record is damaged
