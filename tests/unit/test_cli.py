@@ -449,7 +449,10 @@ def without(*keys):
 DAMAGED = {
     "truncated": ('{"levels": {', "not a sound JSON file"),
     "empty": ("", "not a sound JSON file"),
-    "not a number": ('{"levels": NaN}', "NaN is no number"),
+    "not a number": (
+        lambda found: found["levels"][""].update(step=float("nan")),
+        "not the outcome of a step-size search",
+    ),
     "foreign": ('{"a": 1}', "lacks 'method'"),
     "a list": ("[]", "not the outcome of a step-size search"),
     "no provenance": ('{"method": "fedavg", "meta": []}', "not the outcome of a step-size search"),

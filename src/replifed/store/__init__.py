@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 from typing import Any
 
 from replifed.errors import DataError
 
 # One more whenever what is stored is laid out otherwise or means something else.
 FORMAT = 2
+# What to do about a file that cannot be used.
+REMEDY = "delete it and run the workflow again"
 
 
-def check_format(path: str | os.PathLike[str], found: Any) -> None:
+def check_format(path: Path, found: Any) -> None:
     """Refuse a file of another layout, by the number `found` in it (None where there is none)."""
     if found != FORMAT:
         number = "no format number" if found is None else f"format {found}"
-        raise DataError(
-            f"{os.fspath(path)}: written by another version ({number}, expected {FORMAT}); "
-            "delete it and run the workflow again"
-        )
+        raise DataError(f"{path}: written by another version ({number}, expected {FORMAT}); {REMEDY}")

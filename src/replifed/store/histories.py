@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from replifed.errors import DataError
-from replifed.store import FORMAT, check_format
+from replifed.store import FORMAT, REMEDY, check_format
 from replifed.store.atomic import replacing
 from replifed.store.provenance import canonical_json, config_hash, source_hash
 
 _KEY = b"replifed"
-_REMEDY = "delete it and run the workflow again"
 
 
 def provenance(modules: list[str], settings: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def provenance(modules: list[str], settings: dict[str, Any], data: dict[str, Any
     }
 
 
-def write_history(path: str | os.PathLike[str], frame: pd.DataFrame, meta: dict[str, Any]) -> None:
+def write_history(path: Path, frame: pd.DataFrame, meta: dict[str, Any]) -> None:
     """Write `frame` with `meta`, and a hash by which a later change shows, whole or not at all."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
     meta = {**meta, "format": FORMAT}
@@ -47,7 +47,7 @@ def write_history(path: str | os.PathLike[str], frame: pd.DataFrame, meta: dict[
         pq.write_table(table, temporary, compression="zstd")
 
 
-def read_history(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
+def read_history(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Read what `write_history` wrote.
 
     A file that cannot be read, is no history (truncated, or written by something else), is of another
@@ -62,9 +62,9 @@ def read_history(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str, 
         del meta["format"]
         frame = table.to_pandas()
     except (pa.ArrowException, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{os.fspath(path)}: not a run history; {_REMEDY}") from error
+        raise DataError(f"{path}: not a run history; {REMEDY}") from error
     if altered:
-        raise DataError(f"{os.fspath(path)}: altered since it was written; {_REMEDY}")
+        raise DataError(f"{path}: altered since it was written; {REMEDY}")
     return frame, meta
 
 

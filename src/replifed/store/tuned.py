@@ -3,77 +3,64 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from replifed.errors import DataError
-from replifed.store import FORMAT, check_format
+from replifed.store import FORMAT, REMEDY, check_format
 from replifed.store.atomic import write_json
 from replifed.store.provenance import canonical_json, config_hash
 
-_REMEDY = "delete it and run the workflow again"
 
-
-def write_tuned(path: str | os.PathLike[str], found: dict[str, Any], meta: dict[str, Any]) -> None:
+def write_tuned(path: Path, found: dict[str, Any], meta: dict[str, Any]) -> None:
     """Write the outcome `found` of a search, with `meta` and a hash by which a later change shows."""
     meta = {**meta, "format": FORMAT}
     entries = json.loads(json.dumps({**found, "meta": meta}, allow_nan=False))
     write_json(path, {**found, "meta": {**meta, "content_hash": config_hash(entries)}})
 
 
-def read_tuned(
-    path: str | os.PathLike[str], method: str, settings: dict[str, Any] | None = None
-) -> dict[str, Any]:
+def read_tuned(path: Path, method: str, settings: dict[str, Any] | None = None) -> dict[str, Any]:
     """Read what the search of `method` wrote, whose settings must be the `settings` of the run that uses it.
 
     A file that cannot be read, is damaged, is of another version, or belongs to something else is a
     `DataError`; so is, with its name, an entry looked up later in vain, at any depth.
     """
-    found = _parsed(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        found = json.loads(text, object_hook=lambda entries: _Entries(entries, path))
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}; run the workflow again") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not a sound JSON file ({error}); {REMEDY}") from error
     try:
         owner = found["method"]
         check_format(path, found["meta"].get("format"))
         searched = found["meta"]["settings"].items()
-        found["meta"]["data"]["kind"], found["meta"]["data"]["stamp"]
         recorded = found["meta"]["content_hash"]
         del found["meta"]["content_hash"]
         content_hash = config_hash(found)
     except (AttributeError, TypeError, ValueError) as error:
-        raise DataError(f"{path}: not the outcome of a step-size search; {_REMEDY}") from error
+        raise DataError(f"{path}: not the outcome of a step-size search; {REMEDY}") from error
     if recorded != content_hash:
-        raise DataError(f"{path}: altered since it was written; {_REMEDY}")
+        raise DataError(f"{path}: altered since it was written; {REMEDY}")
     if owner != method:
-        raise DataError(f"{path}: tuned for the method {owner!r}, not for {method!r}; {_REMEDY}")
+        raise DataError(f"{path}: tuned for the method {owner!r}, not for {method!r}; {REMEDY}")
     if settings is not None:
         # As JSON, since the search's settings have been through a file: there a tuple is a list.
         own = {key: canonical_json(value) for key, value in settings.items()}
         other = [key for key, value in searched if key != "tuning" and own.get(key) != canonical_json(value)]
         if other:
             names = ", ".join(other)
-            raise DataError(f"{path}: tuned with other settings than the run's ({names}); {_REMEDY}")
+            raise DataError(f"{path}: tuned with other settings than the run's ({names}); {REMEDY}")
     return found
 
 
 class _Entries(dict):
     """A JSON object of the file `path`."""
 
-    def __init__(self, entries: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    def __init__(self, entries: dict[str, Any], path: Path) -> None:
         super().__init__(entries)
         self.path = path
 
     def __missing__(self, key: str) -> Any:
-        raise DataError(f"{self.path}: not the expected outcome of a search, it lacks {key!r}; {_REMEDY}")
-
-
-def _parsed(path: str | os.PathLike[str]) -> Any:
-    def refuse(constant: str) -> float:
-        raise ValueError(f"{constant} is no number")
-
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        return json.loads(text, object_hook=lambda entries: _Entries(entries, path), parse_constant=refuse)
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}; run the workflow again") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not a sound JSON file ({error}); {_REMEDY}") from error
+        raise DataError(f"{self.path}: not the expected outcome of a search, it lacks {key!r}; {REMEDY}")
