@@ -16,7 +16,7 @@ import pytest
 from replifed.data import fetch as fetching
 from replifed.data.catalogue import CATALOGUE, Counts, Dataset, Form, RawFile
 from replifed.data.fetch import fetch, replaceable
-from replifed.errors import ConfigError, DataError, ReplifedError
+from replifed.errors import DataError, ReplifedError
 
 TEXT = b"0 1:0.5 3:2\n1 2:1\n1 1:1 4:-1\n"
 OTHER = b"0 1:0.75 3:2\n1 2:1\n1 1:1 4:-1\n"
@@ -215,9 +215,7 @@ def test_policy_real_says_what_to_do(tmp_path, monkeypatch):
     assert left(tmp_path) == []
 
 
-def test_unknown_policy_and_missing_mirror(tmp_path):
-    with pytest.raises(ConfigError, match="unknown data policy 'reel'; did you mean 'real'"):
-        fetch(toy(), tmp_path, policy="reel")
+def test_missing_mirror(tmp_path):
     with pytest.raises(DataError, match=r"mirror folder .*nowhere does not exist"):
         fetch(toy(), tmp_path, mirror=tmp_path / "nowhere")
 

@@ -14,7 +14,6 @@ from replifed.data.parse import meta_of
 from replifed.data.table import Table, canonical, save
 from replifed.errors import DataError, unknown_name
 
-FORMS = ("libsvm", "csv", "parquet", "npz", "python")
 # Losses of linear models by name, and the task that each is for.
 LOSSES = {"logistic": "binary", "least_squares": "regression", "softmax": "multiclass"}
 _MOST_CLASSES = 100

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import DataError
+from replifed.partition.heterogeneity import is_regression
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -54,7 +55,7 @@ def kmeans_clusters(X: csr_matrix | NDArray, count: int, seed: int) -> NDArray[n
 
 def label_clusters(y: NDArray, count: int) -> NDArray[np.int32]:
     """Rank of each sample's label among the labels, of which there must be `count`; `y` and result (n,)."""
-    if np.issubdtype(np.asarray(y).dtype, np.floating):
+    if is_regression(y):
         raise DataError("samples with real-valued targets have no labels to group by; use k-means clusters")
     labels, cluster = np.unique(y, return_inverse=True)
     if len(labels) != count:
@@ -85,9 +86,7 @@ def equal_clusters(X: NDArray, count: int, seed: int) -> NDArray[np.int32]:
     from k_means_constrained import KMeansConstrained
     from threadpoolctl import threadpool_limits
 
-    size, left = divmod(len(X), count)
-    if left or not size:
-        raise DataError(f"{len(X)} samples cannot be split into {count} groups of equal size")
+    size = len(X) // count
     model = KMeansConstrained(
         count, size_min=size, size_max=size, n_init=1, max_iter=_STEPS, random_state=seed, n_jobs=1
     )

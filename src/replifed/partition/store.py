@@ -45,12 +45,9 @@ def load(path: Path, samples: int | None = None) -> Partition:
         recorded = meta["content_sha256"]
         names = sorted(int(name.removeprefix(_CLIENT)) for name in arrays if name.startswith(_CLIENT))
         partition = Partition(arrays["cluster"], {name: arrays[f"{_CLIENT}{name}"] for name in names}, meta)
-        length = len(partition.cluster)
-        of_one_length = all(len(client) == length for client in partition.clients.values())
     if (now := partition.meta["content_sha256"]) != recorded:
         raise DataError(f"{path} was altered: its content hash is {now}, recorded was {recorded}; delete it")
-    if not of_one_length:
-        raise DataError(f"{path} is damaged: its arrays differ in length; delete it")
+    length = len(partition.cluster)
     if samples is not None and samples != length:
         raise DataError(f"{path} splits {length} samples, but the data set has {samples}; make it again")
     return partition
