@@ -103,22 +103,20 @@ def simulate_with_twins(
     size = relative_move(plain.observe(plain.init(problem, everyone))["server"].dtype)
     longer = make(numbers, np.where(role == 2, 1.0 + size, 1.0))
     last = rounds - max(round(tail * rounds), 1) + 1
-    begin = 0 if whole else last
-    history = simulate(
-        _Moved(longer, role == 1, size), problem, everyone, rounds, record_from=begin, **options
-    )
+    moved = _Moved(longer, role == 1, size)
+    history = simulate(moved, problem, everyone, rounds, record_from=0 if whole else last, **options)
     objective = history.metrics[compared]
     late = objective[history.rounds >= last].reshape(-1, R, 3)
-    start = np.abs(objective[0].reshape(R, 3)[:, 0])
+    start = objective[0].reshape(R, 3)[:, 0]
     runs = history.take(role == 0)
     with np.errstate(invalid="ignore"):
         gaps = np.abs(late[..., 1:] - late[..., :1])
-        scale = np.maximum(np.abs(late[..., 0]), _ROUNDING / AGREEMENT * start)
+        scale = np.maximum(np.abs(late[..., 0]), _ROUNDING / AGREEMENT * np.abs(start))
         # Where all have diverged they agree.
-        gaps = np.where(late[..., 1:] == late[..., :1], 0.0, gaps)
-        difference = np.where(gaps == 0, 0.0, gaps / scale[..., None]).max(axis=(0, 2))
+        agree = late[..., 1:] == late[..., :1]
+        difference = np.where(agree, 0.0, gaps / scale[..., None]).max(axis=(0, 2))
         difference = np.where(np.isnan(difference), np.inf, difference)
-        descends = late[..., 0].mean(axis=0) < objective[0].reshape(R, 3)[:, 0]
+        descends = late[..., 0].mean(axis=0) < start
     return Twinned(runs, difference, descends, history)
 
 
@@ -160,13 +158,11 @@ class _Moved:
         models = {name: a for name, a in numeric.items() if a.shape == server.shape and (a == server).all()}
         for name, array in (models or numeric).items():
             here = array[self.runs]
-            direction = streams.draw(f"twin/{name}", _normal(array.shape[1:]))
+            direction = streams.draw(
+                f"twin/{name}", lambda rng, shape=array.shape[1:]: rng.standard_normal(shape)
+            )
             if len(direction) > 1:
                 direction = direction[self.runs]
             fields[name] = array.copy()
             fields[name][self.runs] = move(here, self.size, direction)
         return type(state)(**fields)
-
-
-def _normal(shape: tuple[int, ...]) -> Callable[[np.random.Generator], NDArray]:
-    return lambda rng: rng.standard_normal(shape)

@@ -41,7 +41,7 @@ def of_process() -> Namespace:
     return Namespace(targets=[], target_jobs=None, configfile=None, config=None, dryrun=False)
 
 
-def check_options(words: Sequence[str]) -> None:
+def check_options(arguments: Namespace, words: Sequence[str]) -> None:
     """Refuse settings that are none: files that cannot be read, and words that are no KEY=VALUE.
 
     Raises
@@ -49,10 +49,6 @@ def check_options(words: Sequence[str]) -> None:
     ConfigError
         With the words to type instead, where an option has taken a target for a value of its own.
     """
-    _check_options(parsed(words), words)
-
-
-def _check_options(arguments: Namespace, words: Sequence[str]) -> None:
     for place, file in enumerate(arguments.configfile or ()):
         if place and not file.exists() and file.suffix not in _SETTINGS_FILE:
             raise ConfigError(_swallowed("--configfile", str(file), words))
@@ -84,7 +80,7 @@ def _swallowed(option: str, word: str, words: Sequence[str]) -> str:
 def refuse_options() -> None:
     """Stop the process with one line if its own call of Snakemake has a fault."""
     try:
-        _check_options(of_process(), sys.argv[1:])
+        check_options(of_process(), sys.argv[1:])
     except ReplifedError as error:
         sys.exit(f"replifed: error: {error}")
 
