@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -122,7 +121,7 @@ def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:
             if settings not in experiments:
                 experiments.append(settings)
             own[experiment] = experiments.index(settings)
-    chosen = copy.deepcopy(artefacts(paper_config))
+    chosen = artefacts(paper_config)
     return {
         "seed": paper_config["seed"],
         "artefacts": chosen,
@@ -160,8 +159,8 @@ def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = 
         chosen = {} if one else artefacts(paper_config)
         entries = {"artefact": one} if one else {"artefacts": chosen}
         read = _read_settings([one] if one else chosen.values(), paper_config)
-        return {**seed, **copy.deepcopy({**entries, "experiments": read})}
-    experiment = copy.deepcopy(dict(paper_config["experiments"][name]))
+        return {**seed, **entries, "experiments": read}
+    experiment = dict(paper_config["experiments"][name])
     tuning = experiment.pop("tuning", None)
     if step == "partition":
         kept = {key: experiment[key] for key in ("dataset", "partition", "replicates")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,14 +37,12 @@ def deep_merge(base: Mapping[str, Any], *overrides: Mapping[str, Any]) -> dict[s
     >>> deep_merge({"a": {"b": 1, "c": [1, 2]}}, {"a": {"c": [3]}})
     {'a': {'b': 1, 'c': [3]}}
     """
-    merged = copy.deepcopy(dict(base))
+    merged = dict(base)
     for override in overrides:
         for key, value in override.items():
-            if isinstance(value, Mapping):
-                below = merged.get(key)
-                merged[key] = deep_merge(below if isinstance(below, Mapping) else {}, value)
-            else:
-                merged[key] = copy.deepcopy(value)
+            below = merged.get(key)
+            both = isinstance(below, Mapping) and isinstance(value, Mapping)
+            merged[key] = deep_merge(below, value) if both else value
     return merged
 
 
@@ -98,19 +95,15 @@ def listed_papers(config: Mapping[str, Any], folder: str | os.PathLike[str] = PA
 def read_file(file: Path) -> dict[str, Any]:
     """Read one YAML file; an empty one gives an empty mapping."""
     try:
-        content = yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)
+        text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         near = meant(str(file), [str(one) for one in file.parent.glob("*.yaml")])
         remedy = near or "; run from the folder that holds config/, or correct the name"
         raise ConfigError(f"{file} does not exist{remedy}") from None
     except (OSError, UnicodeDecodeError) as error:
-        text = getattr(error, "strerror", None) or "not a text file in UTF-8"
-        raise ConfigError(f"{file} cannot be read: {text}; give a YAML file") from None
-    except yaml.constructor.ConstructorError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ConfigError(f"{file}{line}: {error.problem}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{file}{_not_yaml(error)}") from error
+        fault = getattr(error, "strerror", None) or "not a text file in UTF-8"
+        raise ConfigError(f"{file} cannot be read: {fault}; give a YAML file") from None
+    content = read_value(text, str(file))
     if content is None:
         return {}
     if not isinstance(content, dict):
@@ -118,18 +111,15 @@ def read_file(file: Path) -> dict[str, Any]:
     return content
 
 
-def read_value(text: str, name: str) -> Any:
-    """Read one value of the command line as YAML; `name` stands before a refusal."""
+def read_value(text: str, name: str, hint: str = "") -> Any:
+    """Read a text as YAML; `name` stands before a refusal, and `hint` behind that of a text which is none."""
     try:
         return yaml.load(text, Loader=_Loader)
-    except yaml.constructor.ConstructorError as error:
-        raise ConfigError(f"{name}: {error.problem}") from error
+    except yaml.MarkedYAMLError as error:
+        place = f"{name}, line {error.problem_mark.line + 1}"
+        if isinstance(error, yaml.constructor.ConstructorError):
+            raise ConfigError(f"{place}: {error.problem}") from error
+        column = error.problem_mark.column + 1
+        raise ConfigError(f"{place}, column {column}: not valid YAML: {error.problem}{hint}") from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"{name}{_not_yaml(error)}; put the word in quotes") from error
-
-
-def _not_yaml(error: yaml.YAMLError) -> str:
-    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-    if mark is None or not problem:
-        return f" is not valid YAML: {' '.join(str(error).split())}"
-    return f", line {mark.line + 1}, column {mark.column + 1}: not valid YAML: {' '.join(problem.split())}"
+        raise ConfigError(f"{name} is not valid YAML: {' '.join(str(error).split())}{hint}") from error

@@ -64,7 +64,7 @@ def check_options(arguments: Namespace, words: Sequence[str]) -> None:
             raise ConfigError(f"--config {word}: write nested keys as --config '{nested}'")
         if not key.isidentifier():
             raise ConfigError(f"--config {word}: {key!r} is no key; write --config KEY=VALUE")
-        read_value(value, f"--config {key}")
+        read_value(value, f"--config {key}", "; put the word in quotes")
 
 
 def _swallowed(option: str, word: str, words: Sequence[str]) -> str:
