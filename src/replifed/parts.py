@@ -1,19 +1,23 @@
-"""The papers that there are, and the modules that hold their parts. Nothing of them is imported here."""
+"""The papers that there are, and what holds their parts. None of them is imported before it is asked for."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 PAPERS = Path(__file__).with_name("papers")
 # The comparison of methods of one's own, which is no paper, with those of this one, whose experiments it has.
 COMPARE, COMPARED = "compare", "cross"
 # Folders of papers of one's own, as in PATH: jobs are processes of their own.
 VARIABLE = "REPLIFED_PAPERS"
+# Not followed as a source: a job depends on the values of its settings, not on the code that checks them.
+_CHECKS = "replifed.settings.checks"
 
 
 def own_folders() -> list[Path]:
@@ -67,3 +71,8 @@ def part(paper: str, name: str) -> str:
         return part(COMPARED, name) if name in ("experiments", "settings") else f"replifed.comparison.{name}"
     package = f"replifed.papers.{paper}"
     return f"{package}.{name}" if folder_of(paper).joinpath(f"{name}.py").is_file() else package
+
+
+def typed(paper: str, settings: Mapping[str, Any]) -> Any:
+    """Return the settings that a job of a paper is given as an object of the paper's class."""
+    return import_module(_CHECKS).typed(paper, settings)

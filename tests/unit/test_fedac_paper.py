@@ -14,7 +14,7 @@ from replifed.papers.fedac import experiments, measures, published
 from replifed.papers.fedac.lanes import Logistic, lanes, objectives
 from replifed.papers.fedac.numbers import draw
 from replifed.papers.fedac.paper import VARIANTS
-from replifed.papers.typed import typed
+from replifed.parts import typed
 from replifed.settings import load
 
 MIRROR = os.environ.get("REPLIFED_MIRROR", "")

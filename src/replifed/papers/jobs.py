@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError, ReplifedError, unknown_name
-from replifed.papers.typed import typed
-from replifed.parts import folder_of, paper_names, part, sentences_file
+from replifed.parts import folder_of, paper_names, part, sentences_file, typed
 from replifed.progress import Lines
 from replifed.store import hashes
 from replifed.store.atomic import write_json, write_text

@@ -15,7 +15,7 @@ from replifed.claims.errata import Erratum, Outcome
 from replifed.metrics import relative_error
 from replifed.operators.matrices import isometry_constant
 from replifed.papers.fedgradmp.problems import regression
-from replifed.papers.typed import typed
+from replifed.parts import typed
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams
 from replifed.simulate import simulate

@@ -39,7 +39,7 @@ from replifed.papers.fedgradmp.paper import (
     METHODS,
     READINGS,
 )
-from replifed.papers.typed import typed
+from replifed.parts import typed
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 

@@ -18,7 +18,7 @@ from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.operators import dictionaries
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers.fedgradmp import problems
-from replifed.papers.typed import typed
+from replifed.parts import typed
 from replifed.randomness import generator
 
 # Relative errors below are rounding, which is another one on each processor.

@@ -10,7 +10,7 @@ from replifed.algorithms.hard_thresholding import fedht_rate
 from replifed.claims.errata import Erratum, Outcome
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.simulations import planted, simulation
-from replifed.papers.typed import typed
+from replifed.parts import typed
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, loss_named
 from replifed.problems.sparse import SparseLinearModel

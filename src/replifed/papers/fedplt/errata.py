@@ -18,7 +18,7 @@ from replifed.claims.errata import Erratum, Outcome
 from replifed.papers.fedplt import release
 from replifed.papers.fedplt.paper import FEDPLT_RATES, TABLE4
 from replifed.papers.fedplt.trials import Trial, rate, regression
-from replifed.papers.typed import typed
+from replifed.parts import typed
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic
 from replifed.problems.minimiser import minimiser
