@@ -1,7 +1,6 @@
 """Partitions: every sample once, different clusters, even shards, nothing left to chance."""
 
 import json
-import os
 
 import numpy as np
 import pytest
@@ -116,11 +115,6 @@ def test_shards_are_random_within_their_cluster():
     shard = split_shards(cluster, 10, np.random.default_rng(1))
     assert np.array_equal(np.bincount(shard), np.full(10, 100))
     assert len(np.unique(shard[:100])) == 10
-
-
-def test_the_paper_s_plan_gives_100_clients():
-    client = deal_clients(np.arange(6000) % 10, 20, 2, np.random.default_rng(0))
-    assert np.array_equal(np.bincount(client), np.full(100, 60))
 
 
 def test_kmeans_finds_the_groups_and_orders_them_by_size():
@@ -251,14 +245,6 @@ def test_a_saved_partition_comes_back(tmp_path, partition):
     assert back.meta == partition.meta == json.loads(json.dumps(partition.meta))
 
 
-def test_equal_partitions_are_equal_files(tmp_path, partition, monkeypatch):
-    store.save(tmp_path / "a.npz", partition)
-    monkeypatch.setattr("time.time", lambda: 2e9)
-    os.umask(os.umask(0o077))
-    store.save(tmp_path / "b.npz", partition)
-    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-
-
 def test_load_says_what_is_wrong(tmp_path, partition):
     path = tmp_path / "p.npz"
     with pytest.raises(DataError, match="does not exist"):
@@ -266,9 +252,10 @@ def test_load_says_what_is_wrong(tmp_path, partition):
     store.save(path, partition)
     with pytest.raises(DataError, match="splits 240 samples, but the data set has 241"):
         store.load(path, samples=241)
-    path.write_bytes(path.read_bytes()[:400])
-    with pytest.raises(DataError, match="damaged"):
-        store.load(path)
+    for bad in (path.read_bytes()[:400], b"", b"hello"):
+        path.write_bytes(bad)
+        with pytest.raises(DataError, match="damaged"):
+            store.load(path)
     np.savez(path, nothing=np.zeros(3))
     with pytest.raises(DataError, match="not a partition"):
         store.load(path)
