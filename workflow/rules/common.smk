@@ -82,17 +82,13 @@ def sound(file):
     """Return a settings file; where it cannot be read, stop: Snakemake's own refusal does not name it."""
     with stopping():
         reading.read_file(Path(file))
-    return file
+    return str(file)
 
 
 def listed_papers():
     with stopping():
         config["papers"] = reading.listed_papers(config)
     return config["papers"]
-
-
-def paper_file(name):
-    return str(reading.paper_file(name))
 
 
 def check_config():

@@ -265,9 +265,9 @@ def potentials(
     return X, np.zeros(rows)
 
 
-_ALL = (text_regression, text_classes, binary_bag, categorical, digits, potentials, ratings, clip)
 GENERATORS: dict[str, Callable[..., tuple[csr_matrix | NDArray, NDArray]]] = {
-    one.__name__: one for one in _ALL
+    one.__name__: one
+    for one in (text_regression, text_classes, binary_bag, categorical, digits, potentials, ratings, clip)
 }
 
 

@@ -91,29 +91,25 @@ class Plan:
 
     # --- Data sets of one's own ---
 
-    def own_dataset(self, dataset: str) -> Mapping[str, Any]:
-        """Return the entry of a data set of one's own."""
-        return self.config["datasets"][dataset]
-
     def own_dataset_inputs(self, dataset: str) -> dict[str, Any]:
         """Return what it is made from."""
         from replifed.data.own import file_of
 
-        return {"file": file_of(self.own_dataset(dataset)), "source": self.source("replifed.data.own")}
+        file = file_of(self.config["datasets"][dataset])
+        return {"file": file, "source": self.source("replifed.data.own")}
 
     def own_dataset_settings(self, dataset: str) -> str:
         """Return its settings as JSON."""
-        return canonical_json(self.own_dataset(dataset))
+        return canonical_json(self.config["datasets"][dataset])
 
     # --- Partitions, searches, runs ---
 
     def experiment(self, paper: str, experiment: str) -> Mapping[str, Any]:
         """Return an experiment's section."""
-        try:
-            return self.config[paper]["experiments"][experiment]
-        except KeyError:
-            known = self.config[paper]["experiments"] if paper in self.sections else ()
-            raise ConfigError(unknown_name(f"experiment of {paper}", experiment, known)) from None
+        known = self.config[paper]["experiments"]
+        if experiment not in known:
+            raise ConfigError(unknown_name(f"experiment of {paper}", experiment, known))
+        return known[experiment]
 
     def experiment_names(self) -> set[str]:
         """Return the names of the experiments of all papers."""
@@ -127,7 +123,6 @@ class Plan:
         """Return the settings of step "partition", "tune" or "run" as JSON; of "pilot", those of its runs."""
         if step == "pilot":
             step, experiment = "run", f"{experiment}{cuts.PILOT}"
-        self.experiment(paper, experiment)
         return canonical_json(cuts.settings_for(step, self.config[paper], experiment))
 
     def method_source(self, step: str, paper: str, method: str) -> list[str]:
@@ -144,8 +139,9 @@ class Plan:
         """Return what a partition is made from."""
         section = self.experiment(paper, experiment)
         if "partition" not in section:
-            text = f"experiment {experiment} of {paper} has no section `partition` to make one from"
-            raise ConfigError(text)
+            raise ConfigError(
+                f"experiment {experiment} of {paper} has no section `partition` to make one from"
+            )
         return {"data": self.parsed(section["dataset"]), "source": self.source("replifed.partition.build")}
 
     def problem_keys(self, paper: str, experiment: str) -> list[str]:
@@ -199,11 +195,10 @@ class Plan:
 
     def artefact(self, paper: str, artefact: str) -> Mapping[str, Any]:
         """Return an artefact's entry."""
-        try:
-            return cuts.makeable(self.config[paper])[artefact]
-        except KeyError:
-            known = cuts.makeable(self.config[paper]) if paper in self.sections else ()
-            raise ConfigError(unknown_name(f"artefact of {paper}", artefact, known)) from None
+        known = cuts.makeable(self.config[paper])
+        if artefact not in known:
+            raise ConfigError(unknown_name(f"artefact of {paper}", artefact, known))
+        return known[artefact]
 
     def artefact_names(self, kind: str) -> set[str]:
         """Return the names of the figures or the tables of all papers."""
@@ -244,7 +239,6 @@ class Plan:
 
     def artefact_settings(self, paper: str, artefact: str) -> str:
         """Return an artefact's settings as JSON."""
-        self.artefact(paper, artefact)
         return canonical_json(cuts.settings_for("artefact", self.config[paper], artefact))
 
     # --- Claims ---
