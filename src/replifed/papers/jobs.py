@@ -149,10 +149,8 @@ def artefacts(
 
     Settings are those of `settings.artefacts_settings`, and outputs are by keys such as "fig1.csv".
     """
-    for name, chosen in settings["artefacts"].items():
-        read = {experiment: settings["experiments"][k] for experiment, k in settings["reads"][name].items()}
-        own = {"seed": settings["seed"], "artefact": chosen, "experiments": read}
-        files = {key: inputs[key] for key in settings["inputs"][name]}
+    for name, own in settings.items():
+        files = {key: inputs[key] for key in own.pop("inputs")}
         made = {Path(key).suffix[1:]: file for key, file in outputs.items() if Path(key).stem == name}
         artefact(paper, name, own, scale, files, made)
 

@@ -108,26 +108,10 @@ def with_pilots(experiments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `settings_for` step "artefact" of all artefacts, with each experiment's settings once.
-
-    The distinct ``experiments`` are a list, of which each artefact ``reads`` some, by number; the order of
-    the keys of its ``inputs`` counts.
-    """
-    experiments: list[Any] = []
-    reads: dict[str, dict[str, int]] = {}
-    for name in artefacts(paper_config):
-        own = reads[name] = {}
-        for experiment, settings in settings_for("artefact", paper_config, name)["experiments"].items():
-            if settings not in experiments:
-                experiments.append(settings)
-            own[experiment] = experiments.index(settings)
-    chosen = artefacts(paper_config)
+    """Return `settings_for` step "artefact" by artefact, each with the keys of its ``inputs``, in order."""
     return {
-        "seed": paper_config["seed"],
-        "artefacts": chosen,
-        "experiments": experiments,
-        "reads": reads,
-        "inputs": {name: artefact_keys(artefact) for name, artefact in chosen.items()},
+        name: {**settings_for("artefact", paper_config, name), "inputs": artefact_keys(artefact)}
+        for name, artefact in artefacts(paper_config).items()
     }
 
 
