@@ -123,10 +123,8 @@ def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, An
             for path, text in faults
         )
         raise ConfigError("\n".join(dict.fromkeys(lines)))
-    sections = {name: dict(config[name]) for name in papers}
-    for section in sections.values():
-        section["experiments"] = with_pilots(section["experiments"])
-    config = {**config, **sections}
+    for name in papers:
+        config[name]["experiments"] = with_pilots(config[name]["experiments"])
     compared = comparison.comparison(config)
     return config if compared is None else {**config, COMPARE: compared}
 

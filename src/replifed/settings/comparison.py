@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
@@ -96,10 +96,10 @@ def faults(config: Mapping[str, Any]) -> Iterator[Fault]:
     for name in asked.get("data") or ():
         if name not in known:
             yield ("comparison", "data"), unknown_name("problem of the comparison", name, known)
-    compared = _methods(known[name] for name in asked.get("data") or known if name in known)
-    compared += INSTALLED if compared else ()
+    there = [known[name] for name in asked.get("data") or known if name in known]
+    compared = {*INSTALLED, *(method for one in there for method in one["methods"])}
     for name in asked.get("against") or ():
-        if compared and name not in compared:  # else the data are at fault
+        if there and name not in compared:  # else the data are at fault
             yield ("comparison", "against"), unknown_name("method on these problems", name, compared)
 
 
@@ -110,7 +110,3 @@ def _missing_files(datasets: Mapping[str, Any]) -> Iterator[Fault]:
         for name, one in datasets.items():
             if not Path(file := file_of(one)).is_file():
                 yield ("datasets", name, "path"), f"{file} does not exist; give the file with the data"
-
-
-def _methods(experiments: Iterable[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(method for one in experiments for method in one["methods"]))
