@@ -291,14 +291,11 @@ def _part(paper: str, name: str) -> Any:
 def _data(data: Path | None, partition: Path | None) -> tuple[Any, Any]:
     if data is None:
         return None, None
-    from replifed.data.table import load as load_table
+    from replifed.data.table import load
+    from replifed.partition import store
 
-    if partition is None:
-        return load_table(data), None
-    from replifed.partition.store import load as load_partition
-
-    table = load_table(data)
-    return table, load_partition(partition, samples=len(table.y))
+    table = load(data)
+    return table, None if partition is None else store.load(partition, samples=len(table.y))
 
 
 def _provenance(paper: str, method: str, settings: dict, table: Any) -> dict[str, Any]:
