@@ -158,11 +158,13 @@ class _Moved:
         models = {name: a for name, a in numeric.items() if a.shape == server.shape and (a == server).all()}
         for name, array in (models or numeric).items():
             here = array[self.runs]
-            direction = streams.draw(
-                f"twin/{name}", lambda rng, shape=array.shape[1:]: rng.standard_normal(shape)
-            )
+            direction = streams.draw(f"twin/{name}", _normal(array.shape[1:]))
             if len(direction) > 1:
                 direction = direction[self.runs]
             fields[name] = array.copy()
             fields[name][self.runs] = move(here, self.size, direction)
         return type(state)(**fields)
+
+
+def _normal(shape: tuple[int, ...]) -> Callable[[np.random.Generator], NDArray]:
+    return lambda rng: rng.standard_normal(shape)

@@ -41,8 +41,9 @@ def deep_merge(base: Mapping[str, Any], *overrides: Mapping[str, Any]) -> dict[s
     for override in overrides:
         for key, value in override.items():
             below = merged.get(key)
-            both = isinstance(below, Mapping) and isinstance(value, Mapping)
-            merged[key] = deep_merge(below, value) if both else value
+            if isinstance(below, Mapping) and isinstance(value, Mapping):
+                value = deep_merge(below, value)
+            merged[key] = value
     return merged
 
 
