@@ -354,10 +354,8 @@ class Artefact(Settings):
         return self
 
 
-_DESCRIBED = {"description": Artefact.__doc__}  # a docstring is not inherited
-
-
-class ArtefactWith(Artefact, Generic[T], json_schema_extra=_DESCRIBED):
+# A docstring is not inherited.
+class ArtefactWith(Artefact, Generic[T], json_schema_extra={"description": Artefact.__doc__}):
     """An artefact that has settings of its own."""
 
     settings: Maybe[T] = Field(None, description="numbers that the artefact needs")
