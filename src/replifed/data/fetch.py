@@ -15,7 +15,6 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -121,20 +120,13 @@ class _UnavailableError(Exception):
     """A form or a file cannot be had here and now; the message, if any, says why in a few words."""
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A file that was found: where it is now, and its path or URL before it was copied."""
-
-    path: Path
-    origin: str
-
-
 class _Search:
     """One look for a data set's files; `reasons` says why hosts did not give them."""
 
     def __init__(self, dataset: Dataset, folder: Path, mirror: Path | None) -> None:
         self.dataset, self.folder, self.mirror = dataset, folder, mirror
         self.incoming = folder / ".incoming"  # files on their way
+        self.origins: dict[Path, str] = {}  # of files that were found: path or URL before they were copied
         self.reasons: list[str] = []
 
     @contextlib.contextmanager
@@ -173,7 +165,7 @@ class _Search:
 
     def _form(self, form: Form, online: bool) -> list[dict[str, Any]]:
         """Find, check and keep every file of a form; return what the record says of them."""
-        files: dict[Path, _Found] = {}
+        files: dict[Path, Path] = {}
         for file in form.files:
             final, found = self.folder / file.name, self._file(file, online)
             # A file with an official hash is kept even if another cannot be had.
@@ -185,19 +177,20 @@ class _Search:
         hashes.record(files)
         return [{"name": final.name, **hashes.measure(final)._asdict()} for final in files]
 
-    def _kept(self, found: _Found, final: Path) -> _Found:
+    def _kept(self, found: Path, final: Path) -> Path:
         """Move a file to its place, whole."""
-        if found.path != final:
+        if found != final:
             with explained(final):
-                with found.path.open("rb") as stream:
+                with found.open("rb") as stream:
                     os.fsync(stream.fileno())
-                found.path.replace(final)
-        return _Found(final, found.origin)
+                found.replace(final)
+        self.origins[final] = self.origins[found]
+        return final
 
-    def _file(self, file: RawFile, online: bool) -> _Found:
+    def _file(self, file: RawFile, online: bool) -> Path:
         path = self.folder / file.name
         if path.exists():
-            return self._checked(file, _Found(path, str(path)))
+            return self._checked(file, path, str(path))
         staged = self.incoming / file.name
         for copy in _copies(file, self.dataset, self.mirror):
             if copy.is_file():
@@ -206,12 +199,12 @@ class _Search:
                 make_folder(self.incoming)
                 with explained(staged):
                     shutil.copyfile(copy, staged)
-                return self._checked(file, _Found(staged, str(copy)))
+                return self._checked(file, staged, str(copy))
         if online:
             return self._downloaded(file, staged)
         raise _UnavailableError
 
-    def _downloaded(self, file: RawFile, staged: Path) -> _Found:
+    def _downloaded(self, file: RawFile, staged: Path) -> Path:
         faults: list[str] = []
         wrong: DataError | None = None
         make_folder(self.incoming)
@@ -219,7 +212,7 @@ class _Search:
             try:
                 with explained(staged):
                     _download(url, staged)
-                return self._checked(file, _Found(staged, url))
+                return self._checked(file, staged, url)
             except _UnavailableError as error:
                 faults.append(str(error))
             except DataError as error:
@@ -228,10 +221,11 @@ class _Search:
             raise wrong
         raise _UnavailableError("; ".join(dict.fromkeys(faults)))
 
-    def _checked(self, file: RawFile, found: _Found) -> _Found:
+    def _checked(self, file: RawFile, found: Path, origin: str) -> Path:
         """Return a file if it agrees with what is known about its bytes."""
-        if looks_like_web_page(found.path):
-            raise DataError(f"{found.origin} is a web page, not {file.name}; replace or delete it")
+        self.origins[found] = origin
+        if looks_like_web_page(found):
+            raise DataError(f"{origin} is a web page, not {file.name}; replace or delete it")
         remedy = "delete or replace it"
         recorded = hashes.recorded(self.folder / file.name)
         record = self.folder / hashes.FOLDER / file.name
@@ -245,26 +239,26 @@ class _Search:
         else:
             wanted, algorithm, whose = recorded.sha256, "sha256", "sha256 recorded when it was first accepted"
             remedy = f"{remedy}, or delete {record} to have it checked as a new file"
-        measured = file_hash(found.path, algorithm)
+        measured = file_hash(found, algorithm)
         if measured == wanted:
             return found
-        cause = stream_fault(found.path)
-        why = f" ({cause.replace(str(found.path), 'the file')})" if cause else ""
+        cause = stream_fault(found)
+        why = f" ({cause.replace(str(found), 'the file')})" if cause else ""
         raise DataError(
-            f"{found.origin} is not {file.name} of {self.dataset.id}: its hash is {measured}, "
+            f"{origin} is not {file.name} of {self.dataset.id}: its hash is {measured}, "
             f"the {whose} is {wanted}{why}; {remedy}"
         )
 
-    def _check_content(self, form: Form, files: list[_Found]) -> None:
+    def _check_content(self, form: Form, files: list[Path]) -> None:
         from replifed.data.parse import read_form
 
         try:
-            read_form(self.dataset, form, [file.path for file in files])
+            read_form(self.dataset, form, files)
         except DataError as error:
             # The parser names the copy that it reads; its original is what the user knows.
             text = str(error)
             for file in files:
-                text = text.replace(str(file.path), file.origin)
+                text = text.replace(str(file), self.origins[file])
             raise DataError(text) from error
 
 
