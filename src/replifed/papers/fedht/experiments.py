@@ -25,10 +25,11 @@ from replifed.algorithms.registry import method_class
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.simulations import biased, planted, simulation, simulations
 from replifed.partition.heterogeneity import group_counts
+from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel, in_span
 from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
-from replifed.progress import Progress
+from replifed.progress import Progress, silent
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
 from replifed.tune import SCORED, Grid, Search, Spent, Trials, best_printed, tune_step
@@ -110,18 +111,14 @@ def _variances(level: str) -> tuple[float, float]:
 
 def _images(table: Any, client: NDArray, dtype: np.dtype, model: type = DenseLinearModel) -> Any:
     """Softmax regression on pixels in [0, 1], stacked by client."""
-    sizes = np.bincount(client)
-    number = pd.Series(client).groupby(client).cumcount().to_numpy()  # of each sample at its client
-    X = np.zeros((1, len(sizes), sizes.max(), table.X.shape[1]), dtype=dtype)
-    y = np.zeros(X.shape[:3], dtype=np.int64)
-    X[0, client, number] = table.X
+    held = [np.flatnonzero(client == i) for i in range(int(client.max()) + 1)]
+    X, y, sizes = stacked([[(table.X[rows], table.y[rows]) for rows in held]], dtype)
     X /= 255
-    y[0, client, number] = table.y
-    return model(X, y, loss_named("softmax", int(table.y.max()) + 1), sizes=sizes[None])
+    return model(X, y.astype(np.int64), loss_named("softmax", int(table.y.max()) + 1), sizes=sizes)
 
 
 def tune(
-    method: str, settings: Compared, table: Any, partition: Any, progress: Progress | None = None
+    method: str, settings: Compared, table: Any, partition: Any, progress: Progress = silent
 ) -> dict[str, Any]:
     """Search the step for every level and K, and choose K.
 
@@ -142,8 +139,7 @@ def tune(
     spent = Spent()  # of all levels
     used: set[int] = set()
     for done, level in enumerate(named):
-        if progress is not None:
-            progress(f"searching the step {level}".strip(), done, len(named))
+        progress(f"searching the step {level}".strip(), done, len(named))
         trials = Trials.on(
             asked.replicates,
             partial(problem, settings, level, table=table, partition=partition),
@@ -156,9 +152,9 @@ def tune(
             checked=1 if settings.problem == "dataset" else SCORED,
         )
         make = partial(algorithm, method, settings, batch=settings.batch)
-        outcomes = [tune_step(partial(make, K), trials, grid, check=True) for K in counts]
-        by_k = {str(K): one.record() for K, one in zip(counts, outcomes, strict=True)}
-        _, _, best = min((one.chaotic, one.score, K) for K, one in zip(counts, outcomes, strict=True))
+        outcomes = {K: tune_step(partial(make, K), trials, grid, check=True) for K in counts}
+        by_k = {str(K): one.record() for K, one in outcomes.items()}
+        _, _, best = min((one.chaotic, one.score, K) for K, one in outcomes.items())
         found[level] = {"local_steps": best, "by_local_steps": by_k}
         if level:
             # Every client's local gradient steps tolerate it; to one significant digit.
@@ -166,7 +162,7 @@ def tune(
             common = float(f"{asked.common_fraction / smoothness:.0e}")
             found[level] |= {"smoothness": smoothness, "common_step": common}
         if done in (0, len(named) - 1):
-            for K, outcome in zip(counts, outcomes, strict=True):
+            for K, outcome in outcomes.items():
                 by_k[str(K)] |= _printed(outcome, asked.steps, partial(make, K), trials)
         record = trials.record()
         del trials  # large ones go before the next come
@@ -224,7 +220,7 @@ def run(
     tuned: dict,
     table: Any,
     partition: Any,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> pd.DataFrame:
     """Run all curves and seeds of `method`; those of equal K and batch size run side by side."""
     if settings.problem == "planted":
@@ -241,8 +237,7 @@ def run(
     visited = [named] if _side_by_side(method, settings) else [[level] for level in named]
     visits = list(itertools.product(everyone, visited))
     for number, (replicate, together) in enumerate(visits):
-        if progress is not None:
-            progress(f"{' and '.join(together)} seed {replicate}".strip(), number, len(visits))
+        progress(f"{' and '.join(together)} seed {replicate}".strip(), number, len(visits))
         groups: dict[Any, list[Setting]] = {}
         for curve in curves:
             replicates = settings.full_batch_replicates if curve.batch is None else settings.replicates
@@ -330,7 +325,7 @@ def _rounds(method: str, settings: Compared, curve: Setting) -> int:
 # --- Planted problems, and digits by class ---
 
 
-def _run_planted(method: str, settings: of.Planted, progress: Progress | None) -> pd.DataFrame:
+def _run_planted(method: str, settings: of.Planted, progress: Progress) -> pd.DataFrame:
     """Run `method` as its theorem prescribes: step 1/(6 l), batches growing as 1/theta^t, capped at m.
 
     The first batch is the theorem's, or, where no bound is promised, the one of the settings.
@@ -339,33 +334,42 @@ def _run_planted(method: str, settings: of.Planted, progress: Progress | None) -
     step = 1.0 / (6.0 * kappa)  # l = kappa by construction
     frames = []
     for number, replicate in enumerate(settings.replicates):
-        if progress is not None:
-            progress(f"seed {replicate}", number, len(settings.replicates))
+        progress(f"seed {replicate}", number, len(settings.replicates))
         data, x_star, variance = planted(settings, replicate)
         for K in settings.local_steps:
             rate = RATES[method](kappa, tau, tau_star, K)
             asked = rate.spread * variance / (kappa**2 * (x_star**2).sum())
             firsts = {"theorem": max(int(np.ceil(asked)), 1), "small": settings.first_batch}
             for batch, first in firsts.items():
-                history = simulate(
-                    algorithm(method, settings, K, np.array([step]), first, batch_decay=min(rate.theta, 1.0)),
-                    data,
-                    Streams(settings.seed, (replicate,)),
-                    settings.rounds,
-                    metrics={**METRICS, "error": partial(_error, x_star)},
-                    record_every=settings.record_every,
-                )
                 labels = {"method": method, "level": "", "reading": "theory", "local_steps": K}
                 labels |= {"batch": batch, "first_batch": first, "step": step, "tuned": True}
-                frames.append(history.frame(**labels, replicate=replicate))
+                labels |= {"replicate": replicate}
+                decay = min(rate.theta, 1.0)
+                made = algorithm(method, settings, K, np.array([step]), first, batch_decay=decay)
+                frames.append(_to_solution(made, data, x_star, settings, labels))
     return pd.concat(frames, ignore_index=True)
 
 
-def _error(x_star: NDArray, _: Any, seen: dict[str, NDArray]) -> NDArray:
-    return ((seen["server"] - x_star) ** 2).sum(axis=-1)
+def _to_solution(
+    made: Any, data: Any, x_star: NDArray, settings: of.Planted | of.Biased, labels: dict[str, Any]
+) -> pd.DataFrame:
+    """The history of one run, with its labels and |x_t - x*|^2 as column error."""
+
+    def error(_: Any, seen: dict[str, NDArray]) -> NDArray:
+        return ((seen["server"] - x_star) ** 2).sum(axis=-1)
+
+    history = simulate(
+        made,
+        data,
+        Streams(settings.seed, (labels["replicate"],)),
+        settings.rounds,
+        metrics={**METRICS, "error": error},
+        record_every=settings.record_every,
+    )
+    return history.frame(**labels)
 
 
-def _run_biased(method: str, settings: of.Biased, progress: Progress | None) -> pd.DataFrame:
+def _run_biased(method: str, settings: of.Biased, progress: Progress) -> pd.DataFrame:
     """Run `method` with full gradients and the theorems' step, for every spread and K.
 
     Column gradient is |grad f(x*)|^2, of FedIterHT on the support that Theorem 2 restricts it to, and
@@ -375,8 +379,7 @@ def _run_biased(method: str, settings: of.Biased, progress: Progress | None) -> 
     visits = list(itertools.product(settings.replicates, settings.spreads))
     frames = []
     for number, (replicate, spread) in enumerate(visits):
-        if progress is not None:
-            progress(f"spread {spread:g} seed {replicate}", number, len(visits))
+        progress(f"spread {spread:g} seed {replicate}", number, len(visits))
         data, x_star, curvature = biased(settings, spread, replicate)
         gradient = data.gradient(x_star[None])[0]
         if method == "fediterht":
@@ -387,15 +390,8 @@ def _run_biased(method: str, settings: of.Biased, progress: Progress | None) -> 
         labels |= {"gradient": float(gradient @ gradient)}
         labels |= {"dissimilarity": np.inf if spread else float(squares.max())}
         for K in settings.local_steps:
-            history = simulate(
-                algorithm(method, settings, K, np.array([step]), None),
-                data,
-                Streams(settings.seed, (replicate,)),
-                settings.rounds,
-                metrics={**METRICS, "error": partial(_error, x_star)},
-                record_every=settings.record_every,
-            )
-            frames.append(history.frame(**labels, local_steps=K))
+            made = algorithm(method, settings, K, np.array([step]), None)
+            frames.append(_to_solution(made, data, x_star, settings, {**labels, "local_steps": K}))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -432,11 +428,6 @@ def threshold_by_class(u: NDArray, tau: int | NDArray, classes: int) -> NDArray:
     return hard_threshold(by_class, tau // classes).swapaxes(-1, -2).reshape(u.shape)
 
 
-def unseen_classes(y: NDArray, client: NDArray) -> NDArray:
-    """Whether each client holds no sample of each class, shape (N, C)."""
-    return group_counts(client, y) == 0
-
-
 def share_unseen(u: NDArray, unseen: NDArray) -> float:
     """Mean over clients of the share of a model's non-zeros that belong to unseen classes."""
     clients, classes = unseen.shape
@@ -449,7 +440,7 @@ def _server_share(digits: Digits, seen: dict[str, NDArray]) -> float:
 
 
 def _run_classes(
-    method: str, settings: of.Classes, table: Any, partition: Any, progress: Progress | None
+    method: str, settings: of.Classes, table: Any, partition: Any, progress: Progress
 ) -> pd.DataFrame:
     """Run both variants on every repetition; columns server and local are shares of non-zeros."""
     (K,), step, frames = settings.local_steps, settings.step, []
@@ -458,10 +449,9 @@ def _run_classes(
     for replicate in settings.replicates:
         client = partition.clients[replicate]
         digits = _images(table, client, np.dtype(settings.dtype), Digits)
-        digits.unseen = unseen_classes(table.y, client)
+        digits.unseen = group_counts(client, table.y) == 0
         for number, variant in enumerate(VARIANTS):
-            if progress is not None:
-                progress(f"{variant} seed {replicate}", number, len(VARIANTS))
+            progress(f"{variant} seed {replicate}", number, len(VARIANTS))
             digits.by_class, digits.local_share = variant == "class", 0.0
             streams = Streams(settings.seed, (replicate,))
             history = simulate(fediterht, digits, streams, settings.rounds, metrics=metrics)
