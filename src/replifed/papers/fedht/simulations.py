@@ -125,12 +125,9 @@ def planted(settings: Planted, replicate: int) -> tuple[SparseLinearModel, NDArr
         sum_i p_i sigma_i^2, the variance of gradients of one sample, at zero. As there is no noise, it falls
         with the distance to the solution.
     """
-    N, d, kappa = settings.clients, settings.features, settings.condition
+    N, d = settings.clients, settings.features
     rng = generator(settings.seed, replicate, None, "data/planted")
-    x_star = np.zeros(d)
-    support = rng.choice(d, settings.planted, replace=False)
-    x_star[support] = rng.choice([-1.0, 1.0], settings.planted) * rng.uniform(1, 2, settings.planted)
-    curvature = _curvature(rng, N, d, kappa)
+    x_star, curvature = _solution_and_curvature(settings, rng)
     problem = _separable(curvature, np.tile(x_star, (N, 1)))
     # One sample in d has the gradient d c_j x*_j in coordinate j, where their mean is c_j x*_j.
     variance = (d - 1) * float(np.mean(((curvature * x_star) ** 2).sum(axis=1)))
@@ -153,25 +150,25 @@ def biased(settings: Biased, spread: float, replicate: int) -> tuple[SparseLinea
     curvature : array, shape (N, d)
         The diagonals of the clients' Hessians.
     """
-    N, d, k = settings.clients, settings.features, settings.planted
+    N, d = settings.clients, settings.features
     rng = generator(settings.seed, replicate, None, "data/biased")
-    support = rng.choice(d, k, replace=False)
-    x_star = np.zeros(d)
-    x_star[support] = rng.choice([-1.0, 1.0], k) * rng.uniform(1, 2, k)
-    curvature = _curvature(rng, N, d, settings.condition)
-    minimiser = settings.offset * rng.standard_normal(d)
-    minimiser[support] = x_star[support]
+    x_star, curvature = _solution_and_curvature(settings, rng)
+    minimiser = np.where(x_star, x_star, settings.offset * rng.standard_normal(d))
     rng = generator(settings.seed, replicate, None, f"data/biased/spread {spread:g}")
     apart = rng.standard_normal((N, d))
     apart -= (curvature * apart).sum(axis=0) / curvature.sum(axis=0)
     return _separable(curvature, minimiser + np.sqrt(spread) * apart), x_star, curvature
 
 
-def _curvature(rng: np.random.Generator, N: int, d: int, kappa: float) -> NDArray:
-    """Diagonals (N, d) of Hessians; both ends are attained, so that kappa is the condition number."""
+def _solution_and_curvature(settings: Planted | Biased, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
+    """A planted solution (d,), and diagonals (N, d) of Hessians."""
+    N, d, k, kappa = settings.clients, settings.features, settings.planted, settings.condition
+    x_star = np.zeros(d)
+    support = rng.choice(d, k, replace=False)
+    x_star[support] = rng.choice([-1.0, 1.0], k) * rng.uniform(1, 2, k)
     curvature = rng.uniform(1.0, kappa, (N, d))
-    curvature[:, 0], curvature[:, -1] = 1.0, kappa
-    return curvature
+    curvature[:, 0], curvature[:, -1] = 1.0, kappa  # attained, so that kappa is the condition number
+    return x_star, curvature
 
 
 def _separable(curvature: NDArray, minimisers: NDArray) -> SparseLinearModel:
