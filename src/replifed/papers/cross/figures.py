@@ -18,6 +18,7 @@ from replifed.papers.cross.paper import (
     CORRECTED,
     EVERY,
     FIRST_ORDER,
+    PAPER,
     PROBLEMS,
     RATES,
     SECOND_ORDER,
@@ -66,10 +67,8 @@ def _rates(inputs: Any, settings: dict) -> pd.DataFrame:
             for _, part in inputs.run(experiment, method).groupby("l2", sort=False):
                 shown = [(_COUNTED, method, part["round"])]
                 if "rate" in part:
-                    shown += [
-                        (_FALL, method, -np.log(part["rate"])),
-                        (_FALL, "bound", -np.log(part["bound"])),
-                    ]
+                    falls = ((method, "rate"), ("bound", "bound"))
+                    shown += [(_FALL, name, -np.log(part[column])) for name, column in falls]
                 for metric, name, values in shown:
                     rows.append(
                         {
@@ -127,17 +126,15 @@ def _by_group(frame: pd.DataFrame) -> pd.DataFrame:
 
 _PAGES = "The PDF has a page each for rounds, bits and sample gradients."
 
+_grid = partial(Grid, prefix=PAPER["name"], series="method", band="range", legend_columns=5)
 figure = partial(
-    Grid,
-    prefix="All methods on the same problems",
+    _grid,
     by=("experiment", "method"),
     pages=[X("round", "bits", "sample_gradients")],
     columns=[By("experiment", PROBLEMS)],
     wrap=2,
-    series="method",
     values=("gap",),
     centre="median",
-    band="range",
     axes=("bits", "sample_gradients"),
     finish=_to_the_floor,
     x={"round": "communication rounds", "bits": "bits sent", "sample_gradients": "sample gradients"},
@@ -146,7 +143,6 @@ figure = partial(
     limits=(_FLOOR / 3, 3.0),
     width=4.2,
     height=2.5,
-    legend_columns=5,
 )
 
 FIGURES = by_name(
@@ -202,9 +198,8 @@ FIGURES = by_name(
         caption="As Figure 1, for methods that correct what local steps do to an average; all take part.",
         lines=CORRECTED,
     ),
-    Grid(
+    _grid(
         "rates",
-        prefix="All methods on the same problems",
         title="Against the condition number",
         caption=(
             "Above: communication rounds until |x - x*|^2 is 1e-4 of what it was, against kappa = max L_i "
@@ -218,27 +213,23 @@ FIGURES = by_name(
         source=_rates,
         rows=[By("metric", {_COUNTED: "", _FALL: ""})],
         columns=[By("experiment", RATES)],
-        series="method",
         lines={
             **CORRECTED,
             "fedlin": FIRST_ORDER["fedlin"],
             "bound": Line("Scaffnew's theorem", BLACK, (0, (2, 1)), "", 1.2),
         },
-        band="range",
         metric="metric",
         y={_COUNTED: "communication rounds", _FALL: "- log rate of an iteration"},
         x={"kappa": "condition number"},
         x_column="kappa",
         log_x=True,
-        log_y={_COUNTED: True, _FALL: True},
+        log_y=True,
         annotate=_slopes,
         width=4.2,
         height=2.6,
-        legend_columns=5,
     ),
-    Grid(
+    _grid(
         "profile",
-        prefix="All methods on the same problems",
         title="Targets reached",
         caption=(
             "Share of the relative gaps 1e-1, 1e-2, ... 1e-8 on all problems of a kind that a method has "
@@ -252,9 +243,7 @@ FIGURES = by_name(
         wrap=2,
         panel_legends=True,
         columns=[By("group", {name: name for name in _GROUPS})],
-        series="method",
         lines=EVERY,
-        band="range",
         y="share of targets reached",
         metric="used",
         x={"at": _AXES},
@@ -264,6 +253,5 @@ FIGURES = by_name(
         limits=(-0.02, 1.02),
         width=5.0,
         height=3.2,
-        legend_columns=5,
     ),
 )

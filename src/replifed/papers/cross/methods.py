@@ -69,7 +69,7 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
             return method(rho=multiple * best_rho(mu, L), solver=solver, penalty=penalty)
         case "fedpd":
             return method(eta=multiple / np.sqrt(mu * L), solver=solver)
-        case "fedlin":
+        case "fedlin" | "slocalgd":
             return method(solver=Gradient(steps=K, step=step))
         case "tamuna":
             gamma, eta = tamuna.theory_parameters(mu, L, K, N, N)
@@ -82,8 +82,6 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
             return method(gamma=multiple * gamma, tau=tau / multiple, solver=solver)
         case "scaffold" | "scaffnew":
             return method(step=step, solver=solver)
-        case "slocalgd":
-            return method(solver=Gradient(steps=K, step=step))
         case "feddyn":
             return method(alpha=multiple * np.sqrt(mu * L), solver=solver)
         case "fedsplit":

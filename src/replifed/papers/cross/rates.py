@@ -123,12 +123,7 @@ class _Setting:
     """A problem with a ridge, its constants and its solution."""
 
     def __init__(
-        self,
-        settings: of.ManyRidges,
-        l2: float,
-        replicates: Sequence[int],
-        table: Any,
-        partition: Any,
+        self, settings: of.ManyRidges, l2: float, replicates: Sequence[int], table: Any, partition: Any
     ) -> None:
         self._settings, self.names = settings, tuple(replicates)
         self.data = problem(settings, l2, replicates, table, partition)
@@ -145,27 +140,18 @@ class _Setting:
         def distance(_: Any, seen: dict[str, NDArray]) -> NDArray:
             return ((seen["server"] - self.solution) ** 2).sum(axis=-1) / lengths
 
-        def done(seen: dict[str, NDArray]) -> NDArray:
-            there = seen["distance"] <= target
-            return np.full(runs, there.any()) if first else there
-
-        made = _method(name, multiples / self.L, self.steps)
-        names = self.names * (runs // len(self.names))
-        # `done` may miss a run that has left again; the first time counts, which the record has.
+        # A run may leave again; the first time counts, which the record has.
         reached = np.zeros(runs, bool)
 
         def until(seen: dict[str, NDArray]) -> NDArray:
-            reached[:] |= done(seen)
+            there = seen["distance"] <= target
+            reached[:] |= there.any() if first else there
             return reached
 
-        return simulate(
-            made,
-            self.data,
-            Streams(self._settings.seed, names),
-            rounds,
-            metrics={"distance": distance},
-            until=until,
-        )
+        made = _method(name, multiples / self.L, self.steps)
+        names = self.names * (runs // len(self.names))
+        streams, metrics = Streams(self._settings.seed, names), {"distance": distance}
+        return simulate(made, self.data, streams, rounds, metrics=metrics, until=until)
 
 
 def tune(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ import pandas as pd
 
 from replifed.claims.pairs import USES, matrix, pairs, used_until
 from replifed.figures.artefact import Made, by_name
+from replifed.figures.grid import By
 from replifed.figures.summaries import median_and_range
 from replifed.papers.cross.paper import LABELS, PROBLEMS, SETTING
 from replifed.tune import Spent
@@ -62,7 +62,7 @@ def render_used(frame: pd.DataFrame, labels: Mapping[str, str] = LABELS) -> dict
     tables = {}
     for experiment, part in frame.groupby("experiment", sort=False):
         rows = []
-        for method in sorted(part["method"].unique(), key=partial(_place, list(labels))):
+        for method in By("method", labels).order(part["method"].tolist()):
             line = {"method": labels.get(method, method)}
             for row in part[part["method"] == method].itertuples():
                 line[USES[row.used]] = median_and_range(row, ".3g")
@@ -72,11 +72,6 @@ def render_used(frame: pd.DataFrame, labels: Mapping[str, str] = LABELS) -> dict
             ["method", *USES.values(), "tuning"]
         ]
     return tables
-
-
-def _place(known: list[str], method: str) -> int:
-    """Those with lines first, in their order."""
-    return known.index(method) if method in known else len(known)
 
 
 def _pairs(inputs: Inputs, settings: dict) -> pd.DataFrame:
