@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from replifed.figures.boxes import explain, explain_where_free
 from replifed.figures.curves import ENDS, entitle, is_logarithmic, plot_curves
-from replifed.figures.style import BLACK, Line, canvas, legend, of_seeds, panel_width, styled
+from replifed.figures.style import BLACK, Line, canvas, legend, of_seeds, panel_width, sequence_lines, styled
 from replifed.figures.summaries import Band, Centre, on_log_scale, summarise
 
 Labels = Mapping[Any, str] | Callable[[Any], str]
@@ -46,6 +46,10 @@ class By:
         if isinstance(self.labels, Mapping):
             return self.labels.get(value, str(value))
         return self.labels(value) if self.labels is not None else ""
+
+    def lines(self, frame: pd.DataFrame) -> dict[Any, Line]:
+        """Return a line for each value, if the column tells curves apart: a sequence, in order."""
+        return sequence_lines({value: self.label(value) for value in self.order(frame[self.column].tolist())})
 
 
 class X:
@@ -278,9 +282,8 @@ class Grid(Curves):
     def _page(self, frame: pd.DataFrame, page: _Strip) -> Figure:
         lines = self.lines_of(frame)
         explained, varying = self._with_settings(frame, lines)
-        said = None
-        boxes: list[tuple[list[Axes], list[Line]]] = []  # panels in which one may stand, and what it says
-        box: list[Axes] | None = None
+        # Panels side by side whose curves have the same settings, of those that vary, and these.
+        alike: list[tuple[list[Axes], pd.DataFrame]] = []
         rows, columns = _strips(self.rows, frame), _strips(self.columns, frame)
         first_x = page.x or self._first_x()
         entries = [*(() if self.panel_legends else explained), *self.others]
@@ -328,66 +331,40 @@ class Grid(Curves):
                 present = set(panel[self.series])
                 own = [line for key, line in lines.items() if key in present]
                 explain(ax, own, loc="center left", bbox_to_anchor=(1.0, 0.5))
-            else:
-                before = said if j % across else None
-                said, own = self._own_settings(ax, panel, lines, varying, before)
-                if own:
-                    box = [ax]
-                    boxes.append((box, own))
-                elif said is not before:
-                    box = None
-                elif box is not None:
-                    box.append(ax)
+            elif varying:
+                told = panel.groupby(self.series)[varying].first()
+                told = told.loc[[key for key in lines if key in told.index]]
+                if j % across and alike and told.equals(alike[-1][1]):
+                    alike[-1][0].append(ax)
+                else:
+                    alike.append(([ax], told))
         for ax in axes[-1][(len(columns) - 1) % across + 1 :]:
             ax.set_axis_off()
-        for some, own in boxes:
-            explain_where_free(some, own)
+        for some, told in alike:
+            own = [lines[key]._replace(label=", ".join(self._said(row))) for key, row in told.iterrows()]
+            if len(told.drop_duplicates()) == 1:  # the title says it of all curves
+                entitle(some[0], f"{some[0].get_title(loc='left')}, {own[0].label}")
+            else:
+                explain_where_free(some, own)
         entries += [*[ENDS] * wide, *of_seeds(frame)]
         if entries:
             legend(made, entries, columns=self.legend_columns)
         return made
 
-    def _with_settings(
-        self, frame: pd.DataFrame, lines: dict[Any, Line]
-    ) -> tuple[list[Line], dict[str, str]]:
+    def _with_settings(self, frame: pd.DataFrame, lines: dict[Any, Line]) -> tuple[list[Line], list[str]]:
         """Return the legend's lines, with the settings that each has in all panels, and those that vary."""
         if not self.settings:
-            return list(lines.values()), {}
+            return list(lines.values()), []
         runs = frame.groupby(self.series)[list(self.settings)]
         first, constant = runs.first(), (runs.min() == runs.max()).all()
         told = [
             line._replace(label=", ".join([line.label, *self._said(first.loc[key, constant])]))
             for key, line in lines.items()
         ]
-        return told, {name: text for name, text in self.settings.items() if not constant[name]}
+        return told, [name for name in self.settings if not constant[name]]
 
     def _said(self, values: pd.Series) -> list[str]:
         return [f"{self.settings[name]} = {_rounded(value)}" for name, value in values.items()]
-
-    def _own_settings(
-        self,
-        ax: Axes,
-        panel: pd.DataFrame,
-        lines: Mapping[Any, Line],
-        varying: Mapping[str, str],
-        before: pd.DataFrame | None,
-    ) -> tuple[pd.DataFrame | None, list[Line]]:
-        """Return the settings of a panel's curves, of those that vary, and the lines of a box that says them.
-
-        No line where the panel to its left shows curves with the same ones, which are `before` and returned,
-        or where all curves have the same, which the title then says.
-        """
-        if not varying:
-            return None, []
-        found = panel.groupby(self.series)[list(varying)].first()
-        found = found.loc[[key for key in lines if key in found.index]]
-        if before is not None and found.equals(before):
-            return before, []
-        own = [lines[key]._replace(label=", ".join(self._said(row))) for key, row in found.iterrows()]
-        if own and len(found.drop_duplicates()) == 1:
-            entitle(ax, f"{ax.get_title(loc='left')}, {own[0].label}")
-            own = []
-        return found, own
 
 
 def _rounded(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from itertools import cycle
@@ -17,21 +16,26 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from replifed.algorithms.hard_thresholding import RATES
-from replifed.figures import style
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.curves import note, plot_curves, readable_log_axis
 from replifed.figures.grid import By, Curves, Grid, Published, X
 from replifed.figures.style import (
+    BLACK,
     BLUE,
     GREEN,
     GREY,
     ORANGE,
+    PURPLE,
+    SKY,
     VERMILLION,
+    WINE,
+    YELLOW,
     Line,
     canvas,
     legend,
     of_seeds,
     panels,
+    sequence_lines,
     styled,
 )
 from replifed.figures.summaries import on_log_scale, summarise
@@ -136,22 +140,12 @@ def _named(*columns: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
 def local_steps_lines(values: Collection[int]) -> dict[int, Line]:
     """Return the line of each number of local steps K; those of the paper are always the same."""
     order = dict.fromkeys([3, 5, 8, 10, *sorted(values)])
-    lines = style.sequence_lines({K: f"K = {K}" for K in order})
+    lines = sequence_lines({K: f"K = {K}" for K in order})
     return {K: lines[K] for K in sorted(values)}
 
 
 def _lines_of_K(frame: pd.DataFrame) -> Mapping[int, Line]:
     return local_steps_lines(frame["local_steps"].unique().tolist())
-
-
-def _lines_of_levels(frame: pd.DataFrame) -> Mapping[str, Line]:
-    return style.sequence_lines(
-        {level: f"(α, β) = {level_name(level)}" for level in ordered_levels(frame["level"])}
-    )
-
-
-def _lines_of_spreads(frame: pd.DataFrame) -> Mapping[str, Line]:
-    return style.sequence_lines({spread: f"α = {spread:g}" for spread in sorted(frame["level"].unique())})
 
 
 def _extreme_K(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
@@ -161,18 +155,19 @@ def _extreme_K(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
 
 def _remarks(series: str, ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
     """Add which curves depend on rounding, and whether data are surrogates."""
-    remark = partial(ax.text, transform=ax.transAxes, color="#B03A00")
     noisy = [line.label for key, line in lines.items() if panel.loc[panel[series] == key, "chaotic"].any()]
     if noisy:
         note(ax, "depends on rounding: " + ", ".join(noisy))
     if (panel["kind"] == "surrogate").any():
-        middle: dict[str, Any] = {"ha": "center", "va": "center", "rotation": 20}
-        remark(0.5, 0.5, "surrogate data", **middle, fontsize=15, alpha=0.25, zorder=1)
+        middle: dict[str, Any] = {"ha": "center", "va": "center", "rotation": 20, "transform": ax.transAxes}
+        ax.text(0.5, 0.5, "surrogate data", **middle, color="#B03A00", fontsize=15, alpha=0.25, zorder=1)
 
 
+_ROWS = By("experiment", EXPERIMENTS)
 figure = partial(
     Grid,
     prefix="FedHT",
+    rows=[_ROWS],
     by=(*_CURVE, "chaotic", "kind"),
     series="method",
     lines=LINES,
@@ -181,11 +176,10 @@ figure = partial(
     finish=_named("experiment", "level", "reading"),
     y="objective",
     x={"round": "communication rounds", "iterations": "local iterations", "bits": "bits sent"},
-    width=3.2,
+    width=4.6,
     height=2.35,
     legend_columns=6,
 )
-_ROWS = By("experiment", EXPERIMENTS)
 _LEVELS_IN_ORDER = By("level", level_name, level_key)
 _PUBLISHED = [
     Published(
@@ -199,16 +193,23 @@ _PUBLISHED = [
 _DOTTED = "Dotted: the round at which the paper has FedIterHT where Distributed-IHT is after " + ", ".join(
     f"{slow} ({EXPERIMENTS[name]})" for name, (_, slow, _) in ROUNDS.items()
 )
-_SHORT = {"own": "own best step", "common": "common step"}
-_SHORT_REAL = {"own": "own best step", "printed": "best printed step"}
+_SHORT = {"own": "own best step", "common": "common step", "printed": "best printed step"}
+# Figure 3, with small and with full batches.
+_against_iht = partial(
+    figure,
+    pages=[By("reading", _SHORT)],
+    rows=[_ROWS, _LEVELS_IN_ORDER],
+    columns=[X("round", "iterations")],
+    published=_PUBLISHED,
+)
 
 
 # -- Figures 4 and 5 -----------------------------------------------------------------------------------
 
 # Okabe and Ito's eight colours, and two more of other lightness: a wine red and a light grey.
 _COLOURS = (
-    *(style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY, style.VERMILLION, style.BLACK),
-    *(style.YELLOW, "#882255", "#BBBBBB"),
+    *(BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, BLACK, YELLOW, WINE),
+    "#BBBBBB",
 )
 _MARKERS = "os^DvPX*<>"
 
@@ -456,7 +457,7 @@ def _tuning(inputs: Inputs, settings: dict) -> pd.DataFrame:
                     }
                     frames.append(pd.DataFrame({**head, **points, **outcome["cost"]}))
     frame = pd.concat(frames, ignore_index=True)
-    return frame.assign(score=frame["score"].astype(float).fillna(math.inf))
+    return frame.assign(score=frame["score"].astype(float).fillna(np.inf))
 
 
 _SEARCH_AXES = "step size", "objective"
@@ -665,13 +666,11 @@ FIGURES = by_name(
         prepare=_curves(levels=[0], every_K=True),
         finish=_named("experiment", "level", "method", "reading"),
         pages=[By("reading", READINGS)],
-        rows=[_ROWS],
         columns=[By("method", METHODS)],
         series="local_steps",
         settings={"step": "γ"},
         lines=_lines_of_K,
         annotate=partial(_remarks, "local_steps"),
-        width=4.6,
     ),
     figure(
         "fig2",
@@ -684,15 +683,13 @@ FIGURES = by_name(
         prepare=_curves(LEVEL_READINGS, relative=True),
         finish=_named("experiment", "method", "reading"),
         pages=[By("reading", LEVEL_READINGS)],
-        rows=[_ROWS],
         columns=[By("method", METHODS)],
         series="level",
-        lines=_lines_of_levels,
+        lines=By("level", lambda level: f"(α, β) = {level_name(level)}", level_key).lines,
         annotate=partial(_remarks, "level"),
         y="objective / initial objective",
-        width=4.6,
     ),
-    figure(
+    _against_iht(
         "fig3",
         title="Figure 3: against Distributed-IHT on the simulations",
         caption=(
@@ -702,13 +699,8 @@ FIGURES = by_name(
             f"converge on Simulation I. {_DOTTED}. {_PAGES} {_BANDS}"
         ),
         prepare=_curves(COMPARISON_READINGS, levels=[0, -1]),
-        pages=[By("reading", {**_SHORT, **_SHORT_REAL})],
-        rows=[_ROWS, _LEVELS_IN_ORDER],
-        columns=[X("round", "iterations")],
-        published=_PUBLISHED,
-        width=4.6,
     ),
-    figure(
+    _against_iht(
         "fig3_full_batch",
         title="Figure 3 with full local gradients",
         caption=(
@@ -716,11 +708,6 @@ FIGURES = by_name(
             f"{_READINGS} {_DOTTED}. {_PAGES}"
         ),
         prepare=_curves(full_batch=True),
-        pages=[By("reading", _SHORT)],
-        rows=[_ROWS, _LEVELS_IN_ORDER],
-        columns=[X("round", "iterations")],
-        published=_PUBLISHED,
-        width=4.6,
     ),
     *(
         Made(
@@ -745,9 +732,9 @@ FIGURES = by_name(
             f"best on RCV1. The PDF has a page for each horizontal axis. {_BANDS}"
         ),
         prepare=_curves(REAL_READINGS),
-        rows=[_ROWS],
         pages=[X("round", "iterations", "bits")],
-        columns=[By("reading", _SHORT_REAL)],
+        columns=[By("reading", _SHORT)],
+        width=3.2,
     ),
     Grid(
         "fig6_classes",
@@ -814,13 +801,12 @@ FIGURES = by_name(
         rows=[_ROWS, By("local_steps", "K = {}".format)],
         columns=[By("method", METHODS)],
         series="level",
-        lines=_lines_of_spreads,
+        lines=By("level", "α = {:g}".format).lines,
         annotate=None,
         settings={},
         y="|xₜ − x*|²",
         x={"round": "communication rounds"},
         log_y=True,
-        width=4.6,
     ),
     Made(
         "tuning",
