@@ -150,31 +150,24 @@ def panel_width(width: float, cols: int) -> float:
     return min(width, PRINT_WIDTH / cols)
 
 
-def fitting_columns(lines: Sequence[Line], width: float, most: int) -> int:
-    """Return how many columns of a legend fit side by side into `width` inches, at most `most`."""
-    # About 15 characters of 8 points to an inch, beside a line of its own and the gap between columns.
-    widest = max((len(line.label) for line in lines), default=0) / 15 + 0.65
-    return max(1, min(most, int(width / widest)))
-
-
 def of_seeds(frame: Any) -> list[Line]:
     """Return what a legend says of the number of repetitions in a table: a line without a look, or none."""
-    column = next((name for name in ("seeds", "sets") if name in frame), None)
-    counts = frame[column].astype(int) if column else ()
-    # What is no measurement has none.
-    counts = [count for count in counts if count > 0]
-    if not counts:
-        return []
-    few, many = min(counts), max(counts)
-    name = "seed" if column == "seeds" else "data set"
-    told = f"{many}" if few == many else f"{few} to {many}"
-    return [Line(f"({told} {name}{'s' * (many > 1)})", "none", "", "")]
+    for column, name in (("seeds", "seed"), ("sets", "data set")):
+        # What is no measurement has none.
+        counts = [int(count) for count in frame.get(column, ()) if count > 0]
+        if counts:
+            few, many = min(counts), max(counts)
+            told = f"{many}" if few == many else f"{few} to {many}"
+            return [Line(f"({told} {name}{'s' * (many > 1)})", "none", "", "")]
+    return []
 
 
 @styled
 def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
     """Draw one legend for all panels, below them, in a strip of its own, of at most `columns` columns."""
-    columns = fitting_columns(lines, made.get_size_inches()[0], min(columns, max(len(lines), 1)))
+    # About 15 characters of 8 points to an inch, beside a line of its own and the gap between columns.
+    widest = max((len(line.label) for line in lines), default=0) / 15 + 0.65
+    columns = max(1, min(columns, len(lines), int(made.get_size_inches()[0] / widest)))
     _heighten(made, _EDGES + -(-len(lines) // columns) * _LINE, below=True)
     handles = [Line2D([], [], **line.look, linewidth=line.width) for line in lines]
     drawn = made.legend(
