@@ -66,13 +66,8 @@ def test_every_method_closes_most_of_the_gap(problem, method):
 def test_every_method_sends_floats_of_32_bits(problem, method, monkeypatch):
     """First-order methods compute with them; others round each kind of message, and count 32 bits a value."""
     kept, rounded = width(method), []
-    data = DenseLinearModel(
-        problem.X.astype(kept),
-        problem.y.astype(kept),
-        problem.loss_function,
-        weights=problem.weights,
-        l2=0.01,
-    )
+    X, y = problem.X.astype(kept), problem.y.astype(kept)
+    data = DenseLinearModel(X, y, problem.loss_function, weights=problem.weights, l2=0.01)
     made = algorithm(method, np.array([0.5]), problem, typed("cross", SETTINGS))
     if kept is np.float64:
         sent = type(made).sent
@@ -151,7 +146,6 @@ def test_the_table_counts_to_the_first_round_at_the_target(tmp_path):
     later = one.assign(replicate=3, gap=[1, 1, 1, 1e-4])
     never = one.assign(replicate=2, gap=1.0)
     history = pd.concat([one.assign(replicate=1), never])
-
     histories = {
         "fedlin": one.assign(replicate=1),
         "newton": history,
@@ -159,21 +153,14 @@ def test_the_table_counts_to_the_first_round_at_the_target(tmp_path):
         "shed": never,
     }
 
-    class Inputs:
-        def experiments(self):
-            return ["a9a"]
-
-        def methods(self, experiment):
-            return list(histories)
-
-        def run(self, experiment, method):
-            return histories[method]
-
-        def tuned(self, experiment, method):
-            cost = {"runs": 40, "rounds": 2000, "bits": 1.5e8}
-            return {"cost": cost} if method == "fedlin" else {"search": None}
-
-    used = TABLES["table1"].table(Inputs(), {})
+    cost = {"runs": 40, "rounds": 2000, "bits": 1.5e8}
+    inputs = types.SimpleNamespace(
+        experiments=lambda: ["a9a"],
+        methods=lambda experiment: list(histories),
+        run=lambda experiment, method: histories[method],
+        tuned=lambda experiment, method: {"cost": cost} if method == "fedlin" else {"search": None},
+    )
+    used = TABLES["table1"].table(inputs, {})
     assert used[used["method"] == "fedlin"]["median"].tolist() == [2, 22, 10]
     assert np.isinf(used[used["method"] == "shed"][["median", "low", "high"]]).all(axis=None)
     used.to_csv(tmp_path / "t.csv", index=False)
@@ -186,12 +173,7 @@ def test_the_table_counts_to_the_first_round_at_the_target(tmp_path):
         "GIANT": "33 [22, …] (2 of 3)",
         "SHED": "not reached",
     }
-    assert shown["tuning"].tolist() == [
-        "40 runs, 2,000 rounds, 1.5e+08 bits",
-        "none",
-        "none",
-        "none",
-    ]
+    assert shown["tuning"].tolist() == ["40 runs, 2,000 rounds, 1.5e+08 bits", "none", "none", "none"]
 
 
 def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
@@ -201,29 +183,22 @@ def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
     run = run.assign(bits_up=1.0 + rounds, bits_down=rounds, sample_gradients=1.0 + rounds)
     run = run.assign(message_bits=1, samples=1)
 
-    class Inputs:
-        def experiments(self):
-            return ["a9a"]
-
-        def methods(self, experiment):
-            return ["mine", "fedavg"]
-
-        def run(self, experiment, method):
-            return run.assign(method=method)
-
-        def tuned(self, experiment, method):
-            return {}
-
+    inputs = types.SimpleNamespace(
+        experiments=lambda: ["a9a"],
+        methods=lambda experiment: ["mine", "fedavg"],
+        run=lambda experiment, method: run.assign(method=method),
+        tuned=lambda experiment, method: {},
+    )
     settings = {"artefact": {"runs": {"a9a": ["mine", "fedavg"]}}, "experiments": {"a9a": SETTINGS}}
     for name, figure in FIGURES.items():
         if name == "rates":  # of runs of its own, in another form
             continue
-        drawn = figure.show(figure.table(Inputs(), settings))
+        drawn = figure.show(figure.table(inputs, settings))
         legends = drawn.legends or [ax.get_legend() for ax in drawn.axes if ax.get_legend()]
         assert "mine" in [text.get_text() for legend in legends for text in legend.get_texts()]
         # The profile has a panel for methods that are in none of its groups.
         assert [len(ax.lines) for ax in drawn.axes if ax.axison][-1] == (1 if name == "profile" else 2)
-    used, pairs = (TABLES[name].show(TABLES[name].table(Inputs(), {})) for name in ("table1", "pairs"))
+    used, pairs = (TABLES[name].show(TABLES[name].table(inputs, {})) for name in ("table1", "pairs"))
     assert used["a9a"]["method"].tolist() == ["FedAvg", "mine"]
     assert pairs["a9a, gap 0.01"]["method"].tolist() == ["1 mine", "2 FedAvg"]
 
@@ -358,11 +333,8 @@ def test_the_best_multiple_of_a_search_is_at_no_edge(dealt):
 
 @pytest.mark.parametrize("method", ["fedgradmp", "fedmm", "newton", "gradient_descent"])
 def test_methods_without_a_number_search_nothing(method):
-    assert tune(method, SETTINGS, None, None) == {
-        "method": method,
-        "search": None,
-        "trials": {"replicates": []},
-    }
+    nothing = {"method": method, "search": None, "trials": {"replicates": []}}
+    assert tune(method, SETTINGS, None, None) == nothing
 
 
 def test_a_seed_has_one_number_that_of_the_data_set_with_the_least_lead():

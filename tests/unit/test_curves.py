@@ -22,15 +22,7 @@ from replifed.papers.fedht.simulations import simulation
 from replifed.randomness import Streams
 from replifed.simulate import nonzeros, objective, simulate
 
-SETTINGS = {
-    "seed": 1,
-    "loss": "least_squares",
-    "clients": 4,
-    "samples": 12,
-    "features": 30,
-    "planted": 4,
-    "sparsity": 6,
-}
+SETTINGS = {"seed": 1, "loss": "least_squares", "clients": 4, "samples": 12, "features": 30, "planted": 4}
 SEEDS = (1, 2, 3)
 
 
@@ -40,13 +32,8 @@ def real_history(kind, gamma, **labels):
     for seed in SEEDS:
         problem = simulation(Simulation.of_job(SETTINGS), (0.1, 0.1), seed)
         algorithm = kind(step=np.array([gamma]), sparsity=6, local_steps=3, batch=5)
-        history = simulate(
-            algorithm,
-            problem,
-            Streams(1, (seed,)),
-            12,
-            metrics={"objective": objective, "nonzeros": nonzeros},
-        )
+        metrics = {"objective": objective, "nonzeros": nonzeros}
+        history = simulate(algorithm, problem, Streams(1, (seed,)), 12, metrics=metrics)
         frames.append(history.frame(replicate=seed, chaotic=False, **labels))
     return pd.concat(frames, ignore_index=True)
 
@@ -263,16 +250,8 @@ def test_bytes_are_the_same_every_time(histories, tmp_path, suffix):
 def test_a_users_own_settings_change_nothing(histories, tmp_path):
     import matplotlib
 
-    frame = summarise(histories["holds"], ["method"]).assign(
-        panel="p",
-        experiment="simulation1",
-        level="0.1,0.1",
-        reading="own",
-        local_steps=3,
-        step=0.1,
-        kind="synthetic",
-        chaotic=0,
-    )
+    frame = summarise(histories["holds"], ["method"]).assign(experiment="simulation1", level="0.1,0.1")
+    frame = frame.assign(panel="p", reading="own", local_steps=3, step=0.1, kind="synthetic", chaotic=0)
     save(FIGURES["fig1"].show(frame), tmp_path / "a.png")
     with matplotlib.rc_context(
         {"font.size": 30, "axes.grid": False, "lines.linewidth": 9, "axes.titlesize": 40}
