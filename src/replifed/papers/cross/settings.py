@@ -7,18 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from replifed.settings import fields
-from replifed.settings.fields import (
-    Artefact,
-    Count,
-    Maybe,
-    Name,
-    Natural,
-    NonNegative,
-    Positive,
-    Several,
-    Shards,
-    Share,
-)
+from replifed.settings.fields import Count, Maybe, Name, Natural, NonNegative, Positive, Several, Shards
 
 
 class Tuning(fields.Tuning):
@@ -33,7 +22,7 @@ class Common(fields.Recorded):
 
     samples: Count = Field(description="most samples of a client")
     local_steps: Count = Field(description="local steps between two communications")
-    kept_share: Share = Field(description="share of the coordinates that sparse methods keep")
+    kept_share: fields.Share = Field(description="share of the coordinates that sparse methods keep")
     bits: Maybe[Count] = Field(None, description="bits per coordinate that a device may send in a round")
     tuning: Tuning = Field(description="how each method's one number is chosen")
 
@@ -108,5 +97,5 @@ OneRidge = Logistic | Own | Composite | Planted
 Experiment = Annotated[OneRidge | ManyRidges, Field(discriminator="problem")]
 
 
-class Section(fields.Section[Experiment, Artefact]):
+class Section(fields.Section[Experiment, fields.Artefact]):
     """All methods on the same problems."""
