@@ -328,8 +328,7 @@ class Grid(Curves):
             if self.annotate is not None:
                 self.annotate(ax, panel, lines, x)
             if self.panel_legends:
-                present = set(panel[self.series])
-                own = [line for key, line in lines.items() if key in present]
+                own = list(self.lines_of(panel).values())
                 explain(ax, own, loc="center left", bbox_to_anchor=(1.0, 0.5))
             elif varying:
                 told = panel.groupby(self.series)[varying].first()
