@@ -45,19 +45,9 @@ SHAPES = {
 
 
 def grid(**shape):
+    said = {"title": "A title", "caption": "", "prefix": "P", "y": "gap"}
     axes = {"round": "rounds", "bits": "bits"}
-    return Grid(
-        "fig",
-        title="A title",
-        caption="",
-        prefix="P",
-        series="method",
-        lines=LINES,
-        y="gap",
-        x=axes,
-        width=3.5,
-        **shape,
-    )
+    return Grid("fig", series="method", lines=LINES, x=axes, width=3.5, **said, **shape)
 
 
 @pytest.mark.parametrize(("shape", "spread"), [*((one, 2.0) for one in SHAPES), ("one panel", 1e9)])
@@ -93,9 +83,7 @@ def test_a_page_for_each_value_and_a_strip_for_remarks_alone(tmp_path):
     assert pages[0].get_size_inches()[1] == before
     stamp(pages[0], "drawn", "paper")
     assert pages[0].get_size_inches()[1] > before
-    for one in ("a.pdf", "b.pdf"):
-        save(pages, tmp_path / one)
-    assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
+    save(pages, tmp_path / "a.pdf")
     assert (tmp_path / "a.pdf").read_bytes().count(b"/Type /Page ") == 2
 
 
@@ -114,14 +102,8 @@ def test_a_method_looks_the_same_everywhere_and_like_no_other():
     looks = [(line.color, str(line.dashes)) for line in BY_METHOD.values()]
     assert len(set(looks)) == len(looks)
     assert set(BUILT_IN) == set(BY_METHOD)
-    for lines in (
-        fedgradmp.LINES,
-        fedgradmp.DIGIT_LINES,
-        fedht.LINES,
-        fedmm.METHODS,
-        qshed.LINES,
-        cross.EVERY,
-    ):
+    papers = fedgradmp.LINES, fedgradmp.DIGIT_LINES, fedht.LINES, fedmm.METHODS, qshed.LINES, cross.EVERY
+    for lines in papers:
         for key, line in lines.items():
             assert line.color == BY_METHOD[re.split(r"[./]", key)[0]].color
         assert len({(line.color, str(line.dashes), line.width) for line in lines.values()}) == len(lines)
