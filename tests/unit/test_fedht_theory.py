@@ -1,6 +1,7 @@
 """What the theorems of FedHT promise is noticed where it fails."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,13 +10,7 @@ import pytest
 from replifed.claims.verdicts import judge
 from replifed.papers.fedht import theory
 from replifed.papers.fedht.claims import CLAIMS
-from replifed.papers.fedht.measures import (
-    curves_by_k,
-    ends,
-    hardly_varies,
-    larger,
-    larger_with_k,
-)
+from replifed.papers.fedht.measures import curves_by_k, ends, hardly_varies, larger, larger_with_k
 
 SETTINGS = {"condition": 1.05, "sparsity": 9600, "planted": 1}
 ROUNDS = np.arange(6)
@@ -119,24 +114,24 @@ def half_the_expansion(monkeypatch):
     monkeypatch.setattr(theory, "alpha", lambda tau, tau_star: alpha(tau, tau_star) / 2)
 
 
+def of_both_rates(monkeypatch, fault):
+    """Put `fault`, with each of the two rates as its first argument, in the rate's place."""
+    rates = {method: partial(fault, rate) for method, rate in theory.RATES.items()}
+    monkeypatch.setattr(theory, "RATES", rates)
+
+
 def a_smaller_tau_will_do(monkeypatch):
     """1 in place of 16 in the theorems' conditions on tau."""
 
-    def weaker(rate):
-        def planted(kappa, tau, tau_star, local_steps):
-            found = rate(kappa, tau, tau_star, local_steps)
-            return found._replace(least_sparsity=(found.least_sparsity - tau_star) / 16 + tau_star)
+    def weaker(rate, kappa, tau, tau_star, local_steps):
+        found = rate(kappa, tau, tau_star, local_steps)
+        return found._replace(least_sparsity=(found.least_sparsity - tau_star) / 16 + tau_star)
 
-        return planted
-
-    monkeypatch.setattr(theory, "RATES", {method: weaker(rate) for method, rate in theory.RATES.items()})
+    of_both_rates(monkeypatch, weaker)
 
 
 def steps_do_not_contract(monkeypatch):
-    def without(rate):
-        return lambda kappa, tau, tau_star, local_steps: rate(kappa, tau, tau_star, 0)
-
-    monkeypatch.setattr(theory, "RATES", {method: without(rate) for method, rate in theory.RATES.items()})
+    of_both_rates(monkeypatch, lambda rate, kappa, tau, tau_star, _: rate(kappa, tau, tau_star, 0))
 
 
 def one_threshold_in_theta_2(monkeypatch):

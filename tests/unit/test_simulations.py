@@ -108,7 +108,7 @@ LEVELS = [(0.1, 0.1), (0.5, 0.5), (1.0, 1.0)]
 
 
 @pytest.mark.parametrize("loss", ["least_squares", "logistic"])
-def test_levels_side_by_side_are_the_levels_one_by_one(loss, monkeypatch):
+def test_levels_side_by_side_are_the_levels_one_by_one(loss):
     small = {**SETTINGS, "loss": loss, "clients": 4, "samples": 37, "positives": 7}
     sets, rng = [0, 2, 1, 0, 2], np.random.default_rng(1)
     together = simulations.simulations(Simulation.of_job(small), LEVELS, 2).of_runs(sets)
