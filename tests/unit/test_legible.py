@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from legible import faults
 from replifed.algorithms.registry import BUILT_IN
 from replifed.figures.curves import coinciding
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.legible import faults
 from replifed.figures.methods import LINES as BY_METHOD
 from replifed.figures.style import BLUE, ORANGE, PRINT_WIDTH, Line, canvas, save, stamp
 from replifed.papers.cross import paper as cross

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from replifed.figures.legible import faults
+from legible import faults
 from replifed.figures.style import PRINT_WIDTH, stamp
 from replifed.parts import paper_names, part
 
