@@ -180,14 +180,9 @@ METHODS = {
     "fedmm_ot": FedMMOT(step=0.02, alpha=0.4, server_steps=3, **SETTINGS),
     "fedadam": FedAdam(step=1e-3, **SETTINGS),
 }
-each = pytest.mark.parametrize("name", METHODS)
 
 
-def same(a, b):
-    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
-
-
-@each
+@pytest.mark.parametrize("name", METHODS)
 def test_a_batch_beyond_a_clients_samples_takes_all_of_them(name, small):
     metrics = {"uvp": lambda p, s: p.uvp(s["server"])}
     algorithm = dataclasses.replace(METHODS[name], batch=1000)

@@ -48,8 +48,6 @@ VARIANTS = {
 }
 STREAMS = Streams(7, (1, 2))
 N, M, D = 4, 12, 7
-variant = pytest.mark.parametrize("name", VARIANTS)
-layout = pytest.mark.parametrize("layout", ["dense", "csr"])
 
 
 def problem(layout="dense", order=range(N), loss="logistic", l2=1e-3, seed=0, sets=1):
@@ -63,10 +61,6 @@ def problem(layout="dense", order=range(N), loss="logistic", l2=1e-3, seed=0, se
             sp.csr_array(X[0].reshape(-1, D)), y[0].ravel(), loss_named(loss), device, l2=l2
         )
     return DenseLinearModel(X, y, loss_named(loss), l2=l2)
-
-
-def same(a, b):
-    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
 # -- settings and costs -------------------------------------------------------------------------------
