@@ -15,7 +15,6 @@ from replifed import settings as config
 from replifed.algorithms.sa_ssmm import SaSsmm
 from replifed.claims import scores
 from replifed.claims.curves import Curves
-from replifed.claims.errata import measure as measure_errata
 from replifed.claims.multiplicity import p_value
 from replifed.claims.samples import Sample
 from replifed.claims.verdicts import NotMeasurableError, judge, measure
@@ -29,7 +28,6 @@ from replifed.papers import jobs
 from replifed.papers.fedmm import claims as stated
 from replifed.papers.fedmm import experiments
 from replifed.papers.fedmm.claims import CLAIMS
-from replifed.papers.fedmm.errata import ERRATA
 from replifed.papers.fedmm.figures import FIGURES
 from replifed.papers.fedmm.problems import (
     dictionary_problem,
@@ -346,10 +344,6 @@ def test_claims_are_measured(made):
 def test_every_artefact_has_its_caption_and_every_claim_its_artefact(section):
     assert {*FIGURES, *TABLES} == set(section["artefacts"])
     assert {claim.artefact for claim in CLAIMS} <= set(section["artefacts"])
-
-
-def test_errata_are_shown():
-    assert [row["shown"] for row in measure_errata(ERRATA)] == ["yes"] * len(ERRATA)
 
 
 def test_synthetic_data_are_as_described(section):
