@@ -13,7 +13,6 @@ import pytest
 
 from replifed import settings as config
 from replifed.algorithms.sa_ssmm import SaSsmm
-from replifed.claims import scores
 from replifed.claims.curves import Curves
 from replifed.claims.multiplicity import p_value
 from replifed.claims.samples import Sample
@@ -497,27 +496,6 @@ def test_a_stationary_point_is_one_wherever_it_lies():
     assert experiments.mean_field(problem, seen) < 1e-20
     moved = {"server": problem.T(state.s + 0.01), "surrogate": state.s + 0.01}
     assert experiments.mean_field(problem, moved) > 1e-6
-
-
-def test_readings_of_a_sentence_are_one_statement_and_fits_say_so():
-    better = [claim for claim in CLAIMS if claim.statement_id == "fedmm.fig1.movielens.better"]
-    assert len(better) == 4
-    rows = [
-        {
-            **{key: str(getattr(claim, key)) for key in ("id", "paper", "reading", "basis", "statement")},
-            "statement_id": claim.statement_id,
-            "nearness": str(claim.nearness),
-            "verdict": "deviates" if claim.reading == "own, random users" else "reproduced",
-            "data": "original",
-        }
-        for claim in better
-    ]
-    (status,) = scores.statements(rows)
-    assert (status["status"], status["reading"]) == ("deviates", "own, random users")
-    fitted = {claim.id for claim in CLAIMS if claim.basis == "fitted"}
-    shown = {claim.id for claim in CLAIMS if "synthetic" in claim.id or "fig3" in claim.id}
-    assert shown | {"fedmm.remark1.parameter_aggregation.interval"} <= fitted
-    assert len({claim.statement_id for claim in CLAIMS if "fig2.heterogeneous" in claim.id}) == 5
 
 
 def test_the_leaders_search_is_made_once(tmp_path, monkeypatch):

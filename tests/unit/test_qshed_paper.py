@@ -265,13 +265,6 @@ def test_savings_between_30_and_60_percent_have_an_interval(saved_apart):
     assert 0.3 < judged.measured < 0.6 and judged.verdict == "inconclusive"
 
 
-def test_one_sentence_is_one_statement_in_every_reading_and_threshold():
-    shared = {claim.statement_id for claim in claims.CLAIMS if ".fig2.saving." in claim.id}
-    assert shared == {"qshed.fig2.section1.steady", "qshed.fig2.section5.savings"}
-    # Nothing on savings was left open when it was seen that they come out.
-    assert {claim.basis for claim in claims.CLAIMS if "saving" in claim.statement_id} == {"fitted"}
-
-
 def test_artefacts_are_drawn_from_their_tables(made, tmp_path):
     runs = {"fmnist": ["ideal_shed", "qshed", "nqshed", "fednl"], "fmnist_baselines": ["shed", "newton"]}
     for name, wanted in (
@@ -515,12 +508,7 @@ def test_the_tolerance_of_the_example_is_what_rounding_moves():
 def test_claims_and_captions_are_of_the_configured_artefacts():
     configured = load(["config/small.yaml"])["qshed"]
     assert {*FIGURES, *TABLES} == set(configured["artefacts"])
-    keys = {
-        f"run:{name}/{method}" for name, one in configured["experiments"].items() for method in one["methods"]
-    }
-    for claim in claims.CLAIMS:
-        assert claim.artefact in configured["artefacts"]
-        assert set(claim.needs) <= keys
+    assert {claim.artefact for claim in claims.CLAIMS} <= set(configured["artefacts"])
     assert {*CONDITIONS, "exact_q"} == set(configured["experiments"]["conditions"]["cases"])
     shown = set(CASES)
     for name in ("fmnist_choices", "w8a_choices"):
