@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.claims.errata import Erratum, Outcome
 from replifed.metrics import relative_error
+from replifed.operators.hard_threshold import hard_threshold, largest
 from replifed.operators.matrices import isometry_constant
 from replifed.papers.fedgradmp.problems import regression
 from replifed.parts import typed
@@ -21,44 +21,32 @@ from replifed.randomness import Streams
 from replifed.simulate import simulate
 
 _SEED, _CLIENTS, _COHORT, _TAU = 10755, 12, 4, 4
-_SMALL = {"seed": _SEED, "clients": _CLIENTS, "samples": 40, "features": 60, "planted": _TAU, "decay": 0.2}
-_FIGURE8 = {"seed": _SEED, "clients": 30, "samples": 100, "features": 1000, "planted": 10, "decay": 1.1}
-
-
-def _settings(given: dict) -> Any:
-    return typed("fedgradmp", {"problem": "regression", **given})
+_COMMON = {"problem": "regression", "seed": _SEED}
+_SMALL = {"clients": _CLIENTS, "samples": 40, "features": 60, "planted": _TAU, "decay": 0.2}
+_FIGURE8 = {"clients": 30, "samples": 100, "features": 1000, "planted": 10, "decay": 1.1}
 
 
 # -- algorithms ----------------------------------------------------------------------------------------
 
 
-def _largest(v: NDArray, count: int) -> NDArray:
-    """Mask of the entries of largest magnitude."""
-    mask = np.zeros(len(v), dtype=bool)
-    mask[np.argsort(-np.abs(v))[:count]] = True
-    return mask
-
-
 def _recovery_error(scale: float = 1.0, noise: float = 0.0) -> float:
     """Relative error after 12 rounds of Algorithm 2; the server takes `scale` times the cohort's mean."""
-    data, solution = regression(_settings(_SMALL), 0.2, noise, 1)
-    (A, *_), (y, *_) = data.X, data.y
+    data, solution = regression(typed("fedgradmp", _COMMON | _SMALL), 0.2, noise, 1)
+    A, y = data.X[0], data.y[0]
     rng, x = np.random.default_rng(0), np.zeros_like(solution)
     for _ in range(12):
         models = []
         for i in rng.choice(_CLIENTS, _COHORT, replace=False):
-            u, support = x, x != 0
+            u = x
             for _ in range(2):
                 batch = rng.choice(A.shape[1], 20, replace=False)
                 r = A[i, batch].T @ (A[i, batch] @ u - y[i, batch])
-                merged = _largest(r, 2 * _TAU) | support
+                merged = largest(r, 2 * _TAU) | (u != 0)
                 b = np.zeros_like(x)
                 b[merged] = np.linalg.lstsq(A[i][:, merged], y[i], rcond=None)[0]
-                support = _largest(b, _TAU)
-                u = b * support
+                u = hard_threshold(b, _TAU)
             models.append(u)
-        mean = scale * np.mean(models, axis=0)
-        x = mean * _largest(mean, _TAU)
+        x = hard_threshold(scale * np.mean(models, axis=0), _TAU)
     return float(np.linalg.norm(x - solution) / np.linalg.norm(solution))
 
 
@@ -78,7 +66,7 @@ def _diverges(sparsity: int) -> Outcome:
     """Figure 8's left panel: FedIterHT with the printed loss diverges at the three larger learning rates."""
     steps, seeds, lost = np.array([0.004, 0.01, 0.02]), range(1, 6), 0
     for seed in seeds:
-        data, solution = regression(_settings(_FIGURE8), 1.0, 0.0, seed)
+        data, solution = regression(typed("fedgradmp", _COMMON | _FIGURE8), 1.0, 0.0, seed)
         history = simulate(
             FedIterHT(step=steps, sparsity=sparsity, local_steps=3, batch=40),
             data,

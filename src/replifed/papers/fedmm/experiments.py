@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.registry import method_class
 from replifed.network.participation import FixedSize
 from replifed.papers.fedmm.problems import dictionary_problem, em_problem, toy_problem, transport_problems
-from replifed.progress import Progress
+from replifed.progress import Progress, silent
 from replifed.randomness import Streams
 from replifed.simulate import History, objective, simulate
 from replifed.tune import Grid, Spent, Trials, search, tune_step
@@ -63,10 +63,6 @@ METRICS = {"surrogate_update": surrogate_update, "objective": objective, "parame
 EM_METRICS = {"surrogate_update": surrogate_update, "objective": objective, "mean_field": mean_field}
 
 
-def _silent(what: str, done: int, total: int) -> None:
-    """The progress of a job that nobody watches."""
-
-
 # --- Searches ------------------------------------------------------------------------------------
 
 
@@ -75,7 +71,7 @@ def tune(
     settings: Codes | of.Transport,
     table: Any,
     partition: Any,
-    progress: Progress = _silent,
+    progress: Progress = silent,
     leader: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Search the method's step beta.
@@ -162,7 +158,7 @@ def run(
     tuned: dict | None,
     table: Any,
     partition: Any,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> pd.DataFrame:
     """Run all curves and seeds of `method`."""
     if settings.problem == "em":
@@ -207,7 +203,7 @@ def _simulate(
         problem,
         Streams(settings.seed, tuple(names)),
         settings.rounds,
-        metrics=metrics or None,
+        metrics=metrics,
         record_every=1 if settings.problem == "toy" else settings.record_every,
         cohort=_cohort(participation, problem.n_clients),
     )
@@ -244,15 +240,13 @@ def _run_dictionary(
 
 def _run_em(method: str, settings: of.ExpectationMaximisation) -> Iterator[pd.DataFrame]:
     """Centralised EM for SA-SSMM; FedMM with everybody, all samples and step 1, and as a federation."""
-    keys = {"beta", "decay", "alpha", "bits", "batch"}
-    federation = {key: value for key, value in settings if key in keys}
-    exact = {"beta": 1.0, "decay": 0.0}
-    readings: dict[str, tuple[dict, float]]
-    if method == "sa_ssmm":
-        readings = {"exact": (exact, 1.0)}
-    else:
+    exact: dict[str, Any] = {"beta": 1.0, "decay": 0.0}
+    readings = {"exact": (exact, 1.0)}
+    if method != "sa_ssmm":
+        keys = {"beta", "decay", "alpha", "bits", "batch"}
+        federation = {key: value for key, value in settings if key in keys}
         exact["alpha"] = settings.alpha
-        readings = {"exact": (exact, 1.0), "federated": (federation, settings.participation)}
+        readings["federated"] = (federation, settings.participation)
     for replicate in settings.replicates:
         problem = em_problem(settings, replicate)
         for reading, (own, participation) in readings.items():

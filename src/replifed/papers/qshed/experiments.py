@@ -25,7 +25,7 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.problems.sparse import SparseLinearModel
-from replifed.progress import Progress
+from replifed.progress import Progress, silent
 from replifed.randomness import Streams, generator
 from replifed.simulate import simulate
 
@@ -152,7 +152,7 @@ def run(
     tuned: dict | None,
     table: Any,
     partition: Any,
-    progress: Progress = lambda what, done, total: None,
+    progress: Progress = silent,
 ) -> pd.DataFrame:
     """Run all cases, variants, channels and seeds of `method`."""
     if settings.kind == "allocation":
