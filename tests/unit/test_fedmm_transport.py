@@ -175,6 +175,7 @@ def test_the_linear_map_scores_as_known_on_the_benchmark(dim, percent):
     assert data.linear_uvp() == pytest.approx(percent, abs=0.7)
 
 
+UVP = {"uvp": lambda problem, seen: problem.uvp(seen["server"])}
 SETTINGS = {"batch": 20, "server_batch": 16, "start_steps": 20}
 METHODS = {
     "fedmm_ot": FedMMOT(step=0.02, alpha=0.4, server_steps=3, **SETTINGS),
@@ -184,28 +185,25 @@ METHODS = {
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_batch_beyond_a_clients_samples_takes_all_of_them(name, small):
-    metrics = {"uvp": lambda p, s: p.uvp(s["server"])}
     algorithm = dataclasses.replace(METHODS[name], batch=1000)
-    history = simulate(algorithm, small, STREAMS, 2, metrics=metrics, cohort=FixedSize(2))
+    history = simulate(algorithm, small, STREAMS, 2, metrics=UVP, cohort=FixedSize(2))
     per_round = {"fedmm_ot": 2 * (100 + 16) + 3 * 16, "fedadam": 2 * (100 + 2 * 16)}[name]
     assert (history.ledger["sample_gradients"][-1] == 2 * per_round).all()
 
 
 def test_variates_add_up_and_cancel_with_all_clients(small):
-    metrics = {"uvp": lambda p, s: p.uvp(s["server"])}
     ends = []
     for alpha in (0.0, 0.5):
         algorithm = FedMMOT(step=0.02, alpha=alpha, server_steps=2, **SETTINGS)
-        ends.append(simulate(algorithm, small, STREAMS, 4, metrics=metrics).state)
-        state = simulate(algorithm, small, STREAMS, 6, metrics=metrics, cohort=FixedSize(2)).state
+        ends.append(simulate(algorithm, small, STREAMS, 4, metrics=UVP).state)
+        state = simulate(algorithm, small, STREAMS, 6, metrics=UVP, cohort=FixedSize(2)).state
         np.testing.assert_allclose(state.V_i.mean(axis=1), state.V, atol=1e-6)
     np.testing.assert_allclose(ends[0].omega, ends[1].omega, atol=1e-4)
 
 
 def third_round(algorithm, problem):
     """The state before it, what it returns, its random numbers, and each row's clients with their samples."""
-    metrics = {"uvp": lambda p, s: p.uvp(s["server"])}
-    state = simulate(algorithm, problem, STREAMS, 2, metrics=metrics, cohort=FixedSize(2)).state
+    state = simulate(algorithm, problem, STREAMS, 2, metrics=UVP, cohort=FixedSize(2)).state
     now = STREAMS.at(2)
     cohort = FixedSize(2)(now, 4)
     found = algorithm.round(state, problem, Round(2, cohort.active, None, now, cohort.chosen))
@@ -276,10 +274,9 @@ def test_training_starts_at_the_identity_and_learns(small):
     start = identity_networks(small.net, STREAMS, np.dtype(np.float32), 300)
     x = 3 * numbers(200, 2).astype(np.float32)
     assert ((small.net.push(start, x) - x) ** 2).mean() < 1e-3
-    metrics = {"uvp": lambda p, s: p.uvp(s["server"])}
     settings = {"batch": 64, "server_batch": 64, "start_steps": 300}
     for algorithm in (FedMMOT(step=0.02, **settings), FedAdam(step=3e-4, **settings)):
-        history = simulate(algorithm, small, Streams(0, (0,)), 60, metrics=metrics, record_every=60)
+        history = simulate(algorithm, small, Streams(0, (0,)), 60, metrics=UVP, record_every=60)
         first, last = history.metrics["uvp"][[0, -1], 0]
         assert last < 0.9 * first
 
