@@ -88,8 +88,9 @@ def _of_both_steps(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
 
 
 def _at_best_step(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    own = history["reading"] == "own" if "reading" in history else np.full(len(history), True)
-    return _prepared(history[own], inputs)
+    if "reading" in history:
+        history = history[history["reading"] == "own"]
+    return _prepared(history, inputs)
 
 
 def _noise(variance: float) -> str:
@@ -385,17 +386,14 @@ def _as_curves(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames).drop(columns=["round", "low", "high", "seeds"])
 
 
-def _condition_lines(theory: pd.DataFrame) -> dict[float, Line]:
-    return sequence_lines({one: f"ρ⁺/ρ⁻ = {one:g}" for one in sorted(theory["condition"].unique())})
+_condition_lines = partial(_in_order, "condition", "ρ⁺/ρ⁻ = {:g}")
 
 
 def _client_lines(ratios: pd.DataFrame) -> dict[tuple[str, float], Line]:
     """By experiment and alpha."""
     pairs = ratios[["experiment", "alpha"]].drop_duplicates().itertuples(index=False, name=None)
     return {
-        (name, alpha): Line(
-            f"α = {alpha:g}" + (" (Figure 9)" if name == "exact" else ""), style.color, "", style.marker
-        )
+        (name, alpha): style._replace(label=f"α = {alpha:g}" + " (Figure 9)" * (name == "exact"), dashes="")
         for style, (name, alpha) in zip(itertools.cycle(SEQUENCE), pairs, strict=False)
     }
 
