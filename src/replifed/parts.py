@@ -65,12 +65,15 @@ def sentences_file(paper: str) -> Path:
 def part(paper: str, name: str) -> str:
     """Return the module that holds a part of a paper, such as its claims.
 
-    A small paper may have a single file, its `__init__.py`, that holds all its parts.
+    Tables may stand with the figures, and a small paper may have a single file, its `__init__.py`, that holds
+    all its parts.
     """
     if paper == COMPARE:
         return part(COMPARED, name) if name in ("experiments", "settings") else f"replifed.comparison.{name}"
-    package = f"replifed.papers.{paper}"
-    return f"{package}.{name}" if folder_of(paper).joinpath(f"{name}.py").is_file() else package
+    package, folder = f"replifed.papers.{paper}", folder_of(paper)
+    if name == "tables" and not folder.joinpath("tables.py").is_file():
+        name = "figures"
+    return f"{package}.{name}" if folder.joinpath(f"{name}.py").is_file() else package
 
 
 def typed(paper: str, settings: Mapping[str, Any]) -> Any:
