@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from replifed.algorithms.fedmm import FedMM
@@ -86,10 +88,10 @@ def _constant_map_explains_nothing(spread) -> Outcome:
     return Outcome(abs(unexplained - 100) < 1e-6, f"{unexplained:.4g} % of the variance is unexplained")
 
 
+fault = partial(Erratum, paper="fedmm")
 ERRATA = (
-    Erratum(
+    fault(
         id="fedmm.cancel",
-        paper="fedmm",
         place="Section 6, Impact of Control Variates",
         printed="with clients that share their data and no compression, control variates exactly cancel out, "
         "some of the clients taking part",
@@ -98,9 +100,8 @@ ERRATA = (
         forms=(4, 8),
         check=_copies_cancel,
     ),
-    Erratum(
+    fault(
         id="fedmm.transport_loss",
-        paper="fedmm",
         place="Section 7, problems (31) to (33)",
         printed="[reconstructed, since the text at hand has lost these formulas] minimise E_P f + "
         "E_Q[<Y, grad g> - f(grad g)] + lambda E_Q|grad f(grad g) - Y|^2 over both networks",
@@ -111,9 +112,8 @@ ERRATA = (
         forms=(_joint_minimum, _saddle),
         check=_has_the_identity_as_solution,
     ),
-    Erratum(
+    fault(
         id="fedmm.transport_local",
-        paper="fedmm",
         place="Section 7, problem (32)",
         printed="[reconstructed] the cycle term makes g the conjugate of f, with no condition on its weight "
         "lambda",
@@ -123,9 +123,8 @@ ERRATA = (
         forms=(0.45, 0.55),
         check=_curvature,
     ),
-    Erratum(
+    fault(
         id="fedmm.transport_bound",
-        paper="fedmm",
         place="Section 7, problems (32) and (33)",
         printed="[reconstructed] minimise over input-convex networks, with no condition on their curvature",
         corrected="where f is strongly convex with m > 1 / (2 lambda) the loss has a lower bound: at any c, "
@@ -136,9 +135,8 @@ ERRATA = (
         forms=(0.9, 1.1),
         check=_bounded,
     ),
-    Erratum(
+    fault(
         id="fedmm.uvp",
-        paper="fedmm",
         place="Section 7.2",
         printed="the unexplained variance is divided by the norm of the covariance matrix of Q",
         corrected="by its trace, as in the cited implementation: the map to the mean of Q explains nothing, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,38 +201,39 @@ def _whole_budget(form: Callable[[NDArray], NDArray]) -> Outcome:
     return Outcome(missed == 0, f"whole bits miss the budget by up to {missed:.2g}")
 
 
-_FAULTS: tuple[tuple[str, str, str, str, tuple, Callable], ...] = (
-    (
-        "a1",
-        "eq. (12), and with it eq. (14)",
-        "a1(n) = 1/12 + n/6",
-        "a1(n) = (n + 1)/6: for n = 1, E(v^2 - (v + e)^2)^2 has 4 v^2 E e^2 = Delta^2/3",
-        (lambda n: 1 / 12 + n / 6, a1),
-        _first_moment,
+fault = partial(Erratum, paper="qshed")
+ERRATA = (
+    fault(
+        id="qshed.a1",
+        place="eq. (12), and with it eq. (14)",
+        printed="a1(n) = 1/12 + n/6",
+        corrected="a1(n) = (n + 1)/6: for n = 1, E(v^2 - (v + e)^2)^2 has 4 v^2 E e^2 = Delta^2/3",
+        forms=(lambda n: 1 / 12 + n / 6, a1),
+        check=_first_moment,
     ),
-    (
-        "swapped_form",
-        "eq. (17), second line, and eq. (18)",
-        "A_q = a3 diag(lbar^2) + (a2 - a3) lbar lbar'",
-        "A_q = (a2 - a3) diag(lbar^2) + a3 lbar lbar'",
-        (lambda n: (a3(n), a2(n) - a3(n)), lambda n: (a2(n) - a3(n), a3(n))),
-        _quadratic_form,
+    fault(
+        id="qshed.swapped_form",
+        place="eq. (17), second line, and eq. (18)",
+        printed="A_q = a3 diag(lbar^2) + (a2 - a3) lbar lbar'",
+        corrected="A_q = (a2 - a3) diag(lbar^2) + a3 lbar lbar'",
+        forms=(lambda n: (a3(n), a2(n) - a3(n)), lambda n: (a2(n) - a3(n), a3(n))),
+        check=_quadratic_form,
     ),
-    (
-        "strict_convexity",
-        "Lemma III.1",
-        "f(x, q) is strictly convex in x for any q",
-        "where lambda_q > lambda_{q+1}; otherwise lbar_q = 0 and f does not depend on x_q",
-        (lambda values, q: True, lambda values, q: values[q - 1] > values[q]),
-        _strictly_convex,
+    fault(
+        id="qshed.strict_convexity",
+        place="Lemma III.1",
+        printed="f(x, q) is strictly convex in x for any q",
+        corrected="where lambda_q > lambda_{q+1}; otherwise lbar_q = 0 and f does not depend on x_q",
+        forms=(lambda values, q: True, lambda values, q: values[q - 1] > values[q]),
+        check=_strictly_convex,
     ),
-    (
-        "undefined_b_c",
-        "eq. (20)",
-        "an omission: b(n) and c(n) are not defined; none of 1 and 1, a1 and a2 of eq. (12), a1 and a3, and "
-        "a3 and a2 - a3 of eq. (18) will do",
-        "b(n) = a2(n), c(n) = a3(n)",
-        (
+    fault(
+        id="qshed.undefined_b_c",
+        place="eq. (20)",
+        printed="an omission: b(n) and c(n) are not defined; none of 1 and 1, a1 and a2 of eq. (12), a1 and "
+        "a3, and a3 and a2 - a3 of eq. (18) will do",
+        corrected="b(n) = a2(n), c(n) = a3(n)",
+        forms=(
             (
                 lambda n: (1.0, 1.0),
                 lambda n: (a1(n), a2(n)),
@@ -241,82 +242,73 @@ _FAULTS: tuple[tuple[str, str, str, str, tuple, Callable], ...] = (
             ),
             (lambda n: (a2(n), a3(n)),),
         ),
-        _refined_cost,
+        check=_refined_cost,
     ),
-    (
-        "no_bits",
-        "eq. (16), x_i <= 4 as b_i >= 0",
-        "a vector without bits costs what eq. (14) says at x = 4",
-        "it is received as zero and costs lbar^2: the model overcharges it by a factor that grows as n^2",
-        (lambda lbar, n: 4 * a1(n) * lbar**2 + 16 * a2(n) * lbar**2, lambda lbar, n: lbar**2),
-        _cost_of_nothing,
+    fault(
+        id="qshed.no_bits",
+        place="eq. (16), x_i <= 4 as b_i >= 0",
+        printed="a vector without bits costs what eq. (14) says at x = 4",
+        corrected="it is received as zero and costs lbar^2: the model overcharges it by a factor that grows "
+        "as n^2",
+        forms=(lambda lbar, n: 4 * a1(n) * lbar**2 + 16 * a2(n) * lbar**2, lambda lbar, n: lbar**2),
+        check=_cost_of_nothing,
     ),
-    (
-        "b_max",
-        "problems (16) and (21)",
-        "the bits b_i are bounded by b_i >= 0 and their sum alone",
-        "and by b_max, less what was sent before: no more than b_max bits are of use (Section IV-D)",
-        (64, 16),
-        _most_bits,
+    fault(
+        id="qshed.b_max",
+        place="problems (16) and (21)",
+        printed="the bits b_i are bounded by b_i >= 0 and their sum alone",
+        corrected="and by b_max, less what was sent before: no more than b_max bits are of use (Section "
+        "IV-D)",
+        forms=(64, 16),
+        check=_most_bits,
     ),
-    (
-        "last_q",
-        "Lemma III.1, and below problems (16) and (21)",
-        "q = 1, ..., n",
-        "q = 1, ..., n - 1, since rho_q = lambda_{q+1}",
-        (lambda n: n, lambda n: n - 1),
-        _range_of_q,
+    fault(
+        id="qshed.last_q",
+        place="Lemma III.1, and below problems (16) and (21)",
+        printed="q = 1, ..., n",
+        corrected="q = 1, ..., n - 1, since rho_q = lambda_{q+1}",
+        forms=(lambda n: n, lambda n: n - 1),
+        check=_range_of_q,
     ),
-    (
-        "qbar",
-        "Section IV-C and Algorithm 1, line 13",
-        "qbar = q_{t-1} + B_t",
-        "qbar = min(q_{t-1} + B_t, n - 1)",
-        (lambda q, B, n: q + B, lambda q, B, n: min(q + B, n - 1)),
-        _within_range,
+    fault(
+        id="qshed.qbar",
+        place="Section IV-C and Algorithm 1, line 13",
+        printed="qbar = q_{t-1} + B_t",
+        corrected="qbar = min(q_{t-1} + B_t, n - 1)",
+        forms=(lambda q, B, n: q + B, lambda q, B, n: min(q + B, n - 1)),
+        check=_within_range,
     ),
-    (
-        "renewal",
-        "Algorithm 1, line 11",
-        "an omission: at a renewal q_{t-1} is set to 0, and of b_{t-1}(i) nothing is said",
-        "b_{t-1}(i) = 0 as well: nothing was sent of the new Hessian's vectors",
-        (True, False),
-        _after_renewal,
+    fault(
+        id="qshed.renewal",
+        place="Algorithm 1, line 11",
+        printed="an omission: at a renewal q_{t-1} is set to 0, and of b_{t-1}(i) nothing is said",
+        corrected="b_{t-1}(i) = 0 as well: nothing was sent of the new Hessian's vectors",
+        forms=(True, False),
+        check=_after_renewal,
     ),
-    (
-        "fading_budget",
-        "Section V, below eq. (26)",
-        "B_t = B log2(1 + gamma Gamma), to which whole bits have to sum",
-        "the whole number below",
-        (lambda bits: bits, np.floor),
-        _whole_budget,
+    fault(
+        id="qshed.fading_budget",
+        place="Section V, below eq. (26)",
+        printed="B_t = B log2(1 + gamma Gamma), to which whole bits have to sum",
+        corrected="the whole number below",
+        forms=(lambda bits: bits, np.floor),
+        check=_whole_budget,
     ),
-    (
-        "one_bit_overload",
-        "eq. (11)",
-        "the error of one bit has variance Delta^2/12 for coordinates in [-1, 1]",
-        "for |v_j| <= 1 - Delta/2 = 1/2; beyond, the quantiser overloads",
-        (1.0, 0.5),
-        _one_bit,
+    fault(
+        id="qshed.one_bit_overload",
+        place="eq. (11)",
+        printed="the error of one bit has variance Delta^2/12 for coordinates in [-1, 1]",
+        corrected="for |v_j| <= 1 - Delta/2 = 1/2; beyond, the quantiser overloads",
+        forms=(1.0, 0.5),
+        check=_one_bit,
     ),
-    (
-        "refinement",
-        "Section IV-D, below eq. (25)",
-        "a small enough quantisation error can always be achieved by refinements (of up to b_max = 16 bits)",
-        "not with mu = 1e-5 at 300 features: e_t < lambda_n takes more bits, 28 for one",
-        (16, 28),
-        _refinement_suffices,
+    fault(
+        id="qshed.refinement",
+        place="Section IV-D, below eq. (25)",
+        printed="a small enough quantisation error can always be achieved by refinements (of up to b_max = "
+        "16 bits)",
+        corrected="not with mu = 1e-5 at 300 features: e_t < lambda_n takes more bits, 28 for one",
+        forms=(16, 28),
+        check=_refinement_suffices,
     ),
-)
-ERRATA = tuple(
-    Erratum(
-        id=f"qshed.{name}",
-        paper="qshed",
-        place=place,
-        printed=printed,
-        corrected=corrected,
-        forms=forms,
-        check=check,
-    )
-    for name, place, printed, corrected, forms, check in _FAULTS
 )
