@@ -181,7 +181,7 @@ class _DigitTrials:
         wanted = [[(self.names[number], step) for (step,) in points] for number, (_, points) in asked]
         every = list(itertools.chain.from_iterable(wanted))
         if asked[0][1][0] == "admissible":
-            replies: Mapping[Point, float] = self.stable(every)
+            replies: Mapping[Point, float] = dict(zip(every, self.stable(every), strict=True))
         else:
             self.score([point for point in every if point not in self.scores])
             replies = self.scores
@@ -212,7 +212,7 @@ class _DigitTrials:
             states = [history.take(kept).state for history in histories]
             points, begin = [points[place] for place in kept], stop
 
-    def stable(self, points: list[Point]) -> dict[Point, bool]:
+    def stable(self, points: list[Point]) -> NDArray:
         """Whether each run agrees with its twins, and descends.
 
         In the first repetition alone: all have the same data, and twins cost three times what a trial does.
@@ -229,12 +229,11 @@ class _DigitTrials:
             cohort=FixedSize(self.settings.cohort),
         )
         self.account.spent.add(twinned.everything)
-        return dict(zip(points, twinned.stable, strict=True))
+        return twinned.stable
 
     def are_stable(self, name: str, steps: NDArray) -> NDArray:
         """The same of steps (G,) of a variant."""
-        points = [(name, step) for step in steps.tolist()]
-        return np.array(list(self.stable(points).values()))
+        return self.stable([(name, step) for step in steps.tolist()])
 
     def rescored(self, name: str, steps: NDArray, errors: NDArray) -> NDArray:
         """Means of a variant's steps (G,) over further repetitions too; `errors` are those of the first."""

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -514,16 +515,13 @@ def _convergence(experiment: str, figure: str, data: str) -> Iterator[Claim]:
 
 def _conditions() -> Iterator[Claim]:
     """What is said of GIANT, SHED and FedNL on other data, and of the heuristic choice of q."""
-
-    def needs(name: str, case: str = "default") -> Quantity:
-        return T("conditions", name, case=case)
-
+    needs = partial(T, "conditions")
     worse = {  # the condition, the number of rounds in it and without it
         "conditioning": (
             "mu = 1e-5 and not 1e-2",
-            lambda name: needs(name) / needs(name, "well_conditioned"),
+            lambda name: needs(name) / needs(name, case="well_conditioned"),
         ),
-        "heterogeneity": ("samples sorted by class", lambda name: needs(name, "sorted") / needs(name)),
+        "heterogeneity": ("samples sorted by class", lambda name: needs(name, case="sorted") / needs(name)),
     }
     claim = BACKTRACKING.given(artefact="conditions", unit="ratio")
     for what, (condition, slower) in worse.items():
@@ -550,7 +548,7 @@ def _conditions() -> Iterator[Claim]:
         "FMNIST: the heuristic choice of q takes the place of the exact one (Section IV-C): rounds to 1e-6 "
         "as a multiple of those with the exact choice.",
         1.0,
-        needs("qshed") / needs("qshed", "exact_q"),
+        needs("qshed") / needs("qshed", case="exact_q"),
         within=0.05,
         because="the paper gives no loss; a smaller one is not called one (`claims.units`)",
         says="section4.heuristic",
