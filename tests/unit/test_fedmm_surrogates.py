@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -15,15 +15,9 @@ from sklearn.mixture import GaussianMixture as SkMixture
 from replifed.operators import lasso as lasso_module
 from replifed.operators.lasso import lasso
 from replifed.operators.quantise import block_quantise, message_bits
+from replifed.papers.fedmm.theory import EXAMPLES, Example
 from replifed.problems.surrogates.base import Family, FederatedSurrogate, Surrogate
-from replifed.problems.surrogates.families import (
-    DictionaryLearning,
-    GaussianMixture,
-    Location,
-    Poisson,
-    PoissonKnownMean,
-    Rate,
-)
+from replifed.problems.surrogates.families import Location, Poisson, Rate
 
 RNG = np.random.default_rng(5)
 
@@ -57,23 +51,10 @@ class Huber(Family):
         return 0.05 * theta[..., 0] ** 2
 
 
-COUNTS = RNG.poisson(np.exp(0.5 + RNG.normal(size=(15, 1)))).astype(float)
-POINTS = np.concatenate([RNG.normal(size=(12, 2)) + c for c in ([2, 0], [-2, 1], [0, -3])])
-SIGNALS = RNG.normal(size=(14, 6))
-COVARIANCE = np.array([[1.0, 0.3], [0.3, 0.8]])
-# family, samples, whether MM-1 holds for each sample (else for their mean), a sampler of parameters
-FAMILIES = {
-    "poisson": (Poisson(lam=0.4), COUNTS, True),
-    "poisson, known mean": (PoissonKnownMean(lam=0.4, mean=float(COUNTS.mean())), COUNTS, False),
-    "mixture": (
-        GaussianMixture(weights=np.array([0.5, 0.3, 0.2]), covariance=COVARIANCE, lam=0.05),
-        POINTS,
-        True,
-    ),
-    "dictionary": (DictionaryLearning(features=6, atoms=4, lam=0.3, eta=0.05), SIGNALS, True),
-    "location": (Location(), RNG.normal(size=(9, 1)), True),
-    "rate": (Rate(), RNG.exponential(size=(9, 1)), True),
-    "user's own": (Huber(), 3 * RNG.normal(size=(9, 1)), True),
+FAMILIES = EXAMPLES | {
+    "location": Example(Location(), RNG.normal(size=(9, 1))),
+    "rate": Example(Rate(), RNG.exponential(size=(9, 1))),
+    "user's own": Example(Huber(), 3 * RNG.normal(size=(9, 1))),
 }
 family = pytest.mark.parametrize("name", FAMILIES)
 
@@ -200,16 +181,17 @@ def test_poissons_surrogate_majorises_and_has_the_gradient_of_the_loss_at_large_
 
 def test_mixture_is_em():
     means = np.array([[1.0, 0], [-1, 0], [0, -1]])
-    fam = GaussianMixture(weights=np.array([0.5, 0.3, 0.2]), covariance=COVARIANCE, lam=1e-12)
+    fam, points, _ = EXAMPLES["mixture"]
+    fam, inverse = replace(fam, lam=1e-12), np.linalg.inv(fam.covariance)
     model = SkMixture(3, covariance_type="tied")
     model.weights_, model.means_ = fam.weights, means
-    model.precisions_cholesky_ = np.linalg.cholesky(np.linalg.inv(COVARIANCE))
-    model.covariances_, model.precisions_ = COVARIANCE, np.linalg.inv(COVARIANCE)
-    r = model.predict_proba(POINTS)
-    expected = (r.T @ POINTS) / r.sum(axis=0)[:, None]
-    found = fam.T(fam.sbar(POINTS, means.ravel())).reshape(3, 2)
+    model.precisions_cholesky_ = np.linalg.cholesky(inverse)
+    model.covariances_, model.precisions_ = fam.covariance, inverse
+    r = model.predict_proba(points)
+    expected = (r.T @ points) / r.sum(axis=0)[:, None]
+    found = fam.T(fam.sbar(points, means.ravel())).reshape(3, 2)
     np.testing.assert_allclose(found, expected, atol=1e-10)
-    assert fam.expectations(POINTS, means.ravel())[0] == pytest.approx(-model.score(POINTS), rel=1e-10)
+    assert fam.expectations(points, means.ravel())[0] == pytest.approx(-model.score(points), rel=1e-10)
 
 
 @settings(max_examples=25, deadline=None)
@@ -305,7 +287,7 @@ def test_quantiser_is_unbiased_with_bounded_variance(seed, bits, D):
 
 def test_problem_has_the_capability_and_clients_of_one_data_set_share_it():
     fam = FAMILIES["dictionary"][0]
-    Z = RNG.normal(size=(2, 1, 9, 6))
+    Z = RNG.normal(size=(2, 1, 9, 4))
     theta = RNG.normal(size=(2, fam.parameters))
     shared = FederatedSurrogate(fam, Z, theta, n_clients=3)
     copied = FederatedSurrogate(fam, np.repeat(Z, 3, axis=1), theta)
