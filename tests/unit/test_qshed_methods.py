@@ -25,18 +25,15 @@ from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams, generator
 from replifed.simulate import simulate
 
-FAMILY = {
-    "ideal_shed": IdealShed,
-    "shed": Shed,
-    "qshed": QShed,
-    "nqshed": NQShed,
-    "fednl": FedNL,
-    "giant": Giant,
-    "newton": DistributedNewton,
-    "gradient_descent": GradientDescent,
-}
 VARIANTS = {
-    **{name: cls() for name, cls in FAMILY.items()},
+    "ideal_shed": IdealShed(),
+    "shed": Shed(),
+    "qshed": QShed(),
+    "nqshed": NQShed(),
+    "fednl": FedNL(),
+    "giant": Giant(),
+    "newton": DistributedNewton(),
+    "gradient_descent": GradientDescent(),
     "qshed fresh": QShed(dither="fresh", normalise=True),
     "qshed clip": QShed(overload="clip"),
     "qshed exact": QShed(q_choice="exact", renewals=3, dither="added"),

@@ -156,18 +156,16 @@ def _seconds(inputs: Inputs, settings: dict) -> pd.DataFrame:
     rounds = settings["artefact"]["settings"]["rounds"]
     frames = []
     for experiment, methods in settings["artefact"]["runs"].items():
-        own = {"seed": settings["seed"], **settings["experiments"][experiment]}
-        replicate = own["replicates"][0]
-        data, _ = problems.regression(typed("fedgradmp", own), own["alphas"][0], own["noises"][0], replicate)
-        streams = Streams(own["seed"], (replicate,))
+        own = typed("fedgradmp", {"seed": settings["seed"], **settings["experiments"][experiment]})
+        replicate = own.replicates[0]
+        data, _ = problems.regression(own, own.alphas[0], own.noises[0], replicate)
+        streams = Streams(own.seed, (replicate,))
         for method in methods:
             history = _of_both_steps(inputs.run(experiment, method).assign(experiment=experiment), inputs)
             history = history.assign(error=np.maximum(history["error"], LEAST))
             for variant, curve in history[history["replicate"] == replicate].groupby("variant", sort=False):
                 step = curve["step"].to_numpy()[:1]  # a round takes as long with another one
-                algorithm = regression_method(
-                    method, typed("fedgradmp", own), variant, step, own["local_steps"][0]
-                )
+                algorithm = regression_method(method, own, variant, step, own.local_steps[0])
                 # Once to set up what a problem keeps between rounds, such as its features by column.
                 simulate(algorithm, data, streams, 1, metrics={})
                 began = time.process_time()

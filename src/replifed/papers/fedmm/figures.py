@@ -128,18 +128,11 @@ def _lines_of_bits(frame: pd.DataFrame) -> Mapping[str, Line]:
     return sequence_lines({bits: "32 bits (whole)" if bits == FULL else f"{bits} bits" for bits in values})
 
 
+_LOWEST: dict[str, Any] = {"dashes": DOTS, "marker": ""}
 BATCH_LINES = {
-    "fedmm final": method_line("fedmm", "FedMM, last round"),
-    "fedmm lowest": method_line("fedmm", "FedMM, lowest on the way", dashes=DOTS, marker=""),
-    "parameter_aggregation final": method_line(
-        "parameter_aggregation", "parameter aggregation (naive), last round"
-    ),
-    "parameter_aggregation lowest": method_line(
-        "parameter_aggregation",
-        "parameter aggregation (naive), lowest on the way",
-        dashes=DOTS,
-        marker="",
-    ),
+    f"{method} {kind}": method_line(method, f"{METHODS[method].label}, {words}", **look)
+    for method in ("fedmm", "parameter_aggregation")
+    for kind, words, look in (("final", "last round", {}), ("lowest", "lowest on the way", _LOWEST))
 }
 
 
