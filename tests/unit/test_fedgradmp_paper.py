@@ -48,6 +48,7 @@ SMALL = {
     "record_every": 1,
     "replicates": [1, 2, 3],
 }
+BY_ID = {claim.id: claim for claim in CLAIMS}
 # Five rounds of FedGradMP cost as much as more of the others'.
 BASELINE_ROUNDS = 40
 TUNING = {"replicates": [7, 8, 9, 10, 11], "rounds": 5, "tail": 0.2, "steps": [0.1, 0.01], "refine": 0}
@@ -427,18 +428,6 @@ def test_no_step_on_digits_is_tried_twice(searched):
     assert max(begun.count(one) for one in begun) <= 2  # two levels tau
 
 
-def test_a_search_that_stays_at_an_edge_is_found(searched, digits, monkeypatch):
-    """Planted: the grid of `own` does not grow."""
-    of_steps = experiments.Grid.of_steps
-    monkeypatch.setattr(
-        experiments.Grid, "of_steps", lambda steps, refine, **_: of_steps(steps, refine, grow=False)
-    )
-    stuck = tune("fediterht", DIGITS, digits, None)["variants"]["30"]
-    assert stuck["edge"]
-    assert stuck["step"] == max(stuck["steps"])
-    assert stuck["score"] > searched[0]["variants"]["30"]["score"]
-
-
 def test_where_no_step_on_digits_is_stable_the_mean_of_five_repetitions_decides(digits, monkeypatch):
     """Planted: every run differs from its twins."""
     twins = experiments.simulate_with_twins
@@ -535,15 +524,14 @@ def test_fedavg_is_recorded_at_every_round_and_drawn_as_often_as_others(digits):
 
 def test_claims_on_curves(runs):
     """Planted: a baseline that is not run on until it has spent as much."""
-    by_id = {claim.id: claim for claim in CLAIMS}
     for name, step in itertools.product(("rounds", "work", "residual"), ("", ".printed")):
         suffix = f"{step}.counted-work" if name == "work" else step
-        found = by_id[f"fedgradmp.fig3.fedavg.{name}{suffix}"].measure(runs)
+        found = BY_ID[f"fedgradmp.fig3.fedavg.{name}{suffix}"].measure(runs)
         assert found.values.shape == (3,)
         assert (found.values > 0).all()
     short = {key: frame[frame["round"] <= 5] for key, frame in runs.frames.items()}
     with pytest.raises(NotMeasurableError, match="ends after"):
-        by_id["fedgradmp.fig3.fedavg.work.counted-work"].measure(Runs(short))
+        BY_ID["fedgradmp.fig3.fedavg.work.counted-work"].measure(Runs(short))
 
 
 def test_lines_of_figures_are_geometric_means_with_ranges(runs):
@@ -599,8 +587,7 @@ def test_a_residual_is_a_bound_until_the_run_rests():
     np.testing.assert_array_equal(found.values, measures.tail(made).values)
     assert found.bounds.tolist() == [0, -1, 0, 0]
     # So that nobody has the larger residual for certain where the other one has not come to rest.
-    by_id = {claim.id: claim for claim in CLAIMS}
-    claim = by_id["fedgradmp.fig3.fedavg.residual"]
+    claim = BY_ID["fedgradmp.fig3.fedavg.residual"]
     for theirs, verdict in ((rests, "reproduced"), (falls, "inconclusive")):
         ran = {("mild", "fedgradmp"): 0.1 * rests, ("mild", "fedavg"): theirs}
         frames = {
@@ -699,7 +686,6 @@ def test_straight_descents_differ_from_bent_ones():
         ]
         return Runs({("mild", "fediterht"): pd.concat(frames)})
 
-    by_id = {claim.id: claim for claim in CLAIMS}
-    straight = by_id["fedgradmp.fig3.fediterht.linear"].measure
+    straight = BY_ID["fedgradmp.fig3.fediterht.linear"].measure
     assert straight(ran(falling, falling)).values.all()
     assert not straight(ran(bent, np.exp(-0.01 * rounds))).values.any()
