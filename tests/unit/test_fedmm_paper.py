@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,6 @@ from replifed.data.surrogates import generate
 from replifed.data.table import Table
 from replifed.errors import DataError
 from replifed.figures.style import save
-from replifed.network.ledger import Cost
 from replifed.papers import jobs
 from replifed.papers.fedmm import claims as stated
 from replifed.papers.fedmm import experiments
@@ -40,6 +38,7 @@ from replifed.randomness import Streams
 from replifed.report.artefacts import words_of
 from replifed.simulate import simulate
 from replifed.store.tuned import read_tuned
+from replifed.tune import Grid
 
 ROOT = Path(__file__).parents[2]
 # MovieLens needs its file, and one dimension of transport shows what the others would.
@@ -144,74 +143,6 @@ def test_tables_are_written(name, section, made):
     assert len(TABLES[name].show(frame)) >= 4
 
 
-class Where(NamedTuple):
-    x: np.ndarray
-
-
-class Settling:
-    """A method whose objective settles at 1 + log(beta / best)^2."""
-
-    needs, partial_participation, stochastic = (), True, False
-
-    def __init__(self, beta, best):
-        self.target = np.log(np.asarray(beta) / best)[:, None]
-
-    def init(self, problem, streams):
-        return Where(np.full((len(streams), 1), 50.0))
-
-    def round(self, state, problem, ctx):
-        return Where(state.x + 0.7 * (self.target - state.x)), Cost(1, 2, 1, 1, 1)
-
-    def observe(self, state):
-        return {"server": state.x}
-
-
-class Bowl:
-    n_clients = 4
-
-    def loss(self, x):
-        return 1 + x[:, 0] ** 2
-
-
-@pytest.fixture
-def search(monkeypatch):
-    """FedMM's search where the best step is known."""
-
-    def searched(best):
-        settings = {
-            "problem": "dictionary",
-            "seed": 1,
-            "clients": 4,
-            "decay": 0.5,
-            "alphas": [0.01],
-            "participations": [0.5],
-            "batches": [5],
-            "bits": [8],
-            "tuning": {"replicates": [7, 8, 9], "rounds": 100, "tail": 0.2, "betas": [0.3, 1], "refine": 1},
-        }
-        monkeypatch.setattr(experiments, "dictionary_problem", lambda *_: Bowl())
-        monkeypatch.setattr(experiments, "_algorithm", lambda m, s, c, beta, a: Settling(beta, best))
-        return experiments.tune("fedmm", config.typed("fedmm", settings), None, None)
-
-    return searched
-
-
-def test_a_search_says_what_it_found_and_ran(search):
-    found = search(7.0)
-    assert 0.3 == found["betas"][0] < found["beta"] < found["betas"][-1]
-    assert abs(np.log(found["beta"] / 7.0)) < 0.3
-    assert not found["edge"] and not found["chaotic"]
-    assert found["trials"]["replicates"] == [7, 8, 9]
-    assert found["cost"]["runs"] >= 3 * len(found["betas"])
-    assert found["cost"]["bits"] == 3 * found["cost"]["rounds"]
-
-
-def test_a_step_at_the_bound_is_recorded(search):
-    found = search(1e4)
-    assert found["beta"] == found["highest"] == max(found["betas"]) == 10.0  # the root of 100 rounds
-    assert found["edge"]
-
-
 @pytest.mark.parametrize("experiment", ["synthetic_homogeneous", "synthetic_heterogeneous"])
 def test_methods_run_at_their_own_step_and_at_fedmms(experiment, made):
     chosen = {method: made.tuned(experiment, method) for method in ("fedmm", "parameter_aggregation")}
@@ -224,6 +155,16 @@ def test_methods_run_at_their_own_step_and_at_fedmms(experiment, made):
         assert set(history["beta"]) == {found["beta"], leader}
         assert set(history["replicate"]) == {1, 2}
         assert found["trials"]["replicates"] == [101]
+        assert found["beta"] in found["betas"]
+
+
+def test_steps_grow_at_most_to_where_gamma_is_1_in_every_round(section, monkeypatch):
+    asked, of_steps = [], Grid.of_steps
+    monkeypatch.setattr(Grid, "of_steps", lambda *a, **more: asked.append(more) or of_steps(*a, **more))
+    settings = config.typed("fedmm", section["experiments"]["synthetic_homogeneous"])
+    found = experiments.tune("fedmm", settings, None, None)
+    assert found["highest"] == 2.0  # the root of four rounds
+    assert asked == [{"bounds": ((0.0, 2.0),)}]
 
 
 def test_experiments_without_tuning_run_all_their_steps(made):
