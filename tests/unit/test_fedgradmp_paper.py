@@ -24,6 +24,7 @@ from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.figures import FIGURES, TABLES
 from replifed.papers.fedgradmp.settings import Clip, Digits, Isometry, Regression
 from replifed.problems.losses import loss_named
+from replifed.randomness import generator
 from replifed.settings import typed
 
 SMALL = {
@@ -108,8 +109,6 @@ def test_a_frame_is_measured_in_full_and_recovered_in_the_small_space():
     assert frame.atoms.shape == (768, 6)
     np.testing.assert_allclose(frame.projection.gram, frame.atoms.T @ frame.atoms, atol=1e-10)
     # The first client's matrix, drawn again: its features are A Psi, its targets A times the whole frame.
-    from replifed.randomness import generator
-
     rng = generator(1, 1, None, "data/video")
     A = next(problems.heterogeneous(rng, 4, 9, 768, 0.5, 0.9))
     np.testing.assert_allclose(frame.problem.X[0, 0], A @ frame.atoms)
@@ -320,12 +319,6 @@ def test_a_regression_search_says_what_it_ran(monkeypatch, stable):
     assert one["printed"]["step"] in TUNING["steps"]
     assert one["printed"]["chaotic"] == (not stable)
     assert one["steps"][0] < one["step"] < one["steps"][-1]
-    leaders = 0 if stable else 2 * min(len(one["steps"]), 5)
-    # A step that falls far behind on the first data set is not tried on the others.
-    tried = found["cost"]["runs"] - leaders
-    assert len(one["steps"]) + 2 <= tried <= 3 * len(one["steps"])
-    assert (tried - len(one["steps"])) % 2 == 0
-    assert found["cost"]["bits"] > 0 and found["cost"]["rounds"] <= 5 * found["cost"]["runs"]
 
 
 def test_table_1_shows_the_cost_of_tuning(runs):

@@ -19,7 +19,7 @@ from replifed.figures.grid import By, Curves, Grid, X
 from replifed.figures.style import BLUE, GREY, ORANGE, Line, canvas, legend, of_seeds, styled
 from replifed.figures.summaries import median_and_range
 from replifed.papers.inputs import Inputs
-from replifed.papers.qshed.experiments import example_bits, nearest_spectrum
+from replifed.papers.qshed.experiments import UNLIMITED, example_bits, nearest_spectrum
 from replifed.papers.qshed.paper import (
     CHANNELS,
     EXPERIMENTS,
@@ -363,7 +363,7 @@ def _compared(number: int, data: str) -> Iterator[Grid]:
 # -- Tables --------------------------------------------------------------------------------------------
 
 # Q-SHED is not compared with itself, nor with those that no budget limits.
-_NO_RIVALS = ("qshed", "ideal_shed", "giant", "newton", "gradient_descent")
+_NO_RIVALS = ("qshed", "ideal_shed", *UNLIMITED)
 
 
 def saving(mine: Sample, theirs: Sample) -> dict[str, Any]:
