@@ -341,21 +341,6 @@ def test_cohorts_of_changing_size_are_refused():
         simulate(FedAvg(step=0.1, local_steps=1, batch=2), data, STREAMS, 1, cohort=Independent(0.5))
 
 
-def test_rows_may_differ_in_sparsity():
-    data, _ = planted("softmax", rows=1, classes=3)
-    taus, rows = np.array([2, 9, 60]), Streams(5, (1,) * 3)
-    for make in (
-        lambda tau: FedIterHT(step=0.1, local_steps=2, batch=4, sparsity=tau),
-        lambda tau: FedGradMP(local_steps=2, batch=4, sparsity=tau, solver="sgd", step=0.1, inner_steps=2),
-    ):
-        together = simulate(make(taus), data, rows, 3)
-        assert np.all(np.count_nonzero(together.state.x, axis=1) <= taus)
-        for row, tau in enumerate(taus):
-            alone = simulate(make(int(tau)), data, Streams(5, (1,)), 3)
-            np.testing.assert_allclose(together.state.x[row], alone.state.x[0], atol=1e-12)
-            assert together.ledger["bits_up"][-1, row] == alone.ledger["bits_up"][-1, 0]
-
-
 # -- projections and dictionaries ----------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from replifed.network.participation import FixedSize, Independent
 from replifed.operators.lasso import lasso
 from replifed.operators.quantise import block_quantise
 from replifed.problems.surrogates.base import FederatedSurrogate
-from replifed.problems.surrogates.families import DictionaryLearning, GaussianMixture, Location, Rate
+from replifed.problems.surrogates.families import DictionaryLearning, GaussianMixture
 from replifed.randomness import Streams
 from replifed.simulate import simulate
 
@@ -97,19 +97,6 @@ def test_sa_ssmm_sends_nothing_and_reads_every_clients_minibatch():
         assert all(np.all(a == b) for a, b in zip(cost, (0, 0, 0, 1, samples, 0, 0), strict=True))
 
 
-@pytest.mark.parametrize("cohort", [None, FixedSize(2), Independent(0.4)])
-@pytest.mark.parametrize("bits", [None, 4])
-@pytest.mark.parametrize("method", [FedMM, ParameterAggregation])
-def test_the_servers_variate_is_the_mean_of_the_clients(method, bits, cohort):
-    problem = dictionary(weights=WEIGHTS)
-    p = 0.4 if isinstance(cohort, Independent) else None
-    algorithm = method(beta=0.5, alpha=0.3, batch=4, bits=bits, participation=p)
-    history = simulate(algorithm, problem, STREAMS, 15, cohort=cohort)
-    state = history.state
-    assert np.abs(state.V).max() > 0.01
-    np.testing.assert_allclose((WEIGHTS[:, None] * state.V_i).sum(axis=1), state.V, atol=1e-12)
-
-
 def one_round(algorithm, problem, state, ctx):
     """Algorithm 2 line by line, with loops over rows and clients."""
     R, n, q = state.V_i.shape
@@ -178,33 +165,6 @@ def test_the_mean_step_is_the_mean_field(cohort, bits):
     error = np.abs(H.mean(axis=0) - h) / (H.std(axis=0, ddof=1) / np.sqrt(rows) + 1e-9)
     assert error.max() < 5
     assert np.abs(h).max() > 0.05  # the start is no fixed point: there is something to be unbiased about
-
-
-@pytest.mark.parametrize(
-    ("family", "z"), [(Location(), (0.5, 3.0)), (Rate(), (0.5, 2.0))], ids=["interval", "rate"]
-)
-def test_remark_1(family, z):
-    """Aggregating surrogates solves the toy exactly from the first round on; parameters stay biased."""
-    Z = np.array(z)[None, :, None, None]
-    problem = FederatedSurrogate(family, Z, np.array([[0.3]]))
-    once = Streams(0, (0,))
-    ours = simulate(FedMM(beta=1.0, decay=0.0), problem, once, 3)
-    naive = simulate(ParameterAggregation(beta=1.0, decay=0.0), problem, once, 3)
-    solution = family.T(np.array([np.mean(z)]))
-    locals_ = [float(family.T(np.array([value]))[0]) for value in z]
-    assert ours.state.theta[0] == pytest.approx(solution, abs=1e-15)
-    assert naive.state.theta[0, 0] == pytest.approx(np.mean(locals_), abs=1e-15)
-    assert abs(naive.state.theta[0, 0] - solution[0]) > 0.05
-
-
-def test_control_variates_remove_the_noise_of_cohorts():
-    problem = dictionary()
-    spread = {}
-    for alpha in (0.0, 0.5):
-        algorithm = FedMM(beta=1.0, alpha=alpha)
-        history = simulate(algorithm, problem, STREAMS, 400, cohort=FixedSize(3))
-        spread[alpha] = float(np.abs(history.state.x - history.state.before).max() / history.state.gamma[0])
-    assert spread[0.5] < 0.05 * spread[0.0]
 
 
 def test_bernoulli_needs_its_probability_and_may_draw_nobody():
