@@ -360,15 +360,13 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return frame.fillna(0.0)
 
 
-def _of_theorem5(frame: pd.DataFrame) -> pd.DataFrame:
-    """Errors and bounds of exact sub-problems, for the least K."""
-    theory = frame[frame["solver"] == "exact"]
-    return theory[theory["local_steps"] == theory["local_steps"].min()]
-
-
 def _as_curves(frame: pd.DataFrame) -> pd.DataFrame:
-    """Column panel is what the noise is, or "clients", and x a round or a client."""
-    theory, ratios = _of_theorem5(frame), frame[frame["series"] == "condition"]
+    """Errors and bounds of exact sub-problems, for the least K, by round; conditions by client.
+
+    Column panel is what the noise is, or "clients", and x a round or a client.
+    """
+    theory, ratios = frame[frame["solver"] == "exact"], frame[frame["series"] == "condition"]
+    theory = theory[theory["local_steps"] == theory["local_steps"].min()]
     frames = [
         theory.assign(
             panel=[f"near-isometric, {_noise(noise)}" for noise in theory["noise"]],
@@ -386,26 +384,18 @@ def _as_curves(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames).drop(columns=["round", "low", "high", "seeds"])
 
 
-_condition_lines = partial(_in_order, "condition", "ρ⁺/ρ⁻ = {:g}")
-
-
-def _client_lines(ratios: pd.DataFrame) -> dict[tuple[str, float], Line]:
-    """By experiment and alpha."""
-    pairs = ratios[["experiment", "alpha"]].drop_duplicates().itertuples(index=False, name=None)
-    return {
-        (name, alpha): style._replace(label=f"α = {alpha:g}" + " (Figure 9)" * (name == "exact"), dashes="")
-        for style, (name, alpha) in zip(itertools.cycle(SEQUENCE), pairs, strict=False)
-    }
-
-
 def _lines_of_rates(frame: pd.DataFrame) -> dict[str, Line]:
-    of_clients = frame["kind"] == "clients"
+    """Lines of what `_as_curves` returns."""
+    theory, ratios = (frame[frame["kind"] == kind] for kind in ("rounds", "clients"))
     lines = {}
-    for condition, line in _condition_lines(frame[~of_clients]).items():
+    for condition, line in _in_order("condition", "ρ⁺/ρ⁻ = {:g}", theory).items():
         lines[f"error {condition:g}"] = line
         lines[f"bound {condition:g}"] = line._replace(label=f"{line.label}, bound", dashes=":", marker="")
-    clients = _client_lines(frame[of_clients])
-    return lines | {f"{name} {alpha:g}": line for (name, alpha), line in clients.items()}
+    clients = ratios[["curve", "experiment", "alpha"]].drop_duplicates().itertuples()
+    for style, client in zip(itertools.cycle(SEQUENCE), clients, strict=False):
+        place = " (Figure 9)" if client.experiment == "exact" else ""
+        lines[client.curve] = style._replace(label=f"α = {client.alpha:g}{place}", dashes="")
+    return lines
 
 
 _RATES_X = {"rounds": "communication rounds", "clients": "client i"}
@@ -416,22 +406,23 @@ _RATES_Y = {"rounds": "relative error squared", "clients": "restricted ρ⁺/ρ�
 def _draw_rates(frame: pd.DataFrame) -> Figure:
     """Draw what `_rates` returns: without noise, with noise, and the conditions on the paper's data."""
     made, [axes] = canvas(1, 3, title="FedGradMP · Theorem 5 (not in the paper)", width=4.4, height=3.4)
-    theory = _of_theorem5(frame)
-    lines = _condition_lines(theory)
-    for ax, ((K, noise), panel) in zip(axes, theory.groupby(["local_steps", "noise"]), strict=False):
-        for number, (condition, line) in enumerate(lines.items()):
-            of_condition = panel[panel["condition"] == condition]
-            error, bound = (of_condition[of_condition["series"] == one] for one in ("error", "bound"))
-            ax.plot(error["round"], error["mean"], **line.look, markevery=(number, 4))
-            ax.plot(bound["round"], bound["mean"], color=line.color, linestyle=":", linewidth=1.2)
+    shown = _as_curves(frame)
+    lines = _lines_of_rates(shown)
+    errors = {name: line for name, line in lines.items() if name.startswith("error")}
+    curves = shown[shown["kind"] == "rounds"].groupby(["local_steps", "noise"])
+    for ax, ((K, noise), panel) in zip(axes, curves, strict=False):
+        for number, (name, line) in enumerate(errors.items()):
+            error, bound = (panel[panel["curve"] == one] for one in (name, name.replace("error", "bound")))
+            ax.plot(error["x"], error["mean"], **line.look, markevery=(number, 4))
+            ax.plot(bound["x"], bound["mean"], color=line.color, linestyle=":", linewidth=1.2)
         # The errors fall to rounding at once, and would squeeze the bounds.
         bottom = panel.loc[panel["series"] == "bound", "mean"].min() * 1e-3
         ax.set(yscale="log", xlabel=_RATES_X["rounds"], ylabel=_RATES_Y["rounds"], ylim=(bottom, 3))
         ax.set_title(f"near-isometric, K = {K:g},\n{_noise(noise)}", loc="left")
-    ax, ratios = axes[2], frame[frame["series"] == "condition"]
-    marks = _client_lines(ratios)
-    for case, one in ratios.groupby(["experiment", "alpha"], sort=False):
-        ax.plot(one["client"], one["mean"], **marks[case].look, ms=3)
+    clients = dict(list(shown[shown["kind"] == "clients"].groupby("curve", sort=False)))
+    ax = axes[2]
+    for name, one in clients.items():
+        ax.plot(one["x"], one["mean"], **lines[name].look, ms=3)
     ax.axhline(2.0, color=VERMILLION, linestyle="--", linewidth=1.2)
     ax.set(yscale="log", xlabel=_RATES_X["clients"], ylabel=_RATES_Y["clients"].replace(", ", ",\n"))
     ax.set_title("the paper's data,\nestimated", loc="left")
@@ -439,7 +430,8 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
         Line("bound of Theorem 5", GREY, ":", "", 1.2),
         Line("2: the theorem needs less", VERMILLION, "--", "", 1.2),
     ]
-    legend(made, [*lines.values(), *extra, *marks.values(), *of_seeds(theory)], columns=5)
+    told = [*errors.values(), *extra, *(lines[name] for name in clients)]
+    legend(made, [*told, *of_seeds(frame[frame["series"] == "error"])], columns=5)
     return made
 
 
