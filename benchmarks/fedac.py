@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from replifed.data.table import load
-from replifed.papers.fedac.lanes import Logistic, lanes, objectives
-from replifed.papers.fedac.numbers import draw
+from replifed.papers.fedac.lanes import Logistic, draw, lanes, objectives
 
 M, K, T, L2 = 256, 64, 4096, 1e-3
 # Steps of which a run is calm, so that both must agree; each beside its two twins.

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from replifed.algorithms.fedac import coupling
 from replifed.data.table import Table
 from replifed.papers.fedac import experiments, measures, published
-from replifed.papers.fedac.lanes import Logistic, lanes, objectives
-from replifed.papers.fedac.numbers import draw
+from replifed.papers.fedac.lanes import Logistic, draw, lanes, objectives
 from replifed.papers.fedac.paper import VARIANTS
 from replifed.parts import typed
 from replifed.settings import load
@@ -46,18 +45,16 @@ def plain(problem, name, eta, numbers, K):
         z = y[rows] * (X[rows] * models).sum(axis=1)
         return X[rows] * (-y[rows] / (1 + np.exp(z)))[:, None] + problem.l2 * models
 
-    def step(w, ag, g):
-        if kind.coupling is None:
-            return w - eta * g, w - eta * g
+    # FedAvg's w and w_ag are one sequence, whatever alpha is.
+    gamma, alpha, beta = eta, 1.0, 1.0
+    if kind.coupling is not None:
         gamma, alpha, beta = map(float, coupling(kind.coupling, eta, problem.l2, K))
-        md = w / beta + (1 - 1 / beta) * ag
-        return (1 - 1 / alpha) * w + md / alpha - gamma * g, md - eta * g
 
     def middle(w, ag):
-        if kind.coupling is None:
-            return w
-        beta = float(coupling(kind.coupling, eta, problem.l2, K).beta)
         return w / beta + (1 - 1 / beta) * ag
+
+    def step(w, ag, g):
+        return (1 - 1 / alpha) * w + middle(w, ag) / alpha - gamma * g, middle(w, ag) - eta * g
 
     w = ag = np.tile(numbers.start, (M, 1))
     values = []

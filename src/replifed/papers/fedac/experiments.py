@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.registry import method_class
 from replifed.network.participation import FixedSize
 from replifed.papers.fedac import published
-from replifed.papers.fedac.lanes import Logistic, joined, lanes, objectives
-from replifed.papers.fedac.numbers import Numbers, draw
+from replifed.papers.fedac.lanes import Logistic, Numbers, draw, joined, lanes, objectives
 from replifed.papers.fedac.paper import VARIANTS
 from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel
@@ -59,7 +58,7 @@ def tune(
     if settings.kind == "clients":
         found = list(_search_clients(method, settings, table, partition, progress))
     else:
-        found = list(_search_fresh(method, settings, table, partition, progress))
+        found = list(_search_fresh(method, settings, table, progress))
     return {"method": method, "search": found, "trials": {"replicates": settings.tuning.replicates}}
 
 
@@ -156,7 +155,7 @@ def _frame(settings: of.Experiment, values: NDArray, twins: Sequence[NDArray], *
 
 
 def _search_fresh(
-    method: str, settings: of.Fresh, table: Any, partition: Any, progress: Progress
+    method: str, settings: of.Fresh, table: Any, progress: Progress
 ) -> Iterator[dict[str, Any]]:
     from replifed.papers.fedac.measures import hangs_on_rounding
 
@@ -184,13 +183,8 @@ def _score(values: NDArray, problem: Logistic) -> NDArray:
 
 def _choice(steps: NDArray, scores: NDArray, stable: NDArray) -> dict[str, Any]:
     allowed = stable if stable.any() else np.ones_like(stable)
-    step = steps[np.where(allowed, scores, np.inf).argmin()]
-    return {
-        "steps": steps.tolist(),
-        "scores": scores.tolist(),
-        "stable": stable.tolist(),
-        "step": float(step),
-    }
+    step = float(steps[np.where(allowed, scores, np.inf).argmin()])
+    return {"steps": steps.tolist(), "scores": scores.tolist(), "stable": stable.tolist(), "step": step}
 
 
 def _fresh(method: str, settings: of.Fresh, chosen: dict, table: Any, progress: Progress) -> pd.DataFrame:
@@ -202,9 +196,8 @@ def _fresh(method: str, settings: of.Fresh, chosen: dict, table: Any, progress: 
         progress(f"M = {M}, seed {seed}", done, len(cases))
         numbers = _numbers(settings, problem, seed, M)
         for K in settings.local_steps:
-            theirs = {name: published.best_steps(settings.l2, name)[M, K] for name in names}
             picked = [(name, "searched", chosen[name, M, K]) for name in names]
-            picked += [(name, "authors", theirs[name]) for name in names]
+            picked += [(name, "authors", published.best_steps(settings.l2, name)[M, K]) for name in names]
             start = np.repeat(numbers.start[None], len(picked), axis=0)
             runs = [(name, eta) for name, _, eta in picked]
             values = _objectives(problem, settings, runs, start, K, numbers)
@@ -278,13 +271,11 @@ def _simulated(
     method: str, settings: of.Clients, eta: NDArray, K: int, problem: Any, seeds: tuple[int, ...]
 ) -> Any:
     """The engine's history at steps `eta` (R,) from zero; a client takes one sample a step."""
-    made = method_class(method)(step=eta, local_steps=K, batch=1)
-    rounds = settings.iterations // K
     return simulate(
-        made,
+        method_class(method)(step=eta, local_steps=K, batch=1),
         problem,
         Streams(settings.seed, seeds),
-        rounds,
+        settings.iterations // K,
         record_every=max(settings.every // K, 1),
         cohort=FixedSize(settings.cohort) if settings.cohort is not None else None,
     )

@@ -1,29 +1,72 @@
 """Runs of many settings on the same random numbers, side by side.
 
-All methods of the paper are two coupled sequences: FedAvg is FedAc with gamma = eta and beta = 1, whose
-second sequence is the first one.
+All methods, steps eta and numbers K of local steps of one seed and one M see the same numbers: the start, and
+the sample of every worker at every step. All methods of the paper are two coupled sequences: FedAvg is FedAc
+with gamma = eta and beta = 1, whose second sequence is the first one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.fedac import coupling
-from replifed.papers.fedac.numbers import Numbers
 from replifed.papers.fedac.paper import VARIANTS
+from replifed.randomness import Streams
 
+# Calls of the authors' generator are joined to this many steps, so that what it returns, of 64 bits, stays
+# small.
+_STEPS = 512
 # Lanes are filled up to a multiple of this, so that none is computed outside of a vector.
 _WIDTH = 8
 
 
-@dataclass(frozen=True)
-class Lanes:
+class Numbers(NamedTuple):
+    """What a run draws."""
+
+    start: NDArray  # (D,), standard normal
+    samples: NDArray  # int32 (T, M), of n
+
+
+def draw(source: str, stream: int, seed: int, dim: int, n: int, steps: int, workers: int) -> Numbers:
+    """Draw from the "authors'" generator, or from our "own" streams.
+
+    Parameters
+    ----------
+    stream : the seed of all streams of the paper, which the authors' generator has no use for.
+    seed : the run's; theirs is 1 in all published runs.
+    dim, n, steps, workers : D, number of samples, T and M.
+    """
+    if source == "authors":
+        return _authors(seed, dim, n, steps, workers)
+    streams = Streams(stream, (seed,))
+    start = streams.draw("start", lambda rng: rng.standard_normal(dim))[0]
+    shape = steps, workers
+    samples = streams.draw("samples", lambda rng: rng.integers(n, size=shape, dtype=np.int32))[0]
+    return Numbers(start, samples)
+
+
+def _authors(seed: int, dim: int, n: int, steps: int, workers: int) -> Numbers:
+    """numpy's legacy generator: D standard normals, then `choice(n, M)` at each step.
+
+    Calls of M indices and of a multiple of M continue one stream alike. After the last record a run draws
+    once more, which changes no number.
+    """
+    rng = np.random.RandomState(seed)
+    start = rng.standard_normal(dim)
+    samples = np.empty((steps, workers), np.int32)
+    for first in range(0, steps, _STEPS):
+        part = samples[first : first + _STEPS]
+        part[:] = rng.choice(n, part.shape, replace=True)
+    return Numbers(start, samples)
+
+
+class Lanes(NamedTuple):
     """L settings of a method; arrays (L,)."""
 
     eta: NDArray
@@ -46,10 +89,7 @@ class Lanes:
     def padded(self) -> Lanes:
         """With the last one repeated."""
         more = -len(self.eta) % _WIDTH
-        return self._map(lambda one: np.concatenate([one, np.repeat(one[-1:], more)]))
-
-    def _map(self, function: Callable[[NDArray], NDArray]) -> Lanes:
-        return Lanes(*(function(getattr(self, field.name)) for field in fields(self)))
+        return Lanes(*(np.concatenate([one, np.repeat(one[-1:], more)]) for one in self))
 
 
 def lanes(variant: str, eta: NDArray, l2: float, K: int) -> Lanes:
@@ -62,7 +102,7 @@ def lanes(variant: str, eta: NDArray, l2: float, K: int) -> Lanes:
 
 def joined(several: Sequence[Lanes]) -> Lanes:
     """Put the settings of several methods side by side."""
-    return Lanes(*(np.concatenate([getattr(one, field.name) for one in several]) for field in fields(Lanes)))
+    return Lanes(*map(np.concatenate, zip(*several, strict=True)))
 
 
 @dataclass(frozen=True)
