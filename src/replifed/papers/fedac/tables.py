@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,59 +18,55 @@ def _runs(inputs: Any, settings: dict) -> pd.DataFrame:
     return all_runs(inputs, settings["artefact"]["runs"], settings)
 
 
-def _render_runs(runs: pd.DataFrame) -> pd.DataFrame:
+def _by_method(row: Callable[[pd.DataFrame], dict[str, Any]], frame: pd.DataFrame) -> pd.DataFrame:
+    """A `row` for each l2 and method."""
+    parts = frame.groupby(["l2", "method"], sort=False)
+    return pd.DataFrame(
+        [{"l2": f"{l2:g}", "Method": LINES[name].label, **row(part)} for (l2, name), part in parts]
+    )
+
+
+def _counts(runs: pd.DataFrame) -> dict[str, Any]:
     """Counts of runs, of calm ones, of those that can be compared and of those that agree."""
     theirs = ["published_final", "published_best"]  # empty where they are not at hand
     runs = runs.assign(**runs[theirs].apply(pd.to_numeric))
-    rows = []
-    for (l2, method), part in runs.groupby(["l2", "method"], sort=False):
-        row = {"l2": f"{l2:g}", "Method": LINES[method].label, "Runs": len(part)}
-        for which, label in (("final", "last"), ("best", "best")):
-            found = deviations(part, which)
-            row[f"Calm, {label}"] = int((part[f"chaotic_{which}"] == 0).sum())
-            row[f"Compared, {label}"] = len(found)
-            row[f"To {AGREES:g}, {label}"] = int((found <= AGREES).sum())
-            row[f"Largest deviation, {label}"] = f"{found.max():.1e}" if len(found) else "–"
-        rows.append(row)
-    return pd.DataFrame(rows)
+    row: dict[str, Any] = {"Runs": len(runs)}
+    for which, label in (("final", "last"), ("best", "best")):
+        found = deviations(runs, which)
+        row[f"Calm, {label}"] = int((runs[f"chaotic_{which}"] == 0).sum())
+        row[f"Compared, {label}"] = len(found)
+        row[f"To {AGREES:g}, {label}"] = int((found <= AGREES).sum())
+        row[f"Largest deviation, {label}"] = f"{found.max():.1e}" if len(found) else "–"
+    return row
 
 
 def _points(inputs: Any, settings: dict) -> pd.DataFrame:
     return points(_runs(inputs, settings))
 
 
-def _render_points(frame: pd.DataFrame) -> pd.DataFrame:
-    rows = []
-    for (l2, method), part in frame.groupby(["l2", "method"], sort=False):
-        row = {"l2": f"{l2:g}", "Method": LINES[method].label, "Points": len(part)}
-        row["Same step"] = int((part["eta"] == part["published_eta"]).sum())
-        row[f"To {AGREES:g}"] = int((part["deviation"] <= AGREES).sum())
-        row["Largest deviation"] = f"{part['deviation'].max():.1e}"
-        rows.append(row)
-    return pd.DataFrame(rows)
+def _agreeing(part: pd.DataFrame) -> dict[str, Any]:
+    return {
+        "Points": len(part),
+        "Same step": int((part["eta"] == part["published_eta"]).sum()),
+        f"To {AGREES:g}": int((part["deviation"] <= AGREES).sum()),
+        "Largest deviation": f"{part['deviation'].max():.1e}",
+    }
 
 
-def _render_fresh(frame: pd.DataFrame) -> pd.DataFrame:
-    rows = []
-    for (l2, method), part in frame.groupby(["l2", "method"], sort=False):
-        told = part["p_holm"] <= 0.05
-        rows.append(
-            {
-                "l2": f"{l2:g}",
-                "Method": LINES[method].label,
-                "Points": len(part),
-                "Below FedAvg": int((told & (part["mean"] < 0)).sum()),
-                "Above": int((told & (part["mean"] > 0)).sum()),
-                "Not told": int((~told).sum()),
-                "Best record on fresh seeds / published": f"{10 ** part['luck'].mean():.2f}",
-                "Last record / published": f"{10 ** part['luck_last'].mean():.2f}",
-                "Exponent in M at K = 1": _exponent(part, 1),
-                "at K = 8": _exponent(part, 8),
-                "at K = 64": _exponent(part, 64),
-                "from M = 32 to 64, at K = 64": _exponent(part, 64, "last_exponent"),
-            }
-        )
-    return pd.DataFrame(rows)
+def _ahead(part: pd.DataFrame) -> dict[str, Any]:
+    told = part["p_holm"] <= 0.05
+    return {
+        "Points": len(part),
+        "Below FedAvg": int((told & (part["mean"] < 0)).sum()),
+        "Above": int((told & (part["mean"] > 0)).sum()),
+        "Not told": int((~told).sum()),
+        "Best record on fresh seeds / published": f"{10 ** part['luck'].mean():.2f}",
+        "Last record / published": f"{10 ** part['luck_last'].mean():.2f}",
+        "Exponent in M at K = 1": _exponent(part, 1),
+        "at K = 8": _exponent(part, 8),
+        "at K = 64": _exponent(part, 64),
+        "from M = 32 to 64, at K = 64": _exponent(part, 64, "last_exponent"),
+    }
 
 
 def _exponent(part: pd.DataFrame, K: int, name: str = "exponent") -> str:
@@ -90,7 +88,7 @@ TABLES = by_name(
             "at hand and finite, are compared."
         ),
         _runs,
-        _render_runs,
+        partial(_by_method, _counts),
         stamped=False,
     ),
     Made(
@@ -101,7 +99,7 @@ TABLES = by_name(
             "its two neighbours."
         ),
         _runs,
-        _render_runs,
+        partial(_by_method, _counts),
         stamped=False,
     ),
     Made(
@@ -112,7 +110,7 @@ TABLES = by_name(
             "the step that is best, and the relative deviation of the objective."
         ),
         _points,
-        _render_points,
+        partial(_by_method, _agreeing),
     ),
     Made(
         "fresh",
@@ -125,6 +123,6 @@ TABLES = by_name(
             "but one to the last, with its 95 % interval over seeds: -1 is a linear speed-up, 0 none."
         ),
         fresh_orders,
-        _render_fresh,
+        partial(_by_method, _ahead),
     ),
 )
