@@ -37,6 +37,8 @@ SETTINGS = Regression.of_job(
         "ridge": 0.5,
         "loss": "sum",
         "data": "planted",
+        "replicates": [1, 2],
+        "rounds": 10,
     }
 )
 
@@ -71,7 +73,7 @@ def test_a_rate_that_bends_late_is_not_taken_before_it_has_settled():
 
 def test_a_grid_of_settings_is_its_single_runs_whoever_ends_first():
     cell, rho = Cell("fedplt", "gradient", 3, 4, 4), np.tile([0.05, 0.3, 1.0], (2, 1))
-    trial = Trial(SETTINGS, replicates=(1, 2), rounds=300)
+    trial = Trial(SETTINGS.with_(rounds=300))
     grid = trial.errors(cell, {"rho": rho})
     assert (grid[0] == 1).all()
     for point in range(3):
@@ -83,7 +85,7 @@ def test_a_grid_of_settings_is_its_single_runs_whoever_ends_first():
 
 def test_only_the_runs_that_are_asked_for_are_made_and_counted():
     cell, rho = Cell("fedplt", "gradient", 3, 4, 4), np.tile([0.05, 0.3, 1.0, 2.0], (3, 1))
-    trial, other = (Trial(SETTINGS, replicates=(1, 2, 3), rounds=20) for _ in range(2))
+    trial, other = (Trial(SETTINGS.with_(replicates=[1, 2, 3], rounds=20)) for _ in range(2))
     wanted = np.array([[1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]], bool)
     full = other.errors(cell, {"rho": rho})
     some = trial.errors(cell, {"rho": rho}, wanted=wanted)
@@ -149,12 +151,12 @@ def searched(method, settings, solver="gradient"):
     cell = Cell(method, solver, 10, 10, 10)
     choice = experiments.equal_budget(cell, settings)
     values = {name: value[:, None] for name, value in choice.values.items()}
-    return rate(Trial(settings, rounds=300).errors(cell, values))[:, 0]
+    return rate(Trial(settings.with_(rounds=300)).errors(cell, values))[:, 0]
 
 
 @pytest.mark.parametrize(("solver", "alpha", "beta"), [("gradient", 0.7, 1.7), ("accelerated", 0.16, 0.36)])
 def test_an_equal_budget_finds_what_a_dense_grid_finds(paper, solver, alpha, beta):
-    trial, cell = Trial(paper, rounds=80), Cell("led", solver, 10, 10, 10)
+    trial, cell = Trial(paper.with_(rounds=80)), Cell("led", solver, 10, 10, 10)
     axes = np.meshgrid(alpha * np.geomspace(0.7, 1.4, 12), beta * np.geomspace(0.7, 1.3, 12))
     dense = trial.rates(cell, reference(cell, trial.moduli), np.stack(axes, -1).reshape(1, -1, 2))
     assert (searched("led", paper, solver) < dense.min(axis=1) + 0.003).all()
@@ -162,7 +164,7 @@ def test_an_equal_budget_finds_what_a_dense_grid_finds(paper, solver, alpha, bet
 
 def test_a_free_local_step_makes_fedplt_faster(paper):
     rho = experiments.best_rho(paper, "gradient").values["rho"]
-    trial = Trial(paper, rounds=300)
+    trial = Trial(paper.with_(rounds=300))
     alone = rate(trial.errors(Cell("fedplt", "gradient", 10, 10, 10), {"rho": rho[:, None]}))[:, 0]
     assert (searched("fedplt", paper) < alone - 0.05).all()
 
@@ -170,7 +172,7 @@ def test_a_free_local_step_makes_fedplt_faster(paper):
 @pytest.mark.parametrize("method", ["fedplt", "fedpd", "fivegcs"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_scale_of_one_is_the_best_constant_local_step(method, solver):
-    trial, cell = Trial(SETTINGS, replicates=(1, 2), rounds=10), Cell(method, solver, 3, 4, 4)
+    trial, cell = Trial(SETTINGS), Cell(method, solver, 3, 4, 4)
     own = theory(cell, trial.moduli)
     values = {**own, "scale": np.ones(2)}
     assert tuple(values) == FREE[method]
@@ -182,17 +184,17 @@ def test_a_scale_of_one_is_the_best_constant_local_step(method, solver):
 
 
 def test_data_sets_are_as_described():
-    both = regression(SETTINGS, (1, 2))
+    both, alone = regression(SETTINGS), SETTINGS.with_(replicates=[2])
     assert (both.X[..., 0] == 1).all()
     assert set(np.unique(both.y)) == {-1.0, 1.0}
-    assert np.array_equal(regression(SETTINGS, (2,)).X[0], both.X[1])
+    assert np.array_equal(regression(alone).X[0], both.X[1])
     low, high = both.common_mu_L()
     assert (low == 0.5).all()
     expected = [max(np.linalg.eigvalsh(A.T @ A)[-1] for A in X) / 4 + 0.5 for X in both.X]
     np.testing.assert_allclose(high, expected)
-    assert regression(SETTINGS, (1,), data="classification").X.shape == (1, 4, 6, 4)
+    assert regression(alone.with_(data="classification")).X.shape == (1, 4, 6, 4)
     # Labels come of a model: features tell them apart far better than chance.
-    many = regression(SETTINGS.with_(samples=500), (1,))
+    many = regression(SETTINGS.with_(samples=500))
     X, y = many.X[0].reshape(-1, 4), many.y[0].ravel()
     w = np.linalg.lstsq(X, y, rcond=None)[0]
     assert (np.sign(X @ w) == y).mean() > 0.65

@@ -23,7 +23,7 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic
 from replifed.problems.minimiser import minimiser
 
-_SHAPE = {"replicates": (1, 2, 3, 4, 5, 6), "agents": 10, "samples": 20, "features": 15}
+_SHAPE = {"replicates": (1, 2, 3, 4, 5, 6), "agents": 10, "samples": 20, "features": 15, "rounds": 50}
 _DATA = {"seed": 17572, "ridge": 0.5, "loss": "sum", "data": "planted"}
 _SETTINGS = typed("fedplt", {"problem": "exactness", **_SHAPE, **_DATA})
 _STEPS, _RHO = 10, 0.3
@@ -36,7 +36,7 @@ def _erratum(name: str, **record: Any) -> Callable[[Callable[[Any], Outcome]], E
 
 def _rates(solver: Any, rho: NDArray, loss: str = "sum", scale: float = 1.0) -> NDArray:
     """Rates (S, G) of Fed-PLT with penalties (G,), on features times `scale`."""
-    trial = Trial(_SETTINGS, rounds=50, loss=loss)
+    trial = Trial(_SETTINGS.with_(loss=loss))
     if scale != 1.0:
         X, y = scale * trial.problem.X, trial.problem.y
         trial.problem = DenseLinearModel(X, y, Logistic(), l2=trial.problem.l2, summed=loss == "sum")
@@ -56,7 +56,7 @@ def _rates(solver: Any, rho: NDArray, loss: str = "sum", scale: float = 1.0) -> 
 )
 def modulus(value: float) -> Outcome:
     """Far out, where the logistic terms are flat, a strongly convex f_i must still curve by its modulus."""
-    problem = regression(_SETTINGS, (1,), loss="mean")
+    problem = regression(_SETTINGS.with_(replicates=(1,), loss="mean"))
     far = np.full((1, 10, problem.dim), 1e4)
     least = float(np.linalg.eigvalsh(problem.per_client_hessians(far))[..., 0].min())
     return Outcome(least >= value * (1 - 1e-9), f"{value:g} asked, curvature of {least:.3g} found")
@@ -91,7 +91,7 @@ def mean(form: tuple[str, float]) -> Outcome:
 )
 def step_range(modulus: str) -> Outcome:
     """With any step in the range, such as nine tenths of its end, Fed-PLT must come to the minimiser."""
-    trial = Trial(_SETTINGS, replicates=(1,), rounds=300)
+    trial = Trial(_SETTINGS.with_(replicates=(1,), rounds=300))
     gamma = 0.9 * 2.0 / (float(getattr(trial.moduli, modulus)[0]) + 1.0 / _RHO)
     method = FedPLT(rho=_RHO, solver=Gradient(steps=_STEPS, step=gamma))
     reached = trial.simulate(method, metrics={}).state.y

@@ -76,7 +76,7 @@ def tune(
     cells = _cells(method, settings) if names else []
     for done, cell in enumerate(cells):
         progress(f"searching {_name(cell)}", done, len(cells))
-        trial = Trial(settings, replicates=chosen.replicates, rounds=chosen.rounds)
+        trial = Trial(settings.with_(replicates=chosen.replicates, rounds=chosen.rounds))
         grid = around(np.ones(len(names)), chosen.ratio, chosen.reach, refine=chosen.refine)
         best = common(trial, cell, reference(cell, trial.moduli), grid)
         found[_name(cell)] = {
@@ -116,10 +116,10 @@ def _footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
     agent sends and receives in a round; exchanges : times a round that they wait for each other; fewest,
     most : gradients that an agent computes in a round; left : the error that one local step leaves.
     """
-    drawn: Any = SimpleNamespace(
-        seed=0, replicates=(0,), data="planted", agents=10, samples=4, features=2, loss="sum", ridge=0.5
-    )
-    trial, cell = Trial(drawn, rounds=30), Cell(method, "gradient", 3, 10, 10)
+    drawn: Any = {"seed": 0, "replicates": (0,), "data": "planted", "loss": "sum", "ridge": 0.5}
+    drawn |= {"agents": 10, "samples": 4, "features": 2}
+    trial, long = (Trial(SimpleNamespace(**drawn, rounds=rounds)) for rounds in (30, 1000))
+    cell = Cell(method, "gradient", 3, 10, 10)
     algorithm = build(cell, trial.moduli, theory(cell, trial.moduli))
     counts = _count_gradients(trial.problem)
     history = trial.simulate(algorithm, metrics={"gradients": lambda *_: np.array([sum(counts)])})
@@ -127,7 +127,7 @@ def _footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
     first = {name: total[1, 0] for name, total in history.ledger.items()}
     models = cell.agents * dense_bits(trial.problem.dim)
     gradients = np.diff(history.metrics["gradients"][:, 0])
-    one_step, long = cell._replace(steps=1), Trial(drawn, rounds=1000)
+    one_step = cell._replace(steps=1)
     values = {name: value[:, None] for name, value in theory(one_step, long.moduli).items()}
     yield pd.DataFrame(
         {
@@ -189,7 +189,7 @@ def _comparison(
 ) -> Iterator[pd.DataFrame]:
     # FedAvg stays where it is after a few rounds.
     rounds = settings.baseline_rounds if method == "fedavg" else settings.rounds
-    reported = Trial(settings, rounds=rounds)
+    reported = Trial(settings.with_(rounds=rounds))
     S = len(reported.replicates)
     # As the paper has it: rho is for a solver and a data set, whoever takes part.
     rho: dict[str, _Choice] = {}
@@ -207,7 +207,7 @@ def _comparison(
         elif method == "fedplt":  # for which nothing more is searched
             choices["own"] = rho[cell.solver]._replace(cost=Spent())
         elif chooses:
-            trial, own = Trial(settings, rounds=settings.tuning_rounds), settings.own
+            trial, own = Trial(settings.with_(rounds=settings.tuning_rounds)), settings.own
             grid = around(multiples, own.ratio, 1, refine=own.refine)
             choices["own"] = _of_each(trial, cell, base, grid)
         if chooses:
@@ -217,7 +217,7 @@ def _comparison(
 
 def best_rho(settings: of.Comparison | of.Participation, solver: str) -> _Choice:
     """Each data set's best rho with all agents active, from the grid of `settings`, refined."""
-    trial = Trial(settings, rounds=settings.tuning_rounds)
+    trial = Trial(settings.with_(rounds=settings.tuning_rounds))
     grid = Grid((tuple(_geometric(settings.rho_grid).tolist()),), settings.refine)
     base = {"rho": np.ones(len(trial.replicates))}
     return _of_each(trial, _fedplt(settings, solver), base, grid)
@@ -231,7 +231,7 @@ def _geometric(grid: list[float]) -> NDArray:
 def equal_budget(cell: Cell, settings: of.Comparison) -> _Choice:
     """Search a method's local step and all its own parameters, for each of the first data sets by itself."""
     chosen = settings.equal_budget
-    trial = Trial(settings, replicates=settings.replicates[: chosen.sets], rounds=chosen.rounds)
+    trial = Trial(settings.with_(replicates=settings.replicates[: chosen.sets], rounds=chosen.rounds))
     base = reference(cell, trial.moduli)
     free = {name: base.get(name, np.ones(len(trial.replicates))) for name in FREE[cell.method]}
     ends = {"refine": chosen.refine, "tolerance": chosen.tolerance}
@@ -307,16 +307,19 @@ def _participation(settings: of.Participation, progress: Progress) -> Iterator[p
         yield _rates_frame(trial, errors, active=active, rho=rho)
 
 
-def _penalty(
-    settings: of.Penalties, progress: Progress, loss: str | None = None, data: str | None = None
-) -> Iterator[pd.DataFrame]:
-    """Rates at every rho of the grids, of runs as long as the slowest needs."""
-    grids = [_geometric(grid) for grid in (settings.rho_grid, settings.valley) if grid is not None]
-    rho = np.unique(np.concatenate(grids).round(9))  # the grids have points in common
+def _in_parts(settings: of.Penalties | of.Noise, progress: Progress) -> Iterator[Trial]:
+    """Trials of so many data sets as are run together."""
     everyone, size = settings.replicates, settings.together
     for first in range(0, len(everyone), size):
         progress(f"data sets from {everyone[first]}", first, len(everyone))
-        trial = Trial(settings, replicates=everyone[first : first + size], loss=loss, data=data)
+        yield Trial(settings.with_(replicates=everyone[first : first + size]))
+
+
+def _penalty(settings: of.Penalties, progress: Progress) -> Iterator[pd.DataFrame]:
+    """Rates at every rho of the grids, of runs as long as the slowest needs."""
+    grids = [_geometric(grid) for grid in (settings.rho_grid, settings.valley) if grid is not None]
+    rho = np.unique(np.concatenate(grids).round(9))  # the grids have points in common
+    for trial in _in_parts(settings, progress):
         values = {"rho": np.tile(rho, (len(trial.replicates), 1))}
         errors = trial.settled_errors(_fedplt(settings), values, settings.settled)
         yield _rates_frame(trial, errors, rho=rho)
@@ -327,7 +330,7 @@ def _readings(settings: of.Penalties, progress: Progress) -> Iterator[pd.DataFra
     set_ups = list(itertools.product(("planted", "classification"), ("sum", "mean")))
     for done, (data, loss) in enumerate(set_ups):
         progress(f"{loss}, {data}", done, len(set_ups))
-        for frame in _penalty(settings, progress, loss=loss, data=data):
+        for frame in _penalty(settings.with_(loss=loss, data=data), progress):
             yield frame.assign(loss=loss, labels=data)
 
 
@@ -453,16 +456,11 @@ def _minibatches(settings: of.Variants) -> Iterator[pd.DataFrame]:
 def _distances(x_bar: NDArray) -> dict[str, Metric]:
     """How far models are from the minimisers (R, D), by what is measured."""
 
-    def stacked(_: Any, seen: dict[str, NDArray]) -> NDArray:
-        return np.linalg.norm(seen["clients"] - x_bar[:, None], axis=(1, 2))
-
-    def agents(_: Any, seen: dict[str, NDArray]) -> NDArray:
-        return np.linalg.norm(seen["clients"] - x_bar[:, None], axis=-1).mean(axis=1)
-
-    def coordinator(_: Any, seen: dict[str, NDArray]) -> NDArray:
-        return np.linalg.norm(seen["server"] - x_bar, axis=-1)
-
-    return {"stacked": stacked, "agents": agents, "coordinator": coordinator}
+    return {
+        "stacked": lambda _, seen: np.linalg.norm(seen["clients"] - x_bar[:, None], axis=(1, 2)),
+        "agents": lambda _, seen: np.linalg.norm(seen["clients"] - x_bar[:, None], axis=-1).mean(axis=1),
+        "coordinator": lambda _, seen: np.linalg.norm(seen["server"] - x_bar, axis=-1),
+    }
 
 
 def _noise(settings: of.Noise, progress: Progress) -> Iterator[pd.DataFrame]:
@@ -470,11 +468,8 @@ def _noise(settings: of.Noise, progress: Progress) -> Iterator[pd.DataFrame]:
     levels = np.array(settings.tau)
     # Both readings in one run: as a variance tau, and as a deviation tau^2.
     variances, inverse = np.unique(np.concatenate([levels, levels**2]), return_inverse=True)
-    everyone, size, G = settings.replicates, settings.together, len(variances)
-    for first in range(0, len(everyone), size):
-        progress(f"data sets from {everyone[first]}", first, len(everyone))
-        trial = Trial(settings, replicates=everyone[first : first + size])
-        S = len(trial.replicates)
+    for trial in _in_parts(settings, progress):
+        S, G = len(trial.replicates), len(variances)
         solver = Noisy(steps=settings.local_steps, tau=np.tile(variances, S))
         history = trial.simulate(
             FedPLT(rho=settings.rho, solver=solver),

@@ -6,7 +6,7 @@ every data set, by that set's rate alone; these searches advance side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,35 +34,26 @@ _FEWEST = 8
 _STAGE = 25
 
 
-def regression(
-    settings: Regression, replicates: Sequence[int], loss: str | None = None, data: str | None = None
-) -> DenseLinearModel:
-    """Logistic regression on a random data set for each repetition, with an intercept in the first column.
-
-    Parameters
-    ----------
-    settings : Regression
-    replicates : sequence of int
-    loss : "sum" over an agent's samples, or their "mean" as printed; by default that of the settings.
-    data : "planted", features ~ N(0, 1) and labels ~ Bernoulli(sigmoid(<a, w>)) with w ~ N(0, I), no
-        intercept; or "classification", scikit-learn's generator with informative features only.
-    """
-    N, m, d = settings.agents, settings.samples, settings.features
-    draw = {"planted": _planted, "classification": _classification}[data or settings.data]
-    X, y = np.ones((len(replicates), N, m, d + 1)), np.empty((len(replicates), N, m))
-    for row, replicate in enumerate(replicates):
+def regression(settings: Regression) -> DenseLinearModel:
+    """Logistic regression on a random data set for each repetition, with an intercept in the first column."""
+    S, N, m, d = len(settings.replicates), settings.agents, settings.samples, settings.features
+    draw = {"planted": _planted, "classification": _classification}[settings.data]
+    X, y = np.ones((S, N, m, d + 1)), np.empty((S, N, m))
+    for row, replicate in enumerate(settings.replicates):
         features, labels = draw(generator(settings.seed, replicate, None, "data"), N * m, d)
         X[row, :, :, 1:], y[row] = features.reshape(N, m, d), labels.reshape(N, m)
-    return DenseLinearModel(X, y, Logistic(), l2=settings.ridge, summed=(loss or settings.loss) == "sum")
+    return DenseLinearModel(X, y, Logistic(), l2=settings.ridge, summed=settings.loss == "sum")
 
 
 def _planted(rng: np.random.Generator, samples: int, d: int) -> tuple[NDArray, NDArray]:
+    """Features ~ N(0, 1) and labels ~ Bernoulli(sigmoid(<a, w>)) with w ~ N(0, I), no intercept."""
     X, w = rng.standard_normal((samples, d)), rng.standard_normal(d)
     chance = 1.0 / (1.0 + np.exp(-X @ w))
     return X, np.where(rng.random(samples) < chance, 1.0, -1.0)
 
 
 def _classification(rng: np.random.Generator, samples: int, d: int) -> tuple[NDArray, NDArray]:
+    """scikit-learn's generator with informative features only."""
     from sklearn.datasets import make_classification
 
     seed = int(rng.integers(2**31))
@@ -73,29 +64,16 @@ def _classification(rng: np.random.Generator, samples: int, d: int) -> tuple[NDA
 class Trial:
     """Runs on S data sets (`regression`), a grid of G settings on each.
 
-    Parameters
-    ----------
-    settings : Regression
-    replicates, rounds (at most so many), loss, data : by default those of the settings.
-
     Attributes
     ----------
+    rounds : a run has at most so many.
     moduli, solution : of each data set.
     spent : what the runs have used so far, each up to the stage in which it ends.
     """
 
-    def __init__(
-        self,
-        settings: Regression,
-        *,
-        replicates: Sequence[int] | None = None,
-        rounds: int | None = None,
-        loss: str | None = None,
-        data: str | None = None,
-    ) -> None:
-        self.replicates = tuple(settings.replicates if replicates is None else replicates)
-        self.rounds = settings.rounds if rounds is None else rounds
-        self.seed, self.problem = settings.seed, regression(settings, self.replicates, loss, data)
+    def __init__(self, settings: Regression) -> None:
+        self.seed, self.replicates, self.rounds = settings.seed, settings.replicates, settings.rounds
+        self.problem = regression(settings)
         self.moduli = Moduli(*self.problem.common_mu_L())
         self.solution = minimiser(self.problem, len(self.replicates))
         self.spent = Spent()
