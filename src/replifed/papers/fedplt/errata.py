@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -29,9 +29,17 @@ _SETTINGS = typed("fedplt", {"problem": "exactness", **_SHAPE, **_DATA})
 _STEPS, _RHO = 10, 0.3
 
 
+ERRATA: list[Erratum] = []
+
+
 def _erratum(name: str, **record: Any) -> Callable[[Callable[[Any], Outcome]], Erratum]:
-    """Make an erratum of its check."""
-    return lambda check: Erratum(id=f"fedplt.{name}", paper="fedplt", check=check, **record)
+    """Make the next erratum of its check."""
+
+    def make(check: Callable[[Any], Outcome]) -> Erratum:
+        ERRATA.append(Erratum(id=f"fedplt.{name}", paper="fedplt", check=check, **record))
+        return ERRATA[-1]
+
+    return make
 
 
 def _rates(solver: Any, rho: NDArray, loss: str = "sum", scale: float = 1.0) -> NDArray:
@@ -151,24 +159,6 @@ def noise(exponent: float) -> Outcome:
 
 
 @_erratum(
-    "lipschitz",
-    place="eq. (14), and with it S and S' of Propositions 1 and 3",
-    printed="prox of f_i is 1 / (lower modulus + 1 / rho)-Lipschitz",
-    corrected="1 / rho times that, 1 / (1 + rho lower modulus)",
-    forms=(lambda mu, rho: 1 / (mu + 1 / rho), lambda mu, rho: 1 / (1 + rho * mu)),
-)
-def lipschitz(constant: Callable[[float, float], float]) -> Outcome:
-    """On f = mu x^2 / 2 minimisers of f + |x - v|^2 / (2 rho) must move by at most so much of v's way."""
-    mu, v = 0.5, np.array([1.0, 3.0])
-    x = [brentq(lambda x, at=at: mu * x + (x - at) / _RHO, -10, 10) for at in v]
-    moved, said = abs(x[1] - x[0]) / abs(v[1] - v[0]), constant(mu, _RHO)
-    return Outcome(
-        moved <= said * (1 + 1e-9),
-        f"at mu = {mu:g} and rho = {_RHO:g} it moves by {moved:.3f} of v's way, {said:.3f} said",
-    )
-
-
-@_erratum(
     "quadratic",
     place="Section IV-A, footnote 6",
     printed="the proximal map of x' A x / 2 + b' x is (I + rho A)^-1 (v - b)",
@@ -184,26 +174,20 @@ def quadratic(factor: Callable[[float], float]) -> Outcome:
 
 
 @_erratum(
-    "corollary",
-    place="Corollary 1",
-    printed="under Assumption 2, so with probabilities p < 1, errors fall as |S|^K",
-    corrected="as sigma^K of Proposition 2, sigma^2 = 1 - p + p |S|^2; as |S|^K for p = 1",
-    forms=(lambda norm, p: norm, lambda norm, p: np.sqrt(1 - p + p * norm**2)),
+    "lipschitz",
+    place="eq. (14), and with it S and S' of Propositions 1 and 3",
+    printed="prox of f_i is 1 / (lower modulus + 1 / rho)-Lipschitz",
+    corrected="1 / rho times that, 1 / (1 + rho lower modulus)",
+    forms=(lambda mu, rho: 1 / (mu + 1 / rho), lambda mu, rho: 1 / (1 + rho * mu)),
 )
-def corollary(factor: Callable[[float, float], float]) -> Outcome:
-    """With the chance (1 - p)^N a round moves nobody, so the mean error falls by no more than that.
-
-    Two agents, mu = 0.5 and L = 2, N_e = 10 and p = 0.05, for the rho of a grid with the least |S|.
-    """
-    p, agents = 0.05, 2
-    norms = (
-        splitting_theory.norm(splitting_theory.contraction(0.5, 2.0, rho, 10))
-        for rho in np.geomspace(0.01, 10, 61)
-    )
-    least, stays = min(norms), (1 - p) ** agents
-    said = float(factor(least, p))
+def lipschitz(constant: Callable[[float, float], float]) -> Outcome:
+    """On f = mu x^2 / 2 minimisers of f + |x - v|^2 / (2 rho) must move by at most so much of v's way."""
+    mu, v = 0.5, np.array([1.0, 3.0])
+    x = [brentq(lambda x, at=at: mu * x + (x - at) / _RHO, -10, 10) for at in v]
+    moved, said = abs(x[1] - x[0]) / abs(v[1] - v[0]), constant(mu, _RHO)
     return Outcome(
-        least < 1 and stays <= said, f"|S| = {least:.3f}: {said:.3f} said a round, at least {stays:.3f} stays"
+        moved <= said * (1 + 1e-9),
+        f"at mu = {mu:g} and rho = {_RHO:g} it moves by {moved:.3f} of v's way, {said:.3f} said",
     )
 
 
@@ -235,16 +219,41 @@ def stable(measure: Callable[[NDArray], float]) -> Outcome:
     return Outcome(met > 0 and grown < 1, "; ".join(told))
 
 
-def _stable_cases() -> Iterator[tuple[float, int, NDArray]]:
+def _stable_cases() -> list[tuple[float, int, NDArray]]:
     """The first rho, N_e and S, for low = 0.5 and high = 30, with |S| >= 1 > its radius; and with |S| < 1."""
-    for above in (True, False):
-        for rho, steps in itertools.product(np.geomspace(0.05, 3.0, 60), range(1, 60)):
-            S = splitting_theory.contraction(0.5, 30.0, float(rho), steps, printed=True)
-            if splitting_theory.spectral_radius(S) < 1 and (splitting_theory.norm(S) >= 1) == above:
-                yield float(rho), steps, S
-                break
-        else:
-            raise ValueError(f"no stable S with a norm {'above' if above else 'below'} one")
+    cases = [
+        (rho, steps, splitting_theory.contraction(0.5, 30.0, rho, steps, printed=True))
+        for rho, steps in itertools.product(np.geomspace(0.05, 3.0, 60).tolist(), range(1, 60))
+    ]
+    stable = [case for case in cases if splitting_theory.spectral_radius(case[-1]) < 1]
+    return [
+        next(case for case in stable if (splitting_theory.norm(case[-1]) >= 1) == above)
+        for above in (True, False)
+    ]
+
+
+@_erratum(
+    "corollary",
+    place="Corollary 1",
+    printed="under Assumption 2, so with probabilities p < 1, errors fall as |S|^K",
+    corrected="as sigma^K of Proposition 2, sigma^2 = 1 - p + p |S|^2; as |S|^K for p = 1",
+    forms=(lambda norm, p: norm, lambda norm, p: np.sqrt(1 - p + p * norm**2)),
+)
+def corollary(factor: Callable[[float, float], float]) -> Outcome:
+    """With the chance (1 - p)^N a round moves nobody, so the mean error falls by no more than that.
+
+    Two agents, mu = 0.5 and L = 2, N_e = 10 and p = 0.05, for the rho of a grid with the least |S|.
+    """
+    p, agents = 0.05, 2
+    norms = (
+        splitting_theory.norm(splitting_theory.contraction(0.5, 2.0, rho, 10))
+        for rho in np.geomspace(0.01, 10, 61)
+    )
+    least, stays = min(norms), (1 - p) ** agents
+    said = float(factor(least, p))
+    return Outcome(
+        least < 1 and stays <= said, f"|S| = {least:.3f}: {said:.3f} said a round, at least {stays:.3f} stays"
+    )
 
 
 @_erratum(
@@ -318,21 +327,3 @@ def released(what: str) -> Outcome:
     case = 1.0, _STEPS, 50
     times = release.divergences(2, *case)[what] / release.bound(*case)
     return Outcome(times <= 1, f"after {case[-1]} rounds it is {times:.2f} times the bound")
-
-
-ERRATA = (
-    modulus,
-    mean,
-    step_range,
-    momentum,
-    stochastic,
-    noise,
-    quadratic,
-    lipschitz,
-    stable,
-    corollary,
-    root,
-    signs,
-    independent,
-    released,
-)
