@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from replifed.claims.curves import only
 from replifed.figures import style
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Curves, Grid, Published, X
@@ -39,8 +40,9 @@ _BEST_RATE = (
 )
 
 
-def _curve(history: pd.DataFrame, values: Any, x: str, **labels: str) -> pd.DataFrame:
-    """Means over data sets of `values`, one for each line of a history, against the column `x`."""
+def _curve(history: pd.DataFrame, x: str, values: Any = None, **labels: str) -> pd.DataFrame:
+    """Means over data sets of the rates, or of `values`, one for each line of a history, against `x`."""
+    values = history["rate"] if values is None else values
     return over_repetitions(history.assign(value=values), (x,), "value").assign(**labels)
 
 
@@ -57,17 +59,12 @@ LINES = {
 
 def _by_rho(inputs: Inputs, settings: dict) -> pd.DataFrame:
     history = inputs.run("penalty", "fedplt")
-    printed = inputs.run("penalty_mean", "fedplt")
-    exact, exact_mean = (
-        splitting[splitting["steps"] == 0]
-        for splitting in (inputs.run(name, "fedplt") for name in ("splitting", "splitting_mean"))
-    )
     frames = [
-        _curve(history, history["rate"], "rho", curve="empirical"),
-        _curve(exact, exact["rate"], "rho", curve="exact"),
-        _curve(exact_mean, exact_mean["rate"], "rho", curve="exact mean"),
-        _curve(history, zetas(history, history["rho"]), "rho", curve="zeta"),
-        _curve(printed, printed["rate"], "rho", curve="mean"),
+        _curve(history, "rho", curve="empirical"),
+        _curve(only(inputs.run("splitting", "fedplt"), steps=0), "rho", curve="exact"),
+        _curve(only(inputs.run("splitting_mean", "fedplt"), steps=0), "rho", curve="exact mean"),
+        _curve(history, "rho", zetas(history, history["rho"]), curve="zeta"),
+        _curve(inputs.run("penalty_mean", "fedplt"), "rho", curve="mean"),
     ]
     return pd.concat(frames, ignore_index=True)
 
@@ -83,16 +80,14 @@ def _by_epochs(inputs: Inputs, settings: dict) -> pd.DataFrame:
     """Mean rate for each N_e; rate and bound of exact splitting at the ends of the axis."""
     history = inputs.run("epochs", "fedplt")
     rho = settings["experiments"]["epochs"]["rho"]
-    gradient, exact = (history[history["solver"] == solver] for solver in ("gradient", "exact"))
-    printed = inputs.run("epochs_mean", "fedplt")
-    printed = printed[printed["solver"] == "gradient"]
+    exact = only(history, solver="exact")
     frames = [
-        _curve(gradient, gradient["rate"], "steps", curve="empirical"),
-        _curve(printed, printed["rate"], "steps", curve="mean"),
+        _curve(only(history, solver="gradient"), "steps", curve="empirical"),
+        _curve(only(inputs.run("epochs_mean", "fedplt"), solver="gradient"), "steps", curve="mean"),
     ]
     for name, values in (("exact", exact["rate"]), ("zeta", zetas(exact, rho))):
         for end in (history["steps"][history["steps"] > 0].min(), history["steps"].max()):
-            frames.append(_curve(exact.assign(steps=end), values, "steps", curve=name))
+            frames.append(_curve(exact.assign(steps=end), "steps", values, curve=name))
     return pd.concat(frames, ignore_index=True).assign(rho=rho)
 
 
@@ -126,18 +121,16 @@ BOUND_LINES = {
 }
 NUMBERS = ["mean", "low", "high"]
 # Panels, and what their axes say.
-BOUND_PANELS = {
-    "penalty": "",
-    "epochs": "",
+_SYMBOLS = {"penalty": "ρ", "epochs": "N_e"}  # of those with rates; the others have errors over the rounds
+_OVER_ROUNDS = {
     "participation": "Proposition 2, without noise",
     "noise": "Corollary 1, all agents, noise of deviation τ",
 }
-_AGAINST = {"penalty": "ρ (N_e = 10)", "epochs": "N_e (ρ = 0.3)"} | dict.fromkeys(
-    ("participation", "noise"), "communication rounds"
-)
-_HEIGHTS = dict.fromkeys(("penalty", "epochs"), "convergence rate") | dict.fromkeys(
-    ("participation", "noise"), "distance of (x, z) to its fixed point"
-)
+BOUND_PANELS = dict.fromkeys(_SYMBOLS, "") | _OVER_ROUNDS
+_AGAINST = {"penalty": "ρ (N_e = 10)", "epochs": "N_e (ρ = 0.3)"}
+_AGAINST |= dict.fromkeys(_OVER_ROUNDS, "communication rounds")
+_HEIGHTS = dict.fromkeys(_SYMBOLS, "convergence rate")
+_HEIGHTS |= dict.fromkeys(_OVER_ROUNDS, "distance of (x, z) to its fixed point")
 
 
 def _bounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
@@ -145,7 +138,7 @@ def _bounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
     penalty, epochs = inputs.run("penalty", "fedplt"), inputs.run("epochs", "fedplt")
     own = settings["experiments"]
     steps, rho = own["penalty"]["local_steps"], own["epochs"]["rho"]
-    plain, fast = (epochs[epochs["solver"] == solver] for solver in ("gradient", "accelerated"))
+    plain, fast = only(epochs, solver="gradient"), only(epochs, solver="accelerated")
     frames = [
         _against("rho", penalty, "gradient", penalty["rate"]),
         _against("rho", penalty, "zeta", zetas(penalty, penalty["rho"])),
@@ -164,7 +157,7 @@ def _bounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
 
 def _against(x: str, history: pd.DataFrame, name: str, values: Any) -> pd.DataFrame:
     panel = {"rho": "penalty", "steps": "epochs"}[x]
-    curve = _curve(history, values, x, panel=panel, curve=name).rename(columns={x: "x"})
+    curve = _curve(history, x, values, panel=panel, curve=name).rename(columns={x: "x"})
     if name.startswith("S"):
         # A bound of one or more says nothing: it is left out unless it holds on every data set.
         worst = history.assign(value=values).groupby(x, sort=False)["value"].max().to_numpy()
@@ -178,7 +171,7 @@ def _over_rounds(history: pd.DataFrame, made: dict) -> Iterator[pd.DataFrame]:
         panel = "participation" if tau == 0 else "noise"
         name = f"p = {probability:g}" if tau == 0 else f"τ = {tau:g}"
         for kind in ("measured", "bound"):
-            curve = _curve(part, part[kind], "round", panel=panel, curve=f"{name}, {kind}")
+            curve = _curve(part, "round", part[kind], panel=panel, curve=f"{name}, {kind}")
             if not np.isfinite(part[kind]).all():
                 curve[NUMBERS] = np.nan
             yield curve.rename(columns={"round": "x"})
@@ -192,14 +185,14 @@ def _with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
 def _without_wide_bands(frame: pd.DataFrame) -> pd.DataFrame:
     """On a logarithmic axis intervals of few data sets would hide the rest."""
     frame = _with_gaps(frame)
-    rates = frame["panel"].isin(["penalty", "epochs"])
-    return frame.assign(**{end: frame[end].where(rates) for end in ("low", "high")})
+    frame.loc[frame["panel"].isin(_OVER_ROUNDS), ["low", "high"]] = np.nan
+    return frame
 
 
 def _lines_of_bounds(frame: pd.DataFrame) -> dict[str, Line]:
     """Those of rates, and a colour for each setting of the errors, dashed for its bound."""
     lines = dict(BOUND_LINES)
-    for _, part in frame[frame["panel"].isin(["participation", "noise"])].groupby("panel", sort=False):
+    for _, part in frame[frame["panel"].isin(_OVER_ROUNDS)].groupby("panel", sort=False):
         names = dict.fromkeys(name.rsplit(", ", 1)[0] for name in part["curve"])
         for name, line in sequence_lines({name: name for name in names}).items():
             for kind, dashes in (("measured", "-"), ("bound", (0, (4, 2)))):
@@ -213,19 +206,17 @@ def _draw_bounds(frame: pd.DataFrame) -> Figure:
     frame = _with_gaps(frame)
     title = "Fed-PLT · Bounds of the theory (not in the paper)"
     made, axes = canvas(2, 2, title=title, width=4.4, height=2.9)
-    for ax, symbol, panel in zip(axes[0], ("ρ", "N_e"), ("penalty", "epochs"), strict=True):
-        _rates(ax, frame[frame["panel"] == panel], symbol)
-    axes[0][0].set_xscale("log")
-    for ax, panel in zip(axes[1], ("participation", "noise"), strict=True):
-        _rounds(ax, frame[frame["panel"] == panel], panel)
     for ax, panel in zip([*axes[0], *axes[1]], BOUND_PANELS, strict=True):
+        draw = _rates if panel in _SYMBOLS else _rounds
+        draw(ax, frame[frame["panel"] == panel], panel)
         ax.set(xlabel=_AGAINST[panel], ylabel=_HEIGHTS[panel])
+    axes[0][0].set_xscale("log")
     shown = [line for name, line in BOUND_LINES.items() if (frame["curve"] == name).any()]
     legend(made, [*shown, *of_seeds(frame)], columns=3)
     return made
 
 
-def _rates(ax: Axes, part: pd.DataFrame, symbol: str) -> None:
+def _rates(ax: Axes, part: pd.DataFrame, panel: str) -> None:
     void = []
     for name, line in BOUND_LINES.items():
         curve = part[part["curve"] == name]
@@ -233,10 +224,8 @@ def _rates(ax: Axes, part: pd.DataFrame, symbol: str) -> None:
             _band(ax, curve, "x", line)
             missing = curve.loc[curve["mean"].isna(), "x"]
             if len(missing):
-                where = _listed(missing, curve["x"], symbol)
-                void.append(f"{line.label.split(',')[0]} void (≥ 1): {where}")
-    if void:
-        ax.set_title("\n".join(void), fontsize=7.5, loc="left")
+                void.append(f"{line.label} void (≥ 1): {_listed(missing, curve['x'], _SYMBOLS[panel])}")
+    ax.set_title("\n".join(void), fontsize=7.5, loc="left")
 
 
 def _listed(missing: pd.Series, every: pd.Series, symbol: str) -> str:
@@ -324,10 +313,7 @@ def _draw_privacy(frame: pd.DataFrame) -> Figure:
         _band(both, frame[frame["steps"] == number], "epsilon", line)
     drawn = ((private, _EPOCHS, _EPSILON), (accurate, _EPOCHS, _ERROR), (both, _EPSILON, _ERROR))
     for ax, x, y in drawn:
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        ax.set_xlabel(x)
-        ax.set_ylabel(y)
+        ax.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
     for ax in (private, accurate):
         ax.set_xticks(steps, [f"{number:g}" for number in steps])
         ax.minorticks_off()
@@ -385,9 +371,9 @@ FIGURES = by_name(
             metric="panel",
             x={"x": _AGAINST},
             x_column="x",
-            log_x={"penalty": True, "epochs": False, "participation": False, "noise": False},
+            log_x={panel: panel == "penalty" for panel in BOUND_PANELS},
             y=_HEIGHTS,
-            log_y={"penalty": False, "epochs": False, "participation": True, "noise": True},
+            log_y={panel: panel in _OVER_ROUNDS for panel in BOUND_PANELS},
         ),
     ),
     Made(
