@@ -96,6 +96,11 @@ READINGS = {
 }
 
 
+def _notes(*several: str) -> str:
+    """Put those together that say something."""
+    return "; ".join(filter(None, several))
+
+
 def _suffix(reading: str) -> str:
     return "" if reading == "sum" else slug(reading)
 
@@ -185,7 +190,7 @@ def _cells() -> Iterator[Claim]:
                 within, because = _tolerance(method, published)
                 notes = {"fedplt": _ONE_RHO if way == "common" else "", "tamuna": _AGAINST_TEXT}
                 note = "" if way == "theory" else notes.get(method, _TUNING)
-                note = "; ".join(filter(None, (note, _COINCIDE if way == "own" and who == "all" else "")))
+                note = _notes(note, _COINCIDE if way == "own" and who == "all" else "")
                 yield _stated(loss, way, unit="rate").value(
                     f"table2.{method}.{solver}.{who}",
                     f"{METHODS[method]} converges at the rate {published} ({column}, Table II).",
@@ -291,7 +296,7 @@ def _solvers(method: str, who: str) -> Iterator[Claim]:
             f"table2.accelerated.{method}.slower{suffix}",
             f"{METHODS[method]}{some}: {says} {place}.",
             _clipped(loss, method, slower, who, way) - _clipped(loss, method, faster, who, way),
-            note="; ".join(filter(None, (_LOSS if loss == "mean" else _SOLVERS, note))),
+            note=_notes(_LOSS if loss == "mean" else _SOLVERS, note),
         )
 
 
@@ -320,21 +325,21 @@ def _table3(loss: str) -> Iterator[Claim]:
         within=0.003,
         because="the least difference between rates that is called one",
     )
-    yield _significantly_fewer_rounds(
-        CLAIM.given(reading=loss),
+    half, every = (at(by_active, count, f"{count} agents") for count in (5, 10))
+    yield CLAIM.order(
         "table3.rounds",
         "Partial participation significantly reduces the number of rounds: with half of the agents they are "
         "fewer than with all, each at its own rho (Abstract, Section I).",
-        at(by_active, 5, "5 agents"),
-        at(by_active, 10, "10 agents"),
+        _fewer_rounds(half, every),
+        reading=loss,
         note="Section VII-A says the opposite, and is right: a round moves half of the agents",
+        **_SIGNIFICANTLY,
     )
-    half, every = (np.log(-np.log(at(by_active, count, f"{count} agents"))) for count in (5, 10))
     yield CLAIM.order(
         "table3.messages",
         "Partial participation reduces the number of messages: half of the agents, each at its own rho, send "
         "fewer in all than all of them do (Sections I and IV-C).",
-        half - every + np.log(2.0),
+        _fewer_rounds(half, every) + np.log(2.0),
         unit="e-folds",
         reading=loss,
         note="a round has half of the messages, but more than twice as many rounds are needed",
@@ -467,7 +472,7 @@ def _figure3(loss: str) -> Iterator[Claim]:
         unit="rate",
         says="fig3.zeta",
     )
-    twenty = at(by_steps, 20, "20 local steps")
+    one, ten, twenty = (at(by_steps, count, f"{count} local steps") for count in (1, 10, 20))
     for name, rate, statement in (
         ("zeta", plateau, "The plateau is very close to zeta (Section VII-B)."),
         ("zeta20", twenty, "Already with 20 local epochs the rate is very close to zeta (Section VII-B)."),
@@ -490,41 +495,38 @@ def _figure3(loss: str) -> Iterator[Claim]:
     yield claim.order(
         "fig3.faster",
         "Ten inexact local steps converge faster than exact proximal maps (Section VII-B).",
-        exact - at(by_steps, 10, "10 local steps"),
+        exact - ten,
         unit="rate",
     )
-    yield _significantly_fewer_rounds(
-        claim,
+    yield claim.order(
         "fig3.local",
         "Local training significantly reduces the number of rounds: with 10 local epochs they are fewer than "
         "with one, at the same rho (Abstract, Section I).",
-        at(by_steps, 10, "10 local steps"),
-        at(by_steps, 1, "1 local steps"),
+        _fewer_rounds(ten, one),
         note=f"one epoch is near the exact map; {_LOSS}" if loss == "mean" else "",
+        **_SIGNIFICANTLY,
     )
-    yield _privacy_of_epochs(claim, by_steps, _LOSS if loss == "mean" else "")
-
-
-def _privacy_of_epochs(claim: Statements, by_steps: Quantity, note: str) -> Claim:
-    """Proposition 4 counts rounds and local epochs by their product alone, and grows with it."""
-    one, ten = (np.log(-np.log(at(by_steps, count, f"{count} local steps"))) for count in (1, 10))
-    return claim.order(
+    # Proposition 4 counts rounds and local epochs by their product alone, and grows with it.
+    yield claim.order(
         "fig3.privacy",
         "Local epochs enhance privacy (title, Contribution 3): with ten of them fewer noisy steps in all, by "
         "which alone Proposition 4 counts, lead to the same accuracy than with one.",
-        ten - one - np.log(10.0),
+        _fewer_rounds(ten, one) - np.log(10.0),
         unit="e-folds",
-        note="; ".join(filter(None, ("ten epochs save fewer than nine rounds of ten", note))),
+        note=_notes("ten epochs save fewer than nine rounds of ten", _LOSS if loss == "mean" else ""),
     )
 
 
-def _significantly_fewer_rounds(
-    claim: Statements, name: str, statement: str, rate: Quantity, other: Quantity, note: str
-) -> Claim:
-    """With `rate` an error is reached in fewer rounds than with `other`: their logarithms tell how many."""
-    fewer = np.log(-np.log(rate)) - np.log(-np.log(other))
-    because = "significantly fewer is four fifths"
-    return claim.order(name, statement, fewer, unit="e-folds", least=0.22, because=because, note=note)
+_SIGNIFICANTLY: dict[str, Any] = {
+    "unit": "e-folds",
+    "least": 0.22,
+    "because": "significantly fewer is four fifths",
+}
+
+
+def _fewer_rounds(rate: Quantity, other: Quantity) -> Quantity:
+    """Logarithm of how many times fewer rounds `rate` takes to an error than the `other`."""
+    return np.log(-np.log(rate)) - np.log(-np.log(other))
 
 
 def _theory() -> Iterator[Claim]:

@@ -69,8 +69,7 @@ def _formula(each: int, shared: int) -> str:
     >>> _formula(2, 1), _formula(1, 3), _formula(0, 1)
     ('2N+1', 'N+3', '1')
     """
-    agents = {0: "", 1: "N"}.get(each, f"{each}N")
-    return "+".join(filter(None, (agents, f"{shared}" if shared else "")))
+    return {0: "", 1: "N+"}.get(each, f"{each}N+") + f"{shared}"
 
 
 def _between(fewest: int, most: int) -> str:
