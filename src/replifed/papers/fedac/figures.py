@@ -181,10 +181,8 @@ FIGURES = by_name(
     Made(
         "reproducible",
         "Which numbers can be reproduced",
-        (
-            "Share of runs, over l2 and M, whose last objective depends on rounding: a twin with a start or "
-            "a step longer by 1e-10 ends elsewhere. Such numbers are beyond any machine."
-        ),
+        "Share of runs, over l2 and M, whose last objective depends on rounding: a twin with a start or "
+        "a step longer by 1e-10 ends elsewhere. Such numbers are beyond any machine.",
         _chaotic,
         _draw_chaotic,
     ),

@@ -81,12 +81,10 @@ TABLES = by_name(
     Made(
         "runs",
         "Every run beside the published one",
-        (
-            "Runs with the authors' random numbers: the last and the best objective. A number is calm where "
-            "two twins, moved by 1e-10 in start or step, end within 1e-7 of it; the others depend on "
-            "rounding, and no machine can reproduce them. Those that are calm, and whose published number is "
-            "at hand and finite, are compared."
-        ),
+        "Runs with the authors' random numbers: the last and the best objective. A number is calm where "
+        "two twins, moved by 1e-10 in start or step, end within 1e-7 of it; the others depend on "
+        "rounding, and no machine can reproduce them. Those that are calm, and whose published number is "
+        "at hand and finite, are compared.",
         _runs,
         partial(_by_method, _counts),
         stamped=False,
@@ -94,10 +92,8 @@ TABLES = by_name(
     Made(
         "large",
         "Runs of more workers beside the published ones",
-        (
-            "As the table of all runs, with 512 to 8192 workers, at the step that the authors found best and "
-            "its two neighbours."
-        ),
+        "As the table of all runs, with 512 to 8192 workers, at the step that the authors found best and "
+        "its two neighbours.",
         _runs,
         partial(_by_method, _counts),
         stamped=False,
@@ -105,23 +101,19 @@ TABLES = by_name(
     Made(
         "points",
         "The points of the figures",
-        (
-            "The least objective over the figures' steps and the records of a run, beside the published one: "
-            "the step that is best, and the relative deviation of the objective."
-        ),
+        "The least objective over the figures' steps and the records of a run, beside the published one: "
+        "the step that is best, and the relative deviation of the objective.",
         _points,
         partial(_by_method, _agreeing),
     ),
     Made(
         "fresh",
         "Fresh seeds: who is ahead, the winner's luck, and the speed-up in M",
-        (
-            "At each M up to 64 and K, at the step that is best on other seeds: whether the gap (of the best "
-            "record, to the true minimum) is below FedAvg's, by a paired t-test on decades, Holm's "
-            "correction over the grid. The winner's luck: the same at the authors' step against their "
-            "published gap, geometric means. The exponent of the gap against M, over all M and from the last "
-            "but one to the last, with its 95 % interval over seeds: -1 is a linear speed-up, 0 none."
-        ),
+        "At each M up to 64 and K, at the step that is best on other seeds: whether the gap (of the best "
+        "record, to the true minimum) is below FedAvg's, by a paired t-test on decades, Holm's "
+        "correction over the grid. The winner's luck: the same at the authors' step against their "
+        "published gap, geometric means. The exponent of the gap against M, over all M and from the last "
+        "but one to the last, with its 95 % interval over seeds: -1 is a linear speed-up, 0 none.",
         fresh_orders,
         partial(_by_method, _ahead),
     ),
