@@ -339,6 +339,11 @@ def _errors_of(trial: Trial, algorithm: FedPLT, **more: Any) -> NDArray:
     return trial.traces(lambda *_: algorithm, 1, **more)
 
 
+def _cohort(settings: of.Epochs, who: str) -> FixedSize | None:
+    """Of "all" agents or of "half" of them."""
+    return FixedSize(settings.agents // 2) if who == "half" else None
+
+
 def _epochs(settings: of.LocalEpochs, progress: Progress) -> Iterator[pd.DataFrame]:
     trial = Trial(settings)
     plans: list[tuple[str, int, Any]] = [
@@ -354,17 +359,12 @@ def _epochs(settings: of.LocalEpochs, progress: Progress) -> Iterator[pd.DataFra
 
 def _exactness(settings: of.Exactness, progress: Progress) -> Iterator[pd.DataFrame]:
     """Remark 3: runs to the last digits; Remark 2: the same from a cold start."""
-    trial, half = Trial(settings), FixedSize(settings.agents // 2)
-    plans: tuple[tuple[str, Any, Any], ...] = (
-        ("all", None, "warm"),
-        ("all", None, "cold"),
-        ("half", half, "warm"),
-    )
+    trial = Trial(settings)
     for done, steps in enumerate(settings.epochs):
-        for who, cohort, start in plans:
+        for who, start in (("all", "warm"), ("all", "cold"), ("half", "warm")):
             progress(f"{steps} local steps, {who}, {start}", done, len(settings.epochs))
             method = FedPLT(rho=settings.rho, solver=Gradient(steps=steps), start=start)
-            errors = _errors_of(trial, method, target=settings.target, cohort=cohort)
+            errors = _errors_of(trial, method, target=settings.target, cohort=_cohort(settings, who))
             yield _rates_frame(trial, errors, steps=steps, participation=who, start=start)
 
 
@@ -396,9 +396,8 @@ def _composite(settings: of.Variants) -> Iterator[pd.DataFrame]:
     trial.solution = composite_minimiser(trial.problem, penalty)
     zeros = (trial.solution == 0).mean(axis=1, keepdims=True)
     for steps, who in itertools.product(settings.epochs, ("all", "half")):
-        cohort = FixedSize(settings.agents // 2) if who == "half" else None
         method = FedPLT(rho=settings.rho, solver=Gradient(steps=steps), penalty=penalty)
-        errors = _errors_of(trial, method, target=settings.target, cohort=cohort)
+        errors = _errors_of(trial, method, target=settings.target, cohort=_cohort(settings, who))
         yield _rates_frame(trial, errors, steps=steps, participation=who, zeros=zeros)
 
 

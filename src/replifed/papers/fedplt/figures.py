@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -257,7 +257,6 @@ def _band(ax: Axes, curve: pd.DataFrame, x: str, line: Line) -> None:
 
 # -- Privacy -------------------------------------------------------------------------------------------
 
-
 _EPOCHS, _EPSILON = "local epochs N_e", "ε (Proposition 4)"
 _ERROR = "mean distance of x_i\nto the minimiser"
 
@@ -290,8 +289,9 @@ def _by_steps(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([epsilon, frame.assign(panel="error")], ignore_index=True)
 
 
-def _solid(labels: Mapping[Any, str]) -> dict[Any, Line]:
-    return {key: line._replace(dashes="-") for key, line in sequence_lines(labels).items()}
+def _solid(symbol: str, values: Sequence[float]) -> dict[Any, Line]:
+    lines = sequence_lines({value: f"{symbol} = {value:g}" for value in values})
+    return {value: line._replace(dashes="-") for value, line in lines.items()}
 
 
 @styled
@@ -303,13 +303,13 @@ def _draw_privacy(frame: pd.DataFrame) -> Figure:
     levels, steps = sorted(frame["tau"].unique()), sorted(frame["steps"].unique())
     few = levels[:: max(1, len(levels) // 3)]
     composed: dict[str, Any] = {"linestyle": (0, (1, 1.2))}
-    for tau, line in _solid({tau: f"τ = {tau:g}" for tau in few}).items():
+    for tau, line in _solid("τ", few).items():
         part = frame[frame["tau"] == tau].sort_values("steps")
         private.plot(part["steps"], part["epsilon"], **line.look, label=line.label)
         private.plot(part["steps"], part["epsilon_composed"], color=line.color, **composed)
         _band(accurate, part, "steps", line)
     private.plot([], [], color=style.GREY, **composed, label="composed steps")
-    for number, line in _solid({number: f"N_e = {number:g}" for number in steps}).items():
+    for number, line in _solid("N_e", steps).items():
         _band(both, frame[frame["steps"] == number], "epsilon", line)
     drawn = ((private, _EPOCHS, _EPSILON), (accurate, _EPOCHS, _ERROR), (both, _EPSILON, _ERROR))
     for ax, x, y in drawn:
@@ -387,7 +387,7 @@ FIGURES = by_name(
             shown=_by_steps,
             columns=[By("panel", {"epsilon": "Privacy", "error": "Accuracy"})],
             series="tau",
-            lines=lambda frame: _solid({tau: f"τ = {tau:g}" for tau in sorted(frame["tau"].unique())}),
+            lines=lambda frame: _solid("τ", sorted(frame["tau"].unique())),
             metric="panel",
             x={"steps": _EPOCHS},
             x_column="steps",
