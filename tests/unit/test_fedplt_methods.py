@@ -173,7 +173,9 @@ def nesterov(g, w, steps, step, low):
     return w
 
 
-def descend(solver, g, w, steps, low, high, step=None):
+def descend(solver, g, w, low, high, ridge=0.0, step=None, steps=3):
+    """Local steps on a function with gradient `g`, whose moduli are `low` and `high`, and `ridge` more."""
+    low, high = low + ridge, high + ridge
     if solver is Accelerated:
         return nesterov(g, w, steps, 1 / high if step is None else step, low)
     for _ in range(steps):
@@ -187,14 +189,11 @@ def box_fedplt(data, solver, state, active, t):
     x, z, y = (field[0].copy() for field in state)
     for i in active:
         v = 2 * y - z[i]
-        x[i] = descend(
-            solver,
-            lambda w, i=i, v=v: gradient(data, 0, i, w) + (w - v) / rho,
-            x[i],
-            3,
-            low + 1 / rho,
-            high + 1 / rho,
-        )
+
+        def g(w, i=i, v=v):
+            return gradient(data, 0, i, w) + (w - v) / rho
+
+        x[i] = descend(solver, g, x[i], low, high, 1 / rho)
         z[i] = z[i] + 2 * (x[i] - y)
     return x, z, z.mean(axis=0)
 
@@ -204,14 +203,11 @@ def box_fedpd(data, solver, state, active, t):
     eta = (np.sqrt(5) - 1) / (4 * high)
     x, dual, centre = (field[0].copy() for field in state)
     for i in active:
-        x[i] = descend(
-            solver,
-            lambda w, i=i: gradient(data, 0, i, w) + dual[i] + (w - centre) / eta,
-            x[i],
-            3,
-            low + 1 / eta,
-            high + 1 / eta,
-        )
+
+        def g(w, i=i):
+            return gradient(data, 0, i, w) + dual[i] + (w - centre) / eta
+
+        x[i] = descend(solver, g, x[i], low, high, 1 / eta)
     dual = dual + (x - centre) / eta
     return x, dual, (x + eta * dual).mean(axis=0)
 
@@ -223,7 +219,7 @@ def box_fedlin(data, solver, state, active, t):
     shift = own.mean(axis=0) - own
     step = 1 / (18 * high)
     w = [
-        descend(solver, lambda w, i=i: gradient(data, 0, i, w) + shift[i], x, 3, low, high, step)
+        descend(solver, lambda w, i=i: gradient(data, 0, i, w) + shift[i], x, low, high, step=step)
         for i in active
     ]
     return (np.mean(w, axis=0),)
@@ -233,20 +229,8 @@ def box_led(data, solver, state, active, t):
     low, high = moduli(data)
     x, y = (field[0].copy() for field in state)
     alpha, beta = 1 / high, 1 / 3
-    phi = np.array(
-        [
-            descend(
-                solver,
-                lambda w, i=i: gradient(data, 0, i, w) + beta / alpha * y[i],
-                x,
-                3,
-                low,
-                high,
-                alpha,
-            )
-            for i in active
-        ]
-    )
+    gradients = [lambda w, i=i: gradient(data, 0, i, w) + beta / alpha * y[i] for i in active]
+    phi = np.array([descend(solver, g, x, low, high, step=alpha) for g in gradients])
     return phi.mean(axis=0), y + phi - phi.mean(axis=0)
 
 
@@ -256,7 +240,9 @@ def box_tamuna(data, solver, state, active, t):
     gamma, eta = tamuna.theory_parameters(low, high, 3, N, len(active))
     L = Streams(5, (1,)).at(t).draw("local_steps", lambda rng: rng.geometric(1 / 3, 1))[0, 0]
     w = {
-        i: descend(solver, lambda w, i=i: gradient(data, 0, i, w) - h[i], x, L, low, high, 1 / high)
+        i: descend(
+            solver, lambda w, i=i: gradient(data, 0, i, w) - h[i], x, low, high, step=1 / high, steps=L
+        )
         for i in active
     }
     x = np.mean(list(w.values()), axis=0)
@@ -276,14 +262,11 @@ def box_fivegcs(data, solver, state, active, t):
 
     for i in active:
         # Descending on psi itself, whose moduli are N times smaller than those of N psi.
-        y = descend(
-            solver,
-            lambda w, i=i: small(i, w) + tau * (w - hat - u[i] / tau),
-            hat,
-            3,
-            tau,
-            (high - low) / N + tau,
-        )
+
+        def g(w, i=i):
+            return small(i, w) + tau * (w - hat - u[i] / tau)
+
+        y = descend(solver, g, hat, 0.0, (high - low) / N, tau)
         u[i] = small(i, y)
     return hat - gamma * N / len(active) * (u.sum(axis=0) - v), u, u.sum(axis=0)
 

@@ -28,19 +28,8 @@ from replifed.randomness import Streams
 from replifed.store.tuned import read_tuned
 from replifed.tune import Grid, Spent
 
-SETTINGS = Regression.of_job(
-    {
-        "seed": 3,
-        "agents": 4,
-        "samples": 6,
-        "features": 3,
-        "ridge": 0.5,
-        "loss": "sum",
-        "data": "planted",
-        "replicates": [1, 2],
-        "rounds": 10,
-    }
-)
+SHAPE = {"replicates": [1, 2], "agents": 4, "samples": 6, "features": 3, "rounds": 10}
+SETTINGS = Regression.of_job({"seed": 3, "ridge": 0.5, "loss": "sum", "data": "planted", **SHAPE})
 
 
 def test_the_rate_is_the_slope_in_the_window():
@@ -263,12 +252,8 @@ def test_a_round_that_a_proved_bound_does_not_hold_is_found():
 
 
 def test_errors_that_still_fall_are_not_steady():
-    common = {
-        "variant": "minibatches",
-        "solver": "gradient",
-        "batch": [1, 1, 5, 5],
-        "replicate": [1, 2, 1, 2],
-    }
+    common = {"variant": "minibatches", "solver": "gradient"}
+    common |= {"batch": [1, 1, 5, 5], "replicate": [1, 2, 1, 2]}
     falls = pd.DataFrame({**common, "before": [1.0, 2.0, 1.0, 2.0], "error": [2.0, 1.0, 0.5, 1.0]})
     assert measures.steady(falls, "gradient", 0.1).values.tolist() == [True, False]
 
@@ -320,9 +305,8 @@ class Epochs:
     """Rates with one and with ten epochs, which are lower by `gain` and a bit."""
 
     def __init__(self, gain):
-        lines = [(seed, 1, 0.6) for seed in range(5)] + [
-            (seed, 10, 0.6 - gain - 1e-5 * seed) for seed in range(5)
-        ]
+        lines = [(seed, 1, 0.6) for seed in range(5)]
+        lines += [(seed, 10, 0.6 - gain - 1e-5 * seed) for seed in range(5)]
         self.lines = pd.DataFrame(lines, columns=["replicate", "steps", "rate"]).assign(solver="gradient")
 
     def run(self, *names):
