@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -116,9 +117,9 @@ def _footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
     agent sends and receives in a round; exchanges : times a round that they wait for each other; fewest,
     most : gradients that an agent computes in a round; left : the error that one local step leaves.
     """
-    drawn: Any = {"seed": 0, "replicates": (0,), "data": "planted", "loss": "sum", "ridge": 0.5}
-    drawn |= {"agents": 10, "samples": 4, "features": 2}
-    trial, long = (Trial(SimpleNamespace(**drawn, rounds=rounds)) for rounds in (30, 1000))
+    data = {"seed": 0, "replicates": (0,), "data": "planted", "loss": "sum", "ridge": 0.5}
+    drawn: Any = partial(SimpleNamespace, **data, agents=10, samples=4, features=2)
+    trial, long = (Trial(drawn(rounds=rounds)) for rounds in (30, 1000))
     cell = Cell(method, "gradient", 3, 10, 10)
     algorithm = build(cell, trial.moduli, theory(cell, trial.moduli))
     counts = _count_gradients(trial.problem)
@@ -360,8 +361,9 @@ def _epochs(settings: of.LocalEpochs, progress: Progress) -> Iterator[pd.DataFra
 def _exactness(settings: of.Exactness, progress: Progress) -> Iterator[pd.DataFrame]:
     """Remark 3: runs to the last digits; Remark 2: the same from a cold start."""
     trial = Trial(settings)
+    plans: tuple[tuple[str, Any], ...] = (("all", "warm"), ("all", "cold"), ("half", "warm"))
     for done, steps in enumerate(settings.epochs):
-        for who, start in (("all", "warm"), ("all", "cold"), ("half", "warm")):
+        for who, start in plans:
             progress(f"{steps} local steps, {who}, {start}", done, len(settings.epochs))
             method = FedPLT(rho=settings.rho, solver=Gradient(steps=steps), start=start)
             errors = _errors_of(trial, method, target=settings.target, cohort=_cohort(settings, who))
