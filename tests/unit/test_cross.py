@@ -15,12 +15,11 @@ from replifed.network.fading import Constant
 from replifed.papers.cross import experiments
 from replifed.papers.cross.claims import CLAIMS
 from replifed.papers.cross.experiments import relative_gap
-from replifed.papers.cross.figures import FIGURES
+from replifed.papers.cross.figures import FIGURES, TABLES
 from replifed.papers.cross.methods import algorithm, tunes, width
 from replifed.papers.cross.paper import EVERY
 from replifed.papers.cross.problems import problem as problem_of
 from replifed.papers.cross.problems import solution
-from replifed.papers.cross.tables import TABLES
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser

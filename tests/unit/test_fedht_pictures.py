@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from replifed.data.table import Table
 from replifed.papers.fedht import experiments
 from replifed.papers.fedht.experiments import share_unseen, threshold_by_class
-from replifed.papers.fedht.figures import FIGURES
-from replifed.papers.fedht.tables import TABLES
+from replifed.papers.fedht.figures import FIGURES, TABLES
 from replifed.partition.build import build
 from replifed.randomness import Streams
 from replifed.settings import typed

@@ -10,9 +10,9 @@ import pandas as pd
 from replifed.claims.pairs import matrix
 from replifed.comparison.paper import lines
 from replifed.figures.artefact import Made, by_name
+from replifed.papers.cross.figures import TABLES as CROSS
+from replifed.papers.cross.figures import USED, render_used
 from replifed.papers.cross.paper import FAIR
-from replifed.papers.cross.tables import TABLES as CROSS
-from replifed.papers.cross.tables import USED, render_used
 
 
 def _labels() -> dict[str, str]:

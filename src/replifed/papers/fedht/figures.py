@@ -1,4 +1,4 @@
-"""Objectives by local steps, heterogeneity and method; clusters, clients, searches, and linear rates."""
+"""Objectives by local steps, heterogeneity and method; clusters, clients, searches, rates, and data sets."""
 
 from __future__ import annotations
 
@@ -54,11 +54,12 @@ from replifed.papers.fedht.paper import (
     level_name,
     ordered_levels,
 )
-from replifed.partition.heterogeneity import group_counts, label_groups, summary
+from replifed.partition.heterogeneity import group_counts, is_regression, label_groups, summary
 from replifed.randomness import generator
 
 if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
+
 
 _READINGS = (
     "Two readings of the step size: each method at its own best step (and best K), "
@@ -655,6 +656,73 @@ def _draw_numbers(axes: Axes, frame: pd.DataFrame) -> None:
     axes.legend(loc="best", fontsize=7.5)
 
 
+# -- Tables --------------------------------------------------------------------------------------------
+
+
+def _table2(inputs: Inputs, settings: dict) -> pd.DataFrame:
+    """A row for each experiment, of the files used here, since the paper's own table could not be had.
+
+    Sizes are those over clients and replicates; what comes after them are means over replicates of
+    `replifed.partition.heterogeneity.summary`. Classes are 0 for regression.
+    """
+    rows = []
+    for experiment in inputs.experiments():
+        data, partition = inputs.data(experiment), inputs.partition(experiment)
+        samples, features = data.X.shape
+        nonzeros = int((data.X != 0).sum())
+        deals = pd.DataFrame([summary(client, data.y) for client in partition.clients.values()])
+        means = ["size_variation", "effective_clients", "label_distance", "label_distance_random"]
+        rows.append(
+            {
+                "experiment": experiment,
+                "dataset": data.meta["id"],
+                "samples": samples,
+                "features": features,
+                "classes": 0 if is_regression(data.y) else len(np.unique(data.y)),
+                "nonzeros": nonzeros,
+                "density": nonzeros / (samples * features),
+                "clusters": int(partition.cluster.max()) + 1,
+                "clients": deals["clients"].max(),
+                "replicates": len(deals),
+                "size_min": deals["size_min"].min(),
+                "size_median": deals["size_median"].mean(),
+                "size_max": deals["size_max"].max(),
+                **deals[means].mean(),
+                "kind": data.meta["kind"],
+                "stamp": data.meta["stamp"],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+_TEXTS = {
+    "Data set": "{name}",
+    "Task": "{task}",
+    "Samples": "{samples:,}",
+    "Features": "{features:,}",
+    "Non-zeros": "{nonzeros:,}",
+    "Density": "{density:.4f}",
+    "Clusters": "{clusters}",
+    "Clients": "{clients}",
+    "Client size (min / median / max)": "{size_min:,} / {size_median:,.0f} / {size_max:,}",
+    "Size variation": "{size_variation:.2f}",
+    "Effective clients": "{effective_clients:.0f}",
+    "Label distance (random deal)": "{label_distance:.3f} ({label_distance_random:.3f})",
+    "Source": "{source}",
+}
+
+
+def _render_table2(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table for people: texts, rounded, with readable headers."""
+    rows = []
+    for row in frame.to_dict("records"):
+        row["name"] = EXPERIMENTS.get(row["experiment"], row["experiment"])
+        row["task"] = f"{row['classes']} classes" if row["classes"] else "regression"
+        row["source"] = "{kind} ({stamp})".format(**row) if row["kind"] == "substitute" else row["kind"]
+        rows.append({header: text.format(**row) for header, text in _TEXTS.items()})
+    return pd.DataFrame(rows)
+
+
 FIGURES = by_name(
     figure(
         "fig1",
@@ -840,5 +908,15 @@ FIGURES = by_name(
         _clients,
         _draw_clients,
         pages=("experiment",),
+    ),
+)
+
+TABLES = by_name(
+    Made(
+        "table2",
+        "Table 2: data sets",
+        "The real data sets, as found and as split between the clients.",
+        _table2,
+        _render_table2,
     ),
 )
