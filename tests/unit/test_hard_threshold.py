@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from replifed.network.ledger import dense_bits, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold, largest, support_bits
-from replifed.problems.restricted import padded_indices
 
 # Few distinct magnitudes: most draws have ties at the cut, of both signs.
 CROWDED = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, -2.0])
@@ -94,15 +93,6 @@ def test_many_equal_entries_among_close_ones_are_cut_in_order(dtype):
     v = np.concatenate([v, 1 + np.random.default_rng(0).random((1, 40)).astype(dtype)], axis=1)
     for tau in (1, 39, 40, 41, 55, 70, 85, 99):
         assert np.array_equal(hard_threshold(v, tau)[0], by_sorting(v[0], tau))
-
-
-def test_supports_are_listed_in_order():
-    support = np.zeros((2, 2, 6), dtype=bool)
-    support[0, 0, [1, 4]] = support[1, 0, [0, 2, 5]] = support[1, 1, 3] = True
-    columns, real = padded_indices(support)
-    np.testing.assert_array_equal(columns, [[[1, 4, 0], [0, 0, 0]], [[0, 2, 5], [3, 0, 0]]])
-    np.testing.assert_array_equal(real.sum(axis=-1), [[2, 0], [3, 1]])
-    assert padded_indices(np.zeros((2, 6), dtype=bool))[1].tolist() == [[False], [False]]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Clients are taken in blocks whose gathered columns fit into the cache.
-_BLOCK_BYTES = 1 << 20
 _ROUNDING = 1e-12
 _NEWTON_STEPS = 100
 _NEWTON_TOLERANCE = 1e-12
@@ -44,72 +42,40 @@ def descent(
     columns_of: NDArray, targets: NDArray, ridge: NDArray, start: NDArray, support: NDArray, steps: int
 ) -> NDArray:
     """As `least_squares`, by so many steps of steepest descent, each of the best length."""
-    runs, clients, D = support.shape
-    S, m = len(columns_of), columns_of.shape[-1]
-    solution = np.zeros(start.shape, start.dtype)
-    columns, real = padded_indices(support)
-    few = max(1, _BLOCK_BYTES // (columns.shape[-1] * m * start.itemsize))
-    for run in range(runs):
-        of = run * S // runs
-        for begin in range(0, clients, few):
-            now = slice(begin, begin + few)
-            chosen, counts = columns[run, now], real[run, now]
-            index = chosen + D * np.arange(len(chosen))[:, None]
-            A = np.take(columns_of[of, now].reshape(-1, m), index, axis=0)
-            w = np.take(start[run, now], index)
-            A[~counts] = 0.0
-            w[~counts] = 0.0
-            residual = targets[of, now] - np.matmul(w[:, None], A)[:, 0]
-            w += _descent(A, residual, w, ridge[of, now, None], steps)
-            # Padding points at column 0: only real entries are written.
-            solution[run, now].reshape(-1)[index[counts]] = w[counts]
+    solution = np.zeros_like(start)
+    for run, client in np.ndindex(*support.shape[:2]):
+        of, free = run * len(columns_of) // len(start), support[run, client]
+        A, w = columns_of[of, client, free], start[run, client, free]
+        residual = targets[of, client] - w @ A
+        solution[run, client, free] = w + _descent(A, residual, w, ridge[of, client], steps)
     return solution
 
 
-def padded_indices(support: NDArray) -> tuple[NDArray, NDArray]:
-    """Supports, masks (..., D), as lists (..., s) in increasing order, then zeros; which entries count."""
-    D = support.shape[-1]
-    which, column = np.divmod(np.flatnonzero(support), D)
-    counts = np.bincount(which, minlength=support.size // D).reshape(support.shape[:-1])
-    real = np.arange(max(counts.max(initial=0), 1)) < counts[..., None]
-    columns = np.zeros(real.shape, dtype=np.intp)
-    columns[real] = column
-    return columns, real
-
-
-def _descent(A: NDArray, residual: NDArray, w: NDArray, ridge: NDArray, steps: int) -> NDArray:
-    """Sum of `steps` steepest-descent steps from `w` (n, s); A is (n, s, m), ridge (n, 1).
+def _descent(A: NDArray, residual: NDArray, w: NDArray, ridge: float, steps: int) -> NDArray:
+    """Sum of `steps` steepest-descent steps from `w` (s,); A is (s, m).
 
     Without a ridge all steps are combinations of samples, A c: the iteration then runs on the residual,
     with the samples' Gram matrix, at m x m a step.
     """
-    if ridge.any():
+    if ridge > 0:
         step = np.zeros_like(w)
         for _ in range(steps):
-            left = residual - np.matmul(step[:, None], A)[:, 0]
-            g = np.matmul(A, left[..., None])[..., 0] - ridge * (w + step)
-            moved = np.matmul(g[:, None], A)[:, 0]
-            step = step + _best(_dot(g, g), _dot(moved, moved) + ridge * _dot(g, g)) * g
+            g = A @ (residual - step @ A) - ridge * (w + step)
+            moved = g @ A
+            curvature = moved @ moved + ridge * (g @ g)
+            step = step + (g @ g) / np.maximum(curvature, np.finfo(w.dtype).tiny) * g
         return step
-    gram = np.matmul(A.swapaxes(1, 2), A)
-    c = np.zeros_like(residual)
-    # Once the columns cannot lower a residual further, the direction is rounding error.
-    rounding = (_ROUNDING * np.einsum("nmm->n", gram)[:, None]) ** 2
+    gram, c = A.T @ A, np.zeros_like(residual)
     for _ in range(steps):
-        moved = np.matmul(gram, residual[..., None])[..., 0]
-        length = _dot(moved, moved)
-        t = np.where(length > rounding * _dot(residual, residual), _best(_dot(residual, moved), length), 0.0)
+        moved = gram @ residual
+        length = moved @ moved
+        # Once the columns cannot lower a residual further, the direction is rounding error.
+        if not length > (_ROUNDING * np.trace(gram)) ** 2 * (residual @ residual):
+            break
+        t = (residual @ moved) / length
         c = c + t * residual
         residual = residual - t * moved
-    return np.matmul(A, c[..., None])[..., 0]
-
-
-def _dot(a: NDArray, b: NDArray) -> NDArray:
-    return np.einsum("ni,ni->n", a, b)[:, None]
-
-
-def _best(gain: NDArray, curvature: NDArray) -> NDArray:
-    return gain / np.maximum(curvature, np.finfo(curvature.dtype).tiny)
+    return A @ c
 
 
 def newton(problem: Any, start: NDArray, support: NDArray) -> NDArray:
