@@ -75,19 +75,13 @@ def _counts():
 def keep_in_segment(entries, most, key, tau, scratch, filled):
     """`keep_largest` of one segment (n,); scratch: integers (n + 1,), keys (n + 1,), and `_counts`."""
     numbers, keys, counts = scratch
-    size, nonzero = len(entries), 0
+    size, n = len(entries), 0
     for k in range(size):
-        numbers[k] = entries[k] & most
-        nonzero += numbers[k] != 0
-    n = size
-    if 2 * nonzero < size:
-        n = 0
-        for k in range(size):
-            # Without a branch, here and below: the next one overwrites what is not kept.
-            numbers[n] = entries[k] & most
-            n += numbers[n] != 0
+        # Without a branch, here and below: the next one overwrites what is not kept.
+        numbers[n] = entries[k] & most
+        n += numbers[n] != 0
     threshold, count, equals = entries.dtype.type(1), 0, 0
-    if nonzero > tau:
+    if n > tau:
         threshold, count, equals = _select(numbers[:n], tau, counts)
     # In two loops: one that writes where it reads would be compiled without vectors.
     if equals > count:
