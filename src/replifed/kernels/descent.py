@@ -12,51 +12,26 @@ import numpy as np
 
 from replifed.kernels import compiled
 from replifed.kernels.linear import combine, derivatives, predict, weighted_derivatives
-from replifed.kernels.tiles import padded, products, row_product, transposed_products
-
-# A client's samples with at most so many entries are copied, so that whole rows fill the registers.
-_SMALL = 1 << 11
+from replifed.kernels.tiles import padded, products, transposed_products
 
 
 @compiled
 def descend(X, y, weights, loss, steps, step, ridge, linear, models):
     """Run by run."""
     S, N, m, d = X.shape
-    R = len(models)
-    small = m * d <= _SMALL
-    copied = (m, d) if small else (0, 0)
-    samples = np.zeros((copied[0], padded(copied[1], X.itemsize)), X.dtype)
-    features = np.zeros((copied[1], padded(copied[0], X.itemsize)), X.dtype)
-    r, g = np.zeros((1, padded(m, X.itemsize)), X.dtype), np.zeros((1, padded(d, X.itemsize)), X.dtype)
-    everyone, only, z, gradient = np.arange(m), np.zeros(1, np.intp), r[0, :m], g[0, :d]
-    for run in range(R):
-        s = run * S // R
+    everyone, z, gradient = np.arange(m), np.empty(m, X.dtype), np.empty(d, X.dtype)
+    for run in range(len(models)):
+        s = run * S // len(models)
         for i in range(N):
             w, a, gamma, b = models[run, i], linear[run, i], step[run, i], ridge[run]
-            if small:
-                _copy(X[s, i], samples, features)
             for _ in range(steps):
-                if small:
-                    row_product(models[run, i : i + 1], only, features, r)
-                else:
-                    predict(X[s, i], everyone, w, z)
+                predict(X[s, i], everyone, w, z)
                 derivatives(z, y[s, i], loss)
                 for j in range(m):
                     z[j] *= weights[s, i, j]
-                if small:
-                    row_product(r[:, :m], only, samples, g)
-                else:
-                    combine(X[s, i], everyone, z, gradient)
+                combine(X[s, i], everyone, z, gradient)
                 for k in range(d):
                     w[k] -= gamma * (gradient[k] + b * w[k] + a[k])
-
-
-@compiled
-def _copy(A, samples, features):
-    """Fill `samples` with A (m, d), and `features` with A', up to zeros behind each row."""
-    for j in range(A.shape[0]):
-        for k in range(A.shape[1]):
-            samples[j, k] = features[k, j] = A[j, k]
 
 
 @compiled

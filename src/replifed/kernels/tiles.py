@@ -27,10 +27,10 @@ _TALL_ROWS = 16
 _TALL_TILES = 48
 
 
-def _tile(rows: int, widths: int = 1) -> Callable:
+def _tile(rows: int) -> Callable:
     """Return a compiled f(A, chosen, j, B, c, C, across) that writes a tile of C: from row j and column c on.
 
-    Of A[chosen] B, or where `across` is literally True of A[chosen]' B; so many tiles' widths at once.
+    Of A[chosen] B, or where `across` is literally True of A[chosen]' B.
     """
 
     @intrinsic(prefer_literal=True)
@@ -56,22 +56,20 @@ def _tile(rows: int, widths: int = 1) -> Callable:
                 starts, terms = [a.at(_whole(0), k) for k in places], b.length
             else:
                 starts, terms = [a.at(pick(k), _whole(0)) for k in places], a.width
-            sums = [[cgutils.alloca_once(builder, vector) for _ in range(widths)] for _ in range(rows)]
-            for each in (total for row in sums for total in row):
-                builder.store(ir.Constant(vector, [0.0] * vector.count), each)
+            sums = [cgutils.alloca_once(builder, vector) for _ in range(rows)]
+            for total in sums:
+                builder.store(ir.Constant(vector, [0.0] * vector.count), total)
             with cgutils.for_range(builder, terms) as loop:
                 k = loop.index
                 step = builder.mul(pick(k), a.strides[0]) if transposed else builder.mul(k, a.strides[1])
-                columns = [builder.load(place, align=size) for place in b.vectors(widths, vector, k, c)]
-                for r in range(rows):
-                    place = builder.bitcast(builder.gep(starts[r], [step]), element.as_pointer())
+                columns = builder.load(b.vector(vector, k, c), align=size)
+                for start, total in zip(starts, sums, strict=True):
+                    place = builder.bitcast(builder.gep(start, [step]), element.as_pointer())
                     factor = _spread(builder, builder.load(place), vector)
-                    for total, column in zip(sums[r], columns, strict=True):
-                        term = builder.fmul(factor, column, flags=_FLAGS)
-                        builder.store(builder.fadd(builder.load(total), term, flags=_FLAGS), total)
-            for r in range(rows):
-                for total, place in zip(sums[r], out.vectors(widths, vector, places[r], c), strict=True):
-                    builder.store(builder.load(total), place, align=size)
+                    term = builder.fmul(factor, columns, flags=_FLAGS)
+                    builder.store(builder.fadd(builder.load(total), term, flags=_FLAGS), total)
+            for row, total in zip(places, sums, strict=True):
+                builder.store(builder.load(total), out.vector(vector, row, c), align=size)
             return context.get_dummy_value()
 
         return types.void(A, chosen, types.int64, B, types.int64, C, across), generate
@@ -94,10 +92,9 @@ class _Matrix:
         places = (self._builder.mul(i, stride) for i, stride in zip((row, column), self.strides, strict=True))
         return self._builder.gep(self._data, [self._builder.add(*places)])
 
-    def vectors(self, count: int, vector: Any, row: Any, column: Any) -> list[Any]:
-        """Addresses of so many vectors that begin at an entry."""
-        first = self._builder.bitcast(self.at(row, column), vector.as_pointer())
-        return [self._builder.gep(first, [_whole(v)]) for v in range(count)]
+    def vector(self, vector: Any, row: Any, column: Any) -> Any:
+        """Address of the vector that begins at an entry."""
+        return self._builder.bitcast(self.at(row, column), vector.as_pointer())
 
 
 def _spread(builder: Any, scalar: Any, vector: Any) -> Any:
@@ -113,7 +110,6 @@ def _whole(number: int) -> Any:
 
 
 _six, _four, _two, _one = (_tile(rows) for rows in (6, 4, 2, 1))
-_four_wide, _three_wide, _two_wide = (_tile(1, widths) for widths in (4, 3, 2))
 
 
 @compiled
@@ -136,25 +132,6 @@ def products(A, chosen, B, C):
 def transposed_products(A, chosen, B, C):
     """C = A[chosen]' B for B (n, p) and C (d, p), else as `products`."""
     _fill(A, chosen, B, C, True)
-
-
-@compiled
-def row_product(A, chosen, B, C):
-    """C = A[chosen] B for a single row and whole tiles of columns, `padded(columns, A.itemsize)`.
-
-    Several tiles' widths at once, so that sums need not wait.
-    """
-    width, c = _TILE_BYTES // A.itemsize, 0
-    while C.shape[1] - c >= 4 * width:
-        _four_wide(A, chosen, 0, B, c, C, False)
-        c += 4 * width
-    left = (C.shape[1] - c) // width
-    if left == 3:
-        _three_wide(A, chosen, 0, B, c, C, False)
-    elif left == 2:
-        _two_wide(A, chosen, 0, B, c, C, False)
-    elif left == 1:
-        _one(A, chosen, 0, B, c, C, False)
 
 
 @compiled
