@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.special import logsumexp, softmax
 
 from replifed.kernels import compiled, compiled_as_written
 from replifed.kernels.gram import add_drawn, minibatch_predictions
 from replifed.kernels.losses import exponential, falling, softplus
 from replifed.kernels.selection import keep_in_segment, keep_largest
-from replifed.kernels.tiles import padded, products, row_product, transposed_products
-from replifed.operators.hard_threshold import as_integers, hard_threshold, largest
+from replifed.kernels.tiles import products, transposed_products
+from replifed.operators.hard_threshold import as_integers, hard_threshold
 from replifed.problems import products as products_module
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic, Softmax, loss_named
@@ -158,36 +159,21 @@ def test_products_with_chosen_rows(dtype, n, d, columns, chosen):
     np.testing.assert_allclose(narrow_products(left, right), left @ right, **close)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("tiles", range(1, 10))
-def test_products_of_one_row(dtype, tiles):
-    """Any number of tiles, of which up to four are summed at once; a row with more entries behind it."""
-    rng, columns = np.random.default_rng(tiles), tiles * padded(1, np.dtype(dtype).itemsize)
-    A, B = rng.standard_normal((1, 25)).astype(dtype), rng.standard_normal((20, columns)).astype(dtype)
-    C = np.full((1, columns), np.nan, dtype)
-    row_product(A[:, :20], np.zeros(1, np.intp), B, C)
-    np.testing.assert_allclose(C, A[:, :20] @ B, rtol=0, atol=40 * np.finfo(dtype).eps)
-
-
 @pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-14), (np.float32, 1e-5)])
 @pytest.mark.parametrize("order", ["samples", "classes", "clients last"])
-def test_large_and_small_arrays_have_the_same_derivatives(dtype, rtol, order):
-    """From a certain size on they come from compiled loops, whatever the order in memory."""
+def test_softmax_is_scipys_whatever_the_order_in_memory(dtype, rtol, order):
     rng = np.random.default_rng(0)
     z, classes = 5 * rng.standard_normal((3, 4, 50, 6)).astype(dtype), rng.integers(0, 6, (4, 50))
     if order == "classes":
         z = np.ascontiguousarray(z.swapaxes(-1, -2)).swapaxes(-1, -2)
     if order == "clients last":
         z = np.ascontiguousarray(z.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
-    assert z.size > 1000
-    p = Softmax(6).derivative(z, classes)
-    assert p.dtype == dtype
-    for r, i in np.ndindex(3, 4):
-        np.testing.assert_allclose(p[r, i], Softmax(6).derivative(z[r, i], classes[i]), rtol=rtol, atol=rtol)
-    f = Softmax(6).value(z, classes)
-    assert f.dtype == dtype
-    for r, i in np.ndindex(3, 4):
-        np.testing.assert_allclose(f[r, i], Softmax(6).value(z[r, i], classes[i]), rtol=10 * rtol, atol=rtol)
+    p, f = Softmax(6).derivative(z, classes), Softmax(6).value(z, classes)
+    assert p.dtype == f.dtype == dtype
+    chosen = classes[..., None] == np.arange(6)
+    np.testing.assert_allclose(p, softmax(z.astype(float), axis=-1) - chosen, rtol=rtol, atol=rtol)
+    expected = logsumexp(z.astype(float), axis=-1) - (z * chosen).sum(axis=-1)
+    np.testing.assert_allclose(f, expected, rtol=10 * rtol, atol=rtol)
 
 
 @pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-14), (np.float32, 1e-5)])
@@ -218,21 +204,6 @@ def test_the_logistic_curvature_is_as_exact_far_out():
     e = np.exp(-np.abs(z))
     found = Logistic().second_derivative(z[:, None], np.ones(len(z)))[:, 0, 0]
     np.testing.assert_allclose(found, e / (1 + e) ** 2, rtol=8e-15)
-    few = Logistic().second_derivative(z[1400:1600, None], np.ones(200))[:, 0, 0]
-    np.testing.assert_allclose(few, found[1400:1600], atol=1e-16)
-
-
-@given(
-    arrays(np.float64, (3, 96), elements=st.sampled_from([0.0, 1.0, -1.0, 2.0, -3.0, 1e-300])),
-    st.integers(1, 3),
-)
-@settings(max_examples=100, deadline=None)
-def test_the_few_largest_are_the_first_of_a_stable_order(v, k):
-    order = np.argsort(-np.abs(v), axis=1, kind="stable")[:, :k]
-    expected = np.zeros_like(v)
-    np.put_along_axis(expected, order, np.take_along_axis(v, order, axis=1), axis=1)
-    assert np.array_equal(hard_threshold(v, k), expected)
-    assert np.array_equal(largest(v, k), expected != 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -265,12 +236,6 @@ def test_scratch_behind_the_numbers_is_not_looked_at(n):
     kept = np.empty_like(integers)
     keep_in_segment(integers, most, keys[:n], tau, scratch, kept)
     np.testing.assert_array_equal(kept != 0, np.arange(n) < tau)
-
-
-def test_a_nan_is_among_the_few_largest():
-    v = np.ones((1, 96))
-    v[0, 70] = np.nan
-    assert np.isnan(hard_threshold(v, 2)[0, 70])
 
 
 @settings(max_examples=60, deadline=None)

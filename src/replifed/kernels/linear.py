@@ -13,41 +13,29 @@ LEAST_SQUARES, LOGISTIC = 0, 1
 _BLOCK = 16
 # Bytes of samples that leave space for models in the innermost cache.
 _INNERMOST = 1 << 14
-# Predictions read a model's non-zeros only, if at most one entry in this number is not zero.
-_FEW = 16
 
 
 @compiled
-def minibatch_gradients(X, columns, y, shifts, sets, scale, batch, loss, models, g):
+def minibatch_gradients(X, y, shifts, sets, scale, batch, loss, models, g):
     """Fill `g` with the gradients on the minibatches, `scale` (S, N) times the sum over the samples drawn.
 
-    Features X are (S, N, m, d), and `columns` (S or 0, N, d, m) the same by features, of which a model with
-    few non-zeros needs a few. Of targets `y` (L, N, m) and `shifts` (L or 0, N, d), which are added to all
+    Features X are (S, N, m, d). Of targets `y` (L, N, m) and `shifts` (L or 0, N, d), which are added to all
     samples of a client, `sets` (R,) names each run's. `batch` is (B, N, b), `loss` LEAST_SQUARES or LOGISTIC,
     and `models` and `g` are (R, N, d). S and B divide R; the first R / S runs share the first data set, and
     so on.
     """
-    S, N, m, d = X.shape
+    S, N, m, _ = X.shape
     R, B, b = len(models), len(batch), batch.shape[-1]
     together = R // max(S, B)  # runs that share their data and their minibatches
     r, targets = np.empty((R, b), X.dtype), np.empty(b, y.dtype)
     times, distinct, share = np.zeros(m, np.intp), np.empty(b, np.intp), np.empty(b, np.float64)
-    nonzero, sums, dense_runs = np.empty(d, np.intp), np.empty(m, X.dtype), np.empty(R, np.intp)
+    runs = np.arange(R)
     for i in range(N):
         for first in range(0, R, together):
-            s, last, dense = first * S // R, first + together, 0
+            s, last = first * S // R, first + together
             n = weigh_drawn(batch[first * B // R, i], scale[s, i], times, distinct, share)
             chosen = distinct[:n]
-            for run in range(first, last):
-                few = _nonzeros(models[run, i], nonzero)
-                if _FEW * few > d:
-                    dense_runs[dense] = run
-                    dense += 1
-                elif len(columns) > 0:
-                    _predict_by_columns(columns[s, i], chosen, models[run, i], r[run], nonzero[:few], sums)
-                else:
-                    _predict_sparse(X[s, i], chosen, models[run, i], r[run], nonzero[:few])
-            _predict_runs(X[s, i], chosen, models, dense_runs[:dense], i, r)
+            _predict_runs(X[s, i], chosen, models, runs[first:last], i, r)
             for run in range(first, last):
                 mine = y[sets[run], i]
                 for j in range(n):
@@ -155,43 +143,6 @@ def _begin_with_shift(shifts, number, i, r, g):
         total += r[j]
     for k in range(len(g)):
         g[k] = total * shift[k]
-
-
-@compiled
-def _nonzeros(u, nonzero):
-    """How many entries of `u` are not zero; fills `nonzero` with their indices if they are few."""
-    few = 0
-    for k in range(len(u)):
-        few += u[k] != 0
-    if _FEW * few <= len(u):
-        few = 0
-        for k in range(len(u)):
-            if u[k] != 0:
-                nonzero[few] = k
-                few += 1
-    return few
-
-
-@compiled
-def _predict_sparse(A, chosen, u, z, nonzero):
-    """As `predict` for `u` with the non-zeros `nonzero`."""
-    for j in range(len(chosen)):
-        total = A.dtype.type(0)
-        for k in nonzero:
-            total += A[chosen[j], k] * u[k]
-        z[j] = total
-
-
-@compiled
-def _predict_by_columns(columns, chosen, u, z, nonzero, scratch):
-    """As `_predict_sparse` from A' (d, m), for all samples together; `scratch` is for as many."""
-    for j in range(len(scratch)):
-        scratch[j] = 0
-    for k in nonzero:
-        for j in range(len(scratch)):
-            scratch[j] += columns[k, j] * u[k]
-    for j in range(len(chosen)):
-        z[j] = scratch[chosen[j]]
 
 
 @compiled

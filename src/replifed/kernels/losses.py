@@ -197,16 +197,6 @@ def logistic_derivatives(z, y, r):
 
 
 @compiled_as_written
-def logistic_curvatures(z, h):
-    """h = exp(z) / (1 + exp(z))^2 for `z` and `h` (n,)."""
-    one = z.dtype.type(1)
-    for i in range(len(z)):
-        # Of the two probabilities the smaller one, which rounding cannot make one.
-        p = falling(abs(z[i]), one)
-        h[i] = p * (one - p)
-
-
-@compiled_as_written
 def softmax_derivatives(z, y, p):
     """p = softmax(z) less one at the class, for `z` and `p` (n, m, C) and classes `y` (n, m)."""
     n, m, C = z.shape

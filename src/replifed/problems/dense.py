@@ -272,9 +272,7 @@ class DenseLinearModel(LinearObjective):
             gradients(self.X, y, shifts, sets, self.sample_weights, loss, u, g)
             return g
         batch, scale = np.ascontiguousarray(batch), self.batch_weights / batch.shape[-1]
-        # Features by column serve sparse models where others have asked for them already.
-        columns = vars(self).get("_columns", np.empty((0,) * 4, self.dtype))
-        minibatch_gradients(self.X, columns, y, shifts, sets, scale, batch, loss, u, g)
+        minibatch_gradients(self.X, y, shifts, sets, scale, batch, loss, u, g)
         return g
 
     def _softmax_gradients(self, models: NDArray, batch: NDArray) -> NDArray:
