@@ -71,9 +71,10 @@ def part(paper: str, name: str) -> str:
     if paper == COMPARE:
         return part(COMPARED, name) if name in ("experiments", "settings") else f"replifed.comparison.{name}"
     package, folder = f"replifed.papers.{paper}", folder_of(paper)
-    if name == "tables" and not folder.joinpath("tables.py").is_file():
-        name = "figures"
-    return f"{package}.{name}" if folder.joinpath(f"{name}.py").is_file() else package
+    file, figures = folder / f"{name}.py", folder / "figures.py"
+    if name == "tables" and not file.is_file() and figures.is_file():
+        return f"{package}.figures" if "TABLES" in figures.read_text(encoding="utf-8") else package
+    return f"{package}.{name}" if file.is_file() else package
 
 
 def typed(paper: str, settings: Mapping[str, Any]) -> Any:

@@ -86,6 +86,7 @@ FAULTS = {
         ["record_every: 0 ", "an integer of at least 1"],
     ),
     "long grid": (at(*plt, "comparison", "rho_grid"), [0.1, 1, 5, 5], ["rho_grid: [", "at most 3 long"]),
+    "cohort above the agents": (at(*plt, "comparison", "cohort"), 11, ["cohort: 11 ", "at most 10"]),
     "one of several cohorts": (at(*plt, "participation", "active"), [5, 11], ["active: 11 ", "at most 10"]),
     "tail above the rounds": (at(*plt, "noise", "tail"), 151, ["noise.tail: 151 ", "at most 150"]),
     "search of unlike lengths": (

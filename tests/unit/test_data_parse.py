@@ -219,6 +219,14 @@ def test_archive_bytes_do_not_depend_on_the_clock(tmp_path, monkeypatch, X):
     assert (back.X != X).sum() == 0
 
 
+def test_a_write_that_ends_early_leaves_the_old_file(tmp_path):
+    archive.save(tmp_path / "toy.npz", Table(np.zeros((2, 2)), np.zeros(2), {}))
+    before = (tmp_path / "toy.npz").read_bytes()
+    with pytest.raises(ValueError, match="allow_pickle"):
+        archive.save(tmp_path / "toy.npz", Table(np.ones((2, 2)), np.array([None, 1]), {}))
+    assert (tmp_path / "toy.npz").read_bytes() == before
+
+
 def test_surrogate_table(tmp_path):
     fetch(sparse(), tmp_path, policy="surrogate")
     meta = parse(sparse(), tmp_path, tmp_path / "a.npz")

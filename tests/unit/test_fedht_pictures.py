@@ -182,17 +182,23 @@ def test_the_picture_of_unseen_classes_says_what_it_shows():
     assert right.get_xlabel() == "communication rounds"
 
 
-def test_the_variant_with_the_papers_threshold_is_fediterht():
+def test_the_variant_with_the_papers_threshold_is_fediterht(monkeypatch):
     """Two variants of one digit set; that of Algorithm 2 runs as the method itself does."""
     rng = np.random.default_rng(2)
     y = np.arange(120) % 4
     table = Table(rng.integers(0, 256, (120, 6)).astype(np.uint8), y, {})
     client = np.arange(120) // 30 * 2 + (y > 1)  # two classes each
+    client[2] = 0  # which has this sample alone of class 2
+    masks, share = [], experiments.share_unseen
+    monkeypatch.setattr(
+        experiments, "share_unseen", lambda u, unseen: masks.append(unseen) or share(u, unseen)
+    )
     partition = types.SimpleNamespace(clients={1: client})
     settings = {"seed": 3, "problem": "classes", "loss": "softmax", "dtype": "float64", "sparsity": 12}
     settings |= {"batch": 5, "local_steps": [3], "step": 0.1, "rounds": 4, "replicates": [1]}
     settings = typed("fedht", settings)
     history = experiments.run("fediterht", settings, None, table, partition)
+    assert masks[0][0].tolist() == [False, False, False, True]
     own = history[history["variant"] == "paper"]
     method = experiments.algorithm("fediterht", settings, 3, np.array([0.1]), 5)
     problem = experiments.problem(settings, "", 1, table, partition)

@@ -38,7 +38,7 @@ from replifed.randomness import Streams
 from replifed.report.artefacts import words_of
 from replifed.simulate import simulate
 from replifed.store.tuned import read_tuned
-from replifed.tune import Grid
+from replifed.tune import Grid, Trials
 
 ROOT = Path(__file__).parents[2]
 # MovieLens needs its file, and one dimension of transport shows what the others would.
@@ -158,13 +158,15 @@ def test_methods_run_at_their_own_step_and_at_fedmms(experiment, made):
         assert found["beta"] in found["betas"]
 
 
-def test_steps_grow_at_most_to_where_gamma_is_1_in_every_round(section, monkeypatch):
+def test_steps_are_refined_and_held_against_twins_up_to_where_gamma_is_1_in_every_round(section, monkeypatch):
     asked, of_steps = [], Grid.of_steps
-    monkeypatch.setattr(Grid, "of_steps", lambda *a, **more: asked.append(more) or of_steps(*a, **more))
+    monkeypatch.setattr(Grid, "of_steps", lambda *a, **more: asked.append((a, more)) or of_steps(*a, **more))
+    monkeypatch.setattr(Trials, "stable", lambda trials, make, count: np.zeros(count, bool))
     settings = config.typed("fedmm", section["experiments"]["synthetic_homogeneous"])
     found = experiments.tune("fedmm", settings, None, None)
     assert found["highest"] == 2.0  # the root of four rounds
-    assert asked == [{"bounds": ((0.0, 2.0),)}]
+    assert asked == [((settings.tuning.betas, settings.tuning.refine), {"bounds": ((0.0, 2.0),)})]
+    assert found["chaotic"]  # planted: no step is stable
 
 
 def test_experiments_without_tuning_run_all_their_steps(made):

@@ -249,6 +249,20 @@ def test_constants_are_eigenvalues_of_the_hessians(make, loss, sizes, d):
         np.testing.assert_array_equal(problem.strong_convexity(), np.full((1, 3), 0.05))
 
 
+def test_classes_may_be_floats_and_padding_anything():
+    rng = np.random.default_rng(4)
+    X, y, x = (
+        rng.standard_normal((1, 2, 6, 3)),
+        np.arange(12).reshape(1, 2, 6) % 3,
+        rng.standard_normal((1, 9)),
+    )
+    sizes = np.array([[4, 6]])
+    wild = np.where(np.arange(6) < sizes[..., None], y, 10**6).astype(float)
+    plain, padded = (DenseLinearModel(X, labels, Softmax(3), sizes=sizes) for labels in (y, wild))
+    np.testing.assert_array_equal(plain.gradient(x), padded.gradient(x))
+    np.testing.assert_array_equal(plain.loss(x), padded.loss(x))
+
+
 def test_constants_of_single_precision_softmax_and_sums():
     for data in (draw("softmax", l2=0.1), draw("least_squares", summed=True, sizes=(9, 6))):
         problem = dense(data)

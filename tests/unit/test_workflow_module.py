@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from replifed import parts
 from replifed.errors import ConfigError, ReplifedError
 from replifed.store.provenance import source_stamp
 from replifed.workflow import Grouping, Plan, inputs_flag
@@ -291,3 +292,21 @@ def test_a_stamp_is_that_of_what_the_sources_hold(tmp_path):
         assert (stamp(root) != first) == edited
     with pytest.raises(ReplifedError, match=r"no module replifed\.none"):
         stamp(tmp_path / "src", "replifed.none")
+
+
+@pytest.mark.parametrize(
+    "files, found",
+    [
+        ({}, ""),
+        ({"figures.py": "FIGURES = {}"}, ""),
+        ({"figures.py": "FIGURES, TABLES = {}, {}"}, ".figures"),
+        ({"figures.py": "FIGURES, TABLES = {}, {}", "tables.py": ""}, ".tables"),
+    ],
+)
+def test_tables_of_a_paper_stand_alone_with_its_figures_or_with_all_its_parts(
+    tmp_path, monkeypatch, files, found
+):
+    for name, text in {"__init__.py": "", **files}.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(parts, "folder_of", lambda paper: tmp_path)
+    assert parts.part("demo", "tables") == f"replifed.papers.demo{found}"

@@ -102,7 +102,7 @@ def build(
         cluster = given.astype(np.int32)
         clients = dict.fromkeys(replicates, cluster)
         tables = dict.fromkeys(replicates, client_table(cluster, cluster, y, 1))
-    else:
+    elif kind in ("kmeans", "labels"):
         by_label = kind == "labels"
         cluster = clusters.label_clusters(y, count) if by_label else clusters.kmeans_clusters(X, count, start)
         hand, clients, tables = settings["shards_per_client"], {}, {}
@@ -110,6 +110,8 @@ def build(
             rng = generator(seed, replicate, None, "partition")
             clients[replicate] = deal_clients(cluster, settings["parts"], hand, rng)
             tables[replicate] = client_table(clients[replicate], cluster, y, hand)
+    else:
+        raise ConfigError(f"clusters: unknown kind {kind!r}; expected equal_kmeans, given, kmeans or labels")
     table = pd.concat([one.assign(replicate=name) for name, one in tables.items()], ignore_index=True)
     return Partition(cluster, clients, meta), table[["replicate", *table.columns.drop("replicate")]]
 

@@ -86,6 +86,9 @@ class DenseLinearModel(LinearObjective):
         self.weights = (self.sizes / total if weights is None else weights).astype(X.dtype)
         real = np.arange(self.n_samples) < self.sizes[..., None]
         check_labels(y[real], loss)
+        if loss.name == "softmax":
+            # Compiled code takes classes for indices, also those of padding, which may be anything.
+            self.y = np.where(real, y, 0).astype(np.int64)
         per_sample = np.ones(self.sizes.shape) if summed else 1.0 / self.sizes
         self.sample_weights = (real * per_sample[..., None]).astype(X.dtype)
         self.batch_weights = (self.sizes * per_sample).astype(X.dtype)

@@ -29,13 +29,13 @@ class Loss(Protocol):
         """Upper bound on the largest eigenvalue of the second derivative in z."""
 
     def value(self, z: NDArray, y: NDArray) -> NDArray:
-        """Loss of predictions `z` (..., C) for targets `y` (...); shape (...)."""
+        """Loss of predictions `z` (..., m, C), floating, for targets `y` that broadcast to (..., m)."""
 
     def derivative(self, z: NDArray, y: NDArray) -> NDArray:
-        """Gradient in z, shape (..., C)."""
+        """Gradient in z, shape (..., m, C)."""
 
     def second_derivative(self, z: NDArray, y: NDArray) -> NDArray:
-        """Hessian in z, shape (..., C, C)."""
+        """Hessian in z, shape (..., m, C, C)."""
 
 
 @dataclass(frozen=True)
