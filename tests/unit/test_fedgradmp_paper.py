@@ -401,6 +401,18 @@ def test_on_digits_the_grid_is_extended_but_the_printed_one_is_not(searched):
         assert one["score"] == pytest.approx(min(finished))
 
 
+def test_a_search_that_stays_at_an_edge_is_found(searched, digits, monkeypatch):
+    """Planted: the grid of `own` does not grow."""
+    of_steps = experiments.Grid.of_steps
+    monkeypatch.setattr(
+        experiments.Grid, "of_steps", lambda steps, refine, **_: of_steps(steps, refine, grow=False)
+    )
+    stuck = tune("fediterht", DIGITS, digits, None)["variants"]["30"]
+    assert stuck["edge"]
+    assert stuck["step"] == max(stuck["steps"])
+    assert stuck["score"] > searched[0]["variants"]["30"]["score"]
+
+
 def test_a_search_on_digits_says_what_it_ran(searched):
     found, asked = searched
     names = {name for _, replicates, _, _ in asked for name in replicates}
@@ -609,7 +621,7 @@ def test_values_at_equal_work_by_hand():
     assert measures.at_equal(at(made(0, 6, 21), 2), lost, made(0, 10, 10)).values == pytest.approx([2.0])
 
 
-def test_a_frame_of_all_atoms_says_nothing_and_a_drawn_clip_is_no_original():
+def test_a_frame_of_all_atoms_says_nothing():
     """Planted: seven frames leave six atoms, all of which the model may take; its picture is perfect."""
 
     def shot(tau, atoms):
@@ -619,6 +631,9 @@ def test_a_frame_of_all_atoms_says_nothing_and_a_drawn_clip_is_no_original():
     assert measures.recovered(shot(5, 6), 3.0).values.all()
     with pytest.raises(NotMeasurableError, match="tau is 6 of 6 atoms"):
         measures.recovered(shot(6, 6), 3.0)
+
+
+def test_a_drawn_clip_is_no_original():
     for problem, kind in (("drawn_video", "surrogate"), ("regression", "synthetic")):
         assert jobs._provenance("fedgradmp", "fedgradmp", {"problem": problem}, None)["data"]["kind"] == kind
 

@@ -33,7 +33,7 @@ KINDS = {
         "jobs::a_search_on_reported_repetitions_is_refused_by_the_records"
     ),
     "noise passes for divergence": "fedmm_paper::a_noisy_curve_that_does_not_rise_does_not_diverge",
-    "a sparse model that may take all atoms": "fedgradmp_paper::a_clip_without_sparsity_says_nothing",
+    "a sparse model that may take all atoms": "fedgradmp_paper::a_frame_of_all_atoms_says_nothing",
     "one of several admissible spectra": ("qshed_paper::the_example_hangs_on_the_tail_that_is_not_printed"),
     "a rate before it has settled": (
         "fedplt_paper::a_rate_that_bends_late_is_not_taken_before_it_has_settled"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import multiprocessing
 import os
@@ -125,7 +126,10 @@ def _snakemake(words: tuple[str, ...], folder: Path, env: dict[str, str], screen
     os.dup2(file, 1)
     os.dup2(file, 2)
     sys.argv = ["snakemake", *words]
-    main()
+    try:
+        main()
+    finally:
+        atexit._run_exitfuncs()  # which a fork leaves out, and with them the last line
 
 
 @dataclass(frozen=True)
