@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from replifed.claims import tables
+from replifed.store import REMEDY
 
 COLUMNS = ("id", "paper", "place", "printed", "corrected", "shown", "evidence")
 
@@ -63,4 +64,4 @@ def write(out: str | os.PathLike[str], rows: Iterable[dict[str, str]]) -> None:
 
 def read(file: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Read what `write` wrote."""
-    return tables.read(file, COLUMNS, "is no list of errata; delete it and run the workflow again")
+    return tables.read(file, COLUMNS, f"is no list of errata; {REMEDY}")

@@ -16,6 +16,7 @@ import yaml
 
 from replifed.claims import tables
 from replifed.errors import DataError
+from replifed.store import REMEDY
 
 _KEYS = {"place", "says", "claims", "why"}
 _COLUMNS = ("paper", "place", "statement", "why")
@@ -76,4 +77,4 @@ def write_not_claimed(out: str | os.PathLike[str], sentences: Iterable[Sentence]
 
 def read_not_claimed(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Read what `write_not_claimed` wrote."""
-    return tables.read(path, _COLUMNS, "is no list of statements; delete it and run the workflow again")
+    return tables.read(path, _COLUMNS, f"is no list of statements; {REMEDY}")

@@ -32,7 +32,7 @@ from replifed.report.curves import in_words
 from replifed.report.curves import read as read_curves
 from replifed.report.run import facts
 from replifed.settings.cuts import used_experiments
-from replifed.store import hashes
+from replifed.store import REMEDY, hashes
 from replifed.store.atomic import write_text
 from replifed.store.provenance import canonical_json
 
@@ -281,7 +281,7 @@ def _artefact(
     if png.is_file():
         content = png.read_bytes()
         if content[:8] != b"\x89PNG\r\n\x1a\n" or content[12:16] != b"IHDR":
-            raise DataError(f"{png} is no PNG picture; delete it and run the workflow again")
+            raise DataError(f"{png} is no PNG picture; {REMEDY}")
         width, height = struct.unpack(">II", content[16:24])
         artefact |= {
             "src": f"data:image/png;base64,{base64.b64encode(content).decode()}"
@@ -337,7 +337,7 @@ def _markdown_tables(path: Path) -> list[dict[str, Any]]:
         bold = re.fullmatch(r"\*\*(.+)\*\*", block.strip())
         title = bold[1] if bold else ""
     if not tables:
-        raise DataError(f"{path} holds no table; delete it and run the workflow again")
+        raise DataError(f"{path} holds no table; {REMEDY}")
     return tables
 
 

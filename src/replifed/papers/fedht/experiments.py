@@ -114,7 +114,7 @@ def _images(table: Any, client: NDArray, dtype: np.dtype, model: type = DenseLin
     held = [np.flatnonzero(client == i) for i in range(int(client.max()) + 1)]
     X, y, sizes = stacked([[(table.X[rows], table.y[rows]) for rows in held]], dtype)
     X /= 255
-    return model(X, y.astype(np.int64), loss_named("softmax", int(table.y.max()) + 1), sizes=sizes)
+    return model(X, y, loss_named("softmax", int(table.y.max()) + 1), sizes=sizes)
 
 
 def tune(
