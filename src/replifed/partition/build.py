@@ -15,7 +15,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from replifed.data.table import load
-from replifed.errors import ConfigError, DataError
+from replifed.errors import ConfigError, DataError, unknown_name
 from replifed.partition import clusters
 from replifed.partition.heterogeneity import client_table
 from replifed.partition.store import Partition, save
@@ -111,7 +111,8 @@ def build(
             clients[replicate] = deal_clients(cluster, settings["parts"], hand, rng)
             tables[replicate] = client_table(clients[replicate], cluster, y, hand)
     else:
-        raise ConfigError(f"clusters: unknown kind {kind!r}; expected equal_kmeans, given, kmeans or labels")
+        known = ("kmeans", "labels", "equal_kmeans", "given")
+        raise ConfigError(unknown_name("kind of clusters", kind, known))
     table = pd.concat([one.assign(replicate=name) for name, one in tables.items()], ignore_index=True)
     return Partition(cluster, clients, meta), table[["replicate", *table.columns.drop("replicate")]]
 
