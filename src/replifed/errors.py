@@ -13,6 +13,8 @@ from typing import Any
 
 # Of how many known names all are shown, and else how many of those that come near.
 _MOST, _FEW = 50, 5
+# What to do about a file of results that cannot be used.
+REMEDY = "delete it and run the workflow again"
 
 
 class ReplifedError(Exception):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from replifed.claims import tables
-from replifed.store import REMEDY
+from replifed.errors import REMEDY
 
 COLUMNS = ("id", "paper", "place", "printed", "corrected", "shown", "evidence")
 

@@ -15,8 +15,7 @@ from typing import Any
 import yaml
 
 from replifed.claims import tables
-from replifed.errors import DataError
-from replifed.store import REMEDY
+from replifed.errors import REMEDY, DataError
 
 _KEYS = {"place", "says", "claims", "why"}
 _COLUMNS = ("paper", "place", "statement", "why")

@@ -23,7 +23,7 @@ from replifed.claims.errata import read as read_errata
 from replifed.claims.files import MARKS, number_text, read
 from replifed.claims.sentences import read_not_claimed
 from replifed.claims.verdicts import BASES, DATA_KINDS, VERDICTS, Kind
-from replifed.errors import DataError
+from replifed.errors import REMEDY, DataError
 from replifed.figures.artefact import curves_of
 from replifed.parts import part
 from replifed.report.artefacts import in_order, is_own, stamp_of, words_of
@@ -32,7 +32,7 @@ from replifed.report.curves import in_words
 from replifed.report.curves import read as read_curves
 from replifed.report.run import facts
 from replifed.settings.cuts import used_experiments
-from replifed.store import REMEDY, hashes
+from replifed.store import hashes
 from replifed.store.atomic import write_text
 from replifed.store.provenance import canonical_json
 

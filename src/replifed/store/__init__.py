@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from replifed.errors import DataError
+from replifed.errors import REMEDY, DataError
 
 # One more whenever what is stored is laid out otherwise or means something else.
 FORMAT = 2
-# What to do about a file that cannot be used.
-REMEDY = "delete it and run the workflow again"
 
 
 def check_format(path: Path, found: Any) -> None:

@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from replifed.errors import DataError
-from replifed.store import FORMAT, REMEDY, check_format
+from replifed.errors import REMEDY, DataError
+from replifed.store import FORMAT, check_format
 from replifed.store.atomic import replacing
 from replifed.store.provenance import canonical_json, config_hash, source_hash
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from replifed.errors import DataError
-from replifed.store import FORMAT, REMEDY, check_format
+from replifed.errors import REMEDY, DataError
+from replifed.store import FORMAT, check_format
 from replifed.store.atomic import write_json
 from replifed.store.provenance import canonical_json, config_hash
 
