@@ -24,7 +24,7 @@ def faults(made: Figure, print_width: float | None = PRINT_WIDTH) -> list[str]:
     Text under 7 points at `print_width` inches (as drawn if None), texts that lie on one another, and bands
     of which no edge is left within their axes or that reach to where a logarithmic axis cannot show them.
     """
-    made.canvas.draw()
+    made.draw_without_rendering()
     shrunk = 1.0 if print_width is None else min(1.0, print_width / made.get_size_inches()[0])
     beyond = {label for axes in made.axes for label in _beyond_the_ends(axes)}
     texts = [text for text in made.findobj(Text) if _is_seen(text) and text not in beyond]
