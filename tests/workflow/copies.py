@@ -109,9 +109,12 @@ def surroundings() -> dict[str, str]:
     }
 
 
-# Snakemake is imported once; each call of it is a fork of that process, which spares it half its time.
+# Snakemake, with what it imports later on, is imported once; each call of it is a fork of that process, which
+# spares it more than half its time.
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["snakemake.cli"])
+FORKS.set_forkserver_preload(
+    ["snakemake.cli", "snakemake.report.html_reporter", "snakemake.storage", "yte", "pydantic"]
+)
 
 
 def _snakemake(words: tuple[str, ...], folder: Path, env: dict[str, str], screen: str) -> None:
