@@ -101,12 +101,15 @@ class Sent(NamedTuple):
 class Counted(NamedTuple):
     """What a count may follow from.
 
-    c clients take part, with n samples in a local step; K local steps; D coordinates of a model, d of theta;
-    settings a; states before and after; Hessians are new or not; trials of the line search.
+    c clients take part, with n samples in a local step; the samples of each, and of the largest client;
+    K local steps; D coordinates of a model, d of theta; settings a; states before and after; Hessians are
+    new or not; trials of the line search.
     """
 
     c: int
     n: int
+    sizes: list[int]
+    largest: int
     K: Any
     D: int
     d: int
@@ -148,6 +151,12 @@ def eigenvalues(r: Counted) -> Any:
     return 32 * (more(r, "q") + r.c * r.renewed)
 
 
+def by_size(r: Counted) -> int:
+    """Samples of local steps whose number goes as the client's samples."""
+    steps = [max(round(r.a.local_steps * size / r.largest), 1) for size in r.sizes]
+    return sum(tau * (r.a.batch or size) for tau, size in zip(steps, r.sizes, strict=True))
+
+
 def both_ways(r: Counted) -> Sent:
     return Sent(r.c * r.dense, r.c * r.dense, r.K * r.n)
 
@@ -182,7 +191,7 @@ MESSAGES: dict[str, Callable[[Counted], Sent]] = {
     ),
     # Gradients and models, both ways; the gradient at the reference takes all samples.
     "slocalgd": lambda r: Sent(2 * r.c * r.dense, 2 * r.c * r.dense, (r.K + 1) * r.n, 2),
-    "fednova": lambda r: Sent(r.c * (r.dense + 32), r.c * r.dense),  # tau_i, too
+    "fednova": lambda r: Sent(r.c * (r.dense + 32), r.c * r.dense, by_size(r)),  # tau_i, too
     "fedht": lambda r: Sent(r.c * r.dense, r.c * r.sparse, r.K * r.n),  # the server's threshold alone
     "distributed_iht": lambda r: Sent(r.c * r.dense, r.c * r.sparse, r.n),  # one local step
     "fediterht": lambda r: Sent(r.c * r.sparse, r.c * r.sparse, r.K * r.n),  # thresholds on both sides
@@ -224,8 +233,9 @@ def check_messages(case: Case, count: Callable[[Counted], Sent]) -> None:
         trials = (np.asarray(cost.line_search_messages) / N - 1) / 2
         d = getattr(problem, "parameters", problem.dim)
         # New Hessians in rounds 1, 2, 4, 7, ...
+        clients = len(inside), n, sizes.tolist(), int(problem.sizes.max())
         counted = Counted(
-            len(inside), n, cost.iterations, problem.dim, d, algorithm, state, after, t in (0, 1, 3), trials
+            *clients, cost.iterations, problem.dim, d, algorithm, state, after, t in (0, 1, 3), trials
         )
         sent = count(counted)
         close(cost.bits_up, sent.up, f"bits up in round {t}")

@@ -26,7 +26,7 @@ class Centralised(NamedTuple):
 
 def step_size(beta: float | NDArray, decay: float, t: int, runs: int) -> NDArray:
     """gamma_{t+1} = min(1, beta / (t+1)^decay), shape (runs,)."""
-    return np.broadcast_to(np.minimum(1.0, np.asarray(beta, float) / (t + 1) ** decay), (runs,))
+    return np.broadcast_to(np.minimum(1.0, beta / (t + 1) ** decay), (runs,))
 
 
 @dataclass(frozen=True, kw_only=True)
