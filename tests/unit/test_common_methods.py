@@ -283,6 +283,12 @@ def test_fedprox_without_its_term_is_fedavg_to_the_bit(batch, clients):
     assert np.array_equal(reached("fedprox", WEIGHTED, mu=0.0, **more), reached("fedavg", WEIGHTED, **more))
 
 
+def test_steps_and_rates_of_the_theorems_by_hand():
+    assert fedsplit.theory_step(0.5, 8.0) == 0.5
+    assert scaffnew.theory_rate(0.1, 0.1, 0.05) == 1 - 0.005
+    assert scaffnew.theory_rate(0.1, 0.1, 0.5) == 1 - 0.1**2
+
+
 def test_fedavgm_without_momentum_and_fednova_with_equal_steps_are_fedavg():
     fedavg = reached("fedavg", WEIGHTED, **LOCAL)
     np.testing.assert_allclose(reached("fedavgm", WEIGHTED, momentum=0.0, **LOCAL), fedavg, rtol=1e-13)

@@ -154,6 +154,9 @@ def test_rates_by_hand():
     inexact = theorem5(even, 2, slope=3.0, accuracy=0.1)
     assert inexact.kappa == pytest.approx(4 * (2 * mu) ** 2)
     assert inexact.residual == pytest.approx(4 * (nu + 0.01) * (1 + 2 * mu) / (1 - inexact.kappa))
+    # Nothing is promised where kappa is no contraction, although the lemmas apply.
+    past = theorem5(even, 1, slope=3.0, accuracy=0.1)
+    assert even.holds and 1 < past.kappa < 2 and past.residual == math.inf
     far = Constants(convexity=np.ones(1), smoothness=np.full(1, 2.1), weights=np.ones(1))
     assert not far.holds
     assert theorem5(far, 1, 1.0).residual == math.inf
