@@ -295,6 +295,12 @@ def test_fedavgm_without_momentum_and_fednova_with_equal_steps_are_fedavg():
     np.testing.assert_allclose(reached("fednova", WEIGHTED, work="equal", **LOCAL), fedavg, rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["mb_sgd", "mb_ac_sgd"])
+def test_minibatch_sgd_takes_one_step_a_round_whatever_the_samples(name):
+    method = rf.method(name, step=ETA, local_steps=K, batch=4)
+    assert (simulate(method, EQUAL, STREAMS, ROUNDS).ledger["iterations"][-1] == ROUNDS).all()
+
+
 @pytest.mark.parametrize("batch", [None, 4])
 def test_with_one_step_fedac_is_accelerated_and_fedavg_plain_minibatch_sgd(batch):
     """At K = 1 FedAc-I and the naive method are one."""
