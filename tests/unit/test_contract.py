@@ -101,13 +101,11 @@ class Sent(NamedTuple):
 class Counted(NamedTuple):
     """What a count may follow from.
 
-    c clients take part, with n samples in a local step; the samples of each, and of the largest client;
-    K local steps; D coordinates of a model, d of theta; settings a; states before and after; Hessians are
-    new or not; trials of the line search.
+    Samples of the clients that take part, and of the largest client of all; K local steps; D coordinates of
+    a model, d of theta; settings a; states before and after; Hessians are new or not; trials of the line
+    search.
     """
 
-    c: int
-    n: int
     sizes: list[int]
     largest: int
     K: Any
@@ -118,6 +116,17 @@ class Counted(NamedTuple):
     after: Any
     renewed: bool
     trials: Any
+
+    @property
+    def c(self) -> int:
+        """Clients that take part."""
+        return len(self.sizes)
+
+    @property
+    def n(self) -> int:
+        """Their samples in a local step."""
+        batch = getattr(self.a, "batch", None)
+        return sum(self.sizes) if batch is None else self.c * batch
 
     @property
     def dense(self) -> int:
@@ -221,10 +230,7 @@ def check_messages(case: Case, count: Callable[[Counted], Sent]) -> None:
     """What a round is charged is what it sends, by hand."""
     inside, bits = (0, 3, 4, 7) if case.partial else range(N), 40
     problem, algorithm = make(case.kind), case.algorithm()
-    sizes = problem.sizes[0, list(inside)]
-    # Settings of the example and the case; `batch` may be None.
-    batch = getattr(algorithm, "batch", None)
-    n = int(sizes.sum()) if batch is None else len(inside) * batch
+    sizes, largest = problem.sizes[0, list(inside)].tolist(), int(problem.sizes.max())
     state = case.run(0).state
     active, chosen = members(*inside)(ROWS, N) if case.partial else (None, None)
     for t in range(3):
@@ -233,9 +239,8 @@ def check_messages(case: Case, count: Callable[[Counted], Sent]) -> None:
         trials = (np.asarray(cost.line_search_messages) / N - 1) / 2
         d = getattr(problem, "parameters", problem.dim)
         # New Hessians in rounds 1, 2, 4, 7, ...
-        clients = len(inside), n, sizes.tolist(), int(problem.sizes.max())
         counted = Counted(
-            *clients, cost.iterations, problem.dim, d, algorithm, state, after, t in (0, 1, 3), trials
+            sizes, largest, cost.iterations, problem.dim, d, algorithm, state, after, t in (0, 1, 3), trials
         )
         sent = count(counted)
         close(cost.bits_up, sent.up, f"bits up in round {t}")
