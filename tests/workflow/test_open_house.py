@@ -37,7 +37,7 @@ class Mine(Method):
             w = w - per_run(self.step, w) * (local.gradient(w, batch) + self.mu * (w - start))
         return ServerModel(local.mean(w)), cohort.cost(self.local_steps, None)
 '''
-AGAINST = ["fedavg", "gradient_descent"]
+AGAINST = ["fedavg", "fedplt"]
 
 
 class Installed(Copy):
@@ -213,14 +213,14 @@ def test_data_of_an_installed_package_are_compared_by_name(installed):
     )
     (installed.folder / "loss.yaml").write_text(
         "datasets: {drawn: {loss: least_squares, partition: given}}\n"
-        "comparison: {data: [drawn], against: [gradient_descent, newton]}\n"
+        "comparison: {data: [drawn], against: [fedavg, newton]}\n"
     )
     files = ["--configfile", "config/small.yaml", "--configfile", "loss.yaml"]
     assert "compare: run newton on drawn" in installed.jobs_of("compare", "-n", *files)
     status, said = installed.replifed("compare", "--cores", "2", *files)
     assert status == 0, said
     frame = pd.read_csv(installed.folder / "figures/small/compare/fig1.csv")
-    assert set(frame["experiment"]) == {"drawn"} and set(frame["method"]) == {"gradient_descent", "newton"}
+    assert set(frame["experiment"]) == {"drawn"} and set(frame["method"]) == {"fedavg", "newton"}
     # Least squares: Newton's first step ends at the minimiser, but for the floats that it sends.
     newton = frame[frame["method"] == "newton"].set_index("round")["median"]
     assert newton[1] < 1e-9
