@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 
 import numpy as np
@@ -85,8 +86,10 @@ def curve_table(rounds=200):
     return pd.DataFrame(rows)
 
 
-@pytest.fixture
-def made(tmp_path):
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    """A folder with claims, a figure and a table."""
+    folder = tmp_path_factory.mktemp("report")
     claims = [
         claim("good", "order", [1.0, 1.1, 0.9], reading="own", needs=("run:rcv1/fedht",)),
         claim(
@@ -104,17 +107,23 @@ def made(tmp_path):
         ),
         claim("surrogate", "identity", [True], needs=("run:e2006/fedht",), artefact="fig6"),
     ]
-    measure(claims, Inputs(), "small").to_csv(tmp_path / "claims.csv", index=False, lineterminator="\n")
-    folder = tmp_path / "figures" / "fedht"
+    measure(claims, Inputs(), "small").to_csv(folder / "claims.csv", index=False, lineterminator="\n")
+    figures = folder / "figures" / "fedht"
     picture, _ = canvas(1, 1)
-    folder.mkdir(parents=True)
-    save(picture, folder / "fig1.png")
-    curve_table().to_csv(folder / "fig1.csv", index=False)
-    (folder / "table2.csv").write_text("dataset,data,scale\nmnist,e2006: made here <so>,small\n")
-    (folder / "table2.md").write_text(
+    figures.mkdir(parents=True)
+    save(picture, figures / "fig1.png")
+    curve_table().to_csv(figures / "fig1.csv", index=False)
+    (figures / "table2.csv").write_text("dataset,data,scale\nmnist,e2006: made here <so>,small\n")
+    (figures / "table2.md").write_text(
         "| Data set | samples |\n|:---------|--------:|\n| MNIST & co | 60000 |\n\n*note*\n"
     )
-    return tmp_path
+    return folder
+
+
+@pytest.fixture
+def made(original, tmp_path):
+    """A copy of it that a test may change."""
+    return shutil.copytree(original, tmp_path, dirs_exist_ok=True)
 
 
 def page(made, config=CONFIG, scale="small", errata=(), single=True):
