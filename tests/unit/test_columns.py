@@ -33,7 +33,6 @@ def test_the_page_is_what_the_command_writes(tmp_path, monkeypatch):
     [
         ("results/claims.csv", verdicts.COLUMNS),
         ("results/fedht/claims.csv", verdicts.COLUMNS),
-        ("results/claims_timing.csv", verdicts.COLUMNS),
         ("results/statements.csv", scores.COLUMNS),
         ("results/not_claimed.csv", ("paper", "place", "statement", "why")),
         ("results/fedht/errata.csv", errata.COLUMNS),

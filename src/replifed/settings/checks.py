@@ -26,6 +26,7 @@ from replifed.settings.reading import (
     paper_file,
     read_file,
 )
+from replifed.settings.retired import unknown_artefact
 from replifed.store.atomic import write_text
 
 
@@ -178,7 +179,7 @@ def _paper_faults(paper: str, section: Mapping[str, Any], broken: Sequence[tuple
                 yield (paper, "artefacts", name, *path), text
     for name in section.get("only", ()) if sound("only") else ():
         if name not in artefacts:
-            yield (paper, "only"), unknown_name("artefact", name, artefacts)
+            yield (paper, "only"), unknown_artefact(paper, section, name, artefacts)
 
 
 def _undrawn(paper: str, section: Mapping[str, Any]) -> Iterator[Fault]:

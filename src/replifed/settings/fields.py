@@ -395,3 +395,4 @@ class Paper(Section[E, A], Generic[E, A]):
     """A section that replicates a paper."""
 
     not_computed: dict[Name, Text] = Field(default_factory=dict, description="artefacts not made, and why")
+    retired: dict[Name, Text] = Field(default_factory=dict, description="artefacts no longer made, and why")
