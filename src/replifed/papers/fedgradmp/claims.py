@@ -70,7 +70,7 @@ def _both(*parts: str) -> str:
 _CHOSEN = (
     *("printed", ""),
     *(_both(*pair) for pair in itertools.product([f"tau {tau}" for tau in TAUS], ("", "coarse grid"))),
-    # No claim reads seconds any more; a place in this list is a reading's nearness, so that these keep theirs.
+    # No claim reads seconds any more; their names keep the places of others, the nearness of readings.
     *(_both(*pair) for pair in itertools.product(("printed", ""), ("processor seconds", "counted work"))),
     *(EXPERIMENTS[name] for name in ("cohorts_small", "cohorts")),  # n = 50 is printed
     "text",
