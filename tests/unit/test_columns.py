@@ -82,7 +82,7 @@ def test_columns_without_an_entry_are_named(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines() == [
         "results/p/e/m.parquet: other",
         "figures/p/fig1.csv: odd",
-        "2 columns have no entry in src/replifed/report/columns.yaml",
+        "2 columns have no entry in a columns.yaml",
     ]
 
 
