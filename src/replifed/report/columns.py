@@ -22,7 +22,8 @@ _HEAD = """\
 Every column of the CSV and parquet files under `figures/` and `results/`: what it means, its unit, and which
 end is better, if one is. `replifed columns --out docs/columns.md` writes this page from
 `src/replifed/report/columns.yaml` and `columns.yaml` in the folder of each paper; without `--out` it names
-the columns of the files of a run that have no entry there. A `*` stands for any letters, and a scale's folder, such as `small/`, is left out.
+the columns of the files of a run that have no entry there. A `*` stands for any letters, and a scale's
+folder, such as `small/`, is left out.
 
 ## In all files
 
