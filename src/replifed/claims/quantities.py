@@ -123,7 +123,7 @@ drawn = _input("artefact")  # the numbers of a figure
 
 
 def settings(experiment: str) -> Quantity:
-    """The settings of an experiment, with the seed of its paper."""
+    """The settings of an experiment, an object of its paper's class, with the seed of its paper."""
     return Quantity(_settings, (experiment,), keys=())
 
 
@@ -131,8 +131,8 @@ def _read(inputs: Any, kind: str, *names: str) -> Any:
     return getattr(inputs, kind)(*names)
 
 
-def _settings(inputs: Any, experiment: str) -> dict[str, Any]:
-    return {"seed": inputs.settings.get("seed"), **inputs.settings["experiments"][experiment]}
+def _settings(inputs: Any, experiment: str) -> Any:
+    return inputs.experiment(experiment)
 
 
 # --- On samples ----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,9 @@ from replifed.papers.fedmm import theory
 from replifed.papers.fedmm.experiments import tuned_betas
 from replifed.papers.fedmm.paper import EXPERIMENTS
 from replifed.papers.fedmm.problems import TOYS
+
+if TYPE_CHECKING:
+    from replifed.papers.fedmm import settings as of
 
 SYNTHETIC = ("synthetic_homogeneous", "synthetic_heterogeneous")
 # Users of MovieLens, nearest to the text first.
@@ -187,9 +190,9 @@ def apart(clients: pd.DataFrame, users: int = 5000) -> Measured:
 
 
 @quantity
-def toy(history: pd.DataFrame, settings: dict[str, Any], reading: str, *, solved: bool) -> Measured:
+def toy(history: pd.DataFrame, settings: of.Toy, reading: str, *, solved: bool) -> Measured:
     """Rounds from the first on at which the toy's solution is met, or missed by 5 %, always the same way."""
-    solution = float(TOYS[reading].T(np.array([np.mean(settings["values"][reading])]))[0])
+    solution = float(TOYS[reading].T(np.array([np.mean(dict(settings.values)[reading])]))[0])
     theta = history[(history["reading"] == reading) & (history["round"] > 0)]["theta"].to_numpy()
     error = np.abs(theta - solution)
     holds = error < 1e-14 if solved else (error > 0.05) & (np.ptp(theta) < 1e-14)

@@ -27,7 +27,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -53,6 +53,9 @@ from replifed.papers.qshed.paper import (
     PRINTED_VALUES,
     THRESHOLDS,
 )
+
+if TYPE_CHECKING:
+    from replifed.papers.qshed import settings as of
 
 FIGURES = {"fmnist": "fig1", "w8a": "fig2"}
 # What experiments in each reading of the line search are called beside those of the figures.
@@ -175,12 +178,13 @@ def tails(n: int, l2: float) -> dict[str, np.ndarray]:
 
 
 @quantity
-def bits_off_printed(chosen: dict[str, Any]) -> Measured:
+def bits_off_printed(chosen: of.Experiment) -> Measured:
     """Sum of the differences of printed and found bits, for each tail of the printed spectrum."""
-    n = chosen["components"] + chosen["intercept"]
+    assert chosen.components is not None
+    n = chosen.components + chosen.intercept
     off, notes = [], []
-    for name, tail in tails(n, chosen["l2"]).items():
-        bits = example_bits(np.array([*PRINTED_VALUES, *tail]), chosen["b_max"])
+    for name, tail in tails(n, chosen.l2).items():
+        bits = example_bits(np.array([*PRINTED_VALUES, *tail]), chosen.b_max)
         printed = np.pad(PRINTED_BITS, (0, n - len(PRINTED_BITS)))
         off.append(float(np.abs(bits - printed).sum()))
         notes.append(f"{name} {' '.join(map(str, bits[bits > 0]))}")
@@ -216,7 +220,7 @@ def bits_decrease(history: pd.DataFrame, *, added: bool = False) -> Measured:
 
 
 @quantity
-def cost_of_the_heuristic(history: pd.DataFrame, b_max: int) -> Sample:
+def cost_of_the_heuristic(history: pd.DataFrame, chosen: of.Experiment) -> Sample:
     """Expected error, eq. (14), of the bits of all new Hessians, as a multiple of that with the exact q.
 
     The mean over each repetition's Hessians.
@@ -224,7 +228,7 @@ def cost_of_the_heuristic(history: pd.DataFrame, b_max: int) -> Sample:
     new = history[history["renewed"]]
     values, bits = by_vector(new, "eigenvalue"), by_vector(new, "bits")
     none, budget = np.zeros_like(bits), by_vector(new, "budget")[:, 0]
-    exact = allocate_exactly(values, none[:, 0], none, budget, b_max)
+    exact = allocate_exactly(values, none[:, 0], none, budget, chosen.b_max)
     ours, best = (expected_error(values, vectors_in_use(one), interval_squared(one)) for one in (bits, exact))
     seeds = by_vector(new, "replicate")[:, 0]
     means = pd.Series(ours / best).groupby(seeds).mean()
@@ -619,7 +623,7 @@ def _example() -> Iterator[Claim]:
         "The heuristic choice of q takes the place of the exact one (Section IV-C): the expected error of "
         "new Hessians on FMNIST with fading, as a multiple of that with the exact choice.",
         1.0,
-        cost_of_the_heuristic(history, settings("example")["b_max"]),
+        cost_of_the_heuristic(history, settings("example")),
         within=0.05,
         because="the paper gives no loss; a smaller one is not called one (`claims.units`)",
         unit="ratio",
