@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Algorithm, Round
+from replifed.engine.simulate import History, simulate
 from replifed.network.ledger import Cost
 from replifed.problems.base import require
 from replifed.randomness import Streams
-from replifed.simulate import History, simulate
 
 # What twins differ in: the model that they go on from, and the step.
 TWINS = ("of_start", "of_step")
