@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from replifed import twins
+from replifed.engine import twins
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Gradient
