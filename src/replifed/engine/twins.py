@@ -99,7 +99,7 @@ def simulate_with_twins(
     """
     R = len(streams)
     numbers, role = np.repeat(np.arange(R), 3), np.tile(np.arange(3), R)
-    make = algorithm if callable(algorithm) else partial(of_runs, algorithm)
+    make = partial(of_runs, algorithm)
     everyone = Streams(streams.seed, tuple(name for name in streams.replicates for _ in range(3)))
     data = problem.repeated(3) if hasattr(problem, "repeated") else problem
     plain = make(numbers, np.ones(3 * R))
@@ -124,8 +124,10 @@ def simulate_with_twins(
     return Twinned(runs, difference, descends, history)
 
 
-def of_runs(algorithm: Any, runs: NDArray, factors: NDArray) -> Any:
+def of_runs(algorithm: Any, runs: NDArray, factors: NDArray | float = 1.0) -> Any:
     """Return the algorithm of some of its runs, by number, with the setting that it tunes times `factors`."""
+    if callable(algorithm):
+        return algorithm(runs, factors)
     settings = _settings_of(algorithm, runs)
     tuned = getattr(algorithm, "tuned", "step")
     return replace(algorithm, **settings | {tuned: settings[tuned] * factors})
