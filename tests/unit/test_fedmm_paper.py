@@ -19,8 +19,8 @@ from replifed.claims.verdicts import NotMeasurableError, judge, measure
 from replifed.data.catalogue import get
 from replifed.data.surrogates import generate
 from replifed.data.table import Table
-from replifed.engine.simulate import simulate
 from replifed.engine.search import Grid
+from replifed.engine.simulate import simulate
 from replifed.engine.trials import Trials
 from replifed.errors import DataError
 from replifed.figures.style import save

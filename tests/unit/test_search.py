@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from replifed.algorithms.fediterht import FedIterHT
-from replifed.engine.simulate import simulate
 from replifed.engine.search import Grid, Search, search, with_margin
+from replifed.engine.simulate import simulate
 from replifed.engine.trials import Check, Trials, best_printed, tune_step
 from replifed.errors import ReplifedError
 from replifed.problems.dense import DenseLinearModel

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from replifed.errors import ReplifedError
 
 Point = tuple[float, ...]
-Points = dict[int, NDArray]
-"""Points by number of the search that wants them: (G, P), or (G,) for a single parameter."""
 
 # The search extends its grid at most this often, each time by three points.
 _MOST_EXTENSIONS = 8
@@ -160,89 +158,124 @@ def search(
     ReplifedError
         Every point diverged.
     """
-
-    def of_one(function: Callable[[NDArray], NDArray]) -> Callable[[Points], Mapping[int, NDArray]]:
-        return lambda points: {0: function(points[0])}
-
-    check = None if admissible is None else of_one(admissible)
-    [found] = search_each(of_one(score), [grid], admissible=check, choose=choose)
+    check = None if admissible is None else (lambda _, points: admissible(points))
+    [found] = search_each(lambda _, points: score(points), [grid], admissible=check, choose=choose)
     return found
 
 
+Judge = Callable[[NDArray, NDArray], NDArray]
+"""Maps numbers (G,) of searches and the points (G, P), or (G,), that they want to scores, or a mask, (G,)."""
+
+
 def search_each(
-    score: Callable[[Points], Mapping[int, NDArray]],
-    grids: Sequence[Grid],
-    *,
-    admissible: Callable[[Points], Mapping[int, NDArray]] | None = None,
-    choose: Choice = lowest,
+    score: Judge, grids: Sequence[Grid], *, admissible: Judge | None = None, choose: Choice = lowest
 ) -> list[Search]:
     """Several searches side by side, each as `search` makes it.
 
     Parameters
     ----------
-    score : callable
-        Maps the points of some of the searches, by the number of the search, to their scores.
+    score, admissible : callable
+        As those of `search`, of the points of some of the searches, and given the number of the search that
+        wants each point.
     grids : sequence of Grid
-        One per search.
-    admissible : callable, optional
-        Maps points in the same form to masks.
+        One per search, all with the same number of parameters.
     choose : as in `search`
     """
     running = {number: _Tried(grid, choose) for number, grid in enumerate(grids)}
     found: dict[int, Search] = {}
     while running:
         _settle(running, score)
-        best = {number: tried.selected() for number, tried in running.items()}
-        for number, point in best.items():
-            if admissible is None or point in running[number].accepted:
+        selected = {number: tried.selected() for number, tried in running.items()}
+        for number, point in selected.items():
+            if admissible is None or running[number].checked.get(point):
                 found[number] = running.pop(number).outcome()
-        if admissible is None or not running:
-            break
-        candidates = {number: tried.candidates() for number, tried in running.items()}
-        for number, mask in admissible(_arrays(candidates)).items():
-            running[number].judge(candidates[number], mask)
-            if running[number].rejects_all:
-                found[number] = running.pop(number).outcome()
+        if admissible is not None and running:
+            candidates = {number: tried.candidates() for number, tried in running.items()}
+            for number, verdicts in _judged(admissible, candidates):
+                running[number].checked |= zip(candidates[number], verdicts, strict=True)
+                if running[number].rejects_all:
+                    found[number] = running.pop(number).outcome()
     return [found[number] for number in range(len(grids))]
 
 
-def _settle(searches: Mapping[int, _Tried], score: Callable[[Points], Mapping[int, NDArray]]) -> None:
-    """Score the points that the searches want next, until none wants any."""
-    wanting = {number: tried.settle() for number, tried in searches.items()}
+def _settle(searches: Mapping[int, _Tried], score: Judge) -> None:
+    """Score the points that the searches want, until none wants any."""
+    batches = {number: tried.wanted() for number, tried in searches.items()}
     while True:
-        wanted = {number: searches[number].first_new(batches) for number, batches in wanting.items()}
-        wanted = {number: points for number, points in wanted.items() if points}
-        if not wanted:
+        wanted = {number: next(points, []) for number, points in batches.items()}
+        if not any(wanted.values()):
             return
-        wanting = {number: wanting[number] for number in wanted}
-        for number, scores in score(_arrays(wanted)).items():
-            searches[number].add(wanted[number], scores)
+        for number, scores in _judged(score, wanted):
+            searches[number].scores |= zip(wanted[number], scores, strict=True)
 
 
-def _arrays(points: Mapping[int, list[Point]]) -> Points:
-    arrays = {number: np.array(some, dtype=float) for number, some in points.items()}
-    return {number: array[:, 0] if array.shape[1] == 1 else array for number, array in arrays.items()}
+def _judged(judge: Judge, points: Mapping[int, list[Point]]) -> Iterator[tuple[int, list]]:
+    """Yield each search with the judgement of its points; all are judged at once."""
+    everything = np.array([point for some in points.values() for point in some], dtype=float)
+    numbers = np.repeat(list(points), [len(some) for some in points.values()])
+    judged = judge(numbers, everything[:, 0] if everything.shape[1] == 1 else everything)
+    for number in points:
+        yield number, judged[numbers == number].tolist()
 
 
 class _Tried:
-    """The points that a search has scored, and which it wants to be scored next."""
+    """The points that a search has scored, and those that it wants to be scored next."""
 
     def __init__(self, grid: Grid, choose: Choice) -> None:
         self.grid, self._choose = grid, choose
         self.scores: dict[Point, float] = {}
-        self.accepted: set[Point] = set()
-        self.rejected: set[Point] = set()
+        self.checked: dict[Point, bool] = {}  # whether points are admissible
         self._values: list[set[float]] = [set() for _ in grid.axes]
         self._extensions = 0
 
     # -- Scores and checks ------------------------------------------------------------------------
 
-    def first_new(self, batches: Iterator[Iterable[Sequence[float]]]) -> list[Point]:
-        """The points without a score in the first batch that has any; none if no batch has."""
-        for batch in batches:
-            if new := self._new(batch):
-                return new
-        return []
+    def _ranked(self) -> tuple[list[Point], NDArray]:
+        """All points, and their scores, infinite for those that diverged or are not admissible."""
+        points = sorted(self.scores)
+        scores = [self.scores[point] if self.checked.get(point, True) else np.inf for point in points]
+        return points, np.array(scores)
+
+    @property
+    def rejects_all(self) -> bool:
+        """Whether no point that converges may be admissible."""
+        return not np.isfinite(self._ranked()[1]).any()
+
+    def _best(self, choose: Choice = lowest) -> Point:
+        """The point with the lowest score that may be admissible."""
+        points, scores = self._ranked()
+        return points[choose(scores)]
+
+    def selected(self) -> Point:
+        """The point to return if it is admissible; raises an error if every point diverged."""
+        point = self._best(self._choose)
+        if not np.isfinite(self.scores[point]):
+            ranges = ", ".join(f"{min(axis):g} to {max(axis):g}" for axis in zip(*self.scores, strict=True))
+            raise ReplifedError(f"every step from {ranges} diverged")
+        return point
+
+    def candidates(self) -> list[Point]:
+        """The selected point and, if another one is not admissible, the best ones that were never checked."""
+        first, (points, scores) = self.selected(), self._ranked()
+        order = [points[n] for n in np.argsort(scores, kind="stable") if np.isfinite(scores[n])]
+        rest = [point for point in order if point not in self.checked and point != first]
+        return [first, *(rest[: _CHECKED - 1] if not all(self.checked.values()) else ())]
+
+    def outcome(self) -> Search:
+        """The search's outcome; if no point is admissible, the best of all."""
+        rejected = sorted(point for point, admissible in self.checked.items() if not admissible)
+        if chaotic := self.rejects_all:
+            self.checked = {}
+        best, points = self.selected(), sorted(self.scores)
+        edge = any(len(self._near(best, axis)) < 3 for axis in range(len(best)))
+        scores = tuple(self.scores[point] for point in points)
+        return Search(best, tuple(points), scores, tuple(rejected), edge, chaotic)
+
+    # -- New points -------------------------------------------------------------------------------
+
+    def wanted(self) -> Iterator[list[Point]]:
+        """Yield the points to be scored next; whoever iterates notes their scores."""
+        yield from filter(None, map(self._new, self._settle()))
 
     def _new(self, points: Iterable[Sequence[float]]) -> list[Point]:
         return sorted({self._snapped(point) for point in points} - set(self.scores))
@@ -261,58 +294,9 @@ class _Tried:
                 known.add(values[axis])
         return tuple(values)
 
-    def add(self, points: list[Point], scores: NDArray) -> None:
-        """Note the points' scores."""
-        self.scores.update(zip(points, np.asarray(scores, float).tolist(), strict=True))
+    # -- The way to the best point: each generator goes on once the points that it yields have scores ----
 
-    def judge(self, points: list[Point], admissible: NDArray) -> None:
-        """Note which points are admissible."""
-        for point, good in zip(points, admissible, strict=True):
-            (self.accepted if good else self.rejected).add(point)
-
-    def _ranked(self) -> tuple[list[Point], NDArray]:
-        """All points, and their scores, infinite for those that diverged or are rejected."""
-        points = sorted(self.scores)
-        scores = [np.inf if point in self.rejected else self.scores[point] for point in points]
-        return points, np.array(scores)
-
-    @property
-    def rejects_all(self) -> bool:
-        """Whether all points that converge are rejected."""
-        return not np.isfinite(self._ranked()[1]).any()
-
-    def _best(self, choose: Choice = lowest) -> Point:
-        """The point with the lowest score that is not rejected."""
-        points, scores = self._ranked()
-        return points[choose(scores)]
-
-    def selected(self) -> Point:
-        """The point to return if it is admissible; raises an error if every point diverged."""
-        point = self._best(self._choose)
-        if not np.isfinite(self.scores[point]):
-            ranges = ", ".join(f"{min(axis):g} to {max(axis):g}" for axis in zip(*self.scores, strict=True))
-            raise ReplifedError(f"every step from {ranges} diverged")
-        return point
-
-    def candidates(self) -> list[Point]:
-        """The selected point and, where another one was rejected, the best ones that were never checked."""
-        first, (points, scores) = self.selected(), self._ranked()
-        order = [points[n] for n in np.argsort(scores, kind="stable") if np.isfinite(scores[n])]
-        rest = [point for point in order if point not in self.accepted and point != first]
-        return [first, *(rest[: _CHECKED - 1] if self.rejected else ())]
-
-    def outcome(self) -> Search:
-        """The search's outcome; where all points are rejected, the best of all."""
-        rejected, chaotic = tuple(sorted(self.rejected)), self.rejects_all
-        if chaotic:
-            self.rejected = set()
-        best, points = self.selected(), sorted(self.scores)
-        edge = any(self._neighbour(best, d, side) is None for d in range(len(best)) for side in (-1, 1))
-        return Search(best, tuple(points), tuple(self.scores[p] for p in points), rejected, edge, chaotic)
-
-    # -- Points to be scored next: each generator goes on once those that it yields have scores ----
-
-    def settle(self) -> Iterator[Iterable[Sequence[float]]]:
+    def _settle(self) -> Iterator[Iterable[Sequence[float]]]:
         """Extend the grid until the best point lies inside; halve the distances around it."""
         yield itertools.product(*self.grid.axes)
         yield from self._descend()
@@ -424,14 +408,10 @@ class _Tried:
 
     def _half_way(self, point: Point) -> Iterable[Point]:
         """The points half way to the neighbours that are farther away than the finest spacing."""
-        finest = [ratio ** (0.5**self.grid.refine) for ratio in self.grid.ratios]
         lines = []
-        for axis, value in enumerate(point):
-            far = [
-                end
-                for end in self._near(point, axis)[1:]
-                if abs(np.log(end / value)) > np.log(finest[axis]) * 1.01
-            ]
+        for axis, (value, ratio) in enumerate(zip(point, self.grid.ratios, strict=True)):
+            finest = 1.01 * np.log(ratio) * 0.5**self.grid.refine
+            far = [end for end in self._near(point, axis)[1:] if abs(np.log(end / value)) > finest]
             lines.append([value, *(np.sqrt(value * end) for end in far)])
         return itertools.product(*lines)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Algorithm
-from replifed.engine.search import Grid, Points, Search, search, search_each
+from replifed.engine.search import Grid, Search, search, search_each
 from replifed.engine.simulate import History, Metric, objective, simulate
 from replifed.engine.twins import of_runs, simulate_with_twins
 from replifed.progress import Progress, silent
@@ -199,13 +199,13 @@ class Race(Trials):
     score.
     """
 
-    best: Mapping[int, int] = field(default_factory=dict)  # rounds of a stage -> n
+    survivors: Mapping[int, int] = field(default_factory=dict)  # rounds of a stage -> n
     # Means of all runs of a search so far, by search and rounds of the stage.
     reached: dict[tuple[int, int], list[float]] = field(default_factory=lambda: defaultdict(list))
 
     @property
     def stages(self) -> Sequence[int]:
-        return sorted(self.best)
+        return sorted(self.survivors)
 
     def scores(self, algorithm: Runs, searches: NDArray) -> NDArray:
         """Mean score over the data sets, (R,); infinite where a run diverged or was dropped."""
@@ -217,7 +217,7 @@ class Race(Trials):
         reached = [self.reached[search, stage] for search in searches.tolist()]
         for so_far, mean in zip(reached, means.tolist(), strict=True):
             so_far.append(mean)
-        limits = [sorted(so_far)[: self.best[stage]][-1] for so_far in reached]
+        limits = [sorted(so_far)[: self.survivors[stage]][-1] for so_far in reached]
         for trial in trials:
             trial.drop(~np.isfinite(means) | (means > limits), score=np.inf)
 
@@ -232,7 +232,7 @@ class _Trial:
         self.going = np.arange(count)  # numbers of the runs that go on
         self.round = 0
         self.start = self.score = np.full(count, np.inf)  # at the start and now; infinite once diverged
-        self.stages: list[NDArray] = []  # scores after each stage
+        self.past: list[NDArray] = []  # scores after each stage
 
     def advance(self, stop: int, record_every: int | None) -> None:
         """Run up to round `stop`; record that one alone, or more often."""
@@ -258,7 +258,7 @@ class _Trial:
         self.score = self.score.copy()  # that of the last stage stays as it is
         self.score[self.going] = np.inf
         self.score[self.going[alive]] = values[late][:, alive].mean(axis=0)
-        self.stages.append(self.score)
+        self.past.append(self.score)
         self._history, self.round = history, stop
         self._keep(alive)
 
@@ -281,8 +281,8 @@ Drop = Callable[[int, list[_Trial]], None]
 def _drop_rising(_: int, trials: list[_Trial]) -> None:
     """Drop runs that are far above their start at the end of two stages in a row."""
     for trial in trials:
-        if len(trial.stages) > 1:
-            trial.drop(np.minimum(*trial.stages[-2:]) > _HOPELESS * trial.start)
+        if len(trial.past) > 1:
+            trial.drop(np.minimum(*trial.past[-2:]) > _HOPELESS * trial.start)
 
 
 def _subset(algorithm: Runs, runs: NDArray) -> Runs:
@@ -299,14 +299,14 @@ def tune_step(make: Callable[[NDArray], Algorithm], trials: Trials, grid: Grid) 
 
 
 def tune_steps(
-    make: Callable[[list[str], NDArray], Algorithm], names: Sequence[str], trials: Trials, grid: Grid
+    make: Callable[[NDArray, NDArray], Algorithm], names: Sequence[str], trials: Trials, grid: Grid
 ) -> list[Search]:
     """Search the step sizes of several variants of a method side by side.
 
     Parameters
     ----------
     make : callable
-        Builds the algorithm of R runs from the names of their variants and their steps (R,).
+        Builds the algorithm of R runs from the names of their variants (R,) and their steps (R,).
     names : sequence of str
         Of the variants.
     trials : Trials
@@ -318,23 +318,18 @@ def tune_steps(
         One per variant. Its step is stable if `trials.check` requires it. If no step is, the one with the
         best mean over more data sets is selected, and marked as chaotic.
     """
+    of_variants = np.array(names)
 
-    def of_each(judge: Callable[[Algorithm, NDArray], NDArray]) -> Callable[[Points], dict[int, NDArray]]:
-        def judge_each(points: Points) -> dict[int, NDArray]:
-            searches = np.repeat(list(points), [len(steps) for steps in points.values()])
-            algorithm = make([names[search] for search in searches], np.concatenate(list(points.values())))
-            judged = judge(algorithm, searches)
-            return {search: judged[searches == search] for search in points}
+    def score(variants: NDArray, steps: NDArray) -> NDArray:
+        return trials.scores(make(of_variants[variants], steps), variants)
 
-        return judge_each
+    def stable(variants: NDArray, steps: NDArray) -> NDArray:
+        return trials.stable(make(of_variants[variants], steps), len(steps))
 
     def rescored(name: str, steps: NDArray, scores: NDArray) -> NDArray:
-        return trials.more_scores(make([name] * len(steps), steps), scores)
+        return trials.more_scores(make(np.full(len(steps), name), steps), scores)
 
-    stable = of_each(lambda algorithm, searches: trials.stable(algorithm, len(searches)))
-    found = search_each(
-        of_each(trials.scores), [grid] * len(names), admissible=None if trials.check is None else stable
-    )
+    found = search_each(score, [grid] * len(names), admissible=None if trials.check is None else stable)
     return [best_of_chaotic(one, partial(rescored, name)) for name, one in zip(names, found, strict=True)]
 
 

@@ -124,13 +124,15 @@ def simulate_with_twins(
     return Twinned(runs, difference, descends, history)
 
 
-def of_runs(algorithm: Any, runs: NDArray, factors: NDArray | float = 1.0) -> Any:
+def of_runs(algorithm: Any, runs: NDArray, factors: NDArray | None = None) -> Any:
     """Return the algorithm of some of its runs, by number, with the setting that it tunes times `factors`."""
     if callable(algorithm):
-        return algorithm(runs, factors)
+        return algorithm(runs, np.ones(len(runs)) if factors is None else factors)
     settings = _settings_of(algorithm, runs)
-    tuned = getattr(algorithm, "tuned", "step")
-    return replace(algorithm, **settings | {tuned: settings[tuned] * factors})
+    if factors is not None:
+        tuned = getattr(algorithm, "tuned", "step")
+        settings[tuned] = settings[tuned] * factors
+    return replace(algorithm, **settings)
 
 
 def _settings_of(owner: Any, runs: NDArray) -> dict[str, Any]:

@@ -38,7 +38,7 @@ SURROGATES = ("drawn_video",)
 # How sub-problems are solved where the theorems promise something.
 _ISOMETRY = {"exact": {}, "gd": {"solver": "gd", "inner_steps": 1}}
 # Number of step sizes that a search on digits keeps, by the rounds after which it drops the others.
-_BEST = {10: 3, 50: 2}
+_SURVIVORS = {10: 3, 50: 2}
 # Twins on digits cost three times what a trial does, and all repetitions have the same data.
 _DIGITS_CHECK = Check(data_sets=1, rounds=50, tail=0.2, records=2)
 
@@ -69,7 +69,9 @@ def regression_method(
     return method_class(method)(solver=variant, **own)
 
 
-def digits_method(method: str, settings: of.Digits, names: Sequence[str], steps: Sequence[float] | NDArray):
+def digits_method(
+    method: str, settings: of.Digits, names: Sequence[str] | NDArray, steps: Sequence[float] | NDArray
+):
     """Build `method` for runs that differ in tau, in the weight of the 1-norm, or in the step."""
     own: dict[str, Any] = {"step": np.array(steps), "batch": settings.batch}
     if method in SPARSE:
@@ -110,13 +112,14 @@ def tune(
     tuning, names = settings.tuning, variants(method, settings)
     assert tuning is not None
 
-    def make(names: list[str], steps: NDArray) -> Any:
+    def make(names: Sequence[str] | NDArray, steps: NDArray) -> Any:
         if settings.problem == "digits":
             return digits_method(method, settings, names, steps)
         return regression_method(method, settings, names[0], steps, settings.local_steps[0])
 
     if settings.problem == "digits":
-        trials, grouped = _digits_trials(settings, table, progress), [names]
+        trials: Trials = _digits_trials(settings, table, progress)
+        grouped = [names]
     else:
         trials, grouped = _regression_trials(settings), [[name] for name in names]
 
@@ -156,7 +159,7 @@ def _digits_trials(settings: of.Digits, table: Any, progress: Progress) -> Race:
         check=_DIGITS_CHECK,
         options={"cohort": FixedSize(settings.cohort)},
         progress=progress,
-        best=_BEST,
+        survivors=_SURVIVORS,
     )
 
 
