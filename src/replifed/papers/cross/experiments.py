@@ -88,7 +88,7 @@ class _Trial:
     ) -> None:
         exact, own = _both(method, settings, [replicate], table, partition)
         self._start = own.loss(np.zeros((1, own.dim), own.dtype))
-        self._make = partial(algorithm, method, exact=exact, settings=settings)
+        self._make = partial(algorithm, method, problem=exact, settings=settings)
         self._trials = Trials(
             [replicate],
             lambda _: own,
