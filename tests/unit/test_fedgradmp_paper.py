@@ -14,6 +14,7 @@ from replifed.algorithms.fedgradmp_rates import Constants, geometric_sum, theore
 from replifed.claims.curves import Curves, at, level
 from replifed.claims.verdicts import NotMeasurableError, judge
 from replifed.data.surrogates import clip
+from replifed.engine import plans, trials
 from replifed.network.ledger import dense_bits, sparse_bits
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers import jobs
@@ -229,12 +230,12 @@ def test_no_run_comes_near_the_bounds_so_that_they_are_not_claimed(solver):
     accuracy = history.groupby("solver")["accuracy"].max()
     # A gradient step on Hessians between 1 and 1.01 is off by less than a hundredth of the way of length 1.
     assert accuracy["exact"] < 1e-12 < 1e-6 < accuracy["gd"] < 0.02
-    [(_, runs, promised)] = measures.promises(history, settings, solver)
+    [(_, runs, promised)] = measures.promises(history, typed("fedgradmp", settings), solver)
     mean = (runs["error"] ** 2).groupby(runs["round"]).mean()
     bound = promised.kappa**mean.index + promised.residual
     assert promised.holds
     assert 0 < (mean / bound)[1:].max() < 1e-3
-    [(_, _, nothing)] = measures.promises(history.assign(condition=3.0), settings, solver)
+    [(_, _, nothing)] = measures.promises(history.assign(condition=3.0), typed("fedgradmp", settings), solver)
     assert not nothing.holds
 
 
@@ -318,7 +319,7 @@ def test_dense_methods_run_figure_8_with_the_loss_as_printed_alone():
 def test_a_regression_search_says_what_it_ran(monkeypatch, stable):
     """Three data sets are enough where a step is stable; on five, the best mean is taken, and marked."""
     monkeypatch.setattr(
-        "replifed.engine.tune.Trials.stable", lambda trials, make, count: np.full(count, stable, dtype=bool)
+        "replifed.engine.trials.Trials.stable", lambda trials, algorithm, count: np.full(count, stable)
     )
     drawn = []
     regression = problems.regression
@@ -396,9 +397,9 @@ def searched(digits):
         asked.append((made.step.tolist(), streams.replicates, rounds, more.get("resume")))
         return simulate(made, problem, streams, rounds, **more)
 
-    simulate = experiments.simulate
+    simulate = trials.simulate
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiments, "simulate", counted)
+        patch.setattr(trials, "simulate", counted)
         patch.setattr("replifed.engine.twins.simulate", counted)
         return tune("fediterht", DIGITS, digits, None), asked
 
@@ -421,7 +422,7 @@ def test_a_search_that_stays_at_an_edge_is_found(searched, digits, monkeypatch):
     """Planted: the grid of `own` does not grow."""
     of_steps = experiments.Grid.of_steps
     monkeypatch.setattr(
-        experiments.Grid, "of_steps", lambda steps, refine, **_: of_steps(steps, refine, grow=False)
+        experiments.Grid, "of_steps", lambda steps, refine=0, **_: of_steps(steps, refine, grow=False)
     )
     stuck = tune("fediterht", DIGITS, digits, None)["variants"]["30"]
     assert stuck["edge"]
@@ -448,9 +449,9 @@ def test_no_step_on_digits_is_tried_twice(searched):
 
 def test_where_no_step_on_digits_is_stable_the_mean_of_five_repetitions_decides(digits, monkeypatch):
     """Planted: every run differs from its twins."""
-    twins = experiments.simulate_with_twins
+    twins = trials.simulate_with_twins
     monkeypatch.setattr(
-        experiments,
+        trials,
         "simulate_with_twins",
         lambda *words, **more: (found := twins(*words, **more))._replace(
             difference=np.ones_like(found.difference)
@@ -501,9 +502,9 @@ def test_both_readings_of_the_step_are_run_on_digits(searched, digits):
 def test_one_run_serves_both_readings_where_they_agree(searched, digits, monkeypatch):
     same = {name: one | {"printed": one} for name, one in searched[0]["variants"].items()}
     rows = []
-    simulate = experiments.simulate
+    simulate = plans.simulate
     monkeypatch.setattr(
-        experiments, "simulate", lambda *words, **more: rows.append(len(words[2])) or simulate(*words, **more)
+        plans, "simulate", lambda *words, **more: rows.append(len(words[2])) or simulate(*words, **more)
     )
     frame = run("fediterht", DIGITS, {"variants": same}, digits, None)
     assert rows == [2, 2]
