@@ -12,8 +12,9 @@ import pytest
 import yaml
 
 from replifed.algorithms.fedgradmp_rates import Constants, geometric_sum, theorem5
+from replifed.claims.claim import NotMeasurableError
 from replifed.claims.curves import Curves, at, level
-from replifed.claims.verdicts import NotMeasurableError, judge
+from replifed.claims.verdicts import judge
 from replifed.data.surrogates import clip
 from replifed.network.ledger import dense_bits, sparse_bits
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank

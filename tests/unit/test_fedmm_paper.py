@@ -12,10 +12,11 @@ import pytest
 
 from replifed import settings as config
 from replifed.algorithms.sa_ssmm import SaSsmm
+from replifed.claims.claim import NotMeasurableError
 from replifed.claims.curves import Curves
 from replifed.claims.multiplicity import p_value
 from replifed.claims.samples import Sample
-from replifed.claims.verdicts import NotMeasurableError, judge, measure
+from replifed.claims.verdicts import judge, measure
 from replifed.data.catalogue import get
 from replifed.data.surrogates import generate
 from replifed.data.table import Table

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from replifed import settings as config
+from replifed.claims.claim import NotMeasurableError
 from replifed.claims.errata import measure
-from replifed.claims.verdicts import NotMeasurableError, judge
+from replifed.claims.verdicts import judge
 from replifed.papers import jobs
 from replifed.papers.fedplt import errata, experiments, measures, release, trials
 from replifed.papers.fedplt.claims import CLAIMS

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from replifed.claims.claim import NotMeasurableError
 from replifed.claims.samples import Sample
-from replifed.claims.verdicts import NotMeasurableError, judge
+from replifed.claims.verdicts import judge
 from replifed.data.table import Table
 from replifed.operators.bit_allocation import (
     allocate,

@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 
 import replifed.claims
+from replifed.claims.claim import NotMeasurableError
 from replifed.claims.curves import curves, last, reached, rounds_to, steps
 from replifed.claims.quantities import as_it_stands, formula, joined, least, quantity, run, settings
 from replifed.claims.samples import UNDECIDED, Sample
 from replifed.claims.statements import Statements
-from replifed.claims.verdicts import NotMeasurableError, judge
+from replifed.claims.verdicts import judge
 
 
 class Runs:

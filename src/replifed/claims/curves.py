@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from replifed.claims.claim import NotMeasurableError
 from replifed.claims.quantities import quantity
 from replifed.claims.samples import Sample, paired
-from replifed.claims.verdicts import NotMeasurableError
 
 
 class Curves(NamedTuple):

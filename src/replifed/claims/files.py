@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from replifed.claims import scores, tables
-from replifed.claims.verdicts import BASES, COLUMNS, VERDICTS
+from replifed.claims.claim import BASES
+from replifed.claims.verdicts import COLUMNS, VERDICTS
 from replifed.errors import ConfigError, DataError, counted, unknown_name
 
 

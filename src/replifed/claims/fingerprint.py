@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from replifed.claims.claim import Claim
 from replifed.claims.quantities import Quantity
-from replifed.claims.verdicts import Claim
 
 # Where measures live; what they call elsewhere is no measure.
 _MEASURES = ("replifed.claims.", "replifed.papers.", "replifed.intervals")
 # What a global that a measure uses may be, to count as a part of it.
 _CONSTANTS = (int, float, str, tuple, frozenset, set, list, dict, np.ndarray)
 # Rules by which all claims are measured and judged.
-_RULES = ("quantities", "samples", "verdicts", "multiplicity", "units", "seeds", "scores")
+_RULES = ("claim", "quantities", "samples", "verdicts", "multiplicity", "units", "seeds", "scores")
 
 
 def of_claim(claim: Claim) -> str:

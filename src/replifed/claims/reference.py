@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from replifed.claims import tables
+from replifed.claims.claim import Claim
 from replifed.claims.files import read
 from replifed.claims.units import UNITS, tolerance
-from replifed.claims.verdicts import HOLDS, Claim
+from replifed.claims.verdicts import HOLDS
 from replifed.errors import DataError
 
 COLUMNS = ("id", "data", "measured", "verdict", "tolerance")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import ArrayLike, NDArray
 
-from replifed.claims.verdicts import Measured, NotMeasurableError
+from replifed.claims.claim import Measured, NotMeasurableError
 
 # Mark of a seed on which nothing is known, not even a bound.
 UNDECIDED = 2

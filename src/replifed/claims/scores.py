@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from replifed.claims import tables
+from replifed.claims.claim import BASES
 from replifed.claims.multiplicity import LEVEL
-from replifed.claims.verdicts import BASES, HOLDS, VERDICTS
+from replifed.claims.verdicts import HOLDS, VERDICTS
 
 COLUMNS = ("statement_id", "paper", "basis", "reading", "status", "data", "claims", "statement")
 # From the worst on; what could not be measured says nothing beside what could.

@@ -1,14 +1,13 @@
-"""How a paper states its claims: a value, an order, a shape or an identity, of a quantity."""
+"""Forms of a paper's claims: a value, an order, a shape or an identity, of a quantity."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import partialmethod
 from typing import Any
 
+from replifed.claims.claim import Claim, Kind
 from replifed.claims.quantities import Quantity, as_measured
-from replifed.claims.verdicts import Claim, Kind
 
 
 def slug(reading: str) -> str:
@@ -21,16 +20,20 @@ def slug(reading: str) -> str:
     return f".{suffix}" if suffix else ""
 
 
-# What the tolerance of a claim and its reason are called where it is stated.
-_NAMES = {"within": "tolerance", "share": "tolerance", "least": "tolerance", "because": "tolerance_reason"}
-
-
 class Statements:
-    """Makes the claims of one paper, which find the runs that they need in what they measure.
+    """Makes the claims of one paper, which know from their expressions which runs they need.
 
-    `readings` says of each way to read the paper where its settings come from (`verdicts.BASES`), nearest to
-    the text first. `suffix` is what a reading adds to an id. `common` is what all of them have in common,
-    such as a reading, a unit or an artefact; by default the artefact is the first part of the name.
+    Each claim has a name (its id is the paper's name, this one and what the reading adds), the statement in
+    words, and a quantity. Further keywords are fields of `Claim`, and `says`: the name of the sentence or
+    cell that it tests, where that is not its own name; all claims on one share it.
+
+    Parameters
+    ----------
+    paper : the paper's name.
+    readings : interpretations of the paper, nearest to its text first; of each, where its settings come from
+        (`claim.BASES`).
+    suffix : gives what a reading adds to an id.
+    common : keywords that all claims have in common; by default the artefact is the first part of the name.
     """
 
     def __init__(
@@ -44,47 +47,77 @@ class Statements:
         self.paper, self.readings, self.suffix, self.common = paper, readings, suffix, common
 
     def given(self, **common: Any) -> Statements:
-        """The same, with more in common."""
+        """Statements with these keywords in common, too."""
         return Statements(self.paper, self.readings, self.suffix, **{**self.common, **common})
 
-    def value(self, name: str, statement: str, published: float, measured: Quantity, **more: Any) -> Claim:
-        """`measured` is the published number, `within` a tolerance that is there `because` of something.
+    def value(
+        self,
+        name: str,
+        statement: str,
+        published: float,
+        measured: Quantity,
+        *,
+        within: float,
+        because: str,
+        **more: Any,
+    ) -> Claim:
+        """A number is the published one, `within` a tolerance that has a reason."""
+        more |= {"published": published, "tolerance": within, "tolerance_reason": because}
+        return self._claim("value", name, statement, measured, **more)
 
-        As with all of these, `says` names the sentence or cell that it tests where that is not the name: all
-        claims on one share it.
-        """
-        return self._claim("value", name, statement, measured, published=published, **more)
+    def order(
+        self,
+        name: str,
+        statement: str,
+        measured: Quantity,
+        *,
+        least: float | None = None,
+        because: str = "",
+        **more: Any,
+    ) -> Claim:
+        """A difference is positive, or a number above the `published` one; by the `least` effect or more."""
+        more |= {"tolerance": least, "tolerance_reason": because}
+        return self._claim("order", name, statement, measured, **more)
 
-    def unmeasured(self, name: str, statement: str, beside: Quantity, **more: Any) -> Claim:
-        """A shape without a measure, beside what it is a statement on."""
-        return self._claim("shape", name, statement, None, needs=beside.needs, **more)
+    def shape(
+        self,
+        name: str,
+        statement: str,
+        measured: Quantity,
+        *,
+        share: float | None = None,
+        because: str = "",
+        **more: Any,
+    ) -> Claim:
+        """Something is true in all cases, or in a `share` of them."""
+        more |= {"tolerance": share, "tolerance_reason": because}
+        return self._claim("shape", name, statement, measured, **more)
+
+    def identity(self, name: str, statement: str, measured: Quantity, **more: Any) -> Claim:
+        """Something is true without exception."""
+        return self._claim("identity", name, statement, measured, **more)
+
+    def unmeasured(self, name: str, statement: str, on: Quantity, **more: Any) -> Claim:
+        """A shape without a measure; a statement `on` what a quantity reads."""
+        return self._claim("shape", name, statement, None, needs=on.needs, **more)
 
     def _claim(self, kind: Kind, name: str, statement: str, measured: Quantity | None, **more: Any) -> Claim:
-        more = {"artefact": name.partition(".")[0], **self.common, **more}
-        more = {_NAMES.get(key, key): value for key, value in more.items()}
-        reading = more.get("reading", "")
+        fields = {"artefact": name.partition(".")[0], "says": name, "reading": "", **self.common, **more}
+        reading = fields["reading"]
         if reading not in self.readings:
             raise ValueError(f"{self.paper}.{name}: reading {reading!r} is not declared")
-        more = {
-            "statement_id": f"{self.paper}.{more.pop('says', name)}",
-            "basis": self.readings[reading],
-            "nearness": list(self.readings).index(reading),
-            **more,
-        }
         if measured is not None:
-            more |= {
-                "needs": measured.needs,
-                "measure": lambda inputs: as_measured(measured(inputs)),
-                "expression": measured,
-            }
+            fields["needs"], fields["expression"] = measured.needs, measured
+            fields["measure"] = lambda inputs: as_measured(measured(inputs))
         return Claim(
             id=f"{self.paper}.{name}{self.suffix(reading)}",
             paper=self.paper,
             statement=statement,
+            statement_id=f"{self.paper}.{fields.pop('says')}",
             kind=kind,
-            **more,
+            **{
+                "basis": self.readings[reading],
+                "nearness": list(self.readings).index(reading),
+                **fields,
+            },
         )
-
-    order = partialmethod(_claim, "order")  # a difference is positive
-    shape = partialmethod(_claim, "shape")  # something is true in all cases, or in a `share` of them
-    identity = partialmethod(_claim, "identity")  # something is true without exception

@@ -14,7 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from replifed.claims import fingerprint, tables
-from replifed.claims.verdicts import Claim
+from replifed.claims.claim import Claim
 from replifed.errors import ConfigError
 
 COLUMNS = ("id", "published", "tolerance", "expression", "reason")

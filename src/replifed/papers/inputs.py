@@ -90,7 +90,7 @@ class Inputs:
         return pd.read_csv(self._path(f"artefact:{name}", ".csv"), keep_default_na=False, na_values=["nan"])
 
     def data_kind(self, experiment: str) -> tuple[str, str]:
-        """Kind of an experiment's data (`claims.verdicts.DATA_KINDS`), and what a picture says of them."""
+        """Kind of an experiment's data (`claims.claim.DATA_KINDS`), and what a picture says of them."""
         run, tuned = (self._methods(kind, experiment) for kind in ("run", "tuned"))
         if run:
             data = read_history(self._path(f"run:{experiment}/{run[0]}", ".parquet"))[1]["data"]

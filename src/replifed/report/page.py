@@ -19,10 +19,11 @@ from typing import Any, get_args
 from urllib.parse import quote
 
 from replifed.claims import scores
+from replifed.claims.claim import BASES, DATA_KINDS, Kind
 from replifed.claims.errata import read as read_errata
 from replifed.claims.files import MARKS, number_text, read
 from replifed.claims.sentences import read_not_claimed
-from replifed.claims.verdicts import BASES, DATA_KINDS, VERDICTS, Kind
+from replifed.claims.verdicts import VERDICTS
 from replifed.errors import REMEDY, DataError
 from replifed.figures.artefact import curves_of
 from replifed.parts import part

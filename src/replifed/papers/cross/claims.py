@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from replifed.claims.claim import Claim
 from replifed.claims.quantities import Quantity, least, quantity, run
 from replifed.claims.samples import Sample
 from replifed.claims.statements import Statements
-from replifed.claims.verdicts import Claim
 from replifed.papers.cross.paper import EXPERIMENTS, LABELS, PROBLEMS, RATES, WITH_NORM
 
 CLAIM = Statements("cross")

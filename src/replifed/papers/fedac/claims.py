@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from replifed.claims.claim import Claim, Measured, NotMeasurableError
 from replifed.claims.quantities import Quantity, quantity, run, settings
 from replifed.claims.statements import Statements
-from replifed.claims.verdicts import Claim, Measured, NotMeasurableError
 from replifed.papers.fedac import measures, published
 from replifed.papers.fedac.measures import AGREES
 from replifed.papers.fedac.paper import DRAWN, L2, LINES, OPTIMA, VARIANTS

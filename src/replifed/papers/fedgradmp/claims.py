@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from replifed.claims.claim import Claim
 from replifed.claims.curves import at, curves, first, last, level, log_linear_fit, round_at, rounds_to, steps
-from replifed.claims.quantities import Quantity, drawn, formula, joined, power10, run, settings, tuned
+from replifed.claims.quantities import Quantity, drawn, formula, joined, run, settings, tuned
 from replifed.claims.statements import Statements, slug
-from replifed.claims.verdicts import Claim
 from replifed.papers.fedgradmp import measures
 from replifed.papers.fedgradmp.measures import MACHINE, decades, logs, tail
 from replifed.papers.fedgradmp.paper import EXACT_ROUNDS, EXPERIMENTS, LINES, METHODS, READINGS
@@ -211,7 +211,7 @@ def _comparisons(step: str) -> Iterator[Claim]:
             else "",
         )
     curve = error("mild", "fediterht", "", reading=step)
-    fit, ends = log_linear_fit(curve, measures.end_floor(curve)), power10(tail(curve))
+    fit, ends = log_linear_fit(curve, measures.end_floor(curve)), 10 ** tail(curve)
     yield CLAIM.shape(
         "fig3.fediterht.linear",
         "FedIterHT converges linearly: the logarithm of its error is a straight line, R^2 >= 0.9, down to "
@@ -248,7 +248,7 @@ def _comparisons(step: str) -> Iterator[Claim]:
 
 def _fedgradmp_alone() -> Iterator[Claim]:
     mild, strong = (end(experiment, "fedgradmp", "exact") for experiment in ("mild", "strong"))
-    grown = power10(strong - mild)
+    grown = 10 ** (strong - mild)
     yield CLAIM.shape(
         "fig4.holds",
         "FedGradMP still performs well in the highly heterogeneous environment: its final error is at most "
@@ -492,7 +492,7 @@ def _theory() -> Iterator[Claim]:
         "theorem5.conditions",
         "The clients' losses in the experiments have restricted constants with 2 rho^- > rho^+, as Theorem 5 "
         "needs (Figures 1 and 9).",
-        measures.conditions_met(*map(settings, experiments)).beside(
+        measures.conditions_met(*map(settings, experiments)).needing(
             *(run(name, "fedgradmp") for name in experiments)
         ),
         note="so the theorem promises nothing of the experiments that are said to validate it",

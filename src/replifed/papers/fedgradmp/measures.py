@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.fedgradmp_rates import Constants, Promise, theorem5
+from replifed.claims.claim import Measured, NotMeasurableError
 from replifed.claims.curves import Curves, at, level
 from replifed.claims.quantities import Quantity, quantity
 from replifed.claims.samples import Sample, paired
-from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.operators import dictionaries
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers.fedgradmp import problems

@@ -20,10 +20,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from replifed.claims.claim import Claim
 from replifed.claims.curves import curves, first, level
 from replifed.claims.quantities import Quantity, data_kind, decided, formula, partition, run, settings, tuned
 from replifed.claims.statements import Statements
-from replifed.claims.verdicts import Claim
 from replifed.papers.fedht import measures, theory
 from replifed.papers.fedht.measures import fewer
 from replifed.papers.fedht.paper import (

@@ -23,11 +23,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from replifed.claims.claim import Claim, Measured, NotMeasurableError
 from replifed.claims.curves import Curves, curves, early_level, first, last, level
 from replifed.claims.quantities import Quantity, formula, partition_table, quantity, run, settings, tuned
 from replifed.claims.samples import Sample, paired
 from replifed.claims.statements import Statements
-from replifed.claims.verdicts import Claim, Measured, NotMeasurableError
 from replifed.papers.fedmm import theory
 from replifed.papers.fedmm.experiments import tuned_betas
 from replifed.papers.fedmm.paper import EXPERIMENTS

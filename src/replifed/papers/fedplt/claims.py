@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from replifed.claims.claim import Claim
 from replifed.claims.quantities import Quantity, formula, run, settings
 from replifed.claims.statements import Statements, slug
-from replifed.claims.verdicts import Claim
 from replifed.papers.fedplt import measures, release
 from replifed.papers.fedplt.measures import at, by_setting, lines, mean_change, rates
 from replifed.papers.fedplt.methods import PARTIAL, SOLVERS

@@ -33,11 +33,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from replifed.claims.claim import Claim, Measured, NotMeasurableError
 from replifed.claims.curves import only, reached
 from replifed.claims.quantities import Quantity, formula, least, quantity, run, settings
 from replifed.claims.samples import UNDECIDED, Sample
 from replifed.claims.statements import Statements, slug
-from replifed.claims.verdicts import Claim, Measured, NotMeasurableError
 from replifed.operators.bit_allocation import (
     allocate_exactly,
     expected_error,
