@@ -24,8 +24,9 @@ class Statements:
     """Makes the claims of one paper, which know from their expressions which runs they need.
 
     Each claim has a name (its id is the paper's name, this one and what the reading adds), the statement in
-    words, and a quantity. Further keywords are fields of `Claim`, and `says`: the name of the sentence or
-    cell that it tests, where that is not its own name; all claims on one share it.
+    words, and a quantity. Further keywords are fields of `Claim`; `because`, the reason of its tolerance; and
+    `says`, the name of the sentence or cell that it tests, where that is not its own name: all claims on one
+    share it.
 
     Parameters
     ----------
@@ -51,47 +52,23 @@ class Statements:
         return Statements(self.paper, self.readings, self.suffix, **{**self.common, **common})
 
     def value(
-        self,
-        name: str,
-        statement: str,
-        published: float,
-        measured: Quantity,
-        *,
-        within: float,
-        because: str,
-        **more: Any,
+        self, name: str, statement: str, published: float, measured: Quantity, *, within: float, **more: Any
     ) -> Claim:
-        """A number is the published one, `within` a tolerance that has a reason."""
-        more |= {"published": published, "tolerance": within, "tolerance_reason": because}
+        """A number is the published one, `within` a tolerance that is there `because` of something."""
+        more |= {"published": published, "tolerance": within}
         return self._claim("value", name, statement, measured, **more)
 
     def order(
-        self,
-        name: str,
-        statement: str,
-        measured: Quantity,
-        *,
-        least: float | None = None,
-        because: str = "",
-        **more: Any,
+        self, name: str, statement: str, measured: Quantity, *, least: float | None = None, **more: Any
     ) -> Claim:
         """A difference is positive, or a number above the `published` one; by the `least` effect or more."""
-        more |= {"tolerance": least, "tolerance_reason": because}
-        return self._claim("order", name, statement, measured, **more)
+        return self._claim("order", name, statement, measured, tolerance=least, **more)
 
     def shape(
-        self,
-        name: str,
-        statement: str,
-        measured: Quantity,
-        *,
-        share: float | None = None,
-        because: str = "",
-        **more: Any,
+        self, name: str, statement: str, measured: Quantity, *, share: float | None = None, **more: Any
     ) -> Claim:
         """Something is true in all cases, or in a `share` of them."""
-        more |= {"tolerance": share, "tolerance_reason": because}
-        return self._claim("shape", name, statement, measured, **more)
+        return self._claim("shape", name, statement, measured, tolerance=share, **more)
 
     def identity(self, name: str, statement: str, measured: Quantity, **more: Any) -> Claim:
         """Something is true without exception."""
@@ -102,7 +79,8 @@ class Statements:
         return self._claim("shape", name, statement, None, needs=on.needs, **more)
 
     def _claim(self, kind: Kind, name: str, statement: str, measured: Quantity | None, **more: Any) -> Claim:
-        fields = {"artefact": name.partition(".")[0], "says": name, "reading": "", **self.common, **more}
+        defaults = {"artefact": name.partition(".")[0], "says": name, "because": "", "reading": ""}
+        fields = {**defaults, **self.common, **more}
         reading = fields["reading"]
         if reading not in self.readings:
             raise ValueError(f"{self.paper}.{name}: reading {reading!r} is not declared")
@@ -115,9 +93,8 @@ class Statements:
             statement=statement,
             statement_id=f"{self.paper}.{fields.pop('says')}",
             kind=kind,
-            **{
-                "basis": self.readings[reading],
-                "nearness": list(self.readings).index(reading),
-                **fields,
-            },
+            tolerance_reason=fields.pop("because"),
+            basis=fields.pop("basis", self.readings[reading]),
+            nearness=fields.pop("nearness", list(self.readings).index(reading)),
+            **fields,
         )
