@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -259,8 +258,17 @@ def test_errata_look_at_sizes():
 class Runs:
     """Histories of one small experiment under the names that claims ask for."""
 
-    def __init__(self, frames):
-        self.frames = frames
+    def __init__(self, frames, settings=None):
+        self.frames, self.settings = frames, settings
+
+    def experiments(self):
+        return list(dict.fromkeys(experiment for experiment, _ in self.frames))
+
+    def experiment(self, name):
+        return typed("fedgradmp", self.settings)
+
+    def runs(self):
+        return list(self.frames)
 
     def run(self, experiment, method):
         return self.frames[experiment, method]
@@ -311,7 +319,7 @@ def test_dense_methods_run_figure_8_with_the_loss_as_printed_alone():
 def test_a_regression_search_says_what_it_ran(monkeypatch, stable):
     """Three data sets are enough where a step is stable; on five, the best mean is taken, and marked."""
     monkeypatch.setattr(
-        "replifed.tune.Trials.stable", lambda trials, make, count: np.full(count, stable, dtype=bool)
+        "replifed.engine.tune.Trials.stable", lambda trials, make, count: np.full(count, stable, dtype=bool)
     )
     drawn = []
     regression = problems.regression
@@ -331,9 +339,14 @@ def test_table_1_shows_the_cost_of_tuning(runs):
             cost = {"runs": 40, "rounds": 2000, "bits": 1.5e8}
             return {"cost": cost} if method == "fedavg" else {"variants": {}}
 
-    methods = ["fedgradmp", "fedavg"]
-    artefact = {"runs": {"mild": methods}, "tuned": {"mild": methods, "digits_gaussian": ["fedavg"]}}
-    shown = TABLES["table1"].show(TABLES["table1"].table(Inputs(runs.frames), {"artefact": artefact}))
+        def searches(self):
+            return [("mild", "fedgradmp"), ("mild", "fedavg"), ("digits_gaussian", "fedavg")]
+
+        def has(self, key):
+            return tuple(key.removeprefix("tuned:").split("/")) in self.searches()
+
+    frames = {key: runs.frames[key] for key in (("mild", "fedgradmp"), ("mild", "fedavg"))}
+    shown = TABLES["table1"].show(TABLES["table1"].table(Inputs(frames)))
     columns = [column for column in shown if column.startswith("Tuning")]
     assert columns == ["Tuning, Figure 3's data (α = 0.2)", "Tuning, digits, Gaussian atoms"]
     for column in columns:
@@ -387,7 +400,7 @@ def searched(digits):
     simulate = experiments.simulate
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiments, "simulate", counted)
-        patch.setattr("replifed.twins.simulate", counted)
+        patch.setattr("replifed.engine.twins.simulate", counted)
         return tune("fediterht", DIGITS, digits, None), asked
 
 
@@ -507,11 +520,7 @@ def test_fedavg_is_recorded_at_every_round_and_drawn_as_often_as_others(digits):
     frame = run("fedavg", settings, found, digits, None)
     assert set(frame["round"]) == {*range(7)}
 
-    class Ran(Runs):
-        settings: ClassVar = {"experiments": {"digits": DIGITS}}
-
-    artefact = {"artefact": {"runs": {"digits": ["fedavg"]}}}
-    drawn = FIGURES["fig6"].table(Ran({("digits", "fedavg"): frame}), artefact)
+    drawn = FIGURES["fig6"].table(Runs({("digits", "fedavg"): frame}, DIGITS))
     assert set(drawn["round"]) == {0, 3, 6}
 
 
@@ -531,8 +540,8 @@ def test_claims_on_curves(runs):
 
 
 def test_lines_of_figures_are_geometric_means_with_ranges(runs):
-    settings = {"artefact": {"runs": {"mild": ["fedgradmp"]}}}
-    frame = FIGURES["fig3"].table(runs, settings)
+    own = Runs({("mild", "fedgradmp"): runs.run("mild", "fedgradmp")})
+    frame = FIGURES["fig3"].table(own)
     history = runs.run("mild", "fedgradmp")
     one = history[(history["variant"] == "gd") & (history["round"] == 3)]["error"]
     drawn = frame[(frame["series"] == "fedgradmp/gd") & (frame["round"] == 3)].iloc[0]

@@ -20,6 +20,8 @@ from replifed.claims.verdicts import judge, measure
 from replifed.data.catalogue import get
 from replifed.data.surrogates import generate
 from replifed.data.table import Table
+from replifed.engine.simulate import simulate
+from replifed.engine.tune import Grid, Trials
 from replifed.errors import DataError
 from replifed.figures.style import save
 from replifed.papers import jobs
@@ -36,9 +38,8 @@ from replifed.papers.fedmm.settings import ExpectationMaximisation
 from replifed.papers.inputs import Inputs
 from replifed.randomness import Streams
 from replifed.report.artefacts import words_of
-from replifed.simulate import simulate
+from replifed.settings.cuts import artefact_keys
 from replifed.store.tuned import read_tuned
-from replifed.tune import Grid, Trials
 
 ROOT = Path(__file__).parents[2]
 # MovieLens needs its file, and one dimension of transport shows what the others would.
@@ -85,7 +86,18 @@ class Made(Inputs):
     """Runs made on demand instead of files."""
 
     def __init__(self, section):
-        self.section, self.made, self.settings = section, {}, {"experiments": section["experiments"]}
+        super().__init__({}, section, "fedmm")
+        self.section, self.made, self.run = section, {}, self._run
+
+    def of(self, **artefact):
+        """The same runs, as those of an artefact that reads the experiments `runs` and `tuned`."""
+        kept = {
+            kind: {name: methods for name, methods in read.items() if name not in LEFT_OUT}
+            for kind, read in artefact.items()
+        }
+        seen = copy.copy(self)
+        seen._files = dict.fromkeys(artefact_keys(kept))
+        return seen
 
     def has(self, key):
         return not any(name in key for name in LEFT_OUT)
@@ -96,7 +108,7 @@ class Made(Inputs):
     def tuned(self, experiment, method):
         return self._make("tune", experiment, method)
 
-    def run(self, experiment, method):
+    def _run(self, experiment, method):
         return self._make("run", experiment, method)
 
     def _make(self, step, experiment, method):
@@ -123,10 +135,7 @@ def made(section):
 
 @pytest.mark.parametrize("name", ["fig1", "fig1_common", "fig2", "fig3", "em", "batch", "bits"])
 def test_figures_are_drawn_from_their_tables(name, section, made, tmp_path):
-    artefact = copy.deepcopy(section["artefacts"][name])
-    artefact["runs"] = {key: value for key, value in artefact["runs"].items() if key not in LEFT_OUT}
-    settings = {"artefact": artefact, "experiments": section["experiments"]}
-    frame = FIGURES[name].table(made, settings)
+    frame = FIGURES[name].table(made.of(runs=section["artefacts"][name]["runs"]))
     numbers = frame.select_dtypes("number")
     assert np.isfinite(numbers.to_numpy()).all()
     save(FIGURES[name].show(frame), tmp_path / "x.png")
@@ -135,11 +144,10 @@ def test_figures_are_drawn_from_their_tables(name, section, made, tmp_path):
 
 @pytest.mark.parametrize("name", ["remark1", "steps"])
 def test_tables_are_written(name, section, made):
-    artefact = copy.deepcopy(section["artefacts"][name])
-    for kind in ("runs", "tuned"):
-        if kind in artefact:
-            artefact[kind] = {key: value for key, value in artefact[kind].items() if key not in LEFT_OUT}
-    frame = TABLES[name].table(made, {"artefact": artefact, "experiments": section["experiments"]})
+    artefact = section["artefacts"][name]
+    frame = TABLES[name].table(
+        made.of(**{kind: artefact[kind] for kind in ("runs", "tuned") if kind in artefact})
+    )
     assert len(TABLES[name].show(frame)) >= 4
 
 
@@ -176,7 +184,7 @@ def test_experiments_without_tuning_run_all_their_steps(made):
 def test_the_table_of_searches_shows_what_they_cost(section, made):
     steps = TABLES["steps"]
     tuned = {"synthetic_heterogeneous": ["fedmm", "parameter_aggregation"]}
-    frame = steps.table(made, {"artefact": {"tuned": tuned}})
+    frame = steps.table(made.of(tuned=tuned))
     for method, lines in frame.groupby("method"):
         cost = made.tuned("synthetic_heterogeneous", method)["cost"]
         for key in ("runs", "rounds", "bits"):

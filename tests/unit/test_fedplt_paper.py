@@ -13,6 +13,7 @@ from replifed import settings as config
 from replifed.claims.claim import NotMeasurableError
 from replifed.claims.errata import measure
 from replifed.claims.verdicts import judge
+from replifed.engine.tune import Grid, Spent
 from replifed.papers import jobs
 from replifed.papers.fedplt import errata, experiments, measures, release, trials
 from replifed.papers.fedplt.claims import CLAIMS
@@ -26,8 +27,8 @@ from replifed.papers.fedplt.trials import Trial, rate, regression
 from replifed.papers.inputs import Inputs
 from replifed.privacy.renyi import composed_gaussian, proposition4
 from replifed.randomness import Streams
+from replifed.settings.cuts import artefact_keys
 from replifed.store.tuned import read_tuned
-from replifed.tune import Grid, Spent
 
 SHAPE = {"replicates": [1, 2], "agents": 4, "samples": 6, "features": 3, "rounds": 10}
 SETTINGS = Regression.of_job({"seed": 3, "ridge": 0.5, "loss": "sum", "data": "planted", **SHAPE})
@@ -431,7 +432,8 @@ def test_every_artefact_is_made(made):
     assert set(made_of) == set(section["artefacts"])
     for name, artefact in section["artefacts"].items():
         settings = config.settings_for("artefact", section, name)
-        table = made_of[name].table(Inputs(inputs, settings), settings)
+        files = {key: inputs[key] for key in artefact_keys(artefact)}
+        table = made_of[name].table(Inputs(files, settings, "fedplt"))
         table.to_csv(folder / "table.csv", index=False)
         frame = pd.read_csv(folder / "table.csv", keep_default_na=False, na_values=["nan"])
         if artefact["kind"] == "figure":

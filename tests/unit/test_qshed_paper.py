@@ -77,11 +77,23 @@ def images(rows=200, seed=0):
 class Made:
     """Runs made on the spot."""
 
-    def __init__(self, runs, settings):
-        self.runs, self.settings = runs, settings
+    def __init__(self, histories, settings):
+        self.histories, self.settings = histories, settings
 
     def run(self, experiment, method):
-        return self.runs[experiment, method]
+        return self.histories[experiment, method]
+
+    def runs(self):
+        return list(self.histories)
+
+    def experiments(self):
+        return list(dict.fromkeys(experiment for experiment, _ in self.histories))
+
+    def methods(self, experiment):
+        return [method for name, method in self.histories if name == experiment]
+
+    def experiment(self, name):
+        return typed("qshed", self.settings[name])
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +113,14 @@ def made():
     for name in ("qshed", "nqshed", "fednl"):
         runs["fmnist_choices", name] = run(name, changed, table)
     runs["example", "qshed"] = run("qshed", growth, table)
-    settings = {"experiments": {"fmnist": IMAGES, "fmnist_choices": changed, "example": growth}}
+    settings = {"fmnist": IMAGES, "fmnist_choices": changed, "example": growth}
     return Made(runs, settings)
 
 
 def artefact(made, runs):
-    return {**made.settings, "artefact": {"runs": runs}}
+    """The histories that an artefact reads."""
+    read = [(experiment, method) for experiment, methods in runs.items() for method in methods]
+    return Made({key: made.histories[key] for key in read}, made.settings)
 
 
 def test_images_become_centred_components_and_a_constant():
@@ -261,7 +275,7 @@ def test_savings_between_30_and_60_percent_have_an_interval(saved_apart):
     """The means are in between, but the seeds are too far apart to say so."""
     assert verdict_of("fig2.between.nqshed.rayleigh.1e-06", saved_apart).verdict == "consistent"
     wide = both_channels(reaches(8, 8, 8, 8), reaches(5, 40, 5, 40))
-    made = Made(saved_apart.runs | {("w8a", "nqshed"): wide}, {})
+    made = Made(saved_apart.histories | {("w8a", "nqshed"): wide}, {})
     judged = verdict_of("fig2.between.nqshed.rayleigh.1e-06", made)
     assert 0.3 < judged.measured < 0.6 and judged.verdict == "inconclusive"
 
@@ -274,13 +288,13 @@ def test_artefacts_are_drawn_from_their_tables(made, tmp_path):
         ("baselines", runs),
         ("bit_allocation", {"example": ["qshed"]}),
     ):
-        frame = FIGURES[name].table(made, artefact(made, wanted))
+        frame = FIGURES[name].table(artefact(made, wanted))
         path = tmp_path / "numbers.csv"
         frame.to_csv(path, index=False, float_format="%.12g")
         drawn = FIGURES[name].show(pd.read_csv(path, keep_default_na=False, na_values=["nan"]))
         assert all(ax.lines or ax.collections or ax.patches for ax in drawn.axes[:2])
         assert any(ax.get_xlabel() for ax in drawn.axes)
-    cells = TABLES["rounds"].table(made, artefact(made, runs))
+    cells = TABLES["rounds"].table(artefact(made, runs))
     # Two methods beyond those of the figure, of which Newton's knows no fading; FedNL has five curves.
     assert len(cells) == 3 * (2 * 4 + 5 + 1)
     text = TABLES["rounds"].show(cells)

@@ -140,7 +140,7 @@ def drawn(figure: str) -> Quantity:
 
 
 def settings(experiment: str) -> Quantity:
-    """Settings of an experiment, with the seed of its paper."""
+    """Settings of an experiment, an object of its paper's class, with the seed of its paper."""
     return Quantity(_settings, (experiment,), keys=())
 
 
@@ -149,8 +149,8 @@ def _read(inputs: Any, method: str, *names: str) -> Any:
     return getattr(inputs, method)(*names)
 
 
-def _settings(inputs: Any, experiment: str) -> dict[str, Any]:
-    return {"seed": inputs.settings.get("seed"), **inputs.settings["experiments"][experiment]}
+def _settings(inputs: Any, experiment: str) -> Any:
+    return inputs.experiment(experiment)
 
 
 # --- Samples --------------------------------------------------------------------------------------

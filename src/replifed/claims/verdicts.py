@@ -14,7 +14,7 @@ in the logs that a test guards (`tests/golden`):
 * what would be reproduced is `consistent` if a setting was chosen because the number comes out;
 * where the paper may have meant several things, a verdict is that of all of them, or `inconclusive`;
 * where a run is sensitive to rounding, orders, shapes and counts are `inconclusive`, but for shapes that come
-  out the same with either perturbed run (`twins`) in its place;
+  out the same with either perturbed run (`engine.twins`) in its place;
 * an interval too wide to decide makes the verdict `inconclusive`; everything else `deviates`;
 * claims on surrogate data, and those without a number or an order, stay `unchecked`.
 """

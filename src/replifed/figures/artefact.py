@@ -16,8 +16,7 @@ class Made(NamedTuple):
     name: str  # of its files
     title: str  # in the report
     caption: str  # what it shows; it doubles as the alternative text of a picture
-    # Its numbers, from `papers.inputs.Inputs` and its settings.
-    table: Callable[[Any, dict], pd.DataFrame]
+    table: Callable[[Any], pd.DataFrame]  # its numbers, from `papers.inputs.Inputs`
     # These numbers, read back from their CSV, as a picture or as a table of texts.
     show: Callable[[pd.DataFrame], Any]
     stamped: bool = True  # whether its CSV says, in columns of its own, of which data and scale it is

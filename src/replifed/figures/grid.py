@@ -221,8 +221,8 @@ class Grid(Curves):
     centre: Centre = "mean"
     band: Band = "ci"
     axes: Sequence[str] = ("iterations", "bits")
-    # Inputs and settings to the summary, where it is no average of histories round by round.
-    source: Callable[[Any, dict], pd.DataFrame] | None = None
+    # The inputs to the summary, where it is no average of histories round by round.
+    source: Callable[[Any], pd.DataFrame] | None = None
     finish: Callable[[pd.DataFrame], pd.DataFrame] | None = None  # the summary to the table
     limits: tuple[float, float] | None = None  # of the vertical axes
     # Columns of settings, such as the step, and their symbols. What each curve has in all panels of a page
@@ -237,21 +237,20 @@ class Grid(Curves):
     legend_columns: int = 4
     stamped: ClassVar[bool] = True  # see `figures.artefact.Made`
 
-    def table(self, inputs: Any, settings: dict) -> pd.DataFrame:
+    def table(self, inputs: Any) -> pd.DataFrame:
         """Return a line for each curve and round."""
-        frame = (self.source or self._summaries)(inputs, settings)
+        frame = (self.source or self._summaries)(inputs)
         if self.finish is not None:
             frame = self.finish(frame)
         return self._scaled(frame) if self.centre == "mean" and self.band != "range" else frame
 
-    def _summaries(self, inputs: Any, settings: dict) -> pd.DataFrame:
+    def _summaries(self, inputs: Any) -> pd.DataFrame:
         frames = []
-        for experiment, methods in settings["artefact"]["runs"].items():
-            for method in methods:
-                history = inputs.run(experiment, method).assign(experiment=experiment)
-                if self.prepare is not None:
-                    history = self.prepare(history, inputs)
-                frames += [self._summary(history, value) for value in self.values if len(history)]
+        for experiment, method in inputs.runs():
+            history = inputs.run(experiment, method).assign(experiment=experiment)
+            if self.prepare is not None:
+                history = self.prepare(history, inputs)
+            frames += [self._summary(history, value) for value in self.values if len(history)]
         return pd.concat(frames, ignore_index=True)
 
     def _summary(self, history: pd.DataFrame, value: str) -> pd.DataFrame:

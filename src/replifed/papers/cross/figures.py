@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from replifed.claims.pairs import USES, matrix, pairs, profile, used_until
+from replifed.engine.tune import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
 from replifed.figures.style import BLACK, Line
@@ -28,7 +29,6 @@ from replifed.papers.cross.paper import (
     SETTING,
     SPARSE,
 )
-from replifed.tune import Spent
 
 # Curves end here; below, gaps are of no use to a statistician and soon of rounding.
 _FLOOR = 1e-10
@@ -49,13 +49,12 @@ def _to_the_floor(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[~passed].reset_index(drop=True)
 
 
-def _profiles(inputs: Any, settings: dict) -> pd.DataFrame:
+def _profiles(inputs: Any) -> pd.DataFrame:
     """Shares of targets reached, for each kind of problem."""
     by_kind: dict[str, dict[str, dict[str, pd.DataFrame]]] = {}
-    for experiment, methods in settings["artefact"]["runs"].items():
-        runs = by_kind.setdefault(settings["experiments"][experiment]["problem"], {})
-        for method in methods:
-            runs.setdefault(method, {})[experiment] = inputs.run(experiment, method)
+    for experiment, method in inputs.runs():
+        of_kind = by_kind.setdefault(inputs.experiment(experiment).problem, {})
+        of_kind.setdefault(method, {})[experiment] = inputs.run(experiment, method)
     shares = [profile(runs, _PROFILED, _UNITS).assign(problem=kind) for kind, runs in by_kind.items()]
     return pd.concat(shares, ignore_index=True)
 
@@ -63,32 +62,31 @@ def _profiles(inputs: Any, settings: dict) -> pd.DataFrame:
 _COUNTED, _FALL = "communications", "fall of Psi"
 
 
-def _rates(inputs: Any, settings: dict) -> pd.DataFrame:
+def _rates(inputs: Any) -> pd.DataFrame:
     """Median and range over seeds against the mean kappa, and the theorem's bound."""
     rows = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        for method in methods:
-            for _, part in inputs.run(experiment, method).groupby("l2", sort=False):
-                shown = [(_COUNTED, method, part["round"])]
-                if "rate" in part:
-                    falls = ((method, "rate"), ("bound", "bound"))
-                    shown += [(_FALL, name, -np.log(part[column])) for name, column in falls]
-                for metric, name, values in shown:
-                    rows.append(
-                        {
-                            "experiment": experiment,
-                            "metric": metric,
-                            "method": name,
-                            "l2": part["l2"].iloc[0],
-                            "kappa": part["kappa"].mean(),
-                            "multiple": part["multiple"].iloc[0],
-                            "median": values.median(),
-                            "low": values.min(),
-                            "high": values.max(),
-                            "reached": int(part["reached"].sum()),
-                            "seeds": len(part),
-                        }
-                    )
+    for experiment, method in inputs.runs():
+        for _, part in inputs.run(experiment, method).groupby("l2", sort=False):
+            shown = [(_COUNTED, method, part["round"])]
+            if "rate" in part:
+                falls = ((method, "rate"), ("bound", "bound"))
+                shown += [(_FALL, name, -np.log(part[column])) for name, column in falls]
+            for metric, name, values in shown:
+                rows.append(
+                    {
+                        "experiment": experiment,
+                        "metric": metric,
+                        "method": name,
+                        "l2": part["l2"].iloc[0],
+                        "kappa": part["kappa"].mean(),
+                        "multiple": part["multiple"].iloc[0],
+                        "median": values.median(),
+                        "low": values.min(),
+                        "high": values.max(),
+                        "reached": int(part["reached"].sum()),
+                        "seeds": len(part),
+                    }
+                )
     return pd.DataFrame(rows)
 
 
@@ -163,7 +161,7 @@ USED = (
 )
 
 
-def _used(inputs: Any, settings: dict) -> pd.DataFrame:
+def _used(inputs: Any) -> pd.DataFrame:
     """Median, least and largest use until the target, for each data set and method.
 
     Seeds that never got there count as more than any other: a number that depends on them is infinite.
@@ -208,7 +206,7 @@ def render_used(frame: pd.DataFrame, labels: Mapping[str, str] = LABELS) -> dict
     return tables
 
 
-def _pairs(inputs: Any, settings: dict) -> pd.DataFrame:
+def _pairs(inputs: Any) -> pd.DataFrame:
     frames = [
         pairs(
             experiment,

@@ -7,7 +7,7 @@ are counts over (K, M), without a test. Tolerances were fixed before the full ru
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,9 @@ from replifed.papers.fedac import measures, published
 from replifed.papers.fedac.measures import AGREES
 from replifed.papers.fedac.paper import DRAWN, L2, LINES, OPTIMA, VARIANTS
 
+if TYPE_CHECKING:
+    from replifed.papers.fedac import settings as of
+
 CLAIM = Statements("fedac")
 METHODS = list(dict.fromkeys(one.method for one in VARIANTS.values()))
 _NAMES = {name: f"1e-{name[-1]}" for name in L2}
@@ -26,9 +29,9 @@ _LARGER = "points with more workers are run on demand (`fedac_large`), at three 
 
 
 @quantity
-def summary(chosen: dict[str, Any], *histories: pd.DataFrame) -> pd.DataFrame:
+def summary(chosen: of.Grid, *histories: pd.DataFrame) -> pd.DataFrame:
     """The runs of one experiment."""
-    return pd.concat([measures.summary(chosen["l2"], one) for one in histories], ignore_index=True)
+    return pd.concat([measures.summary(chosen.l2, one) for one in histories], ignore_index=True)
 
 
 @quantity
@@ -224,12 +227,12 @@ def ahead(lines: pd.DataFrame, seeds: int) -> Measured:
 
 
 @quantity
-def linear(lines: pd.DataFrame, seeds: int, chosen: dict[str, Any], method: str, power: float) -> Measured:
+def linear(lines: pd.DataFrame, seeds: int, chosen: of.Fresh, method: str, power: float) -> Measured:
     """Whether the gap falls as 1 / M at each K that leaves as many rounds as M**`power`.
 
     A case a K: whether the exponent of the gap against M, the mean over seeds, is -1 to a tenth.
     """
-    rounds = chosen["iterations"] / lines["K"]
+    rounds = chosen.iterations / lines["K"]
     lines = lines[(lines["method"] == method) & (rounds >= lines["M"].max() ** power)]
     if lines["M"].nunique() < 2:
         raise NotMeasurableError("one number of workers was run")

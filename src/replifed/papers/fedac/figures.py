@@ -24,10 +24,10 @@ _OPEN: dict[str, Any] = {"markerfacecolor": "none", "markersize": 7, "markeredge
 _THEIRS = Line("published (open)", GREY, "", "o", 1.0)
 
 
-def _drawn_points(name: str, inputs: Any, settings: dict) -> pd.DataFrame:
+def _drawn_points(name: str, inputs: Any) -> pd.DataFrame:
     """Points of a figure: l2, method, M, K, ours and published, suboptimality by the authors' optimum."""
     figure = DRAWN[name]
-    epsilon = "runs" not in settings["artefact"]
+    epsilon = not inputs.runs()  # the data set that nobody has: published points alone
     frame, optimum = (
         (published.points("epsilon"), EPSILON_OPTIMUM) if epsilon else (published.points(), OPTIMA[figure.l2])
     )
@@ -35,7 +35,7 @@ def _drawn_points(name: str, inputs: Any, settings: dict) -> pd.DataFrame:
     frame = frame.assign(published=frame["best_loss"] - optimum)[["l2", "method", "M", "K", "published"]]
     if epsilon:
         return frame.assign(ours=np.nan)
-    ours = points(all_runs(inputs, settings["artefact"]["runs"], settings))
+    ours = points(all_runs(inputs))
     ours = ours.assign(ours=ours["best_loss"] - optimum)[["l2", "method", "M", "K", "ours"]]
     return frame.merge(ours, how="left", on=["l2", "method", "M", "K"])
 
@@ -113,9 +113,9 @@ def _paper_figures() -> Iterator[Made]:
         )
 
 
-def _chaotic(inputs: Any, settings: dict) -> pd.DataFrame:
+def _chaotic(inputs: Any) -> pd.DataFrame:
     """Share of runs that depend on rounding, by method, eta and K: of last and of best objectives."""
-    runs = all_runs(inputs, settings["artefact"]["runs"], settings)
+    runs = all_runs(inputs)
     shares = runs.groupby(["method", "eta", "K"])[["chaotic_final", "chaotic_best"]].mean()
     return shares.assign(runs=runs.groupby(["method", "eta", "K"]).size()).reset_index()
 
@@ -155,14 +155,13 @@ _CASES = {
 }
 
 
-def _last_gaps(inputs: Any, settings: dict) -> pd.DataFrame:
+def _last_gaps(inputs: Any) -> pd.DataFrame:
     """Last gap of each seed: experiment, method, K, mean, low and high of its decimal logarithm."""
     frames = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        for method in methods:
-            runs = inputs.run(experiment, method).groupby(["method", "K", "replicate"], sort=False)
-            last = np.log10(runs["gap"].last().clip(1e-15, 1e6)).reset_index()
-            frames.append(over_repetitions(last, ("method", "K"), "gap").assign(experiment=experiment))
+    for experiment, method in inputs.runs():
+        runs = inputs.run(experiment, method).groupby(["method", "K", "replicate"], sort=False)
+        last = np.log10(runs["gap"].last().clip(1e-15, 1e6)).reset_index()
+        frames.append(over_repetitions(last, ("method", "K"), "gap").assign(experiment=experiment))
     frame = pd.concat(frames, ignore_index=True).rename(columns={"sets": "seeds"})
     return frame[["experiment", "method", "K", "mean", "low", "high", "seeds"]]
 
@@ -177,10 +176,6 @@ def _by_powers_of_two(ax: Axes, *_: Any) -> None:
 
 
 # -- Tables --------------------------------------------------------------------------------------------
-
-
-def _runs(inputs: Any, settings: dict) -> pd.DataFrame:
-    return all_runs(inputs, settings["artefact"]["runs"], settings)
 
 
 def _by_method(row: Callable[[pd.DataFrame], dict[str, Any]], frame: pd.DataFrame) -> pd.DataFrame:
@@ -205,8 +200,8 @@ def _counts(runs: pd.DataFrame) -> dict[str, Any]:
     return row
 
 
-def _points(inputs: Any, settings: dict) -> pd.DataFrame:
-    return points(_runs(inputs, settings))
+def _points(inputs: Any) -> pd.DataFrame:
+    return points(all_runs(inputs))
 
 
 def _agreeing(part: pd.DataFrame) -> dict[str, Any]:
@@ -285,7 +280,7 @@ TABLES = by_name(
         "two twins, moved by 1e-10 in start or step, end within 1e-7 of it; the others depend on "
         "rounding, and no machine can reproduce them. Those that are calm, and whose published number is "
         "at hand and finite, are compared.",
-        _runs,
+        all_runs,
         partial(_by_method, _counts),
         stamped=False,
     ),
@@ -294,7 +289,7 @@ TABLES = by_name(
         "Runs of more workers beside the published ones",
         "As the table of all runs, with 512 to 8192 workers, at the step that the authors found best and "
         "its two neighbours.",
-        _runs,
+        all_runs,
         partial(_by_method, _counts),
         stamped=False,
     ),

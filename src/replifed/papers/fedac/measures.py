@@ -94,17 +94,16 @@ def drawn(frame: pd.DataFrame, figure: Drawn) -> pd.DataFrame:
     return frame[frame[figure.panels].isin(figure.values) & (frame[other] >= figure.first)]
 
 
-def all_runs(inputs: Any, experiments: dict[str, list[str]], settings: dict) -> pd.DataFrame:
+def all_runs(inputs: Any) -> pd.DataFrame:
     """Runs of several grids, from `papers.inputs.Inputs`."""
     frames = [
-        summary(settings["experiments"][experiment]["l2"], inputs.run(experiment, method))
-        for experiment, methods in experiments.items()
-        for method in methods
+        summary(inputs.experiment(experiment).l2, inputs.run(experiment, method))
+        for experiment, method in inputs.runs()
     ]
     return pd.concat(frames, ignore_index=True)
 
 
-def fresh_orders(inputs: Any, settings: dict) -> pd.DataFrame:
+def fresh_orders(inputs: Any) -> pd.DataFrame:
     """Comparison with FedAvg, luck and exponents on fresh seeds: a line an l2, K, M and method.
 
     mean, low and high are those of log10 (gap of the method / gap of FedAvg), paired; luck is the mean
@@ -112,9 +111,9 @@ def fresh_orders(inputs: Any, settings: dict) -> pd.DataFrame:
     exponent is of the gap against M, over all M of one K, last_exponent over the two largest.
     """
     frames = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        l2 = settings["experiments"][experiment]["l2"]
-        histories = pd.concat([inputs.run(experiment, method) for method in methods])
+    for experiment in inputs.experiments():
+        l2 = inputs.experiment(experiment).l2
+        histories = pd.concat([inputs.run(experiment, method) for method in inputs.methods(experiment)])
         frames.append(fresh_lines(l2, histories).assign(l2=l2))
     return pd.concat(frames, ignore_index=True)
 

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from replifed.engine.simulate import simulate
+from replifed.engine.tune import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Curves, Grid, Published, X
 from replifed.figures.style import (
@@ -40,10 +42,7 @@ from replifed.papers.fedgradmp.paper import (
     READINGS,
     declared,
 )
-from replifed.parts import typed
 from replifed.randomness import Streams
-from replifed.simulate import simulate
-from replifed.tune import Spent
 
 if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
@@ -148,19 +147,19 @@ def swept(name: str, column: str, label: str, **more: Any) -> Grid:
 # -- Processor seconds ---------------------------------------------------------------------------------
 
 
-def _seconds(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _seconds(inputs: Inputs) -> pd.DataFrame:
     """Error of the first repetition against the seconds that a few rounds of it take, run anew and timed.
 
     Processor seconds on one thread: the only numbers that differ from run to run.
     """
-    rounds = settings["artefact"]["settings"]["rounds"]
+    rounds = inputs.options.rounds
     frames = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        own = typed("fedgradmp", {"seed": settings["seed"], **settings["experiments"][experiment]})
+    for experiment in inputs.experiments():
+        own = inputs.experiment(experiment)
         replicate = own.replicates[0]
         data, _ = problems.regression(own, own.alphas[0], own.noises[0], replicate)
         streams = Streams(own.seed, (replicate,))
-        for method in methods:
+        for method in inputs.methods(experiment):
             history = _of_both_steps(inputs.run(experiment, method).assign(experiment=experiment), inputs)
             history = history.assign(error=np.maximum(history["error"], LEAST))
             for variant, curve in history[history["replicate"] == replicate].groupby("variant", sort=False):
@@ -210,7 +209,7 @@ def _training_writers(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _digits(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     """Of the best steps, as often as all methods are recorded."""
-    (every,) = {one["record_every"] for one in inputs.settings["experiments"].values()}
+    (every,) = {inputs.experiment(name).record_every for name in inputs.experiments()}
     return _at_best_step(history[history["round"] % every == 0], inputs)
 
 
@@ -272,10 +271,10 @@ SUPPORT = {
 # -- Figure 2 ------------------------------------------------------------------------------------------
 
 
-def _frames(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _frames(inputs: Inputs) -> pd.DataFrame:
     """The pictures, at half the resolution, and the signal-to-noise ratios of all repetitions."""
     frames = []
-    for experiment in settings["artefact"]["runs"]:
+    for experiment in inputs.experiments():
         history = inputs.run(experiment, "fedgradmp")
         pixels = history.loc[history["part"] == "pixels", ["down", "right", "original", "recovered"]]
         curve = history[history["part"] == "curve"]
@@ -329,7 +328,7 @@ def _draw_frames(frame: pd.DataFrame) -> Figure:
 # -- Theorem 5 -----------------------------------------------------------------------------------------
 
 
-def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _rates(inputs: Inputs) -> pd.DataFrame:
     """Measured |x_t - x*|^2 / |x*|^2 and its bound by round; and each client's restricted condition number.
 
     Column series is "error", "bound" or "condition". The bound is Theorem 5's for the solver "exact", Theorem
@@ -339,7 +338,7 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
     history = history.assign(squared=np.maximum(history["error"], 1e-17) ** 2)
     frames = []
     for solver in ("exact", "gd"):
-        for (_, noise, K), runs, promised in promises(history, settings["experiments"]["isometry"], solver):
+        for (_, noise, K), runs, promised in promises(history, inputs.experiment("isometry"), solver):
             measured = summarise(runs, ["condition"], "squared")
             # x* has length one, so squared errors are relative ones.
             bound = promised.kappa ** measured["round"] + promised.residual
@@ -349,9 +348,9 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
             frames.append(kept.assign(series="error"))
             frames.append(kept.assign(series="bound", mean=bound, low=bound, high=bound))
     for name in ("exact", "heterogeneity"):
-        own = {"seed": settings["seed"], **settings["experiments"][name]}
-        for alpha in own["alphas"]:
-            constants = client_constants(own, alpha, own["replicates"][0])
+        own = inputs.experiment(name)
+        for alpha in own.alphas:
+            constants = client_constants(own, alpha, own.replicates[0])
             labels = {"series": "condition", "experiment": name, "alpha": alpha, "seeds": 1}
             frames.append(pd.DataFrame({**labels, **constants.rename(columns={"condition": "mean"})}))
     frame = pd.concat(frames, ignore_index=True)
@@ -441,29 +440,28 @@ def _draw_rates(frame: pd.DataFrame) -> Figure:
 NAMES = {**METHODS, "fediterht": "FedHT / FedIterHT"}
 
 
-def _table1(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _table1(inputs: Inputs) -> pd.DataFrame:
     """One line a method: what it declares, its client steps on Figure 4's data, and what searches cost.
 
     Columns such as tuning_mild_bits say what the search of an experiment used, zero without one.
     """
     rows = []
-    searched = settings["artefact"].get("tuned", {})
-    for experiment, methods in settings["artefact"]["runs"].items():
-        for method in methods:
-            history = inputs.run(experiment, method)
-            steps = sorted(set(history["step"].dropna()))
-            final = history[history["round"] == history["round"].max()]["error"]
-            row = {
-                "method": method,
-                **declared(method),
-                "steps_run": " ".join(f"{step:g}" for step in steps),
-                "best_final_error": float(np.min(final)),
-            }
-            for name, tuned in searched.items():
-                found = inputs.tuned(name, method) if method in tuned else {}
-                cost = found.get("cost", Spent().record())
-                row |= {f"tuning_{name}_{kind}": amount for kind, amount in cost.items()}
-            rows.append(row)
+    searched = list(dict.fromkeys(name for name, _ in inputs.searches()))
+    for experiment, method in inputs.runs():
+        history = inputs.run(experiment, method)
+        steps = sorted(set(history["step"].dropna()))
+        final = history[history["round"] == history["round"].max()]["error"]
+        row = {
+            "method": method,
+            **declared(method),
+            "steps_run": " ".join(f"{step:g}" for step in steps),
+            "best_final_error": float(np.min(final)),
+        }
+        for name in searched:
+            found = inputs.tuned(name, method) if inputs.has(f"tuned:{name}/{method}") else {}
+            cost = found.get("cost", Spent().record())
+            row |= {f"tuning_{name}_{kind}": amount for kind, amount in cost.items()}
+        rows.append(row)
     return pd.DataFrame(rows)
 
 

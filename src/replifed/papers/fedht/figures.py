@@ -215,7 +215,7 @@ _COLOURS = (
 _MARKERS = "os^DvPX*<>"
 
 
-def _embedding(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _embedding(inputs: Inputs) -> pd.DataFrame:
     """Clusters of an experiment's samples in the plane, by t-SNE.
 
     The paper does not say how its pictures were made. Here some samples are drawn at random, reduced to a few
@@ -229,14 +229,14 @@ def _embedding(inputs: Inputs, settings: dict) -> pd.DataFrame:
     from sklearn.metrics import silhouette_score
     from threadpoolctl import threadpool_limits
 
-    (experiment,), chosen = inputs.experiments(), settings["artefact"]["settings"]
+    (experiment,), chosen = inputs.experiments(), inputs.options
     X, cluster = inputs.data(experiment).X, inputs.partition(experiment).cluster
-    rng = generator(settings["seed"], 0, None, f"embedding {experiment}")
-    rows = np.sort(rng.permutation(X.shape[0])[: chosen["rows"]])
+    rng = generator(inputs.seed, 0, None, f"embedding {experiment}")
+    rows = np.sort(rng.permutation(X.shape[0])[: chosen.rows])
     sample, cluster = X[rows].astype(np.float64, copy=False), cluster[rows]
     # No more directions and neighbours than there are; t-SNE looks at three times its perplexity.
-    directions = min(chosen["components"], min(sample.shape) - 1)
-    perplexity = min(chosen["perplexity"], (len(rows) - 1) / 3)
+    directions = min(chosen.components, min(sample.shape) - 1)
+    perplexity = min(chosen.perplexity, (len(rows) - 1) / 3)
     svd = TruncatedSVD(directions, random_state=int(rng.integers(2**31)))
     tsne = TSNE(perplexity=perplexity, random_state=int(rng.integers(2**31)), n_jobs=1)
     reduced = svd.fit_transform(sample)
@@ -293,7 +293,7 @@ _VARIANTS = {
 _SEEN = {"local": "non-zeros in classes that the client does not see", "objective": "objective"}
 
 
-def _classes(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _classes(inputs: Inputs) -> pd.DataFrame:
     """Share of unseen classes in the supports, and the objective, round by round, for both variants."""
     history = inputs.run("mnist_classes", "fediterht")
     # The local steps of a round begin at the server's model of the round before.
@@ -319,7 +319,7 @@ def _shares_and_objective(frame: pd.DataFrame) -> pd.DataFrame:
 _LARGEST_K = 10
 
 
-def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _rates(inputs: Inputs) -> pd.DataFrame:
     """Measured error and bound by round; and for each experiment of the paper the tau it uses and needs.
 
     Column series is "error" (|x_t - x*|^2, mean over seeds), "small batches" (the same, begun with fewer
@@ -327,14 +327,14 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
     theorem, at kappa = 1 and tau* = 1, the kindest case that any data could offer). Column holds says whether
     the theorem's conditions are met; first_batch is the largest of the seeds.
     """
-    planted = settings["experiments"]["planted"]
+    planted = inputs.experiment("planted")
     frames = []
-    for method in settings["artefact"]["runs"]["planted"]:
+    for method in inputs.methods("planted"):
         history = inputs.run("planted", method)
         first_batch = history.groupby(["local_steps", "batch"])["first_batch"].max()
         averages = on_log_scale(summarise(history, ["local_steps", "batch"], "error"))
         for (K, batch), curve in averages.groupby(["local_steps", "batch"], sort=False):
-            rate = RATES[method](planted["condition"], planted["sparsity"], planted["planted"], int(K))
+            rate = RATES[method](planted.condition, planted.sparsity, planted.planted, int(K))
             theorem = batch == "theorem"
             measured = curve[["round", "mean", "low", "high", "seeds"]].assign(
                 theta=rate.theta,
@@ -342,8 +342,8 @@ def _rates(inputs: Inputs, settings: dict) -> pd.DataFrame:
                 first_batch=first_batch[K, batch],
             )
             series = "error" if theorem else "small batches"
-            head = {"panel": f"{METHODS[method]}, planted problem", "series": series, "method": method}
-            head |= {"experiment": "planted", "local_steps": int(K)}
+            head: dict[str, Any] = {"panel": f"{METHODS[method]}, planted problem", "series": series}
+            head |= {"method": method, "experiment": "planted", "local_steps": int(K)}
             frames.append(pd.DataFrame({**head, **measured}))
             if theorem:
                 bound = curve["mean"].iloc[0] * rate.theta ** curve["round"]
@@ -432,31 +432,30 @@ _BEST_STEP = Line("best step", "black", "", "*")
 _ONE_STEP = Line("one local step", GREEN, "-", "^")
 
 
-def _tuning(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _tuning(inputs: Inputs) -> pd.DataFrame:
     """Every point of every search; the score of a step that diverged is infinite.
 
     That of a step that was given up, since the objective rose, is what it had come to (`tune.Search`).
     """
     frames = []
-    for experiment, methods in settings["artefact"]["tuned"].items():
-        for method in methods:
-            outcome = inputs.tuned(experiment, method)
-            for level, searches in outcome["levels"].items():
-                panel = f"{experiment_name(experiment, level)}, {METHODS[method]}"
-                head = {"panel": panel, "experiment": experiment, "level": level, "method": method}
-                for K, search in searches["by_local_steps"].items():
-                    steps = np.array(search["steps"])
-                    best = steps == search["step"]
-                    points = {
-                        "local_steps": int(K),
-                        "step": steps,
-                        "score": search["scores"],
-                        "best": best,
-                        "chosen": best & (int(K) == searches["local_steps"]),
-                        "rejected": np.isin(steps, search["rejected"]),
-                        "chaotic": search["chaotic"],
-                    }
-                    frames.append(pd.DataFrame({**head, **points, **outcome["cost"]}))
+    for experiment, method in inputs.searches():
+        outcome = inputs.tuned(experiment, method)
+        for level, searches in outcome["levels"].items():
+            panel = f"{experiment_name(experiment, level)}, {METHODS[method]}"
+            head = {"panel": panel, "experiment": experiment, "level": level, "method": method}
+            for K, search in searches["by_local_steps"].items():
+                steps = np.array(search["steps"])
+                best = steps == search["step"]
+                points = {
+                    "local_steps": int(K),
+                    "step": steps,
+                    "score": search["scores"],
+                    "best": best,
+                    "chosen": best & (int(K) == searches["local_steps"]),
+                    "rejected": np.isin(steps, search["rejected"]),
+                    "chaotic": search["chaotic"],
+                }
+                frames.append(pd.DataFrame({**head, **points, **outcome["cost"]}))
     frame = pd.concat(frames, ignore_index=True)
     return frame.assign(score=frame["score"].astype(float).fillna(np.inf))
 
@@ -550,7 +549,7 @@ _NUMBERS = {
 }
 
 
-def _clients(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _clients(inputs: Inputs) -> pd.DataFrame:
     """Describe the clients of each experiment.
 
     Column panel is "sizes" (samples of the client of each rank, largest first, every replicate), "clusters"
@@ -659,7 +658,7 @@ def _draw_numbers(axes: Axes, frame: pd.DataFrame) -> None:
 # -- Tables --------------------------------------------------------------------------------------------
 
 
-def _table2(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _table2(inputs: Inputs) -> pd.DataFrame:
     """A row for each experiment, of the files used here, since the paper's own table could not be had.
 
     Sizes are those over clients and replicates; what comes after them are means over replicates of

@@ -6,11 +6,11 @@ import numpy as np
 
 from replifed.algorithms.fedmm import FedMM
 from replifed.claims.errata import Errata, Outcome
+from replifed.engine.simulate import simulate
 from replifed.network.participation import FixedSize
 from replifed.problems.surrogates.base import FederatedSurrogate
 from replifed.problems.surrogates.families import DictionaryLearning
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 ERRATA = Errata("fedmm")
 

@@ -136,22 +136,22 @@ BATCH_LINES = {
 }
 
 
-def _batches(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _batches(inputs: Inputs) -> pd.DataFrame:
     """Final and lowest objective, mean and standard deviation over seeds, at each method's best step.
 
     The best step is that of the lowest mean final objective in the same runs, so both methods are shown at
     their most favourable.
     """
     rows = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        own = settings["experiments"][experiment]
-        for method in methods:
+    for experiment in inputs.experiments():
+        own = inputs.experiment(experiment)
+        for method in inputs.methods(experiment):
             history = inputs.run(experiment, method)
             for batch, curves in history.groupby("batch", sort=False):
                 by_seed = curves.sort_values("round").groupby(["beta", "replicate"])["objective"]
                 last, low = by_seed.last().unstack(), by_seed.min().unstack()  # noqa: PD010
                 beta = last.mean(axis=1).idxmin()
-                size = own["samples"] // own["clients"] if batch == FULL else int(batch)
+                size = own.samples // own.clients if batch == FULL else int(batch)
                 for kind, values in (("final", last.loc[beta]), ("lowest", low.loc[beta])):
                     rows.append(
                         {
@@ -159,7 +159,7 @@ def _batches(inputs: Inputs, settings: dict) -> pd.DataFrame:
                             "method": method,
                             "batch": batch,
                             "samples": size,
-                            "per_atom": size / own["atoms"],
+                            "per_atom": size / own.atoms,
                             "beta": beta,
                             "kind": kind,
                             "mean": values.mean(),
@@ -183,10 +183,10 @@ def _mark_one_sample_an_atom(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, 
     ax.axvline(1.0, color="#BBBBBB", linewidth=0.8, zorder=0)
 
 
-def _clients(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _clients(inputs: Inputs) -> pd.DataFrame:
     """Each client's ratings a user, and squared distances within it and to the mean of all."""
     frames = []
-    for experiment in settings["artefact"]["partitions"]:
+    for experiment in inputs.experiments():
         clients = inputs.partition_table(experiment)
         clients = clients[clients["replicate"] == clients["replicate"].iloc[0]].drop(columns="replicate")
         clients.insert(0, "experiment", experiment)
@@ -232,25 +232,24 @@ TOY_NAMES = {
 }
 
 
-def _steps(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _steps(inputs: Inputs) -> pd.DataFrame:
     """Every step of every search; the score of a step that diverged is infinite.
 
     `edge`, `chaotic` and the cost (`runs`, `rounds`, `bits`) are the whole search's.
     """
     frames = []
-    for experiment, methods in settings["artefact"]["tuned"].items():
-        for method in methods:
-            search = inputs.tuned(experiment, method)
-            columns = {
-                "experiment": experiment,
-                "method": method,
-                "beta": search["betas"],
-                "score": [np.inf if score is None else score for score in search["scores"]],
-                "chosen": [beta == search["beta"] for beta in search["betas"]],
-                "rejected": [beta in search["rejected"] for beta in search["betas"]],
-            }
-            whole = {"edge": search["edge"], "chaotic": search["chaotic"], **search["cost"]}
-            frames.append(pd.DataFrame(columns).assign(**whole))
+    for experiment, method in inputs.searches():
+        search = inputs.tuned(experiment, method)
+        columns = {
+            "experiment": experiment,
+            "method": method,
+            "beta": search["betas"],
+            "score": [np.inf if score is None else score for score in search["scores"]],
+            "chosen": [beta == search["beta"] for beta in search["betas"]],
+            "rejected": [beta in search["rejected"] for beta in search["betas"]],
+        }
+        whole = {"edge": search["edge"], "chaotic": search["chaotic"], **search["cost"]}
+        frames.append(pd.DataFrame(columns).assign(**whole))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -279,13 +278,13 @@ def _step(line: Any) -> str:
     return f"{line.beta:g}: {score}" + (" *" if line.chosen else " †" if line.rejected else "")
 
 
-def _remark1(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _remark1(inputs: Inputs) -> pd.DataFrame:
     """Model after each round, its distance to the solution, and the solution T(mean of z)."""
     frames = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        for reading, z in settings["experiments"][experiment]["values"].items():
+    for experiment in inputs.experiments():
+        for reading, z in inputs.experiment(experiment).values:
             solution = float(TOYS[reading].T(np.array([np.mean(z)]))[0])
-            for method in methods:
+            for method in inputs.methods(experiment):
                 history = inputs.run(experiment, method)
                 history = history[(history["reading"] == reading) & (history["round"] > 0)]
                 frames.append(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,9 @@ from replifed.claims.curves import Curves, curves, early_level, first, level
 from replifed.claims.quantities import Quantity, quantity
 from replifed.claims.samples import Sample, paired
 from replifed.papers.fedmm.problems import TOYS
+
+if TYPE_CHECKING:
+    from replifed.papers.fedmm import settings as of
 
 
 @quantity
@@ -147,9 +150,9 @@ def apart(clients: pd.DataFrame, users: int = 5000) -> Measured:
 
 
 @quantity
-def toy(history: pd.DataFrame, settings: dict[str, Any], reading: str, *, solved: bool) -> Measured:
+def toy(history: pd.DataFrame, settings: of.Toy, reading: str, *, solved: bool) -> Measured:
     """Rounds from the first on at which the toy's solution is met, or missed by 5 %, always the same way."""
-    solution = float(TOYS[reading].T(np.array([np.mean(settings["values"][reading])]))[0])
+    solution = float(TOYS[reading].T(np.array([np.mean(dict(settings.values)[reading])]))[0])
     theta = history[(history["reading"] == reading) & (history["round"] > 0)]["theta"].to_numpy()
     error = np.abs(theta - solution)
     holds = error < 1e-14 if solved else (error > 0.05) & (np.ptp(theta) < 1e-14)

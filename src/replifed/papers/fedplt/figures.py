@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,9 @@ from replifed.papers.fedplt.measures import error_bounds, norms, zetas
 from replifed.papers.fedplt.paper import BEST_EPOCHS, BEST_RHO, FEDPLT_RATES
 from replifed.papers.inputs import Inputs
 from replifed.privacy.renyi import best_epsilon, composed_gaussian, proposition4
+
+if TYPE_CHECKING:
+    from replifed.papers.fedplt import settings as of
 
 figure = partial(
     Grid,
@@ -57,7 +60,7 @@ LINES = {
 }
 
 
-def _by_rho(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _by_rho(inputs: Inputs) -> pd.DataFrame:
     history = inputs.run("penalty", "fedplt")
     frames = [
         _curve(history, "rho", curve="empirical"),
@@ -76,10 +79,10 @@ def _mark_best_rho(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: 
     ax.annotate(text, at, textcoords="offset points", xytext=(-10, 2), ha="right", fontsize=7.5)
 
 
-def _by_epochs(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _by_epochs(inputs: Inputs) -> pd.DataFrame:
     """Mean rate for each N_e; rate and bound of exact splitting at the ends of the axis."""
     history = inputs.run("epochs", "fedplt")
-    rho = settings["experiments"]["epochs"]["rho"]
+    rho = inputs.experiment("epochs").rho
     exact = only(history, solver="exact")
     frames = [
         _curve(only(history, solver="gradient"), "steps", curve="empirical"),
@@ -101,7 +104,7 @@ SET_UPS = {
 }
 
 
-def _set_ups(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _set_ups(inputs: Inputs) -> pd.DataFrame:
     return over_repetitions(inputs.run("readings", "fedplt"), ("loss", "labels", "rho"), "rate")
 
 
@@ -133,11 +136,10 @@ _HEIGHTS = dict.fromkeys(_SYMBOLS, "convergence rate")
 _HEIGHTS |= dict.fromkeys(_OVER_ROUNDS, "distance of (x, z) to its fixed point")
 
 
-def _bounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _bounds(inputs: Inputs) -> pd.DataFrame:
     """Curves of all panels: x, mean, low, high; void bounds are empty."""
     penalty, epochs = inputs.run("penalty", "fedplt"), inputs.run("epochs", "fedplt")
-    own = settings["experiments"]
-    steps, rho = own["penalty"]["local_steps"], own["epochs"]["rho"]
+    steps, rho = inputs.experiment("penalty").local_steps, inputs.experiment("epochs").rho
     plain, fast = only(epochs, solver="gradient"), only(epochs, solver="accelerated")
     frames = [
         _against("rho", penalty, "gradient", penalty["rate"]),
@@ -150,7 +152,7 @@ def _bounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
         _against("steps", fast, "accelerated", fast["rate"]),
         _against("steps", fast, "S'", norms(fast, fast["steps"], rho, accelerated=True, printed=True)),
         _against("steps", plain, "zeta", zetas(plain, rho)),
-        *_over_rounds(inputs.run("bounds", "fedplt"), own["bounds"]),
+        *_over_rounds(inputs.run("bounds", "fedplt"), inputs.experiment("bounds")),
     ]
     return pd.concat(frames, ignore_index=True)
 
@@ -165,7 +167,7 @@ def _against(x: str, history: pd.DataFrame, name: str, values: Any) -> pd.DataFr
     return curve
 
 
-def _over_rounds(history: pd.DataFrame, made: dict) -> Iterator[pd.DataFrame]:
+def _over_rounds(history: pd.DataFrame, made: of.Bounds) -> Iterator[pd.DataFrame]:
     history = history.assign(measured=history["distance"], bound=error_bounds(history, made))
     for (_, probability, tau), part in history.groupby(["steps", "probability", "tau"], sort=False):
         panel = "participation" if tau == 0 else "noise"
@@ -261,26 +263,26 @@ _EPOCHS, _EPSILON = "local epochs N_e", "ε (Proposition 4)"
 _ERROR = "mean distance of x_i\nto the minimiser"
 
 
-def _privacy(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _privacy(inputs: Inputs) -> pd.DataFrame:
     """Epsilon and error for each level of noise and number of epochs, after all rounds.
 
     Mean losses with clipped samples' gradients (sensitivity L / q), all agents active in K rounds, starts
     x_{i,0} ~ N(0, 2 tau^2 / low), as Proposition 4 asks for; epsilon at the best Renyi order.
     """
-    history, own = inputs.run("privacy", "fedplt"), settings["experiments"]["privacy"]
+    history, own = inputs.run("privacy", "fedplt"), inputs.experiment("privacy")
     last = history[history["round"] == history["round"].max()]
     errors = on_log_scale(over_repetitions(last, ("steps", "tau"), "error"))
     common = {
-        "sensitivity": own["clip"] / (own["samples"] if own["loss"] == "mean" else 1),
+        "sensitivity": own.clip / (own.samples if own.loss == "mean" else 1),
         "deviation": errors["tau"].to_numpy(),
         "gamma": last.groupby(["steps", "tau"], sort=False)["gamma"].mean().to_numpy(),
-        "rounds": own["rounds"],
+        "rounds": own.rounds,
         "steps": errors["steps"].to_numpy(),
     }
     # Both are linear in the order: their values at order 1 are the slopes.
-    errors["epsilon"] = best_epsilon(proposition4(1.0, mu=own["ridge"], **common), own["delta"])
-    errors["epsilon_composed"] = best_epsilon(composed_gaussian(1.0, **common), own["delta"])
-    return errors.assign(rounds=own["rounds"], delta=own["delta"])
+    errors["epsilon"] = best_epsilon(proposition4(1.0, mu=own.ridge, **common), own.delta)
+    errors["epsilon_composed"] = best_epsilon(composed_gaussian(1.0, **common), own.delta)
+    return errors.assign(rounds=own.rounds, delta=own.delta)
 
 
 def _by_steps(frame: pd.DataFrame) -> pd.DataFrame:

@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 
 from replifed.algorithms.registry import method_class
+from replifed.engine.tune import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.summaries import over_repetitions, with_interval
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, PARTIAL
 from replifed.papers.fedplt.paper import COLUMNS, METHODS, READINGS, STORED, TABLE2, TABLE3, TABLE4
 from replifed.papers.inputs import Inputs
-from replifed.tune import Spent
 
 # Without a count of their own: what the papers of the methods prove.
 ALLOWED = {
@@ -28,8 +28,8 @@ ALLOWED = {
 }
 
 
-def _table1(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    methods = settings["artefact"]["runs"]["footprint"]
+def _table1(inputs: Inputs) -> pd.DataFrame:
+    methods = inputs.methods("footprint")
     counted = pd.concat([inputs.run("footprint", method) for method in methods], ignore_index=True)
     allowed = pd.DataFrame([ALLOWED[method] for method in methods], columns=["solvers", "epochs", "problems"])
     return pd.DataFrame(
@@ -80,11 +80,11 @@ CELL = ["reading", "solver", "cohort"]
 COSTS = ["tuning_runs", "tuning_rounds", "tuning_bits"]
 
 
-def _table2(inputs: Inputs, settings: dict, readings: tuple[str, ...]) -> pd.DataFrame:
+def _table2(inputs: Inputs, readings: tuple[str, ...]) -> pd.DataFrame:
     """Mean rates of some readings, and the bias of FedAvg."""
-    ((experiment, methods),) = settings["artefact"]["runs"].items()
-    agents, frames = settings["experiments"][experiment]["agents"], []
-    for method in methods:
+    (experiment,) = inputs.experiments()
+    agents, frames = inputs.experiment(experiment).agents, []
+    for method in inputs.methods(experiment):
         history = inputs.run(experiment, method)
         history = history[history["reading"].isin(readings)]
         if method != "fedavg" and len(history):
@@ -127,19 +127,19 @@ def _show_table2(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _table3(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _table3(inputs: Inputs) -> pd.DataFrame:
     """Mean rates with either loss; 1 - p (1 - r), with r the rate of all agents, beside them."""
-    return pd.concat([_rates_by_active(inputs, settings, name) for name in settings["artefact"]["runs"]])
+    return pd.concat([_rates_by_active(inputs, name) for name in inputs.experiments()])
 
 
-def _rates_by_active(inputs: Inputs, settings: dict, experiment: str) -> pd.DataFrame:
-    own = settings["experiments"][experiment]
+def _rates_by_active(inputs: Inputs, experiment: str) -> pd.DataFrame:
+    own = inputs.experiment(experiment)
     rates = over_repetitions(inputs.run(experiment, "fedplt"), ("active",), "rate")
-    rates.insert(0, "loss", own["loss"])
+    rates.insert(0, "loss", own.loss)
     rates["published"] = [TABLE3[active - 1] for active in rates["active"]]
-    full = rates.loc[rates["active"] == own["agents"], "mean"]
+    full = rates.loc[rates["active"] == own.agents, "mean"]
     if len(full):
-        rates["interpolated"] = 1 - rates["active"] / own["agents"] * (1 - full.iloc[0])
+        rates["interpolated"] = 1 - rates["active"] / own.agents * (1 - full.iloc[0])
     return rates
 
 
@@ -164,14 +164,14 @@ MEASURES = {
 NOISES = {"variance": "variance τ", "deviation": "variance τ²"}
 
 
-def _table4(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _table4(inputs: Inputs) -> pd.DataFrame:
     """Mean errors by loss, reading of the noise level, the way of measuring, and level."""
     frames = []
-    for experiment, measure in itertools.product(settings["artefact"]["runs"], MEASURES):
+    for experiment, measure in itertools.product(inputs.experiments(), MEASURES):
         history = inputs.run(experiment, "fedplt")
         frames.append(over_repetitions(history, ("reading", "tau"), measure))
         frames[-1].insert(0, "measure", measure)
-        frames[-1].insert(0, "loss", settings["experiments"][experiment]["loss"])
+        frames[-1].insert(0, "loss", inputs.experiment(experiment).loss)
     frame = pd.concat(frames, ignore_index=True)
     return frame.assign(published=frame["tau"].map(TABLE4))
 
@@ -189,7 +189,7 @@ def _show_table4(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _exactness(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _exactness(inputs: Inputs) -> pd.DataFrame:
     """Largest relative error left over the data sets."""
     cells = inputs.run("exactness", "fedplt").groupby(["steps", "participation", "start"], sort=False)
     return cells["error"].agg(error="max", sets="count").reset_index()
@@ -209,18 +209,17 @@ def _show_exactness(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _variants(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _variants(inputs: Inputs) -> pd.DataFrame:
     """Means over the data sets; 0 local epochs stand for the agents' own numbers."""
-    experiments = settings["experiments"]
     history = pd.concat(
-        inputs.run(name, "fedplt").assign(loss=experiments[name]["loss"])
+        inputs.run(name, "fedplt").assign(loss=inputs.experiment(name).loss)
         for name in ("variants_mean", "variants")
     )
     cells = history.groupby(
         ["loss", "variant", "solver", "batch", "steps", "participation"], sort=False, dropna=False
     )
     frame = cells[["rate", "error", "zeros"]].mean().reset_index()
-    steps = experiments["variants"]["local_steps"]
+    steps = inputs.experiment("variants").local_steps
     return frame.fillna({"solver": "gradient", "participation": "all", "steps": steps})
 
 
@@ -245,7 +244,7 @@ def _show_variants(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _searches(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _searches(inputs: Inputs) -> pd.DataFrame:
     """A line for each method, reading and cell.
 
     Returns
@@ -257,8 +256,8 @@ def _searches(inputs: Inputs, settings: dict) -> pd.DataFrame:
         tuning_rounds, tuning_bits : the cost of all of them.
     """
     rows: list[dict[str, Any]] = []
-    sets = len(settings["experiments"]["comparison"]["tuning"]["replicates"])
-    for method in settings["artefact"]["tuned"]["comparison"]:
+    sets = len(inputs.experiment("comparison").tuning.replicates)
+    for _, method in inputs.searches():
         tuned = inputs.tuned("comparison", method)
         for cell, found in tuned["cells"].items():
             solver, cohort = cell.split("/")

@@ -477,7 +477,7 @@ def _example() -> Iterator[Claim]:
         "The heuristic choice of q takes the place of the exact one (Section IV-C): the expected error of "
         "new Hessians on FMNIST with fading, as a multiple of that with the exact choice.",
         1.0,
-        measures.cost_of_the_heuristic(history, settings("example")["b_max"]),
+        measures.cost_of_the_heuristic(history, settings("example")),
         within=0.05,
         because=_NO_LOSS,
         unit="ratio",

@@ -166,15 +166,15 @@ def columns_of(rounds: Sample, **more: Any) -> dict[str, Any]:
     }
 
 
-def _choices(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _choices(inputs: Inputs) -> pd.DataFrame:
     """One row for each experiment (without "_choices"), channel, case and method that the case changes.
 
     Rounds to the threshold, as `columns_of` has them, and `last`: rounds of the run.
     """
     rows = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        last = settings["experiments"][experiment]["rounds"]
-        for method in methods:
+    for experiment in inputs.experiments():
+        last = inputs.experiment(experiment).rounds
+        for method in inputs.methods(experiment):
             history = inputs.run(experiment, method)
             keys = ["case", "variant", "channel"]
             for (case, variant, channel), curve in history.groupby(keys, sort=False):
@@ -243,15 +243,15 @@ def _draw_choices_of(ax: Axes, frame: pd.DataFrame, lines: dict, shown: list[str
 _SHOWN, _IN_EXAMPLE = 40, 14
 
 
-def _bit_allocation(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _bit_allocation(inputs: Inputs) -> pd.DataFrame:
     """Panel "example": printed and found bits; panel "growth": bits of the same device round by round.
 
     What the paper does not print is zero.
     """
-    (experiment,) = settings["artefact"]["runs"]
+    (experiment,) = inputs.experiments()
     history = inputs.run(experiment, "qshed")
     spectrum, _ = nearest_spectrum(history)
-    bits = example_bits(spectrum["eigenvalue"].to_numpy(), settings["experiments"][experiment]["b_max"])
+    bits = example_bits(spectrum["eigenvalue"].to_numpy(), inputs.experiment(experiment).b_max)
     vectors = range(1, len(PRINTED_BITS) + 1)
     printed = pd.DataFrame({"printed_bits": PRINTED_BITS, "printed_eigenvalue": PRINTED_VALUES}, vectors)
     example = spectrum.assign(panel="example", bits=bits).join(printed, on="vector")
@@ -379,15 +379,15 @@ def saving(mine: Sample, theirs: Sample) -> dict[str, Any]:
     return {"saving": lowest, "bound": highest > lowest, "pairs": len(one.values)}
 
 
-def _rounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _rounds(inputs: Inputs) -> pd.DataFrame:
     """One row for each experiment, channel, method and threshold.
 
     Beside rounds there are megabits (median of what all devices sent until then) and Q-SHED's `saving`.
     """
     rows = []
-    for experiment, methods in settings["artefact"]["runs"].items():
+    for experiment in inputs.experiments():
         own = inputs.run(shown_with(experiment), "qshed")
-        for method in methods:
+        for method in inputs.methods(experiment):
             history = inputs.run(experiment, method)
             for (variant, channel), curve in history.groupby(["variant", "channel"], sort=False):
                 for threshold in THRESHOLDS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,9 @@ from replifed.operators.bit_allocation import (
 )
 from replifed.papers.qshed.experiments import example_bits, nearest_spectrum
 from replifed.papers.qshed.paper import PRINTED_BITS, PRINTED_VALUES
+
+if TYPE_CHECKING:
+    from replifed.papers.qshed import settings as of
 
 
 @quantity
@@ -55,12 +58,13 @@ def tails(n: int, l2: float) -> dict[str, np.ndarray]:
 
 
 @quantity
-def bits_off_printed(chosen: dict[str, Any]) -> Measured:
+def bits_off_printed(chosen: of.Experiment) -> Measured:
     """Sum of the differences of printed and found bits, for each tail of the printed spectrum."""
-    n = chosen["components"] + chosen["intercept"]
+    assert chosen.components is not None
+    n = chosen.components + chosen.intercept
     off, notes = [], []
-    for name, tail in tails(n, chosen["l2"]).items():
-        bits = example_bits(np.array([*PRINTED_VALUES, *tail]), chosen["b_max"])
+    for name, tail in tails(n, chosen.l2).items():
+        bits = example_bits(np.array([*PRINTED_VALUES, *tail]), chosen.b_max)
         printed = np.pad(PRINTED_BITS, (0, n - len(PRINTED_BITS)))
         off.append(float(np.abs(bits - printed).sum()))
         notes.append(f"{name} {' '.join(map(str, bits[bits > 0]))}")
@@ -96,7 +100,7 @@ def bits_decrease(history: pd.DataFrame, *, added: bool = False) -> Measured:
 
 
 @quantity
-def cost_of_the_heuristic(history: pd.DataFrame, b_max: int) -> Sample:
+def cost_of_the_heuristic(history: pd.DataFrame, chosen: of.Experiment) -> Sample:
     """Expected error, eq. (14), of the bits of all new Hessians, as a multiple of that with the exact q.
 
     The mean over each repetition's Hessians.
@@ -104,7 +108,7 @@ def cost_of_the_heuristic(history: pd.DataFrame, b_max: int) -> Sample:
     new = history[history["renewed"]]
     values, bits = by_vector(new, "eigenvalue"), by_vector(new, "bits")
     none, budget = np.zeros_like(bits), by_vector(new, "budget")[:, 0]
-    exact = allocate_exactly(values, none[:, 0], none, budget, b_max)
+    exact = allocate_exactly(values, none[:, 0], none, budget, chosen.b_max)
     ours, best = (expected_error(values, vectors_in_use(one), interval_squared(one)) for one in (bits, exact))
     seeds = by_vector(new, "replicate")[:, 0]
     means = pd.Series(ours / best).groupby(seeds).mean()
