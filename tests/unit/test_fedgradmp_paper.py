@@ -18,8 +18,8 @@ from replifed.data.surrogates import clip
 from replifed.network.ledger import dense_bits, sparse_bits
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers import jobs
-from replifed.papers.fedgradmp import claims, experiments, measures, problems
-from replifed.papers.fedgradmp.claims import CLAIMS, TIMING
+from replifed.papers.fedgradmp import experiments, measures, problems
+from replifed.papers.fedgradmp.claims import CLAIMS
 from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.figures import FIGURES, TABLES
 from replifed.papers.fedgradmp.settings import Clip, Digits, Isometry, Regression
@@ -490,10 +490,10 @@ def test_both_readings_of_the_step_are_run_on_digits(searched, digits):
 
     for reading in ("own", "printed"):
         levels = (
-            level(claims.column("train_accuracy", "digits", method, "30", reading=reading))
+            level(measures.column("train_accuracy", "digits", method, "30", reading=reading))
             for method in ("better", "fediterht")
         )
-        found = claims._more_accurate(*levels)(Ran())
+        found = measures.more_accurate(*levels)(Ran())
         np.testing.assert_allclose(found.values, 0.1)
         last = frame[(frame["reading"] == reading) & (frame["variant"] == "30") & (frame["round"] == 6)]
         assert found.note.endswith(f"against {last['train_accuracy'].mean():.4f}")
@@ -559,7 +559,7 @@ def test_errors_below_machine_precision_are_equal():
     ]
     runs = Runs({("cohorts", "fedgradmp"): pd.concat(frames, ignore_index=True)})
     for after, expected in ((1, [1.0, 0.0]), (2, [0.0, 0.0])):
-        ten, thirty = (claims.early(after, "cohorts", cohort=size, noise=0.0) for size in (10, 30))
+        ten, thirty = (measures.log_error(after, "cohorts", cohort=size, noise=0.0) for size in (10, 30))
         np.testing.assert_allclose(measures.decades(ten, thirty)(runs).values, expected, atol=1e-12)
 
 
@@ -668,9 +668,7 @@ def test_families_of_orders_can_be_told_with_the_seeds_there_are():
 
 
 def test_claims_and_captions_fit_together():
-    names = {claim.artefact for claim in (*CLAIMS, *TIMING)}
-    assert names <= {*FIGURES, *TABLES}
-    assert {*FIGURES, *TABLES} - names == {"supports", "fig7_bits"}
+    assert {claim.artefact for claim in CLAIMS} == {*FIGURES, *TABLES}
 
 
 def test_the_note_on_bits_says_what_messages_take():
