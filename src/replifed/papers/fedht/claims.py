@@ -17,8 +17,8 @@ Tolerances were fixed before any of this was run; what changed since, and why, i
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
+from itertools import product
 
 from replifed.claims.claim import Claim
 from replifed.claims.curves import curves, first, level
@@ -91,29 +91,25 @@ CLAIM = Statements(
 RATES = CLAIM.given(artefact="rates")
 
 
-def drawn(experiment: str, method: str, reading: str, place: int = 0, full_batch: bool = False) -> Quantity:
-    """The curves that Figures 2, 3 and 6 draw of a method, at a level of heterogeneity by its number."""
+def plotted(experiment: str, method: str, reading: str, place: int = 0, full_batch: bool = False) -> Quantity:
+    """Curves of a method in Figures 2, 3 and 6, at a level of heterogeneity by its index."""
     history = measures.batches(run(experiment, method), full_batch)
     return curves(measures.at_level(history, experiment, place), reading=reading, tuned=True)
 
 
+def _small_batches(experiment: str, method: str) -> Quantity:
+    """History at the mildest level."""
+    return measures.at_level(measures.batches(run(experiment, method)), experiment, 0)
+
+
 def _note(experiment: str, reading: str) -> str:
-    """On Figure 3, what a reading does to its outcome."""
+    """Note on Figure 3: what its outcome in a reading depends on."""
     few = (experiment, reading) == ("simulation1", "printed")
     return f"{_NOTES[reading]}; {_FEW_STEPS}" if few else _NOTES[reading]
 
 
-def _small_batches(experiment: str, method: str) -> Quantity:
-    """A history at the mildest level."""
-    return measures.at_level(measures.batches(run(experiment, method)), experiment, 0)
-
-
-def _bits(experiment: str, method: str) -> Quantity:
-    return measures.bits_a_round(_small_batches(experiment, method), "bits_up", "bits_down")
-
-
 def _figure1() -> Iterator[Claim]:
-    for experiment, reading in itertools.product(SIMULATIONS, READINGS):
+    for experiment, reading in product(SIMULATIONS, READINGS):
         note = _OWN_K if reading == "own" else ""
         claim, title = CLAIM.given(reading=reading, says="fig1", note=note), EXPERIMENTS[experiment]
         speedups = []
@@ -147,12 +143,12 @@ def _figure1() -> Iterator[Claim]:
 
 def _figure2() -> Iterator[Claim]:
     pairs = {"low": (0, "(0.5, 0.5)", "(0.1, 0.1)"), "high": (1, "(1, 1)", "(0.5, 0.5)")}
-    for experiment, method, (name, (place, strong, mild)), reading in itertools.product(
+    for experiment, method, (name, (place, strong, mild)), reading in product(
         SIMULATIONS, FEDERATED, pairs.items(), LEVEL_READINGS
     ):
         # Shares of the initial objective. No estimate of the minimum is subtracted: the lowest objective that
         # these two methods reach lies far above it at the high levels.
-        milder, harder = (drawn(experiment, method, reading, place + one) for one in (0, 1))
+        milder, harder = (plotted(experiment, method, reading, place + one) for one in (0, 1))
         yield CLAIM.order(
             f"fig2.{experiment}.{method}.{name}",
             f"{METHODS[method]} on {EXPERIMENTS[experiment]} converges more slowly at {strong} than at "
@@ -171,13 +167,13 @@ def _figure3() -> Iterator[Claim]:
         there = f"the objective that Distributed-IHT has after {slow}"
         sooner, needs = f"reaches {there} rounds in {ratio:g} times fewer", f"needs {fast} rounds to {there}"
         values = ("speedup", ratio, "ratio", sooner), ("rounds", float(fast), "rounds", needs)
-        for (form, place, full_batch), reading, (end, published, unit, statement) in itertools.product(
+        for (form, place, full_batch), reading, (end, published, unit, statement) in product(
             forms, COMPARISON_READINGS, values
         ):
             if full_batch and reading not in READINGS:
                 continue
             pair = (
-                drawn(experiment, method, reading, place, full_batch) for method in ("fediterht", BASELINE)
+                plotted(experiment, method, reading, place, full_batch) for method in ("fediterht", BASELINE)
             )
             yield CLAIM.value(
                 f"fig3.{experiment}.{end}",
@@ -194,41 +190,46 @@ def _figure3() -> Iterator[Claim]:
                 note=_note(experiment, reading) or (_LEVEL if place else _FRACTION),
             )
         for reading in COMPARISON_READINGS:
-            base, claim = drawn(experiment, BASELINE, reading), CLAIM.given(reading=reading)
+            claim, note = CLAIM.given(reading=reading), _note(experiment, reading)
+            fedht, fediterht, baseline = (
+                plotted(experiment, method, reading) for method in (*FEDERATED, BASELINE)
+            )
             yield claim.order(
                 f"fig3.{experiment}.lower",
                 f"{name}: FedIterHT after {fast} rounds is below Distributed-IHT after {slow}, which needs "
                 "still more (Section 5.1, Figure 3).",
-                measures.lower_at(drawn(experiment, "fediterht", reading), base, fast, slow),
+                measures.lower_at(fediterht, baseline, fast, slow),
                 unit="share",
-                note=_note(experiment, reading),
+                note=note,
                 says=f"fig3.{experiment}",
             )
-            for method in FEDERATED:
+            for method, curve in (("fedht", fedht), ("fediterht", fediterht)):
                 yield claim.order(
                     f"fig3.{experiment}.{method}.fewer",
                     f"{name}: {METHODS[method]} needs fewer rounds than Distributed-IHT (contribution (d), "
                     "Figure 3).",
-                    fewer(drawn(experiment, method, reading), base),
+                    fewer(curve, baseline),
                     unit="rounds",
-                    note=_note(experiment, reading),
+                    note=note,
                     says="fig3.fewer",
                 )
-            methods = ("fediterht", "fedht")
-            both = [drawn(experiment, method, reading) for method in methods]
             yield claim.order(
                 f"fig3.{experiment}.faster",
                 f"{name}: FedIterHT needs fewer rounds than FedHT (Section 4, Remark 3).",
-                fewer(*both),
+                fewer(fediterht, fedht),
                 unit="rounds",
                 note=_FRACTION if reading == "common" else _LONGER,
                 says="fig3.faster",
+            )
+            bits = (
+                measures.bits_a_round(_small_batches(experiment, method), "bits_up", "bits_down")
+                for method in ("fediterht", "fedht")
             )
             yield claim.order(
                 f"fig3.{experiment}.bits",
                 f"{name}: FedIterHT needs fewer bits than FedHT to a target, both directions counted "
                 "(Section 4).",
-                fewer(*both, *(_bits(experiment, method) for method in methods)),
+                fewer(fediterht, fedht, *bits),
                 unit="decades",
                 says="fig3.bits",
             )
@@ -236,27 +237,27 @@ def _figure3() -> Iterator[Claim]:
 
 def _figure6(reading: str) -> Iterator[Claim]:
     claim = CLAIM.given(reading=reading)
-    for experiment, method in itertools.product(REAL, FEDERATED):
+    for experiment, method in product(REAL, FEDERATED):
         yield claim.order(
             f"fig6.{experiment}.{method}.fewer",
             f"{EXPERIMENTS[experiment]}: {METHODS[method]} needs fewer rounds to a target than "
             "Distributed-IHT (Section 5.2, Figure 6).",
-            fewer(drawn(experiment, method, reading), drawn(experiment, BASELINE, reading)),
+            fewer(plotted(experiment, method, reading), plotted(experiment, BASELINE, reading)),
             unit="rounds",
             note=f"{_FREE_K}; {_RCV1}" if (experiment, reading) == ("rcv1", "own") else _FREE_K,
             says="fig6.fewer",
         )
-    for (experiment, panel), method in itertools.product({"e2006": "6a", "mnist": "6c"}.items(), FEDERATED):
+    for (experiment, panel), method in product({"e2006": "6a", "mnist": "6c"}.items(), FEDERATED):
         yield claim.order(
             f"fig6.{experiment}.{method}.rougher",
             f"{EXPERIMENTS[experiment]}: {METHODS[method]} is more random near the end than Distributed-IHT "
             f"(Section 5.2, Figure {panel}).",
-            measures.rougher(drawn(experiment, method, reading), drawn(experiment, BASELINE, reading)),
+            measures.rougher(plotted(experiment, method, reading), plotted(experiment, BASELINE, reading)),
             unit="decades",
             note=_FREE_K,
             says="fig6.rougher",
         )
-    every = {method: drawn("mnist", method, reading) for method in COMPARED}
+    every = {method: plotted("mnist", method, reading) for method in COMPARED}
     ends = {method: measures.capped(level(one), first(one)) for method, one in every.items()}
     yield claim.order(
         "fig6.mnist.apart",
