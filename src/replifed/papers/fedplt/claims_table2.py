@@ -10,9 +10,9 @@ from replifed.claims.claim import Claim
 from replifed.claims.quantities import Quantity
 from replifed.claims.statements import Statements
 from replifed.papers.fedplt import measures
-from replifed.papers.fedplt.claims.readings import LOSSES, Reading, notes, on_loss
 from replifed.papers.fedplt.methods import PARTIAL, SOLVERS
 from replifed.papers.fedplt.paper import COLUMNS, METHODS, STORED, TABLE2
+from replifed.papers.fedplt.readings import LOSSES, Reading, notes, on_loss
 
 _TUNING = (
     "the paper does not print the baselines' parameters; an honest search of two parameters finds faster ones"
@@ -70,7 +70,7 @@ def _readings(method: str, who: str, *ways: str) -> Iterator[Reading]:
             yield Reading(loss, way)
 
 
-def rates() -> Iterator[Claim]:
+def _rates() -> Iterator[Claim]:
     """Published rates."""
     for method, row in TABLE2.items():
         ways = ("common", "own", "theory") if method == "tamuna" else ("common", "own")
@@ -100,7 +100,7 @@ def _note_on_rate(method: str, who: str, reading: Reading) -> str:
     return notes(cause, _COINCIDE if reading.way == "own" and who == "all" else "")
 
 
-def orders() -> Iterator[Claim]:
+def _orders() -> Iterator[Claim]:
     """Order of Fed-PLT before its rivals, and of these one after the other."""
     for (solver, who), column in COLUMNS.items():
         for rival in STORED:
@@ -131,7 +131,7 @@ def orders() -> Iterator[Claim]:
                 )
 
 
-def partial_participation() -> Iterator[Claim]:
+def _partial_participation() -> Iterator[Claim]:
     """Rates with half of the agents above those with all."""
     for method, solver, loss in itertools.product(PARTIAL, SOLVERS, LOSSES):
         reading = Reading(loss, "common")
@@ -144,7 +144,7 @@ def partial_participation() -> Iterator[Claim]:
         )
 
 
-def accelerated() -> Iterator[Claim]:
+def _accelerated() -> Iterator[Claim]:
     """Accelerated against plain gradient descent as local solver."""
     for method in STORED:
         # The paper has theorems on the accelerated solver for Fed-PLT and 5GCS.
@@ -198,7 +198,7 @@ def _solvers(method: str, who: str) -> Iterator[Claim]:
             )
 
 
-def fedavg() -> Iterator[Claim]:
+def _fedavg() -> Iterator[Claim]:
     """FedAvg, which the paper speaks of and does not run."""
     for loss in LOSSES:
         reading = Reading(loss)
@@ -207,3 +207,9 @@ def fedavg() -> Iterator[Claim]:
             "FedAvg does not reach the minimiser: client drift (Section I).",
             measures.lines(reading.run("comparison", "fedavg"), "error") > 1e-3,
         )
+
+
+def table2() -> Iterator[Claim]:
+    """All claims on Table II."""
+    for part in (_rates, _orders, _partial_participation, _accelerated, _fedavg):
+        yield from part()

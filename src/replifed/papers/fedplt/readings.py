@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from replifed.claims import quantities
 from replifed.claims.quantities import Quantity
 from replifed.claims.statements import Statements, slug
@@ -69,21 +67,3 @@ def on_loss(loss: str, otherwise: str = "") -> str:
 def notes(*several: str) -> str:
     """Notes that are not empty, joined."""
     return "; ".join(filter(None, several))
-
-
-def arrives(errors: Quantity, within: float = 1e-9) -> Quantity:
-    """Whether all errors are at most this small."""
-    return (errors <= within).note("largest error left {0.max:.2g}", errors)
-
-
-def fewer_rounds(rate: Quantity, other: Quantity) -> Quantity:
-    """Logarithm of how many times fewer rounds `rate` takes to an error than the `other`."""
-    return np.log(-np.log(rate)) - np.log(-np.log(other))
-
-
-# Of "significantly reduces the number of rounds".
-SIGNIFICANTLY: dict[str, Any] = {
-    "unit": "e-folds",
-    "least": 0.22,
-    "because": "significantly fewer is four fifths",
-}
