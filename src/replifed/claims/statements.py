@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from replifed.claims.claim import Claim, Kind
@@ -21,12 +22,12 @@ def slug(reading: str) -> str:
 
 
 class Statements:
-    """Makes the claims of one paper, which know from their expressions which runs they need.
+    """Makes the claims of one paper.
 
-    Each claim has a name (its id is the paper's name, this one and what the reading adds), the statement in
-    words, and a quantity. Further keywords are fields of `Claim`; `because`, the reason of its tolerance; and
-    `says`, the name of the sentence or cell that it tests, where that is not its own name: all claims on one
-    share it.
+    `CLAIM("fig2.faster", says="section5.faster", unit="rounds")` names a claim, and `.order(...)` of that
+    makes it (see `Statement`); `CLAIM.order("fig2.faster", ...)` does both. The claim's id is the paper's
+    name, its own, and what the reading adds. Keywords are fields of `Claim`, and `says`: the name of the
+    sentence or cell that it tests, where that is not its own; all claims on one share it.
 
     Parameters
     ----------
@@ -51,50 +52,77 @@ class Statements:
         """Statements with these keywords in common, too."""
         return Statements(self.paper, self.readings, self.suffix, **{**self.common, **common})
 
+    def __call__(self, name: str, **fields: Any) -> Statement:
+        """Name a claim."""
+        return Statement(self, name, fields)
+
+    def value(self, name: str, *what: Any, **more: Any) -> Claim:
+        """Name a claim and make it: `Statement.value`."""
+        return self(name).value(*what, **more)
+
+    def order(self, name: str, *what: Any, **more: Any) -> Claim:
+        """Name a claim and make it: `Statement.order`."""
+        return self(name).order(*what, **more)
+
+    def shape(self, name: str, *what: Any, **more: Any) -> Claim:
+        """Name a claim and make it: `Statement.shape`."""
+        return self(name).shape(*what, **more)
+
+    def identity(self, name: str, *what: Any, **more: Any) -> Claim:
+        """Name a claim and make it: `Statement.identity`."""
+        return self(name).identity(*what, **more)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A claim with a name; it knows from its expression which runs it needs.
+
+    Each form takes the statement in words, and a quantity; `because` is the reason of its tolerance.
+    """
+
+    of: Statements
+    name: str
+    fields: dict[str, Any]
+
     def value(
-        self, name: str, statement: str, published: float, measured: Quantity, *, within: float, **more: Any
+        self, statement: str, published: float, measured: Quantity, *, within: float, **more: Any
     ) -> Claim:
-        """A number is the published one, `within` a tolerance that is there `because` of something."""
-        more |= {"published": published, "tolerance": within}
-        return self._claim("value", name, statement, measured, **more)
+        """A number is the published one, `within` a tolerance."""
+        return self._claim("value", statement, measured, published=published, tolerance=within, **more)
 
-    def order(
-        self, name: str, statement: str, measured: Quantity, *, least: float | None = None, **more: Any
-    ) -> Claim:
+    def order(self, statement: str, measured: Quantity, *, least: float | None = None, **more: Any) -> Claim:
         """A difference is positive, or a number above the `published` one; by the `least` effect or more."""
-        return self._claim("order", name, statement, measured, tolerance=least, **more)
+        return self._claim("order", statement, measured, tolerance=least, **more)
 
-    def shape(
-        self, name: str, statement: str, measured: Quantity, *, share: float | None = None, **more: Any
-    ) -> Claim:
+    def shape(self, statement: str, measured: Quantity, *, share: float | None = None, **more: Any) -> Claim:
         """Something is true in all cases, or in a `share` of them."""
-        return self._claim("shape", name, statement, measured, tolerance=share, **more)
+        return self._claim("shape", statement, measured, tolerance=share, **more)
 
-    def identity(self, name: str, statement: str, measured: Quantity, **more: Any) -> Claim:
+    def identity(self, statement: str, measured: Quantity, **more: Any) -> Claim:
         """Something is true without exception."""
-        return self._claim("identity", name, statement, measured, **more)
+        return self._claim("identity", statement, measured, **more)
 
-    def unmeasured(self, name: str, statement: str, on: Quantity, **more: Any) -> Claim:
+    def unmeasured(self, statement: str, on: Quantity, **more: Any) -> Claim:
         """A shape without a measure; a statement `on` what a quantity reads."""
-        return self._claim("shape", name, statement, None, needs=on.needs, **more)
+        return self._claim("shape", statement, None, needs=on.needs, **more)
 
-    def _claim(self, kind: Kind, name: str, statement: str, measured: Quantity | None, **more: Any) -> Claim:
-        defaults = {"artefact": name.partition(".")[0], "says": name, "because": "", "reading": ""}
-        fields = {**defaults, **self.common, **more}
-        reading = fields["reading"]
-        if reading not in self.readings:
-            raise ValueError(f"{self.paper}.{name}: reading {reading!r} is not declared")
+    def _claim(self, kind: Kind, statement: str, measured: Quantity | None, **more: Any) -> Claim:
+        defaults = {"artefact": self.name.partition(".")[0], "says": self.name, "because": "", "reading": ""}
+        fields = {**defaults, **self.of.common, **self.fields, **more}
+        paper, readings, reading = self.of.paper, self.of.readings, fields["reading"]
+        if reading not in readings:
+            raise ValueError(f"{paper}.{self.name}: reading {reading!r} is not declared")
         if measured is not None:
             fields["needs"], fields["expression"] = measured.needs, measured
             fields["measure"] = lambda inputs: as_measured(measured(inputs))
         return Claim(
-            id=f"{self.paper}.{name}{self.suffix(reading)}",
-            paper=self.paper,
+            id=f"{paper}.{self.name}{self.of.suffix(reading)}",
+            paper=paper,
             statement=statement,
-            statement_id=f"{self.paper}.{fields.pop('says')}",
+            statement_id=f"{paper}.{fields.pop('says')}",
             kind=kind,
             tolerance_reason=fields.pop("because"),
-            basis=fields.pop("basis", self.readings[reading]),
-            nearness=fields.pop("nearness", list(self.readings).index(reading)),
+            basis=fields.pop("basis", readings[reading]),
+            nearness=fields.pop("nearness", list(readings).index(reading)),
             **fields,
         )

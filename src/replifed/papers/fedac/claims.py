@@ -144,15 +144,13 @@ def _of(experiment: str) -> Quantity:
 def _figures() -> Iterator[Claim]:
     for name, drawn in DRAWN.items():
         if name in ("fig5", "fig6"):
-            yield CLAIM.unmeasured(
-                f"{name}.points",
+            yield CLAIM(f"{name}.points").unmeasured(
                 f"Figure {name[3:]}: its points on epsilon, whose data are not at hand.",
                 Quantity(lambda: None),
             )
             continue
         (experiment,) = (key for key, l2 in L2.items() if l2 == drawn.l2)
-        yield CLAIM.identity(
-            f"{name}.points",
+        yield CLAIM(f"{name}.points").identity(
             f"Figure {name[3:]}: every point with M <= 256 comes out to 1e-9, at their step.",
             points_agree(_of(experiment), name),
             note=_LARGER,
@@ -162,41 +160,34 @@ def _figures() -> Iterator[Claim]:
 def _orders() -> Iterator[Claim]:
     claim = CLAIM.given(artefact="points")
     for experiment in ("a9a_2", "a9a_3"):
-        yield claim.shape(
-            f"orders.fedac.{experiment}",
+        yield claim(f"orders.fedac.{experiment}").shape(
             f"l2 = {_NAMES[experiment]}: FedAc-I is below FedAvg at all K >= 8 and M from 32 to 256 "
             "(one seed).",
             below(_of(experiment), "fedac_1", "fedavg", _large),
         )
     last = _of("a9a_4")
-    yield claim.shape(
-        "orders.fedac.a9a_4",
+    yield claim("orders.fedac.a9a_4").shape(
         "l2 = 1e-4: so it is but for (K, M) = (8, 32), (8, 64), (16, 64) and K = 512.",
         below(last, "fedac_1", "fedavg", _expected),
     )
-    yield claim.shape(
-        "orders.fedac.a9a_4.exceptions",
+    yield claim("orders.fedac.a9a_4.exceptions").shape(
         "l2 = 1e-4: FedAc-I is not below FedAvg at (K, M) = (8, 32), (8, 64), (16, 64), nor at K = 512.",
         below(last, "fedac_1", "fedavg", _excepted, holds=False),
     )
-    yield claim.shape(
-        "orders.naive.a9a_4",
+    yield claim("orders.naive.a9a_4").shape(
         "l2 = 1e-4: naive FedAc is behind FedAc-I wherever K > 1 and M >= 16, but for (8, 64) and (16, 64).",
         below(last, "naive_fedac", "fedac_1", _several_steps, holds=False),
     )
     for K in (2, 4, 8, 16):
-        yield claim.shape(
-            f"orders.mb_ac_sgd.few.{K}",
+        yield claim(f"orders.mb_ac_sgd.few.{K}", says="orders.mb_ac_sgd.few").shape(
             "l2 = 1e-4: MB-AC-SGD is ahead of FedAc-I in most M for K from 2 to 16, here "
             f"K = {K} and M up to 256.",
             below(last, "mb_ac_sgd", "fedac_1", _few_steps, K=K),
-            says="orders.mb_ac_sgd.few",
             share=0.5,
             because="most",
             note="of all published M, up to 8192, it is ahead in most at each of these K",
         )
-    yield claim.shape(
-        "orders.mb_ac_sgd.many",
+    yield claim("orders.mb_ac_sgd.many").shape(
         "l2 = 1e-4: MB-AC-SGD is behind FedAc-I from K = 32 on if M >= 8.",
         below(last, "mb_ac_sgd", "fedac_1", _many_steps, holds=False),
     )
@@ -255,13 +246,11 @@ def _fresh() -> Iterator[Claim]:
         name = f"fresh{experiment[3:]}"
         runs = together(run(name, "fedavg"), run(name, "fedac"))
         found = fresh_lines(l2, runs), seeds_of(runs)
-        yield claim.identity(
-            f"optima.{name}",
+        yield claim(f"optima.{name}").identity(
             f"l2 = {_NAMES[experiment]}: the published optimum is above the minimum, by less than 1e-7.",
             above_the_minimum(l2, run(name, "fedavg")),
         )
-        yield claim.shape(
-            f"fresh.orders.{name}",
+        yield claim(f"fresh.orders.{name}").shape(
             f"l2 = {_NAMES[experiment]}: on fresh seeds FedAc-I is below FedAvg at every K from 8 to 256 and "
             "M = 32 and 64.",
             ahead(*found),
@@ -271,8 +260,7 @@ def _fresh() -> Iterator[Claim]:
             else "",
         )
         for method, power, words in (("fedavg", 1.0, "M"), ("fedac_1", 1 / 3, "M^(1/3)")):
-            yield claim.shape(
-                f"fresh.speedup.{method}.{name}",
+            yield claim(f"fresh.speedup.{method}.{name}").shape(
                 f"l2 = {_NAMES[experiment]}: {LINES[method].label}'s gap falls as 1 / M up to the largest M, "
                 f"wherever there are {words} rounds.",
                 linear(*found, settings(name), method, power),
@@ -282,32 +270,29 @@ def _fresh() -> Iterator[Claim]:
 
 
 CLAIMS = [
-    CLAIM.identity(
-        "runs.final",
+    CLAIM("runs.final").identity(
         "Every last objective that is calm, and was published as a finite number, comes out to 1e-9.",
         agrees(ALL, "final"),
     ),
     CLAIM.identity("runs.best", "So does every best objective.", agrees(ALL, "best")),
-    CLAIM.identity(
-        "points.all",
+    CLAIM("points.all").identity(
         "Every point of the figures with M <= 256 comes out to 1e-9.",
         points_agree(points(ALL)),
         note=_LARGER,
     ),
     *_figures(),
     *_orders(),
-    CLAIM.identity(
-        "runs.one_step.fedac",
+    CLAIM("runs.one_step.fedac").identity(
         "At K = 1 FedAc-I and naive FedAc are one method, to the bit.",
         equal(ALL, "fedac_1", "naive_fedac", 0.0),
     ),
-    CLAIM.identity(
-        "runs.one_step.mb_ac_sgd",
+    CLAIM("runs.one_step.mb_ac_sgd").identity(
         "At K = 1 FedAc-I is MB-AC-SGD.",
         equal(ALL, "fedac_1", "mb_ac_sgd", AGREES),
     ),
-    CLAIM.identity(
-        "runs.one_step.fedavg", "At K = 1 FedAvg is MB-SGD.", equal(ALL, "fedavg", "mb_sgd", AGREES)
+    CLAIM("runs.one_step.fedavg").identity(
+        "At K = 1 FedAvg is MB-SGD.",
+        equal(ALL, "fedavg", "mb_sgd", AGREES),
     ),
     *_fresh(),
 ]

@@ -94,44 +94,35 @@ def _figure1() -> Iterator[Claim]:
         # The first round below the floor ends the descent; the fit stops before it.
         floor = 1e-13 if noise == 0 else 5e-3
         fit = log_linear_fit(error("heterogeneity", alpha=alpha, noise=noise), floor)
-        yield CLAIM.shape(
-            f"fig1.linear.{name}-" + f"{alpha:g}".replace(".", "-"),
+        yield CLAIM(f"fig1.linear.{name}-" + f"{alpha:g}".replace(".", "-"), says="fig1.linear").shape(
             f"FedGradMP converges linearly at alpha = {alpha:g}, {name}: the logarithm of the error is a "
             "straight line down to its floor, R^2 >= 0.9 (Section V-A, Figure 1).",
             (fit[1] >= 0.9).note(_LINE, fit[1], fit[0]),
             share=0.8,
             because="errors fall from round to round by random supports; four seeds of five must fit",
-            says="fig1.linear",
             note="it depends on K, which was chosen: where the line fits badly, the descent is faster than "
             "linear, on some seeds through three points; Theorem 5 bounds a mean from above",
         )
     for noise, name in NOISES.items():
         T = [rounds_to(error("heterogeneity", alpha=alpha, noise=noise), 0.01) for alpha in alphas]
-        yield CLAIM.order(
-            f"fig1.slower.{name}",
+        yield CLAIM(f"fig1.slower.{name}", says="fig1.slower", unit="rounds").order(
             f"Higher heterogeneity, slower convergence, {name}: alpha = 2.5 needs more rounds to an error of "
             "0.01 than alpha = 0 (Figure 1).",
             (T[-1] - T[0]).note("rounds to 0.01: {0.mean:.3g} against {1.mean:.3g}", T[-1], T[0]),
-            unit="rounds",
-            says="fig1.slower",
         )
-        yield CLAIM.shape(
-            f"fig1.monotone.{name}",
+        yield CLAIM(f"fig1.monotone.{name}", says="fig1.slower").shape(
             f"The rounds to an error of 0.01 do not fall as alpha grows through 0, 0.5, 1, 2.5, {name} "
             "(Figure 1).",
             (steps(*T) >= 0).note("rounds: {0.mean:.3g}, {1.mean:.3g}, {2.mean:.3g}, {3.mean:.3g}", *T),
-            says="fig1.slower",
         )
 
 
 def _figure2() -> Iterator[Claim]:
     for experiment in ("video", "video_drawn"):
-        yield CLAIM.shape(
-            f"fig2.{experiment.replace('_', '-')}",
+        yield CLAIM(f"fig2.{experiment.replace('_', '-')}", says="fig2").shape(
             f"The recovered frame is reasonably satisfactory ({EXPERIMENTS[experiment]}): within 3 dB of the "
             "best approximation by as many atoms (Section V-A, Figure 2).",
             measures.recovered(run(experiment, "fedgradmp"), 3.0),
-            says="fig2",
             note="the paper gives no number; 3 dB was chosen beforehand",
         )
 
@@ -142,33 +133,27 @@ def _comparison(artefact: str, experiment: str, variant: str, step: StepReading)
     for method, variant_of in BASELINES:
         name, other = METHODS[method], (experiment, method, variant_of)
         claim = DECADES.given(reading=step.reading)
-        yield claim.order(
-            f"{artefact}.{method}.rounds",
+        yield claim(f"{artefact}.{method}.rounds", says=f"{artefact}.rounds").order(
             f"{where}: FedGradMP converges faster than {name} {step.words}in rounds; its error after 5 is "
             "smaller (Section V-B).",
             decades(log_error(5, *other, reading=step.name), log_error(5, *best)),
-            says=f"{artefact}.rounds",
         )
         work = at(measures.column("sample_gradients", *best), 5)
         spent = measures.column("sample_gradients", *other, reading=step.name)
         then = measures.at_equal(work, logs(error(*other, reading=step.name)), spent)
-        yield claim.order(
-            f"{artefact}.{method}.work",
+        counted = _both(step.reading, "counted work")
+        yield claim(f"{artefact}.{method}.work", says=f"{artefact}.time", reading=counted).order(
             f"{where}: FedGradMP converges faster than {name} {step.words}in computation; its error after 5 "
             "rounds is smaller than the other's at equal work (Section V-B).",
             decades(then, log_error(5, *best)),
-            says=f"{artefact}.time",
-            reading=_both(step.reading, "counted work"),
         )
         # Of Figure 5 the text compares no residuals, and no baseline comes to rest.
         if experiment != "dense":
             theirs, ours = error(*other, reading=step.name), error(*best)
-            yield claim.order(
-                f"{artefact}.{method}.residual",
+            yield claim(f"{artefact}.{method}.residual", says=f"{artefact}.residual").order(
                 f"{where}: FedGradMP has a smaller residual error than {name} {step.words}at the end "
                 "(Section V-B).",
                 decades(measures.residual(theirs), measures.residual(ours)),
-                says=f"{artefact}.residual",
                 note="each over the last quarter of its rounds: baselines have more, and cost more; a run "
                 "that still descends bounds its residual from above, so that it may yet end below",
             )
@@ -179,13 +164,10 @@ def _comparisons(step: StepReading) -> Iterator[Claim]:
         yield from _comparison(*figure, step)
     for method, variant in BASELINES[:3]:
         slowest = log_end("mild", "fedavg", "", reading=step.name)
-        yield DECADES.order(
-            f"fig3.slowest.{method}",
+        yield DECADES(f"fig3.slowest.{method}", says="fig3.slowest", reading=step.reading).order(
             f"FedAvg is the slowest of all: {step.words}its final error is larger than {METHODS[method]}'s "
             "(Section V-B).",
             decades(slowest, log_end("mild", method, variant, reading=step.name)),
-            reading=step.reading,
-            says="fig3.slowest",
             note="it depends on the weight of the 1-norm, as printed: the three dense methods take the same "
             "best step, and their ends differ by a few per cent"
             if method != "fediterht"
@@ -194,41 +176,34 @@ def _comparisons(step: StepReading) -> Iterator[Claim]:
     curve = error("mild", "fediterht", "", reading=step.name)
     fit, ends = log_linear_fit(curve, measures.end_floor(curve)), 10 ** tail(curve)
     factor, R2 = fit[0], fit[1]
-    yield CLAIM.shape(
-        "fig3.fediterht.linear",
+    yield CLAIM("fig3.fediterht.linear", reading=step.reading).shape(
         "FedIterHT converges linearly: the logarithm of its error is a straight line, R^2 >= 0.9, down to "
         "twice what it ends at (Section V-B).",
         ((R2 >= 0.9) & (ends < first(curve) / 2)).note(_LINE + ", ends at {2.median:.3g}", R2, factor, ends),
-        reading=step.reading,
         note="asked of every seed; at long steps single ones change their support late",
     )
     claim, both = CLAIM.given(unit="ratio", reading=step.reading), ("mild", "strong")
     best = measures.kept(*(error(data, "fedgradmp", "exact") for data in both))
     for method, variant in BASELINES:
         kept = measures.kept(*(error(data, method, variant, reading=step.name) for data in both))
-        yield claim.order(
-            f"fig4.{method}.degrades",
+        yield claim(f"fig4.{method}.degrades", says="fig4.degrades").order(
             f"{METHODS[method]} {step.words}degrades more than FedGradMP from Figure 3 to Figure 4: its "
             "descent, in decades until the end, keeps a smaller share (Section V-B).",
             (best - kept).note("{0.mean:.3g} of the descent against {1.mean:.3g}", kept, best),
-            says="fig4.degrades",
             note="" if method == "fediterht" else _GRID,
         )
         cause = "it depends on the threshold" if method == "fediterht" else _GRID
-        yield claim.order(
-            f"fig4.{method}.significantly",
+        yield claim(f"fig4.{method}.significantly", says="fig4.significantly").order(
             f"{METHODS[method]} {step.words}degrades significantly from Figure 3 to Figure 4: of its "
             "descent, in decades until the end, less than half is left (Section V-B).",
             (0.5 - kept).note("{0.mean:.3g} of the descent is left", kept),
-            says="fig4.significantly",
             note=f"{cause}{':' if method == 'fediterht' else ';'} half, where significant begins, was chosen",
         )
 
 
 def _fedgradmp_alone() -> Iterator[Claim]:
     grown = 10 ** (log_end("strong", "fedgradmp", "exact") - log_end("mild", "fedgradmp", "exact"))
-    yield CLAIM.shape(
-        "fig4.holds",
+    yield CLAIM("fig4.holds").shape(
         "FedGradMP still performs well in the highly heterogeneous environment: its final error is at most "
         "twice that of Figure 3 (Section V-B).",
         (grown <= 2.0).note("final error times {0.min:.3g} to {0.max:.3g}", grown),
@@ -244,25 +219,20 @@ def _digits() -> Iterator[Claim]:
         mine = level(on_digits("fedgradmp", str(tau)))
         rivals = {"fediterht": str(tau), "fedmid": "0.0001", "feddualavg": "0.0001", "fedavg": ""}
         for rival, variant in rivals.items():
-            yield claim.order(
-                f"fig6.{rival}.{name}",
+            yield claim(f"fig6.{rival}.{name}", says=f"fig6.{name}").order(
                 f"FedGradMP is more accurate than {METHODS[rival]} on the {name} digits after all rounds "
                 f"{step.words}(Section V-B, Figure 6).",
                 measures.more_accurate(mine, level(on_digits(rival, variant))),
-                says=f"fig6.{name}",
                 note=_SPARSITY,
             )
         sent, theirs = (
             curves(measures.with_bits(run("digits", method)), "bits", variant=variant, reading=step.name)
             for method, variant in (("fedgradmp", str(tau)), ("fedavg", ""))
         )
-        yield claim.order(
-            f"fig6-bits.fedavg.{name}",
+        yield claim(f"fig6-bits.fedavg.{name}", says="fig6-bits", artefact="fig6_bits").order(
             f"FedGradMP is more accurate on the {name} digits than FedAvg {step.words}when both have sent "
             "as many bits, which is how we read that sparse models save communication (Section I-B).",
             measures.more_accurate(mine, measures.at_equal(last(sent), on_digits("fedavg", ""), theirs, 0.1)),
-            artefact="fig6_bits",
-            says="fig6-bits",
             note=f"{_SPARSE}; {_SPARSITY}",
         )
     for tau, (nearness, step) in product(TAUS[:3], enumerate(DIGIT_STEPS)):
@@ -270,13 +240,10 @@ def _digits() -> Iterator[Claim]:
             level(measures.column("train_accuracy", experiment, "fedgradmp", str(tau), reading=step.name))
             for experiment in ("digits_gaussian", "digits")
         )
-        yield SHARE.order(
-            "fig7",
+        yield SHARE("fig7", reading=_both(f"tau {tau}", step.reading), nearness=nearness).order(
             "FedGradMP with a random Gaussian dictionary is more accurate on the training digits than with "
             f"the standard basis {step.words}(Section V-B, Figure 7).",
             measures.more_accurate(gaussian, standard),
-            reading=_both(f"tau {tau}", step.reading),
-            nearness=nearness,
             note="it depends on tau, and on the 200 atoms, which span as many of 784 dimensions",
         )
 
@@ -287,19 +254,15 @@ def _learning_rates(name: str, method: str, reading: str, **more: Any) -> Iterat
         joined(*(last(error("learning_rates", method, reading, step=rate)) for rate in rates))
         for rates in ((0.004, 0.01, 0.02), (0.0001, 0.0005, 0.001, 0.002))
     )
-    yield claim.shape(
-        f"{name}.diverges",
+    yield claim(f"{name}.diverges", says=f"{name.partition('.')[0]}.diverges").shape(
         f"{METHODS[method]} quickly diverges at learning rates 0.004, 0.01 and 0.02 ({text}; Section V-C).",
         # Ten times further off than at the start is as good as diverged.
         (~(large <= 10.0)).note(measures.ended, large),
-        says=f"{name.partition('.')[0]}.diverges",
     )
-    yield claim.shape(
-        f"{name}.stalls",
+    yield claim(f"{name}.stalls", says=f"{name.partition('.')[0]}.stalls").shape(
         f"{METHODS[method]} ends highly suboptimal at learning rates up to 0.002: the relative error stays "
         f"above one half ({text}; Section V-C).",
         ((small >= 0.5) & (small <= 10.0)).note(measures.ended, small),
-        says=f"{name.partition('.')[0]}.stalls",
     )
 
 
@@ -311,22 +274,19 @@ def _figures8_9() -> Iterator[Claim]:
         yield from _learning_rates(name, method, "text", artefact="fig8_baselines", note=_DENSE)
     claim, exact = CLAIM.given(says="fig9"), error("exact")
     after_four = at(exact, EXACT_ROUNDS)
-    yield claim.shape(
-        "fig9.precision",
+    yield claim("fig9.precision").shape(
         "FedGradMP comes to machine precision (1e-14) within four rounds with K = 3, on every seed "
         "(Section V-C, Figure 9).",
         (after_four <= MACHINE).note(
             "largest error {0.max:.2g} after {1} rounds", after_four, round_at(exact, EXACT_ROUNDS)
         ),
     )
-    yield claim.value(
-        "fig9.rounds",
+    yield claim("fig9.rounds", unit="rounds").value(
         "It takes four rounds (Section V-C, Figure 9).",
         float(EXACT_ROUNDS),
         rounds_to(exact, MACHINE),
         within=1.0,
         because="one round, the resolution of a figure that shows one run",
-        unit="rounds",
     )
 
 
@@ -334,98 +294,79 @@ def _figures10_11() -> Iterator[Claim]:
     Ks, noisy = (3, 6, 9, 12, 15), 4e-6
     for noise, name in NOISES.items():
         errors = [log_error(1, "local_iterations", local_steps=K, noise=noise) for K in Ks]
-        yield DECADES.order(
-            f"fig10.rate.{name}",
+        yield DECADES(f"fig10.rate.{name}").order(
             f"More local iterations, faster convergence, {name}: the error after the first round is smaller "
             "at K = 15 than at K = 3 (Section V-D).",
             decades(errors[0], errors[-1]),
         )
         listed = "{0.antilog:.2g}, {1.antilog:.2g}, {2.antilog:.2g}, {3.antilog:.2g}, {4.antilog:.2g}"
-        yield CLAIM.shape(
-            f"fig10.monotone.{name}",
+        yield CLAIM(f"fig10.monotone.{name}", says=f"fig10.rate.{name}").shape(
             f"The error after the first round falls from each K to the next, {name} (Section V-D).",
             (steps(*errors) < 0).note(f"errors {listed}", *errors),
-            says=f"fig10.rate.{name}",
         )
     few_end, many_end = (log_end("local_iterations", local_steps=K, noise=noisy) for K in (3, 15))
-    yield DECADES.order(
-        "fig10.residual",
+    yield DECADES("fig10.residual").order(
         "Increasing the local iterations decreases the residual: it is smaller at K = 15 than at K = 3 "
         "(Section V-D).",
         decades(few_end, many_end),
     )
-    yield DECADES.order(
-        "fig10.drift",
+    yield DECADES("fig10.drift", says="drift").order(
         "More local iterations leave a larger residual, as clients drift apart: it is larger at K = 15 than "
         "at K = 3 (Section I-B).",
         decades(many_end, few_end),
-        says="drift",
         note="Section V-D says the opposite",
     )
     few, many = (log_error(1, "local_iterations", local_steps=K, noise=noisy) for K in (3, 15))
     on_rate, on_residual = few - many, few_end - many_end
-    yield DECADES.order(
-        "fig10.residual.small",
+    yield DECADES("fig10.residual.small", says="fig10.residual").order(
         "The effect on the residual is not as noticeable as that on the rate: from K = 3 to K = 15 it "
         "shrinks less than the error after the first round does (Section V-D).",
         (on_rate - on_residual).note("{0.mean:.2g} and {1.mean:.2g} decades", on_rate, on_residual),
-        says="fig10.residual",
     )
     for experiment, after in (("cohorts", 3), ("cohorts_small", 1)):
         reading = EXPERIMENTS[experiment]
         for noise, name in NOISES.items():
             ten, thirty = (log_error(after, experiment, cohort=size, noise=noise) for size in (10, 30))
-            yield DECADES.order(
-                f"fig11.rate.{name}",
+            yield DECADES(f"fig11.rate.{name}", says="fig11.rate", reading=reading).order(
                 f"Larger cohorts, faster convergence, {name}: the error after {after} rounds is smaller with "
                 "30 clients than with 10 (Section V-E).",
                 decades(ten, thirty),
-                reading=reading,
-                says="fig11.rate",
             )
         errors = joined(*(last(error(experiment, cohort=size, noise=0.0)) for size in (10, 15, 20, 25, 30)))
-        yield CLAIM.shape(
-            "fig11.precision",
+        yield CLAIM("fig11.precision", reading=reading).shape(
             "The noiseless residuals decay to machine precision with every cohort (Figure 11).",
             (errors <= MACHINE).note("largest error {0.max:.2g}", errors),
-            reading=reading,
         )
         ten, thirty = (log_end(experiment, cohort=size, noise=noisy) for size in (10, 30))
-        yield DECADES.order(
-            "fig11.residual",
+        yield DECADES("fig11.residual", reading=reading).order(
             "The noisy residual slightly increases with the cohort: it is larger with 30 clients than with "
             "10 (Section V-E).",
             decades(thirty, ten),
-            reading=reading,
             note="it depends on the noise, which is drawn for each client: more clients average more of it",
         )
 
 
 def _remarks() -> Iterator[Claim]:
-    yield RATES.shape(
-        "remark3.rate",
+    yield RATES("remark3.rate").shape(
         "Where some client's mu exceeds one, Theorem 5's kappa may be below one at K = 1 and above one at a "
         "larger K (Remark 3).",
         formula(measures.rate_worsens),
         note="of the bound; what FedGradMP does as K grows is Figure 10's",
     )
-    yield RATES.shape(
-        "remark3.residual",
+    yield RATES("remark3.residual").shape(
         "Theorem 5's residual depends on K in no simple way even where all mu are below one: it falls with "
         "K here and rises there (Remark 3).",
         formula(measures.residual_turns),
         note="it depends on clients that differ: if all are alike, it falls with every K",
     )
     few, many = log_end("bias"), log_end("bias_many")
-    yield DECADES.value(
-        "remark4.bias",
+    yield DECADES("remark4.bias", artefact="bias").value(
         "With all samples and clients alike the residual is the optimal statistical bias, which falls as the "
         "inverse root of the number of clients: four times as many halve it (Remark 4).",
         round(-math.log10(2), 4),
         (many - few).note("{0.antilog:.3g} against {1.antilog:.3g}", many, few),
         within=0.06,
         because="exponents between -0.4 and -0.6",
-        artefact="bias",
         note="data are ours: the remark names no experiment; it depends on clients' own choice of supports, "
         "an error that does not average out: with the true one their mean errs about half as much",
     )
@@ -436,16 +377,13 @@ def _steps() -> Iterator[Claim]:
     claim = CLAIM.given(artefact="table1")
     methods = [method for method, _ in BASELINES]
     for experiment in ("mild", "strong", "dense"):
-        yield claim.shape(
-            f"tuning.{experiment}.grid",
+        yield claim(f"tuning.{experiment}.grid", says="tuning.grid").shape(
             f"{EXPERIMENTS[experiment]}: the printed grid of steps, 0.000005 to 0.01, lets the other methods "
             "achieve their best performance (Section V-B1).",
             measures.steps_within(5e-6, 0.01, *(tuned(experiment, method) for method in methods)),
-            says="tuning.grid",
             note="the search here goes on beyond the grid while the best step is at its edge",
         )
-    yield claim.shape(
-        "tuning.heterogeneity",
+    yield claim("tuning.heterogeneity").shape(
         "Learning rates that work depend on the heterogeneity of the data (Section V-C): the best steps for "
         "Figure 4's data are others than for Figure 3's.",
         measures.steps_differ(*(tuned(name, method) for method in methods for name in ("mild", "strong"))),
@@ -455,28 +393,24 @@ def _steps() -> Iterator[Claim]:
 
 def _theory() -> Iterator[Claim]:
     names = ("exact", "heterogeneity")
-    yield RATES.identity(
-        "theorem5.conditions",
+    yield RATES("theorem5.conditions").identity(
         "The clients' losses in the experiments have restricted constants with 2 rho^- > rho^+, as Theorem 5 "
         "needs (Figures 1 and 9).",
         measures.conditions_met(*map(settings, names)).needing(*(run(name, "fedgradmp") for name in names)),
         note="so the theorem promises nothing of the experiments that are said to validate it",
     )
-    yield RATES.identity(
-        "theorem13",
+    yield RATES("theorem13").identity(
         "Bounded variances are not essential: Theorem 13 has a linear rate without them, kappa < 1 "
         "(Remark 2).",
         formula(measures.theorem13_contracts),
         note="of the bound: its kappa is above one for every theta and any losses, and it promises nothing",
     )
-    yield RATES.shape(
-        "corollary10",
+    yield RATES("corollary10").shape(
         "The isometry constant of BA/|B|_F with Gaussian A falls, in expectation, as the stable rank of B "
         "grows (Corollary 10).",
         formula(measures.isometry_improves),
     )
-    yield RATES.identity(
-        "logistic",
+    yield RATES("logistic").identity(
         "With samples of length one and |x| <= r, the logistic loss curves between 4 / (1 + e^r)^2 and 1 "
         "times least squares; with K classes between (1 + K e^{2r})^-2 and 1, in all of them jointly "
         "(Section IV-D).",

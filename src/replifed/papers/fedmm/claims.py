@@ -78,8 +78,7 @@ def _figure1(experiment: str, at_step: str) -> Iterator[Claim]:
         for method in BOTH
     )
     betas = [step(experiment, method, at_step) for method in BOTH]
-    yield claim.order(
-        f"fig1.{data}.better",
+    yield claim(f"fig1.{data}.better").order(
         f"{where}: FedMM ends at a lower objective than parameter aggregation (Section 6, Figure 1).",
         (log_mean(last(naive_objective)) - log_mean(last(objective))).note(
             "FedMM at β = {0:g}, the naive method at {1:g}", *betas
@@ -87,8 +86,7 @@ def _figure1(experiment: str, at_step: str) -> Iterator[Claim]:
     )
     updates = {f"{NAIVE}.parameter": ("the naive method's parameter", naive_parameter)}
     if own:  # FedMM's step is the same in both readings
-        yield claim.value(
-            f"fig1.{data}.monotone",
+        yield claim(f"fig1.{data}.monotone").value(
             f"{where}: with FedMM the objective decays monotonically (Section 6, Figure 1).",
             0.0,
             rise(objective),
@@ -99,16 +97,14 @@ def _figure1(experiment: str, at_step: str) -> Iterator[Claim]:
         updates = {f"{FEDMM}.{which}": update for which, update in ours.items()} | updates
     for name, (whose, update) in updates.items():
         fall = decay(update)
-        yield claim.order(
-            f"fig1.{data}.{name}",
+        yield claim(f"fig1.{data}.{name}").order(
             f"{where}: {whose} update decays (Section 6, Figure 1).",
             fall.note(lambda fall: f"last over first tenth {np.exp(-fall.mean):.3g}", fall),
             note=_NOISE if (data, name) == ("synthetic_homogeneous", f"{FEDMM}.surrogate") else "",
         )
     rises = rise(naive_objective, at_end=True).note("β = {0:g}", betas[1])
     if experiment == "synthetic_heterogeneous":
-        yield claim.order(
-            f"fig1.{data}.diverges",
+        yield claim(f"fig1.{data}.diverges").order(
             f"{where}: with parameter aggregation the objective diverges (Section 6, Figure 1).",
             rises,
             least=0.02,
@@ -118,8 +114,7 @@ def _figure1(experiment: str, at_step: str) -> Iterator[Claim]:
             else _FAR_ABOVE,
         )
     else:
-        yield claim.value(
-            f"fig1.{data}.settles",
+        yield claim(f"fig1.{data}.settles").value(
             f"{where}: with parameter aggregation the objective does not diverge, which it does on "
             "heterogeneous synthetic data alone (Section 6, Figure 1).",
             0.0,
@@ -132,19 +127,16 @@ def _figure1(experiment: str, at_step: str) -> Iterator[Claim]:
         yield from _naive_on_movielens(claim, where, parameter, naive_parameter, naive_surrogate)
         return
     for name, words, start in (("", "", early_level), (".first", ", from the first round", first)):
-        yield claim.order(
-            f"fig1.{data}.naive_faster{name}",
+        yield claim(f"fig1.{data}.naive_faster{name}", says=f"fig1.{data}.naive_faster").order(
             f"{where}: the naive method's parameter update decays faster than FedMM's{words} (Section 6, "
             "Figure 1).",
             decay(naive_parameter, start) - decay(parameter, start),
-            says=f"fig1.{data}.naive_faster",
             note="FedMM's falls most in the first ten rounds, with its large steps, the naive method's "
             "all along, with small ones: it depends on the range of steps, which is lost"
             if own
             else "at FedMM's step both take large steps at first, and FedMM's update falls further",
         )
-    yield claim.order(
-        f"fig1.{data}.naive_surrogate",
+    yield claim(f"fig1.{data}.naive_surrogate").order(
         f"{where}: the naive method's surrogate update diverges (Section 6, Figure 1).",
         -decay(naive_surrogate),
         note="diverging is ending above where it began, by tenths of the rounds; it depends on the step: "
@@ -188,11 +180,9 @@ def _naive_on_movielens(
             measures.roughness_gain(naive_surrogate),
         ),
     ):
-        yield claim.order(
-            f"fig1.movielens.{name}.{when}",
+        yield claim(f"fig1.movielens.{name}.{when}", says=f"fig1.movielens.{name}").order(
             f"{where}: {words} (Section 6, Figure 1).",
             measured,
-            says=f"fig1.movielens.{name}",
             note=f"it depends on the naive method's step: {notes[name]}",
         )
 
@@ -211,14 +201,12 @@ def _figure2(experiment: str, alpha: float, share: float) -> Iterator[Claim]:
             for one in (alpha, 0.0)
         ]
 
-    yield claim.value(
-        f"{name}.objective",
+    yield claim(f"{name}.objective", says=f"fig2.{data}.objective").value(
         f"{where}: control variates have no effect on the objective (Section 6, Figure 2).",
         0.0,
         farthest(*pair("objective")),
         within=0.02,
         because="mean objectives may differ by 2 % in the round in which they are farthest apart",
-        says=f"fig2.{data}.objective",
         note="with a tenth of the clients single runs with control variates jump to several times their "
         "objective before they settle; in the end they agree"
         if data == "heterogeneous" and share < 0.5
@@ -226,23 +214,20 @@ def _figure2(experiment: str, alpha: float, share: float) -> Iterator[Claim]:
     )
     if data == "homogeneous":
         for words, ending in (("surrogate", ""), ("parameter", "_parameter")):
-            yield claim.value(
-                f"{name}.cancel{ending}",
+            yield claim(f"{name}.cancel{ending}", says=f"fig2.{data}.cancel{ending}").value(
                 f"{where}: control variates cancel and have no effect on the {words} update (Section 6, "
                 "Figure 2).",
                 0.0,
                 farthest(*pair(f"{words}_update")),
                 within=0.01,
                 because=f"mean {words} updates may differ by 1 % where they are farthest apart",
-                says=f"fig2.{data}.cancel{ending}",
                 note="exact only where all clients take part, see the errata; the objectives agree closely",
             )
         return
     for words in ("surrogate", "parameter"):
         curves_of = pair(f"{words}_update")
         with_, without = map(log_mean, map(level, curves_of))
-        yield claim.order(
-            f"{name}.{words}",
+        yield claim(f"{name}.{words}", says=f"fig2.{data}.{words}").order(
             f"{where}: control variates bring the {words} update to significantly lower values (Section 6, "
             "Figure 2).",
             (without - with_).note(
@@ -250,19 +235,16 @@ def _figure2(experiment: str, alpha: float, share: float) -> Iterator[Claim]:
             ),
             least=0.22,
             because="significantly lower is four fifths",
-            says=f"fig2.{data}.{words}",
             note="with few active clients control variates first enlarge the parameter's updates; with a "
             "small α they have not caught up by the end"
             if words == "parameter" and share < 0.5
             else "",
         )
         falls = [late_decay(one) for one in curves_of]
-        yield claim.order(
-            f"{name}.{words}_rate",
+        yield claim(f"{name}.{words}_rate", says=f"fig2.{data}.{words}_rate").order(
             f"{where}: control variates improve the rate of decay of the {words} update (Section 6, "
             "Figure 2).",
             (falls[0] - falls[1]).note("{0.mean:.2g} e-folds with and {1.mean:.2g} without", *falls),
-            says=f"fig2.{data}.{words}_rate",
             note="from the second tenth of the rounds to the last; with few active clients variates first "
             "enlarge updates, and part of the fall is back from there"
             if share < 0.5
@@ -277,13 +259,10 @@ def _figure3(dim: int) -> Iterator[Claim]:
         ("round", "rounds", np.log(adam) - np.log(ours)),
         ("gradient", "gradients of a sample", measures.at_equal_gradients(*histories)),
     ):
-        yield CLAIM.order(
-            f"fig3.d{dim}.better",
+        yield CLAIM(f"fig3.d{dim}.better", unit="e-folds", reading=f"per {reading}").order(
             f"D = {dim}: FedMM-OT significantly outperforms FedAdam, by the L2-UVP (Section 7.3, Figure 3), "
             f"after equally many {words}.",
             lower,
-            reading=f"per {reading}",
-            unit="e-folds",
             least=0.405,
             because="significantly is taken as 1.5 times less L2-UVP",
             note="it depends on the rounds, rates and weight of the cycle term, which are lost",
@@ -292,33 +271,27 @@ def _figure3(dim: int) -> Iterator[Claim]:
 
 def _identities() -> Iterator[Claim]:
     for experiment, users in USERS.items():
-        yield CLAIM.identity(
-            "movielens_clusters",
+        yield CLAIM("movielens_clusters", reading=users, artefact="partitions").identity(
             f"{EXPERIMENTS[experiment]}: constrained k-means gives clients equally many of the 5000 users, "
             "and puts them apart (Section 6).",
             measures.apart(partition_table(experiment)),
-            reading=users,
-            artefact="partitions",
         )
     for reading in TOYS:
         for method, words in (
             (FEDMM, "aggregating surrogates gives the solution in every round"),
             (NAIVE, "aggregating parameters gives a constant other than the solution"),
         ):
-            yield CLAIM.identity(
-                f"remark1.{method}",
+            # With some other values the parameters' mean is the solution.
+            basis = "chosen" if method == FEDMM else "fitted"
+            yield CLAIM(f"remark1.{method}", reading=reading, basis=basis).identity(
                 f"On the toy example, {words} (Remark 1).",
                 measures.toy(run("remark1", method), settings("remark1"), reading, solved=method == FEDMM),
-                reading=reading,
-                # With some other values the parameters' mean is the solution.
-                basis="chosen" if method == FEDMM else "fitted",
             )
     for experiment in ("em_poisson", "em_poisson_known_mean", "em_mixture"):
         em = curves(run(experiment, "sa_ssmm"), reading="exact")
         ours = curves(run(experiment, FEDMM), reading="exact")
         gap = measures.largest_gap(ours, em)
-        yield CLAIM.identity(
-            f"em.{experiment}.exact",
+        yield CLAIM(f"em.{experiment}.exact").identity(
             f"{EXPERIMENTS[experiment]}: with all clients and no compression FedMM is centralised MM, "
             "whatever α is (Sections 3.1 and 5).",
             (gap < 1e-10).note("largest relative difference {0.max:.2g}", gap),
@@ -388,8 +361,7 @@ _EXAMPLES = {
 def _theory() -> Iterator[Claim]:
     claim = CLAIM.given(artefact="em")
     for name, words in _EXAMPLES.items():
-        yield claim.identity(
-            f"example.{name}",
+        yield claim(f"example.{name}").identity(
             f"{words}: the surrogate majorises the loss and touches it (MM-1), and T(s) minimises it (MM-2).",
             formula(theory.surrogate, name),
         )
@@ -397,23 +369,19 @@ def _theory() -> Iterator[Claim]:
         yield claim.identity(name, statement, formula(measured))
     few, more, longer = (formula(theory.log_noise, n, b) for n, b in ((5, 10), (20, 10), (5, 40)))
     for name, words, less in (("clients", "clients", more), ("batch", "samples in a minibatch", longer)):
-        yield claim.value(
-            f"theorem1.noise.{name}",
+        yield claim(f"theorem1.noise.{name}", unit="e-folds").value(
             f"Logistic loss, like clients, constant step: with four times as many {words} a quarter of "
             "|h(S)|² is left (Corollary 1).",
             1.386,
             few - less,
             within=0.2,
             because="a fifth more or less, with 24 seeds",
-            unit="e-folds",
         )
     with_variates, without = (formula(theory.late_noise, alpha) for alpha in (0.5, 0.0))
-    yield claim.order(
-        "theorem1.unlike",
+    yield claim("theorem1.unlike", unit="e-folds").order(
         "Logistic loss, unlike clients of which half take part, constant step: with control variates |h(S)|² "
         "has no floor, and without it has one (Theorem 1): in rounds 180 to 199 it is less.",
         without - with_variates,
-        unit="e-folds",
         least=2.3,
         because="a tenth of what stays without variates",
         note="the theorem's 1/T, for the mean over all rounds, holds wherever the sum of |h(S)|² converges, "

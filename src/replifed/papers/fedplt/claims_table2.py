@@ -80,8 +80,7 @@ def _rates() -> Iterator[Claim]:
             for reading in _readings(method, who, *ways):
                 if reading == ("mean", "own"):
                     continue
-                yield _claims(reading, unit="rate").value(
-                    f"table2.{method}.{solver}.{who}",
+                yield _claims(reading, unit="rate")(f"table2.{method}.{solver}.{who}").value(
                     f"{METHODS[method]} converges at the rate {published} ({column}, Table II).",
                     published,
                     measures.noting_lost(_rate(reading, method, solver, who)),
@@ -107,12 +106,11 @@ def _orders() -> Iterator[Claim]:
             if rival == "fedplt" or (who == "half" and rival not in PARTIAL):
                 continue
             for reading in _readings(rival, who, "common", "equal budget"):
-                yield _claims(reading, unit="rate").order(
-                    f"table2.best.{solver}.{who}.{rival}",
+                claim = _claims(reading, unit="rate", says=f"table2.best.{solver}.{who}")
+                yield claim(f"table2.best.{solver}.{who}.{rival}").order(
                     f"Fed-PLT converges faster per round than {METHODS[rival]} ({column}; Section VII-A).",
                     _rate(reading, rival, solver, who) - _clipped(reading, "fedplt", solver, who),
                     note=_ORDER_NOTES[reading.way],
-                    says=f"table2.best.{solver}.{who}",
                 )
     for number, ((solver, who), column) in enumerate(COLUMNS.items()):
         printed = {method: row[number] for method, row in TABLE2.items() if method != "fedplt"}
@@ -121,13 +119,12 @@ def _orders() -> Iterator[Claim]:
             # A reading that one of them was not run in, such as TAMUNA with a choice of its own, has no pair.
             common = set(_readings(faster, who, *_ORDER_NOTES)) & set(_readings(slower, who, *_ORDER_NOTES))
             for reading in sorted(common):
-                yield _claims(reading, unit="rate").order(
-                    f"table2.order.{solver}.{who}.{faster}",
+                claim = _claims(reading, unit="rate", says=f"table2.order.{solver}.{who}")
+                yield claim(f"table2.order.{solver}.{who}.{faster}").order(
                     f"{METHODS[faster]} converges faster than {METHODS[slower]}: {low} to {high} ({column}, "
                     "Table II).",
                     _rate(reading, slower, solver, who) - _clipped(reading, faster, solver, who),
                     note=_TUNING if reading.way == "common" else _ORDER_NOTES[reading.way],
-                    says=f"table2.order.{solver}.{who}",
                 )
 
 
@@ -135,12 +132,10 @@ def _partial_participation() -> Iterator[Claim]:
     """Rates with half of the agents above those with all."""
     for method, solver, loss in itertools.product(PARTIAL, SOLVERS, LOSSES):
         reading = Reading(loss, "common")
-        yield _claims(reading, unit="rate").order(
-            f"table2.partial.{method}.{solver}",
+        yield _claims(reading, unit="rate")(f"table2.partial.{method}.{solver}", says="table2.partial").order(
             f"{METHODS[method]}: the rate increases when half of the agents take part "
             f"({solver} solver; Section VII-A).",
             _clipped(reading, method, solver, "half") - _clipped(reading, method, solver, "all"),
-            says="table2.partial",
         )
 
 
@@ -150,11 +145,10 @@ def _accelerated() -> Iterator[Claim]:
         # The paper has theorems on the accelerated solver for Fed-PLT and 5GCS.
         if method not in ("fedplt", "fivegcs"):
             for reading in _readings(method, "all", "common", "own"):
-                yield _claims(reading).shape(
-                    f"table2.accelerated.{method}.converges",
+                claim = _claims(reading, says="table2.accelerated.converges")
+                yield claim(f"table2.accelerated.{method}.converges").shape(
                     f"{METHODS[method]} converges with the accelerated local solver, too (Section VII-A).",
                     _rate(reading, method, "accelerated", "all") < 1.0,
-                    says="table2.accelerated.converges",
                     note=_DIVERGES if reading.way == "common" else "",
                 )
         for who in ("all", "half"):
@@ -180,8 +174,7 @@ def _solvers(method: str, who: str) -> Iterator[Claim]:
         claim, note = _claims(reading, unit="rate"), on_loss(reading.loss, _SOLVERS)
         difference = _clipped(reading, method, slower, who) - _clipped(reading, method, faster, who)
         if plain == fast:
-            yield claim.value(
-                f"table2.accelerated.{method}.same",
+            yield claim(f"table2.accelerated.{method}.same").value(
                 f"{METHODS[method]} has the same rate with either local solver: {plain} (Table II).",
                 0.0,
                 difference,
@@ -190,8 +183,7 @@ def _solvers(method: str, who: str) -> Iterator[Claim]:
                 note=note,
             )
         else:
-            yield claim.order(
-                f"table2.accelerated.{method}.slower{ending}",
+            yield claim(f"table2.accelerated.{method}.slower{ending}").order(
                 f"{METHODS[method]}{some}: {statement}.",
                 difference,
                 note=notes(note, _ORDER_NOTES[reading.way] if reading.way == "equal budget" else ""),
@@ -202,8 +194,7 @@ def _fedavg() -> Iterator[Claim]:
     """FedAvg, which the paper speaks of and does not run."""
     for loss in LOSSES:
         reading = Reading(loss)
-        yield _claims(reading).shape(
-            "fedavg.biased",
+        yield _claims(reading)("fedavg.biased").shape(
             "FedAvg does not reach the minimiser: client drift (Section I).",
             measures.lines(reading.run("comparison", "fedavg"), "error") > 1e-3,
         )

@@ -98,7 +98,7 @@ BACKTRACKING = CLAIM.given(reading="backtracking")
 EXAMPLE = CLAIM.given(artefact="bit_allocation")
 # On spectra of FMNIST, whose components and intercept were chosen to the printed ones.
 SPECTRA = EXAMPLE.given(basis="fitted")
-# Two sentences on savings: which channel they speak of, and what they are called.
+# Names of two sentences on savings, by the channel that they speak of.
 SENTENCES = {"constant": "section1.steady", "rayleigh": "section5.savings"}
 
 
@@ -158,6 +158,7 @@ def _shown(figure: str, reading: str, **common: Any) -> Statements:
 
 
 def _savings(experiment: str, figure: str, data: str) -> Iterator[Claim]:
+    steady, fading = SENTENCES.values()
     for reading, (name, label) in itertools.product(SEARCHES, COMPETITORS.items()):
         claim = _shown(figure, reading, unit="share", note=_NOTES.get((experiment, name), ""))
         for channel, words in CHANNELS.items():
@@ -167,49 +168,42 @@ def _savings(experiment: str, figure: str, data: str) -> Iterator[Claim]:
             }
             for threshold, rounds in saved.items():
                 if channel == "constant":
-                    yield claim.order(
-                        f"{figure}.saving.{name}.{threshold}",
+                    yield claim(f"{figure}.saving.{name}.{threshold}", says=f"{figure}.{steady}").order(
                         f"{data}: without fading Q-SHED needs at least 30 % fewer rounds to {threshold} than "
                         f"{label} (Section I).",
                         _with_range(rounds),
                         published=0.3,
-                        says=f"{figure}.{SENTENCES['constant']}",
                     )
-                yield claim.value(
-                    f"{figure}.between.{name}.{channel}.{threshold}",
+                yield claim(
+                    f"{figure}.between.{name}.{channel}.{threshold}", says=f"{figure}.{fading}"
+                ).value(
                     f"{data}, {words}: Q-SHED saves between 30 % and 60 % of the rounds of {label} to "
                     f"{threshold} (Section V).",
                     0.45,
                     _with_range(rounds),
                     within=0.2,
                     because="15 % to either end, and 5 % since these are rounded",
-                    says=f"{figure}.{SENTENCES['rayleigh']}",
                 )
-            yield claim.order(
-                f"{figure}.outperforms.{name}.{channel}",
+            yield claim(f"{figure}.outperforms.{name}.{channel}", says=f"{figure}.section6").order(
                 f"{data}, {words}: Q-SHED outperforms {label} (Section VI): it saves rounds to 1e-6.",
                 _with_range(saved["1e-06"]),
-                says=f"{figure}.section6",
             )
-        yield claim.value(
-            f"{figure}.largest.{name}",
+        yield claim(f"{figure}.largest.{name}", says=f"{figure}.section1.fading").value(
             f"{data}: with fading Q-SHED saves up to 60 % of the rounds of {label} (abstract, Section I).",
             0.6,
             measures.largest(*saved.values()),
             within=0.1,
             because="a tenth, for an 'up to' over an unstated number of runs and an unstated threshold",
-            says=f"{figure}.section1.fading",
         )
     for reading, (channel, words) in itertools.product((*CHOICES, "option 2"), CHANNELS.items()):
         others = ("fednl",) if reading == "option 2" else tuple(COMPETITORS)
         than = "FedNL" if reading == "option 2" else "the better of NQ-SHED and FedNL"
-        yield _shown(figure, reading, unit="share").order(
-            f"{figure}.saving.{channel}",
+        claim = _shown(figure, reading, unit="share")
+        yield claim(f"{figure}.saving.{channel}", says=f"{figure}.{SENTENCES[channel]}").order(
             f"{data}, {words}: Q-SHED needs at least 30 % fewer rounds to 1e-6 than {than} "
             f"({'Section I' if channel == 'constant' else 'Section V'}).",
             _with_range(saving(reading, experiment, *others, channel=channel)),
             published=0.3,
-            says=f"{figure}.{SENTENCES[channel]}",
             note=_WRAPPED if reading == "clip" else "",
         )
 
@@ -220,16 +214,14 @@ def _fading(experiment: str, figure: str, data: str) -> Iterator[Claim]:
         ours, theirs = (slowdown(reading, experiment, method) for method in ("qshed", name))
         note = _SKIPS if name == "fednl" and reading in SEARCHES else ""
         claim = _shown(figure, reading, unit="ratio", note=note, says=f"{figure}.section5.fading")
-        yield claim.order(
-            f"{figure}.fading.{name}",
+        yield claim(f"{figure}.fading.{name}").order(
             f"{data}: fading degrades {COMPETITORS[name]} (Section V): it needs more rounds to 1e-6, as a "
             "multiple of those without.",
             theirs,
             published=1.0,
         )
         if reading != "option 2":
-            yield claim.order(
-                f"{figure}.robust.{name}",
+            yield claim(f"{figure}.robust.{name}").order(
                 f"{data}: Q-SHED is more robust to fading than {COMPETITORS[name]} (Section V): it is slowed "
                 "down less.",
                 (theirs - ours).note(_FACTORS, theirs, ours),
@@ -239,31 +231,24 @@ def _fading(experiment: str, figure: str, data: str) -> Iterator[Claim]:
 def _others(experiment: str, figure: str, data: str) -> Iterator[Claim]:
     for channel, words in CHANNELS.items():
         ours, ideal = (T(experiment, name, channel) for name in ("qshed", "ideal_shed"))
-        yield BACKTRACKING.order(
-            f"{figure}.ideal.{channel}",
+        yield BACKTRACKING(f"{figure}.ideal.{channel}", unit="rounds").order(
             f"{data}, {words}: ideal-SHED, which sends the same vectors exactly, needs fewer "
             "rounds to 1e-6 than Q-SHED (Section V).",
             (ours - ideal).note(_MEDIANS, ours, ideal),
-            unit="rounds",
         )
-        yield _shown(figure, "top-k").order(
-            f"{figure}.outperforms.fednl.{channel}",
+        claim = _shown(figure, "top-k", unit="share")
+        yield claim(f"{figure}.outperforms.fednl.{channel}", says=f"{figure}.section6").order(
             f"{data}, {words}: Q-SHED outperforms algorithms like FedNL (Section VI): it saves some of its "
             "rounds to 1e-6, if FedNL sends as many bits of its largest entries, and not an eigenvector.",
             _with_range(saving("top-k", experiment, "fednl", channel=channel)),
-            unit="share",
-            says=f"{figure}.section6",
             note="the paper compares with rank 1 alone, which takes about half as many bits",
         )
     quantised, left_out = (T(experiment, name, "rayleigh") for name in ("fednl.quantised_ls", "fednl"))
-    yield BACKTRACKING.order(
-        f"{figure}.quantised",
+    claim = BACKTRACKING.given(artefact="rounds", unit="rounds")
+    yield claim(f"{figure}.quantised", says="section5.quantised").order(
         f"{data}, {CHANNELS['rayleigh']}: quantising FedNL's second-order information where budgets are "
         "small, instead of leaving it out, degrades it (Section V): it needs more rounds to 1e-6.",
         (quantised - left_out).note(_MEDIANS, quantised, left_out),
-        artefact="rounds",
-        says="section5.quantised",
-        unit="rounds",
         note="it depends on how FedNL's vectors are quantised, which is not stated: here with a dither, at "
         "as many bits as the budget leaves",
     )
@@ -279,16 +264,15 @@ def _others(experiment: str, figure: str, data: str) -> Iterator[Claim]:
             for method in ("qshed", name)
         )
         ending = ".rayleigh" if channel == "rayleigh" else ""
-        yield _shown(figure, reading).value(
-            f"{figure}_bits.same.{name}{ending}",
+        yield _shown(figure, reading)(
+            f"{figure}_bits.same.{name}{ending}", says=f"{figure}_bits.same{ending}", unit="ratio"
+        ).value(
             f"{data}, {CHANNELS[channel]}: Q-SHED and {COMPETITORS[name]} use the same number of bits in "
             "each round (caption).",
             1.0,
             theirs / ours,
             within=0.1,
             because="a tenth, for eigenvalues and the line search's scalars, which the paper does not count",
-            says=f"{figure}_bits.same{ending}",
-            unit="ratio",
             note=note,
         )
 
@@ -296,34 +280,26 @@ def _others(experiment: str, figure: str, data: str) -> Iterator[Claim]:
 def _convergence(experiment: str, figure: str, data: str) -> Iterator[Claim]:
     baselines, claim = f"{experiment}_baselines", BACKTRACKING
     for channel, words in CHANNELS.items():
-        yield claim.shape(
-            f"{figure}.converges.{channel}",
+        yield claim(f"{figure}.converges.{channel}", says="section4.converges").shape(
             f"{data}, {words}: Q-SHED converges (Section IV-D): every run comes to a relative cost of 1e-10.",
             measures.converged(runs_of(experiment, "qshed", channel), 1e-10),
-            says="section4.converges",
             note="with one renewal alone it does not (see the choices)",
         )
-    yield claim.value(
-        f"{figure}.robust.qshed",
+    yield claim(f"{figure}.robust.qshed", says=f"{figure}.section5.robust", unit="ratio").value(
         f"{data}: Q-SHED is robust to fading (Section V): rounds to 1e-6 as a multiple of those without.",
         1.0,
         slowdown("backtracking", experiment, "qshed"),
         within=0.15,
         because="budgets are 0.86 of those without fading in the mean, which alone makes 1/0.86 - 1 = 0.16",
-        unit="ratio",
-        says=f"{figure}.section5.robust",
     )
     for name, method, label in (("fednl", "fednl", "FedNL"), ("shed", "ideal_shed", "SHED")):
-        yield claim.value(
-            f"{figure}.system.{name}",
+        yield claim(f"{figure}.system.{name}", says=f"section1.{name}.system", unit="ratio").value(
             f"{data}: {label} is robust to system heterogeneity, here to channels that differ by device and "
             "round (Section I): rounds to 1e-6 as a multiple of those without fading.",
             1.0,
             slowdown("backtracking", experiment, method),
             within=0.15,
             because="as for Q-SHED, of which the same is said",
-            unit="ratio",
-            says=f"section1.{name}.system",
             note="against Section V, where fading degrades it" if name == "fednl" else "sent exactly",
         )
     for name, label, place, runs in (
@@ -332,45 +308,33 @@ def _convergence(experiment: str, figure: str, data: str) -> Iterator[Claim]:
     ):
         at_4, at_7, at_10 = (T(runs, name, threshold=cost) for cost in (1e-4, 1e-7, 1e-10))
         early, late = at_7 - at_4, at_10 - at_7
-        yield claim.order(
-            f"{figure}.superlinear.{name}",
+        yield claim(f"{figure}.superlinear.{name}", says=f"superlinear.{name}", unit="rounds").order(
             f"{data}: {label} converges superlinearly ({place}): from 1e-4 to 1e-7 it takes more rounds than "
             "from there to 1e-10.",
             (early - late).note(_MEDIANS, early, late),
-            unit="rounds",
-            says=f"superlinear.{name}",
             note="linear convergence takes as many; before 1e-4 every method of Newton's kind is slow",
         )
         start, end = STRETCHES[name]
-        yield claim.order(
-            f"{figure}.incremental.{name}",
+        yield claim(f"{figure}.incremental.{name}", says="section4.incremental", unit="decades").order(
             f"{data}: sending {label}'s server more of one Hessian makes convergence faster (Section IV): "
             f"decades a round in the second half of rounds {start} to {end - 1}, less those in the first.",
             measures.speed_up(runs_of(runs, name), start, end),
-            unit="decades",
-            says="section4.incremental",
         )
     for name, label, runs in (("fednl", "FedNL", experiment), ("newton", "distributed Newton", baselines)):
         few, theirs = T(experiment, "qshed", count="hessians"), T(runs, name, count="hessians")
-        yield claim.order(
-            f"{figure}.hessians.{name}",
+        yield claim(f"{figure}.hessians.{name}", says="abstract.hessians", unit="share").order(
             f"{data}: Q-SHED requires few Hessian computations (abstract): to 1e-6 fewer than {label}, as a "
             "share of these.",
             (1 - few / theirs).note(_MEDIANS, few, theirs),
-            unit="share",
-            says="abstract.hessians",
             note="it computes one at each renewal, which are ours",
         )
     for what, count in (("rounds", "round"), ("bits", "bits_up")):
         few = T(experiment, "qshed", threshold=1e-4, count=count)
         theirs = T(baselines, "gradient_descent.ls", threshold=1e-4, count=count)
-        yield claim.order(
-            f"{figure}.newton_type.{what}",
+        yield claim(f"{figure}.newton_type.{what}", says="section1.newton_type", unit="share").order(
             f"{data}: second-order information speeds up convergence and saves communication (Section I): "
             f"Q-SHED needs fewer {what} to 1e-4 than gradient descent, as a share of these.",
             _with_range(1 - few / theirs),
-            unit="share",
-            says="section1.newton_type",
         )
 
 
@@ -385,31 +349,25 @@ def _conditions() -> Iterator[Claim]:
             needs(name, case=case) / needs(name, case=without)
             for name in ("giant", "newton", "shed", "fednl")
         )
-        yield claim.order(
-            f"conditions.giant.{what}",
+        yield claim(f"conditions.giant.{what}", says=f"section1.giant.{what}").order(
             f"FMNIST: GIANT underperforms with {condition} (Section I): rounds to 1e-6 as a multiple of "
             "those without, less the multiple of Newton's method.",
             (giant - newton).note(_FACTORS, giant, newton),
-            says=f"section1.giant.{what}",
             note="that Newton's method, too, takes more rounds is no fault of GIANT's",
         )
         for name, label, theirs in (("shed", "SHED", shed), ("fednl", "FedNL", fednl)):
-            yield claim.order(
-                f"conditions.{name}.{what}",
+            yield claim(f"conditions.{name}.{what}", says=f"section1.{name}.{what}").order(
                 f"FMNIST: {label} is robust to {condition} (Section I): its rounds to 1e-6 grow less than "
                 "GIANT's, as multiples of those without.",
                 (giant - theirs).note(_FACTORS, giant, theirs),
-                says=f"section1.{name}.{what}",
             )
-    yield claim.value(
-        "conditions.exact",
+    yield claim("conditions.exact", says="section4.heuristic").value(
         "FMNIST: the heuristic choice of q takes the place of the exact one (Section IV-C): rounds to 1e-6 "
         "as a multiple of those with the exact choice.",
         1.0,
         needs("qshed") / needs("qshed", case="exact_q"),
         within=0.05,
         because=_NO_LOSS,
-        says="section4.heuristic",
     )
 
 
@@ -419,17 +377,14 @@ def _model() -> Iterator[Claim]:
         ("eq11", "after a refinement a coordinate's mean squared error is Delta^2/12", squared_errors),
         ("eq13", "the mean of tr(dV_i dV_j) is n Delta_i^2 Delta_j^2/144, here at one bit", cross_traces),
     ):
-        yield EXAMPLE.value(
-            f"model.{name}",
+        yield EXAMPLE(f"model.{name}", unit="ratio").value(
             f"Eq. ({name[2:]}): {what}: as a multiple of this, for unit vectors of n = 90.",
             1.0,
             formula(Measured, formula(ratios), seeds=1),
             within=0.02,
             because="a Monte-Carlo mean; its interval is half as wide",
-            unit="ratio",
         )
-    yield EXAMPLE.identity(
-        "model.eq24",
+    yield EXAMPLE("model.eq24").identity(
         "Least squares: in every round the distance to the minimiser shrinks to at most kappa_t of what it "
         "was, where kappa_t < 1 (eq. 24).",
         formula(Measured, formula(bound_holds, 16), seeds=1),
@@ -438,8 +393,7 @@ def _model() -> Iterator[Claim]:
 
 def _example() -> Iterator[Claim]:
     history = run("example", "qshed")
-    yield SPECTRA.value(
-        "example.bits",
+    yield SPECTRA("example.bits", unit="bits").value(
         "A device allocates [3, 3, 2, 2, 2, 1, 1, 1, 1, 1, 1] bits to its first 11 eigenvectors "
         "(Section IV-A): sum of the differences, for the printed eigenvalues and any tail behind them.",
         0.0,
@@ -447,41 +401,33 @@ def _example() -> Iterator[Claim]:
         within=6.0,
         because="what rounding moves: of spectra that round to the printed one and have one of these tails, "
         "95 % have bits that differ from its own by as much at most",
-        unit="bits",
     )
-    yield SPECTRA.value(
-        "example.spectrum",
+    yield SPECTRA("example.spectrum", unit="eigenvalue").value(
         "On FMNIST a device's eigenvalues are [0.21, 0.11, 0.06, 0.03, 0.03, 0.02, 0.02, 0.01, 0.01, 0.01, "
         "0.01] at some time (Section IV-A): largest difference to the nearest spectrum found.",
         0.0,
         measures.spectrum_off_printed(history),
         within=0.005,
         because="numbers rounded to two decimals; what is nearer rounds to them, and nothing else does",
-        unit="eigenvalue",
         note="it depends on the pixels' scale, the components and the intercept, which are ours",
     )
-    yield SPECTRA.identity(
-        "example.ordered",
+    yield SPECTRA("example.ordered").identity(
         "With eigenvalues in decreasing order, bits decrease monotonically (Section IV-A).",
         measures.bits_decrease(history),
     )
-    yield SPECTRA.identity(
-        "example.increments",
+    yield SPECTRA("example.increments").identity(
         "With eigenvalues in decreasing order, the bits that a round adds decrease monotonically (Section "
         "IV-A, where these are what (21) allocates).",
         measures.bits_decrease(history, added=True),
         note="vectors that were sent early have their bits; what a round adds is for those behind them",
     )
-    yield SPECTRA.value(
-        "example.heuristic",
+    yield SPECTRA("example.heuristic", says="section4.heuristic", unit="ratio").value(
         "The heuristic choice of q takes the place of the exact one (Section IV-C): the expected error of "
         "new Hessians on FMNIST with fading, as a multiple of that with the exact choice.",
         1.0,
         measures.cost_of_the_heuristic(history, settings("example")),
         within=0.05,
         because=_NO_LOSS,
-        unit="ratio",
-        says="section4.heuristic",
         note="with qbar = B the model charges each vector without bits as x = 4 (see the errata), and "
         "spreads the budget over about twice as many vectors as with the exact q",
     )
