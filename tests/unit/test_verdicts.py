@@ -790,7 +790,7 @@ def test_a_shape_that_twins_show_too_does_not_hang_on_rounding(rate, told):
             )
 
         of_twins = Kept.of_twins
-        _files, settings = {}, {}
+        _files, _settings, _paper = {}, {}, "fedht"
 
     found = verdicts_of(Twinned(kind="original"), "fig1.simulation1.fedht.monotone.own")
     assert found["verdict"].tolist() == [told]
