@@ -46,7 +46,7 @@ def _gone(rows: Iterable[Row], references: Mapping[str, Row]) -> list[str]:
 
 
 def _moved(row: Row, reference: Row) -> str:
-    """How a claim is off its reference; "" if it is not."""
+    """Difference of a claim to its reference in words; "" if it is as good."""
     was, now, tolerated = reference["measured"], row["measured"], reference["tolerance"]
     if bool(was) != bool(now):
         return f"measured {now or 'nothing'}, reference {was or 'nothing'}"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Unit(NamedTuple):
-    """How far a number may be off: a `share` of it, `most` at most, and `least` where it is nearly zero.
+    """Tolerances of a number: a `share` of it, at most `most`, and at least `least`.
 
     `effect` is the smallest difference between two methods that is called one, by default; None where that
     depends on the problem's scale.
@@ -51,6 +51,6 @@ COUNTED = ("rounds", "bits", "ratio")
 
 
 def tolerance(measured: float, unit: str) -> float:
-    """How far another processor's rounding may move a number."""
+    """Tolerance of a number against another processor's rounding."""
     rule = UNITS[unit]
     return max(min(rule.most, rule.share * abs(measured)), rule.least)

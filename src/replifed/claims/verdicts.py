@@ -240,7 +240,7 @@ def _row(
 
 
 def _effect(claim: Claim, measured: Measured) -> dict[str, Any]:
-    """How far a value is from the published one, or how large a difference is, and on which side."""
+    """Distance of a value to the published one, or size of a difference, and its side."""
     if claim.kind not in ("value", "order") or measured.alternatives:
         return {}
     effect = float(measured.values.astype(float).mean()) - (claim.published or 0.0)

@@ -1,4 +1,4 @@
-"""What does not hold in the authors' published numbers (Yuan and Ma 2020)."""
+"""Errata of the published numbers of Yuan and Ma 2020."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does not hold as printed in Jeong, Needell, Qin 2023."""
+"""Errata of Jeong, Needell, Qin 2023."""
 
 from __future__ import annotations
 

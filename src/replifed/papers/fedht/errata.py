@@ -1,4 +1,4 @@
-"""What does not hold as printed in Tong et al. 2022."""
+"""Errata of Tong et al. 2022."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does not hold as printed in Dieuleveut et al. 2025."""
+"""Errata of Dieuleveut et al. 2025."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _has_the_identity_as_solution(minimise) -> Outcome:
     forms=(0.45, 0.55),
 )
 def _curvature(weight: float) -> Outcome:
-    """How fast the loss grows around the solution in the direction in which it grows least."""
+    """Growth of the loss around the solution in the direction in which it grows least."""
     angle, radius = np.linspace(0, 2 * np.pi, 721), 1e-3
     around = _gaussian_loss(1 + radius * np.cos(angle), 1 + radius * np.sin(angle), weight)
     least = float((around - 1).min() / radius**2)

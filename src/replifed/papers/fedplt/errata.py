@@ -1,4 +1,4 @@
-"""What does not hold as printed in Bastianello, Liu and Johansson 2024."""
+"""Errata of Bastianello, Liu and Johansson 2024."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does not hold as printed in Dal Fabbro et al. 2023 (arXiv 2305.10852)."""
+"""Errata of Dal Fabbro et al. 2023 (arXiv 2305.10852)."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def _within_range(qbar: Callable[[int, int, int], int]) -> Outcome:
     forms=(True, False),
 )
 def _after_renewal(kept: bool) -> Outcome:
-    """What (21) counts on, and what the aggregator has, once a Hessian of the same eigenvalues is new."""
+    """Error that (21) promises, and the aggregator's, once a Hessian of the same eigenvalues is new."""
     none, budget = np.zeros(len(_VALUES), dtype=int), np.array(8)
     first = allocate(_VALUES, np.array(0), none, budget, 16)
     before = first if kept else none

@@ -117,7 +117,7 @@ def cost_of_the_heuristic(history: pd.DataFrame, chosen: of.Experiment) -> Sampl
 
 @quantity
 def converged(history: pd.DataFrame, gap: float) -> Sample:
-    """Whether each seed's run came below a gap."""
+    """True of seeds whose run comes below a gap."""
     return Sample(history.groupby("replicate")["gap"].min().to_numpy() <= gap)
 
 
