@@ -272,9 +272,7 @@ CLAIMS = [
     ),
     CLAIM.identity("runs.best", "So does every best objective.", agrees(ALL, "best")),
     CLAIM("points.all").identity(
-        "Every point of the figures with M <= 256 comes out to 1e-9.",
-        points_agree(points(ALL)),
-        note=_LARGER,
+        "Every point of the figures with M <= 256 comes out to 1e-9.", points_agree(points(ALL)), note=_LARGER
     ),
     *_figures(),
     *_orders(),
@@ -283,12 +281,10 @@ CLAIMS = [
         equal(ALL, "fedac_1", "naive_fedac", 0.0),
     ),
     CLAIM("runs.one_step.mb_ac_sgd").identity(
-        "At K = 1 FedAc-I is MB-AC-SGD.",
-        equal(ALL, "fedac_1", "mb_ac_sgd", AGREES),
+        "At K = 1 FedAc-I is MB-AC-SGD.", equal(ALL, "fedac_1", "mb_ac_sgd", AGREES)
     ),
     CLAIM("runs.one_step.fedavg").identity(
-        "At K = 1 FedAvg is MB-SGD.",
-        equal(ALL, "fedavg", "mb_sgd", AGREES),
+        "At K = 1 FedAvg is MB-SGD.", equal(ALL, "fedavg", "mb_sgd", AGREES)
     ),
     *_fresh(),
 ]

@@ -330,8 +330,7 @@ def _theory() -> Iterator[Claim]:
             note="K = 1 gives exactly 1 at the least tau",
         )
     yield RATES("theory.lemma1").identity(
-        "Lemma 1: |H_tau(x) - x*|^2 <= (1 + alpha) |x - x*|^2.",
-        formula(theory.lemma1),
+        "Lemma 1: |H_tau(x) - x*|^2 <= (1 + alpha) |x - x*|^2.", formula(theory.lemma1)
     )
     yield RATES("theory.ranks").identity(
         "Lemma 1 holds of ranks as of non-zeros, so that the results apply to the rank of a matrix "

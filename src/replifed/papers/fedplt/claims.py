@@ -123,8 +123,7 @@ def _table3(loss: str) -> Iterator[Claim]:
         note="a round has half of the messages, but more than twice as many rounds are needed",
     )
     yield claim("table3.monotone").shape(
-        "The fewer agents take part, the higher the rate (Section VII-A).",
-        mean_change(by_active) < 0,
+        "The fewer agents take part, the higher the rate (Section VII-A).", mean_change(by_active) < 0
     )
 
 
@@ -178,8 +177,7 @@ def _figure2(loss: str) -> Iterator[Claim]:
             measures.column(by_rho, end) > 0.98,
         )
     yield claim("fig2.valley").shape(
-        "The mean rate falls up to its minimum and grows after it (Figure 2).",
-        measures.one_valley(by_rho),
+        "The mean rate falls up to its minimum and grows after it (Figure 2).", measures.one_valley(by_rho)
     )
     exact = by_setting(reading.run("splitting"), "rho", steps=0)
     width = 0.1 * (1.0 - min(RATES))
@@ -245,8 +243,7 @@ def _figure3(loss: str) -> Iterator[Claim]:
         measures.one_valley(by_steps),
     )
     yield claim("fig3.faster", unit="rate").order(
-        "Ten inexact local steps converge faster than exact proximal maps (Section VII-B).",
-        exact - ten,
+        "Ten inexact local steps converge faster than exact proximal maps (Section VII-B).", exact - ten
     )
     yield claim("fig3.local").order(
         "Local training significantly reduces the number of rounds: with 10 local epochs they are fewer than "
