@@ -22,7 +22,7 @@ all that it shows. Of a figure with several pages, the PDF has the others; numbe
 
 
 def write(figures_dir: Path, settings: Mapping[str, Any], out: Path) -> None:
-    """Write the page, and the pictures into a folder beside it that is called like it.
+    """Write the page, and the pictures into a folder of its name next to it.
 
     Parameters
     ----------

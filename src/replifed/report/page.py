@@ -1,6 +1,6 @@
 """One page with every figure, table and verdict. It opens from disk, without a network.
 
-Pictures lie beside it, or, in its single-file form, in it. It is complete without scripts; with them its
+Pictures lie next to it, or, in its single-file form, in it. It is complete without scripts; with them its
 curves can be read and its claims sorted.
 """
 
@@ -63,7 +63,7 @@ def build(
     scale : "paper", or the name of the cut-down settings.
     settings : papers, and of each which artefacts there are, which are not computed, and why, and its
         experiments.
-    curves, run : scripts to write beside the page: the data of the curves that it draws, and what ran, when.
+    curves, run : scripts to write next to the page: the data of the curves that it draws, and what ran, when.
     single : whether pictures, curves and what ran are in the page, which then is one file, of tens of
         megabytes.
     """
@@ -76,9 +76,9 @@ def build(
     ]
     statements = scores.statements(rows)
     drawn: dict[str, Any] = {}
-    beside = None if single else out.parent
+    page_folder = None if single else out.parent
     papers = [
-        _paper(name, settings[name], rows, statements, figures_dir, beside, drawn)
+        _paper(name, settings[name], rows, statements, figures_dir, page_folder, drawn)
         for name in settings["papers"]
     ]
     data = Counter(claim["data"] for claim in rows)
@@ -117,9 +117,9 @@ def build(
         data_counts=[(kind, data[kind]) for kind in (*DATA_KINDS, "none") if data[kind]],
         errata=[row for file in errata for row in read_errata(file)],
         not_claimed=read_not_claimed(not_claimed) if not_claimed else [],
-        curves_file=_from(curves, beside) if curves and beside else "",
+        curves_file=_from(curves, page_folder) if curves and page_folder else "",
         curves_inside=Markup(of_curves) if single and drawn else "",
-        run_file=_from(run, beside) if run and beside else "",
+        run_file=_from(run, page_folder) if run and page_folder else "",
         run_inside=facts() if single else {},
     )
     write_text(out, page.rstrip("\n") + "\n")
@@ -176,7 +176,7 @@ def _paper(
     claims: list[dict[str, Any]],
     statements: list[dict[str, str]],
     figures_dir: Path,
-    beside: Path | None,
+    page_folder: Path | None,
     drawn: dict[str, Any],
 ) -> dict[str, Any]:
     """Content of the page on a paper; the curves of its figures are added to `drawn`."""
@@ -184,7 +184,7 @@ def _paper(
     stated = [one for one in statements if one["paper"] == name]
     about, described = words_of(name)
     artefacts = {
-        key: _artefact(key, figures_dir / name, described.get(key), own, beside, drawn)
+        key: _artefact(key, figures_dir / name, described.get(key), own, page_folder, drawn)
         | {"experiments": [one for one in used_experiments(entry) if one in section.get("experiments", {})]}
         for key, entry in in_order(section["artefacts"])
     }
@@ -221,12 +221,12 @@ def _artefact(
     folder: Path,
     described: Any,
     claims: list[dict[str, Any]],
-    beside: Path | None,
+    page_folder: Path | None,
     drawn: dict[str, Any],
 ) -> dict[str, Any]:
     """Content of the page on an artefact.
 
-    `beside` is the page's folder, from which files are linked; None puts pictures into the page.
+    `page_folder` is the page's folder, from which files are linked; None puts pictures into the page.
     """
     title, caption = (described.title, described.caption) if described else (key, "")
     table, png, markdown = (folder / f"{key}.{suffix}" for suffix in ("csv", "png", "md"))
@@ -240,7 +240,9 @@ def _artefact(
         "caption": caption,
         "csv": f"{folder.name}/{key}.csv",
         "files": [
-            (file.suffix[1:].upper(), _from(file, beside)) for file in files if beside and file.is_file()
+            (file.suffix[1:].upper(), _from(file, page_folder))
+            for file in files
+            if page_folder and file.is_file()
         ],
         "code": ("", ""),
         "command": hashes.snakemake(png.with_suffix(".pdf") if png.is_file() else markdown),
@@ -258,7 +260,7 @@ def _artefact(
         "tables": [],
     }
     if described is not None:
-        artefact["code"] = _code(part(folder.name, "figures" if png.is_file() else "tables"), beside)
+        artefact["code"] = _code(part(folder.name, "figures" if png.is_file() else "tables"), page_folder)
     alt = caption or title
     if table.is_file():
         frame = read_curves(table)
@@ -277,8 +279,8 @@ def _artefact(
         width, height = struct.unpack(">II", content[16:24])
         artefact |= {
             "src": f"data:image/png;base64,{base64.b64encode(content).decode()}"
-            if beside is None
-            else _from(png, beside),
+            if page_folder is None
+            else _from(png, page_folder),
             # Drawn at 150 dots an inch, shown at 96.
             "width": round(width * 96 / 150),
             "height": round(height * 96 / 150),
@@ -289,11 +291,11 @@ def _artefact(
     return artefact
 
 
-def _code(module: str, beside: Path | None) -> tuple[str, str]:
+def _code(module: str, page_folder: Path | None) -> tuple[str, str]:
     """Return the name of the module that draws, and a link to it where it lies below the working folder."""
     file = Path(import_module(module).__file__ or "").resolve()
-    here = beside is not None and file.is_relative_to(Path.cwd())
-    return module, _from(file, beside.resolve()) if here and beside else ""
+    here = page_folder is not None and file.is_relative_to(Path.cwd())
+    return module, _from(file, page_folder.resolve()) if here and page_folder else ""
 
 
 # Of the pictures of published and measured numbers, in pixels, and how many tolerances they reach to a side.

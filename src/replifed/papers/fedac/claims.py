@@ -1,4 +1,4 @@
-"""The paper's checkable statements, and what its published numbers are held against.
+"""The paper's checkable statements, and comparisons with its published numbers.
 
 The authors' numbers are claimed as identities: each that is not chaotic to 1e-9. Orders at the authors' seed
 are counts over (K, M), without a test. Tolerances were fixed before the full run.
@@ -60,22 +60,22 @@ points = quantity(measures.points)
 
 
 @quantity
-def points_agree(found: pd.DataFrame, name: str = "") -> Measured:
+def points_agree(drawn: pd.DataFrame, name: str = "") -> Measured:
     """True of each point of a figure, or of all, that has the authors' step and objective."""
     if name:
-        found = measures.drawn(found, DRAWN[name])
-    if found.empty:
+        drawn = measures.drawn(drawn, DRAWN[name])
+    if drawn.empty:
         raise NotMeasurableError("no point of the figure was run")
-    same = found["eta"] == found["published_eta"]
-    worst = found["deviation"].max()
+    same = drawn["eta"] == drawn["published_eta"]
+    worst = drawn["deviation"].max()
     of = f" of {len(measures.drawn(published.points(), DRAWN[name]))}" if name else ""
-    note = f"{len(found)}{of} points, largest deviation {worst:.1e}, {same.sum()} with the same step"
-    return Measured(((found["deviation"] <= AGREES) & same).to_numpy(), seeds=1, note=note)
+    note = f"{len(drawn)}{of} points, largest deviation {worst:.1e}, {same.sum()} with the same step"
+    return Measured(((drawn["deviation"] <= AGREES) & same).to_numpy(), seeds=1, note=note)
 
 
 @quantity
 def below(
-    found: pd.DataFrame,
+    drawn: pd.DataFrame,
     method: str,
     other: str,
     where: Callable[[pd.DataFrame], pd.Series],
@@ -84,7 +84,7 @@ def below(
     K: int | None = None,
 ) -> Measured:
     """True at each (K, M), or each of one `K`, where the method's point is below the other's, or is not."""
-    table = found.set_index(["K", "M", "method"])["best_loss"].unstack()  # noqa: PD010
+    table = drawn.set_index(["K", "M", "method"])["best_loss"].unstack()  # noqa: PD010
     cases = table.index.to_frame(index=False)
     table = table[(where(cases) & (True if K is None else cases["K"] == K)).to_numpy()]
     if table.empty:
@@ -96,10 +96,10 @@ def below(
 
 
 @quantity
-def equal(found: pd.DataFrame, first: str, second: str, share: float) -> Measured:
+def equal(runs: pd.DataFrame, first: str, second: str, share: float) -> Measured:
     """True of runs at K = 1 in which two methods end alike, up to a `share`; not of those by rounding."""
-    one = found[(found["K"] == 1) & (found["chaotic_best"] == 0)]
-    table = one.set_index(["l2", "M", "eta", "method"])["best_loss"].unstack()  # noqa: PD010
+    runs = runs[(runs["K"] == 1) & (runs["chaotic_best"] == 0)]
+    table = runs.set_index(["l2", "M", "eta", "method"])["best_loss"].unstack()  # noqa: PD010
     if not {first, second} <= set(table):
         raise NotMeasurableError("K = 1 was not run")
     table = table[[first, second]].dropna()

@@ -8,7 +8,7 @@ The text has lost its numbers. What is left are orders and, where it says "monot
 zero. An earlier study looked for sizes, steps and rounds with which Figures 1 to 3 come out, and those are
 the ones used here: these claims are fitted.
 
-All figures draw means over runs, so Figures 1 and 2 are held against mean curves, in every round from the
+All figures draw means over runs, so Figures 1 and 2 are compared with mean curves, in every round from the
 first on; see `measures.log_mean` for their intervals.
 """
 

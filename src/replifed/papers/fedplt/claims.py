@@ -4,7 +4,7 @@ See `experiments` for the ways to tune. The paper prints the mean of the local l
 only their sum gives: every statement on its numerical section is tested in both readings. That of the mean is
 nearest to the text, and the data's generator is ours there; the sum was chosen to fit, with the generator, so
 that its results are consistent at best. Theory's parameters are for the worst case and the paper tunes: they
-are held against TAMUNA's row alone, which they explain.
+are compared with TAMUNA's row alone, which they explain.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def step_range(modulus: str) -> Outcome:
 
 
 class _AcceleratedAsPrinted(Accelerated):
-    """Eq. (12) with step and momentum from the moduli of f_i."""
+    """Eq. (12) with step and momentum from mu and L of f_i."""
 
     def _constants(self, objective, runs):
         return super()._constants(replace(objective, ridge=0.0), runs)
@@ -258,7 +258,7 @@ def root(factor: Callable[[float, float, int], float]) -> Outcome:
     ratios = {}
     for high in (2.0, 4.0, 10.0, 30.0):
         beta = (np.sqrt(high) - 1) / (np.sqrt(high) + 1)
-        curvature = np.linspace(1.0, high, 30)  # of f = curvature x^2 / 2, whose moduli 1 and `high` are
+        curvature = np.linspace(1.0, high, 30)  # of f = curvature x^2 / 2, with mu = 1 and L = `high`
         x = w = np.ones_like(curvature)
         for steps in range(1, 41):
             new = w - curvature * w / high
@@ -296,7 +296,7 @@ def signs(sign: int) -> Outcome:
     forms=(2, 1),
 )
 def independent(rounds: int) -> Outcome:
-    """On quadratic losses both divergences are known; they must be equal after so many rounds."""
+    """On quadratic losses both divergences are known; they must be equal after these rounds."""
     divergences = release.divergences(2, _RHO, _STEPS, rounds)
     times = divergences["all"] / divergences["own"]
     return Outcome(

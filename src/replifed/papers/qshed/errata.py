@@ -225,11 +225,11 @@ def _within_range(qbar: Callable[[int, int, int], int]) -> Outcome:
     corrected="b_{t-1}(i) = 0 as well: nothing was sent of the new Hessian's vectors",
     forms=(True, False),
 )
-def _after_renewal(kept: bool) -> Outcome:
+def _after_renewal(bits_stay: bool) -> Outcome:
     """Error that (21) promises, and the aggregator's, once a Hessian of the same eigenvalues is new."""
     none, budget = np.zeros(len(_VALUES), dtype=int), np.array(8)
     first = allocate(_VALUES, np.array(0), none, budget, 16)
-    before = first if kept else none
+    before = first if bits_stay else none
     bits = allocate(_VALUES, np.array(0), before, budget, 16)
     promised = expected_error(_VALUES, vectors_in_use(bits), interval_squared(bits))
     ratio = _drawn(tuple(bits - before))[0] / float(promised)

@@ -59,7 +59,7 @@ def tails(n: int, l2: float) -> dict[str, np.ndarray]:
 
 @quantity
 def bits_off_printed(chosen: of.Experiment) -> Measured:
-    """Sum of the differences of printed and found bits, for each tail of the printed spectrum."""
+    """Sum of the differences to the printed bits, for each tail of the printed spectrum."""
     assert chosen.components is not None
     n = chosen.components + chosen.intercept
     off, notes = [], []
@@ -73,7 +73,7 @@ def bits_off_printed(chosen: of.Experiment) -> Measured:
 
 @quantity
 def spectrum_off_printed(history: pd.DataFrame) -> Measured:
-    """The largest difference of a printed eigenvalue to that of the nearest spectrum."""
+    """Largest difference of a printed eigenvalue to that of the nearest spectrum."""
     _, distances = nearest_spectrum(history)
     # One number without a spread; given twice so that its interval is a point.
     note = f"the nearest of {len(distances)} spectra; {(distances <= 0.005).sum()} round to the printed one"
@@ -88,14 +88,14 @@ def by_vector(history: pd.DataFrame, column: str) -> NDArray:
 
 @quantity
 def bits_decrease(history: pd.DataFrame, *, added: bool = False) -> Measured:
-    """For each device and round, whether no vector has more bits than the one before it.
+    """True for each device and round in which no vector has more bits than the one before it.
 
     Of all bits that it has been sent, or of those that the round `added`.
     """
     bits = by_vector(history, "bits")
     if added:
-        kept = ~by_vector(history, "renewed")[1:]
-        bits = np.vstack([bits[:1], bits[1:] - np.where(kept, bits[:-1], 0)])
+        stays = ~by_vector(history, "renewed")[1:]
+        bits = np.vstack([bits[:1], bits[1:] - np.where(stays, bits[:-1], 0)])
     return Measured(np.all(np.diff(bits, axis=1) <= 0, axis=1), seeds=history["replicate"].nunique())
 
 
