@@ -18,12 +18,12 @@ from functools import partial
 from typing import Any
 
 from replifed.claims.curves import at, curves, first, last, level, log_linear_fit, round_at, rounds_to, steps
-from replifed.claims.quantities import Quantity, drawn, formula, joined, power10, run, settings, tuned
+from replifed.claims.quantities import Quantity, formula, joined, power10, run, settings, tuned
 from replifed.claims.statements import Statements, slug
 from replifed.claims.verdicts import Claim
 from replifed.papers.fedgradmp import measures
 from replifed.papers.fedgradmp.measures import MACHINE, decades, logs, tail
-from replifed.papers.fedgradmp.paper import EXACT_ROUNDS, EXPERIMENTS, LINES, METHODS, READINGS
+from replifed.papers.fedgradmp.paper import EXACT_ROUNDS, EXPERIMENTS, METHODS, READINGS
 
 BASELINES = (("fediterht", ""), ("fedmid", "0.03125"), ("feddualavg", "0.03125"), ("fedavg", ""))
 FIGURES = (("fig3", "mild", "exact"), ("fig4", "strong", "exact"), ("fig5", "dense", "gd"))
@@ -70,6 +70,7 @@ def _both(*parts: str) -> str:
 _CHOSEN = (
     *("printed", ""),
     *(_both(*pair) for pair in itertools.product([f"tau {tau}" for tau in TAUS], ("", "coarse grid"))),
+    # No claim reads seconds any more; their names keep the places of others, the nearness of readings.
     *(_both(*pair) for pair in itertools.product(("printed", ""), ("processor seconds", "counted work"))),
     *(EXPERIMENTS[name] for name in ("cohorts_small", "cohorts")),  # n = 50 is printed
     "text",
@@ -533,25 +534,3 @@ CLAIMS = (
     *_steps(),
     *_theory(),
 )
-
-
-def _timing() -> Iterator[Claim]:
-    for (figure, experiment, variant), other, step in itertools.product(FIGURES, BASELINES, STEPS):
-        best, name, (reading, text) = f"fedgradmp/{variant}", "/".join(other), STEPS[step]
-        # Of printed steps only those have a curve that are not the best anyway.
-        theirs = (f"{name}/printed", name) if step == "printed" else (name,)
-        yield CLAIM.shape(
-            f"{figure}.{other[0]}.seconds",
-            f"{EXPERIMENTS[experiment]}: FedGradMP converges faster than {METHODS[other[0]]} {text}in "
-            "wall-clock time: its error after 5 rounds is smaller than the other's at equal seconds "
-            "(Section V-B).",
-            measures.at_seconds_of(drawn(f"{figure}_seconds"), best, theirs, 5),
-            artefact=f"{figure}_seconds",
-            reading=_both(reading, "processor seconds"),
-            says=f"{figure}.time",
-            note=f"{LINES[best].label}; one repetition, timed where it was run",
-        )
-
-
-# Measured on the figures by seconds, into a file of their own: they differ from run to run.
-TIMING = tuple(_timing())
