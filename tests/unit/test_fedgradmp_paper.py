@@ -11,13 +11,14 @@ import pytest
 import yaml
 
 from replifed.algorithms.fedgradmp_rates import Constants, geometric_sum, theorem5
+from replifed.claims.claim import NotMeasurableError
 from replifed.claims.curves import Curves, at, level
-from replifed.claims.verdicts import NotMeasurableError, judge
+from replifed.claims.verdicts import judge
 from replifed.data.surrogates import clip
 from replifed.network.ledger import dense_bits, sparse_bits
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers import jobs
-from replifed.papers.fedgradmp import claims, experiments, measures, problems
+from replifed.papers.fedgradmp import experiments, measures, problems
 from replifed.papers.fedgradmp.claims import CLAIMS
 from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.figures import FIGURES, TABLES
@@ -229,12 +230,12 @@ def test_no_run_comes_near_the_bounds_so_that_they_are_not_claimed(solver):
     accuracy = history.groupby("solver")["accuracy"].max()
     # A gradient step on Hessians between 1 and 1.01 is off by less than a hundredth of the way of length 1.
     assert accuracy["exact"] < 1e-12 < 1e-6 < accuracy["gd"] < 0.02
-    [(_, runs, promised)] = measures.promises(history, settings, solver)
+    [(_, runs, promised)] = measures.promises(history, typed("fedgradmp", settings), solver)
     mean = (runs["error"] ** 2).groupby(runs["round"]).mean()
     bound = promised.kappa**mean.index + promised.residual
     assert promised.holds
     assert 0 < (mean / bound)[1:].max() < 1e-3
-    [(_, _, nothing)] = measures.promises(history.assign(condition=3.0), settings, solver)
+    [(_, _, nothing)] = measures.promises(history.assign(condition=3.0), typed("fedgradmp", settings), solver)
     assert not nothing.holds
 
 
@@ -489,10 +490,10 @@ def test_both_readings_of_the_step_are_run_on_digits(searched, digits):
 
     for reading in ("own", "printed"):
         levels = (
-            level(claims.column("train_accuracy", "digits", method, "30", reading=reading))
+            level(measures.column("train_accuracy", "digits", method, "30", reading=reading))
             for method in ("better", "fediterht")
         )
-        found = claims._more_accurate(*levels)(Ran())
+        found = measures.more_accurate(*levels)(Ran())
         np.testing.assert_allclose(found.values, 0.1)
         last = frame[(frame["reading"] == reading) & (frame["variant"] == "30") & (frame["round"] == 6)]
         assert found.note.endswith(f"against {last['train_accuracy'].mean():.4f}")
@@ -558,7 +559,7 @@ def test_errors_below_machine_precision_are_equal():
     ]
     runs = Runs({("cohorts", "fedgradmp"): pd.concat(frames, ignore_index=True)})
     for after, expected in ((1, [1.0, 0.0]), (2, [0.0, 0.0])):
-        ten, thirty = (claims.early(after, "cohorts", cohort=size, noise=0.0) for size in (10, 30))
+        ten, thirty = (measures.log_error(after, "cohorts", cohort=size, noise=0.0) for size in (10, 30))
         np.testing.assert_allclose(measures.decades(ten, thirty)(runs).values, expected, atol=1e-12)
 
 

@@ -19,10 +19,11 @@ from typing import Any, get_args
 from urllib.parse import quote
 
 from replifed.claims import scores
+from replifed.claims.claim import BASES, DATA_KINDS, Kind
 from replifed.claims.errata import read as read_errata
 from replifed.claims.files import MARKS, number_text, read
 from replifed.claims.sentences import read_not_claimed
-from replifed.claims.verdicts import BASES, DATA_KINDS, VERDICTS, Kind
+from replifed.claims.verdicts import VERDICTS
 from replifed.errors import REMEDY, DataError
 from replifed.figures.artefact import curves_of
 from replifed.parts import part
@@ -70,13 +71,7 @@ def build(
     from markupsafe import Markup
 
     rows: list[dict[str, Any]] = [
-        {
-            **row,
-            "number": number_text(row),
-            "numbers": _numbers(row),
-            "mark": MARKS[row["verdict"]],
-            "word": WORDS[row["verdict"]],
-        }
+        {**row, "number": number_text(row), "numbers": _numbers(row)}
         for row in (read(claims) if claims else ())
     ]
     statements = scores.statements(rows)
@@ -86,14 +81,6 @@ def build(
         _paper(name, settings[name], rows, statements, figures_dir, beside, drawn)
         for name in settings["papers"]
     ]
-    artefacts = [
-        (f"{paper['key']}/{one['key']}", one)
-        for paper in papers
-        for one in paper["artefacts"] + paper["others"]
-    ]
-    linked = {name for name, _ in artefacts}
-    for claim in rows:
-        claim["linked"] = f"{claim['paper']}/{claim['artefact']}" in linked
     data = Counter(claim["data"] for claim in rows)
     of_curves = _script("replifedCurves", drawn)
     if curves is not None:
@@ -101,22 +88,25 @@ def build(
     if run is not None:
         write_text(run, _script("replifedRun", facts()))
     folder = Path(__file__).parent
-    style, script, drawing = (
-        Markup(folder.joinpath(name).read_text(encoding="utf-8"))
-        for name in ("page.css", "page.js", "curves.js")
-    )
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8"))
     page = template.render(
-        style=style,
-        script=script,
-        drawing=drawing,
+        {
+            name: Markup(folder.joinpath(file).read_text(encoding="utf-8"))
+            for name, file in (("style", "page.css"), ("script", "page.js"), ("drawing", "curves.js"))
+        },
         scale=scale,
         papers=papers,
+        artefacts={
+            f"{paper['key']}/{one['key']}": one
+            for paper in papers
+            for one in paper["artefacts"] + paper["others"]
+        },
         verdicts=VERDICTS,
         words=WORDS,
+        marks=MARKS,
         score=_counts(statements),
         chance=scores.chance_in_words(rows),
         kinds=[kind for kind in get_args(Kind) if any(claim["kind"] == kind for claim in rows)],
@@ -124,7 +114,6 @@ def build(
         readings=sorted({claim["reading"] for claim in rows} - {""}),
         claims=rows,
         deviations=_deviations(rows, [paper["key"] for paper in papers]),
-        stamps=[{"artefact": name, "text": one["stamp"]} for name, one in artefacts if one["stamp"]],
         data_counts=[(kind, data[kind]) for kind in (*DATA_KINDS, "none") if data[kind]],
         errata=[row for file in errata for row in read_errata(file)],
         not_claimed=read_not_claimed(not_claimed) if not_claimed else [],
@@ -151,7 +140,7 @@ def _from(file: Path, folder: Path) -> str:
 
 
 def _numbers(row: Mapping[str, str]) -> tuple[str, str]:
-    """What is published and what was measured, for two columns."""
+    """Published and measured numbers, for two columns."""
     published, _, measured = number_text(dict(row)).rpartition("  ")
     return published.removeprefix("published "), measured.removeprefix("measured ")
 
@@ -175,7 +164,7 @@ def _deviations(rows: list[dict[str, Any]], papers: Sequence[str]) -> list[dict[
 
 
 def _counts(statements: list[dict[str, str]]) -> dict[str, tuple[int, int]]:
-    """How many statements have each status, and how many of these by substitute data."""
+    """Number of statements by status, and of these by substitute data."""
     of_all = Counter(one["status"] for one in statements)
     of_substitutes = Counter(one["status"] for one in statements if one["data"] == "substitute")
     return {verdict: (of_all[verdict], of_substitutes[verdict]) for verdict in VERDICTS}
@@ -190,17 +179,17 @@ def _paper(
     beside: Path | None,
     drawn: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return what the page says of a paper; the curves of its figures are added to `drawn`."""
+    """Content of the page on a paper; the curves of its figures are added to `drawn`."""
     own = [claim for claim in claims if claim["paper"] == name]
     stated = [one for one in statements if one["paper"] == name]
     about, described = words_of(name)
-    found = {
+    artefacts = {
         key: _artefact(key, figures_dir / name, described.get(key), own, beside, drawn)
         | {"experiments": [one for one in used_experiments(entry) if one in section.get("experiments", {})]}
         for key, entry in in_order(section["artefacts"])
     }
     # What the paper has comes first; if nothing is called after a figure of it, all is.
-    papers_own = [key for key in found if is_own(key)] or list(found)
+    papers_own = [key for key in artefacts if is_own(key)] or list(artefacts)
     return {
         "key": name,
         "name": about.get("name", name),
@@ -208,8 +197,8 @@ def _paper(
         "doi": about.get("doi", ""),
         "counts": _counts(stated),
         "total": len(stated),
-        "artefacts": [found[key] for key in papers_own],
-        "others": [one for key, one in found.items() if key not in papers_own],
+        "artefacts": [artefacts[key] for key in papers_own],
+        "others": [artefact for key, artefact in artefacts.items() if key not in papers_own],
         "not_computed": sorted(section.get("not_computed", {}).items()),
         "experiments": {key: _settings(one) for key, one in section.get("experiments", {}).items()},
     }
@@ -235,7 +224,10 @@ def _artefact(
     beside: Path | None,
     drawn: dict[str, Any],
 ) -> dict[str, Any]:
-    """`beside` is the page's folder, from which files are linked; None puts pictures into the page."""
+    """Content of the page on an artefact.
+
+    `beside` is the page's folder, from which files are linked; None puts pictures into the page.
+    """
     title, caption = (described.title, described.caption) if described else (key, "")
     table, png, markdown = (folder / f"{key}.{suffix}" for suffix in ("csv", "png", "md"))
     hashes.check([table, png, markdown])
@@ -275,8 +267,8 @@ def _artefact(
             least, most = frame["seeds"].min(), frame["seeds"].max()
             artefact["seeds"] = f"{least} to {most}" if least != most else str(most)
         if (curves := curves_of(described)) is not None and len(frame):
-            drawn[f"{folder.name}-{key}"] = found = numbers_of(curves, frame)
-            artefact |= {"drawn": True, "points": found["points"]}
+            drawn[f"{folder.name}-{key}"] = numbers = numbers_of(curves, frame)
+            artefact |= {"drawn": True, "points": numbers["points"]}
             alt = f"{title}. {in_words(curves, frame)}"
     if png.is_file():
         content = png.read_bytes()
@@ -309,7 +301,7 @@ _WIDTH, _REACH = 170, 3.0
 
 
 def _range(claim: Mapping[str, str]) -> dict[str, Any]:
-    """Where the measured number and its interval lie about the published one, in pixels.
+    """Positions of the measured number and its interval about the published one, in pixels.
 
     The unit is the tolerance, or without one the larger of the distance and the interval.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.fedgradmp_rates import Constants, Promise, theorem5
-from replifed.claims.curves import Curves, at, level
-from replifed.claims.quantities import Quantity, quantity
+from replifed.claims.claim import Measured, NotMeasurableError
+from replifed.claims.curves import Curves, at, curves, level
+from replifed.claims.quantities import Quantity, quantity, run
 from replifed.claims.samples import Sample, paired
-from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.operators import dictionaries
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers.fedgradmp import problems
@@ -65,6 +66,32 @@ def kept(one: Curves, other: Curves) -> Sample:
     if descent(one).min <= 0:
         raise NotMeasurableError("on some seed nothing descends, so that nothing can be lost")
     return descent(other) / descent(one)
+
+
+def column(
+    value: str, experiment: str, method: str = "fedgradmp", variant: str | None = None, **where: Any
+) -> Quantity:
+    """Curves of a column of a method's runs, or of those of a variant."""
+    where = where if variant is None else {"variant": variant, **where}
+    return curves(run(experiment, method), value, **where)
+
+
+error = partial(column, "error")
+
+
+def log_error(after: int, *curve: str, **where: Any) -> Quantity:
+    """Decimal logarithm of the error after some rounds."""
+    return at(logs(error(*curve, **where)), after)
+
+
+def log_end(*curve: str, **where: Any) -> Quantity:
+    """Decimal logarithm of the error at the end."""
+    return tail(error(*curve, **where))
+
+
+def more_accurate(mine: Quantity, theirs: Quantity) -> Quantity:
+    """Difference of two accuracies, with a note on what they are."""
+    return (mine - theirs).note("{0.mean:.4f} against {1.mean:.4f}", mine, theirs)
 
 
 def decades(other: Quantity, best: Quantity) -> Quantity:

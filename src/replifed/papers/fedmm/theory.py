@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import Round
 from replifed.algorithms.fedmm import FedMM, Variates
 from replifed.algorithms.sa_ssmm import SaSsmm
+from replifed.claims.claim import Measured
 from replifed.claims.samples import Sample
-from replifed.claims.verdicts import Measured
 from replifed.engine.simulate import simulate
 from replifed.network.participation import FixedSize, Independent
 from replifed.operators.quantise import block_quantise
