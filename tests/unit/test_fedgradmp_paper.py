@@ -230,12 +230,12 @@ def test_no_run_comes_near_the_bounds_so_that_they_are_not_claimed(solver):
     accuracy = history.groupby("solver")["accuracy"].max()
     # A gradient step on Hessians between 1 and 1.01 is off by less than a hundredth of the way of length 1.
     assert accuracy["exact"] < 1e-12 < 1e-6 < accuracy["gd"] < 0.02
-    [(_, runs, promised)] = measures.promises(history, settings, solver)
+    [(_, runs, promised)] = measures.promises(history, typed("fedgradmp", settings), solver)
     mean = (runs["error"] ** 2).groupby(runs["round"]).mean()
     bound = promised.kappa**mean.index + promised.residual
     assert promised.holds
     assert 0 < (mean / bound)[1:].max() < 1e-3
-    [(_, _, nothing)] = measures.promises(history.assign(condition=3.0), settings, solver)
+    [(_, _, nothing)] = measures.promises(history.assign(condition=3.0), typed("fedgradmp", settings), solver)
     assert not nothing.holds
 
 
@@ -561,25 +561,6 @@ def test_errors_below_machine_precision_are_equal():
     for after, expected in ((1, [1.0, 0.0]), (2, [0.0, 0.0])):
         ten, thirty = (measures.log_error(after, "cohorts", cohort=size, noise=0.0) for size in (10, 30))
         np.testing.assert_allclose(measures.decades(ten, thirty)(runs).values, expected, atol=1e-12)
-
-
-def test_claims_on_seconds_look_at_equal_times():
-    mine = pd.DataFrame(
-        {"series": "a/", "round": [0, 1, 2], "seconds": [0.0, 2.0, 4.0], "mean": [1, 0.1, 0.01]}
-    )
-    theirs = mine.assign(series="b/", seconds=[0.0, 1.0, 5.0], mean=[1, 0.005, 0.001])
-    found = measures.at_seconds_of(pd.concat([mine, theirs]), "a/", ("b/",), 2)
-    assert not found.values.any()
-    assert found.shown == pytest.approx(0.5)
-    with pytest.raises(NotMeasurableError, match="ends after 5 s of 6 s"):
-        measures.at_seconds_of(pd.concat([mine.assign(seconds=[0.0, 3.0, 6.0]), theirs]), "a/", ("b/",), 2)
-    # The printed step has a curve of its own where it is not the best one anyway.
-    printed = theirs.assign(series="b//printed", mean=[1, 0.5, 0.1])
-    for frames, ahead in (([mine, theirs], False), ([mine, theirs, printed], True)):
-        found = measures.at_seconds_of(pd.concat(frames), "a/", ("b//printed", "b/"), 2)
-        assert found.values.tolist() == [ahead]
-    with pytest.raises(NotMeasurableError, match="was not timed"):
-        measures.at_seconds_of(mine, "a/", ("b/",), 2)
 
 
 def test_a_residual_is_a_bound_until_the_run_rests():

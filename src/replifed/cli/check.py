@@ -46,7 +46,7 @@ def _words(text: str) -> list[str]:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from replifed.settings.comparison import faults, with_offered
+    from replifed.settings.comparison import errors, with_offered
 
     given = (arguments.methods, arguments.data, arguments.against, arguments.config, arguments.configfile)
     if not any(given):
@@ -60,9 +60,9 @@ def _compare(arguments: argparse.Namespace) -> int:
     chosen = {key: getattr(arguments, key) for key in ("data", "against") if getattr(arguments, key)}
     if not arguments.config:  # else the workflow checks all of it
         config = with_offered({**load_config(arguments), "comparison": chosen})
-        for (section, *key), fault in faults(config):
+        for (section, *key), text in errors(config):
             if section == "comparison":
-                raise ConfigError(f"--{key[0]}: {fault}")
+                raise ConfigError(f"--{key[0]}: {text}")
     options = {"methods": methods, "comparison": chosen}
     settings = [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
     status = call_snakemake("compare", arguments, settings, one_line=True)

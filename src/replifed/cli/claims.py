@@ -83,17 +83,6 @@ def add(commands: Any) -> None:
     )
     seeds.add_argument("--most", type=int, required=True, metavar="N", help="seeds at most")
 
-    add_step(
-        parts,
-        "timing",
-        "replifed.papers.jobs:measure_timing",
-        "Measure the claims on seconds, on the figures that show them.",
-        "--scale paper --inputs fedgradmp/fig3_seconds=FILE --out results/claims_timing.csv",
-        reads=("inputs",),
-        settings=False,
-        scaled=True,
-    )
-
     collect = add_command(
         parts,
         "collect",

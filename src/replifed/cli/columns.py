@@ -32,5 +32,5 @@ def _columns(arguments: argparse.Namespace) -> int:
         return 0
     paths = load_config(arguments)["paths"]
     found = unknown(Path(paths["results"]), Path(paths["figures"]))
-    print("\n".join([*found, f"{len(found)} columns have no entry in src/replifed/report/columns.yaml"]))
+    print("\n".join([*found, f"{len(found)} columns have no entry in a columns.yaml"]))
     return 1 if found else 0

@@ -15,7 +15,6 @@ TARGETS = {
     "all": "every paper, the claims and the report",
     "data": "fetch and parse every data set",
     "claims": "the verdicts on all claims",
-    "claims_timing": "the verdicts on claims on seconds",
     "report": "the report, with all that it shows",
     "single_report": "the report as one file",
     "gallery": "every picture on one page, docs/pictures.md",

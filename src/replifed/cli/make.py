@@ -9,7 +9,7 @@ from typing import Any
 
 from replifed.cli.arguments import SMALL, add_command, add_small, add_snakemake, call_snakemake, load_config
 from replifed.cli.listing import TARGETS
-from replifed.errors import ConfigError, meant, unknown_name
+from replifed.errors import ConfigError, meant
 
 
 def add(commands: Any) -> None:
@@ -51,6 +51,7 @@ def named(name: str, config: Mapping[str, Any]) -> str:
         There is no such name; with those that come near.
     """
     from replifed.settings.cuts import makeable
+    from replifed.settings.retired import retired, unknown_artefact
 
     papers = config["papers"]
     names = [f"{paper}/{artefact}" for paper in papers for artefact in makeable(config[paper])]
@@ -64,7 +65,9 @@ def named(name: str, config: Mapping[str, Any]) -> str:
         return name
     paper, slash, artefact = name.partition("/")
     if paper in papers and slash:
-        raise ConfigError(unknown_name(f"artefact of {paper}", artefact, makeable(config[paper])))
+        raise ConfigError(unknown_artefact(paper, config[paper], artefact, makeable(config[paper])))
+    if line := retired(config).get(path.stem):
+        raise ConfigError(line)
     same = [one for one in names if one.endswith(f"/{name}")]
     near = f"; did you mean {' or '.join(same)}?" if same else meant(name, [*papers, *TARGETS, *names])
     raise ConfigError(f"nothing is called {name!r}{near or ';'} `replifed list` prints all names")

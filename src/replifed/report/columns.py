@@ -1,4 +1,4 @@
-"""Meanings of the columns of the CSV and parquet files, from `columns.yaml`, and docs/columns.md."""
+"""Meanings of the columns of the CSV and parquet files, from `columns.yaml` here and in papers' folders."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from replifed.parts import folder_of, paper_names
 from replifed.report.sentences import row
 
 _FILE = Path(__file__).with_suffix(".yaml")
@@ -20,8 +21,9 @@ _HEAD = """\
 
 Every column of the CSV and parquet files under `figures/` and `results/`: what it means, its unit, and which
 end is better, if one is. `replifed columns --out docs/columns.md` writes this page from
-`src/replifed/report/columns.yaml`; without `--out` it names the columns of the files at hand that have no
-entry there. A `*` stands for any letters, and a scale's folder, such as `small/`, is left out.
+`src/replifed/report/columns.yaml` and `columns.yaml` in the folder of each paper; without `--out` it names
+the columns of the files of a run that have no entry there. A `*` stands for any letters, and a scale's
+folder, such as `small/`, is left out.
 
 ## In all files
 
@@ -46,7 +48,10 @@ class Column(NamedTuple):
 def _entries() -> tuple[dict[str, Column], dict[str, dict[str, Column]]]:
     """Columns of all files, and those of files by pattern."""
     content: Mapping[str, Any] = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
-    files = {pattern: _columns(pattern, own) for pattern, own in content["files"].items()}
+    patterns = dict(content["files"])
+    for file in (folder_of(paper) / _FILE.name for paper in paper_names()):
+        patterns |= yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    files = {pattern: _columns(pattern, own) for pattern, own in patterns.items()}
     return _columns("columns", content["columns"]), files
 
 

@@ -11,6 +11,7 @@ from replifed.algorithms.registry import INSTALLED, METHODS
 from replifed.errors import ConfigError, DataError, unknown_name
 from replifed.parts import COMPARE, COMPARED, part, sentences_file
 from replifed.settings import cuts
+from replifed.settings.retired import unknown_artefact
 from replifed.store.provenance import canonical_json
 
 _FILES = {
@@ -197,7 +198,7 @@ class Plan:
         """Return an artefact's entry."""
         known = cuts.makeable(self.config[paper])
         if artefact not in known:
-            raise ConfigError(unknown_name(f"artefact of {paper}", artefact, known))
+            raise ConfigError(unknown_artefact(paper, self.config[paper], artefact, known))
         return known[artefact]
 
     def artefact_names(self, kind: str) -> set[str]:
@@ -265,27 +266,6 @@ class Plan:
         files = [str(file) for one in self.papers if (file := sentences_file(one)).is_file()]
         return self.source("replifed.papers.jobs:collect_claims", *modules, *files)
 
-    def timed_figures(self) -> dict[str, str]:
-        """Return the CSVs of the figures that show measured seconds, by paper and name."""
-        return {
-            f"{paper}/{name}": self.in_figures(f"{paper}/{name}.csv")
-            for paper in self.papers
-            for name in cuts.artefacts(self.config[paper])
-            if name.endswith("_seconds")
-        }
-
-    def timing_outputs(self) -> list[str]:
-        """Return the file of the claims on seconds, if any paper has such."""
-        return [self.in_results("claims_timing.csv")] if self.timed_figures() else []
-
-    def timing_inputs(self) -> dict[str, Any]:
-        """Return what the claims on seconds are measured on."""
-        modules = dict.fromkeys(part(key.split("/")[0], "claims") for key in self.timed_figures())
-        return {
-            **self.timed_figures(),
-            "source": self.source("replifed.papers.jobs:measure_timing", *modules),
-        }
-
     # --- Report and manifest ---
 
     def report_settings(self, papers: Sequence[str] = ()) -> str:
@@ -319,7 +299,7 @@ class Plan:
 
     def manifest_files(self) -> list[str]:
         """Return all files that rules read or write, but for logs and what measures or dates a run."""
-        files = [file for file in self.artefact_files(*self.papers) if "_seconds." not in file]
+        files = self.artefact_files(*self.papers)
         for paper in self.papers:
             keys = cuts.claim_keys(self.config[paper])
             files += self.files_of(paper, *keys, *self._earlier_keys(paper, keys))

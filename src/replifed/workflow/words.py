@@ -17,6 +17,7 @@ from typing import Any
 from replifed.errors import ConfigError, ReplifedError, meant, unknown_name
 from replifed.settings import cuts
 from replifed.settings.reading import read_file, read_value
+from replifed.settings.retired import retired
 from replifed.workflow.plan import Plan
 
 _SETTINGS_FILE = (".yaml", ".yml", ".json")
@@ -139,6 +140,9 @@ def _check_known(kind: str, name: str, target: str, known: Iterable[str]) -> Non
 
 def unknown_target(plan: Plan, target: str, names: Iterable[str]) -> str:
     """Say that a target is unknown, with what comes near: a rule, an artefact, or a paper's artefact."""
+    gone = retired(plan.config)
+    if line := gone.get(target) or gone.get(Path(target).stem):
+        return line
     names, (paper, _, artefact) = sorted(names), target.partition("/")
     if paper in plan.sections and artefact in cuts.makeable(plan.config[paper]):
         file, *_ = plan.files_of_artefact(paper, artefact)

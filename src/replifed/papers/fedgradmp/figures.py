@@ -1,9 +1,8 @@
-"""Errors, accuracies and supports of FedGradMP and its rivals; a video frame; Theorem 5; and Table I."""
+"""Errors and accuracies of FedGradMP and its rivals; a video frame; Theorem 5; and Table I."""
 
 from __future__ import annotations
 
 import itertools
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from replifed.engine.simulate import simulate
 from replifed.engine.tune import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Curves, Grid, Published, X
@@ -28,9 +26,7 @@ from replifed.figures.style import (
     sequence_lines,
     styled,
 )
-from replifed.figures.summaries import LEAST, summarise
-from replifed.papers.fedgradmp import problems
-from replifed.papers.fedgradmp.experiments import regression_method
+from replifed.figures.summaries import summarise
 from replifed.papers.fedgradmp.measures import client_constants, promises
 from replifed.papers.fedgradmp.paper import (
     DICTIONARIES,
@@ -42,7 +38,6 @@ from replifed.papers.fedgradmp.paper import (
     READINGS,
     declared,
 )
-from replifed.randomness import Streams
 
 if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
@@ -58,10 +53,6 @@ _WORK = (
 _STEPS = (
     "each at its best step, be it beyond the printed grid, and where that is another one, at its best "
     "printed step as well"
-)
-_SECONDS = (
-    f"Relative error against processor seconds, {_STEPS}; of one repetition, as measured on the machine that "
-    "made the figure; unlike all else, it differs from run to run."
 )
 _DIGITS = (
     "Means over seeds with 95 % intervals, each method at its best step, be it beyond the coarse grid; "
@@ -124,7 +115,6 @@ figure = partial(
         "round": "communication rounds",
         "work": "work, in gradients of single samples, all clients",
         "bits": "bits sent, both ways",
-        "seconds": "processor seconds",
     },
     legend_columns=5,
 )
@@ -142,40 +132,6 @@ def swept(name: str, column: str, label: str, **more: Any) -> Grid:
         lines=partial(_in_order, column, label),
         **more,
     )
-
-
-# -- Processor seconds ---------------------------------------------------------------------------------
-
-
-def _seconds(inputs: Inputs) -> pd.DataFrame:
-    """Error of the first repetition against the seconds that a few rounds of it take, run anew and timed.
-
-    Processor seconds on one thread: the only numbers that differ from run to run.
-    """
-    rounds = inputs.options.rounds
-    frames = []
-    for experiment in inputs.experiments():
-        own = inputs.experiment(experiment)
-        replicate = own.replicates[0]
-        data, _ = problems.regression(own, own.alphas[0], own.noises[0], replicate)
-        streams = Streams(own.seed, (replicate,))
-        for method in inputs.methods(experiment):
-            history = _of_both_steps(inputs.run(experiment, method).assign(experiment=experiment), inputs)
-            history = history.assign(error=np.maximum(history["error"], LEAST))
-            for variant, curve in history[history["replicate"] == replicate].groupby("variant", sort=False):
-                step = curve["step"].to_numpy()[:1]  # a round takes as long with another one
-                algorithm = regression_method(method, own, variant, step, own.local_steps[0])
-                # Once to set up what a problem keeps between rounds, such as its features by column.
-                simulate(algorithm, data, streams, 1, metrics={})
-                began = time.process_time()
-                simulate(algorithm, data, streams, rounds, metrics={})
-                each = (time.process_time() - began) / rounds
-                frame = summarise(curve, ("experiment", "series"), "error", band="range", axes=())
-                frames.append(frame.assign(seconds=frame["round"] * each, seconds_a_round=each))
-    return pd.concat(frames, ignore_index=True)
-
-
-timed = partial(figure, source=_seconds, columns=[X("seconds")], width=6.4, legend_columns=2)
 
 
 # -- Digits --------------------------------------------------------------------------------------------
@@ -260,12 +216,6 @@ def _by_rates(frame: pd.DataFrame) -> pd.DataFrame:
 def _ranged_by_all(frame: pd.DataFrame) -> pd.DataFrame:
     # The left column shows how errors grow: there, runs that diverge set the range as well.
     return frame.assign(diverged=frame["diverged"].where(frame["panel"] != "large", 0))
-
-
-SUPPORT = {
-    "precision": "precision: share of the model's non-zeros",
-    "recall": "recall: share of the true ones",
-}
 
 
 # -- Figure 2 ------------------------------------------------------------------------------------------
@@ -528,10 +478,6 @@ FIGURES = by_name(
         title="Figure 5: many non-zeros",
         caption=f"As Figure 4 with 400 non-zeros, FedGradMP with gradient descent inside. {_WORK} {_BANDS}",
     ),
-    *(
-        timed(f"fig{number}_seconds", title=f"Figure {number} in seconds", caption=_SECONDS)
-        for number in (3, 4, 5)
-    ),
     by_writer(
         "fig6",
         title="Figure 6: digits by writer",
@@ -555,12 +501,6 @@ FIGURES = by_name(
             f"Gaussian atoms, at equal tau; 2000 is all of their coefficients. {_DIGITS.split(';')[0]}."
         ),
         columns=[By("tau", "τ = {}".format)],
-    ),
-    dictionaries(
-        "fig7_bits",
-        title="Figure 7 against bits (not in the paper)",
-        caption=f"The accuracies of Figure 7 against the bits sent both ways. {_DIGITS.split(';')[0]}.",
-        columns=[By("tau", "τ = {}".format), X("bits")],
     ),
     figure(
         "fig8",
@@ -654,22 +594,6 @@ FIGURES = by_name(
             f"{_BANDS}"
         ),
         rows=[By("experiment", EXPERIMENTS)],
-    ),
-    figure(
-        "supports",
-        title="Support recovery (not in the paper)",
-        caption="Precision and recall of the support of the server's model on the data of Figures 3 and 4.",
-        prepare=_at_best_step,
-        metric="panel",
-        values=tuple(SUPPORT),
-        centre="mean",
-        band="ci",
-        shown=_after_start,
-        rows=[By("experiment", EXPERIMENTS)],
-        columns=[By("panel", SUPPORT)],
-        y="share",
-        log_y=False,
-        legend_columns=3,
     ),
     Made(
         "rates",

@@ -130,25 +130,6 @@ def at_equal(total: Sample, theirs: Curves, spent: Curves, share: float = 0.0) -
 
 
 @quantity
-def at_seconds_of(frame: pd.DataFrame, best: str, others: tuple[str, ...], rounds: int) -> Measured:
-    """Whether `best`, after some rounds, is below the first of `others` that was timed, at equal seconds."""
-    timed = {name: one.sort_values("round") for name, one in frame.groupby("series")}
-    other = next(filter(timed.__contains__, others), "")
-    if not {best, other} <= set(timed):
-        raise NotMeasurableError("one of the two was not timed")
-    one, two = timed[best], timed[other]
-    mine = one[one["round"] <= rounds].iloc[-1]
-    if two["seconds"].iloc[-1] < mine["seconds"]:
-        raise NotMeasurableError(
-            f"the other method's run ends after {two['seconds'].iloc[-1]:.2g} s of {mine['seconds']:.2g} s"
-        )
-    theirs = two[two["seconds"] <= mine["seconds"]].iloc[-1]
-    note = f"{theirs['mean']:.3g} against {mine['mean']:.3g} after {mine['seconds']:.2g} s"
-    below = np.array([mine["mean"] < theirs["mean"]])
-    return Measured(below, shown=float(theirs["mean"] / mine["mean"]), note=note)
-
-
-@quantity
 def with_bits(history: pd.DataFrame) -> pd.DataFrame:
     """The history with the bits sent both ways."""
     return history.assign(bits=history["bits_up"] + history["bits_down"])
