@@ -7,7 +7,8 @@ ridge.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.local_solvers import Gradient
 from replifed.algorithms.registry import method_class
 from replifed.algorithms.scaffnew import theory_rate
+from replifed.engine.plans import Planned, execute, run_plan
 from replifed.engine.simulate import History, simulate
 from replifed.engine.tune import Grid, Spent, search, with_margin
 from replifed.papers.cross.problems import client_samples
@@ -33,6 +35,11 @@ if TYPE_CHECKING:
 
 # Of the Lyapunov function: where rounding is still far below.
 _FLOOR = 1e-16
+# Of a history; the last three are Scaffnew's.
+_COLUMNS = [
+    *("l2", "kappa", "local_steps", "multiple", "replicate", "round", "reached", "iterations", "bits"),
+    *("rate", "bound", "ratio"),
+]
 
 
 class Quadratic(DenseLinearModel):
@@ -132,8 +139,8 @@ class _Setting:
         self.steps = max(round(float(np.sqrt(self.kappa.mean()))), 1)
         self.solution = minimiser(self.data, len(self.names))
 
-    def run(self, name: str, multiples: NDArray, rounds: int, first: bool = False) -> History:
-        """Run a method until all have the target, or the `first` has, for `rounds` at most."""
+    def planned(self, method: str, multiples: NDArray, rounds: int, first: bool = False) -> Planned:
+        """Runs of a method until all are at the target, or the `first` is, for `rounds` at most."""
         runs, target = len(multiples), self._settings.target
         lengths = (self.solution**2).sum(axis=-1)
 
@@ -148,10 +155,14 @@ class _Setting:
             reached[:] |= there.any() if first else there
             return reached
 
-        made = _method(name, multiples / self.L, self.steps)
-        names = self.names * (runs // len(self.names))
-        streams, metrics = Streams(self._settings.seed, names), {"distance": distance}
-        return simulate(made, self.data, streams, rounds, metrics=metrics, until=until)
+        return Planned(
+            algorithm=_method(method, multiples / self.L, self.steps),
+            problem=self.data,
+            replicates=self.names * (runs // len(self.names)),
+            rounds=rounds,
+            metrics={"distance": distance},
+            options={"until": until},
+        )
 
 
 def tune(
@@ -176,7 +187,8 @@ def tune(
         def rounds(multiples: NDArray, trials: list[_Setting] = trials, most: list[int] = most) -> NDArray:
             scores = []
             for number, trial in enumerate(trials):
-                history = trial.run(method, multiples, most[number], first=True)
+                plan = trial.planned(method, multiples, most[number], first=True)
+                history = run_plan(plan, settings.seed).history
                 spent.add(history)
                 scores.append(_rounds_to(history, settings.target))
                 if np.isfinite(least := scores[-1].min()):
@@ -218,34 +230,27 @@ def run(
         and of Scaffnew, at its theorem's gamma and p, what `fall` returns.
     """
     assert tuned is not None  # all of these are tuned
-    frames = []
+    plans = _plans(method, settings, tuned["search"], table, partition)
+    frame = execute(method, settings.seed, plans, progress, total=len(settings.ridges))
+    curve = ["l2", "replicate"]
+    frame = frame.assign(
+        reached=frame["distance"] <= settings.target, bits=frame["bits_up"] + frame["bits_down"]
+    )
+    ends = frame[frame["reached"] | ~frame.duplicated(curve, keep="last")].drop_duplicates(curve)
+    return ends.filter(_COLUMNS).reset_index(drop=True)
+
+
+def _plans(
+    method: str, settings: of.ManyRidges, search: dict, table: Any, partition: Any
+) -> Iterator[Planned]:
     for l2 in settings.ridges:
         setting = _Setting(settings, l2, settings.replicates, table, partition)
-        multiple = tuned["search"][str(l2)]["step"]
-        history = setting.run(method, np.full(len(setting.names), multiple), settings.rounds)
-        there = history.metrics["distance"] <= settings.target
-        reached = there.any(axis=0)
-        first = np.where(reached, there.argmax(axis=0), len(there) - 1)
-        at = first, np.arange(len(first))
-        more = fall(setting, settings) if method == "scaffnew" else {}
-        frames.append(
-            pd.DataFrame(
-                {
-                    "l2": l2,
-                    "kappa": setting.kappa,
-                    "local_steps": setting.steps,
-                    "multiple": multiple,
-                    "replicate": setting.names,
-                    "round": history.rounds[first],
-                    "reached": reached,
-                    "iterations": history.ledger["iterations"][at],
-                    "bits": (history.ledger["bits_up"] + history.ledger["bits_down"])[at],
-                    **more,
-                }
-            )
-        )
-        progress("ridges", len(frames), len(settings.ridges))
-    return pd.concat(frames, ignore_index=True)
+        multiple = search[str(l2)]["step"]
+        labels = {"l2": l2, "kappa": setting.kappa, "local_steps": setting.steps, "multiple": multiple}
+        if method == "scaffnew":
+            labels |= fall(setting, settings)
+        plan = setting.planned(method, np.full(len(setting.names), multiple), settings.rounds)
+        yield replace(plan, labels=labels)
 
 
 def fall(setting: _Setting, settings: of.ManyRidges) -> dict[str, NDArray]:
