@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
-from replifed.engine.simulate import simulate
+from replifed.engine.plans import Planned, execute, run_plan
 from replifed.network.participation import FixedSize
 from replifed.papers.fedac import published
 from replifed.papers.fedac.lanes import Logistic, Numbers, draw, joined, lanes, objectives
@@ -29,7 +30,7 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.progress import Progress, silent
-from replifed.randomness import Streams, generator
+from replifed.randomness import generator
 
 if TYPE_CHECKING:
     from replifed.papers.fedac import settings as of
@@ -76,7 +77,10 @@ def run(
     assert tuned is not None  # as all but grids have
     chosen = {(one["method"], one["M"], one["K"]): one["step"] for one in tuned["search"]}
     if settings.kind == "clients":
-        return _clients(method, settings, chosen, table, partition, progress)
+        (name,) = variants(method, settings)
+        steps = [chosen[name, settings.clients, K] for K in settings.local_steps]
+        plans = _clients(method, settings, steps, table, partition)
+        return execute(name, settings.seed, plans, progress, total=len(steps))
     return _fresh(method, settings, chosen, table, progress)
 
 
@@ -221,7 +225,7 @@ def _search_clients(
     problem, least = _client_problem(settings, names, table, partition)
     for done, K in enumerate(settings.local_steps):
         progress(f"search K = {K}", done, len(settings.local_steps))
-        history = _simulated(method, settings, eta, K, problem, tuple(names))
+        history = run_plan(_client_runs(method, settings, eta, K, problem, names), settings.seed).history
         gaps = np.clip(history.metrics["objective"][-1] - least, _LEAST, 1e6)
         scores = np.log10(gaps).reshape(len(seeds), -1).mean(axis=0)
         (name,) = variants(method, settings)
@@ -229,19 +233,17 @@ def _search_clients(
 
 
 def _clients(
-    method: str, settings: of.Clients, chosen: dict, table: Any, partition: Any, progress: Progress
-) -> pd.DataFrame:
-    """Histories at the steps of the search, with a gap to the true minimum."""
-    seeds, M, frames = tuple(settings.replicates), settings.clients, []
+    method: str, settings: of.Clients, steps: Sequence[float], table: Any, partition: Any
+) -> Iterator[Planned]:
+    """All seeds at the step of each K, with a gap to the true minimum."""
+    seeds = settings.replicates
     problem, least = _client_problem(settings, seeds, table, partition)
-    (name,) = variants(method, settings)
-    for done, K in enumerate(settings.local_steps):
-        progress(f"K = {K}", done, len(settings.local_steps))
-        eta = chosen[name, M, K]
-        history = _simulated(method, settings, np.full(len(seeds), eta), K, problem, seeds)
-        history.metrics["gap"] = np.maximum(history.metrics["objective"] - least, _LEAST)
-        frames.append(history.frame(replicate=seeds, method=name, M=M, K=K, eta=eta))
-    return pd.concat(frames, ignore_index=True)
+    for K, eta in zip(settings.local_steps, steps, strict=True):
+        yield replace(
+            _client_runs(method, settings, np.full(len(seeds), eta), K, problem, seeds),
+            labels={"M": settings.clients, "K": K, "eta": eta},
+            derived={"gap": lambda history: np.maximum(history.metrics["objective"] - least, _LEAST)},
+        )
 
 
 def _client_problem(
@@ -267,15 +269,15 @@ def _client_problem(
     return problem, problem.loss(minimiser(problem, len(seeds)))
 
 
-def _simulated(
-    method: str, settings: of.Clients, eta: NDArray, K: int, problem: Any, seeds: tuple[int, ...]
-) -> Any:
-    """The engine's history at steps `eta` (R,) from zero; a client takes one sample a step."""
-    return simulate(
-        method_class(method)(step=eta, local_steps=K, batch=1),
-        problem,
-        Streams(settings.seed, seeds),
-        settings.iterations // K,
+def _client_runs(
+    method: str, settings: of.Clients, eta: NDArray, K: int, problem: Any, seeds: Sequence[int]
+) -> Planned:
+    """Runs at steps `eta` (R,) from zero; a client takes one sample a step."""
+    return Planned(
+        algorithm=method_class(method)(step=eta, local_steps=K, batch=1),
+        problem=problem,
+        replicates=seeds,
+        rounds=settings.iterations // K,
         record_every=max(settings.every // K, 1),
-        cohort=FixedSize(settings.cohort) if settings.cohort is not None else None,
+        options={"cohort": None if settings.cohort is None else FixedSize(settings.cohort)},
     )
