@@ -24,7 +24,7 @@ COLUMNS = [
 ]
 
 
-def hangs_on_rounding(run: NDArray, *twins: NDArray) -> tuple[NDArray, NDArray]:
+def sensitive_to_rounding(run: NDArray, *twins: NDArray) -> tuple[NDArray, NDArray]:
     """Whether the last, and the best, of each run's records depend on rounding; (R, records) to (R,) twice.
 
     The last one if a twin differs from it; the best one if that holds for any record that lies below twice
@@ -46,7 +46,7 @@ def summary(l2: float, history: pd.DataFrame) -> pd.DataFrame:
     run, *twins = (
         history[column].to_numpy().reshape(-1, records) for column in ("objective", "of_start", "of_step")
     )
-    last, best = hangs_on_rounding(run, *twins)
+    last, best = sensitive_to_rounding(run, *twins)
     lines = history.iloc[::records][["method", "eta", "M", "K"]].reset_index(drop=True)
     lines = lines.assign(
         l2=l2,
