@@ -19,7 +19,7 @@ from replifed.algorithms.fedac import coupling
 from replifed.papers.fedac.paper import VARIANTS
 from replifed.randomness import Streams
 
-# Calls of the authors' generator are joined to this many steps, so that what it returns, of 64 bits, stays
+# Calls of the authors' generator are joined to this number of steps, so that its results, of 64 bits, stay
 # small.
 _STEPS = 512
 # Runs are padded to a multiple of this, so that none is computed outside of a vector.
@@ -38,7 +38,7 @@ def draw(source: str, stream: int, seed: int, dim: int, n: int, steps: int, work
 
     Parameters
     ----------
-    stream : the seed of all streams of the paper, which the authors' generator has no use for.
+    stream : the seed of all streams of the paper, which the authors' generator does not use.
     seed : the run's; theirs is 1 in all published runs.
     dim, n, steps, workers : D, number of samples, T and M.
     """
@@ -132,7 +132,7 @@ class Logistic:
         return self.table.X.shape[1]
 
     def loss(self, models: NDArray) -> NDArray:
-        """F at models (D, L); shape (L,)."""
+        """F (L,) at models (D, L)."""
         from replifed.kernels.coupled import logistic_means
 
         means = np.empty(models.shape[1])
@@ -141,7 +141,7 @@ class Logistic:
 
     @cached_property
     def minimum(self) -> float:
-        """The least F, by Newton's method."""
+        """The minimum of F, by Newton's method."""
         import scipy.sparse as sp
 
         from replifed.problems.losses import loss_named

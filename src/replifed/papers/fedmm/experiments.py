@@ -1,4 +1,4 @@
-"""What the paper runs: which method, on which data, with which settings.
+"""Experiments of the paper: methods, on data, with settings.
 
 A curve is one combination of step beta, control-variate step alpha, participation, minibatch and bits.
 Where beta is tuned, on other repetitions, each method runs with its own best one (`own`) and with FedMM's
@@ -31,33 +31,33 @@ if TYPE_CHECKING:
     Codes = of.Dictionary | of.MovieLens
 
 FULL = "full"
-"""How a history writes a minibatch of all samples, and messages without quantisation."""
+"""Label, in histories, of a minibatch of all samples, and of messages without quantisation."""
 
 
-def _squared(moved: NDArray, gamma: NDArray) -> NDArray:
-    """|moved|^2 / gamma^2, 0 before the first step."""
+def _squared(change: NDArray, gamma: NDArray) -> NDArray:
+    """|change|^2 / gamma^2, 0 before the first step."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(gamma > 0, (moved**2).sum(axis=-1) / gamma**2, 0.0)
+        return np.where(gamma > 0, (change**2).sum(axis=-1) / gamma**2, 0.0)
 
 
-def surrogate_update(problem: Any, seen: dict[str, NDArray]) -> NDArray:
+def surrogate_update(problem: Any, observed: dict[str, NDArray]) -> NDArray:
     """E^s: |s+ - s|^2 / gamma^2; for parameter aggregation, of the mirrors of its parameters."""
-    if "surrogate" in seen:
-        return _squared(seen["surrogate"] - seen["surrogate_before"], seen["gamma"])
-    # The earlier mirror first: the later one is at hand for the objective.
-    before = problem.mirror(seen["server_before"])
-    return _squared(problem.mirror(seen["server"]) - before, seen["gamma"])
+    if "surrogate" in observed:
+        return _squared(observed["surrogate"] - observed["surrogate_before"], observed["gamma"])
+    # The earlier mirror first: the problem keeps the last one, and the objective needs the later one.
+    before = problem.mirror(observed["server_before"])
+    return _squared(problem.mirror(observed["server"]) - before, observed["gamma"])
 
 
-def parameter_update(problem: Any, seen: dict[str, NDArray]) -> NDArray:
+def parameter_update(problem: Any, observed: dict[str, NDArray]) -> NDArray:
     """E^p: |T(s+) - T(s)|^2 / gamma^2; for parameter aggregation |theta+ - theta|^2 / gamma^2."""
-    before = problem.T(seen["surrogate_before"]) if "surrogate" in seen else seen["server_before"]
-    return _squared(seen["server"] - before, seen["gamma"])
+    before = problem.T(observed["surrogate_before"]) if "surrogate" in observed else observed["server_before"]
+    return _squared(observed["server"] - before, observed["gamma"])
 
 
-def mean_field(problem: Any, seen: dict[str, NDArray]) -> NDArray:
+def mean_field(problem: Any, observed: dict[str, NDArray]) -> NDArray:
     """|h(s)|^2, where h(s) = E sbar(Z, T(s)) - s is zero at stationary points."""
-    return ((problem.mirror(seen["server"]) - seen["surrogate"]) ** 2).sum(axis=-1)
+    return ((problem.mirror(observed["server"]) - observed["surrogate"]) ** 2).sum(axis=-1)
 
 
 METRICS = {"surrogate_update": surrogate_update, "objective": objective, "parameter_update": parameter_update}
@@ -77,8 +77,8 @@ def tune(
 ) -> dict[str, Any]:
     """Search the method's step beta.
 
-    Returns what `_search` does; where the method is to run with the step of a `leader`, too, also `common`:
-    what that one's search returned. `trials` are those of both.
+    Returns the outcome of `_search`; if the method is to run with the step of a `leader`, too, also `common`,
+    the outcome of the leader's search. `trials` are those of both.
     """
     if settings.problem == "transport":
         return _search_transport(method, settings, table, progress)
@@ -91,7 +91,7 @@ def tune(
 
 
 def tuned_betas(tuned: dict[str, Any]) -> dict[str, float]:
-    """The steps that a method runs with, by reading, from the outcome of `tune`."""
+    """Steps that a method runs with, by reading, from the outcome of `tune`."""
     return {"own": tuned["beta"], "common": tuned.get("common", tuned)["beta"]}
 
 
@@ -260,8 +260,8 @@ def _toy(method: str, settings: of.Toy) -> Iterator[Planned]:
         )
 
 
-def _first_coordinate(_: Any, seen: dict[str, NDArray]) -> NDArray:
-    return seen["server"][:, 0]
+def _first_coordinate(_: Any, observed: dict[str, NDArray]) -> NDArray:
+    return observed["server"][:, 0]
 
 
 def _transport(method: str, settings: of.Transport, table: Any) -> Iterator[Planned]:
@@ -295,6 +295,6 @@ def _at_step(method: str, settings: of.Transport, replicate: int, problem: Any, 
     )
 
 
-def _uvp(problem: Any, seen: dict[str, NDArray]) -> NDArray:
+def _uvp(problem: Any, observed: dict[str, NDArray]) -> NDArray:
     """L2-UVP of the potential's map, in percent."""
-    return problem.uvp(seen["server"])
+    return problem.uvp(observed["server"])
