@@ -1,7 +1,7 @@
-"""One problem for all methods that are made for it, many repetitions side by side.
+"""One problem for all methods that suit it, many repetitions side by side.
 
-Whatever is sent and not quantised is a float of 32 bits: first-order methods compute with these, Newton-type
-methods with doubles, of which they round what they send. FedMM computes with doubles and rounds nothing.
+Messages that are not quantised have floats of 32 bits: first-order methods compute with these, Newton-type
+methods with doubles, and round their messages. FedMM computes with doubles and rounds nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # A gap below is rounding.
 _EXACT = 1e-12
-# Share of a trial's rounds, at the end, in which a stable run agrees with its twins.
+# Share of a trial's rounds, at the end, in which a stable run agrees with its perturbed runs.
 _TAIL = 0.2
 
 
@@ -144,16 +144,16 @@ def _planned(method: str, settings: of.OneRidge, tuned: dict | None, table: Any,
 def _both(
     method: str, settings: of.OneRidge, replicates: Sequence[int], table: Any, partition: Any
 ) -> tuple[Regression, Regression]:
-    """The problem in doubles, on which gaps are measured, and as the method computes on it."""
+    """The problem in doubles, for gaps, and in the method's precision, for its runs."""
     exact = problem(settings, replicates, table, partition)
     if width(method) is np.float64:
         return exact, exact
     return exact, problem(settings, replicates, table, partition, np.float32)
 
 
-def _objective(exact: Regression, _: Any, seen: dict[str, NDArray]) -> NDArray:
+def _objective(exact: Regression, _: Any, observed: dict[str, NDArray]) -> NDArray:
     """F at the server's model, in doubles."""
-    return exact.loss(seen["server"].astype(float))
+    return exact.loss(observed["server"].astype(float))
 
 
 def relative_gap(values: NDArray, least: NDArray, start: NDArray) -> NDArray:

@@ -1,8 +1,7 @@
-"""How communications grow with the condition number, and how fast Scaffnew's Lyapunov function falls.
+"""Growth of communications with the condition number, and fall of Scaffnew's Lyapunov function.
 
-All methods have the same freedoms: sqrt(kappa) local steps, on average, between two communications, which
-is what Scaffnew's theorem prescribes, and one step size, searched on the same grid for each method and each
-ridge.
+All methods have the same freedoms: sqrt(kappa) local steps, on average, between two communications, as
+Scaffnew's theorem prescribes, and one step size, searched on the same grid for each method and each ridge.
 """
 
 from __future__ import annotations
@@ -83,8 +82,9 @@ class _AtOnce(Gradient):
             return objective.descent(start, self.steps if counts is None else counts, step)
         w, step, before = start.copy(), np.broadcast_to(step, (len(start), 1, 1)), 0
         for count in np.unique(counts):
-            left = counts >= count
-            w[left] = objective.kept(left).descent(w[left], int(count - before), step[left])
+            unfinished = counts >= count
+            descent = objective.kept(unfinished).descent
+            w[unfinished] = descent(w[unfinished], int(count - before), step[unfinished])
             before = count
         return w
 
@@ -92,15 +92,17 @@ class _AtOnce(Gradient):
 def problem(
     settings: of.ManyRidges, l2: float, replicates: Sequence[int], table: Any, partition: Any
 ) -> DenseLinearModel:
-    """The problem with the ridge `l2` of some repetitions, each with data of its own."""
+    """The problem with the ridge `l2` of some repetitions, each with other data."""
+    model: type[DenseLinearModel]
     if settings.problem == "planted_rates":
-        drawn = [_planted(settings, replicate) for replicate in replicates]
+        clients = [_planted(settings, replicate) for replicate in replicates]
+        model, loss = Quadratic, "least_squares"
     else:
-        drawn = [client_samples(settings, replicate, table, partition) for replicate in replicates]
-    X, y, sizes = stacked(drawn)
+        clients = [client_samples(settings, replicate, table, partition) for replicate in replicates]
+        model, loss = DenseLinearModel, "logistic"
+    X, y, sizes = stacked(clients)
     weights = np.full(sizes.shape, 1.0 / sizes.shape[1])
-    kind, loss = (Quadratic, "least_squares") if table is None else (DenseLinearModel, "logistic")
-    return kind(X, y, loss_named(loss), sizes=sizes, weights=weights, l2=l2)
+    return model(X, y, loss_named(loss), sizes=sizes, weights=weights, l2=l2)
 
 
 def _planted(settings: of.PlantedRates, replicate: int) -> list:
@@ -144,15 +146,15 @@ class _Setting:
         runs, target = len(multiples), self._settings.target
         lengths = (self.solution**2).sum(axis=-1)
 
-        def distance(_: Any, seen: dict[str, NDArray]) -> NDArray:
-            return ((seen["server"] - self.solution) ** 2).sum(axis=-1) / lengths
+        def distance(_: Any, observed: dict[str, NDArray]) -> NDArray:
+            return ((observed["server"] - self.solution) ** 2).sum(axis=-1) / lengths
 
-        # A run may leave again; the first time counts, which the record has.
+        # A run may leave the target again; the first time counts, which the record has.
         reached = np.zeros(runs, bool)
 
-        def until(seen: dict[str, NDArray]) -> NDArray:
-            there = seen["distance"] <= target
-            reached[:] |= there.any() if first else there
+        def until(recorded: dict[str, NDArray]) -> NDArray:
+            now = recorded["distance"] <= target
+            reached[:] |= now.any() if first else now
             return reached
 
         return Planned(
@@ -204,13 +206,13 @@ def tune(
 
 
 def _rounds_to(history: History, target: float) -> NDArray:
-    """Rounds until the target; as if the distance fell on as it has, or infinite where it has not fallen."""
+    """Rounds until the target, extrapolated at the mean rate so far; infinite if there was no fall."""
     distance, last = history.metrics["distance"], history.rounds[-1]
-    there = distance <= target
+    reached = distance <= target
     with np.errstate(divide="ignore", invalid="ignore"):
         later = last * np.log(target) / np.log(distance[-1])
     later = np.where(distance[-1] < 1.0, later, np.inf)
-    return np.where(there.any(axis=0), history.rounds[there.argmax(axis=0)], later)
+    return np.where(reached.any(axis=0), history.rounds[reached.argmax(axis=0)], later)
 
 
 def run(
@@ -226,7 +228,7 @@ def run(
     Returns
     -------
     DataFrame
-        A line for each ridge and replicate: kappa, local_steps, multiple, round, reached, iterations, bits;
+        One line for each ridge and replicate: kappa, local_steps, multiple, round, reached, iterations, bits;
         and of Scaffnew, at its theorem's gamma and p, what `fall` returns.
     """
     assert tuned is not None  # all of these are tuned
@@ -254,7 +256,7 @@ def _plans(
 
 
 def fall(setting: _Setting, settings: of.ManyRidges) -> dict[str, NDArray]:
-    """How fast Psi falls with gamma = 1 / L and p = 1 / sqrt(kappa), beside max(1 - gamma mu, 1 - p^2).
+    """Rate of Psi's fall, gamma = 1 / L and p = 1 / sqrt(kappa), and its bound max(1 - gamma mu, 1 - p^2).
 
     Psi = sum_i |x_i - x*|^2 + (gamma / p)^2 sum_i |h_i - grad f_i(x*)|^2 (Scaffnew's Theorem 3.5), at
     communications.
@@ -262,7 +264,7 @@ def fall(setting: _Setting, settings: of.ManyRidges) -> dict[str, NDArray]:
     Returns
     -------
     dict
-        rate and bound, of an iteration, and ratio, of their logarithms: above 1 where Psi falls faster.
+        rate and bound, of an iteration, and ratio, of their logarithms: above 1 if Psi falls faster.
     """
     data, runs = setting.data, len(setting.names)
     star = data.client_gradients(setting.solution)
