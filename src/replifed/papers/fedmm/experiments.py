@@ -228,10 +228,9 @@ def _em(method: str, settings: of.ExpectationMaximisation) -> Iterator[Planned]:
     exact: dict[str, Any] = {"beta": 1.0, "decay": 0.0}
     readings = {"exact": (exact, 1.0)}
     if method != "sa_ssmm":
-        keys = {"beta", "decay", "alpha", "bits", "batch"}
-        federation = {key: value for key, value in settings if key in keys}
         exact["alpha"] = settings.alpha
-        readings["federated"] = (federation, settings.participation)
+        constants = {key: getattr(settings, key) for key in ("beta", "decay", "alpha", "bits", "batch")}
+        readings["federated"] = constants, settings.participation
     for replicate in settings.replicates:
         problem = em_problem(settings, replicate)
         for reading, (constants, participation) in readings.items():
@@ -267,22 +266,22 @@ def _first_coordinate(_: Any, observed: dict[str, NDArray]) -> NDArray:
 def _transport(method: str, settings: of.Transport, table: Any) -> Iterator[Planned]:
     """All repetitions of one method at its step, each with its samples and their split."""
     assert settings.steps is not None
-    names, step = settings.replicates, settings.steps[method]
-    problems = dict(zip(names, transport_problems(settings, table, names), strict=True))
-    linear = float(np.mean([problem.linear_uvp() for problem in problems.values()]))
+    replicates, step = settings.replicates, settings.steps[method]
+    twinned = replicates if settings.twin_replicates is None else settings.twin_replicates
+    problems = list(transport_problems(settings, table, replicates))
+    linear = float(np.mean([problem.linear_uvp() for problem in problems]))
     labels = {"dim": settings.dim, "step": step, "linear_uvp": linear, "chaotic": attrgetter("chaotic")}
-    for name, problem in problems.items():
-        compared = settings.twin_replicates is None or name in settings.twin_replicates
-        plan = _at_step(method, settings, name, problem, step)
-        yield replace(plan, labels=labels, twins="compared" if compared else None)
+    for replicate, problem in zip(replicates, problems, strict=True):
+        plan = _at_step(method, settings, replicate, problem, step)
+        yield replace(plan, labels=labels, twins="compared" if replicate in twinned else None)
 
 
 def _at_step(method: str, settings: of.Transport, replicate: int, problem: Any, step: float) -> Planned:
     """One repetition of a method, at a step."""
-    keys = {"batch", "server_batch", "start_steps", "cycle"}
+    keys = ["batch", "server_batch", "start_steps", "cycle"]
     if method == "fedmm_ot":
-        keys |= {"alpha", "server_step", "server_steps"}
-    constants = {key: value for key, value in settings if key in keys}
+        keys += ["alpha", "server_step", "server_steps"]
+    constants = {key: getattr(settings, key) for key in keys}
     return Planned(
         algorithm=method_class(method)(step=np.array([step]), **constants),
         problem=problem,

@@ -19,7 +19,7 @@ from replifed.problems.surrogates.families import (
     Rate,
 )
 from replifed.problems.transport import FederatedTransport, Mixture, TrueMap
-from replifed.randomness import generator
+from replifed.randomness import Streams, generator
 
 if TYPE_CHECKING:
     from replifed.papers.fedmm.settings import Dictionary, ExpectationMaximisation, MovieLens, Transport
@@ -50,18 +50,19 @@ def dictionary_problem(settings: Dictionary | MovieLens, replicates: list[int], 
 
     All methods start from a dictionary with entries N(0, 1); s_0 is its mirror.
     """
-    N, seed, names = settings.clients, settings.seed, dict.fromkeys(replicates)
+    N = settings.clients
     if settings.problem == "movielens":
         ratings = table.X[:, partition.meta["columns"]].toarray()
         Z = _by_client(ratings, partition.cluster, N)[None]
     else:
-        samples = {name: _synthetic(settings, name) for name in names}
-        Z = np.stack([samples[name] for name in replicates])
+        samples = {replicate: _synthetic(settings, replicate) for replicate in set(replicates)}
+        Z = np.stack([samples[replicate] for replicate in replicates])
     family = DictionaryLearning(
         features=Z.shape[-1], atoms=settings.atoms, lam=settings.lam, eta=settings.eta
     )
-    start = {name: generator(seed, name, None, "start").standard_normal(family.parameters) for name in names}
-    return FederatedSurrogate(family, Z, np.stack([start[name] for name in replicates]), n_clients=N)
+    streams = Streams(settings.seed, tuple(replicates))
+    theta = streams.draw("start", lambda rng: rng.standard_normal(family.parameters))
+    return FederatedSurrogate(family, Z, theta, n_clients=N)
 
 
 def _synthetic(settings: Dictionary, replicate: int) -> NDArray:
@@ -110,7 +111,9 @@ def toy_problem(reading: str, z: list[float]) -> FederatedSurrogate:
     return FederatedSurrogate(TOYS[reading], np.array(z, float)[None, :, None, None], np.array([[0.3]]))
 
 
-def transport_problems(settings: Transport, table: Any, names: list[int]) -> Iterator[FederatedTransport]:
+def transport_problems(
+    settings: Transport, table: Any, replicates: list[int]
+) -> Iterator[FederatedTransport]:
     """Problems of transport: each repetition has other samples and another split, all have one true map.
 
     `table` holds the parameters of the two networks behind the true map.
@@ -118,8 +121,8 @@ def transport_problems(settings: Transport, table: Any, names: list[int]) -> Ite
     dim, N, seed = settings.dim, settings.clients, settings.seed
     purpose, mixture = f"data/transport {dim}", Mixture(dim=dim)
     true_map = TrueMap(table.X, dim, mixture.sample(generator(seed, 0, None, purpose), _PUBLIC))
-    for name in names:
-        rng = generator(seed, name, None, purpose)
+    for replicate in replicates:
+        rng = generator(seed, replicate, None, purpose)
         clients = _clustered(mixture.sample(rng, settings.samples), N, rng)
         public = true_map(mixture.sample(rng, _PUBLIC))
         yield FederatedTransport(clients, public, mixture.sample(rng, _TESTS), true_map)
