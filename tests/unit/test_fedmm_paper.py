@@ -199,7 +199,7 @@ def test_adversarial_training_that_hangs_on_rounding_tells_no_order(hangs, made)
     lower = {"fedmm_ot": 1.0, "fedadam": 2.0}
 
     class Planted(Made):
-        def run(self, experiment, method):
+        def _run(self, experiment, method):
             history = made.run(experiment, method)
             noise = 1 + 0.01 * np.arange(len(history))
             chaotic = (history["replicate"] == 1) & (method == hangs and self.chaos)
