@@ -313,7 +313,7 @@ def test_a_search_says_what_it_ran(dealt, monkeypatch):
         calls.append((streams.replicates, 0 if begun else len(streams), (rounds - begun) * len(streams)))
         return history
 
-    monkeypatch.setattr("replifed.engine.tune.simulate", counted)
+    monkeypatch.setattr("replifed.engine.trials.simulate", counted)
     monkeypatch.setattr("replifed.engine.twins.simulate", counted)
     found = tune("fedlin", small(), *dealt)
     names, runs, rounds = zip(*calls, strict=True)

@@ -6,8 +6,7 @@ methods with doubles, and round their messages. FedMM computes with doubles and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.engine.plans import Planned, execute
-from replifed.engine.tune import SCORED, Grid, Trials, best_of_chaotic, search, with_margin
+from replifed.engine.search import Grid, search, with_margin
+from replifed.engine.trials import SCORED, Check, Spent, Trials, best_of_chaotic
 from replifed.network.fading import Constant
 from replifed.network.ledger import dense_bits
 from replifed.papers.cross import rates
@@ -40,12 +40,12 @@ def tune(
 
     A multiple that suits one draw of the data may diverge on the next. So the score is the mean objective
     over several, infinite if one ends no lower than it began, and the choice keeps a distance from where this
-    happens, see `tune.with_margin`. The choice is stable on all of them, see `twins`.
+    happens, see `search.with_margin`. The choice is stable on all of them, see `twins`.
 
     Returns
     -------
     dict
-        method, and search: what `tune.Search.record` says, where steps are multiples of the method's
+        method, and search: what `search.Search.record` says, where steps are multiples of the method's
         reference value; None for a method with no number to tune. Then cost, what the search used, and
         trials, on which repetitions.
     """
@@ -54,10 +54,10 @@ def tune(
     if not tunes(method):
         return {"method": method, "search": None, "trials": {"replicates": []}}
     chosen = settings.tuning
-    together = Trials((), settings.seed, chosen.rounds)
+    spent = Spent()  # of all repetitions
 
     def trial(name: int) -> _Trial:
-        return _Trial(method, settings, name, table, partition, together)
+        return _Trial(method, settings, name, table, partition, spent)
 
     def rescored(multiples: NDArray, known: NDArray) -> NDArray:
         more = [trial(name).descents(multiples) for name in chosen.replicates[SCORED:]]
@@ -71,36 +71,46 @@ def tune(
         choose=with_margin,
     )
     found = best_of_chaotic(found, rescored)
-    return {"method": method, "search": found.record(), **together.record()}
+    return {
+        "method": method,
+        "search": found.record(),
+        "trials": {"replicates": sorted(spent.replicates)},
+        "cost": spent.record(),
+    }
 
 
 class _Trial:
     """One repetition of the search; a multiple's reference value, and so the method, are of its own data."""
 
     def __init__(
-        self, method: str, settings: of.OneRidge, replicate: int, table: Any, partition: Any, trials: Trials
+        self, method: str, settings: of.OneRidge, replicate: int, table: Any, partition: Any, spent: Spent
     ) -> None:
-        self._method, self._settings = method, settings
-        self._exact, self._own = _both(method, settings, [replicate], table, partition)
-        # What is spent is counted together.
-        self._trials = replace(trials, problems=[(replicate, self._own)])
-
-    def _make(self, multiples: NDArray) -> Any:
-        return algorithm(self._method, multiples, self._exact, self._settings)
+        exact, own = _both(method, settings, [replicate], table, partition)
+        self._start = own.loss(np.zeros((1, own.dim), own.dtype))
+        self._make = partial(algorithm, method, problem=exact, settings=settings)
+        self._trials = Trials(
+            [replicate],
+            lambda _: own,
+            settings.seed,
+            settings.tuning.rounds,
+            check=Check(tail=_TAIL),
+            spent=spent,
+        )
 
     def descents(self, multiples: NDArray) -> NDArray:
         """Objectives at the end, infinite where they are no lower than at the beginning.
 
         Such a run is on its way to diverge, or has found a step on which it only oscillates.
         """
-        ends = self._trials.scores(lambda runs: self._make(multiples[runs]), len(multiples))
-        start = self._own.loss(np.zeros((1, self._own.dim), self._own.dtype))
-        return np.where(ends < start, ends, np.inf)
+        ends = self._trials.scores(self._runs(multiples), np.zeros(len(multiples), int))
+        return np.where(ends < self._start, ends, np.inf)
 
     def stable(self, multiples: NDArray) -> NDArray:
-        """Whether the runs end as their twins do."""
-        late = replace(self._trials, tail=_TAIL)
-        return late.stable(lambda runs, factors: self._make(multiples[runs] * factors), len(multiples))
+        """Mask of the runs that end as their twins do."""
+        return self._trials.stable(self._runs(multiples), len(multiples))
+
+    def _runs(self, multiples: NDArray) -> Callable[[NDArray, NDArray], Any]:
+        return lambda runs, factors: self._make(multiples[runs] * factors)
 
 
 def run(

@@ -19,8 +19,9 @@ from replifed.algorithms.local_solvers import Gradient
 from replifed.algorithms.registry import method_class
 from replifed.algorithms.scaffnew import theory_rate
 from replifed.engine.plans import Planned, execute, run_plan
+from replifed.engine.search import Grid, search, with_margin
 from replifed.engine.simulate import History, simulate
-from replifed.engine.tune import Grid, Spent, search, with_margin
+from replifed.engine.trials import Spent
 from replifed.papers.cross.problems import client_samples
 from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from replifed.algorithms.hard_thresholding import RATES
 from replifed.algorithms.registry import method_class
 from replifed.engine.plans import Planned, execute
+from replifed.engine.search import Grid, Search
 from replifed.engine.simulate import nonzeros, objective
-from replifed.engine.tune import SCORED, Grid, Search, Spent, Trials, best_printed, tune_step
+from replifed.engine.trials import Check, Spent, Trials, best_printed, tune_step
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.classes import digits, images, local_share, server_share
 from replifed.papers.fedht.simulations import biased, planted, simulation, simulations
@@ -107,7 +108,7 @@ def tune(
     Returns
     -------
     dict
-        levels -> {local_steps: the best K, by_local_steps: {K: `tune.Search.record`}}. With each level comes
+        levels -> {local_steps: the best K, by_local_steps: {K: `Search.record`}}. With each level comes
         the common step and the smoothness constant that it is a fraction of. Besides, `trials` and `cost`:
         what was run for it.
     """
@@ -116,22 +117,20 @@ def tune(
     named, counts = drawn_levels(method, settings), sweep(method, settings)
     grid = Grid.of_steps(asked.steps, asked.refine)
     spent = Spent()  # of all levels
-    used: set[int] = set()
     for done, level in enumerate(named):
         progress(f"searching the step {level}".strip(), done, len(named))
-        trials = Trials.on(
+        trials = Trials(
             asked.replicates,
             partial(problem, settings, level, table=table, partition=partition),
             settings.seed,
             asked.rounds,
             asked.tail,
             spent=spent,
-            used=used,
             # Splits of real data differ less than draws do.
-            checked=1 if settings.problem == "dataset" else SCORED,
+            check=Check(data_sets=1) if settings.problem == "dataset" else Check(),
         )
         make = partial(algorithm, method, settings, batch=settings.batch)
-        outcomes = {K: tune_step(partial(make, K), trials, grid, check=True) for K in counts}
+        outcomes = {K: tune_step(partial(make, K), trials, grid) for K in counts}
         by_k = {str(K): one.record() for K, one in outcomes.items()}
         _, _, best = min((one.chaotic, one.score, K) for K, one in outcomes.items())
         found[level] = {"local_steps": best, "by_local_steps": by_k}
@@ -155,11 +154,7 @@ def _printed(
     known = dict(zip(own.steps, own.scores, strict=True))
     if not np.isfinite([known[step] for step in steps]).any():
         return {}
-
-    def stable(some: NDArray) -> NDArray:
-        return trials.stable(lambda numbers, factors: make(some[numbers] * factors), len(some))
-
-    best = best_printed(own, steps, stable)
+    best = best_printed(own, steps, make, trials)
     return {"printed_step": best.step, "printed_score": best.score, "printed_chaotic": best.chaotic}
 
 

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
 from replifed.engine.plans import Planned, execute, run_plan
+from replifed.engine.search import Grid, search
 from replifed.engine.simulate import objective
-from replifed.engine.tune import Grid, Spent, Trials, search, tune_step
+from replifed.engine.trials import Spent, Trials, tune_step
 from replifed.network.participation import FixedSize
 from replifed.papers.fedmm.problems import dictionary_problem, em_problem, toy_problem, transport_problems
 from replifed.progress import Progress, silent
@@ -98,7 +99,7 @@ def tuned_betas(tuned: dict[str, Any]) -> dict[str, float]:
 def _search(method: str, settings: Codes, table: Any, partition: Any, progress: Progress) -> dict[str, Any]:
     """Search the step with the lowest mean objective in the tail among those that are stable.
 
-    Returns a record of `tune.Search`, its steps called beta and betas; highest: the bound of the search;
+    Returns a record of `search.Search`, its steps called beta and betas; highest: the bound of the search;
     trials, cost: what was run.
     """
     progress(f"searching the step of {method}", 0, 1)
@@ -106,7 +107,7 @@ def _search(method: str, settings: Codes, table: Any, partition: Any, progress: 
     assert asked is not None
     rounds = asked.rounds
     (curve,) = _curves(settings)
-    trials = Trials.on(
+    trials = Trials(
         asked.replicates,
         lambda name: dictionary_problem(settings, [name], table, partition),
         settings.seed,
@@ -120,7 +121,6 @@ def _search(method: str, settings: Codes, table: Any, partition: Any, progress: 
         lambda beta: _algorithm(method, settings, curve, beta, settings.alphas[0]),
         trials,
         Grid.of_steps(asked.betas, asked.refine, bounds=((0.0, highest),)),
-        check=True,
     ).record()
     steps = {"beta": found.pop("step"), "betas": found.pop("steps")}
     return {**steps, **found, "highest": highest, **trials.record()}

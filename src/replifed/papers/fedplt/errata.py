@@ -38,10 +38,9 @@ def _rates(solver: Any, rho: NDArray, loss: str = "sum", scale: float = 1.0) -> 
         X, y = scale * trial.problem.X, trial.problem.y
         trial.problem = DenseLinearModel(X, y, Logistic(), l2=trial.problem.l2, summed=loss == "sum")
         trial.solution = minimiser(trial.problem, len(trial.replicates))
-    errors = trial.traces(
-        lambda points, sets: FedPLT(rho=np.tile(rho[points], len(sets)), solver=solver), len(rho)
-    )
-    return rate(errors)
+    S = len(trial.replicates)
+    algorithm = FedPLT(rho=np.tile(rho, S), solver=solver)
+    return rate(trial.traces(algorithm, np.ones((S, len(rho)), bool)))
 
 
 @ERRATA.add(
