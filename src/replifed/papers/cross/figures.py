@@ -13,7 +13,7 @@ from replifed.claims.pairs import USES, matrix, pairs, profile, used_until
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
 from replifed.figures.style import BLACK, Line
-from replifed.figures.summaries import median_and_range
+from replifed.figures.summaries import median_and_range, use_until_target
 from replifed.papers.cross.paper import (
     AVERAGED,
     COMPOSITE,
@@ -172,17 +172,12 @@ def _used(inputs: Any) -> pd.DataFrame:
         for method in inputs.methods(experiment):
             cost = inputs.tuned(experiment, method).get("cost", Spent().record())
             for (_, used), first in used_until(inputs.run(experiment, method), [TARGET]).items():
-                values = np.where(first.bounds == 0, first.values, np.inf)
                 rows.append(
                     {
                         "experiment": experiment,
                         "method": method,
                         "used": used,
-                        "median": np.median(values),
-                        "low": values.min(),
-                        "high": values.max(),
-                        "reached": int(np.isfinite(values).sum()),
-                        "seeds": len(values),
+                        **use_until_target(first.values, first.bounds == 0),
                         **{f"tuning_{kind}": amount for kind, amount in cost.items()},
                     }
                 )

@@ -1,4 +1,4 @@
-"""Suboptimality against workers or local steps, the authors' points under ours; all runs beside theirs."""
+"""Suboptimality against workers or local steps, with the authors' points; all runs with the published ones."""
 
 from __future__ import annotations
 
@@ -12,104 +12,82 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.grid import By, Curves, Grid
-from replifed.figures.style import GREY, Line, legend, panels, styled
+from replifed.figures.grid import By, Grid
+from replifed.figures.style import GREY, Line, panels, styled
 from replifed.figures.summaries import over_repetitions
 from replifed.papers.fedac import published
 from replifed.papers.fedac.measures import AGREES, all_runs, deviations, drawn, fresh_orders, points
-from replifed.papers.fedac.paper import DRAWN, EPSILON_OPTIMUM, LINES, OPTIMA, VARIANTS, Drawn
+from replifed.papers.fedac.paper import DRAWN, EPSILON_OPTIMUM, LINES, OPTIMA, VARIANTS
 
 _X = {"M": "workers M", "K": "local steps K"}
-_OPEN: dict[str, Any] = {"markerfacecolor": "none", "markersize": 7, "markeredgewidth": 0.9}
-_THEIRS = Line("published (open)", GREY, "", "o", 1.0)
+_OPEN: dict[str, Any] = {"dashes": "", "size": 7.0, "filled": False}  # look of published points
+
+
+def _by_powers_of_two(ax: Axes, *_: Any) -> None:
+    ax.set_xscale("log", base=2)
+
+
+figure = partial(Grid, prefix="FedAc", log_y=True, annotate=_by_powers_of_two, legend_columns=6)
 
 
 def _drawn_points(name: str, inputs: Any) -> pd.DataFrame:
     """Points of a figure: l2, method, M, K, ours and published, suboptimality by the authors' optimum."""
     figure = DRAWN[name]
-    epsilon = not inputs.runs()  # the data set that nobody has: published points alone
-    frame, optimum = (
-        (published.points("epsilon"), EPSILON_OPTIMUM) if epsilon else (published.points(), OPTIMA[figure.l2])
-    )
-    frame = drawn(frame, figure)
-    frame = frame.assign(published=frame["best_loss"] - optimum)[["l2", "method", "M", "K", "published"]]
-    if epsilon:
-        return frame.assign(ours=np.nan)
+    alone = not inputs.runs()  # on data that are not available: published points alone
+    theirs = drawn(published.points("epsilon") if alone else published.points(), figure)
+    optimum = EPSILON_OPTIMUM if alone else OPTIMA[figure.l2]
+    theirs = theirs.assign(published=theirs["best_loss"] - optimum)[["l2", "method", "M", "K", "published"]]
+    if alone:
+        return theirs.assign(ours=np.nan)
     ours = points(all_runs(inputs))
     ours = ours.assign(ours=ours["best_loss"] - optimum)[["l2", "method", "M", "K", "ours"]]
-    return frame.merge(ours, how="left", on=["l2", "method", "M", "K"])
+    return theirs.merge(ours, how="left", on=["l2", "method", "M", "K"])
 
 
-@styled
-def _draw_points(figure: Drawn, title: str, frame: pd.DataFrame) -> Figure:
-    """Draw what `_drawn_points` returns: our lines, and the authors' points as open markers."""
-    frame = frame.assign(ours=pd.to_numeric(frame["ours"]))  # empty where no run is
-    other = "M" if figure.panels == "K" else "K"
-    shown = [value for value in figure.values if (frame[figure.panels] == value).any()]
-    made, cells = panels(len(shown), 3, title=f"FedAc · {title}", width=3.3, height=2.5)
-    for ax, value in zip(cells, shown, strict=True):
-        panel = frame[frame[figure.panels] == value]
-        for method in figure.methods:
-            line, own = LINES[method], panel[panel["method"] == method].sort_values(other)
-            ax.plot(own[other], own["published"], **line._replace(dashes="").look, **_OPEN, zorder=2)
-            ax.plot(own[other], own["ours"], **line.look, markersize=3, zorder=3)
-        ax.set_xscale("log", base=2)
-        ax.set_yscale("log")
-        ax.set_title(f"{figure.panels} = {value}", loc="left")
-        ax.set_xlabel(_X[other])
-        ax.set_ylabel("best suboptimality")
-    legend(made, [*(LINES[method] for method in figure.methods), _THEIRS], columns=5)
-    return made
-
-
-def _ours_and_theirs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Curves of what `_drawn_points` returns, ours and the authors' points."""
-    ours = frame.assign(curve=frame["method"], mean=pd.to_numeric(frame["ours"]))
+def _ours_and_published(frame: pd.DataFrame) -> pd.DataFrame:
+    """Curves of our points and of the authors' in the table of `_drawn_points`."""
+    ours = frame.assign(curve=frame["method"], mean=pd.to_numeric(frame["ours"]))  # empty without a run
     theirs = frame.assign(curve=frame["method"] + "/published", mean=frame["published"])
     return pd.concat([ours, theirs]).dropna(subset="mean")
 
 
-def _curves(figure: Drawn) -> Curves:
-    other = "M" if figure.panels == "K" else "K"
-    lines = {name: LINES[name] for name in figure.methods}
-    theirs = {
-        f"{name}/published": line._replace(label=f"{line.label}, published", dashes="")
-        for name, line in lines.items()
-    }
-    return Curves(
-        shown=_ours_and_theirs,
-        columns=[By(figure.panels, f"{figure.panels} = {{}}".format)],
-        series="curve",
-        lines=lines | theirs,
-        x={other: _X[other]},
-        x_column=other,
-        y="best suboptimality",
-        log_y=True,
-    )
-
-
-def _paper_figures() -> Iterator[Made]:
-    for name, figure in DRAWN.items():
-        data = "epsilon" if name in ("fig5", "fig6") else "a9a"
-        title = f"Figure {name[3:]}: {data}, l2 = {figure.l2:g}"
-        if data == "epsilon":
+def _paper_figures() -> Iterator[Grid]:
+    for name, one in DRAWN.items():
+        alone = name in ("fig5", "fig6")
+        data = "epsilon" if alone else "a9a"
+        if alone:
             caption = (
-                f"Published points on epsilon, l2 = {figure.l2:g}, whose data are not at hand: nothing here "
+                f"Published points on epsilon, l2 = {one.l2:g}, whose data are not available: nothing here "
                 "was computed, and nothing of it is claimed."
             )
         else:
             caption = (
-                f"Least F - F* over steps eta and the nine records of a run on a9a, l2 = {figure.l2:g}, with "
+                f"Least F - F* over steps eta and the nine records of a run on a9a, l2 = {one.l2:g}, with "
                 "the authors' random numbers and their F*. Open markers: the authors' points; lines: ours, "
                 "up to the largest M that was run."
             )
-        yield Made(
+        lines = {method: LINES[method] for method in one.methods}
+        theirs = {
+            f"{method}/published": line._replace(label=f"{line.label}, published", explained=alone, **_OPEN)
+            for method, line in lines.items()
+        }
+        other = "M" if one.panels == "K" else "K"
+        yield figure(
             name,
-            title,
-            caption,
-            partial(_drawn_points, name),
-            partial(_draw_points, figure, title),
-            curves=_curves(figure),
+            title=f"Figure {name[3:]}: {data}, l2 = {one.l2:g}",
+            caption=caption,
+            source=partial(_drawn_points, name),
+            shown=_ours_and_published,
+            columns=[By(one.panels, f"{one.panels} = {{}}".format)],
+            wrap=3,
+            series="curve",
+            lines=lines | theirs,
+            others=[] if alone else [Line("published", GREY, marker="o", **_OPEN)],
+            x={other: _X[other]},
+            x_column=other,
+            y="best suboptimality",
+            width=3.3,
+            height=2.5,
         )
 
 
@@ -169,10 +147,6 @@ def _last_gaps(inputs: Any) -> pd.DataFrame:
 def _as_gaps(frame: pd.DataFrame) -> pd.DataFrame:
     """The table has decimal logarithms."""
     return frame.assign(**{column: 10.0 ** frame[column] for column in ("mean", "low", "high")})
-
-
-def _by_powers_of_two(ax: Axes, *_: Any) -> None:
-    ax.set_xscale("log", base=2)
 
 
 # -- Tables --------------------------------------------------------------------------------------------
@@ -247,9 +221,8 @@ FIGURES = by_name(
         _chaotic,
         _draw_chaotic,
     ),
-    Grid(
+    figure(
         "clients",
-        prefix="FedAc",
         title="Clients with data of their own",
         caption="Beyond the paper: the gap at the end against K, geometric mean over seeds with 95 % "
         "interval, at the step that is best on other seeds, l2 = 1e-3. Clients by k-means; the same samples "
@@ -257,18 +230,14 @@ FIGURES = by_name(
         "step.",
         source=_last_gaps,
         shown=_as_gaps,
-        centre="geometric",  # as the table is already
         columns=[By("experiment", _CASES)],
         series="method",
         lines=LINES,
         x={"K": _X["K"]},
         x_column="K",
         y="last gap F − F*",
-        log_y=True,
-        annotate=_by_powers_of_two,
         width=3.5,
         height=2.8,
-        legend_columns=6,
     ),
 )
 

@@ -12,17 +12,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.grid import By, Curves, Grid, Published, X
+from replifed.figures.grid import By, Grid, Reference, X
 from replifed.figures.style import (
     BLUE,
     GREY,
     ORANGE,
     SEQUENCE,
-    VERMILLION,
     Line,
     canvas,
-    legend,
-    of_seeds,
     sequence_lines,
     styled,
 )
@@ -359,16 +356,19 @@ def _rates(inputs: Inputs) -> pd.DataFrame:
     return frame.fillna(0.0)
 
 
-def _as_curves(frame: pd.DataFrame) -> pd.DataFrame:
+def _errors_and_conditions(frame: pd.DataFrame) -> pd.DataFrame:
     """Errors and bounds of exact sub-problems, for the least K, by round; conditions by client.
 
-    Column panel is what the noise is, or "clients", and x a round or a client.
+    Column panel is the title, kind is "rounds" or "clients", and x a round or a client.
     """
     theory, ratios = frame[frame["solver"] == "exact"], frame[frame["series"] == "condition"]
     theory = theory[theory["local_steps"] == theory["local_steps"].min()]
     frames = [
         theory.assign(
-            panel=[f"near-isometric, {_noise(noise)}" for noise in theory["noise"]],
+            panel=[
+                f"near-isometric, K = {K:g}, {_noise(noise)}"
+                for K, noise in zip(theory["local_steps"], theory["noise"], strict=True)
+            ],
             kind="rounds",
             curve=theory["series"] + " " + theory["condition"].map("{:g}".format),
             x=theory["round"],
@@ -378,60 +378,33 @@ def _as_curves(frame: pd.DataFrame) -> pd.DataFrame:
             kind="clients",
             curve=ratios["experiment"] + " " + ratios["alpha"].map("{:g}".format),
             x=ratios["client"],
+            seeds=0,
         ),
     ]
-    return pd.concat(frames).drop(columns=["round", "low", "high", "seeds"])
+    return pd.concat(frames).drop(columns=["round", "low", "high"])
+
+
+_BOUND = Line("bound of Theorem 5", GREY, ":", "", 1.2)
 
 
 def _lines_of_rates(frame: pd.DataFrame) -> dict[str, Line]:
-    """Lines of what `_as_curves` returns."""
     theory, ratios = (frame[frame["kind"] == kind] for kind in ("rounds", "clients"))
     lines = {}
     for condition, line in _in_order("condition", "ρ⁺/ρ⁻ = {:g}", theory).items():
         lines[f"error {condition:g}"] = line
-        lines[f"bound {condition:g}"] = line._replace(label=f"{line.label}, bound", dashes=":", marker="")
+        bound = _BOUND._replace(label=f"{line.label}, bound", color=line.color, explained=False)
+        lines[f"bound {condition:g}"] = bound
     clients = ratios[["curve", "experiment", "alpha"]].drop_duplicates().itertuples()
-    for style, client in zip(itertools.cycle(SEQUENCE), clients, strict=False):
-        place = " (Figure 9)" if client.experiment == "exact" else ""
-        lines[client.curve] = style._replace(label=f"α = {client.alpha:g}{place}", dashes="")
+    for look, client in zip(itertools.cycle(SEQUENCE), clients, strict=False):
+        label = f"α = {client.alpha:g}{' (Figure 9)' * (client.experiment == 'exact')}"
+        lines[client.curve] = look._replace(label=label, dashes="", size=3.0)
     return lines
 
 
-_RATES_X = {"rounds": "communication rounds", "clients": "client i"}
-_RATES_Y = {"rounds": "relative error squared", "clients": "restricted ρ⁺/ρ⁻, 4τ coordinates"}
-
-
-@styled
-def _draw_rates(frame: pd.DataFrame) -> Figure:
-    """Draw what `_rates` returns: without noise, with noise, and the conditions on the paper's data."""
-    made, [axes] = canvas(1, 3, title="FedGradMP · Theorem 5 (not in the paper)", width=4.4, height=3.4)
-    shown = _as_curves(frame)
-    lines = _lines_of_rates(shown)
-    errors = {name: line for name, line in lines.items() if name.startswith("error")}
-    curves = shown[shown["kind"] == "rounds"].groupby(["local_steps", "noise"])
-    for ax, ((K, noise), panel) in zip(axes, curves, strict=False):
-        for number, (name, line) in enumerate(errors.items()):
-            error, bound = (panel[panel["curve"] == one] for one in (name, name.replace("error", "bound")))
-            ax.plot(error["x"], error["mean"], **line.look, markevery=(number, 4))
-            ax.plot(bound["x"], bound["mean"], color=line.color, linestyle=":", linewidth=1.2)
-        # The errors fall to rounding at once, and would squeeze the bounds.
-        bottom = panel.loc[panel["series"] == "bound", "mean"].min() * 1e-3
-        ax.set(yscale="log", xlabel=_RATES_X["rounds"], ylabel=_RATES_Y["rounds"], ylim=(bottom, 3))
-        ax.set_title(f"near-isometric, K = {K:g},\n{_noise(noise)}", loc="left")
-    clients = dict(list(shown[shown["kind"] == "clients"].groupby("curve", sort=False)))
-    ax = axes[2]
-    for name, one in clients.items():
-        ax.plot(one["x"], one["mean"], **lines[name].look, ms=3)
-    ax.axhline(2.0, color=VERMILLION, linestyle="--", linewidth=1.2)
-    ax.set(yscale="log", xlabel=_RATES_X["clients"], ylabel=_RATES_Y["clients"].replace(", ", ",\n"))
-    ax.set_title("the paper's data,\nestimated", loc="left")
-    extra = [
-        Line("bound of Theorem 5", GREY, ":", "", 1.2),
-        Line("2: the theorem needs less", VERMILLION, "--", "", 1.2),
-    ]
-    told = [*errors.values(), *extra, *(lines[name] for name in clients)]
-    legend(made, [*told, *of_seeds(frame[frame["series"] == "error"])], columns=5)
-    return made
+def _bounds_in_sight(panel: pd.DataFrame) -> tuple[float, float] | None:
+    """Limits where errors fall to rounding at once, and would squeeze the bounds."""
+    bounds = panel.loc[panel["series"] == "bound", "mean"]
+    return (bounds.min() * 1e-3, 3.0) if len(bounds) else None
 
 
 # -- Tables --------------------------------------------------------------------------------------------
@@ -623,12 +596,12 @@ FIGURES = by_name(
         values=("error", "objective"),
         columns=["panel"],
         y={"error": ERROR, "objective": "loss"},
-        published=[
-            Published(
+        references=[
+            Reference(
                 f"published: {EXACT_ROUNDS} rounds",
-                "fig9.rounds",
                 x=EXACT_ROUNDS,
                 where={"panel": "error"},
+                claim="fig9.rounds",
             )
         ],
         width=3.8,
@@ -671,29 +644,33 @@ FIGURES = by_name(
         log_y=False,
         legend_columns=3,
     ),
-    Made(
+    Grid(
         "rates",
-        "Theorem 5 (not in the paper)",
-        (
+        prefix="FedGradMP",
+        title="Theorem 5 (not in the paper)",
+        caption=(
             "Squared error and the theorem's bound where its conditions hold, on near-isometric clients (the "
             "table has inexact sub-problems and Theorem 7's bound, too; errors below the axis are rounding); "
             "on the right each client's restricted condition number on the paper's own data, which exceeds "
             "what the theorem allows on every client."
         ),
-        _rates,
-        _draw_rates,
-        curves=Curves(
-            shown=_as_curves,
-            columns=[By("panel", str)],
-            series="curve",
-            lines=_lines_of_rates,
-            metric="kind",
-            x={"x": _RATES_X},
-            x_column="x",
-            log_x=False,
-            y=_RATES_Y,
-            log_y=True,
-        ),
+        source=_rates,
+        shown=_errors_and_conditions,
+        columns=[By("panel", str)],
+        series="curve",
+        lines=_lines_of_rates,
+        metric="kind",
+        x={"x": {"rounds": "communication rounds", "clients": "client i"}},
+        x_column="x",
+        log_x=False,
+        y={"rounds": "relative error squared", "clients": "restricted ρ⁺/ρ⁻, 4τ coordinates"},
+        log_y=True,
+        limits=_bounds_in_sight,
+        references=[Reference("2: the theorem needs less", y=2.0, where={"kind": "clients"})],
+        others=[_BOUND],
+        width=4.4,
+        height=3.4,
+        legend_columns=5,
     ),
 )
 
