@@ -11,6 +11,7 @@ from scipy import sparse
 
 from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.registry import METHODS, method_class
+from replifed.engine.simulate import simulate
 from replifed.network.fading import Constant
 from replifed.papers.cross import experiments
 from replifed.papers.cross.claims import CLAIMS
@@ -25,7 +26,6 @@ from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 from replifed.settings import typed
-from replifed.simulate import simulate
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/papers/cross.yaml").read_text())["cross"]
 SETTINGS = CONFIG["experiments"]["a9a"]
@@ -313,8 +313,8 @@ def test_a_search_says_what_it_ran(dealt, monkeypatch):
         calls.append((streams.replicates, 0 if begun else len(streams), (rounds - begun) * len(streams)))
         return history
 
-    monkeypatch.setattr("replifed.tune.simulate", counted)
-    monkeypatch.setattr("replifed.twins.simulate", counted)
+    monkeypatch.setattr("replifed.engine.tune.simulate", counted)
+    monkeypatch.setattr("replifed.engine.twins.simulate", counted)
     found = tune("fedlin", small(), *dealt)
     names, runs, rounds = zip(*calls, strict=True)
     assert found["trials"]["replicates"] == sorted({name for some in names for name in some})

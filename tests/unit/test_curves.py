@@ -11,6 +11,7 @@ import pytest
 
 from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.fediterht import FedIterHT
+from replifed.engine.simulate import nonzeros, objective, simulate
 from replifed.figures.boxes import explain_where_free
 from replifed.figures.curves import note, plot_curves, visible_range
 from replifed.figures.style import Line, canvas, save, stamp
@@ -21,7 +22,6 @@ from replifed.papers.fedht.paper import LINES
 from replifed.papers.fedht.settings import Simulation
 from replifed.papers.fedht.simulations import simulation
 from replifed.randomness import Streams
-from replifed.simulate import nonzeros, objective, simulate
 
 SETTINGS = {"seed": 1, "loss": "least_squares", "clients": 4, "samples": 12, "features": 30, "planted": 4}
 SEEDS = (1, 2, 3)

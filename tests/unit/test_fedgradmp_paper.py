@@ -318,7 +318,7 @@ def test_dense_methods_run_figure_8_with_the_loss_as_printed_alone():
 def test_a_regression_search_says_what_it_ran(monkeypatch, stable):
     """Three data sets are enough where a step is stable; on five, the best mean is taken, and marked."""
     monkeypatch.setattr(
-        "replifed.tune.Trials.stable", lambda trials, make, count: np.full(count, stable, dtype=bool)
+        "replifed.engine.tune.Trials.stable", lambda trials, make, count: np.full(count, stable, dtype=bool)
     )
     drawn = []
     regression = problems.regression
@@ -399,7 +399,7 @@ def searched(digits):
     simulate = experiments.simulate
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiments, "simulate", counted)
-        patch.setattr("replifed.twins.simulate", counted)
+        patch.setattr("replifed.engine.twins.simulate", counted)
         return tune("fediterht", DIGITS, digits, None), asked
 
 

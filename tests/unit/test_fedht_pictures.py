@@ -9,13 +9,13 @@ import pytest
 import scipy.sparse as sp
 
 from replifed.data.table import Table
+from replifed.engine.simulate import objective, simulate
 from replifed.papers.fedht import experiments
 from replifed.papers.fedht.experiments import share_unseen, threshold_by_class
 from replifed.papers.fedht.figures import FIGURES, TABLES
 from replifed.partition.build import build
 from replifed.randomness import Streams
 from replifed.settings import typed
-from replifed.simulate import objective, simulate
 
 DRAWING = {"rows": 90, "components": 5, "perplexity": 8}
 PLAN = {"clusters": "kmeans", "count": 10, "parts": 4, "shards_per_client": 2}

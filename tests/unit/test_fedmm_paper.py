@@ -19,6 +19,8 @@ from replifed.claims.verdicts import NotMeasurableError, judge, measure
 from replifed.data.catalogue import get
 from replifed.data.surrogates import generate
 from replifed.data.table import Table
+from replifed.engine.simulate import simulate
+from replifed.engine.tune import Grid, Trials
 from replifed.errors import DataError
 from replifed.figures.style import save
 from replifed.papers import jobs
@@ -37,9 +39,7 @@ from replifed.papers.inputs import Inputs
 from replifed.randomness import Streams
 from replifed.report.artefacts import words_of
 from replifed.settings.cuts import artefact_keys
-from replifed.simulate import simulate
 from replifed.store.tuned import read_tuned
-from replifed.tune import Grid, Trials
 
 ROOT = Path(__file__).parents[2]
 # MovieLens needs its file, and one dimension of transport shows what the others would.

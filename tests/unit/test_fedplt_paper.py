@@ -12,6 +12,7 @@ import pytest
 from replifed import settings as config
 from replifed.claims.errata import measure
 from replifed.claims.verdicts import NotMeasurableError, judge
+from replifed.engine.tune import Grid, Spent
 from replifed.papers import jobs
 from replifed.papers.fedplt import errata, experiments, measures, release, trials
 from replifed.papers.fedplt.claims import CLAIMS
@@ -27,7 +28,6 @@ from replifed.privacy.renyi import composed_gaussian, proposition4
 from replifed.randomness import Streams
 from replifed.settings.cuts import artefact_keys
 from replifed.store.tuned import read_tuned
-from replifed.tune import Grid, Spent
 
 SHAPE = {"replicates": [1, 2], "agents": 4, "samples": 6, "features": 3, "rounds": 10}
 SETTINGS = Regression.of_job({"seed": 3, "ridge": 0.5, "loss": "sum", "data": "planted", **SHAPE})

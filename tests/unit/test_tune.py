@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from replifed.algorithms.fediterht import FedIterHT
+from replifed.engine.simulate import simulate
+from replifed.engine.tune import Grid, Search, Trials, best_printed, search, tune_step, with_margin
 from replifed.errors import ReplifedError
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.randomness import Streams
-from replifed.simulate import simulate
-from replifed.tune import Grid, Search, Trials, best_printed, search, tune_step, with_margin
 
 
 def bowl(best, limit=np.inf, calls=None):

@@ -13,8 +13,8 @@ in the logs that a test guards (`tests/golden`):
 * an `identity` is reproduced if it holds without exception;
 * what would be reproduced is `consistent` if a setting was chosen because the number comes out;
 * where the paper may have meant several things, a verdict is that of all of them, or `inconclusive`;
-* where a run depends on rounding (`replifed.twins`), orders, shapes and counts are `inconclusive`, but for
-  shapes that come out the same with either twin in its place;
+* where a run depends on rounding (`replifed.engine.twins`), orders, shapes and counts are `inconclusive`,
+  but for shapes that come out the same with either twin in its place;
 * an interval too wide to tell makes the verdict `inconclusive`; everything else `deviates`;
 * claims on surrogate data, and those without a number or an order, stay `unchecked`.
 """

@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from replifed.engine.simulate import simulate
+from replifed.engine.tune import SCORED, Grid, Trials, best_of_chaotic, search, with_margin
 from replifed.network.fading import Constant
 from replifed.network.ledger import dense_bits
 from replifed.papers.cross import rates
@@ -22,8 +24,6 @@ from replifed.papers.cross.methods import algorithm, tunes, width
 from replifed.papers.cross.problems import Regression, problem, solution
 from replifed.progress import Progress, silent
 from replifed.randomness import Streams
-from replifed.simulate import simulate
-from replifed.tune import SCORED, Grid, Trials, best_of_chaotic, search, with_margin
 
 if TYPE_CHECKING:
     from replifed.papers.cross import settings as of

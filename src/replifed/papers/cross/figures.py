@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from replifed.claims.pairs import USES, matrix, pairs, profile, used_until
+from replifed.engine.tune import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
 from replifed.figures.style import BLACK, Line
@@ -28,7 +29,6 @@ from replifed.papers.cross.paper import (
     SETTING,
     SPARSE,
 )
-from replifed.tune import Spent
 
 # Curves end here; below, gaps are of no use to a statistician and soon of rounding.
 _FLOOR = 1e-10

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from replifed.algorithms.local_solvers import Gradient
 from replifed.algorithms.registry import method_class
 from replifed.algorithms.scaffnew import theory_rate
+from replifed.engine.simulate import History, simulate
+from replifed.engine.tune import Grid, Spent, search, with_margin
 from replifed.papers.cross.problems import client_samples
 from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel
@@ -25,8 +27,6 @@ from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.progress import Progress, silent
 from replifed.randomness import Streams, generator
-from replifed.simulate import History, simulate
-from replifed.tune import Grid, Spent, search, with_margin
 
 if TYPE_CHECKING:
     from replifed.papers.cross import settings as of

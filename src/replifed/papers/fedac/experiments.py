@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
+from replifed.engine.simulate import simulate
 from replifed.network.participation import FixedSize
 from replifed.papers.fedac import published
 from replifed.papers.fedac.lanes import Logistic, Numbers, draw, joined, lanes, objectives
@@ -29,7 +30,6 @@ from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.progress import Progress, silent
 from replifed.randomness import Streams, generator
-from replifed.simulate import simulate
 
 if TYPE_CHECKING:
     from replifed.papers.fedac import settings as of

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.claims.errata import Erratum, Outcome
-from replifed.metrics import relative_error
+from replifed.engine.metrics import relative_error
+from replifed.engine.simulate import simulate
 from replifed.operators.hard_threshold import hard_threshold, largest
 from replifed.operators.matrices import isometry_constant
 from replifed.papers.fedgradmp.problems import regression
 from replifed.parts import typed
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 _SEED, _CLIENTS, _COHORT, _TAU = 10755, 12, 4, 4
 _COMMON = {"problem": "regression", "seed": _SEED}

@@ -20,13 +20,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
-from replifed.metrics import accuracy, relative_error, support_precision, support_recall
-from replifed.network.participation import FixedSize
-from replifed.papers.fedgradmp import problems
-from replifed.progress import Progress, silent
-from replifed.randomness import Streams
-from replifed.simulate import History, nonzeros, objective, simulate
-from replifed.tune import (
+from replifed.engine.metrics import accuracy, relative_error, support_precision, support_recall
+from replifed.engine.simulate import History, nonzeros, objective, simulate
+from replifed.engine.tune import (
     SCORED,
     Ask,
     Grid,
@@ -37,7 +33,11 @@ from replifed.tune import (
     side_by_side,
     tune_step,
 )
-from replifed.twins import simulate_with_twins
+from replifed.engine.twins import simulate_with_twins
+from replifed.network.participation import FixedSize
+from replifed.papers.fedgradmp import problems
+from replifed.progress import Progress, silent
+from replifed.randomness import Streams
 
 if TYPE_CHECKING:
     from replifed.papers.fedgradmp import settings as of

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from replifed.engine.simulate import simulate
+from replifed.engine.tune import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, Reference, X
 from replifed.figures.style import (
@@ -38,8 +40,6 @@ from replifed.papers.fedgradmp.paper import (
     declared,
 )
 from replifed.randomness import Streams
-from replifed.simulate import simulate
-from replifed.tune import Spent
 
 if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs

@@ -8,6 +8,7 @@ from replifed.algorithms.base import Round
 from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.hard_thresholding import fedht_rate
 from replifed.claims.errata import Erratum, Outcome
+from replifed.engine.simulate import simulate
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.simulations import planted, simulation
 from replifed.parts import typed
@@ -15,7 +16,6 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, loss_named
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 _TAU, _STEP = 2, 0.1
 

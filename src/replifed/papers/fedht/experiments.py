@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.hard_thresholding import RATES
 from replifed.algorithms.registry import method_class
+from replifed.engine.simulate import nonzeros, objective, simulate
+from replifed.engine.tune import SCORED, Grid, Search, Spent, Trials, best_printed, tune_step
+from replifed.engine.twins import simulate_with_twins
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.simulations import biased, planted, simulation, simulations
 from replifed.partition.heterogeneity import group_counts
@@ -31,9 +34,6 @@ from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
 from replifed.progress import Progress, silent
 from replifed.randomness import Streams
-from replifed.simulate import nonzeros, objective, simulate
-from replifed.tune import SCORED, Grid, Search, Spent, Trials, best_printed, tune_step
-from replifed.twins import simulate_with_twins
 
 if TYPE_CHECKING:
     from replifed.papers.fedht import settings as of
@@ -122,8 +122,8 @@ def tune(
 ) -> dict[str, Any]:
     """Search the step for every level and K, and choose K.
 
-    A step must be stable (`replifed.twins`). If none is, the best mean over all data sets of the search is
-    taken, and marked as chaotic.
+    A step must be stable (`replifed.engine.twins`). If none is, the best mean over all data sets of the
+    search is taken, and marked as chaotic.
 
     Returns
     -------

@@ -8,11 +8,11 @@ import numpy as np
 
 from replifed.algorithms.fedmm import FedMM
 from replifed.claims.errata import Erratum, Outcome
+from replifed.engine.simulate import simulate
 from replifed.network.participation import FixedSize
 from replifed.problems.surrogates.base import FederatedSurrogate
 from replifed.problems.surrogates.families import DictionaryLearning
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 
 def _copies_cancel(active: int) -> Outcome:

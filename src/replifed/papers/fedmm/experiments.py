@@ -16,13 +16,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
+from replifed.engine.simulate import History, objective, simulate
+from replifed.engine.tune import Grid, Spent, Trials, search, tune_step
+from replifed.engine.twins import Twinned, simulate_with_twins
 from replifed.network.participation import FixedSize
 from replifed.papers.fedmm.problems import dictionary_problem, em_problem, toy_problem, transport_problems
 from replifed.progress import Progress, silent
 from replifed.randomness import Streams
-from replifed.simulate import History, objective, simulate
-from replifed.tune import Grid, Spent, Trials, search, tune_step
-from replifed.twins import Twinned, simulate_with_twins
 
 if TYPE_CHECKING:
     from replifed.papers.fedmm import settings as of

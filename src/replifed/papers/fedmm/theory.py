@@ -16,6 +16,7 @@ from replifed.algorithms.fedmm import FedMM, Variates
 from replifed.algorithms.sa_ssmm import SaSsmm
 from replifed.claims.samples import Sample
 from replifed.claims.verdicts import Measured
+from replifed.engine.simulate import simulate
 from replifed.network.participation import FixedSize, Independent
 from replifed.operators.quantise import block_quantise
 from replifed.papers.fedmm.experiments import mean_field
@@ -29,7 +30,6 @@ from replifed.problems.surrogates.families import (
     PoissonKnownMean,
 )
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,6 +34,8 @@ from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Accelerated, Exact, Gradient, LocalSolver, Noisy, Stochastic
 from replifed.algorithms.mixed_solvers import AcceleratedStochastic, Uncoordinated
 from replifed.algorithms.splitting_theory import best_step, linear_round
+from replifed.engine.simulate import Metric
+from replifed.engine.tune import Grid, Spent
 from replifed.network.ledger import dense_bits
 from replifed.network.participation import FixedSize, Independent
 from replifed.operators.proximal import L1
@@ -52,8 +54,6 @@ from replifed.papers.fedplt.methods import (
 )
 from replifed.papers.fedplt.trials import Trial, around, common, each, rate, relative_error
 from replifed.progress import Progress
-from replifed.simulate import Metric
-from replifed.tune import Grid, Spent
 
 if TYPE_CHECKING:
     from replifed.papers.fedplt import settings as of

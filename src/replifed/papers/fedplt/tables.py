@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 
 from replifed.algorithms.registry import method_class
+from replifed.engine.tune import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.summaries import over_repetitions, with_interval
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, PARTIAL
 from replifed.papers.fedplt.paper import COLUMNS, METHODS, READINGS, STORED, TABLE2, TABLE3, TABLE4
 from replifed.papers.inputs import Inputs
-from replifed.tune import Spent
 
 # Without a count of their own: what the papers of the methods prove.
 ALLOWED = {

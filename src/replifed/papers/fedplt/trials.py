@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.engine.simulate import History, Metric, simulate
+from replifed.engine.tune import Ask, Grid, Search, Spent, as_array, search, searching, side_by_side
 from replifed.network.participation import FixedSize
 from replifed.papers.fedplt.methods import Cell, Moduli, Values, build, times
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams, generator
-from replifed.simulate import History, Metric, simulate
-from replifed.tune import Ask, Grid, Search, Spent, as_array, search, searching, side_by_side
 
 if TYPE_CHECKING:
     from replifed.papers.fedplt.settings import Regression

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.line_search import Armijo
 from replifed.algorithms.registry import method_class
+from replifed.engine.simulate import simulate
 from replifed.network.fading import Constant, Rayleigh
 from replifed.operators.bit_allocation import allocate
 from replifed.papers.qshed.paper import PRINTED_BITS, PRINTED_VALUES
@@ -27,7 +28,6 @@ from replifed.problems.minimiser import minimiser
 from replifed.problems.sparse import SparseLinearModel
 from replifed.progress import Progress, silent
 from replifed.randomness import Streams, generator
-from replifed.simulate import simulate
 
 if TYPE_CHECKING:
     from replifed.papers.qshed.settings import Changes, Experiment

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Algorithm
+from replifed.engine.simulate import History, simulate
+from replifed.engine.twins import simulate_with_twins
 from replifed.errors import ReplifedError
 from replifed.randomness import Streams
-from replifed.simulate import History, simulate
-from replifed.twins import simulate_with_twins
 
 Point = tuple[float, ...]
 Ask = tuple[str, list[Point]]
