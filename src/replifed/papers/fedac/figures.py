@@ -1,4 +1,4 @@
-"""Suboptimality against workers or local steps, with the published points; all runs with the published ones."""
+"""Suboptimality against workers or local steps, with published points; all runs with the published ones."""
 
 from __future__ import annotations
 

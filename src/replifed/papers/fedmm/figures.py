@@ -1,4 +1,4 @@
-"""Spaces of aggregation, control variates, bits, EM, transport; batches, clients, searches and the toy."""
+"""Spaces of aggregation, control variates, EM, transport; clients of MovieLens; and the toy."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from matplotlib.ticker import MaxNLocator
 
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.methods import DOTS, SHORT, method_line
+from replifed.figures.methods import SHORT, method_line
 from replifed.figures.style import BLUE, GREY, ORANGE, Line, canvas, sequence_lines, styled
-from replifed.papers.fedmm.experiments import FULL, tuned_betas
+from replifed.papers.fedmm.experiments import tuned_betas
 from replifed.papers.fedmm.paper import EXPERIMENTS, METHODS, METRICS
 from replifed.papers.fedmm.problems import TOYS
 from replifed.papers.inputs import Inputs
@@ -123,66 +123,6 @@ def _above_em(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     return history.assign(curve=history["method"] + "/" + history["reading"], gap=gap, mean_field=field)
 
 
-def _lines_of_bits(frame: pd.DataFrame) -> Mapping[str, Line]:
-    values = [*sorted(set(frame["message_bits"]) - {FULL}, key=int), FULL]
-    return sequence_lines({bits: "32 bits (whole)" if bits == FULL else f"{bits} bits" for bits in values})
-
-
-_LOWEST: dict[str, Any] = {"dashes": DOTS, "marker": ""}
-BATCH_LINES = {
-    f"{method} {kind}": method_line(method, f"{METHODS[method].label}, {words}", **look)
-    for method in ("fedmm", "parameter_aggregation")
-    for kind, words, look in (("final", "last round", {}), ("lowest", "lowest on the way", _LOWEST))
-}
-
-
-def _batches(inputs: Inputs) -> pd.DataFrame:
-    """Final and lowest objective, mean and standard deviation over seeds, at each method's best step.
-
-    The best step is that of the lowest mean final objective in the same runs, so both methods are shown at
-    their most favourable.
-    """
-    rows = []
-    for experiment in inputs.experiments():
-        own = inputs.experiment(experiment)
-        for method in inputs.methods(experiment):
-            history = inputs.run(experiment, method)
-            for batch, curves in history.groupby("batch", sort=False):
-                by_seed = curves.sort_values("round").groupby(["beta", "replicate"])["objective"]
-                last, low = by_seed.last().unstack(), by_seed.min().unstack()  # noqa: PD010
-                beta = last.mean(axis=1).idxmin()
-                size = own.samples // own.clients if batch == FULL else int(batch)
-                for kind, values in (("final", last.loc[beta]), ("lowest", low.loc[beta])):
-                    rows.append(
-                        {
-                            "experiment": experiment,
-                            "method": method,
-                            "batch": batch,
-                            "samples": size,
-                            "per_atom": size / own.atoms,
-                            "beta": beta,
-                            "kind": kind,
-                            "mean": values.mean(),
-                            "deviation": values.std(ddof=1) if len(values) > 1 else 0.0,
-                            "start": by_seed.first().loc[beta].mean(),
-                            "seeds": len(values),
-                        }
-                    )
-    return pd.DataFrame(rows)
-
-
-def _with_bands(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame[np.isfinite(frame["mean"])].assign(
-        curve=frame["method"] + " " + frame["kind"],
-        low=frame["mean"] - frame["deviation"],
-        high=frame["mean"] + frame["deviation"],
-    )
-
-
-def _mark_one_sample_an_atom(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
-    ax.axvline(1.0, color="#BBBBBB", linewidth=0.8, zorder=0)
-
-
 def _clients(inputs: Inputs) -> pd.DataFrame:
     """Each client's ratings a user, and squared distances within it and to the mean of all."""
     frames = []
@@ -230,52 +170,6 @@ TOY_NAMES = {
     "interval": "(θ − z)² / 2 on [−1, 1], T(s) = clip(s)",
     "rate": "θ z − log θ, T(s) = 1 / s",
 }
-
-
-def _steps(inputs: Inputs) -> pd.DataFrame:
-    """Every step of every search; the score of a step that diverged is infinite.
-
-    `edge`, `chaotic` and the cost (`runs`, `rounds`, `bits`) are the whole search's.
-    """
-    frames = []
-    for experiment, method in inputs.searches():
-        search = inputs.tuned(experiment, method)
-        columns = {
-            "experiment": experiment,
-            "method": method,
-            "beta": search["betas"],
-            "score": [np.inf if score is None else score for score in search["scores"]],
-            "chosen": [beta == search["beta"] for beta in search["betas"]],
-            "rejected": [beta in search["rejected"] for beta in search["betas"]],
-        }
-        whole = {"edge": search["edge"], "chaotic": search["chaotic"], **search["cost"]}
-        frames.append(pd.DataFrame(columns).assign(**whole))
-    return pd.concat(frames, ignore_index=True)
-
-
-def _render_steps(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table for people: a line for each search, its steps in increasing order."""
-    rows = []
-    for (experiment, method), lines in frame.groupby(["experiment", "method"], sort=False):
-        one = lines.iloc[0]
-        rows.append(
-            {
-                "Data": EXPERIMENTS[experiment],
-                "Method": METHODS[method].label,
-                "β: mean objective": ", ".join(map(_step, lines.sort_values("beta").itertuples())),
-                "best": "at the bound" if one["edge"] else "inside",
-                "stable": "none" if one["chaotic"] else "yes",
-                "runs": f"{one['runs']:,}",
-                "rounds": f"{one['rounds']:,}",
-                "bits": f"{one['bits']:.2g}",
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def _step(line: Any) -> str:
-    score = "diverged" if np.isinf(line.score) else f"{line.score:.4g}"
-    return f"{line.beta:g}: {score}" + (" *" if line.chosen else " †" if line.rejected else "")
 
 
 def _remark1(inputs: Inputs) -> pd.DataFrame:
@@ -403,55 +297,6 @@ FIGURES = by_name(
         log_y=True,
         legend_columns=3,
     ),
-    figure(
-        "batch",
-        title="The local batch against the number of atoms (not in the paper)",
-        caption=(
-            "Final objective of both methods against local samples a round in units of K, for two "
-            "reconstructions of the lost sizes. Steps are the best of a fixed range in these very runs; on "
-            "unlike clients with small batches the naive method would gain from smaller ones, see the table "
-            "of searches. A local surrogate of fewer samples than atoms leaves atoms unused, which a local "
-            "minimiser sets to zero: this is what makes aggregation of parameters fail. Bands are one "
-            "standard deviation."
-        ),
-        source=_batches,
-        band="range",
-        shown=_with_bands,
-        rows=[],
-        columns=[By("experiment", EXPERIMENTS), X("per_atom")],
-        metric=None,
-        series="curve",
-        lines=BATCH_LINES,
-        settings={},
-        y="objective (28)",
-        x={"per_atom": "local samples a round / K"},
-        log_y=False,
-        annotate=_mark_one_sample_an_atom,
-        width=4.4,
-        height=3.0,
-        legend_columns=2,
-    ),
-    figure(
-        "bits",
-        title="Bits of a coordinate (not in the paper)",
-        caption=(
-            "Objective on heterogeneous synthetic data for several numbers of bits a coordinate, against "
-            f"rounds and against bits sent; β = 1. {_BANDS}"
-        ),
-        # The clients' bits only: the server's broadcast is not quantised.
-        prepare=lambda history, _: history.assign(bits=history["bits_up"]),
-        rows=[By("method", {name: line.label for name, line in METHODS.items()})],
-        columns=[X("round", "bits")],
-        values=("objective",),
-        series="message_bits",
-        shown=lambda frame: frame.assign(message_bits=frame["message_bits"].astype(str)),
-        lines=_lines_of_bits,
-        y="objective (28)",
-        log_y=None,
-        width=4.4,
-        height=2.6,
-        legend_columns=6,
-    ),
     Made(
         "partitions",
         "Clients of MovieLens 1M (not in the paper)",
@@ -462,20 +307,6 @@ FIGURES = by_name(
 )
 
 TABLES = by_name(
-    Made(
-        "steps",
-        "Searches of the step (not in the paper)",
-        (
-            "Mean objective over the last fifth of the search's rounds for each step that was tried, "
-            "γ_t = min(1, β / √t). The range grows until the best step lies inside, at most to the β from "
-            "which on γ_t is 1 in every round. * marks the chosen step, † one that was checked and is not "
-            "stable: moved by its last bits a run goes elsewhere, or it ends no lower than it began. Runs, "
-            "rounds and bits, both ways, are what each search cost, its checks for stability included. The "
-            "repetitions are others than those reported; on MovieLens they share users and clients with them."
-        ),
-        _steps,
-        _render_steps,
-    ),
     Made(
         "remark1",
         "Remark 1: the toy",

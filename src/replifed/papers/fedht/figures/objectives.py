@@ -170,7 +170,35 @@ _against_iht = partial(
     ],
 )
 
-SIMULATED = (
+# -- Classes of which a client holds no sample ---------------------------------------------------------
+
+_VARIANTS = {
+    "paper": Line("threshold over all weights (Algorithm 2)", BLUE),
+    "class": Line("threshold in each class", VERMILLION),
+    "server": Line("server's model, either way", GREY, "--"),
+}
+_METRICS = {"local": "non-zeros in classes that the client does not see", "objective": "objective"}
+
+
+def _classes(inputs: Inputs) -> pd.DataFrame:
+    """Share of unseen classes in the supports, and the objective, round by round, for both variants."""
+    history = inputs.run("mnist_classes", "fediterht")
+    # The local steps of a round begin at the server's model of the round before.
+    history = history.assign(local=history.groupby(["variant", "replicate"])["local"].shift(-1))
+    columns = ["variant", "round", "server", "local", "objective", "local_steps", "step"]
+    return history.loc[history["local"].notna(), columns].reset_index(drop=True)
+
+
+def _shares_and_objective(frame: pd.DataFrame) -> pd.DataFrame:
+    """Curves of the table of `_classes`; column metric is "local" or "objective"."""
+    later = frame[frame["round"] > 0]
+    # Every class is seen by equally many clients: of a shared model the same part is unseen by each.
+    server = later[later["variant"] == "class"].assign(variant="server", local=later["server"])
+    panels = (("local", later), ("local", server), ("objective", frame))
+    return pd.concat(part.assign(metric=metric, mean=part[metric]) for metric, part in panels)
+
+
+OBJECTIVES = (
     _figure(
         "fig1",
         title="Figure 1: number of local steps",
@@ -224,37 +252,6 @@ SIMULATED = (
         ),
         prepare=_curves(full_batch=True),
     ),
-)
-
-# -- Classes of which a client holds no sample ---------------------------------------------------------
-
-_VARIANTS = {
-    "paper": Line("threshold over all weights (Algorithm 2)", BLUE),
-    "class": Line("threshold in each class", VERMILLION),
-    "server": Line("server's model, either way", GREY, "--"),
-}
-_METRICS = {"local": "non-zeros in classes that the client does not see", "objective": "objective"}
-
-
-def _classes(inputs: Inputs) -> pd.DataFrame:
-    """Share of unseen classes in the supports, and the objective, round by round, for both variants."""
-    history = inputs.run("mnist_classes", "fediterht")
-    # The local steps of a round begin at the server's model of the round before.
-    history = history.assign(local=history.groupby(["variant", "replicate"])["local"].shift(-1))
-    columns = ["variant", "round", "server", "local", "objective", "local_steps", "step"]
-    return history.loc[history["local"].notna(), columns].reset_index(drop=True)
-
-
-def _shares_and_objective(frame: pd.DataFrame) -> pd.DataFrame:
-    """Curves of the table of `_classes`; column metric is "local" or "objective"."""
-    later = frame[frame["round"] > 0]
-    # Every class is seen by equally many clients: of a shared model the same part is unseen by each.
-    server = later[later["variant"] == "class"].assign(variant="server", local=later["server"])
-    panels = (("local", later), ("local", server), ("objective", frame))
-    return pd.concat(part.assign(metric=metric, mean=part[metric]) for metric, part in panels)
-
-
-REAL = (
     _figure(
         "fig6",
         title="Figure 6: against Distributed-IHT on real data",
