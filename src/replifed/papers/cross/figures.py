@@ -155,9 +155,9 @@ TARGET = 1e-4
 TARGETS = (1e-2, TARGET)
 USED = (
     "Median [least, largest] over seeds of rounds, bits (up and down, all clients) and sample gradients. "
-    "Where not all seeds get there, (2 of 3) says how many do: the others count as later than those, so that "
-    "the largest is open (…), and so is the median (–) if no more than half get there. “Not reached” is "
-    "where none does. Tuning: what the search for the method's number used."
+    "Where not all seeds get there, (2 of 3) says how many do: the others count as later than those, so "
+    "that the largest is open (…), and so is the median (–) if no more than half get there. “Not reached” "
+    "is where none does. Tuning: what the search for the method's number used."
 )
 
 
@@ -217,47 +217,38 @@ FIGURES = by_name(
     figure(
         "fig1",
         title="First-order methods",
-        caption=(
-            "Relative gap (F - F*) / (F(0) - F*), median and range over seeds. FedAvg's curve is also that "
-            f"of FedMid and FedDualAvg, which are the same method without a 1-norm. {_PAGES} {SETTING}"
-        ),
+        caption="Relative gap (F - F*) / (F(0) - F*), median and range over seeds. FedAvg's curve is also "
+        f"that of FedMid and FedDualAvg, which are the same method without a 1-norm. {_PAGES} {SETTING}",
         lines=FIRST_ORDER,
     ),
     figure(
         "fig2",
         title="Methods that send curvature",
-        caption=(
-            "The same for methods that use Hessians, with the same budget of bits per coordinate and round "
-            "for those that fit their messages to one."
-        ),
+        caption="The same for methods that use Hessians, with the same budget of bits per coordinate and "
+        "round for those that fit their messages to one.",
         lines=SECOND_ORDER,
     ),
     figure(
         "fig3",
         title="Composite problems",
-        caption=(
-            "The same with a 1-norm in the objective, for methods that handle one; the gap is that of the "
-            "whole objective."
-        ),
+        caption="The same with a 1-norm in the objective, for methods that handle one; the gap is that of "
+        "the whole objective.",
         lines=COMPOSITE,
     ),
     figure(
         "fig4",
         title="A planted sparse model",
-        caption=(
-            "The same for methods that keep a number of coordinates, that of the planted model; F* is the "
-            "least objective on its support, and what falls below it counts as no gap."
-        ),
+        caption="The same for methods that keep a number of coordinates, that of the planted model; F* is "
+        "the least objective on its support, and what falls below it counts as no gap.",
         lines=SPARSE,
     ),
     figure(
         "fig5",
         title="Averages, with momentum and acceleration",
-        caption=(
-            "As Figure 1, for methods that average local steps, or gradients, as they are. All gradients are "
-            "full, so that minibatch SGD is gradient descent at a constant step. With clients of nearly one "
-            "size and a small proximal weight FedNova and FedProx are nearly FedAvg, on whose curve they lie."
-        ),
+        caption="As Figure 1, for methods that average local steps, or gradients, as they are. All "
+        "gradients are full, so that minibatch SGD is gradient descent at a constant step. With clients of "
+        "nearly one size and a small proximal weight FedNova and FedProx are nearly FedAvg, on whose curve "
+        "they lie.",
         lines=AVERAGED,
     ),
     figure(
@@ -269,15 +260,13 @@ FIGURES = by_name(
     _grid(
         "rates",
         title="Against the condition number",
-        caption=(
-            "Above: communication rounds until |x - x*|^2 is 1e-4 of what it was, against kappa = max L_i "
-            "/ mu, median and range over seeds; each method takes sqrt(kappa) local steps a round, on "
-            "average, and the step that was best on other seeds. Dotted: slopes 1/2 and 1. FedLin and "
-            "S-Local-GD have two exchanges a round. Below: minus the logarithm of the factor by which "
-            "Scaffnew's Lyapunov function falls in an iteration with gamma = 1/L and p = 1/sqrt(kappa), "
-            "beside that of its theorem, max(1 - gamma mu, 1 - p^2). Logistic regression on a9a, clients "
-            "by k-means, and drawn least squares in 24 coordinates, of which four clients see six each."
-        ),
+        caption="Above: communication rounds until |x - x*|^2 is 1e-4 of what it was, against kappa = max "
+        "L_i / mu, median and range over seeds; each method takes sqrt(kappa) local steps a round, on "
+        "average, and the step that was best on other seeds. Dotted: slopes 1/2 and 1. FedLin and "
+        "S-Local-GD have two exchanges a round. Below: minus the logarithm of the factor by which "
+        "Scaffnew's Lyapunov function falls in an iteration with gamma = 1/L and p = 1/sqrt(kappa), beside "
+        "that of its theorem, max(1 - gamma mu, 1 - p^2). Logistic regression on a9a, clients by k-means, "
+        "and drawn least squares in 24 coordinates, of which four clients see six each.",
         source=_rates,
         rows=[By("metric", {_COUNTED: "", _FALL: ""})],
         columns=[By("experiment", RATES)],
@@ -299,12 +288,10 @@ FIGURES = by_name(
     _grid(
         "profile",
         title="Targets reached",
-        caption=(
-            "Share of the relative gaps 1e-1, 1e-2, ... 1e-8 on all problems of a kind that a method has "
-            "reached after so many rounds, bits (as multiples of one model from each client) and sample "
-            "gradients (as passes over the data): a data profile, mean over seeds with its 95 % interval. A "
-            "method counts on the problems on which it has run. The PDF has a page for each use."
-        ),
+        caption="Share of the relative gaps 1e-1, 1e-2, ... 1e-8 on all problems of a kind that a method "
+        "has reached after so many rounds, bits (as multiples of one model from each client) and sample "
+        "gradients (as passes over the data): a data profile, mean over seeds with its 95 % interval. A "
+        "method counts on the problems on which it has run. The PDF has a page for each use.",
         source=_profiles,
         shown=_by_group,
         pages=[By("used", USES)],
@@ -335,14 +322,11 @@ TABLES = by_name(
     Made(
         "pairs",
         "Who needs less until the relative gap is 1e-2, and 1e-4",
-        (
-            "Three marks a pair, of rounds, bits and sample gradients: < where the method of the line needs "
-            "fewer than that of the column (of the number that stands before its name), > where it needs "
-            "more, · where neither is told. Of logarithms, paired over seeds, after Holm's correction over "
-            "all pairs and targets of one data set and one use, and where the ratio of geometric means is at "
-            "least 1.05; a seed that never gets there is a bound, and a pair whose order a bound leaves open "
-            "is not told."
-        ),
+        "Three marks a pair, of rounds, bits and sample gradients: < where the method of the line needs "
+        "fewer than that of the column (of the number that stands before its name), > where it needs more, "
+        "· where neither is told. Of logarithms, paired over seeds, after Holm's correction over all pairs "
+        "and targets of one data set and one use, and where the ratio of geometric means is at least 1.05; "
+        "a seed that never gets there is a bound, and a pair whose order a bound leaves open is not told.",
         _pairs,
         lambda frame: matrix(frame, LABELS),
     ),

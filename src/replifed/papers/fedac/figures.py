@@ -216,8 +216,8 @@ FIGURES = by_name(
     Made(
         "reproducible",
         "Which numbers can be reproduced",
-        "Share of runs, over l2 and M, whose last objective depends on rounding: a twin with a start or "
-        "a step longer by 1e-10 ends elsewhere. Such numbers are beyond any machine.",
+        "Share of runs, over l2 and M, whose last objective depends on rounding: a twin with a start or a "
+        "step longer by 1e-10 ends elsewhere. Such numbers are beyond any machine.",
         _chaotic,
         _draw_chaotic,
     ),
@@ -245,10 +245,10 @@ TABLES = by_name(
     Made(
         "runs",
         "Every run beside the published one",
-        "Runs with the authors' random numbers: the last and the best objective. A number is calm where "
-        "two twins, moved by 1e-10 in start or step, end within 1e-7 of it; the others depend on "
-        "rounding, and no machine can reproduce them. Those that are calm, and whose published number is "
-        "at hand and finite, are compared.",
+        "Runs with the authors' random numbers: the last and the best objective. A number is calm where two "
+        "twins, moved by 1e-10 in start or step, end within 1e-7 of it; the others depend on rounding, and "
+        "no machine can reproduce them. Those that are calm, and whose published number is at hand and "
+        "finite, are compared.",
         all_runs,
         partial(_by_method, _counts),
         stamped=False,
@@ -274,10 +274,10 @@ TABLES = by_name(
         "fresh",
         "Fresh seeds: who is ahead, the winner's luck, and the speed-up in M",
         "At each M up to 64 and K, at the step that is best on other seeds: whether the gap (of the best "
-        "record, to the true minimum) is below FedAvg's, by a paired t-test on decades, Holm's "
-        "correction over the grid. The winner's luck: the same at the authors' step against their "
-        "published gap, geometric means. The exponent of the gap against M, over all M and from the last "
-        "but one to the last, with its 95 % interval over seeds: -1 is a linear speed-up, 0 none.",
+        "record, to the true minimum) is below FedAvg's, by a paired t-test on decades, Holm's correction "
+        "over the grid. The winner's luck: the same at the authors' step against their published gap, "
+        "geometric means. The exponent of the gap against M, over all M and from the last but one to the "
+        "last, with its 95 % interval over seeds: -1 is a linear speed-up, 0 none.",
         fresh_orders,
         partial(_by_method, _ahead),
     ),

@@ -71,12 +71,10 @@ TABLES = by_name(
     Made(
         "table1",
         "Table I: comparison of methods",
-        (
-            "What each method declares of itself, and the client step sizes it ran with on Figure 4's data. "
-            "* needs minibatches that grow exponentially. ** needs none for least squares. Tuning: what the "
-            "searches for these steps and for those of the other comparisons used, over all of a method's "
-            "variants."
-        ),
+        "What each method declares of itself, and the client step sizes it ran with on Figure 4's data. * "
+        "needs minibatches that grow exponentially. ** needs none for least squares. Tuning: what the "
+        "searches for these steps and for those of the other comparisons used, over all of a method's "
+        "variants.",
         _table1,
         _render_table1,
     ),

@@ -24,16 +24,16 @@ from replifed.papers.inputs import Inputs
 _MARKS = (
     "The text at hand has lost its formulas and numbers. Recovered: 10 independent runs (here more on "
     "synthetic data in Figure 1, fewer on MovieLens), equal-size constrained k-means, 5000 users of "
-    "MovieLens 1M, all metrics. Inferred: the algorithm's lines, the quantiser, the metrics' normalisation,"
-    " that a subsample of users is a random one. Chosen: all sizes (p, K, N, n, λ, η), minibatches, bits, "
+    "MovieLens 1M, all metrics. Inferred: the algorithm's lines, the quantiser, the metrics' normalisation, "
+    "that a subsample of users is a random one. Chosen: all sizes (p, K, N, n, λ, η), minibatches, bits, "
     "the family and range of steps, the number of rounds; those of synthetic data are ones with which the "
     "figure comes out. See the marks in config/papers/fedmm.yaml."
 )
 _BANDS = "Lines are means over seeds, bands one standard deviation."
 _METRICS = (
     "Columns: objective (28) on all data; squared update of the parameter over γ², of T(S) for FedMM; "
-    "squared update of the surrogate over γ², of the mirror of θ for parameter aggregation. "
-    "The PDF has a page for MovieLens."
+    "squared update of the surrogate over γ², of the mirror of θ for parameter aggregation. The PDF has a "
+    "page for MovieLens."
 )
 
 figure = partial(
@@ -216,10 +216,8 @@ FIGURES = by_name(
     figure(
         "fig1",
         title="Figure 1: space of aggregation",
-        caption=(
-            "FedMM against aggregation of parameters, each at its own tuned step. The search goes on until "
-            f"the best step lies inside its range. {_METRICS} {_BANDS} {_MARKS}"
-        ),
+        caption="FedMM against aggregation of parameters, each at its own tuned step. The search goes on "
+        f"until the best step lies inside its range. {_METRICS} {_BANDS} {_MARKS}",
         prepare=_at_step("own"),
         shown=_in_parts,
         pages=[By("part", _PARTS)],
@@ -235,10 +233,8 @@ FIGURES = by_name(
     figure(
         "fig2",
         title="Figure 2: control variates",
-        caption=(
-            "FedMM with all local samples and no quantisation, with (α > 0) and without (α = 0) "
-            f"control variates, at two shares of active clients; β = 1. {_METRICS} {_BANDS} {_MARKS}"
-        ),
+        caption="FedMM with all local samples and no quantisation, with (α > 0) and without (α = 0) control "
+        f"variates, at two shares of active clients; β = 1. {_METRICS} {_BANDS} {_MARKS}",
         prepare=_drawn,
         finish=_with_settings,
         shown=_in_parts,
@@ -250,14 +246,12 @@ FIGURES = by_name(
     figure(
         "fig3",
         title="Figure 3: federated optimal transport",
-        caption=(
-            "L2-UVP of the learned map, per round and per gradient, of FedMM-OT and FedAdam in several "
-            "dimensions, with the best linear map for reference. The coupled objective (33) is "
-            "unbounded below, so in both methods the potential takes its derivative with the other map held "
-            "fixed, and the conjugate maximises. The weight of the cycle term is not stated, and zero here. "
-            "Clients' step, server's step and control variates are chosen here. Runs of both methods depend "
-            "on rounding: moved by their last bits they go elsewhere, so that no order is told."
-        ),
+        caption="L2-UVP of the learned map, per round and per gradient, of FedMM-OT and FedAdam in several "
+        "dimensions, with the best linear map for reference. The coupled objective (33) is unbounded below, "
+        "so in both methods the potential takes its derivative with the other map held fixed, and the "
+        "conjugate maximises. The weight of the cycle term is not stated, and zero here. Clients' step, "
+        "server's step and control variates are chosen here. Runs of both methods depend on rounding: moved "
+        "by their last bits they go elsewhere, so that no order is told.",
         prepare=lambda history, _: history.assign(gradients=history["sample_gradients"]),
         by=("dim", "method", "step", "linear_uvp"),
         rows=[X("round", "gradients")],
@@ -275,14 +269,12 @@ FIGURES = by_name(
     figure(
         "em",
         title="EM examples (not in the paper)",
-        caption=(
-            "The examples of Appendix C on unlike clients: with all clients, all samples and step 1 FedMM is "
-            "EM; with half of the clients, minibatches and 8 bits it becomes stationary up to noise, as "
-            "Theorem 1 promises: the mean field h(S) = E s(Z, T(S)) − S is nearly zero. Of several "
-            "stationary points it may take another one than EM does. Lines are geometric means over seeds, "
-            "bands one standard deviation of the logarithm. The law of the random effect, N(0, 1), and all "
-            "sizes are chosen here."
-        ),
+        caption="The examples of Appendix C on unlike clients: with all clients, all samples and step 1 "
+        "FedMM is EM; with half of the clients, minibatches and 8 bits it becomes stationary up to noise, "
+        "as Theorem 1 promises: the mean field h(S) = E s(Z, T(S)) − S is nearly zero. Of several "
+        "stationary points it may take another one than EM does. Lines are geometric means over seeds, "
+        "bands one standard deviation of the logarithm. The law of the random effect, N(0, 1), and all "
+        "sizes are chosen here.",
         prepare=_above_em,
         by=("experiment", "curve"),
         rows=["metric"],
@@ -310,10 +302,8 @@ TABLES = by_name(
     Made(
         "remark1",
         "Remark 1: the toy",
-        (
-            "Two readings of the example, whose formulas are lost. Aggregating surrogates gives the solution "
-            "in the first round, aggregating parameters a constant that is not the solution."
-        ),
+        "Two readings of the example, whose formulas are lost. Aggregating surrogates gives the solution in "
+        "the first round, aggregating parameters a constant that is not the solution.",
         _remark1,
         _render_remark1,
     ),

@@ -315,8 +315,8 @@ FIGURES = by_name(
         "bounds",
         title="Bounds of the theory (not in the paper)",
         caption="Contraction constants of Propositions 1 and 3 beside measured rates, and the bounds of "
-        "Proposition 2 and Corollary 1, with S as printed, beside measured errors; drawn only where they are "
-        "below one on every data set. Corrected, ‖S‖ has the factor 1 / ρ that eq. (14) lacks.",
+        "Proposition 2 and Corollary 1, with S as printed, beside measured errors; drawn only where they "
+        "are below one on every data set. Corrected, ‖S‖ has the factor 1 / ρ that eq. (14) lacks.",
         source=_bounds,
         shown=_drawn_bounds,
         columns=[By("panel", BOUND_PANELS)],

@@ -330,13 +330,13 @@ TABLES = by_name(
         "Table II: convergence rates, tuned parameters",
         "Mean over data sets with 95 % intervals, published numbers in brackets; 10 agents, or 5 of them at "
         "random. FedLin takes two exchanges for one round, all others one. Tuned for each data set: of "
-        "Fed-PLT ρ alone, of its rivals two parameters (of FedLin one). Equal budget: on the first data sets "
-        "every method searches its local step and all its own parameters, from the same grid, until a finer "
-        "one changes the rate by less than 0.003. Both choose on the data set that they report, with all "
-        "agents active: such a run draws nothing at random, so that choice and report coincide. TAMUNA draws "
-        "its number of local steps and has neither. The last column is the cost of a line's searches. With "
-        "an equal budget they took, for each data set, some 110 to 150 points for two parameters, 20 for "
-        "FedLin's one and 500 for 5GCS's three; the table of searches has them all.",
+        "Fed-PLT ρ alone, of its rivals two parameters (of FedLin one). Equal budget: on the first data "
+        "sets every method searches its local step and all its own parameters, from the same grid, until a "
+        "finer one changes the rate by less than 0.003. Both choose on the data set that they report, with "
+        "all agents active: such a run draws nothing at random, so that choice and report coincide. TAMUNA "
+        "draws its number of local steps and has neither. The last column is the cost of a line's searches. "
+        "With an equal budget they took, for each data set, some 110 to 150 points for two parameters, 20 "
+        "for FedLin's one and 500 for 5GCS's three; the table of searches has them all.",
         partial(_table2, readings=("common", "own", "equal budget")),
         _show_table2,
     ),
@@ -394,8 +394,8 @@ TABLES = by_name(
         "searches",
         "Parameter searches (not in the paper)",
         "Tuned on other data sets: best multiples of each method's reference parameters on data sets that "
-        "are not reported. Else every data set has its own choice, made on that data set itself. The cost is "
-        "that of all trials of a line; points that are tried at one data set are counted for it alone.",
+        "are not reported. Else every data set has its own choice, made on that data set itself. The cost "
+        "is that of all trials of a line; points that are tried at one data set are counted for it alone.",
         _searches,
         _show_searches,
     ),

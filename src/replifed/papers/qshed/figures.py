@@ -39,8 +39,8 @@ BOTTOM = 1e-11
 DRAWN = 300
 
 _BANDS = (
-    "Lines are medians over seeds (each draws its own samples), bands the range, of the first "
-    f"{DRAWN} rounds."
+    f"Lines are medians over seeds (each draws its own samples), bands the range, of the first {DRAWN} "
+    "rounds."
 )
 _READINGS = (
     "The paper does not state its renewal rounds, dither and line search; here Hessians are renewed at "
@@ -51,8 +51,8 @@ _READINGS = (
 )
 _DATA = {"fmnist": "Fashion-MNIST, class 1 against the rest", "w8a": "w8a"}
 _FEDNL = (
-    "FedNL starts from zero Hessians; projected without a line search its first step is a gradient step "
-    "of length 1/µ, and it diverges."
+    "FedNL starts from zero Hessians; projected without a line search its first step is a gradient step of "
+    "length 1/µ, and it diverges."
 )
 
 
@@ -300,30 +300,24 @@ def _compared(number: int, data: str) -> Iterator[Grid]:
     yield compared(
         f"fig{number}",
         title=f"Figure {number}: {EXPERIMENTS[data]}",
-        caption=(
-            f"Relative cost f − f* against communication rounds on {_DATA[data]}, "
-            f"without and with Rayleigh fading. {_BANDS} {_READINGS} {_FEDNL}"
-        ),
+        caption=f"Relative cost f − f* against communication rounds on {_DATA[data]}, without and with "
+        f"Rayleigh fading. {_BANDS} {_READINGS} {_FEDNL}",
         columns=[*PANELS, X("round")],
     )
     yield compared(
         f"fig{number}_bits",
         title=f"Figure {number} against bits",
-        caption=(
-            f"The same runs on {EXPERIMENTS[data]} against the bits that all devices have sent, the line "
-            "search's included. FedNL's message of rank 1 takes half of the budget without fading. "
-            f"{_BANDS}"
-        ),
+        caption=f"The same runs on {EXPERIMENTS[data]} against the bits that all devices have sent, the "
+        "line search's included. FedNL's message of rank 1 takes half of the budget without fading. "
+        f"{_BANDS}",
         columns=[*PANELS, X("megabits")],
     )
     yield compared(
         f"fig{number}_giant_search",
         title=f"Figure {number} with GIANT's line search",
-        caption=(
-            f"Relative cost against rounds on {_DATA[data]}, with the line search as GIANT has it, which the "
-            "paper names: ten steps 1, 1/4, …, of which the last is taken if none is good enough. Renewals "
-            f"and dither are those of Figure {number}. {_BANDS} FedNL starts from zero Hessians."
-        ),
+        caption=f"Relative cost against rounds on {_DATA[data]}, with the line search as GIANT has it, "
+        "which the paper names: ten steps 1, 1/4, …, of which the last is taken if none is good enough. "
+        f"Renewals and dither are those of Figure {number}. {_BANDS} FedNL starts from zero Hessians.",
         columns=[*PANELS, X("round")],
     )
 
@@ -334,11 +328,9 @@ FIGURES = by_name(
     figure(
         "baselines",
         title="Further methods",
-        caption=(
-            "Relative cost against rounds without fading, of SHED, all variants of FedNL, GIANT, distributed "
-            "Newton and gradient descent beside Q-SHED. The last three do not keep to the budget. "
-            f"FedNL's variants are in panels of their own. {_BANDS}"
-        ),
+        caption="Relative cost against rounds without fading, of SHED, all variants of FedNL, GIANT, "
+        "distributed Newton and gradient descent beside Q-SHED. The last three do not keep to the budget. "
+        f"FedNL's variants are in panels of their own. {_BANDS}",
         # Without fading, 32 bits a coordinate change FedNL's bits alone.
         prepare=_runs(LINES.keys() - {"fednl.vector32_ls"}, ("constant",)),
         shown=_in_kinds,
@@ -348,12 +340,10 @@ FIGURES = by_name(
     figure(
         "conditions",
         title="Conditioning and heterogeneity",
-        caption=(
-            "Relative cost against rounds on Fashion-MNIST without fading, down to 1e-6: samples dealt at "
-            "random at µ = 1e-5 (ill-conditioned, with Q-SHED choosing q exactly, too) and at 1e-2 "
-            "(well-conditioned), and sorted by class at µ = 1e-5. GIANT and Newton's method do not keep to "
-            f"the budget. {_BANDS}"
-        ),
+        caption="Relative cost against rounds on Fashion-MNIST without fading, down to 1e-6: samples dealt "
+        "at random at µ = 1e-5 (ill-conditioned, with Q-SHED choosing q exactly, too) and at 1e-2 "
+        "(well-conditioned), and sorted by class at µ = 1e-5. GIANT and Newton's method do not keep to the "
+        f"budget. {_BANDS}",
         prepare=_exact_apart,
         columns=[By("case", CONDITIONS), X("round")],
         limits=(THRESHOLD / 10, 1.0),
@@ -361,14 +351,12 @@ FIGURES = by_name(
     Made(
         "choices",
         "What the paper leaves open",
-        (
-            "Rounds to a relative cost of 1e-6 (marks: medians over seeds, bars: range) with one choice "
-            "changed at a time: renewal rounds, dither, overload of the quantiser, budget, µ, FedNL's start "
-            "and the bits of its vectors, line search. With fading only overload, budgets, these bits "
-            "and line searches are changed. No mark: the choice does not concern the method, or was not run "
-            "with fading. Thin lines: the choices of Figures 1 and 2; open triangles: not reached within the "
-            "run (dashed). The PDF has a page for each data set."
-        ),
+        "Rounds to a relative cost of 1e-6 (marks: medians over seeds, bars: range) with one choice changed "
+        "at a time: renewal rounds, dither, overload of the quantiser, budget, µ, FedNL's start and the "
+        "bits of its vectors, line search. With fading only overload, budgets, these bits and line searches "
+        "are changed. No mark: the choice does not concern the method, or was not run with fading. Thin "
+        "lines: the choices of Figures 1 and 2; open triangles: not reached within the run (dashed). The "
+        "PDF has a page for each data set.",
         _choices,
         _draw_choices,
         pages=("experiment",),
@@ -376,12 +364,10 @@ FIGURES = by_name(
     figure(
         "bit_allocation",
         title="Bits of each eigenvector",
-        caption=(
-            "Section IV-A's example. Left: the printed eigenvalues and those of the device and round, in our "
-            "runs on FMNIST with fading, that come closest to them, by the largest difference; middle: bits "
-            "per coordinate, printed and found for that spectrum with the same budget; right: how that "
-            "device's bits grow until its next Hessian."
-        ),
+        caption="Section IV-A's example. Left: the printed eigenvalues and those of the device and round, "
+        "in our runs on FMNIST with fading, that come closest to them, by the largest difference; middle: "
+        "bits per coordinate, printed and found for that spectrum with the same budget; right: how that "
+        "device's bits grow until its next Hessian.",
         source=_bit_allocation,
         shown=_found_and_printed,
         columns=[By("metric", _PANELS)],

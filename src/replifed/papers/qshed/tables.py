@@ -89,14 +89,11 @@ TABLES = by_name(
     Made(
         "rounds",
         "Rounds to a threshold",
-        (
-            "Rounds to a relative cost of 1e-4, 1e-6 and 1e-8 as median [range] over seeds, megabits that "
-            "all devices sent until then, and the share of rounds that Q-SHED saves against those that keep "
-            "to the budget: the median over the seeds that both have run, at least so much where the other "
-            "method does not get there on enough of them. Seeds: those of the method. At 16 bits per "
-            "coordinate NQ-SHED's vectors are as good as SHED's: on the same seeds the two take the same "
-            "rounds."
-        ),
+        "Rounds to a relative cost of 1e-4, 1e-6 and 1e-8 as median [range] over seeds, megabits that all "
+        "devices sent until then, and the share of rounds that Q-SHED saves against those that keep to the "
+        "budget: the median over the seeds that both have run, at least so much where the other method does "
+        "not get there on enough of them. Seeds: those of the method. At 16 bits per coordinate NQ-SHED's "
+        "vectors are as good as SHED's: on the same seeds the two take the same rounds.",
         _rounds,
         _render_rounds,
     ),

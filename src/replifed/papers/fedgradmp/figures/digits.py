@@ -92,10 +92,8 @@ DIGITS = (
     _by_writer(
         "fig6",
         title="Figure 6: digits by writer",
-        caption=(
-            f"Accuracy on the training writers (left) and on others (right) against rounds, a row for each "
-            f"sparsity level tau, which the paper does not state. {_CAPTION}"
-        ),
+        caption="Accuracy on the training writers (left) and on others (right) against rounds, a row for "
+        f"each sparsity level tau, which the paper does not state. {_CAPTION}",
         columns=[By("panel", _WRITERS)],
     ),
     _by_writer(
@@ -107,10 +105,8 @@ DIGITS = (
     _dictionaries(
         "fig7",
         title="Figure 7: random Gaussian dictionary",
-        caption=(
-            "Training accuracy of FedGradMP with the standard basis of 784 pixels and with 200 random "
-            f"Gaussian atoms, at equal tau; 2000 is all of their coefficients. {_CAPTION.split(';')[0]}."
-        ),
+        caption="Training accuracy of FedGradMP with the standard basis of 784 pixels and with 200 random "
+        f"Gaussian atoms, at equal tau; 2000 is all of their coefficients. {_CAPTION.split(';')[0]}.",
         columns=[By("tau", "τ = {}".format)],
     ),
 )

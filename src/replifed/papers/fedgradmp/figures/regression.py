@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
 
 _BANDS = (
-    "Lines are geometric means over seeds, bands go from the best to the worst seed; a cross marks the round "
-    "at which a seed diverged, and seeds that diverge are not in the mean."
+    "Lines are geometric means over seeds, bands go from the best to the worst seed; a cross marks the "
+    "round at which a seed diverged, and seeds that diverge are not in the mean."
 )
 _WORK = (
     "On the right the work that was counted instead of the paper's wall-clock time: gradients of single "
@@ -116,10 +116,8 @@ REGRESSION = (
         "alpha",
         "α = {:g}",
         title="Figure 1: linear convergence",
-        caption=(
-            f"Relative error of FedGradMP with K = 1 against rounds for four variances alpha of the clients' "
-            f"means; noiseless on the left, noisy on the right. {_BANDS}"
-        ),
+        caption="Relative error of FedGradMP with K = 1 against rounds for four variances alpha of the "
+        f"clients' means; noiseless on the left, noisy on the right. {_BANDS}",
     ),
     comparison(
         "fig3",
@@ -139,11 +137,9 @@ REGRESSION = (
     figure(
         "fig8",
         title="Figure 8: FedIterHT's learning rates",
-        caption=(
-            "Relative error of FedIterHT at the larger steps, at the smaller ones, and the latter's loss; "
-            "the PDF has a page for each way to read what the paper leaves open. On the left, curves end "
-            f"where all seeds have diverged. {_BANDS}"
-        ),
+        caption="Relative error of FedIterHT at the larger steps, at the smaller ones, and the latter's "
+        "loss; the PDF has a page for each way to read what the paper leaves open. On the left, curves end "
+        f"where all seeds have diverged. {_BANDS}",
         by=("experiment", "variant", "step"),
         metric="panel",
         values=("error", "objective"),
@@ -160,11 +156,9 @@ REGRESSION = (
     figure(
         "fig8_baselines",
         title="Figure 8's steps with other methods (not in the paper)",
-        caption=(
-            "Relative error of FedMid, FedDualAvg and FedAvg at the steps and on the data of Figure 8, with "
-            "the loss as printed; the text says that they behave as FedIterHT does. Curves end where all "
-            f"seeds have diverged. {_BANDS}"
-        ),
+        caption="Relative error of FedMid, FedDualAvg and FedAvg at the steps and on the data of Figure 8, "
+        "with the loss as printed; the text says that they behave as FedIterHT does. Curves end where all "
+        f"seeds have diverged. {_BANDS}",
         by=("experiment", "method", "step"),
         shown=partial(pd.DataFrame.assign, diverged=0),
         columns=[By("method", METHODS)],
@@ -177,10 +171,8 @@ REGRESSION = (
     figure(
         "bias",
         title="Remark 4: the bias and the number of clients (not in the paper)",
-        caption=(
-            "Relative error of FedGradMP with all samples of clients whose data have one law. What is left "
-            f"is noise, of which four times as many clients should leave half. {_BANDS}"
-        ),
+        caption="Relative error of FedGradMP with all samples of clients whose data have one law. What is "
+        f"left is noise, of which four times as many clients should leave half. {_BANDS}",
         by=("experiment",),
         series="experiment",
         lines={"bias": Line("10 clients", BLUE, "-", "o"), "bias_many": Line("40 clients", ORANGE, "-", "s")},
@@ -189,10 +181,8 @@ REGRESSION = (
     figure(
         "fig9",
         title="Figure 9: exact recovery",
-        caption=(
-            "Relative error and loss of FedGradMP with K = 3 on the data of Figure 8. Dotted: the rounds to "
-            f"machine precision that the paper prints. {_BANDS}"
-        ),
+        caption="Relative error and loss of FedGradMP with K = 3 on the data of Figure 8. Dotted: the "
+        f"rounds to machine precision that the paper prints. {_BANDS}",
         metric="panel",
         values=("error", "objective"),
         columns=["panel"],
@@ -212,21 +202,17 @@ REGRESSION = (
         "local_steps",
         "K = {}",
         title="Figure 10: number of local iterations",
-        caption=(
-            "Relative error of FedGradMP for each number of local iterations K; noiseless on the left, "
-            f"noisy on the right. {_BANDS}"
-        ),
+        caption="Relative error of FedGradMP for each number of local iterations K; noiseless on the left, "
+        f"noisy on the right. {_BANDS}",
     ),
     swept(
         "fig11",
         "cohort",
         "{} clients",
         title="Figure 11: cohort size",
-        caption=(
-            "Relative error of FedGradMP for each number of clients that take part in a round; noiseless on "
-            "the left, noisy on the right; at the dimension of all other figures and at the printed one. "
-            f"{_BANDS}"
-        ),
+        caption="Relative error of FedGradMP for each number of clients that take part in a round; "
+        "noiseless on the left, noisy on the right; at the dimension of all other figures and at the "
+        f"printed one. {_BANDS}",
         rows=[By("experiment", EXPERIMENTS)],
     ),
 )

@@ -104,12 +104,10 @@ THEORY = Grid(
     "rates",
     prefix="FedGradMP",
     title="Theorem 5 (not in the paper)",
-    caption=(
-        "Squared error and the theorem's bound where its conditions hold, on near-isometric clients (the "
-        "table has inexact sub-problems and Theorem 7's bound, too; errors below the axis are rounding); "
-        "on the right each client's restricted condition number on the paper's own data, which exceeds "
-        "what the theorem allows on every client."
-    ),
+    caption="Squared error and the theorem's bound where its conditions hold, on near-isometric clients "
+    "(the table has inexact sub-problems and Theorem 7's bound, too; errors below the axis are rounding); "
+    "on the right each client's restricted condition number on the paper's own data, which exceeds what the "
+    "theorem allows on every client.",
     source=_rates,
     shown=_errors_and_conditions,
     columns=[By("panel", str)],

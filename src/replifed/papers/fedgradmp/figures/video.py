@@ -73,12 +73,9 @@ def _draw_frames(frame: pd.DataFrame) -> Figure:
 VIDEO = Made(
     "fig2",
     "Figure 2: sparse video recovery",
-    (
-        "A frame, what FedGradMP recovers of it with up to 50 K-SVD atoms and 30 measurements at each of "
-        "50 clients, and the difference: of the xylophone clip, and of a drawn clip with as many frames "
-        "as the paper's. Best: the approximation by as many atoms that matching pursuit finds with the "
-        "frame at hand."
-    ),
+    "A frame, what FedGradMP recovers of it with up to 50 K-SVD atoms and 30 measurements at each of 50 "
+    "clients, and the difference: of the xylophone clip, and of a drawn clip with as many frames as the "
+    "paper's. Best: the approximation by as many atoms that matching pursuit finds with the frame at hand.",
     _frames,
     _draw_frames,
 )

@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     from replifed.papers.inputs import Inputs
 
 _READINGS = (
-    "Two readings of the step size: each method at its own best step (and best K), "
-    "and all methods at one step, half the inverse of the clients' largest smoothness constant, with the "
-    "largest K. The paper names neither; the second was chosen because Figure 3's numbers come out in it."
+    "Two readings of the step size: each method at its own best step (and best K), and all methods at one "
+    "step, half the inverse of the clients' largest smoothness constant, with the largest K. The paper "
+    "names neither; the second was chosen because Figure 3's numbers come out in it."
 )
 _LEVELS = (
-    "Two readings of the step size: each method at its own best step (and best K) at "
-    "each level, and one step for all levels, half the inverse of the largest smoothness constant at (1, 1)."
+    "Two readings of the step size: each method at its own best step (and best K) at each level, and one "
+    "step for all levels, half the inverse of the largest smoothness constant at (1, 1)."
 )
 _PAGES = "The PDF has a page for each reading; the first is shown."
 _BANDS = (
-    "Lines are means over seeds, bands 95 % intervals of the mean; a cross marks the round at which a "
-    "seed diverged, and seeds that diverge are not in the mean. Numbers of local steps K and step sizes γ "
-    "that a method has in all panels stand in the legend, others in the panel. A curve that depends on "
-    "rounding, as its twins say, is named in its panel and has no band."
+    "Lines are means over seeds, bands 95 % intervals of the mean; a cross marks the round at which a seed "
+    "diverged, and seeds that diverge are not in the mean. Numbers of local steps K and step sizes γ that a "
+    "method has in all panels stand in the legend, others in the panel. A curve that depends on rounding, "
+    "as its twins say, is named in its panel and has no band."
 )
 
 _CURVE = ("experiment", "level", "reading", "method", "local_steps", "step")
@@ -202,10 +202,8 @@ OBJECTIVES = (
     _figure(
         "fig1",
         title="Figure 1: number of local steps",
-        caption=(
-            "Objective against communication rounds of FedHT and FedIterHT for each number of local steps K, "
-            f"on both simulations at (0.1, 0.1). {_READINGS} {_PAGES} {_BANDS}"
-        ),
+        caption="Objective against communication rounds of FedHT and FedIterHT for each number of local "
+        f"steps K, on both simulations at (0.1, 0.1). {_READINGS} {_PAGES} {_BANDS}",
         prepare=_curves(levels=[0], every_K=True),
         finish=_named("experiment", "level", "method", "reading"),
         pages=[By("reading", READINGS)],
@@ -218,10 +216,9 @@ OBJECTIVES = (
     _figure(
         "fig2",
         title="Figure 2: heterogeneity",
-        caption=(
-            "Objective, as a share of the initial one, against communication rounds of FedHT and FedIterHT "
-            f"at three degrees of heterogeneity (α, β), on both simulations. {_LEVELS} {_PAGES} {_BANDS}"
-        ),
+        caption="Objective, as a share of the initial one, against communication rounds of FedHT and "
+        f"FedIterHT at three degrees of heterogeneity (α, β), on both simulations. {_LEVELS} {_PAGES} "
+        f"{_BANDS}",
         # The levels' objectives begin decades apart.
         prepare=_curves(LEVEL_READINGS, relative=True),
         finish=_named("experiment", "method", "reading"),
@@ -235,32 +232,26 @@ OBJECTIVES = (
     _against_iht(
         "fig3",
         title="Figure 3: against Distributed-IHT on the simulations",
-        caption=(
-            "Objective of FedHT, FedIterHT and Distributed-IHT, on Simulation I with dense FedAvg for "
-            "reference, against communication rounds and local iterations, on both simulations at (0.1, 0.1) "
-            f"and (1, 1). {_READINGS} A third reading keeps to the printed grid of steps, of which few "
-            f"converge on Simulation I. {_DOTTED}. {_PAGES} {_BANDS}"
-        ),
+        caption="Objective of FedHT, FedIterHT and Distributed-IHT, on Simulation I with dense FedAvg for "
+        "reference, against communication rounds and local iterations, on both simulations at (0.1, 0.1) "
+        f"and (1, 1). {_READINGS} A third reading keeps to the printed grid of steps, of which few converge "
+        f"on Simulation I. {_DOTTED}. {_PAGES} {_BANDS}",
         prepare=_curves(COMPARISON_READINGS, levels=[0, -1]),
     ),
     _against_iht(
         "fig3_full_batch",
         title="Figure 3 with full local gradients",
-        caption=(
-            f"The same methods as in Figure 3 with all local samples in each gradient, at (0.1, 0.1). "
-            f"{_READINGS} {_DOTTED}. {_PAGES}"
-        ),
+        caption="The same methods as in Figure 3 with all local samples in each gradient, at (0.1, 0.1). "
+        f"{_READINGS} {_DOTTED}. {_PAGES}",
         prepare=_curves(full_batch=True),
     ),
     _figure(
         "fig6",
         title="Figure 6: against Distributed-IHT on real data",
-        caption=(
-            "Objective of FedHT, FedIterHT and Distributed-IHT, with dense FedAvg for reference, against "
-            "communication rounds, local iterations and bits, on E2006-tfidf, RCV1 and MNIST; each method at "
-            "its own best step and K, and at the best step of the printed grid, which ends far below the "
-            f"best on RCV1. The PDF has a page for each horizontal axis. {_BANDS}"
-        ),
+        caption="Objective of FedHT, FedIterHT and Distributed-IHT, with dense FedAvg for reference, "
+        "against communication rounds, local iterations and bits, on E2006-tfidf, RCV1 and MNIST; each "
+        "method at its own best step and K, and at the best step of the printed grid, which ends far below "
+        f"the best on RCV1. The PDF has a page for each horizontal axis. {_BANDS}",
         prepare=_curves(REAL_READINGS),
         pages=[X("round", "iterations", "bits")],
         columns=[_SHORT],
@@ -270,11 +261,9 @@ OBJECTIVES = (
         "fig6_classes",
         prefix="FedHT",
         title="FedIterHT on MNIST by class (not in the paper)",
-        caption=(
-            "Left, how much of the support of the server's model and of the clients' models after their "
-            "local steps lies in classes that the client holds no sample of; right, the objective. The local "
-            "threshold of Algorithm 2 stands beside a variant that keeps tau / 10 weights of each class."
-        ),
+        caption="Left, how much of the support of the server's model and of the clients' models after their "
+        "local steps lies in classes that the client holds no sample of; right, the objective. The local "
+        "threshold of Algorithm 2 stands beside a variant that keeps tau / 10 weights of each class.",
         source=_classes,
         shown=_shares_and_objective,
         columns=[By("metric", _METRICS)],

@@ -117,13 +117,10 @@ SEARCHES = Grid(
     "tuning",
     prefix="FedHT",
     title="Step-size searches (not in the paper)",
-    caption=(
-        "Objective at the end of a short run against the step size, for each method and K; stars mark "
-        "the best steps, crosses steps that diverged, rings steps that are not stable (moved by their "
-        "last bits their runs go elsewhere), the grey band the grid printed in the paper. Above stands "
-        "what a method's search cost, over all levels and K. The PDF has a page for each data set and "
-        "level."
-    ),
+    caption="Objective at the end of a short run against the step size, for each method and K; stars mark "
+    "the best steps, crosses steps that diverged, rings steps that are not stable (moved by their last bits "
+    "their runs go elsewhere), the grey band the grid printed in the paper. Above stands what a method's "
+    "search cost, over all levels and K. The PDF has a page for each data set and level.",
     source=_tuning,
     shown=_marked,
     pages=[BY_EXPERIMENT, BY_LEVEL],

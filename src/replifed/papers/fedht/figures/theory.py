@@ -128,14 +128,12 @@ THEORY = (
         "rates",
         prefix="FedHT",
         title="Linear rates (not in the paper)",
-        caption=(
-            "Above, the measured error of FedHT and FedIterHT on a planted problem that meets the theorems' "
-            "conditions, with the theorems' bounds, for each K. No threshold removes anything there. The "
-            "first minibatches that they ask for are larger than what a client holds, so that all samples "
-            "are used; dashed, batches that begin smaller and grow as fast, of which the theorems say "
-            "nothing. Below, the sparsity τ of the paper's experiments beside the least τ that the theorems "
-            "ask for in the kindest case: their conditions are met in none."
-        ),
+        caption="Above, the measured error of FedHT and FedIterHT on a planted problem that meets the "
+        "theorems' conditions, with the theorems' bounds, for each K. No threshold removes anything there. "
+        "The first minibatches that they ask for are larger than what a client holds, so that all samples "
+        "are used; dashed, batches that begin smaller and grow as fast, of which the theorems say nothing. "
+        "Below, the sparsity τ of the paper's experiments beside the least τ that the theorems ask for in "
+        "the kindest case: their conditions are met in none.",
         source=_rates,
         shown=_errors_and_conditions,
         columns=[By("kind", {"errors": "", "conditions": ""}), By("panel", str)],
@@ -157,13 +155,11 @@ THEORY = (
         "bias",
         prefix="FedHT",
         title="Bias and dissimilarity (not in the paper)",
-        caption=(
-            "Squared distance to the solution of FedHT and FedIterHT, for the smallest and the largest K, on "
-            "planted problems whose clients' minimisers scatter in all coordinates with variance α, drawn "
-            "anew for each α; where they do not, the theorems' conditions hold. Gradients are full, and "
-            "neither the solution nor the gradient at it depends on α: what the curves come to rest at is "
-            "the bias. Lines are geometric means over seeds, bands from the least to the largest."
-        ),
+        caption="Squared distance to the solution of FedHT and FedIterHT, for the smallest and the largest "
+        "K, on planted problems whose clients' minimisers scatter in all coordinates with variance α, drawn "
+        "anew for each α; where they do not, the theorems' conditions hold. Gradients are full, and neither "
+        "the solution nor the gradient at it depends on α: what the curves come to rest at is the bias. "
+        "Lines are geometric means over seeds, bands from the least to the largest.",
         by=("experiment", "level", "method", "local_steps"),
         prepare=_extreme_K,
         values=("error",),
