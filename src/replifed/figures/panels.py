@@ -66,13 +66,13 @@ class Strip(NamedTuple):
 class Reference(NamedTuple):
     """A number drawn across some panels, dotted: upright at `x`, level at `y`.
 
-    With the id of a claim it is a number of the paper, taken from where that claim takes it, and its label
-    begins with "published".
+    A column as `y` stands for its first value in each panel. With the id of a claim it is a number of the
+    paper, taken from where that claim takes it, and its label begins with "published".
     """
 
     label: str
     x: float | None = None  # on the first horizontal axis
-    y: float | None = None
+    y: float | str | None = None
     where: Mapping[str, Any] = {}  # columns of the table, and their values in these panels
     claim: str = ""  # without the paper, and without the suffix of an interpretation
 
@@ -81,12 +81,16 @@ class Reference(NamedTuple):
         """Its entry in a legend."""
         return Line(self.label, BLACK, (0, (1, 2)), "", 0.9)
 
+    def of(self, panel: pd.DataFrame) -> Reference:
+        """Return the reference with the number that a panel has for a column."""
+        return self._replace(y=float(panel[self.y].iloc[0])) if isinstance(self.y, str) else self
+
     def draw(self, ax: Axes) -> None:
         """Draw it into a panel, whose vertical axis is extended to show it."""
         look: dict[str, Any] = {"zorder": 1, **self.line.look}
         if self.x is not None:
             ax.axvline(self.x, **look)
-        if self.y is not None:
+        if isinstance(self.y, float | int):
             bottom, top = ax.get_ylim()
             if not bottom < self.y < top:
                 ends = min(bottom, self.y), max(top, self.y)
@@ -129,9 +133,9 @@ class Curves:
     diagrams: Mapping[Any, Callable[[Axes, pd.DataFrame], object]] = field(default_factory=dict)
     # The axes: labels, by value of `metric` and by column, and whether they are logarithmic. By default the
     # curves' range decides on vertical axes; horizontal ones are logarithmic for all columns but rounds.
+    # The first column of `x` is that of the horizontal axes where no part is an `X`.
     y: str | Mapping[str, str]
     x: Mapping[str, str | Mapping[str, str]]
-    x_column: str = "round"  # of the horizontal axes, where no part is an `X`
     log_y: bool | Mapping[str, bool] | None = None
     log_x: bool | Mapping[str, bool] | None = None
     references: Sequence[Reference] = ()
@@ -190,7 +194,7 @@ class Curves:
         for one in self.references:
             panel = select(frame, one.where)
             if len(panel) and (one.x is None or panel[column].min() <= one.x <= panel[column].max()):
-                within.append(one)
+                within.append(one.of(panel))
         return within
 
     def of_metric(self, given: Any, panel: pd.DataFrame) -> Any:
@@ -205,7 +209,8 @@ class Curves:
 
     def first_x(self) -> str:
         """Return the column of the first horizontal axis."""
-        return next((part.columns[0] for part in self.dimensions() if isinstance(part, X)), self.x_column)
+        axes = (part.columns[0] for part in self.dimensions() if isinstance(part, X))
+        return next(axes, next(iter(self.x)))
 
 
 def dimensions(parts: Sequence[str | By | X]) -> list[By | X]:

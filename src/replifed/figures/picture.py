@@ -95,7 +95,7 @@ class Picture(Curves):
             for ax in of_row[len(columns) :]:
                 ax.set_axis_off()
             for j, (ax, column) in enumerate(zip(of_row, columns, strict=False)):
-                x = row.x or column.x or page.x or self.x_column
+                x = row.x or column.x or page.x or next(iter(self.x))
                 panel = select(frame, {**row.where, **column.where})
                 cell = _Cell(ax, panel, x, i * down + j // across, notes=x == (page.x or self.first_x()))
                 self._label(

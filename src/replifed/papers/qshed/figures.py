@@ -375,7 +375,6 @@ FIGURES = by_name(
         metric="metric",
         diagrams={"growth": _draw_growth},
         x={"vector": "eigenvector"},
-        x_column="vector",
         y={"eigenvalue": "eigenvalue", "bits": "bits per coordinate", "growth": "round"},
         log_y={"eigenvalue": True, "bits": False},
         limits=None,

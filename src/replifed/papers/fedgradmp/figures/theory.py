@@ -115,7 +115,6 @@ THEORY = Grid(
     lines=_lines_of_rates,
     metric="kind",
     x={"x": {"rounds": "communication rounds", "clients": "client i"}},
-    x_column="x",
     log_x=False,
     y={"rounds": "relative error squared", "clients": "restricted ρ⁺/ρ⁻, 4τ coordinates"},
     log_y=True,

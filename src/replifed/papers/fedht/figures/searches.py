@@ -129,7 +129,6 @@ SEARCHES = Grid(
     series="curve",
     lines=_lines,
     x={"step": "step size"},
-    x_column="step",
     y="objective",
     log_y=True,
     limits=_limits,
