@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from replifed.data.table import Table
 from replifed.engine.simulate import objective, simulate
-from replifed.papers.fedht import experiments
-from replifed.papers.fedht.experiments import share_unseen, threshold_by_class
+from replifed.papers.fedht import classes, experiments
+from replifed.papers.fedht.classes import share_unseen, threshold_by_class
 from replifed.papers.fedht.figures import FIGURES
 from replifed.papers.fedht.tables import TABLES
 from replifed.partition.build import build
@@ -191,10 +191,8 @@ def test_the_variant_with_the_papers_threshold_is_fediterht(monkeypatch):
     table = Table(rng.integers(0, 256, (120, 6)).astype(np.uint8), y, {})
     client = np.arange(120) // 30 * 2 + (y > 1)  # two classes each
     client[2] = 0  # which has this sample alone of class 2
-    masks, share = [], experiments.share_unseen
-    monkeypatch.setattr(
-        experiments, "share_unseen", lambda u, unseen: masks.append(unseen) or share(u, unseen)
-    )
+    masks, share = [], classes.share_unseen
+    monkeypatch.setattr(classes, "share_unseen", lambda u, unseen: masks.append(unseen) or share(u, unseen))
     partition = types.SimpleNamespace(clients={1: client})
     settings = {"seed": 3, "problem": "classes", "loss": "softmax", "dtype": "float64", "sparsity": 12}
     settings |= {"batch": 5, "local_steps": [3], "step": 0.1, "rounds": 4, "replicates": [1]}

@@ -1,6 +1,7 @@
 """The paper's problems, its runs at a tiny size, and what is made of them."""
 
 import itertools
+import types
 from pathlib import Path
 
 import numpy as np
@@ -169,7 +170,7 @@ def test_a_case_among_others_is_what_it_is_alone(method):
     }
     settings, told = {**IMAGES, "cases": searched}, []
     together = run(method, settings, images(), lambda *words: told.append(words))
-    assert told and all(done < total for _, done, total in told)
+    assert told and all(done <= total or not total for _, done, total in told)
     alone = [
         run(method, {**settings, "cases": {case: changed}}, images())
         for case, changed in experiments.cases(method, typed("qshed", settings)).items()
@@ -325,8 +326,8 @@ def test_a_spectrum_must_round_to_the_printed_one(shift, expected):
 
 def test_the_example_hangs_on_the_tail_that_is_not_printed(monkeypatch):
     """Planted: one of the admissible tails alone, with which a verdict would be told."""
-    chosen = {"components": 89, "intercept": True, "l2": 1e-5, "b_max": 16}
-    made = Made({}, {"experiments": {"example": chosen}})
+    chosen = IMAGES | {"components": 89, "intercept": True, "l2": 1e-5, "b_max": 16}
+    made = Made({}, {"example": chosen})
     judged = verdict_of("example.bits", made)
     assert (judged.verdict, judged.low, judged.high) == ("inconclusive", 0, 8)
     known = claims.tails(90, 1e-5)
@@ -387,13 +388,14 @@ def test_bits_that_are_not_the_best_cost_more():
     values = np.array([1.0, 0.5, 0.2, 0.1])
     none = np.zeros(4, dtype=int)
     best = allocate_exactly(values, np.array(0), none, np.array(4), 16)
-    assert claims.cost_of_the_heuristic(bits_of_rounds(best), 16).values == [1.0]
+    chosen = types.SimpleNamespace(b_max=16)
+    assert claims.cost_of_the_heuristic(bits_of_rounds(best), chosen).values == [1.0]
     # By hand: of one vector with four bits the model's error is left out + gamma x + a2 lbar^2 x^2.
     x, lbar, rest = 4.0**-3, 0.5, np.array([0.0, 0.3, 0.4])
     error = (rest**2).sum() + (rest.sum() / 6 * lbar + 5 / 6 * lbar**2) * x
     error += (4 / 80 + 12 / 144) * lbar**2 * x**2
     least = expected_error(values, vectors_in_use(best), interval_squared(best))
-    found = claims.cost_of_the_heuristic(bits_of_rounds([4, 0, 0, 0]), 16)
+    found = claims.cost_of_the_heuristic(bits_of_rounds([4, 0, 0, 0]), chosen)
     np.testing.assert_allclose(found.values, error / least)
 
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from replifed.engine import twins
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Gradient
+from replifed.engine import twins
 from replifed.engine.simulate import simulate
 from replifed.engine.twins import move, relative_move, simulate_with_twins
 from replifed.network.ledger import Cost
