@@ -30,7 +30,7 @@ def _by_powers_of_two(ax: Axes, *_: Any) -> None:
 figure = partial(Grid, prefix="FedAc", log_y=True, annotate=_by_powers_of_two, legend_columns=6)
 
 
-def _drawn_points(name: str, inputs: Any) -> pd.DataFrame:
+def _points_of(name: str, inputs: Any) -> pd.DataFrame:
     """Points of a figure: l2, method, M, K, ours and published, suboptimality by the authors' optimum."""
     figure = DRAWN[name]
     alone = not inputs.runs()  # on data that are not available: published points alone
@@ -45,7 +45,7 @@ def _drawn_points(name: str, inputs: Any) -> pd.DataFrame:
 
 
 def _ours_and_published(frame: pd.DataFrame) -> pd.DataFrame:
-    """Curves of our points and of the authors' in the table of `_drawn_points`."""
+    """Curves of our points and of the authors' in the table of `_points_of`."""
     ours = frame.assign(curve=frame["method"], mean=pd.to_numeric(frame["ours"]))  # empty without a run
     theirs = frame.assign(curve=frame["method"] + "/published", mean=frame["published"])
     return pd.concat([ours, theirs]).dropna(subset="mean")
@@ -76,7 +76,7 @@ def _paper_figures() -> Iterator[Grid]:
             name,
             title=f"Figure {name[3:]}: {data}, l2 = {one.l2:g}",
             caption=caption,
-            source=partial(_drawn_points, name),
+            source=partial(_points_of, name),
             shown=_ours_and_published,
             columns=[By(one.panels, f"{one.panels} = {{}}".format)],
             wrap=3,
@@ -101,7 +101,7 @@ def _chaotic(inputs: Any) -> pd.DataFrame:
 def _draw_chaotic(frame: pd.DataFrame) -> Figure:
     methods = [name for name in VARIANTS if (frame["method"] == name).any()]
     across = min(len(methods), 3)
-    title = "FedAc · Which numbers can be reproduced"
+    title = "FedAc · Numbers that can be reproduced"
     made, cells = panels(len(methods), across, title=title, width=2.7, height=3.2)
     etas, numbers = np.sort(frame["eta"].unique()), np.sort(frame["K"].unique())
     image = None
@@ -121,7 +121,7 @@ def _draw_chaotic(frame: pd.DataFrame) -> Figure:
         ax.grid(False)
     for ax in cells[::across]:
         ax.set_ylabel("step eta")
-    made.colorbar(image, ax=cells, label="share of chaotic last objectives")
+    made.colorbar(image, ax=cells, label="share of last objectives")
     return made
 
 
@@ -160,16 +160,16 @@ def _by_method(row: Callable[[pd.DataFrame], dict[str, Any]], frame: pd.DataFram
 
 
 def _counts(runs: pd.DataFrame) -> dict[str, Any]:
-    """Counts of runs, of calm ones, of those that can be compared and of those that agree."""
-    theirs = ["published_final", "published_best"]  # empty where they are not at hand
-    runs = runs.assign(**runs[theirs].apply(pd.to_numeric))
+    """Count runs, those not sensitive to rounding, those that can be compared, and those that agree."""
+    published = ["published_final", "published_best"]  # empty where they are not available
+    runs = runs.assign(**runs[published].apply(pd.to_numeric))
     row: dict[str, Any] = {"Runs": len(runs)}
     for which, label in (("final", "last"), ("best", "best")):
-        found = deviations(runs, which)
-        row[f"Calm, {label}"] = int((runs[f"chaotic_{which}"] == 0).sum())
-        row[f"Compared, {label}"] = len(found)
-        row[f"To {AGREES:g}, {label}"] = int((found <= AGREES).sum())
-        row[f"Largest deviation, {label}"] = f"{found.max():.1e}" if len(found) else "–"
+        compared = deviations(runs, which)
+        row[f"Insensitive, {label}"] = int((runs[f"chaotic_{which}"] == 0).sum())
+        row[f"Compared, {label}"] = len(compared)
+        row[f"To {AGREES:g}, {label}"] = int((compared <= AGREES).sum())
+        row[f"Largest deviation, {label}"] = f"{compared.max():.1e}" if len(compared) else "–"
     return row
 
 
@@ -187,12 +187,12 @@ def _agreeing(part: pd.DataFrame) -> dict[str, Any]:
 
 
 def _ahead(part: pd.DataFrame) -> dict[str, Any]:
-    told = part["p_holm"] <= 0.05
+    decided = part["p_holm"] <= 0.05
     return {
         "Points": len(part),
-        "Below FedAvg": int((told & (part["mean"] < 0)).sum()),
-        "Above": int((told & (part["mean"] > 0)).sum()),
-        "Not told": int((~told).sum()),
+        "Below FedAvg": int((decided & (part["mean"] < 0)).sum()),
+        "Above": int((decided & (part["mean"] > 0)).sum()),
+        "Undecided": int((~decided).sum()),
         "Best record on fresh seeds / published": f"{10 ** part['luck'].mean():.2f}",
         "Last record / published": f"{10 ** part['luck_last'].mean():.2f}",
         "Exponent in M at K = 1": _exponent(part, 1),
@@ -214,9 +214,9 @@ FIGURES = by_name(
     *_paper_figures(),
     Made(
         "reproducible",
-        "Which numbers can be reproduced",
-        "Share of runs, over l2 and M, whose last objective depends on rounding: a twin with a start or a "
-        "step longer by 1e-10 ends elsewhere. Such numbers are beyond any machine.",
+        "Numbers that can be reproduced",
+        "Share of runs, over l2 and M, whose last objective is sensitive to rounding: with a start or a "
+        "step longer by 1e-10 the run ends elsewhere. No machine can reproduce such numbers.",
         _chaotic,
         _draw_chaotic,
     ),
@@ -242,18 +242,18 @@ FIGURES = by_name(
 TABLES = by_name(
     Made(
         "runs",
-        "Every run beside the published one",
-        "Runs with the authors' random numbers: the last and the best objective. A number is calm where two "
-        "twins, moved by 1e-10 in start or step, end within 1e-7 of it; the others depend on rounding, and "
-        "no machine can reproduce them. Those that are calm, and whose published number is at hand and "
-        "finite, are compared.",
+        "Every run with the published one",
+        "Runs with the authors' random numbers: the last and the best objective. A number is sensitive to "
+        "rounding unless two runs, perturbed by 1e-10 in start or step, end within 1e-7 of it; no machine "
+        "can reproduce sensitive ones. The others are compared if the published number is available and "
+        "finite.",
         all_runs,
         partial(_by_method, _counts),
         stamped=False,
     ),
     Made(
         "large",
-        "Runs of more workers beside the published ones",
+        "Runs of more workers with the published ones",
         "As the table of all runs, with 512 to 8192 workers, at the step that the authors found best and "
         "its two neighbours.",
         all_runs,
@@ -263,8 +263,8 @@ TABLES = by_name(
     Made(
         "points",
         "The points of the figures",
-        "The least objective over the figures' steps and the records of a run, beside the published one: "
-        "the step that is best, and the relative deviation of the objective.",
+        "The least objective over the figures' steps and the records of a run, with the published one: the "
+        "step that is best, and the relative deviation of the objective.",
         _points,
         partial(_by_method, _agreeing),
     ),

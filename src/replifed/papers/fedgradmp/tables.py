@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
 from replifed.engine.tune import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.papers.fedgradmp.paper import EXPERIMENTS, METHODS, declared
+from replifed.papers.inputs import Inputs
 
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
-
+# FedHT and FedIterHT share a line.
 NAMES = {**METHODS, "fediterht": "FedHT / FedIterHT"}
 
 
 def _table1(inputs: Inputs) -> pd.DataFrame:
-    """One line a method: what it declares, its client steps on Figure 4's data, and what searches cost.
+    """A line for each method: declared properties, client steps on Figure 4's data, and costs of searches.
 
-    Columns such as tuning_mild_bits say what the search of an experiment used, zero without one.
+    Columns such as tuning_mild_bits are costs of the search of an experiment, zero without one.
     """
     rows = []
     searched = list(dict.fromkeys(name for name, _ in inputs.searches()))
@@ -35,8 +32,8 @@ def _table1(inputs: Inputs) -> pd.DataFrame:
             "best_final_error": float(np.min(final)),
         }
         for name in searched:
-            found = inputs.tuned(name, method) if inputs.has(f"tuned:{name}/{method}") else {}
-            cost = found.get("cost", Spent().record())
+            search = inputs.tuned(name, method) if inputs.has(f"tuned:{name}/{method}") else {}
+            cost = search.get("cost", Spent().record())
             row |= {f"tuning_{name}_{kind}": amount for kind, amount in cost.items()}
         rows.append(row)
     return pd.DataFrame(rows)
@@ -47,7 +44,7 @@ def _mark(holds: bool) -> str:
 
 
 def _render_table1(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table for people."""
+    """Return the table with marks, and costs as texts."""
     rows = []
     for row in frame.to_dict("records"):
         line = {

@@ -1,24 +1,20 @@
-"""Table 2: the real data sets, as found and as split between the clients."""
+"""Table 2: the real data sets, and how they are split between the clients."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from replifed.figures.artefact import Made, by_name
 from replifed.papers.fedht.paper import EXPERIMENTS
+from replifed.papers.inputs import Inputs
 from replifed.partition.heterogeneity import is_regression, summary
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
 
 
 def _table2(inputs: Inputs) -> pd.DataFrame:
-    """A row for each experiment, of the files used here, since the paper's own table could not be had.
+    """A row for each experiment, of the files used here, since the paper's table is not available.
 
-    Sizes are those over clients and replicates; what comes after them are means over replicates of
+    Sizes are over clients and replicates; the columns after them are means over replicates of
     `replifed.partition.heterogeneity.summary`. Classes are 0 for regression.
     """
     rows = []
@@ -26,7 +22,7 @@ def _table2(inputs: Inputs) -> pd.DataFrame:
         data, partition = inputs.data(experiment), inputs.partition(experiment)
         samples, features = data.X.shape
         nonzeros = int((data.X != 0).sum())
-        deals = pd.DataFrame([summary(client, data.y) for client in partition.clients.values()])
+        splits = pd.DataFrame([summary(client, data.y) for client in partition.clients.values()])
         means = ["size_variation", "effective_clients", "label_distance", "label_distance_random"]
         rows.append(
             {
@@ -38,12 +34,12 @@ def _table2(inputs: Inputs) -> pd.DataFrame:
                 "nonzeros": nonzeros,
                 "density": nonzeros / (samples * features),
                 "clusters": int(partition.cluster.max()) + 1,
-                "clients": deals["clients"].max(),
-                "replicates": len(deals),
-                "size_min": deals["size_min"].min(),
-                "size_median": deals["size_median"].mean(),
-                "size_max": deals["size_max"].max(),
-                **deals[means].mean(),
+                "clients": splits["clients"].max(),
+                "replicates": len(splits),
+                "size_min": splits["size_min"].min(),
+                "size_median": splits["size_median"].mean(),
+                "size_max": splits["size_max"].max(),
+                **splits[means].mean(),
                 "kind": data.meta["kind"],
                 "stamp": data.meta["stamp"],
             }
@@ -63,13 +59,13 @@ _TEXTS = {
     "Client size (min / median / max)": "{size_min:,} / {size_median:,.0f} / {size_max:,}",
     "Size variation": "{size_variation:.2f}",
     "Effective clients": "{effective_clients:.0f}",
-    "Label distance (random deal)": "{label_distance:.3f} ({label_distance_random:.3f})",
+    "Label distance (random split)": "{label_distance:.3f} ({label_distance_random:.3f})",
     "Source": "{source}",
 }
 
 
 def _render_table2(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table for people: texts, rounded, with readable headers."""
+    """Return the table with rounded numbers and readable headers."""
     rows = []
     for row in frame.to_dict("records"):
         row["name"] = EXPERIMENTS.get(row["experiment"], row["experiment"])
@@ -83,7 +79,7 @@ TABLES = by_name(
     Made(
         "table2",
         "Table 2: data sets",
-        "The real data sets, as found and as split between the clients.",
+        "The real data sets, and how they are split between the clients.",
         _table2,
         _render_table2,
     ),

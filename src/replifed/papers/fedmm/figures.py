@@ -21,7 +21,7 @@ from replifed.papers.fedmm.problems import TOYS
 from replifed.papers.inputs import Inputs
 
 _MARKS = (
-    "The text at hand has lost its formulas and numbers. Recovered: 10 independent runs (here more on "
+    "The available text has lost its formulas and numbers. Recovered: 10 independent runs (here more on "
     "synthetic data in Figure 1, fewer on MovieLens), equal-size constrained k-means, 5000 users of "
     "MovieLens 1M, all metrics. Inferred: the algorithm's lines, the quantiser, the metrics' normalisation, "
     "that a subsample of users is a random one. Chosen: all sizes (p, K, N, n, λ, η), minibatches, bits, "
@@ -135,7 +135,7 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
         clients = frame[frame["experiment"] == experiment].sort_values("entries")
         position = np.arange(1, len(clients) + 1)
         left.bar(position, clients["entries"], color=BLUE)
-        left.set_ylabel("ratings of the kept films a user")
+        left.set_ylabel("ratings per user of the selected films")
         right.bar(position, clients["spread"], color=BLUE, label="within the client")
         offset = {"color": ORANGE, "label": "to the mean of all"}
         right.bar(position, clients["offset"], bottom=clients["spread"], **offset)
@@ -150,7 +150,7 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
 
 # -- Tables --------------------------------------------------------------------------------------------
 
-# Readings of Remark 1's example.
+# Interpretations of Remark 1's example.
 TOY_NAMES = {
     "interval": "(θ − z)² / 2 on [−1, 1], T(s) = clip(s)",
     "rate": "θ z − log θ, T(s) = 1 / s",
@@ -174,7 +174,7 @@ def _remark1(inputs: Inputs) -> pd.DataFrame:
 
 
 def _render_remark1(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table for people: the first and the last round."""
+    """Return the first and the last round of each interpretation as texts."""
     rows = []
     for (reading, method), lines in frame.groupby(["reading", "method"], sort=False):
         first, last = lines.iloc[0], lines.iloc[-1]
@@ -230,8 +230,8 @@ FIGURES = by_name(
         "dimensions, with the best linear map for reference. The coupled objective (33) is unbounded below, "
         "so in both methods the potential takes its derivative with the other map held fixed, and the "
         "conjugate maximises. The weight of the cycle term is not stated, and zero here. Clients' step, "
-        "server's step and control variates are chosen here. Runs of both methods depend on rounding: moved "
-        "by their last bits they go elsewhere, so that no order is told.",
+        "server's step and control variates are chosen here. Runs of both methods depend on rounding: "
+        "perturbed in their last bits they go elsewhere, so that no order is claimed.",
         prepare=lambda history, _: history.assign(gradients=history["sample_gradients"]),
         by=("dim", "method", "step", "linear_uvp"),
         rows=[X("round", "gradients")],

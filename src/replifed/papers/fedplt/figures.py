@@ -163,7 +163,7 @@ def _against(x: str, history: pd.DataFrame, name: str, values: Any) -> pd.DataFr
     panel = {"rho": "penalty", "steps": "epochs"}[x]
     curve = _curve(history, x, values, panel=panel, curve=name).rename(columns={x: "x"})
     if name.startswith("S"):
-        # A bound of one or more says nothing: it is left out unless it holds on every data set.
+        # A bound of one or more is void, and omitted unless it is below one on every data set.
         worst = history.assign(value=values).groupby(x, sort=False)["value"].max().to_numpy()
         curve.loc[worst >= 1, NUMBERS] = np.nan
     return curve
@@ -286,8 +286,8 @@ FIGURES = by_name(
         "fig2",
         title="Figure 2: rate of Fed-PLT against ρ",
         caption="Mean over data sets and 95 % interval, the rate of exact Peaceman–Rachford splitting, "
-        "linearised at the minimiser, and the bound ζ on it, of summed losses where nothing else is said. "
-        "Dotted: what the paper prints; in its Table II each data set has its own best ρ.",
+        "linearised at the minimiser, and the bound ζ on it, of summed losses unless stated. Dotted: what "
+        "the paper prints; in its Table II each data set has its own best ρ.",
         source=_by_rho,
         columns=[X("rho")],
         series="curve",
@@ -314,9 +314,9 @@ FIGURES = by_name(
     figure(
         "bounds",
         title="Bounds of the theory (not in the paper)",
-        caption="Contraction constants of Propositions 1 and 3 beside measured rates, and the bounds of "
-        "Proposition 2 and Corollary 1, with S as printed, beside measured errors; drawn only where they "
-        "are below one on every data set. Corrected, ‖S‖ has the factor 1 / ρ that eq. (14) lacks.",
+        caption="Contraction constants of Propositions 1 and 3 with measured rates, and the bounds of "
+        "Proposition 2 and Corollary 1, with S as printed, with measured errors; drawn only where they are "
+        "below one on every data set. Corrected, ‖S‖ has the factor 1 / ρ that eq. (14) lacks.",
         source=_bounds,
         shown=_drawn_bounds,
         columns=[By("panel", BOUND_PANELS)],

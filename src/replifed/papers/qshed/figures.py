@@ -56,8 +56,8 @@ _FEDNL = (
 )
 
 
-def _runs(kept: Collection[str], channels: Collection[str]) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
-    """Return what takes the runs of some curves over some channels."""
+def _runs(curves: Collection[str], channels: Collection[str]) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
+    """Return a function that selects the runs of some curves over some channels."""
 
     def prepare(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
         pairs = zip(history["method"], history["variant"], strict=True)
@@ -66,7 +66,7 @@ def _runs(kept: Collection[str], channels: Collection[str]) -> Callable[[pd.Data
             megabits=history["bits_up"] / 1e6,
             experiment=history["experiment"].map(shown_with),
         )
-        return history[history["curve"].isin(kept) & history["channel"].isin(channels)]
+        return history[history["curve"].isin(curves) & history["channel"].isin(channels)]
 
     return prepare
 
@@ -75,7 +75,7 @@ _KINDS = {"curvature": "Q-SHED and others", "fednl": "Q-SHED and FedNL"}
 
 
 def _in_kinds(frame: pd.DataFrame) -> pd.DataFrame:
-    """FedNL's variants in panels of their own, Q-SHED in all."""
+    """Return FedNL's variants in separate panels, and Q-SHED in all."""
     drawn = frame[frame["round"] <= DRAWN]
     of_fednl = drawn["curve"].str.startswith("fednl")
     return pd.concat(
@@ -87,7 +87,7 @@ def _in_kinds(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _exact_apart(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    """The case with the exact choice of q as a curve of its own, beside those of the default case."""
+    """Return a history in which the exact choice of q is a curve of the default case."""
     history = _runs(LINES, CHANNELS)(history, inputs)
     exact = history["case"] == "exact_q"
     return history.assign(
@@ -175,7 +175,7 @@ def _choices(inputs: Inputs) -> pd.DataFrame:
 
 @styled
 def _draw_choices(frame: pd.DataFrame) -> Figure:
-    """Draw what `_choices` returns: a panel for each data set and channel, a line for each case."""
+    """Draw the table of `_choices`: a panel for each data set and channel, a line for each case."""
     panels = list(dict.fromkeys(zip(frame["experiment"], frame["channel"], strict=True)))
     lines = {name: line for name, line in LINES.items() if (frame["curve"] == name).any()}
     shown = [case for case in CASES if (frame["case"] == case).any()]
@@ -222,14 +222,14 @@ def _draw_choices_of(ax: Axes, frame: pd.DataFrame, lines: dict, shown: list[str
 
 # -- Section IV-A's example ----------------------------------------------------------------------------
 
-# Vectors shown, and those beside the eleven of the example.
+# Vectors shown, and those shown with the eleven of the example.
 _SHOWN, _IN_EXAMPLE = 40, 14
 
 
 def _bit_allocation(inputs: Inputs) -> pd.DataFrame:
-    """Panel "example": printed and found bits; panel "growth": bits of the same device round by round.
+    """Panel "example": printed and measured bits; panel "growth": bits of the same device by round.
 
-    What the paper does not print is zero.
+    Numbers that the paper does not print are zero.
     """
     (experiment,) = inputs.experiments()
     history = inputs.run(experiment, "qshed")

@@ -1,4 +1,4 @@
-"""Rounds and bits until a threshold, and what Q-SHED saves of them."""
+"""Rounds and bits until a threshold, and the share of rounds that Q-SHED saves."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from replifed.papers.inputs import Inputs
 from replifed.papers.qshed.experiments import UNLIMITED
 from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, LINES, THRESHOLDS, curve_name, shown_with
 
+# Q-SHED is not compared with itself, nor with methods that no budget limits.
 _NO_RIVALS = ("qshed", "ideal_shed", *UNLIMITED)
 
 
@@ -34,7 +35,7 @@ def saving(mine: Sample, theirs: Sample) -> dict[str, Any]:
 def _rounds(inputs: Inputs) -> pd.DataFrame:
     """One row for each experiment, channel, method and threshold.
 
-    Beside rounds there are megabits (median of what all devices sent until then) and Q-SHED's `saving`.
+    Columns are those of rounds, megabits (median over seeds, of all devices until then) and `saving`.
     """
     rows = []
     for experiment in inputs.experiments():
@@ -61,7 +62,7 @@ def _rounds(inputs: Inputs) -> pd.DataFrame:
 
 
 def _render_rounds(frame: pd.DataFrame) -> pd.DataFrame:
-    """One line a method: rounds as median [range], and what Q-SHED saves, for each threshold."""
+    """Return a line a method: rounds as median [range], and Q-SHED's saving, for each threshold."""
     rows = []
     for (experiment, channel, name), cells in frame.groupby(["experiment", "channel", "curve"], sort=False):
         row = {

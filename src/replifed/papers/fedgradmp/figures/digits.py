@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from replifed.figures.grid import By, X
 from replifed.papers.fedgradmp.figures.regression import figure, with_series
 from replifed.papers.fedgradmp.paper import DICTIONARIES, DIGIT_LINES
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
+from replifed.papers.inputs import Inputs
 
 _CAPTION = (
     "Means over seeds with 95 % intervals, each method at its best step, be it beyond the coarse grid; "
     "FedAvg, FedMid and FedDualAvg have no tau and stand in every row."
 )
-
 
 _WRITERS = {"train_accuracy": "training writers", "test_accuracy": "test writers"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,9 +11,7 @@ import pandas as pd
 from replifed.figures.grid import By, Grid, Reference, X
 from replifed.figures.style import BLUE, ORANGE, Line, sequence_lines
 from replifed.papers.fedgradmp.paper import EXACT_ROUNDS, EXPERIMENTS, LINES, METHODS, READINGS
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
+from replifed.papers.inputs import Inputs
 
 _BANDS = (
     "Lines are geometric means over seeds, bands go from the best to the worst seed; a cross marks the "
@@ -27,6 +25,7 @@ _STEPS = (
     "each at its best step, be it beyond the printed grid, and where that is another one, at its best "
     "printed step as well"
 )
+
 ERROR = "relative error |xₜ − x#| / |x#|"
 
 
@@ -66,7 +65,7 @@ figure = partial(
     series="series",
     lines=LINES,
     values=("error",),
-    # While some seeds are at rounding errors and others not, an interval says nothing.
+    # While some seeds are at rounding errors and others not, an interval means nothing.
     centre="geometric",
     band="range",
     axes=("work", "bits"),
@@ -157,8 +156,8 @@ REGRESSION = (
         "fig8_baselines",
         title="Figure 8's steps with other methods (not in the paper)",
         caption="Relative error of FedMid, FedDualAvg and FedAvg at the steps and on the data of Figure 8, "
-        "with the loss as printed; the text says that they behave as FedIterHT does. Curves end where all "
-        f"seeds have diverged. {_BANDS}",
+        "with the loss as printed; according to the text they behave as FedIterHT does. Curves end where "
+        f"all seeds have diverged. {_BANDS}",
         by=("experiment", "method", "step"),
         shown=partial(pd.DataFrame.assign, diverged=0),
         columns=[By("method", METHODS)],

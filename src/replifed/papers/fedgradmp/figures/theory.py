@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,9 +12,7 @@ from replifed.figures.style import GREY, SEQUENCE, Line
 from replifed.figures.summaries import summarise
 from replifed.papers.fedgradmp.figures.regression import in_order, noise_name
 from replifed.papers.fedgradmp.measures import client_constants, promises
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
+from replifed.papers.inputs import Inputs
 
 
 def _rates(inputs: Inputs) -> pd.DataFrame:
@@ -32,11 +29,11 @@ def _rates(inputs: Inputs) -> pd.DataFrame:
             measured = summarise(runs, ["condition"], "squared")
             # x* has length one, so squared errors are relative ones.
             bound = promised.kappa ** measured["round"] + promised.residual
-            kept = measured[["condition", "round", "mean", "low", "high", "seeds"]].assign(
+            labelled = measured[["condition", "round", "mean", "low", "high", "seeds"]].assign(
                 solver=solver, noise=noise, local_steps=K, kappa=promised.kappa, residual=promised.residual
             )
-            frames.append(kept.assign(series="error"))
-            frames.append(kept.assign(series="bound", mean=bound, low=bound, high=bound))
+            frames.append(labelled.assign(series="error"))
+            frames.append(labelled.assign(series="bound", mean=bound, low=bound, high=bound))
     for name in ("exact", "heterogeneity"):
         own = inputs.experiment(name)
         for alpha in own.alphas:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,9 +9,7 @@ from matplotlib.figure import Figure
 from replifed.figures.artefact import Made
 from replifed.figures.style import canvas, styled
 from replifed.papers.fedgradmp.paper import EXPERIMENTS
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
+from replifed.papers.inputs import Inputs
 
 
 def _frames(inputs: Inputs) -> pd.DataFrame:

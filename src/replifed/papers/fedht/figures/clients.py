@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,39 +13,27 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from replifed.figures import style
 from replifed.figures.artefact import Made
-from replifed.figures.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
-    WINE,
-    YELLOW,
-    canvas,
-    panels,
-    styled,
-)
+from replifed.figures.style import canvas, panels, styled
 from replifed.papers.fedht.paper import EXPERIMENTS
+from replifed.papers.inputs import Inputs
 from replifed.partition.heterogeneity import group_counts, label_groups, summary
 from replifed.randomness import generator
 
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
-
 # Okabe and Ito's eight colours, and two more of other lightness: a wine red and a light grey.
-_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, BLACK, YELLOW, WINE, "#BBBBBB")
+_COLOURS = [
+    *(style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY, style.VERMILLION, style.BLACK),
+    *(style.YELLOW, style.WINE, "#BBBBBB"),
+]
 _MARKERS = "os^DvPX*<>"
 
 
 def _embedding(inputs: Inputs) -> pd.DataFrame:
     """Clusters of an experiment's samples in the plane, by t-SNE.
 
-    The paper does not say how its pictures were made. Here some samples are drawn at random, reduced to a few
-    principal directions (not centred, so that sparse ones stay sparse), and embedded from these.
+    The paper does not describe how its pictures were made. Here some samples are drawn at random, reduced
+    to a few principal directions (not centred, so that sparse ones stay sparse), and embedded from these.
 
     Column silhouette is the clusters' mean silhouette among the principal directions, near 0 where they run
     into each other; samples is the size of the data set.
@@ -55,14 +43,14 @@ def _embedding(inputs: Inputs) -> pd.DataFrame:
     from sklearn.metrics import silhouette_score
     from threadpoolctl import threadpool_limits
 
-    (experiment,), chosen = inputs.experiments(), inputs.options
+    (experiment,), options = inputs.experiments(), inputs.options
     X, cluster = inputs.data(experiment).X, inputs.partition(experiment).cluster
     rng = generator(inputs.seed, 0, None, f"embedding {experiment}")
-    rows = np.sort(rng.permutation(X.shape[0])[: chosen.rows])
+    rows = np.sort(rng.permutation(X.shape[0])[: options.rows])
     sample, cluster = X[rows].astype(np.float64, copy=False), cluster[rows]
-    # No more directions and neighbours than there are; t-SNE looks at three times its perplexity.
-    directions = min(chosen.components, min(sample.shape) - 1)
-    perplexity = min(chosen.perplexity, (len(rows) - 1) / 3)
+    # At most as many directions and neighbours as exist; t-SNE uses three times its perplexity.
+    directions = min(options.components, min(sample.shape) - 1)
+    perplexity = min(options.perplexity, (len(rows) - 1) / 3)
     svd = TruncatedSVD(directions, random_state=int(rng.integers(2**31)))
     tsne = TSNE(perplexity=perplexity, random_state=int(rng.integers(2**31)), n_jobs=1)
     reduced = svd.fit_transform(sample)
@@ -114,7 +102,7 @@ def _legend_beside(axes: Axes, title: str, **more: Any) -> None:
 # The numbers of the last panel, top to bottom; all are ratios, so that one axis serves them.
 _NUMBERS = {
     "label_distance": "label distance",
-    "label_distance_random": "label distance,\nrandom deal",
+    "label_distance_random": "label distance,\nrandom split",
     "size_variation": "size variation",
     "size_max_over_mean": "largest / mean size",
     "effective_share": "effective clients\n/ clients",
@@ -122,7 +110,7 @@ _NUMBERS = {
 
 
 def _clients(inputs: Inputs) -> pd.DataFrame:
-    """Describe the clients of each experiment.
+    """Sizes, contents and heterogeneity of the clients of each experiment.
 
     Column panel is "sizes" (samples of the client of each rank, largest first, every replicate), "clusters"
     or "labels" (share of each cluster and of each label, or tenth of the targets, in each client of the first
@@ -131,8 +119,8 @@ def _clients(inputs: Inputs) -> pd.DataFrame:
     """
     frames = []
     for experiment in inputs.experiments():
-        described = _description(inputs.partition(experiment), inputs.data(experiment).y)
-        for panel, replicate, (client, rank, part, value) in described:
+        descriptions = _description(inputs.partition(experiment), inputs.data(experiment).y)
+        for panel, replicate, (client, rank, part, value) in descriptions:
             head = {"experiment": experiment, "panel": panel, "replicate": replicate}
             columns = {"client": client, "rank": rank, "part": part, "value": value}
             frames.append(pd.DataFrame({**head, **columns}))
@@ -140,7 +128,7 @@ def _clients(inputs: Inputs) -> pd.DataFrame:
 
 
 def _description(partition: Any, y: NDArray) -> Iterator[tuple[str, int, tuple[Any, ...]]]:
-    """Panel, replicate, and columns client, rank, part and value."""
+    """Yield panel, replicate, and columns client, rank, part and value."""
     for replicate, client in partition.clients.items():
         size = np.bincount(client)
         order = np.argsort(-size, kind="stable")
@@ -163,7 +151,7 @@ def _description(partition: Any, y: NDArray) -> Iterator[tuple[str, int, tuple[A
 
 @styled
 def _draw_clients(frame: pd.DataFrame) -> Figure:
-    """Draw the clients of one data set from the table alone."""
+    """Draw the clients of one data set."""
     experiment = frame["experiment"].iloc[0]
     heading = f"FedHT · Partitions of {EXPERIMENTS.get(experiment, experiment)} (not in the paper)"
     made, cells = panels(4, 2, title=heading, width=3.5, height=2.6)
@@ -182,10 +170,10 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
 
 def _draw_sizes(axes: Axes, frame: pd.DataFrame) -> None:
     for replicate, part in frame.groupby("replicate"):
-        label = "one deal" if replicate == frame["replicate"].min() else None
-        axes.plot(part["rank"] + 1, part["value"], color=BLUE, linewidth=0.9, alpha=0.6, label=label)
+        label = "one split" if replicate == frame["replicate"].min() else None
+        axes.plot(part["rank"] + 1, part["value"], color=style.BLUE, linewidth=0.9, alpha=0.6, label=label)
     mean = frame["value"].mean()
-    axes.axhline(mean, color=VERMILLION, linestyle="--", linewidth=1.1, label=f"mean, {mean:,.0f}")
+    axes.axhline(mean, color=style.VERMILLION, linestyle="--", linewidth=1.1, label=f"mean, {mean:,.0f}")
     axes.set(xlabel="client, largest first", ylabel="samples", ylim=(0, 1.12 * frame["value"].max()))
     axes.legend(loc="best")
 
@@ -200,7 +188,7 @@ def _draw_shares(axes: Axes, frame: pd.DataFrame, title: str) -> None:
         np.column_stack([shares, shares.iloc[:, -1]]),
         labels=shares.index.astype(str),
         colors=_COLOURS,
-        hatch=[""] * len(_COLOURS) + ["/////"] * len(_COLOURS),  # beyond ten they come round again, hatched
+        hatch=[""] * len(_COLOURS) + ["/////"] * len(_COLOURS),  # colours repeat after ten, hatched
         edgecolor="white",  # of the hatch
         linewidth=0.0,
         step="post",
@@ -213,9 +201,9 @@ def _draw_shares(axes: Axes, frame: pd.DataFrame, title: str) -> None:
 
 def _draw_numbers(axes: Axes, frame: pd.DataFrame) -> None:
     values = frame.groupby("part")["value"].agg(["mean", "max"]).loc[list(_NUMBERS)]
-    colours = [GREY if number.endswith("random") else ORANGE for number in _NUMBERS]
+    colours = [style.GREY if number.endswith("random") else style.ORANGE for number in _NUMBERS]
     lines = frame["part"].map(list(_NUMBERS).index)
-    axes.scatter(frame["value"], lines, s=36, color="black", marker="|", linewidths=1.0, label="one deal")
+    axes.scatter(frame["value"], lines, s=36, color="black", marker="|", linewidths=1.0, label="one split")
     axes.barh(range(len(values)), values["mean"], height=0.55, color=colours, alpha=0.55, label="mean")
     for line, (mean, end) in enumerate(values.to_numpy()):
         text = f"{mean:.2f}"

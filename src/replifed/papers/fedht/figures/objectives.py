@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -26,9 +26,7 @@ from replifed.papers.fedht.paper import (
     level_name,
     ordered_levels,
 )
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
+from replifed.papers.inputs import Inputs
 
 _READINGS = (
     "Two readings of the step size: each method at its own best step (and best K), and all methods at one "
@@ -44,7 +42,7 @@ _BANDS = (
     "Lines are means over seeds, bands 95 % intervals of the mean; a cross marks the round at which a seed "
     "diverged, and seeds that diverge are not in the mean. Numbers of local steps K and step sizes γ that a "
     "method has in all panels stand in the legend, others in the panel. A curve that depends on rounding, "
-    "as its twins say, is named in its panel and has no band."
+    "as perturbed runs show, is named in its panel and has no band."
 )
 
 _CURVE = ("experiment", "level", "reading", "method", "local_steps", "step")
@@ -192,7 +190,7 @@ def _classes(inputs: Inputs) -> pd.DataFrame:
 def _shares_and_objective(frame: pd.DataFrame) -> pd.DataFrame:
     """Curves of the table of `_classes`; column metric is "local" or "objective"."""
     later = frame[frame["round"] > 0]
-    # Every class is seen by equally many clients: of a shared model the same part is unseen by each.
+    # Equally many clients have each class: of a shared model the share of unseen classes is one number.
     server = later[later["variant"] == "class"].assign(variant="server", local=later["server"])
     panels = (("local", later), ("local", server), ("objective", frame))
     return pd.concat(part.assign(metric=metric, mean=part[metric]) for metric, part in panels)
@@ -263,7 +261,7 @@ OBJECTIVES = (
         title="FedIterHT on MNIST by class (not in the paper)",
         caption="Left, how much of the support of the server's model and of the clients' models after their "
         "local steps lies in classes that the client holds no sample of; right, the objective. The local "
-        "threshold of Algorithm 2 stands beside a variant that keeps tau / 10 weights of each class.",
+        "threshold of Algorithm 2 stands next to a variant that keeps tau / 10 weights of each class.",
         source=_classes,
         shown=_shares_and_objective,
         columns=[By("metric", _METRICS)],

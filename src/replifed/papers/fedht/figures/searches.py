@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,7 @@ from replifed.figures.grid import By, Grid
 from replifed.figures.style import BLACK, GREEN, GREY, Line
 from replifed.papers.fedht.figures.objectives import BY_EXPERIMENT, BY_LEVEL, local_steps_lines
 from replifed.papers.fedht.paper import METHODS, experiment_name
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
+from replifed.papers.inputs import Inputs
 
 # The paper's grid, which the searches here extend while the best step lies at its edge.
 PRINTED_STEPS = (0.001, 10.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,7 @@ from replifed.figures.style import BLACK, GREY, VERMILLION, Line
 from replifed.figures.summaries import on_log_scale, summarise
 from replifed.papers.fedht.figures.objectives import BY_EXPERIMENT, local_steps_lines
 from replifed.papers.fedht.paper import EXPERIMENTS, METHODS, SPARSITIES
-
-if TYPE_CHECKING:
-    from replifed.papers.inputs import Inputs
+from replifed.papers.inputs import Inputs
 
 _LARGEST_K = 10
 
@@ -73,7 +71,7 @@ def _errors_and_conditions(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-# Series beside the measured errors; their curves have the colours of K.
+# Further series than measured errors; their curves have the colours of K.
 _BOUND = Line("bound θᵗ |x₀ − x*|²", GREY, ":", "", 1.2)
 _SMALL = Line("smaller batches", GREY, "--", "", 0.8)
 
@@ -132,8 +130,8 @@ THEORY = (
         "theorems' conditions, with the theorems' bounds, for each K. No threshold removes anything there. "
         "The first minibatches that they ask for are larger than what a client holds, so that all samples "
         "are used; dashed, batches that begin smaller and grow as fast, of which the theorems say nothing. "
-        "Below, the sparsity τ of the paper's experiments beside the least τ that the theorems ask for in "
-        "the kindest case: their conditions are met in none.",
+        "Below, the sparsity τ of the paper's experiments and the least τ that the theorems ask for in the "
+        "kindest case: their conditions are met in none.",
         source=_rates,
         shown=_errors_and_conditions,
         columns=[By("kind", {"errors": "", "conditions": ""}), By("panel", str)],
