@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -51,6 +51,17 @@ def _ours_and_published(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([ours, theirs]).dropna(subset="mean")
 
 
+def _lines(methods: Sequence[str], frame: pd.DataFrame) -> dict[str, Line]:
+    """Return the lines of our points and of published ones, which a legend names where we have none."""
+    ours, curves = {method: LINES[method] for method in methods}, set(frame["curve"])
+    return ours | {
+        f"{method}/published": line._replace(
+            label=f"{line.label}, published", explained=method not in curves, **_OPEN
+        )
+        for method, line in ours.items()
+    }
+
+
 def _paper_figures() -> Iterator[Grid]:
     for name, one in DRAWN.items():
         alone = name in ("fig5", "fig6")
@@ -66,11 +77,6 @@ def _paper_figures() -> Iterator[Grid]:
                 "the authors' random numbers and their F*. Open markers: the authors' points; lines: ours, "
                 "up to the largest M that was run."
             )
-        lines = {method: LINES[method] for method in one.methods}
-        theirs = {
-            f"{method}/published": line._replace(label=f"{line.label}, published", explained=alone, **_OPEN)
-            for method, line in lines.items()
-        }
         other = "M" if one.panels == "K" else "K"
         yield figure(
             name,
@@ -81,7 +87,7 @@ def _paper_figures() -> Iterator[Grid]:
             columns=[By(one.panels, f"{one.panels} = {{}}".format)],
             wrap=3,
             series="curve",
-            lines=lines | theirs,
+            lines=partial(_lines, one.methods),
             others=[] if alone else [Line("published", GREY, marker="o", **_OPEN)],
             x={other: _X[other]},
             y="best suboptimality",

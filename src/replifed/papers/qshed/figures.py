@@ -276,8 +276,7 @@ def _found_and_printed(frame: pd.DataFrame) -> pd.DataFrame:
 def _note_device(ax: Axes, panel: pd.DataFrame, *_: Any) -> None:
     nearest = panel.iloc[0]
     if nearest["metric"] == "eigenvalue":
-        text = "seed {replicate:g}, device {device:g}, round {at_round:g}"
-        note(ax, f"nearest: {text.format(**nearest)}")
+        note(ax, "seed {replicate:g}, device {device:g}, round {at_round:g}".format(**nearest))
 
 
 def _draw_growth(ax: Axes, panel: pd.DataFrame) -> None:
