@@ -21,8 +21,9 @@ from replifed.papers import jobs
 from replifed.papers.fedgradmp import experiments, measures, problems
 from replifed.papers.fedgradmp.claims import CLAIMS
 from replifed.papers.fedgradmp.errata import ERRATA
-from replifed.papers.fedgradmp.figures import FIGURES, TABLES
+from replifed.papers.fedgradmp.figures import FIGURES
 from replifed.papers.fedgradmp.settings import Clip, Digits, Isometry, Regression
+from replifed.papers.fedgradmp.tables import TABLES
 from replifed.problems.losses import loss_named
 from replifed.randomness import generator
 from replifed.settings import typed

@@ -25,7 +25,7 @@ from replifed.claims.files import MARKS, number_text, read
 from replifed.claims.sentences import read_not_claimed
 from replifed.claims.verdicts import VERDICTS
 from replifed.errors import REMEDY, DataError
-from replifed.figures.artefact import curves_of
+from replifed.figures.grid import Grid
 from replifed.parts import part
 from replifed.report.artefacts import in_order, is_own, stamp_of, words_of
 from replifed.report.curves import curves as numbers_of
@@ -268,10 +268,10 @@ def _artefact(
         if len(frame) and "seeds" in frame:
             least, most = frame["seeds"].min(), frame["seeds"].max()
             artefact["seeds"] = f"{least} to {most}" if least != most else str(most)
-        if (curves := curves_of(described)) is not None and len(frame):
-            drawn[f"{folder.name}-{key}"] = numbers = numbers_of(curves, frame)
-            artefact |= {"drawn": True, "points": numbers["points"]}
-            alt = f"{title}. {in_words(curves, frame)}"
+        if isinstance(described, Grid) and len(frame):
+            drawn[f"{folder.name}-{key}"] = found = numbers_of(described, frame)
+            artefact |= {"drawn": True, "points": found["points"]}
+            alt = f"{title}. {in_words(described, frame)}"
     if png.is_file():
         content = png.read_bytes()
         if content[:8] != b"\x89PNG\r\n\x1a\n" or content[12:16] != b"IHDR":
