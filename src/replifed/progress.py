@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int], None]
-"""Called with (what is running, done, in all)."""
+"""Called with what is running, the number of steps done, and their total, 0 where it is not known."""
 
 
 # Set by `replifed make`, which shows one line of progress in place of Snakemake's lines and those of jobs.
@@ -37,8 +37,6 @@ class Lines:
             return
         if now - self._said >= self._SECONDS:
             self._said = now
-            print(
-                f"{self._title}: {what}, {done} of {total} done in {now - self._begin:.0f} s",
-                file=sys.stderr,
-                flush=True,
-            )
+            count = f"{done} of {total}" if total else f"{done}"
+            text = f"{self._title}: {what}, {count} done in {now - self._begin:.0f} s"
+            print(text, file=sys.stderr, flush=True)

@@ -184,7 +184,7 @@ def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
 
     inputs = types.SimpleNamespace(
         experiments=lambda: ["a9a"],
-        experiment=lambda name: SETTINGS,
+        experiment=lambda name: typed("cross", SETTINGS),
         methods=lambda experiment: ["mine", "fedavg"],
         runs=lambda: [("a9a", "mine"), ("a9a", "fedavg")],
         run=lambda experiment, method: run.assign(method=method),

@@ -17,7 +17,8 @@ from replifed.figures.curves import note, plot_curves, visible_range
 from replifed.figures.style import Line, canvas, save, stamp
 from replifed.figures.summaries import on_log_scale, summarise
 from replifed.intervals import mean_interval
-from replifed.papers.fedht.figures import FIGURES, local_steps_lines
+from replifed.papers.fedht.figures import FIGURES
+from replifed.papers.fedht.figures.objectives import local_steps_lines
 from replifed.papers.fedht.paper import LINES
 from replifed.papers.fedht.settings import Simulation
 from replifed.papers.fedht.simulations import simulation

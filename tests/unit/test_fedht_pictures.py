@@ -12,7 +12,8 @@ from replifed.data.table import Table
 from replifed.engine.simulate import objective, simulate
 from replifed.papers.fedht import classes, experiments
 from replifed.papers.fedht.classes import share_unseen, threshold_by_class
-from replifed.papers.fedht.figures import FIGURES, TABLES
+from replifed.papers.fedht.figures import FIGURES
+from replifed.papers.fedht.tables import TABLES
 from replifed.partition.build import build
 from replifed.randomness import Streams
 from replifed.settings import typed

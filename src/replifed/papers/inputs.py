@@ -80,16 +80,17 @@ class Inputs:
         return list(dict.fromkeys(names))
 
     def runs(self) -> list[tuple[str, str]]:
-        """Experiment and method of each history among the inputs, in the order given."""
+        """Experiment and method of each history among the inputs: sorted experiments, methods as given."""
         return self._pairs("run")
 
     def searches(self) -> list[tuple[str, str]]:
-        """Experiment and method of each search among the inputs, in the order given."""
+        """Experiment and method of each search among the inputs: sorted experiments, methods as given."""
         return self._pairs("tuned")
 
     def _pairs(self, kind: str) -> list[tuple[str, str]]:
         keys = (key.removeprefix(f"{kind}:") for key in self._files if key.startswith(f"{kind}:"))
-        return [(experiment, method) for experiment, _, method in (key.partition("/") for key in keys)]
+        pairs = [(experiment, method) for experiment, _, method in (key.partition("/") for key in keys)]
+        return sorted(pairs, key=lambda pair: pair[0])
 
     def methods(self, experiment: str) -> list[str]:
         """Methods whose histories of `experiment` are among the inputs."""
@@ -125,7 +126,7 @@ class Inputs:
         return pd.read_csv(self._path(f"artefact:{name}", ".csv"), keep_default_na=False, na_values=["nan"])
 
     def data_kind(self, experiment: str) -> tuple[str, str]:
-        """Kind of an experiment's data (`claims.verdicts.DATA_KINDS`), and what a picture says of them."""
+        """Kind of an experiment's data (`claims.claim.DATA_KINDS`), and what a picture says of them."""
         runs = self.methods(experiment)
         searched = [method for name, method in self.searches() if name == experiment]
         if runs:

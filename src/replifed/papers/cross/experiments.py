@@ -1,7 +1,7 @@
-"""One problem for all methods that are made for it, many repetitions side by side.
+"""One problem for all methods that suit it, many repetitions side by side.
 
-Whatever is sent and not quantised is a float of 32 bits: first-order methods compute with these, Newton-type
-methods with doubles, of which they round what they send. FedMM computes with doubles and rounds nothing.
+Messages that are not quantised have floats of 32 bits: first-order methods compute with these, Newton-type
+methods with doubles, and round their messages. FedMM computes with doubles and rounds nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from replifed.engine.plans import Planned, execute
 from replifed.engine.search import Grid, search, with_margin
-from replifed.engine.simulate import simulate
 from replifed.engine.trials import SCORED, Check, Spent, Trials, best_of_chaotic
 from replifed.network.fading import Constant
 from replifed.network.ledger import dense_bits
@@ -23,14 +23,13 @@ from replifed.papers.cross import rates
 from replifed.papers.cross.methods import algorithm, tunes, width
 from replifed.papers.cross.problems import Regression, problem, solution
 from replifed.progress import Progress, silent
-from replifed.randomness import Streams
 
 if TYPE_CHECKING:
     from replifed.papers.cross import settings as of
 
 # A gap below is rounding.
 _EXACT = 1e-12
-# Share of a trial's rounds, at the end, in which a stable run agrees with its twins.
+# Share of a trial's rounds, at the end, in which a stable run agrees with its perturbed runs.
 _TAIL = 0.2
 
 
@@ -122,49 +121,49 @@ def run(
     partition: Any,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Run the method on the reported repetitions, side by side, at the multiple that the search chose.
-
-    Beside what histories have: message_bits, of one model from each client, and samples, of all clients.
-    """
+    """Run the method on the reported repetitions, side by side, at the multiple that the search chose."""
     if settings.problem == "rates" or settings.problem == "planted_rates":
         return rates.run(method, settings, tuned, table, partition, progress)
-    names = tuple(settings.replicates)
+    plan = _planned(method, settings, tuned, table, partition)
+    return execute(method, settings.seed, [plan], progress, total=1)
+
+
+def _planned(method: str, settings: of.OneRidge, tuned: dict | None, table: Any, partition: Any) -> Planned:
+    """All reported repetitions; message_bits is of one model from each client, and samples of all clients."""
     multiple = tuned["search"]["step"] if tuned is not None and tunes(method) else 1.0
-    exact, own = _both(method, settings, names, table, partition)
+    exact, own = _both(method, settings, settings.replicates, table, partition)
     least = exact.loss(solution(exact))
-    start = exact.loss(np.zeros((len(names), exact.dim))) - least
-    bits = settings.bits
-    history = simulate(
-        algorithm(method, np.full(len(names), multiple), exact, settings),
-        own,
-        Streams(settings.seed, names),
-        settings.rounds,
+    start = exact.loss(np.zeros((len(least), exact.dim))) - least
+    return Planned(
+        algorithm=algorithm(method, np.full(len(least), multiple), exact, settings),
+        problem=own,
+        replicates=settings.replicates,
+        rounds=settings.rounds,
+        labels={
+            "multiple": multiple,
+            "message_bits": exact.n_clients * dense_bits(exact.dim),
+            "samples": exact.sizes.sum(axis=1),
+        },
         metrics={"objective": partial(_objective, exact)},
+        derived={"gap": lambda history: relative_gap(history.metrics["objective"], least, start)},
         record_every=settings.record_every,
-        channel=None if bits is None else Constant(bits),
-        progress=partial(progress, "rounds"),
-    )
-    history.metrics["gap"] = relative_gap(history.metrics["objective"], least, start)
-    frame = history.frame(method=method, multiple=multiple, replicate=names)
-    samples = dict(zip(names, exact.sizes.sum(axis=1), strict=True))
-    return frame.assign(
-        message_bits=exact.n_clients * dense_bits(exact.dim), samples=frame["replicate"].map(samples)
+        options={"channel": None if settings.bits is None else Constant(settings.bits)},
     )
 
 
 def _both(
     method: str, settings: of.OneRidge, replicates: Sequence[int], table: Any, partition: Any
 ) -> tuple[Regression, Regression]:
-    """The problem in doubles, on which gaps are measured, and as the method computes on it."""
+    """The problem in doubles, for gaps, and in the method's precision, for its runs."""
     exact = problem(settings, replicates, table, partition)
     if width(method) is np.float64:
         return exact, exact
     return exact, problem(settings, replicates, table, partition, np.float32)
 
 
-def _objective(exact: Regression, _: Any, seen: dict[str, NDArray]) -> NDArray:
+def _objective(exact: Regression, _: Any, observed: dict[str, NDArray]) -> NDArray:
     """F at the server's model, in doubles."""
-    return exact.loss(seen["server"].astype(float))
+    return exact.loss(observed["server"].astype(float))
 
 
 def relative_gap(values: NDArray, least: NDArray, start: NDArray) -> NDArray:

@@ -10,7 +10,6 @@ the best step of the coarse grid, which is the paper's, even where that lies at 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
@@ -28,9 +27,8 @@ from replifed.engine.search import Grid, Search
 from replifed.engine.simulate import nonzeros, objective
 from replifed.engine.trials import Check, Spent, Trials, best_printed, tune_step
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.papers.fedht.classes import Digits, images, local_share, server_share
+from replifed.papers.fedht.classes import digits, images, local_share, server_share
 from replifed.papers.fedht.simulations import biased, planted, simulation, simulations
-from replifed.partition.heterogeneity import group_counts
 from replifed.problems.dense import in_span
 from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
@@ -358,17 +356,13 @@ def _to_solution(
 def _classes(method: str, settings: of.Classes, table: Any, partition: Any) -> Iterator[Planned]:
     """Both thresholds of digits; columns server and local are shares of non-zeros in unseen classes."""
     (K,), step = settings.local_steps, settings.step
-    for replicate in settings.replicates:
-        digits = images(table, partition.clients[replicate], np.dtype(settings.dtype), Digits)
-        digits.unseen = group_counts(partition.clients[replicate], table.y) == 0
-        for variant in ("paper", "class"):
-            of_variant = copy.copy(digits)
-            of_variant.by_class = variant == "class"
-            yield Planned(
-                algorithm=algorithm(method, settings, K, step, settings.batch),
-                problem=of_variant,
-                replicates=[replicate],
-                rounds=settings.rounds,
-                labels={"variant": variant, "local_steps": K, "step": step, "replicate": replicate},
-                metrics={"objective": objective, "server": server_share, "local": local_share},
-            )
+    for replicate, variant in product(settings.replicates, ("paper", "class")):
+        client, dtype = partition.clients[replicate], np.dtype(settings.dtype)
+        yield Planned(
+            algorithm=algorithm(method, settings, K, step, settings.batch),
+            problem=digits(table, client, dtype, by_class=variant == "class"),
+            replicates=[replicate],
+            rounds=settings.rounds,
+            labels={"variant": variant, "local_steps": K, "step": step, "replicate": replicate},
+            metrics={"objective": objective, "server": server_share, "local": local_share},
+        )

@@ -1,4 +1,4 @@
-"""Tables I to IV, exact convergence, and what the searches came to."""
+"""Tables I to IV, exact convergence, variants of the algorithm, and results of the searches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from replifed.papers.fedplt.methods import FREE, PARAMETERS, PARTIAL
 from replifed.papers.fedplt.paper import COLUMNS, METHODS, READINGS, STORED, TABLE2, TABLE3, TABLE4
 from replifed.papers.inputs import Inputs
 
-# Without a count of their own: what the papers of the methods prove.
+# Not counted: properties that the methods' papers prove.
 ALLOWED = {
     "fedplt": ("any; (S)GD, acc. GD, noisy GD analysed", ">= 1", "strongly convex, composite"),
     "fedpd": ("(S)GD", ">= a least number", "non-convex"),
@@ -64,7 +64,7 @@ def _show_table1(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _formula(each: int, shared: int) -> str:
-    """a N + b in words of the paper.
+    """Return a N + b as the paper writes it.
 
     >>> _formula(2, 1), _formula(1, 3), _formula(0, 1)
     ('2N+1', 'N+3', '1')
@@ -96,7 +96,7 @@ def _table2(inputs: Inputs, readings: tuple[str, ...]) -> pd.DataFrame:
 
 
 def _rates(method: str, history: pd.DataFrame, agents: int) -> pd.DataFrame:
-    """Mean rates of every cell, one line each, with the published ones and what its search cost."""
+    """Mean rates by solver and number of active agents, with published ones and the costs of searches."""
     cells = over_repetitions(history, CELL, "rate")
     per_exchange = history.assign(rate=history["rate"] ** (1 / history["exchanges"]))
     cells["per_exchange"] = over_repetitions(per_exchange, CELL, "rate")["mean"]
@@ -128,7 +128,7 @@ def _show_table2(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table3(inputs: Inputs) -> pd.DataFrame:
-    """Mean rates with either loss; 1 - p (1 - r), with r the rate of all agents, beside them."""
+    """Mean rates with either loss, and 1 - p (1 - r), with r the rate of all agents."""
     return pd.concat([_rates_by_active(inputs, name) for name in inputs.experiments()])
 
 
@@ -190,7 +190,7 @@ def _show_table4(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _exactness(inputs: Inputs) -> pd.DataFrame:
-    """Largest relative error left over the data sets."""
+    """Largest remaining relative error over the data sets."""
     cells = inputs.run("exactness", "fedplt").groupby(["steps", "participation", "start"], sort=False)
     return cells["error"].agg(error="max", sets="count").reset_index()
 
@@ -224,7 +224,7 @@ def _variants(inputs: Inputs) -> pd.DataFrame:
 
 
 def _show_variants(frame: pd.DataFrame) -> pd.DataFrame:
-    numbers = frame.apply(pd.to_numeric, errors="coerce")  # what a variant has not is empty
+    numbers = frame.apply(pd.to_numeric, errors="coerce")  # empty where a variant has none
 
     def text(column: str, form: str, empty: str = "-") -> list[str]:
         return [empty if pd.isna(value) else form.format(value) for value in numbers[column]]
@@ -245,7 +245,7 @@ def _show_variants(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _searches(inputs: Inputs) -> pd.DataFrame:
-    """A line for each method, reading and cell.
+    """A line for each method, interpretation, solver and number of active agents.
 
     Returns
     -------
@@ -259,9 +259,9 @@ def _searches(inputs: Inputs) -> pd.DataFrame:
     sets = len(inputs.experiment("comparison").tuning.replicates)
     for _, method in inputs.searches():
         tuned = inputs.tuned("comparison", method)
-        for cell, found in tuned["cells"].items():
-            solver, cohort = cell.split("/")
-            best = zip(tuned["parameters"], found["best"], strict=True)
+        for setting, search in tuned["cells"].items():
+            solver, cohort = setting.split("/")
+            best = zip(tuned["parameters"], search["best"], strict=True)
             rows.append(
                 {
                     "method": method,
@@ -269,11 +269,11 @@ def _searches(inputs: Inputs) -> pd.DataFrame:
                     "solver": solver,
                     "cohort": int(cohort),
                     "best": ", ".join(f"{name} x {value:.3g}" for name, value in best),
-                    "rate": found["rate"],
+                    "rate": search["rate"],
                     "sets": sets,
-                    "tried": len(found["tried"]),
-                    "edge": int(found["edge"]),
-                    **{f"tuning_{name}": used for name, used in found["cost"].items()},
+                    "tried": len(search["tried"]),
+                    "edge": int(search["edge"]),
+                    **{f"tuning_{name}": used for name, used in search["cost"].items()},
                 }
             )
         rows += _for_each_data_set(method, inputs.run("comparison", method))
@@ -281,7 +281,7 @@ def _searches(inputs: Inputs) -> pd.DataFrame:
 
 
 def _for_each_data_set(method: str, history: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """The searches in which every data set chose by itself."""
+    """Yield the searches on each data set by itself."""
     searched = history[history["reading"].isin(("own", "equal budget")) & (history["tuning_runs"] > 0)]
     for key, cell in searched.groupby(CELL, sort=False):
         labels = dict(zip(CELL, key, strict=True))
@@ -330,13 +330,13 @@ TABLES = by_name(
         "Table II: convergence rates, tuned parameters",
         "Mean over data sets with 95 % intervals, published numbers in brackets; 10 agents, or 5 of them at "
         "random. FedLin takes two exchanges for one round, all others one. Tuned for each data set: of "
-        "Fed-PLT ρ alone, of its rivals two parameters (of FedLin one). Equal budget: on the first data sets "
-        "every method searches its local step and all its own parameters, from the same grid, until a finer "
-        "one changes the rate by less than 0.003. Both choose on the data set that they report, with all "
-        "agents active: such a run draws nothing at random, so that choice and report coincide. TAMUNA draws "
-        "its number of local steps and has neither. The last column is the cost of a line's searches. With "
-        "an equal budget they took, for each data set, some 110 to 150 points for two parameters, 20 for "
-        "FedLin's one and 500 for 5GCS's three; the table of searches has them all.",
+        "Fed-PLT ρ alone, of its rivals two parameters (of FedLin one). Equal budget: on the first data "
+        "sets every method searches its local step and all its own parameters, from the same grid, until a "
+        "finer one changes the rate by less than 0.003. Both choose on the data set that they report, with "
+        "all agents active: such a run draws nothing at random, so that choice and report coincide. TAMUNA "
+        "draws its number of local steps and has neither. The last column is the cost of a line's searches. "
+        "With an equal budget they took, for each data set, some 110 to 150 points for two parameters, 20 "
+        "for FedLin's one and 500 for 5GCS's three; the table of searches has them all.",
         partial(_table2, readings=("common", "own", "equal budget")),
         _show_table2,
     ),
@@ -382,10 +382,10 @@ TABLES = by_name(
     ),
     Made(
         "variants",
-        "What Algorithm 1 allows beside the tables (described without an experiment in the paper)",
+        "Further options of Algorithm 1 (described without an experiment in the paper)",
         "Means over data sets at ρ = 0.3, with mean and summed losses. Composite problems have a penalty on "
         "|x|₁. Uncoordinated agents have gradient or accelerated steps in turn, 1 to 10 of them (mixed), or "
-        "steps for their own mu and L (own) beside one step for all (common). With minibatches the error is "
+        "steps for their own mu and L (own) or one step for all (common). With minibatches the error is "
         "that of the last rounds.",
         _variants,
         _show_variants,
@@ -394,8 +394,8 @@ TABLES = by_name(
         "searches",
         "Parameter searches (not in the paper)",
         "Tuned on other data sets: best multiples of each method's reference parameters on data sets that "
-        "are not reported. Else every data set has its own choice, made on that data set itself. The cost is "
-        "that of all trials of a line; points that are tried at one data set are counted for it alone.",
+        "are not reported. Else every data set has its own choice, made on that data set itself. The cost "
+        "is that of all trials of a line; points that are tried at one data set are counted for it alone.",
         _searches,
         _show_searches,
     ),
