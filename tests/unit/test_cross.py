@@ -184,7 +184,7 @@ def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
 
     inputs = types.SimpleNamespace(
         experiments=lambda: ["a9a"],
-        experiment=lambda name: types.SimpleNamespace(**SETTINGS),
+        experiment=lambda name: typed("cross", SETTINGS),
         methods=lambda experiment: ["mine", "fedavg"],
         runs=lambda: [("a9a", "mine"), ("a9a", "fedavg")],
         run=lambda experiment, method: run.assign(method=method),
@@ -313,7 +313,7 @@ def test_a_search_says_what_it_ran(dealt, monkeypatch):
         calls.append((streams.replicates, 0 if begun else len(streams), (rounds - begun) * len(streams)))
         return history
 
-    monkeypatch.setattr("replifed.engine.tune.simulate", counted)
+    monkeypatch.setattr("replifed.engine.trials.simulate", counted)
     monkeypatch.setattr("replifed.engine.twins.simulate", counted)
     found = tune("fedlin", small(), *dealt)
     names, runs, rounds = zip(*calls, strict=True)

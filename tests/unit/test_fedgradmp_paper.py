@@ -11,14 +11,15 @@ import pytest
 import yaml
 
 from replifed.algorithms.fedgradmp_rates import Constants, geometric_sum, theorem5
+from replifed.claims.claim import NotMeasurableError
 from replifed.claims.curves import Curves, at, level
-from replifed.claims.verdicts import NotMeasurableError, judge
+from replifed.claims.verdicts import judge
 from replifed.data.surrogates import clip
 from replifed.network.ledger import dense_bits, sparse_bits
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers import jobs
-from replifed.papers.fedgradmp import claims, experiments, measures, problems
-from replifed.papers.fedgradmp.claims import CLAIMS, TIMING
+from replifed.papers.fedgradmp import experiments, measures, problems
+from replifed.papers.fedgradmp.claims import CLAIMS
 from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.figures import FIGURES
 from replifed.papers.fedgradmp.settings import Clip, Digits, Isometry, Regression
@@ -230,12 +231,12 @@ def test_no_run_comes_near_the_bounds_so_that_they_are_not_claimed(solver):
     accuracy = history.groupby("solver")["accuracy"].max()
     # A gradient step on Hessians between 1 and 1.01 is off by less than a hundredth of the way of length 1.
     assert accuracy["exact"] < 1e-12 < 1e-6 < accuracy["gd"] < 0.02
-    [(_, runs, promised)] = measures.promises(history, settings, solver)
+    [(_, runs, promised)] = measures.promises(history, typed("fedgradmp", settings), solver)
     mean = (runs["error"] ** 2).groupby(runs["round"]).mean()
     bound = promised.kappa**mean.index + promised.residual
     assert promised.holds
     assert 0 < (mean / bound)[1:].max() < 1e-3
-    [(_, _, nothing)] = measures.promises(history.assign(condition=3.0), settings, solver)
+    [(_, _, nothing)] = measures.promises(history.assign(condition=3.0), typed("fedgradmp", settings), solver)
     assert not nothing.holds
 
 
@@ -319,7 +320,8 @@ def test_dense_methods_run_figure_8_with_the_loss_as_printed_alone():
 def test_a_regression_search_says_what_it_ran(monkeypatch, stable):
     """Three data sets are enough where a step is stable; on five, the best mean is taken, and marked."""
     monkeypatch.setattr(
-        "replifed.engine.tune.Trials.stable", lambda trials, make, count: np.full(count, stable, dtype=bool)
+        "replifed.engine.trials.Trials.stable",
+        lambda trials, algorithm, count: np.full(count, stable, dtype=bool),
     )
     drawn = []
     regression = problems.regression
@@ -490,10 +492,10 @@ def test_both_readings_of_the_step_are_run_on_digits(searched, digits):
 
     for reading in ("own", "printed"):
         levels = (
-            level(claims.column("train_accuracy", "digits", method, "30", reading=reading))
+            level(measures.column("train_accuracy", "digits", method, "30", reading=reading))
             for method in ("better", "fediterht")
         )
-        found = claims._more_accurate(*levels)(Ran())
+        found = measures.more_accurate(*levels)(Ran())
         np.testing.assert_allclose(found.values, 0.1)
         last = frame[(frame["reading"] == reading) & (frame["variant"] == "30") & (frame["round"] == 6)]
         assert found.note.endswith(f"against {last['train_accuracy'].mean():.4f}")
@@ -559,27 +561,8 @@ def test_errors_below_machine_precision_are_equal():
     ]
     runs = Runs({("cohorts", "fedgradmp"): pd.concat(frames, ignore_index=True)})
     for after, expected in ((1, [1.0, 0.0]), (2, [0.0, 0.0])):
-        ten, thirty = (claims.early(after, "cohorts", cohort=size, noise=0.0) for size in (10, 30))
+        ten, thirty = (measures.log_error(after, "cohorts", cohort=size, noise=0.0) for size in (10, 30))
         np.testing.assert_allclose(measures.decades(ten, thirty)(runs).values, expected, atol=1e-12)
-
-
-def test_claims_on_seconds_look_at_equal_times():
-    mine = pd.DataFrame(
-        {"series": "a/", "round": [0, 1, 2], "seconds": [0.0, 2.0, 4.0], "mean": [1, 0.1, 0.01]}
-    )
-    theirs = mine.assign(series="b/", seconds=[0.0, 1.0, 5.0], mean=[1, 0.005, 0.001])
-    found = measures.at_seconds_of(pd.concat([mine, theirs]), "a/", ("b/",), 2)
-    assert not found.values.any()
-    assert found.shown == pytest.approx(0.5)
-    with pytest.raises(NotMeasurableError, match="ends after 5 s of 6 s"):
-        measures.at_seconds_of(pd.concat([mine.assign(seconds=[0.0, 3.0, 6.0]), theirs]), "a/", ("b/",), 2)
-    # The printed step has a curve of its own where it is not the best one anyway.
-    printed = theirs.assign(series="b//printed", mean=[1, 0.5, 0.1])
-    for frames, ahead in (([mine, theirs], False), ([mine, theirs, printed], True)):
-        found = measures.at_seconds_of(pd.concat(frames), "a/", ("b//printed", "b/"), 2)
-        assert found.values.tolist() == [ahead]
-    with pytest.raises(NotMeasurableError, match="was not timed"):
-        measures.at_seconds_of(mine, "a/", ("b/",), 2)
 
 
 def test_a_residual_is_a_bound_until_the_run_rests():
@@ -668,9 +651,7 @@ def test_families_of_orders_can_be_told_with_the_seeds_there_are():
 
 
 def test_claims_and_captions_fit_together():
-    names = {claim.artefact for claim in (*CLAIMS, *TIMING)}
-    assert names <= {*FIGURES, *TABLES}
-    assert {*FIGURES, *TABLES} - names == {"supports", "fig7_bits"}
+    assert {claim.artefact for claim in CLAIMS} == {*FIGURES, *TABLES}
 
 
 def test_the_note_on_bits_says_what_messages_take():

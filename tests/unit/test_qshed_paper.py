@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from replifed.claims.claim import NotMeasurableError
 from replifed.claims.samples import Sample
-from replifed.claims.verdicts import NotMeasurableError, judge
+from replifed.claims.verdicts import judge
 from replifed.data.table import Table
 from replifed.operators.bit_allocation import (
     allocate,
@@ -19,7 +20,7 @@ from replifed.operators.bit_allocation import (
     interval_squared,
     vectors_in_use,
 )
-from replifed.papers.qshed import claims, errata, experiments, model, tables
+from replifed.papers.qshed import claims, errata, experiments, measures, model, tables
 from replifed.papers.qshed.figures import CASES, CONDITIONS, FIGURES
 from replifed.papers.qshed.paper import LINES, PRINTED_BITS, PRINTED_VALUES
 from replifed.papers.qshed.tables import TABLES
@@ -218,7 +219,7 @@ def test_savings_and_their_bounds_by_hand():
     fast = curve([[1, 1e-5], [1, 1e-5]], **labels)
     slow = curve([[1, 1, 1, 1, 1e-5], [1, 1, 1]], **labels)
     made = Made({("w8a", "qshed"): fast, ("w8a", "nqshed"): slow}, {})
-    saving = claims.saving("w8a", ("nqshed",), threshold=1e-4)
+    saving = claims.saving("backtracking", "w8a", "nqshed", threshold=1e-4)
     assert saving.needs == ("run:w8a/qshed", "run:w8a/nqshed")
     measured = saving(made)
     np.testing.assert_allclose(measured.values, [0.75, 0.5])
@@ -245,7 +246,7 @@ def test_a_run_that_misses_the_target_is_a_bound_and_not_left_unchecked():
     """Without fading the first seed never gets there: its factor is at most what is seen."""
     theirs = both_channels(reaches(None, 8, 8, last=10), reaches(20, 16, 16), variant="rank1_ls")
     made = Made({("w8a", "fednl"): theirs}, {})
-    factor = claims.slowdown("w8a", "fednl")(made)
+    factor = claims.slowdown("backtracking", "w8a", "fednl")(made)
     assert factor.values.tolist() == [2, 2, 2] and factor.bounds.tolist() == [-1, 0, 0]
 
 
@@ -330,13 +331,13 @@ def test_the_example_hangs_on_the_tail_that_is_not_printed(monkeypatch):
     made = Made({}, {"example": chosen})
     judged = verdict_of("example.bits", made)
     assert (judged.verdict, judged.low, judged.high) == ("inconclusive", 0, 8)
-    known = claims.tails(90, 1e-5)
+    known = measures.tails(90, 1e-5)
     for tail in known.values():
         spectrum = np.array([*PRINTED_VALUES, *tail])
         assert len(spectrum) == 90 and (np.diff(spectrum) <= 0).all() and spectrum[-1] >= 1e-5
     # Of one tail alone the verdict would be another one each.
     for name, expected in (("geometric", "consistent"), ("flat", "deviates")):
-        monkeypatch.setattr(claims, "tails", lambda n, l2, name=name: {name: known[name]})
+        monkeypatch.setattr(measures, "tails", lambda n, l2, name=name: {name: known[name]})
         assert verdict_of("example.bits", Made({}, made.settings)).verdict == expected
 
 
@@ -377,11 +378,11 @@ def bits_of_rounds(*rounds, values=(1.0, 0.5, 0.2, 0.1), budget=4):
 
 def test_bits_of_all_rounds_may_decrease_where_those_of_one_do_not():
     later = bits_of_rounds([3, 1, 0, 0], [4, 2, 2, 0])
-    assert claims.bits_decrease(later).values.tolist() == [True, True]
-    assert claims.bits_decrease(later, added=True).values.tolist() == [True, False]
+    assert measures.bits_decrease(later).values.tolist() == [True, True]
+    assert measures.bits_decrease(later, added=True).values.tolist() == [True, False]
     # A new Hessian's bits are all added.
     later["renewed"] = True
-    assert claims.bits_decrease(later, added=True).values.tolist() == [True, True]
+    assert measures.bits_decrease(later, added=True).values.tolist() == [True, True]
 
 
 def test_bits_that_are_not_the_best_cost_more():
@@ -389,13 +390,13 @@ def test_bits_that_are_not_the_best_cost_more():
     none = np.zeros(4, dtype=int)
     best = allocate_exactly(values, np.array(0), none, np.array(4), 16)
     chosen = types.SimpleNamespace(b_max=16)
-    assert claims.cost_of_the_heuristic(bits_of_rounds(best), chosen).values == [1.0]
+    assert measures.cost_of_the_heuristic(bits_of_rounds(best), chosen).values == [1.0]
     # By hand: of one vector with four bits the model's error is left out + gamma x + a2 lbar^2 x^2.
     x, lbar, rest = 4.0**-3, 0.5, np.array([0.0, 0.3, 0.4])
     error = (rest**2).sum() + (rest.sum() / 6 * lbar + 5 / 6 * lbar**2) * x
     error += (4 / 80 + 12 / 144) * lbar**2 * x**2
     least = expected_error(values, vectors_in_use(best), interval_squared(best))
-    found = claims.cost_of_the_heuristic(bits_of_rounds([4, 0, 0, 0]), chosen)
+    found = measures.cost_of_the_heuristic(bits_of_rounds([4, 0, 0, 0]), chosen)
     np.testing.assert_allclose(found.values, error / least)
 
 
@@ -405,15 +406,15 @@ def test_convergence_that_speeds_up_is_told_from_linear_convergence():
     linear, faster = 10.0 ** (-t / 5.0), 10.0 ** -(t**2 / 100.0)
     for gaps, decades in ((linear, 0), (faster, 0.1)):
         # Rounds 21 to 31, of which five are the first half and five the second.
-        found = claims.speed_up(curve([gaps, gaps], **labels), 21, 31)
+        found = measures.speed_up(curve([gaps, gaps], **labels), 21, 31)
         np.testing.assert_allclose(found.values, decades, atol=1e-12)
     with pytest.raises(NotMeasurableError, match="not all runs have 99 rounds"):
-        claims.speed_up(curve([linear], **labels), 21, 100)
+        measures.speed_up(curve([linear], **labels), 21, 100)
     slower = 10.0 ** (-10 * np.sqrt(t / 59.0))
     for gaps, expected in ((slower, "deviates"), (linear, "inconclusive"), (faster, "consistent")):
         made = Made({("w8a_baselines", "shed"): curve([gaps] * 4, **labels)}, {})
         assert verdict_of("fig2.superlinear.shed", made).verdict == expected
-    assert claims.converged(curve([linear, [1.0] * 60]), 1e-10).values.tolist() == [True, False]
+    assert measures.converged(curve([linear, [1.0] * 60]), 1e-10).values.tolist() == [True, False]
 
 
 def test_what_giant_and_others_lose_is_a_multiple_of_newton_s():
@@ -513,7 +514,7 @@ def test_the_tolerance_of_the_example_is_what_rounding_moves():
     assert np.abs(leading - printed).max() <= 0.005
     none, budget = np.zeros((draws, n), dtype=int), np.full(draws, sum(PRINTED_BITS))
     moved = []
-    for tail in claims.tails(n, 1e-5).values():
+    for tail in measures.tails(n, 1e-5).values():
         true = np.hstack([leading, np.minimum(tail, leading[:, -1:])])
         bits = allocate(true, none[:, 0], none, budget, 16)
         rounded = experiments.example_bits(np.array([*printed, *tail]), 16)

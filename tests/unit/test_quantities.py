@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 
 import replifed.claims
+from replifed.claims.claim import NotMeasurableError
 from replifed.claims.curves import curves, last, reached, rounds_to, steps
 from replifed.claims.quantities import as_it_stands, formula, joined, least, quantity, run, settings
 from replifed.claims.samples import UNDECIDED, Sample
 from replifed.claims.statements import Statements
-from replifed.claims.verdicts import NotMeasurableError, judge
+from replifed.claims.verdicts import judge
 
 
 class Runs:
@@ -191,7 +192,7 @@ def test_statements_take_id_artefact_and_needs_from_what_they_are():
     assert judge(claim, measured).verdict == "consistent"
     with pytest.raises(ValueError, match="reading 'owm' is not declared"):
         paper.order("fig1.faster", "It is so.", difference, unit="ratio", reading="owm")
-    value = paper.value("table1.x", "It is 2.", 2.0, difference, within=0.1, because="a tenth", unit="ratio")
+    value = paper("table1.x", unit="ratio").value("It is 2.", 2.0, difference, within=0.1, because="a tenth")
     assert (value.kind, value.tolerance, value.tolerance_reason) == ("value", 0.1, "a tenth")
 
 

@@ -1,6 +1,6 @@
-"""The one command line, for people and for the workflow's jobs.
+"""The command line, for people and for the workflow's jobs.
 
-Handlers import what they need when they run: a job pays for no import that it does not use.
+Handlers import modules when they run, so that a job does not wait for imports that it does not use.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from replifed.store import hashes
 
 _EPILOG = """\
 commands for people:
-  list        what can be made: papers, artefacts, data sets, methods; what it cost: jobs
+  list        papers, artefacts, data sets and methods; and jobs, with the time that they took
   make        make one figure or table, a paper, or all, by name
   run         run one method on one experiment
-  check       see whether a method, such as your own, keeps to the contract
-  compare     tune and run your own methods beside built-in ones
+  check       check a method, such as your own, against the contract
+  compare     tune and run your own methods and built-in ones
   init        write a folder in which the workflow runs, without a checkout
-  new paper   write a folder with a paper of your own, to begin with
+  new paper   write a folder with a small paper of your own
   data        fetch, parse and look at data sets
   claims      show the verdicts on the papers' claims
   columns     name columns whose meaning is not written down (the others: docs/columns.md)
-  manifest verify   see whether anything has changed since it was made
+  manifest verify   name files that have changed since they were made
   schema      write the schema from which editors complete and check the settings
 
-steps that the workflow calls (each writes the files it is told to, and nothing else):
+steps that the workflow calls (each writes the files that its options name, and no others):
   partition   split a data set between clients
   tune        choose a method's step size
   run         with --settings: run one method on one experiment
@@ -47,7 +47,7 @@ examples:
   replifed run fedht simulation1 fediterht --cores 2
   replifed claims --verdict deviates
 
-what Snakemake makes, beside papers, figures and tables:
+targets of Snakemake, besides papers, figures and tables:
 {targets}
 
 Make one with: {how}
@@ -57,8 +57,8 @@ Make one with: {how}
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, by default with the arguments of the process; return its status.
 
-    It is 0 on success, 2 after an error that the user can act on, 130 after Ctrl-C, else that of the
-    Snakemake call that the command stands for.
+    The status is 0 on success, 2 after an error that the user can act on, 130 after Ctrl-C, else that of the
+    call of Snakemake.
     """
     arguments = _parser().parse_args(argv)
     try:
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("replifed: interrupted; give the same command again to go on", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of our output (`| head`) has gone; keep Python from complaining about it at exit.
+        # The reader of the output (`| head`) has closed it: Python would print an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
 

@@ -49,10 +49,10 @@ def add(commands: Any) -> None:
         commands,
         "run",
         _run,
-        "Run one method on one experiment, with all its repetitions. With names alone, Snakemake makes what "
-        "the run needs (data, partition, tuned steps), runs it with the settings of the configuration, and "
-        "prints the path of the history. With --settings and --out, and the files of its problem, this is a "
-        "step that the workflow calls.",
+        "Run one method on one experiment, with all its repetitions. With names alone, Snakemake makes the "
+        "inputs of the run (data, partition, tuned steps), runs it with the settings of the configuration, "
+        "and prints the path of the history. With --settings and --out, and the files of its problem, this "
+        "is a step that the workflow calls.",
         "fedht simulation1 fediterht --cores 2 --configfile config/small.yaml",
         names=("paper", "experiment", "method"),
         reads=("data", "partition", "tuned", "seeds"),
@@ -127,7 +127,9 @@ def add(commands: Any) -> None:
 
 
 def _add_manifest(commands: Any) -> None:
-    manifest = commands.add_parser("manifest", description="Hashes of what was made; see `snakemake verify`.")
+    manifest = commands.add_parser(
+        "manifest", description="Hashes of all files made; see `snakemake verify`."
+    )
     parts = manifest.add_subparsers(title="commands", metavar="COMMAND", required=True)
     text = "Step of the workflow: list files, and those in folders, by the hashes that their jobs recorded."
     example = "results/claims.csv --folders data/raw --out results/manifest.csv"

@@ -34,8 +34,9 @@ class Planned:
     problem: Any
     replicates: Sequence[int]  # names of the repetition of each run, (R,)
     rounds: int
-    # Columns of the history: one value for all curves, one a curve, or a function of `Ran` to one a run.
-    labels: Mapping[str, Any]
+    # Columns of the history: one value for all curves, one a curve, or a function of `Ran` to one a run. The
+    # names of the repetitions are the last one, replicate, unless they are among these.
+    labels: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Metric] = field(default_factory=lambda: {"objective": objective})
     derived: Mapping[str, Callable[[History], NDArray]] = field(default_factory=dict)  # more metrics, (T, R)
     # The run of each curve, where several curves may be one run; by default each run is a curve.
@@ -71,15 +72,16 @@ def execute(
     """
     frames: list[pd.DataFrame] = []
     for plan in plans:
-        shown = {key: value for key, value in plan.labels.items() if isinstance(value, str | int | float)}
-        case = " ".join(f"{key} {value}" for key, value in shown.items() if value != "")
+        case = _case(plan)
         progress(case, len(frames), total)
-        frames.append(_frame(method, plan, _run(plan, seed, partial(progress, f"{case}, rounds"))))
+        rounds = partial(progress, f"{case}, rounds".removeprefix(", "))
+        frames.append(_frame(method, plan, run_plan(plan, seed, rounds)))
         del plan  # its problem may be large, and goes before the next one comes
     return pd.concat(frames, ignore_index=True)
 
 
-def _run(plan: Planned, seed: int, progress: Callable[[int, int], None]) -> Ran:
+def run_plan(plan: Planned, seed: int, progress: Callable[[int, int], None] | None = None) -> Ran:
+    """Run one plan, for those who want its history and no lines of it."""
     streams, R = Streams(seed, tuple(plan.replicates)), len(plan.replicates)
     options = {"metrics": plan.metrics, "record_every": plan.record_every, **plan.options}
     if plan.twins is None:
@@ -98,6 +100,15 @@ def _run(plan: Planned, seed: int, progress: Callable[[int, int], None]) -> Ran:
     return Ran(history, twinned.chaotic, twinned.difference)
 
 
+def _case(plan: Planned) -> str:
+    """The labels that all curves share, as text."""
+    shared = {key: value for key, value in plan.labels.items() if isinstance(value, str | int | float)}
+    if len(plan.replicates) == 1:
+        shared["replicate"] = plan.replicates[0]
+    texts = {key: value if isinstance(value, str) else f"{value:g}" for key, value in shared.items()}
+    return ", ".join(f"{key} {text}" for key, text in texts.items() if text)
+
+
 def _frame(method: str, plan: Planned, ran: Ran) -> pd.DataFrame:
     history = ran.history
     curves = np.arange(len(ran.chaotic)) if plan.curves is None else np.asarray(plan.curves)
@@ -107,4 +118,5 @@ def _frame(method: str, plan: Planned, ran: Ran) -> pd.DataFrame:
         name: np.asarray(value(ran))[curves] if callable(value) else value
         for name, value in plan.labels.items()
     }
+    labels.setdefault("replicate", np.asarray(plan.replicates)[curves])
     return history.frame(method=method, **labels)

@@ -99,7 +99,7 @@ def simulate_with_twins(
     """
     R = len(streams)
     numbers, role = np.repeat(np.arange(R), 3), np.tile(np.arange(3), R)
-    make = algorithm if callable(algorithm) else partial(of_runs, algorithm)
+    make = partial(of_runs, algorithm)
     everyone = Streams(streams.seed, tuple(name for name in streams.replicates for _ in range(3)))
     data = problem.repeated(3) if hasattr(problem, "repeated") else problem
     plain = make(numbers, np.ones(3 * R))
@@ -124,11 +124,15 @@ def simulate_with_twins(
     return Twinned(runs, difference, descends, history)
 
 
-def of_runs(algorithm: Any, runs: NDArray, factors: NDArray) -> Any:
+def of_runs(algorithm: Any, runs: NDArray, factors: NDArray | None = None) -> Any:
     """Return the algorithm of some of its runs, by number, with the setting that it tunes times `factors`."""
+    if callable(algorithm):
+        return algorithm(runs, np.ones(len(runs)) if factors is None else factors)
     settings = _settings_of(algorithm, runs)
-    tuned = getattr(algorithm, "tuned", "step")
-    return replace(algorithm, **settings | {tuned: settings[tuned] * factors})
+    if factors is not None:
+        tuned = getattr(algorithm, "tuned", "step")
+        settings[tuned] = settings[tuned] * factors
+    return replace(algorithm, **settings)
 
 
 def _settings_of(owner: Any, runs: NDArray) -> dict[str, Any]:

@@ -126,7 +126,7 @@ class Inputs:
         return pd.read_csv(self._path(f"artefact:{name}", ".csv"), keep_default_na=False, na_values=["nan"])
 
     def data_kind(self, experiment: str) -> tuple[str, str]:
-        """Kind of an experiment's data (`claims.verdicts.DATA_KINDS`), and what a picture says of them."""
+        """Kind of an experiment's data (`claims.claim.DATA_KINDS`), and what a picture says of them."""
         runs = self.methods(experiment)
         searched = [method for name, method in self.searches() if name == experiment]
         if runs:

@@ -217,29 +217,9 @@ def collect_claims(files: list[Path], out: Path, statements: Path, not_claimed: 
     write_not_claimed(not_claimed, (one for paper in papers for one in sentences(paper)))
 
 
-def measure_timing(scale: str, inputs: dict[str, list[Path]], out: Path) -> None:
-    """Hold the claims on seconds against the timed figures, CSV files by "PAPER/ARTEFACT"; writes a CSV."""
-    import pandas as pd
-
-    from replifed.claims.verdicts import measure
-    from replifed.papers.inputs import Inputs
-
-    timed: dict[str, dict[str, list[Path]]] = {}
-    for key, paths in inputs.items():
-        paper, name = key.split("/")
-        timed.setdefault(paper, {})[f"artefact:{name}"] = paths
-    parts = []
-    for paper, figures in timed.items():
-        claims = _part(paper, "claims").TIMING
-        drawn = [claim for claim in claims if f"artefact:{claim.artefact}" in figures]
-        parts.append(measure(drawn, Inputs(figures), scale, lambda _: hashes.snakemake(out)))
-    write_text(out, pd.concat(parts).to_csv(index=False, float_format="%.12g"))
-
-
 def claims_of(paper: str) -> list[Any]:
-    """Claims of a paper, those on seconds too."""
-    module = _part(paper, "claims")
-    return [*module.CLAIMS, *getattr(module, "TIMING", ())]
+    """Claims of a paper."""
+    return list(_part(paper, "claims").CLAIMS)
 
 
 def every_claim() -> list[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from replifed.claims.pairs import USES, matrix, pairs, profile, used_until
-from replifed.engine.tune import Spent
+from replifed.engine.trials import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
 from replifed.figures.style import BLACK, Line

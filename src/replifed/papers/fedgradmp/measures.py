@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.fedgradmp_rates import Constants, Promise, theorem5
-from replifed.claims.curves import Curves, at, level
-from replifed.claims.quantities import Quantity, quantity
+from replifed.claims.claim import Measured, NotMeasurableError
+from replifed.claims.curves import Curves, at, curves, level
+from replifed.claims.quantities import Quantity, quantity, run
 from replifed.claims.samples import Sample, paired
-from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.operators import dictionaries
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers.fedgradmp import problems
@@ -67,6 +68,32 @@ def kept(one: Curves, other: Curves) -> Sample:
     return descent(other) / descent(one)
 
 
+def column(
+    value: str, experiment: str, method: str = "fedgradmp", variant: str | None = None, **where: Any
+) -> Quantity:
+    """Curves of a column of a method's runs, or of those of a variant."""
+    where = where if variant is None else {"variant": variant, **where}
+    return curves(run(experiment, method), value, **where)
+
+
+error = partial(column, "error")
+
+
+def log_error(after: int, *curve: str, **where: Any) -> Quantity:
+    """Decimal logarithm of the error after some rounds."""
+    return at(logs(error(*curve, **where)), after)
+
+
+def log_end(*curve: str, **where: Any) -> Quantity:
+    """Decimal logarithm of the error at the end."""
+    return tail(error(*curve, **where))
+
+
+def more_accurate(mine: Quantity, theirs: Quantity) -> Quantity:
+    """Difference of two accuracies, with a note on what they are."""
+    return (mine - theirs).note("{0.mean:.4f} against {1.mean:.4f}", mine, theirs)
+
+
 def decades(other: Quantity, best: Quantity) -> Quantity:
     """Difference of decimal logarithms, with a note on what they are of."""
     return (other - best).note("{0.antilog:.3g} against {1.antilog:.3g}", other, best)
@@ -100,25 +127,6 @@ def at_equal(total: Sample, theirs: Curves, spent: Curves, share: float = 0.0) -
             begin = np.searchsorted(theirs.rounds, (1 - share) * end, side="right")
             values[row] = curve[min(begin, last - 1) : last].mean()
     return theirs.sample(values)
-
-
-@quantity
-def at_seconds_of(frame: pd.DataFrame, best: str, others: tuple[str, ...], rounds: int) -> Measured:
-    """Whether `best`, after some rounds, is below the first of `others` that was timed, at equal seconds."""
-    timed = {name: one.sort_values("round") for name, one in frame.groupby("series")}
-    other = next(filter(timed.__contains__, others), "")
-    if not {best, other} <= set(timed):
-        raise NotMeasurableError("one of the two was not timed")
-    one, two = timed[best], timed[other]
-    mine = one[one["round"] <= rounds].iloc[-1]
-    if two["seconds"].iloc[-1] < mine["seconds"]:
-        raise NotMeasurableError(
-            f"the other method's run ends after {two['seconds'].iloc[-1]:.2g} s of {mine['seconds']:.2g} s"
-        )
-    theirs = two[two["seconds"] <= mine["seconds"]].iloc[-1]
-    note = f"{theirs['mean']:.3g} against {mine['mean']:.3g} after {mine['seconds']:.2g} s"
-    below = np.array([mine["mean"] < theirs["mean"]])
-    return Measured(below, shown=float(theirs["mean"] / mine["mean"]), note=note)
 
 
 @quantity

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from replifed.engine.tune import Spent
+from replifed.engine.trials import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.papers.fedgradmp.paper import EXPERIMENTS, METHODS, declared
 from replifed.papers.inputs import Inputs

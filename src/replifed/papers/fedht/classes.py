@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.operators.hard_threshold import hard_threshold
+from replifed.partition.heterogeneity import group_counts
 from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
@@ -29,7 +30,7 @@ class Digits(DenseLinearModel):
     """
 
     unseen: NDArray
-    by_class = False
+    by_class: bool
     local_share = 0.0
 
     def local(self, x: NDArray, **promises: Any) -> Any:
@@ -42,6 +43,14 @@ class Digits(DenseLinearModel):
 
         local.threshold = threshold
         return local
+
+
+def digits(table: Any, client: NDArray, dtype: np.dtype, *, by_class: bool) -> Digits:
+    """The images of each client, with a threshold as a whole or `by_class`."""
+    unseen = group_counts(client, table.y) == 0
+    made = images(table, client, dtype, Digits)
+    made.unseen, made.by_class = unseen, by_class
+    return made
 
 
 def threshold_by_class(u: NDArray, tau: int | NDArray, classes: int) -> NDArray:

@@ -10,7 +10,6 @@ the best step of the coarse grid, which is the paper's, even where that lies at 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
@@ -24,12 +23,12 @@ from numpy.typing import NDArray
 from replifed.algorithms.hard_thresholding import RATES
 from replifed.algorithms.registry import method_class
 from replifed.engine.plans import Planned, execute
+from replifed.engine.search import Grid, Search
 from replifed.engine.simulate import nonzeros, objective
-from replifed.engine.tune import SCORED, Grid, Search, Spent, Trials, best_printed, tune_step
+from replifed.engine.trials import Check, Spent, Trials, best_printed, tune_step
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.papers.fedht.classes import Digits, images, local_share, server_share
+from replifed.papers.fedht.classes import digits, images, local_share, server_share
 from replifed.papers.fedht.simulations import biased, planted, simulation, simulations
-from replifed.partition.heterogeneity import group_counts
 from replifed.problems.dense import in_span
 from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
@@ -109,7 +108,7 @@ def tune(
     Returns
     -------
     dict
-        levels -> {local_steps: the best K, by_local_steps: {K: `tune.Search.record`}}. With each level comes
+        levels -> {local_steps: the best K, by_local_steps: {K: `Search.record`}}. With each level comes
         the common step and the smoothness constant that it is a fraction of. Besides, `trials` and `cost`:
         what was run for it.
     """
@@ -118,22 +117,20 @@ def tune(
     named, counts = drawn_levels(method, settings), sweep(method, settings)
     grid = Grid.of_steps(asked.steps, asked.refine)
     spent = Spent()  # of all levels
-    used: set[int] = set()
     for done, level in enumerate(named):
         progress(f"searching the step {level}".strip(), done, len(named))
-        trials = Trials.on(
+        trials = Trials(
             asked.replicates,
             partial(problem, settings, level, table=table, partition=partition),
             settings.seed,
             asked.rounds,
             asked.tail,
             spent=spent,
-            used=used,
             # Splits of real data differ less than draws do.
-            checked=1 if settings.problem == "dataset" else SCORED,
+            check=Check(data_sets=1) if settings.problem == "dataset" else Check(),
         )
         make = partial(algorithm, method, settings, batch=settings.batch)
-        outcomes = {K: tune_step(partial(make, K), trials, grid, check=True) for K in counts}
+        outcomes = {K: tune_step(partial(make, K), trials, grid) for K in counts}
         by_k = {str(K): one.record() for K, one in outcomes.items()}
         _, _, best = min((one.chaotic, one.score, K) for K, one in outcomes.items())
         found[level] = {"local_steps": best, "by_local_steps": by_k}
@@ -157,11 +154,7 @@ def _printed(
     known = dict(zip(own.steps, own.scores, strict=True))
     if not np.isfinite([known[step] for step in steps]).any():
         return {}
-
-    def stable(some: NDArray) -> NDArray:
-        return trials.stable(lambda numbers, factors: make(some[numbers] * factors), len(some))
-
-    best = best_printed(own, steps, stable)
+    best = best_printed(own, steps, make, trials)
     return {"printed_step": best.step, "printed_score": best.score, "printed_chaotic": best.chaotic}
 
 
@@ -363,17 +356,13 @@ def _to_solution(
 def _classes(method: str, settings: of.Classes, table: Any, partition: Any) -> Iterator[Planned]:
     """Both thresholds of digits; columns server and local are shares of non-zeros in unseen classes."""
     (K,), step = settings.local_steps, settings.step
-    for replicate in settings.replicates:
-        digits = images(table, partition.clients[replicate], np.dtype(settings.dtype), Digits)
-        digits.unseen = group_counts(partition.clients[replicate], table.y) == 0
-        for variant in ("paper", "class"):
-            of_variant = copy.copy(digits)
-            of_variant.by_class = variant == "class"
-            yield Planned(
-                algorithm=algorithm(method, settings, K, step, settings.batch),
-                problem=of_variant,
-                replicates=[replicate],
-                rounds=settings.rounds,
-                labels={"variant": variant, "local_steps": K, "step": step, "replicate": replicate},
-                metrics={"objective": objective, "server": server_share, "local": local_share},
-            )
+    for replicate, variant in product(settings.replicates, ("paper", "class")):
+        client, dtype = partition.clients[replicate], np.dtype(settings.dtype)
+        yield Planned(
+            algorithm=algorithm(method, settings, K, step, settings.batch),
+            problem=digits(table, client, dtype, by_class=variant == "class"),
+            replicates=[replicate],
+            rounds=settings.rounds,
+            labels={"variant": variant, "local_steps": K, "step": step, "replicate": replicate},
+            metrics={"objective": objective, "server": server_share, "local": local_share},
+        )

@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.hard_thresholding import RATES, alpha, fedht_rate, fediterht_rate
+from replifed.claims.claim import Measured, NotMeasurableError
 from replifed.claims.curves import Curves
 from replifed.claims.quantities import quantity
-from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.randomness import generator
 

@@ -10,10 +10,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from replifed.algorithms import splitting_theory
+from replifed.claims.claim import Measured, NotMeasurableError
 from replifed.claims.curves import only
 from replifed.claims.quantities import quantity
 from replifed.claims.samples import Sample
-from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.privacy.renyi import advanced_composition, best_epsilon, composed_gaussian, proposition4
 
 if TYPE_CHECKING:

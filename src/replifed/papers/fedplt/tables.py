@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from replifed.algorithms.registry import method_class
-from replifed.engine.tune import Spent
+from replifed.engine.trials import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.summaries import over_repetitions, with_interval
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, PARTIAL

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.shed import QShed
-from replifed.claims.verdicts import NotMeasurableError
+from replifed.claims.claim import NotMeasurableError
 from replifed.engine.simulate import simulate
 from replifed.network.fading import Constant
 from replifed.operators.quantise import draw_dither, interval, quantise, quantise_grown

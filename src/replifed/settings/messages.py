@@ -1,4 +1,4 @@
-"""From what pydantic finds in a configuration to one line for each fault, and the editors' schema."""
+"""Errors in a configuration, as pydantic finds them, in one line each; and the schema for editors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
-from replifed.errors import meant, shown
-from replifed.settings.reading import read_file
+from replifed.errors import meant, shown, unknown_name
+from replifed.settings.reading import paper_file, read_file
 
-# Where a fault is, and what is wrong there.
-Fault = tuple[tuple, str]
+# The path of keys to a value, and what is wrong with it.
+Error = tuple[tuple, str]
+# A file that was merged into the configuration, or the content of --config.
+Source = Path | Mapping[str, Any]
 
 _TYPES = {
     "integer": "an integer",
@@ -54,18 +56,18 @@ def schema_of(configuration: type[BaseModel]) -> dict[str, Any]:
     return configuration.model_json_schema(schema_generator=_Schema)
 
 
-def faults_in(error: ValidationError, configuration: type[BaseModel], papers: Iterable[str]) -> list[Fault]:
-    """Return the faults that `configuration` raised, in the order of their paths; `papers` are known keys."""
+def errors_in(error: ValidationError, configuration: type[BaseModel], papers: Iterable[str]) -> list[Error]:
+    """Return what `configuration` found, in the order of the paths; `papers` are known keys."""
     schema = _Places(schema_of(configuration))
     found: dict[tuple, str] = {}
     for one in error.errors(include_url=False):
-        path, text = _fault(one, schema, papers)
+        path, text = _error(one, schema, papers)
         found.setdefault(path, text)
-    return sorted(found.items(), key=lambda fault: [str(part) for part in fault[0]])
+    return sorted(found.items(), key=lambda error: [str(key) for key in error[0]])
 
 
-def _fault(error: Any, schema: _Places, papers: Iterable[str]) -> Fault:
-    kind, loc, value = error["type"], error["loc"], error["input"]
+def _error(found: Any, schema: _Places, papers: Iterable[str]) -> Error:
+    kind, loc, value = found["type"], found["loc"], found["input"]
     if loc[-1:] == ("[key]",):
         name = schema.at(loc[:-2])[1].get("propertyNames", {}).get("description", "a text")
         path = schema.at(loc[:-1])[0]
@@ -76,7 +78,7 @@ def _fault(error: Any, schema: _Places, papers: Iterable[str]) -> Fault:
         return (*path, loc[-1]), _unknown_key(loc[-1], value, dict.fromkeys(known))
     path, place = schema.at(loc)
     if kind.startswith("union_tag"):
-        # The key that says which class it is.
+        # The key that names the class.
         key = place["discriminator"]["propertyName"]
         names = place["discriminator"]["mapping"]
         one = schema.at((*loc, next(iter(names)), key))[1]
@@ -84,13 +86,13 @@ def _fault(error: Any, schema: _Places, papers: Iterable[str]) -> Fault:
     if kind in ("missing", "union_tag_not_found"):
         return path, f"missing; expected {schema.allowed(place)}"
     if kind == "refusal":
-        return path, error["ctx"]["text"]
+        return path, found["ctx"]["text"]
     known = [name for one in place.get("anyOf", [place]) for name in schema.resolved(one).get("enum", ())]
     return path, _not_allowed(value, schema.allowed(place), known)
 
 
 def _unknown_key(key: Any, value: Any, known: Iterable[str]) -> str:
-    """What is wrong with a key, which keys there are, and which may have been meant."""
+    """Say which keys are known, and which of them may have been meant."""
     hint = meant(str(key), known)
     if "." in str(key):
         outer, _, inner = str(key).rpartition(".")
@@ -99,7 +101,7 @@ def _unknown_key(key: Any, value: Any, known: Iterable[str]) -> str:
 
 
 def _not_allowed(value: Any, expected: str, known: Iterable[Any] = ()) -> str:
-    """What is wrong with a value, what is expected, and the likely slip if one comes to mind."""
+    """Say which value is expected, and the likely slip if there is one."""
     text = f"{shown(value)} is not allowed; expected {expected}"
     if not isinstance(value, str):
         return text
@@ -113,7 +115,7 @@ def _not_allowed(value: Any, expected: str, known: Iterable[Any] = ()) -> str:
 
 
 class _Places:
-    """A JSON schema, and what it says about any place in a configuration."""
+    """A JSON schema, looked up by places in a configuration."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -131,17 +133,17 @@ class _Places:
 
     def at(self, loc: Sequence[Any]) -> tuple[tuple, Mapping[str, Any]]:
         """Return the path that an error's `loc` means, without the labels of unions, and the schema there."""
-        place, path, parts = self._root, [], list(loc)
-        while parts:
+        place, path, rest = self._root, [], list(loc)
+        while rest:
             inner = self.resolved(place)
             if "anyOf" in inner:
                 break
-            part = parts.pop(0)
+            key = rest.pop(0)
             if "discriminator" in inner:
-                place = self._named(inner["discriminator"]["mapping"][part])
+                place = self._named(inner["discriminator"]["mapping"][key])
                 continue
-            path.append(part)
-            place = self._below(inner, part)
+            path.append(key)
+            place = self._below(inner, key)
         return tuple(path), place if "anyOf" in place else self.resolved(place)
 
     def allowed(self, place: Mapping[str, Any]) -> str:
@@ -164,18 +166,35 @@ class _Places:
         return self._root["$defs"][reference.rpartition("/")[2]]
 
     @staticmethod
-    def _below(place: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
-        if part in place.get("properties", {}):
-            return place["properties"][part]
+    def _below(place: Mapping[str, Any], key: Any) -> Mapping[str, Any]:
+        if key in place.get("properties", {}):
+            return place["properties"][key]
         any_key = place.get("patternProperties", {}).values()
         entries = [*any_key, place.get("additionalProperties"), place.get("items")]
         return next((entry for entry in entries if isinstance(entry, Mapping)), {})
 
 
-def file_to_edit(path: Sequence[Any], sources: Sequence[Path | Mapping[str, Any]]) -> str:
+def line(path: tuple, text: str, sources: Sequence[Source]) -> str:
+    """Return the line that says what is wrong where, and which of `sources` to edit."""
+    edit = f"; edit {_to_edit(path, sources)}" if sources else ""
+    match path:
+        case (paper, "experiments", name, "problem") if text.startswith("missing; "):
+            # The paper's own file does not have this experiment either: an override misspells it.
+            files = (one for one in sources if isinstance(one, Path) and one == paper_file(paper, one.parent))
+            known = next((read_file(one).get(paper, {}).get("experiments") for one in files), None)
+            if isinstance(known, Mapping) and name not in known:
+                path = (paper, "experiments")
+                text = unknown_name("experiment", str(name), map(str, known))
+    place = ""
+    for key in path:
+        place += f"[{key}]" if isinstance(key, int) else f".{key}" if place else str(key)
+    return f"{place or 'the configuration'}: {text}{edit}"
+
+
+def _to_edit(path: Sequence[Any], sources: Sequence[Source]) -> str:
     """Return which of `sources` sets a key last; of a missing key the first that sets what lacks it."""
 
-    def setting(place: Sequence[Any]) -> list[Path | Mapping[str, Any]]:
+    def setting(place: Sequence[Any]) -> list[Source]:
         contents = (one if isinstance(one, Mapping) else read_file(one) for one in sources)
         return [one for one, content in zip(sources, contents, strict=True) if _sets(content, place)]
 
@@ -186,18 +205,10 @@ def file_to_edit(path: Sequence[Any], sources: Sequence[Path | Mapping[str, Any]
 
 
 def _sets(content: Any, path: Sequence[Any]) -> bool:
-    for part in path:
+    for key in path:
         if isinstance(content, list):
             return True  # lists are replaced as a whole
-        if not isinstance(content, Mapping) or part not in content:
+        if not isinstance(content, Mapping) or key not in content:
             return False
-        content = content[part]
+        content = content[key]
     return True
-
-
-def dotted(path: Iterable[Any]) -> str:
-    """The place of a value: keys joined by dots, numbers of a list in brackets."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text or "the configuration"
