@@ -135,13 +135,7 @@ def panel_inches(axes: Axes) -> tuple[float, float]:
 
 
 def coinciding(
-    frame: pd.DataFrame,
-    series: str,
-    keys: Sequence[Any],
-    *,
-    x: str,
-    log_y: bool,
-    limits: tuple[float, float],
+    frame: pd.DataFrame, series: str, keys: Sequence[Any], *, x: str, log_y: bool, limits: tuple[float, float]
 ) -> list[tuple[Any, Any]]:
     """Return pairs of curves of a panel that look the same: a key, and the first key on whose curve it lies.
 

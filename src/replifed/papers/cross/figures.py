@@ -298,13 +298,7 @@ FIGURES = by_name(
 )
 
 TABLES = by_name(
-    Made(
-        "table1",
-        "Use until the relative gap is 1e-4",
-        f"{USED} {paper.SETTING}",
-        _used,
-        render_used,
-    ),
+    Made("table1", "Use until the relative gap is 1e-4", f"{USED} {paper.SETTING}", _used, render_used),
     Made(
         "pairs",
         "Who needs less until the relative gap is 1e-2, and 1e-4",

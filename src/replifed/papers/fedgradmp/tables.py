@@ -74,5 +74,5 @@ TABLES = by_name(
         "variants.",
         _table1,
         _render_table1,
-    ),
+    )
 )

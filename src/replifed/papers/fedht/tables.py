@@ -82,5 +82,5 @@ TABLES = by_name(
         "The real data sets, and how they are split between the clients.",
         _table2,
         _render_table2,
-    ),
+    )
 )

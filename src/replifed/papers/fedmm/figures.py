@@ -151,10 +151,7 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
 # -- Tables --------------------------------------------------------------------------------------------
 
 # Interpretations of Remark 1's example.
-TOY_NAMES = {
-    "interval": "(θ − z)² / 2 on [−1, 1], T(s) = clip(s)",
-    "rate": "θ z − log θ, T(s) = 1 / s",
-}
+TOY_NAMES = {"interval": "(θ − z)² / 2 on [−1, 1], T(s) = clip(s)", "rate": "θ z − log θ, T(s) = 1 / s"}
 
 
 def _remark1(inputs: Inputs) -> pd.DataFrame:
@@ -285,5 +282,5 @@ TABLES = by_name(
         "the first round, aggregating parameters a constant that is not the solution.",
         _remark1,
         _render_remark1,
-    ),
+    )
 )

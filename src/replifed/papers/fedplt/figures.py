@@ -306,9 +306,7 @@ FIGURES = by_name(
         log_x=False,
         series="curve",
         lines=LINES,
-        references=[
-            Reference(f"published: lowest at N_e ≈ {BEST_EPOCHS}", x=BEST_EPOCHS, claim="fig3.best"),
-        ],
+        references=[Reference(f"published: lowest at N_e ≈ {BEST_EPOCHS}", x=BEST_EPOCHS, claim="fig3.best")],
         width=5.8,
     ),
     figure(

@@ -97,5 +97,5 @@ TABLES = by_name(
         "vectors are as good as SHED's: on the same seeds the two take the same rounds.",
         _rounds,
         _render_rounds,
-    ),
+    )
 )

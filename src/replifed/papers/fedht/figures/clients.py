@@ -223,10 +223,7 @@ CLUSTERS = tuple(
         _embedding,
         _draw_embedding,
     )
-    for name, title in (
-        ("fig4", "Figure 4: clusters of E2006-tfidf"),
-        ("fig5", "Figure 5: clusters of RCV1"),
-    )
+    for name, title in (("fig4", "Figure 4: clusters of E2006-tfidf"), ("fig5", "Figure 5: clusters of RCV1"))
 )
 PARTITIONS = Made(
     "partitions",

@@ -38,9 +38,7 @@ def _rates(inputs: Inputs) -> pd.DataFrame:
             rate = RATES[method](planted.condition, planted.sparsity, planted.planted, int(K))
             theorem = batch == "theorem"
             measured = curve[["round", "mean", "low", "high", "seeds"]].assign(
-                theta=rate.theta,
-                holds=rate.holds and theorem,
-                first_batch=first_batch[K, batch],
+                theta=rate.theta, holds=rate.holds and theorem, first_batch=first_batch[K, batch]
             )
             series = "error" if theorem else "small batches"
             head: dict[str, Any] = {"panel": f"{METHODS[method]}, planted problem", "series": series}
