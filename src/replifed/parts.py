@@ -72,7 +72,7 @@ def part(paper: str, name: str) -> str:
     file, figures = folder / f"{name}.py", folder / "figures.py"
     if name == "tables" and not file.is_file() and figures.is_file():
         return f"{package}.figures" if "TABLES" in figures.read_text(encoding="utf-8") else package
-    return f"{package}.{name}" if file.is_file() else package
+    return f"{package}.{name}" if file.is_file() or (folder / name).is_dir() else package
 
 
 def typed(paper: str, settings: Mapping[str, Any]) -> Any:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int], None]
-"""Called with (name of the step, number done, number of all)."""
+"""Called with the name of the step, the number done, and their total, 0 if it is not known."""
 
 # Set by `replifed make`, which shows one line of progress instead of those of Snakemake and of jobs.
 ONE_LINE = "REPLIFED_ONE_LINE"
@@ -36,8 +36,6 @@ class Lines:
             return
         if now - self._printed >= self._SECONDS:
             self._printed = now
-            print(
-                f"{self._title}: {what}, {done} of {total} done in {now - self._begin:.0f} s",
-                file=sys.stderr,
-                flush=True,
-            )
+            count = f"{done} of {total}" if total else f"{done}"
+            text = f"{self._title}: {what}, {count} done in {now - self._begin:.0f} s"
+            print(text, file=sys.stderr, flush=True)

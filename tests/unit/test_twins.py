@@ -5,17 +5,17 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from replifed import twins
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Gradient
+from replifed.engine import twins
+from replifed.engine.simulate import simulate
+from replifed.engine.twins import move, relative_move, simulate_with_twins
 from replifed.network.ledger import Cost
 from replifed.papers import inputs
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, Logistic
 from replifed.randomness import Streams
-from replifed.simulate import simulate
-from replifed.twins import move, relative_move, simulate_with_twins
 
 
 class State(NamedTuple):

@@ -91,7 +91,7 @@ def test_an_artefact_is_made_from_what_its_entry_names(plan):
             "results/small/fedht/mnist/partition.csv",
         ],
         "data:mnist": ["data/parsed/mnist.npz"],
-        "source": ["replifed.papers.jobs:artefact", "replifed.papers.fedht.figures"],
+        "source": ["replifed.papers.jobs:artefact", "replifed.papers.fedht.tables"],
     }
     assert inputs_flag(plan.artefact_inputs("qshed", "fig1")) == (
         "--inputs run:example/fednl=results/small/qshed/example/fednl.parquet"

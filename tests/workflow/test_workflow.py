@@ -464,7 +464,7 @@ EDITS = {
         | CLOSING,
     ),
     "figures and claims": (
-        ["papers/fedht/figures.py", "papers/fedht/claims.py"],
+        ["papers/fedht/figures/__init__.py", "papers/fedht/tables.py", "papers/fedht/claims.py"],
         drawn(*FIGURES) | {"fedht: write table2"} | CLOSING,
     ),
     "report": (["report/page.py"], ENDING),
@@ -481,7 +481,7 @@ def test_an_edit_reruns_exactly_what_depends_on_it(built, name):
         assert built.planned() == expected
 
 
-@pytest.mark.parametrize("file", ["operators/hard_threshold.py", "problems/dense.py", "simulate.py"])
+@pytest.mark.parametrize("file", ["operators/hard_threshold.py", "problems/dense.py", "engine/simulate.py"])
 def test_an_edit_of_shared_mathematics_reruns_the_methods_but_no_data(built, file):
     with built.edited(f"src/replifed/{file}"):
         jobs = built.planned()
@@ -533,7 +533,7 @@ def test_no_job_depends_on_methods_that_it_does_not_run(step, paper):
         for module in (
             f"replifed.papers.jobs:{step}",
             f"replifed.papers.{paper}.experiments",
-            "replifed.simulate",
+            "replifed.engine.simulate",
         )
         for file in provenance.sources(module, ROOT / "src")
     }

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import Round
 from replifed.contract import problems
 from replifed.contract.problems import N, make
+from replifed.engine.simulate import History, simulate
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.fading import Constant, Rayleigh
 from replifed.network.ledger import Cost
 from replifed.network.participation import FixedSize, Participation
 from replifed.randomness import Streams
-from replifed.simulate import History, simulate
 from replifed.store.npz import read_npz, write_npz
 
 COPIES = 16  # a power of two, whose inverse is exact in single precision too

@@ -126,8 +126,8 @@ def artefact(
 
     kind = f"{settings['artefact']['kind']}s"
     made = getattr(_part(paper, kind), kind.upper())[name]
-    available = Inputs(inputs, settings)
-    frame = made.table(available, settings)
+    available = Inputs(inputs, settings, paper)
+    frame = made.table(available)
     data = PUBLISHED if settings["artefact"].get("published") else _stamps(available)
     if made.stamped:
         frame = frame.assign(data=data, scale=scale)
@@ -168,7 +168,7 @@ def count_seeds(
 
     # Claims ask for the runs that these stand for.
     stand_for = {f"run:{experiment}/{key.partition('/')[2]}": files for key, files in inputs.items()}
-    read = Inputs(stand_for, {"seed": settings["seed"], "experiments": {experiment: settings}})
+    read = Inputs(stand_for, {"seed": settings["seed"], "experiments": {experiment: settings}}, paper)
     claims = _part(paper, "claims").CLAIMS
     pilot = len(settings["replicates"])
     found = [measured_on(read, one)[2] if one.experiments == [experiment] else None for one in claims]
@@ -189,7 +189,7 @@ def measure_claims(
     def command(claim: Any) -> str:
         return hashes.snakemake(folder / f"{claim.id.removeprefix(f'{paper}.')}.csv")
 
-    frame = measure(claims, Inputs(inputs, settings), scale, command)
+    frame = measure(claims, Inputs(inputs, settings, paper), scale, command)
     if only is not None:
         frame = frame[frame["id"] == f"{paper}.{only}"]
     write_text(out, frame.to_csv(index=False, float_format="%.12g"))

@@ -1,4 +1,4 @@
-"""The paper, and what its figures call experiments, methods and metrics."""
+"""The paper, and the labels of experiments, methods and metrics in its figures."""
 
 from __future__ import annotations
 

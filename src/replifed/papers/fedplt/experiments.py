@@ -34,6 +34,9 @@ from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Accelerated, Exact, Gradient, LocalSolver, Noisy, Stochastic
 from replifed.algorithms.mixed_solvers import AcceleratedStochastic, Uncoordinated
 from replifed.algorithms.splitting_theory import best_step, linear_round
+from replifed.engine.search import Grid
+from replifed.engine.simulate import Metric
+from replifed.engine.trials import Spent
 from replifed.network.ledger import dense_bits
 from replifed.network.participation import FixedSize, Independent
 from replifed.operators.proximal import L1
@@ -52,8 +55,6 @@ from replifed.papers.fedplt.methods import (
 )
 from replifed.papers.fedplt.trials import Trial, around, common, each, rate, relative_error
 from replifed.progress import Progress
-from replifed.simulate import Metric
-from replifed.tune import Grid, Spent
 
 if TYPE_CHECKING:
     from replifed.papers.fedplt import settings as of
@@ -252,10 +253,10 @@ def _cell_frame(reported: Trial, cell: Cell, choices: dict[str, _Choice], target
     S, shape = len(reported.replicates), (len(reported.replicates), len(choices))
     wanted = np.arange(S)[:, None] < [choice.sets for choice in choices.values()]
     stacked = {name: np.ones(shape) for name in FREE.get(cell.method, ())}
-    for place, choice in enumerate(choices.values()):
+    for column, choice in enumerate(choices.values()):
         for name, values in choice.values.items():
-            stacked[name][:, place] = np.resize(values, S)  # what fills up is not run
-    errors = reported.errors(cell, stacked, target, wanted)
+            stacked[name][: choice.sets, column] = values
+    errors = reported.errors(cell, {k: np.where(wanted, v, np.nan) for k, v in stacked.items()}, target)
     parameters = [*stacked.values(), *[np.nan] * (3 - len(stacked))]
     frame = _rates_frame(
         reported,
@@ -335,11 +336,6 @@ def _readings(settings: of.Penalties, progress: Progress) -> Iterator[pd.DataFra
             yield frame.assign(loss=loss, labels=data)
 
 
-def _errors_of(trial: Trial, algorithm: FedPLT, **more: Any) -> NDArray:
-    """Relative errors (T, S, 1) of an algorithm with the same parameters on all data sets."""
-    return trial.traces(lambda *_: algorithm, 1, **more)
-
-
 def _cohort(settings: of.Epochs, who: str) -> FixedSize | None:
     """Of "all" agents or of "half" of them."""
     return FixedSize(settings.agents // 2) if who == "half" else None
@@ -354,7 +350,7 @@ def _epochs(settings: of.LocalEpochs, progress: Progress) -> Iterator[pd.DataFra
     ]
     for done, (name, steps, solver) in enumerate(plans):
         progress(f"{name}, {steps} local steps", done, len(plans))
-        errors = _errors_of(trial, FedPLT(rho=settings.rho, solver=solver))
+        errors = trial.traces(FedPLT(rho=settings.rho, solver=solver))
         yield _rates_frame(trial, errors, solver=name, steps=steps)
 
 
@@ -366,7 +362,7 @@ def _exactness(settings: of.Exactness, progress: Progress) -> Iterator[pd.DataFr
         for who, start in plans:
             progress(f"{steps} local steps, {who}, {start}", done, len(settings.epochs))
             method = FedPLT(rho=settings.rho, solver=Gradient(steps=steps), start=start)
-            errors = _errors_of(trial, method, target=settings.target, cohort=_cohort(settings, who))
+            errors = trial.traces(method, target=settings.target, cohort=_cohort(settings, who))
             yield _rates_frame(trial, errors, steps=steps, participation=who, start=start)
 
 
@@ -399,7 +395,7 @@ def _composite(settings: of.Variants) -> Iterator[pd.DataFrame]:
     zeros = (trial.solution == 0).mean(axis=1, keepdims=True)
     for steps, who in itertools.product(settings.epochs, ("all", "half")):
         method = FedPLT(rho=settings.rho, solver=Gradient(steps=steps), penalty=penalty)
-        errors = _errors_of(trial, method, target=settings.target, cohort=_cohort(settings, who))
+        errors = trial.traces(method, target=settings.target, cohort=_cohort(settings, who))
         yield _rates_frame(trial, errors, steps=steps, participation=who, zeros=zeros)
 
 
@@ -431,7 +427,7 @@ def _uncoordinated(settings: of.Variants) -> Iterator[pd.DataFrame]:
         plans += [("own", steps, "all", alone), ("common", steps, "all", Gradient(steps=steps))]
     for name, steps, who, used in plans:
         method, cohort = FedPLT(rho=rho, solver=used), Independent(0.5) if who == "half" else None
-        errors = _errors_of(trial, method, target=settings.target, cohort=cohort)
+        errors = trial.traces(method, target=settings.target, cohort=cohort)
         yield _rates_frame(trial, errors, solver=name, steps=steps, participation=who)
 
 

@@ -19,26 +19,26 @@ from replifed.algorithms.fedac import coupling
 from replifed.papers.fedac.paper import VARIANTS
 from replifed.randomness import Streams
 
-# Calls of the authors' generator are joined to this many steps, so that what it returns, of 64 bits, stays
+# Calls of the authors' generator are joined to this number of steps, so that its results, of 64 bits, stay
 # small.
 _STEPS = 512
-# Lanes are filled up to a multiple of this, so that none is computed outside of a vector.
+# Runs are padded to a multiple of this, so that none is computed outside of a vector.
 _WIDTH = 8
 
 
 class Numbers(NamedTuple):
-    """What a run draws."""
+    """Random numbers of a run."""
 
     start: NDArray  # (D,), standard normal
     samples: NDArray  # int32 (T, M), of n
 
 
 def draw(source: str, stream: int, seed: int, dim: int, n: int, steps: int, workers: int) -> Numbers:
-    """Draw from the "authors'" generator, or from our "own" streams.
+    """Draw from the "authors'" generator, or from the library's streams ("own").
 
     Parameters
     ----------
-    stream : the seed of all streams of the paper, which the authors' generator has no use for.
+    stream : the seed of all streams of the paper, which the authors' generator does not use.
     seed : the run's; theirs is 1 in all published runs.
     dim, n, steps, workers : D, number of samples, T and M.
     """
@@ -66,8 +66,8 @@ def _authors(seed: int, dim: int, n: int, steps: int, workers: int) -> Numbers:
     return Numbers(start, samples)
 
 
-class Lanes(NamedTuple):
-    """L settings of a method; arrays (L,)."""
+class Constants(NamedTuple):
+    """Constants of the coupled sequences of L runs; arrays (L,)."""
 
     eta: NDArray
     gamma: NDArray
@@ -80,34 +80,34 @@ class Lanes(NamedTuple):
         return 1 / self.beta
 
     def matrix(self, l2: float) -> NDArray:
-        """What a step makes of (w, w_ag) where a sample has no feature, (2, 2, L)."""
+        """Linear map (2, 2, L) of (w, w_ag) in a step, where the sample has no feature."""
         md = np.stack([self.from_w, 1 - self.from_w])
         w = (1 / self.alpha - self.gamma * l2) * md
         w[0] += 1 - 1 / self.alpha
         return np.stack([w, (1 - self.eta * l2) * md])
 
-    def padded(self) -> Lanes:
-        """With the last one repeated."""
+    def padded(self) -> Constants:
+        """With the last run repeated."""
         more = -len(self.eta) % _WIDTH
-        return Lanes(*(np.concatenate([one, np.repeat(one[-1:], more)]) for one in self))
+        return Constants(*(np.concatenate([one, np.repeat(one[-1:], more)]) for one in self))
 
 
-def lanes(variant: str, eta: NDArray, l2: float, K: int) -> Lanes:
-    """The settings of a method, by its name in `paper.VARIANTS`, at steps `eta` (L,)."""
+def constants_of(variant: str, eta: NDArray, l2: float, K: int) -> Constants:
+    """Constants of a method, by its name in `paper.VARIANTS`, at steps `eta` (L,)."""
     eta = np.asarray(eta, float)
     if (kind := VARIANTS[variant].coupling) is None:
-        return Lanes(eta, eta, np.full(len(eta), np.inf), np.ones(len(eta)))
-    return Lanes(eta, *coupling(kind, eta, l2, K))
+        return Constants(eta, eta, np.full(len(eta), np.inf), np.ones(len(eta)))
+    return Constants(eta, *coupling(kind, eta, l2, K))
 
 
-def joined(several: Sequence[Lanes]) -> Lanes:
-    """Put the settings of several methods side by side."""
-    return Lanes(*map(np.concatenate, zip(*several, strict=True)))
+def joined(several: Sequence[Constants]) -> Constants:
+    """Put the runs of several methods side by side."""
+    return Constants(*map(np.concatenate, zip(*several, strict=True)))
 
 
 @dataclass(frozen=True)
 class Logistic:
-    """F(w) = mean log(1 + exp(-y x'w)) + l2 / 2 |w|^2 on a table whose labels are told by their sign."""
+    """F(w) = mean log(1 + exp(-y x'w)) + l2 / 2 |w|^2 on a table whose labels are classes by their sign."""
 
     table: Any
     l2: float
@@ -132,7 +132,7 @@ class Logistic:
         return self.table.X.shape[1]
 
     def loss(self, models: NDArray) -> NDArray:
-        """F at models (D, L); shape (L,)."""
+        """F (L,) at models (D, L)."""
         from replifed.kernels.coupled import logistic_means
 
         means = np.empty(models.shape[1])
@@ -141,7 +141,7 @@ class Logistic:
 
     @cached_property
     def minimum(self) -> float:
-        """The least F, by Newton's method."""
+        """The minimum of F, by Newton's method."""
         import scipy.sparse as sp
 
         from replifed.problems.losses import loss_named
@@ -156,7 +156,7 @@ class Logistic:
 def objectives(
     problem: Logistic,
     variant_kind: str,
-    settings: Lanes,
+    constants: Constants,
     start: NDArray,
     numbers: Numbers,
     K: int,
@@ -172,19 +172,18 @@ def objectives(
     """
     from replifed.kernels.coupled import local_rounds, minibatch_rounds
 
-    L, filled = len(settings.eta), settings.padded()
-    width = len(filled.eta)
-    padded = np.concatenate([start, np.repeat(start[-1:], width - L, axis=0)])
-    server = np.repeat(padded.T[:, None], 2, axis=1)  # (D, 2, lanes), contiguous
-    powers = _powers(filled.matrix(problem.l2), K if variant_kind == "local" else 1)
-    one = filled.from_w, filled.eta, filled.gamma
+    L, padded = len(constants.eta), constants.padded()
+    start = np.concatenate([start, np.repeat(start[-1:], len(padded.eta) - L, axis=0)])
+    server = np.repeat(start.T[:, None], 2, axis=1)  # (D, 2, L and padding), contiguous
+    powers = _powers(padded.matrix(problem.l2), K if variant_kind == "local" else 1)
+    weights = padded.from_w, padded.eta, padded.gamma
     records = [problem.loss(server[:, 1])[:L]]
     for begin in range(0, len(numbers.samples), every):
         samples = numbers.samples[begin : begin + every]
         if variant_kind == "local":
-            local_rounds(*problem.arrays, samples, powers, *one, server)
+            local_rounds(*problem.arrays, samples, powers, *weights, server)
         else:
-            minibatch_rounds(*problem.arrays, samples, K, powers, *one, server)
+            minibatch_rounds(*problem.arrays, samples, K, powers, *weights, server)
         records.append(problem.loss(server[:, 1])[:L])
     return np.stack(records)
 

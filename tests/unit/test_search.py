@@ -1,15 +1,18 @@
 """Step-size search: grown at its edges, refined, blind to what diverges, and the same one by one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from replifed.algorithms.fediterht import FedIterHT
+from replifed.engine.search import Grid, Search, search, with_margin
+from replifed.engine.simulate import simulate
+from replifed.engine.trials import Check, Trials, best_printed, tune_step
 from replifed.errors import ReplifedError
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.randomness import Streams
-from replifed.simulate import simulate
-from replifed.tune import Grid, Search, Trials, best_printed, search, tune_step, with_margin
 
 
 def bowl(best, limit=np.inf, calls=None):
@@ -75,6 +78,12 @@ def problems():
         yield replicate, DenseLinearModel(X, y, LeastSquares())
 
 
+def trials_on(data, rounds, tail=0.0, check=None, **more):
+    """Trials on pairs of a replicate and its problem; steps need not be stable."""
+    data = dict(data)
+    return Trials(list(data), data.__getitem__, 9, rounds, tail, check=check, **more)
+
+
 @pytest.mark.parametrize("batch", [None, 5])
 @pytest.mark.parametrize(
     "rounds, tail, scored", [(3, 0.0, [3]), (20, 0.0, [20]), (20, 0.2, [17, 18, 19, 20]), (3, 1.0, [1, 2, 3])]
@@ -93,7 +102,7 @@ def test_a_batched_search_is_a_search_run_by_run(batch, rounds, tail, scored):
         return np.array(scores)
 
     steps = [10, 1, 0.1, 0.01]
-    together = tune_step(make, Trials(data, 9, rounds, tail), Grid.of_steps(steps, 2))
+    together = tune_step(make, trials_on(data, rounds, tail), Grid.of_steps(steps, 2))
     alone = search(one_by_one, Grid.of_steps(steps, 2))
     assert together.steps == alone.steps
     assert together.best == alone.best
@@ -122,9 +131,9 @@ def test_a_step_that_is_given_up_does_not_win_where_the_first_data_set_is_the_ea
     def make(steps):
         return FedIterHT(step=steps, sparsity=8, local_steps=3, batch=None)
 
-    trials = Trials(data, 9, 20)
+    trials = trials_on(data, 20)
     steps = np.array([0.1, 1e-3])
-    scores = trials.scores(lambda runs: make(steps[runs]), 2)
+    scores = trials.scores(make(steps), np.zeros(2, int))
     ends = [simulate(make(steps[0]), problem, Streams(9, (name,)), 20) for name, problem in data]
     assert scores[0] == pytest.approx(np.mean([run.metrics["objective"][-1, 0] for run in ends]), rel=1e-10)
     assert trials.spent.runs == 3  # the short step was not tried on the second
@@ -146,7 +155,7 @@ def test_a_lucky_last_round_does_not_win():
         return Leaping(step=steps, sparsity=8, local_steps=1, batch=None)
 
     lucky, mean = (
-        tune_step(make, Trials([(name, problem)], 9, 20, tail), Grid.of_steps([1, 0.1, 0.01], 0))
+        tune_step(make, trials_on([(name, problem)], 20, tail), Grid.of_steps([1, 0.1, 0.01], 0))
         for tail in (0.0, 0.2)
     )
     assert lucky.step >= 1
@@ -176,13 +185,13 @@ def test_steps_that_rise_twice_in_a_row_are_given_up():
         return Rising(step=steps, sparsity=8, local_steps=1, batch=None)
 
     steps = [0.01, 0.02, 0.1, 0.5, 0.6, 0.7]
-    found = tune_step(make, Trials([(name, problem)], 9, 30, 0.2), Grid.of_steps(steps, 0))
+    found = tune_step(make, trials_on([(name, problem)], 30, 0.2), Grid.of_steps(steps, 0))
     last = {step: max(rounds) + 1 for step, rounds in rounds_of.items()}
     assert [last[step] for step in steps] == [30, 30, 30, 4, 12, 30]
     for step, value in ((0.5, 12.0), (0.6, 20.0)):
         expected = problem.loss(np.full((1, 30), value))[0]
         assert found.scores[found.steps.index(step)] == pytest.approx(expected)
-    alone = tune_step(make, Trials([(name, problem)], 9, 30, 0.2), Grid.of_steps([0.01, 0.02, 0.1, 0.7], 0))
+    alone = tune_step(make, trials_on([(name, problem)], 30, 0.2), Grid.of_steps([0.01, 0.02, 0.1, 0.7], 0))
     both = [step for step in alone.steps if step in found.steps]
     assert len(both) >= 4
     for step in both:
@@ -266,13 +275,14 @@ def test_where_nothing_is_admissible_the_best_mean_over_more_data_sets_is_taken_
     def make(steps):
         return Restless(step=steps, sparsity=8, local_steps=1, batch=None)
 
-    trials = Trials([(first, one)], 9, 6, 0.5, further=lambda: [(second, other)] * 4)
-    found = tune_step(make, trials, Grid.of_steps([0.2, 0.1, 0.05, 0.025], 0, grow=False), check=True)
+    data = {first: one, 3: one, 4: one} | dict.fromkeys(range(second, second + 12), other)
+    trials, grid = trials_on(data, 6, 0.5, Check()), Grid.of_steps([0.2, 0.1, 0.05, 0.025], 0, grow=False)
+    found = tune_step(make, trials, grid)
     assert found.chaotic
     assert found.record()["chaotic"] is True
     assert found.step == 0.05
     # Without the check luck decides.
-    assert tune_step(make, trials, Grid.of_steps([0.2, 0.1, 0.05, 0.025], 0, grow=False)).step == 0.1
+    assert tune_step(make, replace(trials, check=None), grid).step == 0.1
 
 
 def test_what_a_search_spends_is_what_its_trials_ran():
@@ -291,12 +301,12 @@ def test_what_a_search_spends_is_what_its_trials_ran():
     def make(steps):
         return Counted(step=steps, sparsity=8, local_steps=1, batch=None)
 
-    trials = Trials([(name, problem)], 9, 10, 0.2)
+    trials = trials_on([(name, problem)], 10, 0.2)
     found = tune_step(make, trials, Grid.of_steps([0.1, 0.03, 0.01], 1))
     assert trials.spent.runs == len(found.steps)
     assert trials.spent.rounds == sum(ran)
     assert trials.spent.bits == pytest.approx(sum(bits))
-    tune_step(make, trials, Grid.of_steps([0.1, 0.03, 0.01], 1), check=True)
+    tune_step(make, replace(trials, check=Check()), Grid.of_steps([0.1, 0.03, 0.01], 1))
     assert trials.spent.rounds == sum(ran)
 
 
@@ -313,11 +323,12 @@ def test_the_best_printed_step_is_stable_where_one_is(rejected, stable, asked, b
     steps, ran = (0.01, 0.04, 0.1), []
     own = Search((0.1,), tuple((one,) for one in steps), (0.3, 0.2, 0.1), tuple((one,) for one in rejected))
 
-    def check(some):
-        ran.extend(some.tolist())
-        return np.isin(some, list(stable))
+    class Checked:
+        def stable(self, made, count):
+            ran.extend(made.tolist())
+            return np.isin(made, list(stable))
 
-    found = best_printed(own, [0.01, 0.04], check)
+    found = best_printed(own, [0.01, 0.04], np.array, Checked())
     assert (found.step, found.chaotic, ran) == (best, chaotic, asked)
-    assert best_printed(own, [0.01, 0.1], check).step == 0.1
+    assert best_printed(own, [0.01, 0.1], np.array, Checked()).step == 0.1
     assert ran == asked

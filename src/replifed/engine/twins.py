@@ -9,17 +9,18 @@ see the same data, cohorts and minibatches as their run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Algorithm, Round
+from replifed.engine.simulate import History, simulate
 from replifed.network.ledger import Cost
 from replifed.problems.base import require
 from replifed.randomness import Streams
-from replifed.simulate import History, simulate
 
 # What twins differ in: the model that they go on from, and the step.
 TWINS = ("of_start", "of_step")
@@ -64,7 +65,7 @@ class Twinned(NamedTuple):
 
 
 def simulate_with_twins(
-    make: Callable[[NDArray, NDArray], Algorithm],
+    algorithm: Algorithm | Callable[[NDArray, NDArray], Algorithm],
     problem: Any,
     streams: Streams,
     rounds: int,
@@ -74,15 +75,16 @@ def simulate_with_twins(
     compared: str = "objective",
     **options: Any,
 ) -> Twinned:
-    """Run R settings of a method, each beside its two twins.
+    """Run R settings of a method, each with its two twins.
 
     Parameters
     ----------
-    make : callable
-        Maps numbers of settings (3R,) and factors (3R,) to the algorithm that has, in each run, that setting
-        with its step, or whatever number it tunes, times that factor. Each number comes three times in turn.
+    algorithm : Algorithm or callable
+        Of the R runs; its attribute `tuned` names the setting that one twin has longer, `step` by default.
+        Where that setting is none of its fields: a function of numbers of runs (3R,) and factors (3R,) that
+        returns the algorithm of these runs, with what is tuned times the factor.
     problem : Problem
-        With data for 3R runs, or for all of them together.
+        With data for each run, or for all of them.
     streams : Streams
         Of the R runs.
     rounds : int
@@ -97,14 +99,16 @@ def simulate_with_twins(
     """
     R = len(streams)
     numbers, role = np.repeat(np.arange(R), 3), np.tile(np.arange(3), R)
+    make = partial(of_runs, algorithm)
     everyone = Streams(streams.seed, tuple(name for name in streams.replicates for _ in range(3)))
+    data = problem.repeated(3) if hasattr(problem, "repeated") else problem
     plain = make(numbers, np.ones(3 * R))
-    require(problem, plain.needs, type(plain).__name__)
-    size = relative_move(plain.observe(plain.init(problem, everyone))["server"].dtype)
+    require(data, plain.needs, type(plain).__name__)
+    size = relative_move(plain.observe(plain.init(data, everyone))["server"].dtype)
     longer = make(numbers, np.where(role == 2, 1.0 + size, 1.0))
     last = rounds - max(round(tail * rounds), 1) + 1
     moved = _Moved(longer, role == 1, size)
-    history = simulate(moved, problem, everyone, rounds, record_from=0 if whole else last, **options)
+    history = simulate(moved, data, everyone, rounds, record_from=0 if whole else last, **options)
     objective = history.metrics[compared]
     late = objective[history.rounds >= last].reshape(-1, R, 3)
     start = objective[0].reshape(R, 3)[:, 0]
@@ -118,6 +122,32 @@ def simulate_with_twins(
         difference = np.where(np.isnan(difference), np.inf, difference)
         descends = late[..., 0].mean(axis=0) < start
     return Twinned(runs, difference, descends, history)
+
+
+def of_runs(algorithm: Any, runs: NDArray, factors: NDArray | None = None) -> Any:
+    """Return the algorithm of some of its runs, by number, with the setting that it tunes times `factors`."""
+    if callable(algorithm):
+        return algorithm(runs, np.ones(len(runs)) if factors is None else factors)
+    settings = _settings_of(algorithm, runs)
+    if factors is not None:
+        tuned = getattr(algorithm, "tuned", "step")
+        settings[tuned] = settings[tuned] * factors
+    return replace(algorithm, **settings)
+
+
+def _settings_of(owner: Any, runs: NDArray) -> dict[str, Any]:
+    """Return the settings of a method, or of its local solver, of some of its runs."""
+    settings = {}
+    for field in fields(owner):
+        if not field.init:
+            continue
+        value = getattr(owner, field.name)
+        if isinstance(value, np.ndarray) and value.size > 1:
+            value = value[runs]
+        elif is_dataclass(value):
+            value = replace(cast(Any, value), **_settings_of(value, runs))
+        settings[field.name] = value
+    return settings
 
 
 def relative_move(dtype: np.dtype) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.simulate import Metric
+from replifed.engine.simulate import Metric
 
 
 def relative_error(solution: NDArray) -> Metric:
