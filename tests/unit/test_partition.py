@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from replifed.errors import ConfigError, DataError
 from replifed.partition import store
-from replifed.partition.build import build, assign_clients, assign_shards, split_shards
+from replifed.partition.build import assign_clients, assign_shards, build, split_shards
 from replifed.partition.build import partition as partition_command
 from replifed.partition.clusters import kmeans_clusters, label_clusters
 from replifed.partition.heterogeneity import (
