@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from replifed.algorithms.base import Algorithm
 from replifed.engine.simulate import History, Metric, objective, simulate
@@ -38,7 +38,7 @@ class Planned:
     # replicate, unless it is among these.
     labels: Mapping[str, Any] = field(default_factory=dict)
     # Columns that follow from the runs: a function of `Ran` to one value per run, (R,).
-    run_labels: Mapping[str, Callable[[Ran], NDArray]] = field(default_factory=dict)
+    run_labels: Mapping[str, Callable[[Ran], ArrayLike]] = field(default_factory=dict)
     metrics: Mapping[str, Metric] = field(default_factory=lambda: {"objective": objective})
     derived: Mapping[str, Callable[[History], NDArray]] = field(default_factory=dict)  # more metrics, (T, R)
     # Index of the run that each curve shows, where several curves show one run; by default one curve per run.

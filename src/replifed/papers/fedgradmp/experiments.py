@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
 from replifed.engine.metrics import accuracy, relative_error, support_precision, support_recall
-from replifed.engine.plans import Planned, execute
+from replifed.engine.plans import Planned, Ran, execute
 from replifed.engine.search import Grid, Search
 from replifed.engine.simulate import Metric, nonzeros, objective, simulate
 from replifed.engine.trials import Check, Race, Trials, best_printed, tune_steps
@@ -279,10 +279,14 @@ def _isometry(method: str, settings: of.Isometry) -> Iterator[Planned]:
                     "peak": peak,
                     "replicate": replicate,
                 },
-                run_labels={"accuracy": lambda _, distances=distances: [max(distances)]},
+                run_labels={"accuracy": partial(_largest, distances)},
                 metrics={"objective": objective, "error": relative_error(solution)},
                 record_every=settings.record_every,
             )
+
+
+def _largest(distances: list[float], _: Ran) -> list[float]:
+    return [max(distances)]
 
 
 def _watched(method: type, distances: list[float]) -> type:

@@ -274,8 +274,8 @@ def _transport(method: str, settings: of.Transport, table: Any) -> Iterator[Plan
     chaotic = {"chaotic": attrgetter("chaotic")}
     for replicate, problem in zip(replicates, problems, strict=True):
         plan = _at_step(method, settings, replicate, problem, step)
-        twins = "compared" if replicate in twinned else None
-        yield replace(plan, labels=labels, run_labels=chaotic, twins=twins)
+        plan = replace(plan, labels=labels, run_labels=chaotic)
+        yield replace(plan, twins="compared") if replicate in twinned else plan
 
 
 def _at_step(method: str, settings: of.Transport, replicate: int, problem: Any, step: float) -> Planned:
