@@ -10,6 +10,7 @@ In both a step must be stable, if any is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
