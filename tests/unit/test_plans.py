@@ -51,7 +51,7 @@ def test_a_history_has_labels_repetitions_and_derived_metrics(problem):
 
 def test_several_curves_may_be_one_run(problem):
     labels = {"reading": ["own", "common", "printed"], "replicate": 4}
-    frame = execute("fedavg", 1, [planned(problem, labels=labels, curves=[1, 0, 1])])
+    frame = execute("fedavg", 1, [planned(problem, labels=labels, run_of_curve=[1, 0, 1])])
     curves = {reading: part["objective"].tolist() for reading, part in frame.groupby("reading")}
     assert curves["own"] == curves["printed"] != curves["common"]
     assert list(frame)[:3] == ["method", "reading", "replicate"]  # where the labels have it
@@ -60,7 +60,7 @@ def test_several_curves_may_be_one_run(problem):
 def test_runs_are_compared_with_twins_whose_records_may_be_kept(problem):
     labels = {"chaotic": attrgetter("chaotic"), "difference": attrgetter("difference")}
     frames = {
-        twins: execute("fedavg", 1, [planned(problem, labels=labels, twins=twins)])
+        twins: execute("fedavg", 1, [planned(problem, run_labels=labels, twins=twins)])
         for twins in (None, "compared", "recorded")
     }
     alone, compared, recorded = frames.values()

@@ -34,13 +34,15 @@ class Planned:
     problem: Any
     replicates: Sequence[int]  # names of the repetition of each run, (R,)
     rounds: int
-    # Columns of the history: one value for all curves, one a curve, or a function of `Ran` to one a run. The
-    # names of the repetitions are the last one, replicate, unless they are among these.
+    # Columns of the history: a value for all curves, or a list of one per curve. The last column is
+    # replicate, unless it is among these.
     labels: Mapping[str, Any] = field(default_factory=dict)
+    # Columns that follow from the runs: a function of `Ran` to one value per run, (R,).
+    run_labels: Mapping[str, Callable[[Ran], NDArray]] = field(default_factory=dict)
     metrics: Mapping[str, Metric] = field(default_factory=lambda: {"objective": objective})
     derived: Mapping[str, Callable[[History], NDArray]] = field(default_factory=dict)  # more metrics, (T, R)
-    # The run of each curve, where several curves may be one run; by default each run is a curve.
-    curves: Sequence[int] | None = None
+    # Index of the run that each curve shows, where several curves show one run; by default one curve per run.
+    run_of_curve: Sequence[int] | None = None
     # Whether the runs are compared with twins, and whether what these record is kept.
     twins: Literal["compared", "recorded"] | None = None
     compared: str = "objective"  # the metric by which they are compared
@@ -68,7 +70,7 @@ def execute(
     Returns
     -------
     DataFrame
-        A line for each plan, curve and recorded round: method, labels, and what `History.frame` has.
+        A row for each plan, curve and recorded round: method, labels, and what `History.frame` has.
     """
     frames: list[pd.DataFrame] = []
     for plan in plans:
@@ -81,7 +83,7 @@ def execute(
 
 
 def run_plan(plan: Planned, seed: int, progress: Callable[[int, int], None] | None = None) -> Ran:
-    """Run one plan, for those who want its history and no lines of it."""
+    """Run one plan and return its history, without making a table."""
     streams, R = Streams(seed, tuple(plan.replicates)), len(plan.replicates)
     options = {"metrics": plan.metrics, "record_every": plan.record_every, **plan.options}
     if plan.twins is None:
@@ -96,7 +98,7 @@ def run_plan(plan: Planned, seed: int, progress: Callable[[int, int], None] | No
         progress=progress,
         **options,
     )
-    history = twinned.beside if plan.twins == "recorded" else twinned.history
+    history = twinned.with_twins if plan.twins == "recorded" else twinned.history
     return Ran(history, twinned.chaotic, twinned.difference)
 
 
@@ -111,12 +113,10 @@ def _case(plan: Planned) -> str:
 
 def _frame(method: str, plan: Planned, ran: Ran) -> pd.DataFrame:
     history = ran.history
-    curves = np.arange(len(ran.chaotic)) if plan.curves is None else np.asarray(plan.curves)
+    runs = np.arange(len(ran.chaotic)) if plan.run_of_curve is None else np.asarray(plan.run_of_curve)
     more = {name: values(history) for name, values in plan.derived.items()}
-    history = replace(history, metrics={**history.metrics, **more}).take(curves)
-    labels = {
-        name: np.asarray(value(ran))[curves] if callable(value) else value
-        for name, value in plan.labels.items()
-    }
-    labels.setdefault("replicate", np.asarray(plan.replicates)[curves])
+    history = replace(history, metrics={**history.metrics, **more}).take(runs)
+    labels = {"replicate": np.asarray(plan.replicates)[runs]}
+    labels = {**plan.labels} if "replicate" in plan.labels else {**plan.labels, **labels}
+    labels |= {name: np.asarray(value(ran))[runs] for name, value in plan.run_labels.items()}
     return history.frame(method=method, **labels)

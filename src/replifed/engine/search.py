@@ -181,10 +181,10 @@ def search_each(
         One per search, all with the same number of parameters.
     choose : as in `search`
     """
-    running = {number: _Tried(grid, choose) for number, grid in enumerate(grids)}
+    running = {number: _SearchState(grid, choose) for number, grid in enumerate(grids)}
     found: dict[int, Search] = {}
     while running:
-        _settle(running, score)
+        _score_what_is_wanted(running, score)
         selected = {number: tried.selected() for number, tried in running.items()}
         for number, point in selected.items():
             if admissible is None or running[number].checked.get(point):
@@ -198,7 +198,7 @@ def search_each(
     return [found[number] for number in range(len(grids))]
 
 
-def _settle(searches: Mapping[int, _Tried], score: Judge) -> None:
+def _score_what_is_wanted(searches: Mapping[int, _SearchState], score: Judge) -> None:
     """Score the points that the searches want, until none wants any."""
     batches = {number: tried.wanted() for number, tried in searches.items()}
     while True:
@@ -218,8 +218,8 @@ def _judged(judge: Judge, points: Mapping[int, list[Point]]) -> Iterator[tuple[i
         yield number, judged[numbers == number].tolist()
 
 
-class _Tried:
-    """The points that a search has scored, and those that it wants to be scored next."""
+class _SearchState:
+    """State of one search: the points that it has scored and checked, and those that it wants next."""
 
     def __init__(self, grid: Grid, choose: Choice) -> None:
         self.grid, self._choose = grid, choose
@@ -274,8 +274,8 @@ class _Tried:
     # -- New points -------------------------------------------------------------------------------
 
     def wanted(self) -> Iterator[list[Point]]:
-        """Yield the points to be scored next; whoever iterates notes their scores."""
-        yield from filter(None, map(self._new, self._settle()))
+        """Yield batches of points; the caller stores their scores before it asks for the next batch."""
+        yield from filter(None, map(self._new, self._points_to_score()))
 
     def _new(self, points: Iterable[Sequence[float]]) -> list[Point]:
         return sorted({self._snapped(point) for point in points} - set(self.scores))
@@ -294,9 +294,9 @@ class _Tried:
                 known.add(values[axis])
         return tuple(values)
 
-    # -- The way to the best point: each generator goes on once the points that it yields have scores ----
+    # -- The way to the best point. A generator resumes once the points that it has yielded have scores ----
 
-    def _settle(self) -> Iterator[Iterable[Sequence[float]]]:
+    def _points_to_score(self) -> Iterator[Iterable[Sequence[float]]]:
         """Extend the grid until the best point lies inside; halve the distances around it."""
         yield itertools.product(*self.grid.axes)
         yield from self._descend()
@@ -309,10 +309,10 @@ class _Tried:
             if len(self.grid.axes) > 1 and not unbounded:
                 self._extensions = 0  # moves along a valley are no search for its end
             yield from self._descend()
-            if self.grid.tolerance is not None and self._settled(before, self.grid.tolerance):
+            if self.grid.tolerance is not None and self._has_converged(before, self.grid.tolerance):
                 return
 
-    def _settled(self, before: float, tolerance: float) -> bool:
+    def _has_converged(self, before: float, tolerance: float) -> bool:
         """Whether less than the tolerance separates the best score from the one before and from neighbours.
 
         Neighbours that diverge do not count.

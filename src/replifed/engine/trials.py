@@ -30,8 +30,8 @@ _BEHIND = 0.5
 # Approximate number of records in the last rounds.
 _RECORDED = 5
 
-Runs = Algorithm | Callable[[NDArray, NDArray], Algorithm]
-"""An algorithm of R runs, or a function of numbers of runs and factors, as in `simulate_with_twins`."""
+Runnable = Algorithm | Callable[[NDArray, NDArray], Algorithm]
+"""The algorithm of R runs, or a function of indices of runs and factors, as in `simulate_with_twins`."""
 
 
 @dataclass
@@ -58,6 +58,10 @@ class Spent:
     def record(self) -> dict[str, Any]:
         """For a JSON file."""
         return {"runs": self.runs, "rounds": self.rounds, "bits": self.bits}
+
+    def of_trials(self) -> dict[str, Any]:
+        """Entries of a JSON file: the replicates that were run, and the cost."""
+        return {"trials": {"replicates": sorted(self.replicates)}, "cost": self.record()}
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ class Trials:
         return 1, 4, 12
 
     @property
-    def last(self) -> int:
+    def tail_rounds(self) -> int:
         """Number of the rounds, at the end, whose mean is the score."""
         return max(round(self.tail * self.rounds), 1)
 
@@ -109,9 +113,9 @@ class Trials:
 
     def record(self) -> dict[str, Any]:
         """What was run, for a JSON file: replicates, and the cost."""
-        return {"trials": {"replicates": sorted(self.spent.replicates)}, "cost": self.spent.record()}
+        return self.spent.of_trials()
 
-    def scores(self, algorithm: Runs, searches: NDArray) -> NDArray:
+    def scores(self, algorithm: Runnable, searches: NDArray) -> NDArray:
         """Mean score over the data sets, (R,); infinite where a run diverged.
 
         A run whose descent on the first data set is below `_BEHIND` times the best run's is not run on the
@@ -141,7 +145,7 @@ class Trials:
         scores[ahead] = means
         return scores
 
-    def more_scores(self, algorithm: Runs, scores: NDArray) -> NDArray:
+    def more_scores(self, algorithm: Runnable, scores: NDArray) -> NDArray:
         """Mean scores (R,) over further data sets too, where `scores` are those of the first ones."""
         total = scores * len(self.problems)
         for replicate in self.replicates[SCORED:]:
@@ -149,7 +153,7 @@ class Trials:
             total = total + trial.score
         return total / len(self.replicates)
 
-    def stable(self, algorithm: Runs, count: int) -> NDArray:
+    def stable(self, algorithm: Runnable, count: int) -> NDArray:
         """Mask of the R = `count` runs that descend and agree with their twins on all data sets checked."""
         check = self.check or Check()
         rounds = self.rounds if check.rounds is None else min(self.rounds, check.rounds)
@@ -167,7 +171,7 @@ class Trials:
                 rounds,
                 tail=tail,
                 record_every=max(round(tail * rounds) // check.records, 1),
-                whole=False,
+                record_before_tail=False,
                 **self.options,
             )
             self.spent.add(twinned.everything)
@@ -175,17 +179,27 @@ class Trials:
         return good
 
     def _run(
-        self, algorithm: Runs, problems: Sequence[tuple[int, Any]], count: int, drop: Drop | None = None
+        self,
+        algorithm: Runnable,
+        problems: Sequence[tuple[int, Any]],
+        count: int,
+        drop: Drop | None = None,
     ) -> list[_Trial]:
-        """Run R = `count` settings on each of some data sets, stage by stage."""
-        scored = self.rounds - self.last if self.last > 1 else self.rounds
-        stages = [stage for stage in self.stages if stage < scored]
+        """Run R = `count` settings on each of some data sets, stage by stage.
+
+        Of 25 rounds with a tail of .2 the stages end after rounds 1, 4, 12, 20 and 25, and the score is the
+        mean over rounds 21 to 25.
+        """
+        tail_start = self.rounds - self.tail_rounds if self.tail_rounds > 1 else self.rounds
+        stages = [stage for stage in self.stages if stage < tail_start]
         trials = [_Trial(self, algorithm, *problem, count) for problem in problems]
-        for number, stop in enumerate(sorted({*stages, scored, self.rounds} - {0})):
+        for number, stop in enumerate(sorted({*stages, tail_start, self.rounds} - {0})):
             count = max(len(trial.going) for trial in trials)
             self.progress(f"searching the step, {count} runs to round {stop}", number, len(stages) + 1)
             for trial in trials:
-                trial.advance(stop, max(self.last // _RECORDED, 1) if trial.round >= scored else None)
+                trial.advance(
+                    stop, max(self.tail_rounds // _RECORDED, 1) if trial.round >= tail_start else None
+                )
             if stop in stages and drop is not None:
                 drop(stop, trials)
         return trials
@@ -207,7 +221,7 @@ class Race(Trials):
     def stages(self) -> Sequence[int]:
         return sorted(self.survivors)
 
-    def scores(self, algorithm: Runs, searches: NDArray) -> NDArray:
+    def scores(self, algorithm: Runnable, searches: NDArray) -> NDArray:
         """Mean score over the data sets, (R,); infinite where a run diverged or was dropped."""
         trials = self._run(algorithm, self.problems, len(searches), partial(self._drop_behind, searches))
         return np.mean([trial.score for trial in trials], axis=0)
@@ -225,11 +239,11 @@ class Race(Trials):
 class _Trial:
     """R runs on one data set that advance side by side; some end early, since they diverge or are dropped."""
 
-    def __init__(self, trials: Trials, algorithm: Runs, replicate: int, problem: Any, count: int) -> None:
+    def __init__(self, trials: Trials, algorithm: Runnable, replicate: int, problem: Any, count: int) -> None:
         self._trials, self._algorithm = trials, algorithm
         self._replicate, self._problem = replicate, problem
         self._history: History | None = None  # of the last stage and the runs that go on
-        self.going = np.arange(count)  # numbers of the runs that go on
+        self.going = np.arange(count)  # indices of the runs that go on
         self.round = 0
         self.start = self.score = np.full(count, np.inf)  # at the start and now; infinite once diverged
         self.past: list[NDArray] = []  # scores after each stage
@@ -252,7 +266,7 @@ class _Trial:
         trials.spent.replicates.add(self._replicate)
         trials.spent.add(history, started=self._history is None)
         values, alive = history.metrics["objective"], ~history.diverged[-1]
-        late = history.rounds > min(stop - 1, trials.rounds - trials.last)
+        late = history.rounds > min(stop - 1, trials.rounds - trials.tail_rounds)
         if self._history is None:
             self.start = values[0]
         self.score = self.score.copy()  # that of the last stage stays as it is
@@ -285,8 +299,9 @@ def _drop_rising(_: int, trials: list[_Trial]) -> None:
             trial.drop(np.minimum(*trial.past[-2:]) > _HOPELESS * trial.start)
 
 
-def _subset(algorithm: Runs, runs: NDArray) -> Runs:
-    return lambda numbers, factors: of_runs(algorithm, runs[numbers], factors)
+def _subset(algorithm: Runnable, runs: NDArray) -> Runnable:
+    """Return the algorithm of some runs, for `simulate_with_twins`, which repeats them and moves steps."""
+    return lambda indices, factors: of_runs(algorithm, runs[indices], factors)
 
 
 # -- Searches of a step --------------------------------------------------------------------------------

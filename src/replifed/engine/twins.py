@@ -45,7 +45,7 @@ class Twinned(NamedTuple):
     everything: History  # of the runs and their twins, three in turn
 
     @property
-    def beside(self) -> History:
+    def with_twins(self) -> History:
         """The history of the runs, with the metrics of their twins beside theirs: objective.of_start, ..."""
         more: dict[str, NDArray] = {}
         for place, twin in enumerate(TWINS, start=1):
@@ -71,7 +71,7 @@ def simulate_with_twins(
     rounds: int,
     *,
     tail: float = 0.2,
-    whole: bool = True,
+    record_before_tail: bool = True,
     compared: str = "objective",
     **options: Any,
 ) -> Twinned:
@@ -81,7 +81,7 @@ def simulate_with_twins(
     ----------
     algorithm : Algorithm or callable
         Of the R runs; its attribute `tuned` names the setting that one twin has longer, `step` by default.
-        Where that setting is none of its fields: a function of numbers of runs (3R,) and factors (3R,) that
+        Where that setting is none of its fields: a function of indices of runs (3R,) and factors (3R,) that
         returns the algorithm of these runs, with what is tuned times the factor.
     problem : Problem
         With data for each run, or for all of them.
@@ -90,7 +90,7 @@ def simulate_with_twins(
     rounds : int
     tail : float
         Share of the rounds, at the end, over which objectives are compared.
-    whole : bool
+    record_before_tail : bool
         Whether the rounds before the tail are recorded too.
     compared : str
         The metric by which runs and twins are compared, lower is better; one of those of `simulate`.
@@ -98,19 +98,21 @@ def simulate_with_twins(
         Of `simulate`.
     """
     R = len(streams)
-    numbers, role = np.repeat(np.arange(R), 3), np.tile(np.arange(3), R)
+    indices, role = np.repeat(np.arange(R), 3), np.tile(np.arange(3), R)
     make = partial(of_runs, algorithm)
-    everyone = Streams(streams.seed, tuple(name for name in streams.replicates for _ in range(3)))
+    of_three = Streams(streams.seed, tuple(name for name in streams.replicates for _ in range(3)))
     data = problem.repeated(3) if hasattr(problem, "repeated") else problem
-    plain = make(numbers, np.ones(3 * R))
+    plain = make(indices, np.ones(3 * R))
     require(data, plain.needs, type(plain).__name__)
-    size = relative_move(plain.observe(plain.init(data, everyone))["server"].dtype)
-    longer = make(numbers, np.where(role == 2, 1.0 + size, 1.0))
-    last = rounds - max(round(tail * rounds), 1) + 1
+    size = relative_move(plain.observe(plain.init(data, of_three))["server"].dtype)
+    longer = make(indices, np.where(role == 2, 1.0 + size, 1.0))
+    tail_start = rounds - max(round(tail * rounds), 1) + 1  # the first round that is compared
     moved = _Moved(longer, role == 1, size)
-    history = simulate(moved, data, everyone, rounds, record_from=0 if whole else last, **options)
+    history = simulate(
+        moved, data, of_three, rounds, record_from=0 if record_before_tail else tail_start, **options
+    )
     objective = history.metrics[compared]
-    late = objective[history.rounds >= last].reshape(-1, R, 3)
+    late = objective[history.rounds >= tail_start].reshape(-1, R, 3)
     start = objective[0].reshape(R, 3)[:, 0]
     runs = history.take(role == 0)
     with np.errstate(invalid="ignore"):
@@ -125,7 +127,7 @@ def simulate_with_twins(
 
 
 def of_runs(algorithm: Any, runs: NDArray, factors: NDArray | None = None) -> Any:
-    """Return the algorithm of some of its runs, by number, with the setting that it tunes times `factors`."""
+    """Return the algorithm of some of its runs, by index, with the setting that it tunes times `factors`."""
     if callable(algorithm):
         return algorithm(runs, np.ones(len(runs)) if factors is None else factors)
     settings = _settings_of(algorithm, runs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,21 @@ _LINE_WIDTH = 0.01
 _FILLS = 0.2
 _NOTES = "notes"  # id of a panel's remarks
 ENDS = Line("ends of wide bands", GREY, "-", "", 0.6)  # for a legend
+
+
+class Scale(NamedTuple):
+    """A vertical axis: its ends, and if it is logarithmic."""
+
+    bottom: float
+    top: float
+    log: bool
+
+    def height(self, values: NDArray) -> NDArray:
+        """Return the share of the axis at which values are drawn; those beyond its ends at these."""
+        inside = np.clip(values, self.bottom, self.top)
+        if self.log:
+            return np.log(inside / self.bottom) / np.log(self.top / self.bottom)
+        return (inside - self.bottom) / (self.top - self.bottom)
 
 
 def plot_curves(
@@ -46,7 +61,7 @@ def plot_curves(
     others. Returns if a band is drawn by its ends, `ENDS`, since it would fill the panel.
     """
     log_y = is_logarithmic(frame, series) if log_y is None else log_y
-    bottom, top = with_margin(*visible_range(frame, series), log_y) if limits is None else limits
+    scale = Scale(*(limits or with_margin(*visible_range(frame, series), log_y)), log_y)
     remarks: list[str] = []
     wide_band = False
     for position, (key, line) in enumerate(lines.items()):
@@ -54,26 +69,26 @@ def plot_curves(
         if log_x:
             curve = curve[curve[x] > 0]
         if len(curve):
-            _plot_centre(axes, curve, line, x, position, bottom)
-            wide_band |= "low" in curve and not _plot_band(axes, curve, line, x, log_y, bottom, top)
-            remarks += _divergence(axes, curve, line, x, bottom, top)
+            _plot_centre(axes, curve, line, x, position, scale)
+            wide_band |= "low" in curve and not _plot_band(axes, curve, line, x, scale)
+            remarks += _divergence(axes, curve, line, x, scale)
     # Points alone hide nothing.
     drawn = [key for key, line in lines.items() if line.dashes]
-    pairs = coinciding(frame, series, drawn, x=x, log_y=log_y, limits=(bottom, top))
+    pairs = coinciding(frame, series, drawn, x, scale)
     remarks += _coincidence([(lines[upper].label, lines[lower].label) for upper, lower in pairs])
-    _scale(axes, frame[x], log_x, log_y, bottom, top)
+    _set_axes(axes, frame[x], log_x, scale)
     if notes:
         for remark in remarks:
             note(axes, remark)
     return wide_band
 
 
-def _scale(axes: Axes, at: pd.Series, log_x: bool, log_y: bool, bottom: float, top: float) -> None:
+def _set_axes(axes: Axes, at: pd.Series, log_x: bool, scale: Scale) -> None:
     """Set scales, limits and readable ticks of the axes of curves whose points lie `at`."""
-    axes.set_yscale("log" if log_y else "linear")
-    axes.set_ylim(bottom, top)
-    if log_y:
-        readable_log_axis(axes.yaxis, bottom, top)
+    axes.set_yscale("log" if scale.log else "linear")
+    axes.set_ylim(scale.bottom, scale.top)
+    if scale.log:
+        readable_log_axis(axes.yaxis, scale.bottom, scale.top)
     if log_x:
         axes.set_xscale("log")
         readable_log_axis(axes.xaxis, *axes.get_xlim(), most=int(2.2 * panel_inches(axes)[0]))
@@ -135,12 +150,12 @@ def panel_inches(axes: Axes) -> tuple[float, float]:
 
 
 def coinciding(
-    frame: pd.DataFrame, series: str, keys: Sequence[Any], *, x: str, log_y: bool, limits: tuple[float, float]
+    frame: pd.DataFrame, series: str, keys: Sequence[Any], x: str, scale: Scale
 ) -> list[tuple[Any, Any]]:
     """Return pairs of curves of a panel that look the same: a key, and the first key on whose curve it lies.
 
     Curves coincide if they end at the same point of the horizontal axis, and differ nowhere by more than a
-    line's width on a vertical axis with these limits.
+    line's width on the vertical axis.
     """
     apart: dict[Any, tuple[NDArray, NDArray]] = {}  # curves that lie on none before them
     pairs = []
@@ -149,7 +164,7 @@ def coinciding(
         curve = curve[curve[centre_of(curve)].notna()]
         if len(curve) < 2:
             continue
-        at, height = curve[x].to_numpy(float), _height(curve[centre_of(curve)].to_numpy(float), log_y, limits)
+        at, height = curve[x].to_numpy(float), scale.height(curve[centre_of(curve)].to_numpy(float))
         for other, (other_at, other_height) in apart.items():
             equal_ends = np.isclose(at[[0, -1]], other_at[[0, -1]], rtol=_LINE_WIDTH).all()
             if equal_ends and np.abs(np.interp(other_at, at, height) - other_height).max() < _LINE_WIDTH:
@@ -158,15 +173,6 @@ def coinciding(
         else:
             apart[key] = (at, height)
     return pairs
-
-
-def _height(values: NDArray, log_y: bool, limits: tuple[float, float]) -> NDArray:
-    """Return the share of an axis's height at which values are drawn; those beyond its limits at its ends."""
-    bottom, top = limits
-    inside = np.clip(values, bottom, top)
-    if log_y:
-        return np.log(inside / bottom) / np.log(top / bottom)
-    return (inside - bottom) / (top - bottom)
 
 
 def centre_of(frame: pd.DataFrame) -> str:
@@ -230,26 +236,23 @@ def readable_log_axis(axis: Any, low: float, high: float, most: int = 6) -> None
     axis.set_minor_formatter(NullFormatter())
 
 
-def _plot_centre(axes: Axes, curve: pd.DataFrame, line: Line, x: str, position: int, bottom: float) -> None:
+def _plot_centre(axes: Axes, curve: pd.DataFrame, line: Line, x: str, position: int, scale: Scale) -> None:
     centre = curve[centre_of(curve)].to_numpy()
     every: tuple[int, int] | None = None
     if line.dashes:
         # Markers divide the visible part, and those of different curves are apart, or would hide each other.
-        visible = max(int(np.count_nonzero(centre >= bottom)), 1)
+        visible = max(int(np.count_nonzero(centre >= scale.bottom)), 1)
         step = max(visible // _MARKERS, 1)
         every = (position * step // 4 % step, step)
     axes.plot(curve[x].to_numpy(), centre, **line.look, markevery=every, zorder=3)
 
 
-def _plot_band(
-    axes: Axes, curve: pd.DataFrame, line: Line, x: str, log_y: bool, bottom: float, top: float
-) -> bool:
+def _plot_band(axes: Axes, curve: pd.DataFrame, line: Line, x: str, scale: Scale) -> bool:
     """Draw the band of one curve; return if it is filled, or else drawn by its ends."""
     at = curve[x].to_numpy()
-    floor = bottom if log_y else -np.inf
-    low = curve["low"].to_numpy().clip(min=floor, max=top)
-    high = curve["high"].to_numpy().clip(min=floor, max=top)
-    share = _height(high, log_y, (bottom, top)) - _height(low, log_y, (bottom, top))
+    floor = scale.bottom if scale.log else -np.inf
+    low, high = (curve[end].to_numpy().clip(min=floor, max=scale.top) for end in ("low", "high"))
+    share = scale.height(high) - scale.height(low)
     span = at[-1] - at[0]
     if span > 0 and np.trapezoid(np.nan_to_num(share), at) / span > _FILLS:
         # One run that lags, or two that fail, would cover all else.
@@ -260,7 +263,7 @@ def _plot_band(
     return True
 
 
-def _divergence(axes: Axes, curve: pd.DataFrame, line: Line, x: str, bottom: float, top: float) -> list[str]:
+def _divergence(axes: Axes, curve: pd.DataFrame, line: Line, x: str, scale: Scale) -> list[str]:
     """Cross the rounds at which seeds were lost; return a remark on them."""
     if "alive" not in curve:
         return []
@@ -272,7 +275,7 @@ def _divergence(axes: Axes, curve: pd.DataFrame, line: Line, x: str, bottom: flo
     before = np.flatnonzero(np.diff(alive) < 0).tolist()
     if lost == seeds:
         before.append(len(alive) - 1)
-    height = np.clip(curve[centre_of(curve)].to_numpy()[before], bottom, top)
+    height = np.clip(curve[centre_of(curve)].to_numpy()[before], scale.bottom, scale.top)
     axes.plot(
         curve[x].to_numpy()[before],
         height,

@@ -47,7 +47,7 @@ METRICS = {"objective": objective, "nonzeros": nonzeros}
 # --- Methods, data and levels ---------------------------------------------------------------------
 
 
-def drawn_levels(method: str, settings: Compared) -> list[str]:
+def plotted_levels(method: str, settings: Compared) -> list[str]:
     """Names, "alpha,beta", of the levels of `method`: all in Figure 2, the first and the last in Figure 3.
 
     Real data have one nameless level.
@@ -112,39 +112,41 @@ def tune(
         the common step and the smoothness constant that it is a fraction of. Besides, `trials` and `cost`:
         what was run for it.
     """
-    asked = settings.tuning
+    tuning, levels = settings.tuning, plotted_levels(method, settings)
     found: dict[str, Any] = {}
-    named, counts = drawn_levels(method, settings), sweep(method, settings)
-    grid = Grid.of_steps(asked.steps, asked.refine)
     spent = Spent()  # of all levels
-    for done, level in enumerate(named):
-        progress(f"searching the step {level}".strip(), done, len(named))
+    for done, level in enumerate(levels):
+        progress(f"searching the step {level}".strip(), done, len(levels))
         trials = Trials(
-            asked.replicates,
+            tuning.replicates,
             partial(problem, settings, level, table=table, partition=partition),
             settings.seed,
-            asked.rounds,
-            asked.tail,
+            tuning.rounds,
+            tuning.tail,
             spent=spent,
             # Splits of real data differ less than draws do.
             check=Check(data_sets=1) if settings.problem == "dataset" else Check(),
         )
-        make = partial(algorithm, method, settings, batch=settings.batch)
-        outcomes = {K: tune_step(partial(make, K), trials, grid) for K in counts}
-        by_k = {str(K): one.record() for K, one in outcomes.items()}
-        _, _, best = min((one.chaotic, one.score, K) for K, one in outcomes.items())
-        found[level] = {"local_steps": best, "by_local_steps": by_k}
+        found[level] = _tune_level(method, settings, trials, printed=level in (levels[0], levels[-1]))
         if level:
             # Every client's local gradient steps tolerate it; to one significant digit.
             smoothness = max(float(data.smoothness().max()) for _, data in trials.problems)
-            common = float(f"{asked.common_fraction / smoothness:.0e}")
+            common = float(f"{tuning.common_fraction / smoothness:.0e}")
             found[level] |= {"smoothness": smoothness, "common_step": common}
-        if done in (0, len(named) - 1):
-            for K, outcome in outcomes.items():
-                by_k[str(K)] |= _printed(outcome, asked.steps, partial(make, K), trials)
-        record = trials.record()
-        del trials  # large ones go before the next come
-    return {"method": method, "levels": found, **record}
+        del trials  # its problems may be large, and are freed before the next level's are made
+    return {"method": method, "levels": found, **spent.of_trials()}
+
+
+def _tune_level(method: str, settings: Compared, trials: Trials, *, printed: bool) -> dict[str, Any]:
+    """Search the step for every K on the data of one level, that of the `printed` grid too; choose K."""
+    grid = Grid.of_steps(settings.tuning.steps, settings.tuning.refine)
+    make = partial(algorithm, method, settings, batch=settings.batch)
+    searches = {K: tune_step(partial(make, K), trials, grid) for K in sweep(method, settings)}
+    by_k = {str(K): one.record() for K, one in searches.items()}
+    for K, one in searches.items() if printed else ():
+        by_k[str(K)] |= _printed(one, settings.tuning.steps, partial(make, K), trials)
+    _, _, best = min((one.chaotic, one.score, K) for K, one in searches.items())
+    return {"local_steps": best, "by_local_steps": by_k}
 
 
 def _printed(
@@ -178,7 +180,7 @@ class Curve(NamedTuple):
 
 def curves(method: str, settings: Compared, tuned: dict) -> Iterator[Curve]:
     """List the curves of `method`, given the outcome of its `tune`."""
-    levels, searched, batch = drawn_levels(method, settings), tuned["levels"], settings.batch
+    levels, searched, batch = plotted_levels(method, settings), tuned["levels"], settings.batch
     first, last = levels[0], levels[-1]
     for level in levels:
         own, by_k = searched[level]["local_steps"], searched[level]["by_local_steps"]
@@ -225,7 +227,7 @@ def run(
 
 def _compared(method: str, settings: Compared, tuned: dict, table: Any, partition: Any) -> Iterator[Planned]:
     """Curves of equal K and batch size are runs side by side."""
-    levels, listed = drawn_levels(method, settings), list(curves(method, settings, tuned))
+    levels, listed = plotted_levels(method, settings), list(curves(method, settings, tuned))
     replicates = dict.fromkeys([*settings.replicates, *settings.full_batch_replicates])
     twinned = replicates if settings.twin_replicates is None else settings.twin_replicates
     grouped = [levels] if _side_by_side(method, settings) else [[level] for level in levels]
@@ -248,11 +250,13 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
                 problem=data.of_runs(at) if len(together) > 1 else data,
                 replicates=[replicate] * len(points),
                 rounds=_rounds(method, settings, batch),
-                curves=[points.index((curve.level, curve.step)) for curve in group],
+                run_of_curve=[points.index((curve.level, curve.step)) for curve in group],
                 labels={
                     **{name: [getattr(curve, name) for curve in group] for name in Curve._fields},
                     "batch": "full" if batch is None else str(batch),
                     "replicate": replicate,
+                },
+                run_labels={
                     "chaotic": lambda ran: ran.chaotic,
                     "twin_difference": lambda ran: ran.difference,
                 },
@@ -264,10 +268,10 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
 
 
 def _side_by_side(method: str, settings: Compared) -> bool:
-    """Whether the levels of an experiment are runs of one problem, which then reads the same features once.
+    """Whether the levels of an experiment run side by side, and share one pass over the features.
 
-    Methods without a threshold between local steps go through these faster in the span of a client's samples
-    where they are few, and that is another one at each level.
+    They do not where the clients' Gram matrices, which differ by level, make local steps cheaper still: for
+    methods without a threshold between local steps, where samples are few.
     """
     return settings.problem == "simulation" and (
         method == "fediterht" or not in_span(settings.samples, settings.features)
@@ -284,7 +288,7 @@ def _data(settings: Compared, levels: list[str], replicate: int, table: Any, par
 def _rounds(method: str, settings: Compared, batch: int | None) -> int:
     if batch is None:
         return settings.full_batch_rounds
-    if sweep(method, settings) == [1]:  # a baseline that is cheap, and that others are held against far out
+    if sweep(method, settings) == [1]:  # a cheap baseline, drawn for more rounds than the others
         return settings.baseline_rounds or settings.rounds
     return settings.rounds
 

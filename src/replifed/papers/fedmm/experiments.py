@@ -270,10 +270,12 @@ def _transport(method: str, settings: of.Transport, table: Any) -> Iterator[Plan
     twinned = replicates if settings.twin_replicates is None else settings.twin_replicates
     problems = list(transport_problems(settings, table, replicates))
     linear = float(np.mean([problem.linear_uvp() for problem in problems]))
-    labels = {"dim": settings.dim, "step": step, "linear_uvp": linear, "chaotic": attrgetter("chaotic")}
+    labels = {"dim": settings.dim, "step": step, "linear_uvp": linear}
+    chaotic = {"chaotic": attrgetter("chaotic")}
     for replicate, problem in zip(replicates, problems, strict=True):
         plan = _at_step(method, settings, replicate, problem, step)
-        yield replace(plan, labels=labels, twins="compared" if replicate in twinned else None)
+        twins = "compared" if replicate in twinned else None
+        yield replace(plan, labels=labels, run_labels=chaotic, twins=twins)
 
 
 def _at_step(method: str, settings: of.Transport, replicate: int, problem: Any, step: float) -> Planned:
