@@ -134,11 +134,6 @@ def data_kind(experiment: str) -> Quantity:
     return Quantity(_read, ("data_kind", experiment), keys=(f"partition:{experiment}",))
 
 
-def drawn(figure: str) -> Quantity:
-    """Numbers of a figure."""
-    return Quantity(_read, ("artefact", figure), keys=())
-
-
 def settings(experiment: str) -> Quantity:
     """Settings of an experiment, an object of its paper's class, with the seed of its paper."""
     return Quantity(_settings, (experiment,), keys=())

@@ -1,22 +1,7 @@
 """The command line, for people and for the workflow's jobs.
 
 Handlers import modules when they run, so that a job does not wait for imports that it does not use.
-"""
 
-from __future__ import annotations
-
-import argparse
-import os
-import sys
-from collections.abc import Sequence
-
-from replifed import __version__
-from replifed.cli import check, claims, columns, data, listing, make, new, steps
-from replifed.cli.arguments import OneLineParser, call, files_of
-from replifed.errors import ReplifedError
-from replifed.store import hashes
-
-_EPILOG = """\
 commands for people:
   list        papers, artefacts, data sets and methods; and jobs, with the time that they took
   make        make one figure or table, a paper, or all, by name
@@ -46,12 +31,30 @@ examples:
   replifed list artefacts
   replifed run fedht simulation1 fediterht --cores 2
   replifed claims --verdict deviates
+"""
 
-targets of Snakemake, besides papers, figures and tables:
-{targets}
+from __future__ import annotations
 
-Make one with: {how}
-""".format(targets="\n".join(f"  {name:18}{text}" for name, text in listing.TARGETS.items()), how=listing.HOW)
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from replifed import __version__
+from replifed.cli import check, claims, columns, data, listing, make, new, steps
+from replifed.cli.arguments import OneLineParser, call, files_of
+from replifed.errors import ReplifedError
+from replifed.store import hashes
+
+# The rest of this module's docstring, and the targets.
+_EPILOG = "\n".join(
+    [
+        (__doc__ or "").partition("\n\n")[2].partition("\n\n")[2],
+        "targets of Snakemake, besides papers, figures and tables:",
+        *(f"  {name:18}{text}" for name, text in listing.TARGETS.items()),
+        f"\nMake one with: {listing.HOW}",
+    ]
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -25,7 +25,7 @@ class Inputs:
     ----------
     files : dict
         Paths by key: "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD", "partition:EXPERIMENT" (a list of
-        the partition and its table), "data:EXPERIMENT" and "artefact:NAME".
+        the partition and its table) and "data:EXPERIMENT".
     settings : dict, optional
         What the job is given: "seed", "experiments" by name, and, of an artefact, its own "artefact".
     paper : str
@@ -39,7 +39,6 @@ class Inputs:
         self.run = cache(self._run)
         self.partition = cache(self._partition)
         self.data = cache(self._data)
-        self.artefact = cache(self._artefact)
         self.experiment = cache(self._experiment)
 
     def of_twins(self) -> list[Inputs]:
@@ -120,10 +119,6 @@ class Inputs:
         from replifed.data.table import load
 
         return load(self._path(f"data:{experiment}", ".npz"))
-
-    def _artefact(self, name: str):
-        """The CSV of a figure."""
-        return pd.read_csv(self._path(f"artefact:{name}", ".csv"), keep_default_na=False, na_values=["nan"])
 
     def data_kind(self, experiment: str) -> tuple[str, str]:
         """Kind of an experiment's data (`claims.claim.DATA_KINDS`), and what a picture says of them."""

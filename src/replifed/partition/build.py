@@ -30,12 +30,7 @@ _ATTEMPTS = 100
 
 
 def partition(
-    paper: str,
-    experiment: str,
-    settings: Mapping[str, Any],
-    data: Path,
-    out: Path,
-    table: Path,
+    paper: str, experiment: str, settings: Mapping[str, Any], data: Path, out: Path, table: Path
 ) -> None:
     """Split a parsed data set between clients; writes the partition, an ``.npz``, and a CSV of all clients.
 

@@ -15,11 +15,7 @@ from replifed.store.atomic import write_text
 from replifed.store.hashes import Stored
 
 
-def write(
-    files: Iterable[str],
-    out: Path,
-    folders: Iterable[str] = (),
-) -> None:
+def write(files: Iterable[str], out: Path, folders: Iterable[str] = ()) -> None:
     """Write the manifest of `files`, and of all files below `folders` that were recorded.
 
     Files are relative to the working folder; a folder may be absent, since generated data have no raw files.
