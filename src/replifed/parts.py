@@ -16,7 +16,8 @@ PAPERS = Path(__file__).with_name("papers")
 COMPARE, COMPARED = "compare", "cross"
 # Folders of custom papers, as in PATH: each job is another process.
 VARIABLE = "REPLIFED_PAPERS"
-# Not followed as a source: a job depends on the values of its settings, not on the code that checks them.
+# Imported by a name in a variable, so that `store.provenance` does not take it for a source: a job depends on
+# the values of its settings, not on the code that checks them.
 _CHECKS = "replifed.settings.checks"
 
 

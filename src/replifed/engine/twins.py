@@ -22,7 +22,8 @@ from replifed.network.ledger import Cost
 from replifed.problems.base import require
 from replifed.randomness import Streams
 
-# What twins differ in: the model that they go on from, and the step.
+# What twins differ in: the model that they go on from after the first round, and the step. They name columns
+# of histories, such as objective.of_start: the objective of the twin whose model was moved.
 TWINS = ("of_start", "of_step")
 # Relative size of a move of the model: this, or so many units in the last place if these are more.
 _MOVE, _UNITS = 1e-10, 100

@@ -45,8 +45,8 @@ _BANDS = (
     "as perturbed runs show, is named in its panel and has no band."
 )
 
-_CURVE = ("experiment", "level", "reading", "method", "local_steps", "step")
-_RUN = [*_CURVE[1:], "replicate"]
+_CURVE = ["level", "reading", "method", "local_steps", "step"]
+_RUN = ["level", "reading", "method", "local_steps", "step", "replicate"]
 
 
 def _curves(
@@ -68,7 +68,7 @@ def _curves(
     def prepare(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
         selected = history["reading"].isin(list(readings)) & ((history["batch"] == "full") == full_batch)
         if not every_K:
-            selected &= history["tuned"]
+            selected &= history["tuned"]  # K is the one that the reading prescribes
         if levels is not None:
             ordered = ordered_levels(history["level"])
             selected &= history["level"].isin([ordered[number] for number in levels])
@@ -78,27 +78,31 @@ def _curves(
         if relative:
             first = history.groupby(_RUN, sort=False)["objective"].transform("first")
             history = history.assign(objective=history["objective"] / first)
-        # Each run once: at its start.
+        # Every round of a run says whether it is sensitive to rounding; each run counts once.
         at_start = history.assign(chaotic=history["chaotic"] & (history["round"] == 0))
-        chaotic = at_start.groupby(_RUN[:-1])["chaotic"].transform("sum")
+        chaotic = at_start.groupby(_CURVE)["chaotic"].transform("sum")
         return history.assign(chaotic=chaotic, kind=inputs.data_kind(history["experiment"].iloc[0])[0])
 
     return prepare
 
 
-def _named(*columns: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """Return a function that names panels by some columns, and removes bands that depend on rounding."""
+def _finish(*, level: bool = False, method: bool = False) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Return a function that removes bands that are sensitive to rounding, and adds the column panel.
+
+    It holds experiment and reading, the level and the method too where these are asked for.
+    """
     readings = {**READINGS, **LEVEL_READINGS, **REAL_READINGS}
 
-    def name(curve: Any) -> str:
-        head = experiment_name(curve.experiment, curve.level if "level" in columns else "")
-        method = METHODS[curve.method] if "method" in columns else ""
-        return ", ".join(filter(None, (head, method, readings[curve.reading])))
+    def panel(curve: Any) -> str:
+        head = experiment_name(curve.experiment, curve.level if level else "")
+        return ", ".join(
+            filter(None, (head, METHODS[curve.method] if method else "", readings[curve.reading]))
+        )
 
     def finish(frame: pd.DataFrame) -> pd.DataFrame:
         sensitive = frame["chaotic"] > 0
         frame = frame.assign(**{end: frame[end].where(~sensitive, frame["mean"]) for end in ("low", "high")})
-        frame.insert(0, "panel", [name(curve) for curve in frame.itertuples()])
+        frame.insert(0, "panel", [panel(curve) for curve in frame.itertuples()])
         return frame
 
     return finish
@@ -136,12 +140,12 @@ _figure = partial(
     Grid,
     prefix="FedHT",
     rows=[BY_EXPERIMENT],
-    by=(*_CURVE, "chaotic", "kind"),
+    by=("experiment", *_CURVE, "chaotic", "kind"),
     series="method",
     lines=LINES,
     annotate=partial(_remarks, "method"),
     settings=_STEPS,
-    finish=_named("experiment", "level", "reading"),
+    finish=_finish(level=True),
     y="objective",
     x={"round": "communication rounds", "iterations": "local iterations", "bits": "bits sent"},
     width=4.6,
@@ -203,7 +207,7 @@ OBJECTIVES = (
         caption="Objective against communication rounds of FedHT and FedIterHT for each number of local "
         f"steps K, on both simulations at (0.1, 0.1). {_READINGS} {_PAGES} {_BANDS}",
         prepare=_curves(levels=[0], every_K=True),
-        finish=_named("experiment", "level", "method", "reading"),
+        finish=_finish(level=True, method=True),
         pages=[By("reading", READINGS)],
         columns=[By("method", METHODS)],
         series="local_steps",
@@ -219,7 +223,7 @@ OBJECTIVES = (
         f"{_BANDS}",
         # The levels' objectives begin decades apart.
         prepare=_curves(LEVEL_READINGS, relative=True),
-        finish=_named("experiment", "method", "reading"),
+        finish=_finish(method=True),
         pages=[By("reading", LEVEL_READINGS)],
         columns=[By("method", METHODS)],
         series="level",
