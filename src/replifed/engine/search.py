@@ -238,7 +238,7 @@ class _SearchState:
 
     @property
     def rejects_all(self) -> bool:
-        """Whether no point that converges may be admissible."""
+        """True if every point that converges was checked and is not admissible."""
         return not np.isfinite(self._ranked()[1]).any()
 
     def _best(self, choose: Choice = lowest) -> Point:
@@ -313,7 +313,7 @@ class _SearchState:
                 return
 
     def _has_converged(self, before: float, tolerance: float) -> bool:
-        """Whether less than the tolerance separates the best score from the one before and from neighbours.
+        """True if the best score differs by less than the tolerance from the one before and its neighbours'.
 
         Neighbours that diverge do not count.
         """

@@ -36,7 +36,7 @@ Runnable = Algorithm | Callable[[NDArray, NDArray], Algorithm]
 
 @dataclass
 class Spent:
-    """What a search used: runs, their rounds, and their traffic in bits, both ways together."""
+    """Cost of a search: runs, their rounds, and their traffic in bits, up and down."""
 
     runs: int = 0
     rounds: int = 0
@@ -112,7 +112,7 @@ class Trials:
         return [(replicate, self.problem(replicate)) for replicate in self.replicates[:SCORED]]
 
     def record(self) -> dict[str, Any]:
-        """What was run, for a JSON file: replicates, and the cost."""
+        """Replicates that were run, and the cost, for a JSON file."""
         return self.spent.of_trials()
 
     def scores(self, algorithm: Runnable, searches: NDArray) -> NDArray:
@@ -149,7 +149,8 @@ class Trials:
         """Mean scores (R,) over further data sets too, where `scores` are those of the first ones."""
         total = scores * len(self.problems)
         for replicate in self.replicates[SCORED:]:
-            [trial] = self._run(algorithm, [(replicate, self.problem(replicate))], len(scores))
+            data_set = replicate, self.problem(replicate)
+            [trial] = self._run(algorithm, [data_set], len(scores), _drop_rising)
             total = total + trial.score
         return total / len(self.replicates)
 
@@ -179,28 +180,24 @@ class Trials:
         return good
 
     def _run(
-        self,
-        algorithm: Runnable,
-        problems: Sequence[tuple[int, Any]],
-        count: int,
-        drop: Drop | None = None,
+        self, algorithm: Runnable, problems: Sequence[tuple[int, Any]], count: int, drop: Drop
     ) -> list[_Trial]:
-        """Run R = `count` settings on each of some data sets, stage by stage.
+        """Run R = `count` settings on each of some data sets, stage by stage; `drop` ends some of them.
 
         Of 25 rounds with a tail of .2 the stages end after rounds 1, 4, 12, 20 and 25, and the score is the
         mean over rounds 21 to 25.
         """
         tail_start = self.rounds - self.tail_rounds if self.tail_rounds > 1 else self.rounds
-        stages = [stage for stage in self.stages if stage < tail_start]
+        early = [stage for stage in self.stages if stage < tail_start]
+        stages = sorted({*early, tail_start, self.rounds} - {0})
         trials = [_Trial(self, algorithm, *problem, count) for problem in problems]
-        for number, stop in enumerate(sorted({*stages, tail_start, self.rounds} - {0})):
+        for number, stop in enumerate(stages):
             count = max(len(trial.going) for trial in trials)
-            self.progress(f"searching the step, {count} runs to round {stop}", number, len(stages) + 1)
+            self.progress(f"searching the step, {count} runs to round {stop}", number, len(stages))
             for trial in trials:
-                trial.advance(
-                    stop, max(self.tail_rounds // _RECORDED, 1) if trial.round >= tail_start else None
-                )
-            if stop in stages and drop is not None:
+                every = max(self.tail_rounds // _RECORDED, 1) if trial.round >= tail_start else None
+                trial.advance(stop, every)
+            if stop < tail_start:
                 drop(stop, trials)
         return trials
 
@@ -227,6 +224,7 @@ class Race(Trials):
         return np.mean([trial.score for trial in trials], axis=0)
 
     def _drop_behind(self, searches: NDArray, stage: int, trials: list[_Trial]) -> None:
+        """Drop runs behind the best n after this stage; `searches` as in `scores`."""
         means = np.mean([trial.score for trial in trials], axis=0)
         reached = [self.reached[search, stage] for search in searches.tolist()]
         for so_far, mean in zip(reached, means.tolist(), strict=True):

@@ -1,10 +1,10 @@
-"""What the paper runs: which method, on which data, with which settings.
+"""The paper's runs: methods, data and settings.
 
 Variants of a method stand side by side: FedGradMP's solvers of its sub-problem, the two ways to read the
-weight of the 1-norm, and tau on digits. Where a step is searched, two readings of it do so as well: in `own`
-each method takes its best step, for which the printed grid is extended until it lies inside; in `printed` the
-best of the printed grid, even at its edge. For digits none is printed, and the configured one stands for it.
-In both a step must be stable, if any is.
+weight of the 1-norm, and tau on digits. If a step is searched, two readings of it stand side by side, too: in
+`own` each method takes its best step, for which the printed grid is extended until it lies inside; in
+`printed` the best of the printed grid, even at its edge. For digits no grid is printed, and the configured
+one stands for it. In both a step must be stable, if any is.
 """
 
 from __future__ import annotations
@@ -230,7 +230,8 @@ def _curves(
         steps = np.array(settings.steps)
         weight = f"{settings.weights[0]}" if method in COMPOSITE and settings.weights else ""
         for name, reading in settings.readings.items():
-            # The others are there since FedIterHT does not diverge with the loss as printed; these do.
+            # The other readings are for FedIterHT, which does not diverge with the loss as printed; dense
+            # methods do.
             if method in SPARSE or name == "text":
                 scaled, tau = steps * reading.scale, reading.sparsity
                 algorithm = regression_method(method, settings, weight, scaled, K, tau)
@@ -261,7 +262,7 @@ def _distinct(curves: Sequence[Any]) -> tuple[list, list[int]]:
 def _isometry(method: str, settings: of.Isometry) -> Iterator[Planned]:
     for condition, noise, replicate in product(settings.conditions, settings.noises, settings.replicates):
         data, solution = problems.isometry(settings, condition, noise, replicate)
-        # What the residual of Theorem 5 is made of, at x#.
+        # The gradients' part of Theorem 5's residual, at x#.
         slopes = data.client_gradients(solution[None])[0] ** 2
         peak = float(np.sort(slopes, axis=1)[:, -4 * settings.planted :].sum(axis=1).mean())
         for K, (solver, own) in product(settings.local_steps, _ISOMETRY.items()):
@@ -328,7 +329,7 @@ def _digits(method: str, settings: of.Digits, tuned: dict, table: Any) -> Iterat
 def _video(
     method: str, settings: of.Video | of.DrawnVideo, table: Any, progress: Progress
 ) -> Iterator[pd.DataFrame]:
-    """Recover a frame; lines with `part` "pixels" hold the picture of the first repetition."""
+    """Recover a frame; rows with `part` "pixels" hold the picture of the first repetition."""
     frames = problems.clip_of(settings, table)
     for number, replicate in enumerate(settings.replicates):
         progress(f"seed {replicate}", number, len(settings.replicates))
@@ -347,8 +348,8 @@ def _video(
             record_every=settings.record_every,
         )
         best = frame.psnr(None, {"server": frame.best[None]})[0]
-        told = {"best_psnr": best, "sparsity": tau, "atoms": frame.problem.dim}
-        yield history.frame(method=method, part="curve", replicate=replicate, **told)
+        labels = {"best_psnr": best, "sparsity": tau, "atoms": frame.problem.dim}
+        yield history.frame(method=method, part="curve", replicate=replicate, **labels)
         if number == 0:
             original, recovered = _halved(frame.image), _halved(frame.atoms @ history.state.x[0])
             down, right = np.indices(original.shape).reshape(2, -1)
@@ -358,5 +359,5 @@ def _video(
 
 
 def _halved(image: NDArray, height: int = 240, width: int = 320) -> NDArray:
-    """Average blocks of 2 x 2 pixels, which is as fine as the figure is drawn."""
+    """Average blocks of 2 x 2 pixels, the resolution of the figure."""
     return image.reshape(height // 2, 2, width // 2, 2).mean(axis=(1, 3))

@@ -1,7 +1,7 @@
-"""The paper's data sets, runs on them, the convergence rates that they show, and searches by these rates.
+"""The paper's data sets, runs on them, their convergence rates, and searches by these rates.
 
-Two kinds of search. `common` finds one choice for all data sets, by their mean rate. `each` finds one for
-every data set, by that set's rate alone; these searches advance side by side.
+`common` selects parameters for all data sets, by their mean rate. `each` selects those of every data set, by
+that set's rate alone; these searches advance side by side.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from replifed.randomness import Streams, generator
 if TYPE_CHECKING:
     from replifed.papers.fedplt.settings import Regression
 
-# The rate is fitted where errors have come down to the first and not yet to the second, relative to round 0:
-# after the transient, before rounding.
+# The rate is fitted to errors between these, relative to round 0: after the transient, before rounding.
 WINDOW = (1e-2, 1e-10)
-# Errors that have grown so much do not come back.
+# A run whose error grows by this factor has diverged.
 _LOST = 1e4
-_FEWEST = 8
-# Rounds after which a grid drops the points that are done on all data sets.
+# Minimum number of rounds in the window for a fit.
+_MINIMUM = 8
+# Rounds after which a grid drops the points whose runs have ended on all data sets.
 _STAGE = 25
 
 
@@ -63,13 +63,13 @@ def _classification(rng: np.random.Generator, samples: int, d: int) -> tuple[NDA
 
 
 class Trial:
-    """Runs on S data sets (`regression`), a grid of G settings on each.
+    """Runs on S data sets (`regression`), of a grid of G settings on each.
 
     Attributes
     ----------
-    rounds : a run has at most so many.
-    moduli, solution : of each data set.
-    spent : what the runs have used so far, each up to the stage in which it ends.
+    rounds : maximum number of rounds of a run.
+    moduli, solution : mu and L, and the minimiser, of each data set.
+    spent : cost of the runs so far, each up to the stage in which it ends.
     """
 
     def __init__(self, settings: Regression) -> None:
@@ -80,7 +80,7 @@ class Trial:
         self.spent = Spent()
 
     def simulate(self, algorithm: Any, repeats: int = 1, **options: Any) -> History:
-        """Run an algorithm, so many runs on each data set; see `simulate.simulate`."""
+        """Simulate an algorithm of `repeats` runs on each data set, with `options` of `simulate`."""
         names = tuple(np.repeat(self.replicates, repeats).tolist())
         return simulate(algorithm, self.problem, Streams(self.seed, names), self.rounds, **options)
 
@@ -173,9 +173,9 @@ class Trial:
 
 
 def relative_error(solution: NDArray) -> Metric:
-    """|X - 1 (x) x_bar| / |1 (x) x_bar| of the agents' models, or of the server's where these are alone kept.
+    """|X - 1 (x) x_bar| / |1 (x) x_bar| of the agents' models, or of the server's if there are no others.
 
-    So it is one at round 0, as all methods begin at zero. A run repeats each row of `solution` (S, D).
+    It is one at round 0, as all methods begin at zero. Each row of `solution` (S, D) is that of R / S runs.
     """
 
     def metric(_: Any, seen: dict[str, NDArray]) -> NDArray:
@@ -190,8 +190,8 @@ def relative_error(solution: NDArray) -> Metric:
 def rate(errors: NDArray) -> NDArray:
     """Factor by which errors shrink each round: exp of the least-squares slope of their logarithm.
 
-    The fit takes rounds in `WINDOW`; of a run too slow to show enough of them the last half of its rounds,
-    and of one that passes it within a round or two all up to its end.
+    The fit takes rounds in `WINDOW`; if a run is too slow to have enough of them, the last half of its
+    rounds, and if it passes the window within a round or two, all up to its end.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def rate(errors: NDArray) -> NDArray:
     t = np.arange(len(errors)).reshape(-1, *(1,) * (errors.ndim - 1))
     length = recorded.sum(axis=0)
     passed = np.logical_or.accumulate(errors <= low, axis=0)
-    slow = ~passed.any(axis=0) & (inside.sum(axis=0) < _FEWEST) & (length >= 2 * _FEWEST)
+    slow = ~passed.any(axis=0) & (inside.sum(axis=0) < _MINIMUM) & (length >= 2 * _MINIMUM)
     fast = passed.any(axis=0) & (inside.sum(axis=0) < 3)
     used = np.where(slow, recorded & (t >= length // 2), inside & recorded)
     used |= fast & recorded & (t <= (~passed).sum(axis=0))
