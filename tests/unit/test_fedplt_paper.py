@@ -20,6 +20,7 @@ from replifed.papers.fedplt import errata, experiments, measures, release, trial
 from replifed.papers.fedplt.claims import CLAIMS
 from replifed.papers.fedplt.errata import ERRATA
 from replifed.papers.fedplt.figures import FIGURES
+from replifed.papers.fedplt.footprint import footprint as footprint_of
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, SOLVERS, Cell, Moduli, build, reference, theory
 from replifed.papers.fedplt.paper import STORED, TABLE3
 from replifed.papers.fedplt.settings import Regression
@@ -327,7 +328,7 @@ def test_cells_that_are_all_low_are_found_though_each_is_close():
 
 
 def test_what_is_computed_in_a_round_is_counted_in_the_code(monkeypatch):
-    footprint = {name: pd.concat(experiments._footprint(name, 1)).iloc[0] for name in STORED}
+    footprint = {name: pd.concat(footprint_of(name, 1)).iloc[0] for name in STORED}
     counts = {name: (one["fewest"], one["most"]) for name, one in footprint.items()}
     assert counts.pop("tamuna")[0] < footprint["tamuna"]["most"]
     # FedLin's gradients at the server's model, and 5GCS's at the last one, come on top of 3 local steps.
@@ -340,7 +341,7 @@ def test_what_is_computed_in_a_round_is_counted_in_the_code(monkeypatch):
     }
     # A method that says that its number is random, and always takes the same, is found out.
     monkeypatch.setattr(Streams, "draw", lambda streams, *_: np.full((len(streams), 1), 3))
-    constant = pd.concat(experiments._footprint("tamuna", 1))
+    constant = pd.concat(footprint_of("tamuna", 1))
     assert not measures.random_epochs(constant, True).values[0]
 
 
