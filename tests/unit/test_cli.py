@@ -22,7 +22,7 @@ from replifed.cli import make
 from replifed.data.catalogue import CATALOGUE
 from replifed.errors import DataError
 from replifed.papers import jobs
-from replifed.papers.fedht.figures import FIGURES
+from replifed.papers.fedmm.figures import TABLES
 from replifed.papers.inputs import Inputs
 from replifed.settings import cuts
 from replifed.store import FORMAT
@@ -360,22 +360,21 @@ def test_searches_and_runs_together_are_the_single_ones(tmp_path):
 
 
 def test_artefacts_made_together_are_the_single_ones(tmp_path, monkeypatch):
-    checked = config.load([ROOT / "config/tiny.yaml"], root=ROOT)["fedht"]
-    section = {**checked, "only": ["rates", "again"]}
-    section["artefacts"] = {**checked["artefacts"], "again": checked["artefacts"]["rates"]}
-    inputs = []
-    for method in checked["artefacts"]["rates"]["runs"]["planted"]:
+    checked = config.load([ROOT / "config/tiny.yaml"], root=ROOT)["fedmm"]
+    section = {**checked, "only": ["remark1", "again"]}
+    section["artefacts"] = {**checked["artefacts"], "again": checked["artefacts"]["remark1"]}
+    inputs, settings = [], config.settings_for("run", checked, "remark1")
+    for method in checked["artefacts"]["remark1"]["runs"]["remark1"]:
         history = tmp_path / f"{method}.parquet"
-        settings = config.settings_for("run", checked, "planted")
-        jobs.run("fedht", "planted", method, settings, None, None, None, history)
-        inputs.append(f"run:planted/{method}={history}")
-    words = ["artefact", "fedht", "rates", "--scale", "tiny", "--inputs", *inputs]
-    words += ["--settings", json.dumps(config.settings_for("artefact", checked, "rates"))]
-    files = {suffix: tmp_path / f"single.{suffix}" for suffix in ("csv", "pdf", "png")}
+        jobs.run("fedmm", "remark1", method, settings, None, None, None, history)
+        inputs.append(f"run:remark1/{method}={history}")
+    words = ["artefact", "fedmm", "remark1", "--scale", "tiny", "--inputs", *inputs]
+    words += ["--settings", json.dumps(config.settings_for("artefact", checked, "remark1"))]
+    files = {suffix: tmp_path / f"single.{suffix}" for suffix in ("csv", "md", "tex")}
     assert cli.main([*words, *(f"--{suffix}={file}" for suffix, file in files.items())]) == 0
     shared = cuts.artefacts_settings(section)
-    monkeypatch.setitem(FIGURES, "again", FIGURES["rates"])
-    words = ["artefacts", "fedht", "--scale", "tiny", "--settings", json.dumps(shared)]
+    monkeypatch.setitem(TABLES, "again", TABLES["remark1"])
+    words = ["artefacts", "fedmm", "--scale", "tiny", "--settings", json.dumps(shared)]
     made = [f"{name}.{suffix}" for name in section["only"] for suffix in files]
     outputs = [f"{name}={tmp_path / name}" for name in made]
     assert cli.main([*words, "--inputs", *inputs, "--outputs", *outputs]) == 0

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from pairwise import covering, pairs
 from replifed import contract
 from replifed.algorithms.base import POSITIVE, Method, Round, ServerModel, per_run
 from replifed.algorithms.cohort import Cohort
@@ -63,24 +64,33 @@ def is_built_in(name: str) -> bool:
     return METHODS[name].startswith("replifed.")
 
 
-def every_case(variants: bool = True) -> list[Case]:
-    """All methods on all problems that they can run on, and with cohorts where they may."""
+def every_case(*names: str, variants: bool = True) -> list[Case]:
+    """Methods (all by default) on all problems that they can run on, and with cohorts where they may."""
     found = []
-    for name in METHODS:
+    for name in names or METHODS:
         cls = method_class(name)
         if getattr(cls, "example", None):  # `test_every_method_has_an_example` says so of the others
             found += contract.cases(cls, name, VARIANTS.get(name, []) if variants else [])
     return found
 
 
-def parts() -> Iterator[Any]:
-    """Each check of the contract, with each case that it is made of."""
-    every = every_case()
-    for check, of in contract.CHECKS.items():
-        for case in every:
-            # Variants refuse settings of their own.
-            if of(replace(case, changes={}) if check is checks.check_refusals else case):
-                yield pytest.param(check, case, id=f"{check.__name__}-{case}")
+def parts(name: str) -> dict[tuple[str, ...], tuple[Callable[[Case], None], Case]]:
+    """Checks of one method on the cases that they are made of, by check, problem, cohort and settings."""
+    return {
+        (check.__name__, case.kind, str(case.partial), repr(case.changes)): (check, case)
+        for check, of in contract.CHECKS.items()
+        for case in every_case(name)
+        # Variants refuse settings of their own.
+        if of(replace(case, changes={}) if check is checks.check_refusals else case)
+    }
+
+
+def chosen_parts() -> Iterator[Any]:
+    """Of all parts as many as have each two of check, problem, cohort and settings together."""
+    for name in METHODS:
+        every = parts(name)
+        for check, case in map(every.get, covering(list(every))):
+            yield pytest.param(check, case, id=f"{check.__name__}-{case}")
 
 
 registered = pytest.mark.parametrize("name", METHODS)
@@ -268,7 +278,14 @@ def test_every_method_has_an_example_and_a_problem(name):
     )
 
 
-@pytest.mark.parametrize(("check", "case"), list(parts()))
+@registered
+def test_all_pairs_of_check_problem_cohort_and_settings_are_examined(name):
+    every = list(parts(name))
+    chosen = covering(every)
+    assert set(chosen) <= set(every) and pairs(*chosen) == pairs(*every)
+
+
+@pytest.mark.parametrize(("check", "case"), list(chosen_parts()))
 def test_every_method_keeps_each_part_of_the_contract(check, case):
     if check is checks.check_equal_clients and "sparsity" in case.changes:
         pytest.skip("a number of messages, whatever that of the clients")

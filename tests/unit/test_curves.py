@@ -344,17 +344,14 @@ ARTEFACTS = {
 
 
 @pytest.mark.parametrize("name", ARTEFACTS)
-def test_figure_is_drawn_from_its_csv_alone(name, histories, tmp_path):
+def test_figure_is_drawn_from_its_csv_alone(name, histories):
     frame = FIGURES[name].table(Inputs(histories, name))
     assert frame["panel"].astype(bool).all()
     text = frame.to_csv(index=False, float_format="%.12g")
     again = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=["nan"])
     assert not again.isna().any().any()
     assert again.to_csv(index=False, float_format="%.12g") == text
-    made = FIGURES[name].show(again)
-    stamp(made, "", "small")
-    save(made, tmp_path / "a.png")
-    assert (tmp_path / "a.png").stat().st_size > 10_000
+    made = FIGURES[name].show(again)  # `test_pictures` looks at it
     axes = [ax for ax in made.axes if ax.get_visible()]
     assert axes
     for ax in axes:

@@ -123,7 +123,7 @@ def test_another_window_in_the_code_is_another_measure(tmp_path, monkeypatch):
     """Planted: a constant that measures use changes, or the code of one; words and layout do not count."""
     from replifed.papers.fedht import measures
 
-    claims, log = [claim for claim in every_claim() if claim.paper == "fedht"], tmp_path / "log.csv"
+    claims, log = import_module("replifed.papers.fedht.claims").CLAIMS[::20], tmp_path / "log.csv"
     record_measures(claims, log, "")
     assert not measures_changed(claims, log)
     whole = inspect.getsource

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import multiprocessing
 import os
 import re
 import shutil
-import sys
-import tempfile
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+import warm
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("Snakefile", "workflow", "config", "profiles", "src", "environment.yml")
@@ -103,36 +102,10 @@ class Result:
 def surroundings() -> dict[str, str]:
     """The environment without the mirror of whoever runs the tests; copies share compiled kernels."""
     kernels = os.environ.get("NUMBA_CACHE_DIR") or str(ROOT / "src/replifed/kernels/__pycache__")
-    return {
-        **{key: value for key, value in os.environ.items() if key != "REPLIFED_MIRROR"},
-        "NUMBA_CACHE_DIR": kernels,
-    }
-
-
-# Snakemake, with what it imports later on, is imported once; each call of it is a fork of that process, which
-# spares it more than half its time.
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(
-    ["snakemake.cli", "snakemake.report.html_reporter", "snakemake.storage", "yte", "pydantic"]
-)
-
-
-def _snakemake(words: tuple[str, ...], folder: Path, env: dict[str, str], screen: str) -> None:
-    """Do what `python -m snakemake WORDS` does in a folder."""
-    from snakemake.cli import main
-
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(env)
-    sys.path.insert(0, "")
-    file = os.open(screen, os.O_WRONLY)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
-    sys.argv = ["snakemake", *words]
-    try:
-        main()
-    finally:
-        atexit._run_exitfuncs()  # which a fork leaves out, and with them the last line
+    # Jobs of a copy compile its modules once.
+    left_out = ("REPLIFED_MIRROR", "PYTHONDONTWRITEBYTECODE")
+    kept = {key: value for key, value in os.environ.items() if key not in left_out}
+    return {**kept, "NUMBA_CACHE_DIR": kernels}
 
 
 @dataclass(frozen=True)
@@ -141,14 +114,18 @@ class Copy:
 
     folder: Path
 
-    def snakemake(self, *words: str, env: dict[str, str] | None = None) -> Result:
-        with tempfile.NamedTemporaryFile("r") as screen:
-            process = FORKS.Process(
-                target=_snakemake, args=(words, self.folder, {**surroundings(), **(env or {})}, screen.name)
-            )
-            process.start()
-            process.join()
-            return Result(process.exitcode, screen.read())
+    def snakemake(self, *words: str, env: dict[str, str] | None = None, python: str = "") -> Result:
+        """Call Snakemake with one word after the other; with the real Python if it is given."""
+        done = subprocess.run(
+            [python or warm.executable(), "-m", "snakemake", *words],
+            cwd=self.folder,
+            env=surroundings() | (env or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        return Result(done.returncode, done.stdout)
 
     def planned(self, *words: str) -> set[str]:
         """Return the messages of the jobs that `all` would run now."""
@@ -176,7 +153,8 @@ def copy_repository(
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+            # With what Python has compiled, but without kernels, which all copies share.
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("kernels-*", "*.egg-info"))
         else:
             shutil.copy2(source, folder / name)
     if papers is not None:

@@ -1,8 +1,12 @@
-"""A paper more: two files, and none of the others is touched."""
+"""A paper more, of two files: its results, its claims one by one, and the seeds that a pilot asks for."""
+
+import json
 
 import pandas as pd
+import pytest
 
 from copies import copy_repository
+from replifed.claims.seeds import number_for
 
 SETTINGS = """
 toy:
@@ -64,34 +68,99 @@ CLAIMS = [
     CLAIM.value("end", "It ends at zero.", 0.0, last(BOWL), within=1e-3, because="single numbers"),
 ]
 '''
+# The same paper with a pilot, whose claims say how many seeds are run.
+REPLICATES = "replicates: [1, 2, 3]"
+PILOT = f"replicates: {[*range(1, 41)]}, pilot: {[*range(101, 106)]}"
+CLAIMS = """
+from replifed.claims.curves import curves, first
+from replifed.claims.quantities import run
+from replifed.claims.statements import Statements
+
+CLAIM = Statements("piloted", artefact="fig1")
+BOWL = curves(run("bowl", "fedavg"))
+CLAIMS = [CLAIM.value("start", "It starts at 2.5.", 2.5, first(BOWL), within=0.25, because="a tenth")]
+"""
 
 
-def test_a_sixth_paper_is_two_files(tmp_path):
-    assert len(SETTINGS.split("\n")) + len(PAPER.split("\n")) <= 80
-    copy = copy_repository(tmp_path, stubs={}, papers=("toy",))
-    (copy.folder / "config/papers/toy.yaml").write_text(SETTINGS)
-    folder = copy.folder / "src/replifed/papers/toy"
-    folder.mkdir()
-    (folder / "__init__.py").write_text(PAPER)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A copy with both papers in which `all` has run."""
+    copy = copy_repository(tmp_path_factory.mktemp("made"), stubs={}, papers=("toy", "piloted"))
+    for paper, settings in {"toy": SETTINGS, "piloted": SETTINGS.replace(REPLICATES, PILOT)}.items():
+        (copy.folder / f"config/papers/{paper}.yaml").write_text(settings.replace("toy:", f"{paper}:"))
+        folder = copy.folder / "src/replifed/papers" / paper
+        folder.mkdir()
+        (folder / "__init__.py").write_text(PAPER.replace('"toy"', f'"{paper}"'))
+    (folder / "claims.py").write_text(CLAIMS)
     done = copy.snakemake("all", "--cores", "1")
     assert done.status == 0, done.text
-    claims = pd.read_csv(copy.folder / "results/claims.csv").set_index("id")
-    assert claims["verdict"].to_dict() == {"toy.descends": "reproduced", "toy.end": "reproduced"}
-    statements = pd.read_csv(copy.folder / "results/statements.csv").set_index("statement_id")
-    assert statements["status"].to_dict() == claims["verdict"].to_dict()
-    assert pd.read_csv(copy.folder / "results/not_claimed.csv").empty
-    assert (copy.folder / "figures/toy/fig1.png").stat().st_size > 5000
-    assert "A toy" in (copy.folder / "results/report.html").read_text()
-    # One claim alone, by the command that stands beside it.
-    command = claims.loc["toy.end", "command"]
+    return copy
+
+
+def claims_of(copy):
+    return pd.read_csv(copy.folder / "results/claims.csv").set_index("id")
+
+
+def test_a_paper_more_is_two_files(made):
+    assert len(SETTINGS.split("\n")) + len(PAPER.split("\n")) <= 80
+    verdicts = claims_of(made)["verdict"].to_dict()
+    statements = pd.read_csv(made.folder / "results/statements.csv").set_index("statement_id")
+    assert statements["status"].to_dict() == verdicts
+    del verdicts["piloted.start"]
+    assert verdicts == {"toy.descends": "reproduced", "toy.end": "reproduced"}
+    assert pd.read_csv(made.folder / "results/not_claimed.csv").empty
+    assert (made.folder / "figures/toy/fig1.png").stat().st_size > 5000
+    assert "A toy" in (made.folder / "results/report.html").read_text()
+
+
+def test_one_claim_alone_is_made_by_the_command_beside_it(made):
+    command = claims_of(made).loc["toy.end", "command"]
     assert command == "snakemake results/toy/claims/end.csv --cores 2"
-    assert copy.snakemake(*command.split()[1:]).status == 0
-    alone = (copy.folder / "results/toy/claims/end.csv").read_text().splitlines()
-    assert alone[1:] == (copy.folder / "results/toy/claims.csv").read_text().splitlines()[2:]
-    unknown = copy.snakemake("--cores", "1", "results/toy/claims/ende.csv")
+    assert made.snakemake(*command.split()[1:]).status == 0
+    alone = (made.folder / "results/toy/claims/end.csv").read_text().splitlines()
+    assert alone[1:] == (made.folder / "results/toy/claims.csv").read_text().splitlines()[2:]
+    unknown = made.snakemake("--cores", "1", "results/toy/claims/ende.csv")
     assert unknown.status == 1 and "unknown claim of toy 'ende'; did you mean 'end'" in unknown.text
-    wrong = copy.snakemake(
-        "all", "--cores", "1", "--config", "toy={experiments: {bowl: {methods: [nobody]}}}"
-    )
+
+
+def test_an_unknown_method_is_refused(made):
+    setting = "toy={experiments: {bowl: {methods: [nobody]}}}"
+    wrong = made.snakemake("all", "--cores", "1", "--config", setting)
     assert wrong.status == 1
     assert "nobody" in wrong.text
+
+
+def seeds_and_histories(copy):
+    """How many seeds the pilot asks for, its history, and that of the runs that are reported."""
+    folder = copy.folder / "results/piloted"
+    histories = [pd.read_parquet(folder / name / "fedavg.parquet") for name in ("bowl_pilot", "bowl")]
+    return json.loads((folder / "bowl/seeds.json").read_text()), *histories
+
+
+def test_claims_get_the_seeds_that_a_pilot_says_they_need(made):
+    found, pilot, reported = seeds_and_histories(made)
+    assert sorted(set(pilot["replicate"])) == [*range(101, 106)]
+    starts = pilot[pilot["round"] == 0]["objective"]
+    wanted = number_for(starts.std(), 0.25, 5)
+    assert found["asked"]["piloted.start"] == found["seeds"] == wanted
+    assert 5 < wanted < 40
+    assert sorted(set(reported["replicate"])) == [*range(1, wanted + 1)]
+    assert claims_of(made).loc["piloted.start", "seeds"] == wanted
+    assert made.snakemake("verify", "--cores", "1").status == 0
+    assert not made.planned()
+
+
+def test_another_tolerance_runs_what_is_reported_anew_but_not_the_pilot(made):
+    claims = made.folder / "src/replifed/papers/piloted/claims.py"
+    claims.write_text(CLAIMS.replace("within=0.25", "within=0.01"))
+    done = made.snakemake("results/claims.csv", "--cores", "1")
+    assert done.status == 0, done.text
+    assert done.jobs >= {
+        "piloted: count the seeds of bowl",
+        "piloted: run fedavg on bowl",
+        "piloted: measure the claims",
+    }
+    assert not any("bowl_pilot" in job for job in done.jobs), done.jobs
+    found, _, reported = seeds_and_histories(made)
+    assert (found["seeds"], reported["replicate"].nunique()) == (40, 40)
+    assert "would need" in claims_of(made).loc["piloted.start", "note"]

@@ -54,7 +54,7 @@ class FedGradMP(Method):
 
     needs: ClassVar = (Smooth, LocalSteps, RestrictedMinimiser)
     guarantee: ClassVar = Guarantee(linear_to_bias=True, unbounded_dissimilarity=True)
-    small: ClassVar = {"sparsity": 4, "local_steps": 3}
+    small: ClassVar = {"sparsity": 4, "local_steps": 2}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,0 +1,98 @@
+"""What the workflow's files state, and what its jobs depend on, without a call of Snakemake."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from copies import ROOT
+from replifed import settings as config
+from replifed.algorithms import registry
+from replifed.parts import part
+from replifed.store import provenance
+
+RULES = sorted((ROOT / "workflow/rules").glob("*.smk"))
+
+
+def test_snakefmt_changes_nothing():
+    words = [sys.executable, "-m", "snakefmt", "--check", "Snakefile", "workflow"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("file", RULES, ids=lambda file: file.stem)
+def test_every_rule_that_computes_states_what_it_uses(file):
+    for body in re.split(r"^rule ", file.read_text(), flags=re.MULTILINE)[1:]:
+        name = body.partition(":")[0]
+        assert not re.search(r"^    (run|script|notebook):", body, flags=re.MULTILINE), name
+        if "    shell:" not in body:
+            continue
+        for directive in ("log:", "conda:", "resources:", "mem_mb=", "message:"):
+            assert f"    {directive}" in body, f"{name} lacks {directive}"
+        assert "    benchmark:" in body or name in ("help", "verify"), f"{name} lacks benchmark:"
+        assert "python -m replifed" in body, name
+
+
+@pytest.mark.parametrize("name", ["default", "slurm"])
+def test_the_profiles_resume_after_a_kill_and_show_logs(name):
+    profile = yaml.safe_load((ROOT / f"profiles/{name}/config.yaml").read_text())
+    assert profile["rerun-incomplete"] is True
+    assert profile["show-failed-logs"] is True
+    assert profile["keep-going"] is False
+
+
+def test_the_environments_name_the_same_packages():
+    project = (ROOT / "pyproject.toml").read_text().partition("[project.optional")[0]
+    wanted = dict(re.findall(r'^  "([a-z0-9-]+)([^"]*)",', project, flags=re.MULTILINE))
+    wanted.pop("snakemake")  # runs outside the jobs' environment
+    listed = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    found = dict(line.split(" ") for line in listed if not line.startswith("python "))
+    found["matplotlib"] = found.pop("matplotlib-base")
+    assert found == wanted
+    lock = (ROOT / "requirements.lock").read_text()
+    assert not {name for name in wanted if not re.search(rf"^{name}==.* \\$", lock, flags=re.MULTILINE)}
+
+
+# --- Dependencies of the real code ---
+
+
+def test_all_artefacts_in_one_job_depend_on_what_each_depends_on():
+    single, joint = (
+        provenance.sources(f"replifed.papers.jobs:{step}", ROOT / "src") for step in ("artefact", "artefacts")
+    )
+    assert joint == single
+
+
+@pytest.mark.parametrize("paper", ["fedht", "qshed"])
+@pytest.mark.parametrize("step", ["run", "tune", "artefact", "measure_claims"])
+def test_no_job_depends_on_methods_that_it_does_not_run(step, paper):
+    files = {
+        file.relative_to(ROOT / "src").with_suffix("").as_posix().replace("/", ".")
+        for module in (
+            f"replifed.papers.jobs:{step}",
+            f"replifed.papers.{paper}.experiments",
+            "replifed.engine.simulate",
+        )
+        for file in provenance.sources(module, ROOT / "src")
+    }
+    assert not files & {path.partition(":")[0] for path in registry.METHODS.values()}
+
+
+def test_a_partition_depends_on_no_method_problem_or_drawing():
+    folders = {file.parent.name for file in provenance.sources("replifed.partition.build", ROOT / "src")}
+    assert "partition" in folders
+    assert not folders & {"algorithms", "problems", "operators", "papers", "figures"}
+
+
+@pytest.mark.parametrize("paper", config.load(root=ROOT)["papers"])
+def test_figures_and_tables_are_those_of_the_configuration(paper):
+    artefacts = config.load(root=ROOT)[paper]["artefacts"]
+    for kind in ("figure", "table"):
+        module = importlib.import_module(part(paper, f"{kind}s"))
+        names = {name for name, artefact in artefacts.items() if artefact["kind"] == kind}
+        assert set(getattr(module, f"{kind}s".upper())) == names

@@ -1,0 +1,244 @@
+"""The real Snakefile before any job runs: its targets, what they need, and what is refused."""
+
+from __future__ import annotations
+
+import re
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from copies import ROOT, Result, copy_repository, surroundings
+from planned import plan_of, planned
+from replifed import settings as config
+from replifed.cli import listing
+from replifed.settings.cuts import groups
+from replifed.workflow import Grouping
+
+LISTED = "(`replifed list` prints all)"
+SMALL = ("--cores", "1", "--configfile", "config/small.yaml")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A copy with all papers in which nothing has run."""
+    return copy_repository(tmp_path_factory.mktemp("whole"), papers=None)
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    """A copy with one paper in which nothing has run."""
+    return copy_repository(tmp_path_factory.mktemp("fresh"))
+
+
+# --- Targets ---
+
+
+def test_the_public_targets(whole):
+    papers = {file.stem for file in (ROOT / "config/papers").glob("*.yaml")}
+    result = whole.snakemake("--list-target-rules", "--quiet")
+    found = {line for line in result.text.splitlines() if re.fullmatch(r"[a-z0-9_]+", line)}
+    assert set(config.load(root=ROOT)["papers"]) == papers
+    assert papers < found
+    # What `all` leaves out is called after its paper.
+    assert {name for name in found - papers if name.partition("_")[0] not in papers} == set(listing.TARGETS)
+
+
+def test_a_dry_run_of_all_is_the_plan_and_loads_no_numerics(whole):
+    # `all` is the default target. Its time is measured by benchmarks/workflow_startup.py.
+    words = [sys.executable, "-X", "importtime", "-m", "snakemake", "--dry-run", "--cores", "1"]
+    done = subprocess.run(
+        words,
+        cwd=whole.folder,
+        env=surroundings(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    result = Result(done.returncode, done.stdout)
+    assert result.status == 0, result.text
+    loaded = {line.rpartition("|")[2].strip() for line in result.text.splitlines() if "|" in line}
+    assert "replifed.settings" in loaded
+    assert not loaded & {"scipy", "pandas", "matplotlib", "sklearn", "numba", "pyarrow"}
+    # One paper's runs are grouped at every scale; all else is as it is planned, job by job.
+    every = config.load(root=ROOT)
+    (together,) = (paper for paper in every["papers"] if every[paper]["together"])
+    assert f"{together}: make all figures and tables" in result.jobs
+
+    def single(jobs):
+        grouped = re.compile(f"{together}: (run|tune|draw|write|make) ")
+        return {job for job in jobs if not grouped.match(job)}
+
+    assert single(result.jobs) == single(planned(plan_of(every)))
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """What several targets at once need, in a folder in which nothing has been called yet."""
+    copy = copy_repository(tmp_path_factory.mktemp("asked"), papers=None)
+    targets = [
+        "figures/fedht/rates.pdf",
+        *(f"results/fedht/simulation1/{method}.tuned.json" for method in ("fedht", "fediterht")),
+        "results/fedmm/synthetic_heterogeneous/parameter_aggregation.tuned.json",
+        *(f"results/cross/{name}/giant.parquet" for name in experiments_of_giant()),
+    ]
+    result = copy.snakemake(*targets, "--dry-run", "--cores", "1")
+    assert result.status == 0, result.text
+    return result.jobs
+
+
+def experiments_of_giant():
+    settings = config.load(root=ROOT)["cross"]["experiments"]
+    return [name for name, one in settings.items() if "giant" in one["methods"]]
+
+
+def test_single_files_need_only_their_own_jobs(asked):
+    assert {job for job in asked if job.startswith("fedht: ")} == {
+        "fedht: run fedht on planted",
+        "fedht: run fediterht on planted",
+        "fedht: draw rates",
+        "fedht: tune fedht on simulation1",
+        "fedht: tune fediterht on simulation1",
+    }
+
+
+def test_a_search_that_goes_by_anothers_waits_for_that(asked):
+    assert {job for job in asked if job.startswith("fedmm: ")} == {
+        f"fedmm: tune {method} on synthetic_heterogeneous" for method in ("fedmm", "parameter_aggregation")
+    }
+
+
+def test_a_method_runs_on_all_experiments_of_a_paper_together(asked):
+    experiments = experiments_of_giant()
+    assert {job for job in asked if job.startswith("cross: ")} == {
+        f"cross: run giant on {', '.join(experiments)}",
+        *(f"cross: split the data of {name} between the clients" for name in experiments),
+    }
+
+
+def test_the_paper_alone_and_data_are_targets(fresh):
+    jobs = fresh.snakemake("fedht", "data", "--dry-run", "--cores", "1").jobs
+    assert {"fedht: draw fig1", "fedht: draw fig6"} <= jobs
+    of_paper = {job for job in jobs if job.startswith("fedht: ")}
+    assert not {"fedht: measure the claims", "fedht: check the errata"} & of_paper
+    assert "w8a: fetch" in jobs
+    assert all(job.endswith((": fetch", ": parse and check")) for job in jobs - of_paper)
+
+
+def test_one_small_job_runs_a_method_on_all_experiments_that_have_it():
+    paper = config.load([ROOT / "config/small.yaml"], root=ROOT)
+    names = groups(paper["fedmm"])["fedmm"]
+    assert {"em_poisson", "movielens", "em_mixture"} <= set(names) and "transport_2" not in names
+    # What no artefact reads is not run along, and has jobs of its own.
+    tuned = "results/small/fedmm/transport_search_2/fedmm_ot.tuned.json"
+    targets = [f"results/small/fedmm/{name}/fedmm.parquet" for name in names]
+    (job,) = Grouping(plan_of(paper), [*targets, tuned]).runs
+    assert (job.paper, job.method, list(job.experiments)) == ("fedmm", "fedmm", list(names))
+    assert tuned not in job.outputs.values()
+    # A part of a group is run singly.
+    assert not Grouping(plan_of(paper), [file for file in targets if "em_poisson" not in file]).runs
+
+
+def test_a_single_small_target_of_each_paper_needs_only_its_own_jobs(whole):
+    asked = {
+        # Eight methods, each on all data sets at once; FedLin, whose group has more of them, is
+        # searched and run on these four singly.
+        "cross/fig2": 17,
+        "fedac/fig1": 5,
+        "fedgradmp/fig1": 2,
+        "fedht/rates": 3,
+        "fedmm/remark1": 3,
+        "fedplt/fig3": 3,  # with the printed loss, and with the fitted one
+        "qshed/bit_allocation": 2,
+    }
+    assert {name.partition("/")[0] for name in asked} == set(config.load(root=ROOT)["papers"])
+    targets = (f"figures/small/{name}.csv" for name in asked)
+    result = whole.snakemake(*targets, "--dry-run", *SMALL)
+    assert result.status == 0, result.text
+    for name, jobs in asked.items():
+        own = {job for job in result.jobs if job.startswith(name.partition("/")[0]) and "split" not in job}
+        assert len(own) == jobs, own
+
+
+def test_what_one_job_has_made_is_not_made_anew_for_a_single_target(tmp_path):
+    copy = copy_repository(tmp_path, papers=("fedplt",))
+    small = (*SMALL, "--config", "fedplt={only: [fig3, table3]}")
+    made = copy.snakemake("fedplt", *small)
+    assert made.status == 0, made.text
+    run = "fedplt: run fedplt on participation, participation_mean, epochs, epochs_mean"
+    assert made.jobs == {run, "fedplt: make all figures and tables"}
+    single = ("figures/small/fedplt/fig3.pdf", "--dry-run", *small)
+    assert not copy.snakemake(*single).jobs
+    with copy.edited("src/replifed/papers/fedplt/figures.py"):
+        assert copy.snakemake(*single).jobs == {"fedplt: draw fig3"}
+
+
+def test_the_tiny_scale_makes_a_few_artefacts_elsewhere():
+    tiny = plan_of(config.load([ROOT / "config/tiny.yaml"], root=ROOT))
+    files = tiny.artefact_files(*tiny.papers)
+    made = {file.rpartition(".")[0] for file in files}
+    assert {file for file in made if "/fedht/" in file} == {
+        f"figures/tiny/fedht/{n}" for n in ("fig1", "rates")
+    }
+    assert len(made) < 10
+    assert all(file.startswith("figures/tiny/") for file in files)
+    assert tiny.report_outputs()["out"] == "results/tiny/report.html"
+
+
+def test_lint_finds_nothing(fresh):
+    result = fresh.snakemake("--lint")
+    assert result.status == 0, result.text
+    assert "Lints for" not in result.text
+
+
+# --- Refusals: one at each place where a call is checked; their wordings are tested without Snakemake ---
+
+
+def refusal(result):
+    """The one line of a call that was refused, after Snakemake's own on the profile."""
+    assert result.status == 1
+    note, line = result.text.splitlines()
+    assert note.startswith("Using workflow specific profile")
+    return line
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["all", "--config", "papers=[fedth]"], "papers: unknown paper 'fedth'; did you mean 'fedht'?"),
+        (
+            ["all", "--config", "fedht={experiments: {mnist: {batch: 0}}}"],
+            "fedht.experiments.mnist.batch: 0 is not allowed; expected an integer of at least 1 "
+            "(samples of a mini-batch); edit --config",
+        ),
+        (["all", "--configfile", "twice.yaml"], "twice.yaml, line 2: the key 'scale' stands twice; "),
+        (["figures/fedht/fig9.pdf"], "unknown artefact of fedht 'fig9'; did you mean 'fig6'? (known: bias, "),
+    ],
+    ids=["papers", "settings", "options", "targets"],
+)
+def test_a_wrong_word_stops_before_any_job_with_one_line(fresh, words, line):
+    (fresh.folder / "twice.yaml").write_text("scale: small\nscale: tiny\n")
+    result = fresh.snakemake("--cores", "1", *words)
+    assert refusal(result).startswith(f"replifed: error: {line}")
+
+
+def test_a_wrong_target_stops_within_four_seconds(fresh):
+    # Of a processor, since other jobs may hold it up; of a new process.
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = fresh.snakemake("--cores", "1", "fedhd", python=sys.executable)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert refusal(result) == "replifed: error: unknown target 'fedhd'; did you mean 'fedht'? " + LISTED
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 4
+
+
+def test_a_missing_source_file_is_named(fresh):
+    file = fresh.folder / "src/replifed/algorithms/fedavg.py"
+    text = file.read_text()
+    file.unlink()
+    try:
+        result = fresh.snakemake("results/fedht/mnist/fedavg.parquet", "--dry-run", "--cores", "1")
+    finally:
+        file.write_text(text)
+    assert result.status == 1
+    assert "no module replifed.algorithms.fedavg" in result.text
