@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from replifed.data.table import load
-from replifed.papers.fedac.lanes import Logistic, draw, lanes, objectives
+from replifed.papers.fedac.coupled import Logistic, constants_of, draw, objectives
 
 M, K, T, L2 = 256, 64, 4096, 1e-3
 # Steps of which a run is calm, so that both must agree; each beside its two twins.
@@ -50,17 +50,17 @@ def row(table, variant: str, repeats: int) -> timing.Row:
     """The loop on one run, against all steps and their twins side by side, a run of them."""
     problem, numbers = Logistic(table, L2), draw("authors", 0, 1, 123, len(table.y), T, M)
     X, y = problem.table.X.toarray(), problem.arrays[3]
-    settings = lanes(variant, np.repeat(ETAS, 3), L2, K)
-    start = np.repeat(numbers.start[None], len(settings.eta), axis=0)
-    one = tuple(float(getattr(settings, name)[0]) for name in ("eta", "gamma", "alpha", "beta"))
+    constants = constants_of(variant, np.repeat(ETAS, 3), L2, K)
+    start = np.repeat(numbers.start[None], len(constants.eta), axis=0)
+    one = tuple(float(getattr(constants, name)[0]) for name in ("eta", "gamma", "alpha", "beta"))
 
     def ours():
-        return objectives(problem, "local", settings, start, numbers, K, T)
+        return objectives(problem, "local", constants, start, numbers, K, T)
 
     np.testing.assert_allclose(ours()[-1, 0], problem.loss(loop(X, y, numbers, one)[:, None])[0], rtol=1e-12)
     slow, fast = timing.medians(lambda: loop(X, y, numbers, one), ours, repeats=repeats)
     return timing.Row(
-        f"{variant}, a run of {len(settings.eta)} side by side", slow, fast / len(settings.eta), 15
+        f"{variant}, a run of {len(constants.eta)} side by side", slow, fast / len(constants.eta), 15
     )
 
 

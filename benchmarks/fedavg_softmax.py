@@ -14,11 +14,11 @@ from replifed.algorithms.base import Round
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.fediterht import FedIterHT
+from replifed.engine.simulate import simulate
 from replifed.network.participation import FixedSize
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 N, M, D, C, COHORT, K, B, TAU = 300, 100, 784, 10, 10, 40, 50, 2000
 STEPS = 0.1 / 2.0 ** np.arange(8)

@@ -12,10 +12,10 @@ from plain import fediterht_round
 from replifed.algorithms.base import Round
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fediterht import FedIterHT
+from replifed.engine.simulate import simulate
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 N, M, D, K, B, TAU = 100, 100, 1000, 5, 10, 200
 ASKED = {"float64": 2.0, "float32": 2.5}

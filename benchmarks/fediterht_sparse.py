@@ -14,11 +14,11 @@ from plain import fediterht_round, keep_largest_of_nonzeros
 from replifed.algorithms.base import Round
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fediterht import FedIterHT
+from replifed.engine.simulate import simulate
 from replifed.partition.build import build
 from replifed.problems.losses import Logistic
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 N, K, B, TAU, STEP = 100, 5, 50, 200, 1.0
 

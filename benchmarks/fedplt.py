@@ -12,10 +12,10 @@ from replifed.algorithms.base import Round
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Gradient
 from replifed.algorithms.splitting_theory import best_step
+from replifed.engine.simulate import simulate
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 R, N, M, D, K, RHO, RIDGE = 100, 10, 20, 16, 10, 0.3, 0.5
 ASKED = {"each repeat its own data": 38.0, "repeats share their data": 90.0}

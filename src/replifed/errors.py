@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-# Of how many known names all are shown, and else how many of those that come near.
+# Number of known names up to which all are shown, and number of near ones that are shown of more.
 _MOST, _FEW = 50, 5
-# What to do about a file of results that cannot be used.
+# Remedy for a file of results that cannot be used.
 REMEDY = "delete it and run the workflow again"
 
 
 class ReplifedError(Exception):
-    """A fault in the input or the surroundings; the message names the culprit and the way out."""
+    """An error in the input or the environment; the message names its cause and its remedy."""
 
 
 class ConfigError(ReplifedError):
@@ -30,7 +30,7 @@ class DataError(ReplifedError):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """Say that `name` is no known `kind`, with the nearest known name and the list, if it is not long.
+    """Return a message that `name` is no known `kind`, with the nearest names, and all if they are few.
 
     >>> unknown_name("method", "fedth", ["fedht", "fedavg"])
     "unknown method 'fedth'; did you mean 'fedht'? (known: fedavg, fedht)"
@@ -41,19 +41,19 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Name the nearest known name, if one is near."""
+    """Return a hint with the nearest known name, if one is near."""
     near = get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def shown(value: Any) -> str:
-    """A value as JSON, cut if it is long."""
+    """Return a value as JSON, truncated if it is long."""
     text = json.dumps(value, default=str, ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def counted(count: int, name: str) -> str:
-    """A count and what is counted.
+    """Return a count with its noun, in the plural if needed.
 
     >>> counted(1, "job"), counted(0, "job")
     ('1 job', '0 jobs')

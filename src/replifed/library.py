@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 
 from replifed.algorithms.registry import class_of, method_class
 from replifed.claims.pairs import used_until
+from replifed.engine.simulate import History, simulate
 from replifed.errors import ReplifedError
 from replifed.figures.style import SEQUENCE
 from replifed.network.participation import FixedSize
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
-from replifed.simulate import History, simulate
 
 # What a run has used, by the name of an axis.
 _USED = {

@@ -1,4 +1,4 @@
-"""The papers that there are, and what holds their parts. None of them is imported before it is asked for."""
+"""Names and folders of the papers, and the modules that hold their parts. No paper is imported for that."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from pathlib import Path
 from typing import Any
 
 PAPERS = Path(__file__).with_name("papers")
-# The comparison of methods of one's own, which is no paper, with those of this one, whose experiments it has.
+# The comparison with custom methods, which is no paper, and the paper whose experiments and modules it has.
 COMPARE, COMPARED = "compare", "cross"
-# Folders of papers of one's own, as in PATH: jobs are processes of their own.
+# Folders of custom papers, as in PATH: each job is another process.
 VARIABLE = "REPLIFED_PAPERS"
-# Not followed as a source: a job depends on the values of its settings, not on the code that checks them.
+# Imported by a name in a variable, so that `store.provenance` does not take it for a source: a job depends on
+# the values of its settings, not on the code that checks them.
 _CHECKS = "replifed.settings.checks"
 
 
 def own_folders() -> list[Path]:
-    """Folders outside the package whose folders are papers: registered ones, and those of other packages."""
+    """Return the folders outside the package whose folders are papers: registered, or of other packages."""
     registered = [Path(folder) for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
     return [*registered, *_installed_folders()]
 
 
-@cache  # it reads what every installed package says of itself
+@cache  # it reads the metadata of all installed packages
 def _installed_folders() -> tuple[Path, ...]:
     specs = (find_spec(found.value) for found in entry_points(group="replifed.papers"))
     return tuple(Path(spec.origin).parent.parent for spec in specs if spec is not None and spec.origin)
@@ -34,16 +35,13 @@ def _installed_folders() -> tuple[Path, ...]:
 
 def register_folders(folders: Iterable[str | os.PathLike[str]]) -> None:
     """Look for papers in these folders, too, in this process and in those that it starts."""
-    from replifed import papers
-
-    paths = [str(Path(folder).resolve()) for folder in folders]
     known = os.environ.get(VARIABLE, "").split(os.pathsep)
-    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(filter(None, [*known, *paths])))
-    papers.__path__.extend(path for path in paths if path not in papers.__path__)
+    paths = filter(None, [*known, *(str(Path(folder).resolve()) for folder in folders)])
+    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(paths))
 
 
 def own_papers() -> dict[str, Path]:
-    """The folders of the papers of one's own, by name."""
+    """Return the folders of custom papers, by name."""
     return {file.parent.name: file.parent for one in own_folders() for file in one.glob("*/__init__.py")}
 
 
@@ -53,7 +51,7 @@ def folder_of(paper: str) -> Path:
 
 
 def paper_names() -> list[str]:
-    """Papers that there are, in order of their names."""
+    """Return the names of all papers, sorted."""
     return sorted({file.parent.name for file in PAPERS.glob("*/__init__.py")} | set(own_papers()))
 
 
@@ -69,12 +67,13 @@ def part(paper: str, name: str) -> str:
     all its parts.
     """
     if paper == COMPARE:
-        return part(COMPARED, name) if name in ("experiments", "settings") else f"replifed.comparison.{name}"
+        shared = name in ("experiments", "settings")
+        return part(COMPARED, name if shared else COMPARE)
     package, folder = f"replifed.papers.{paper}", folder_of(paper)
     file, figures = folder / f"{name}.py", folder / "figures.py"
     if name == "tables" and not file.is_file() and figures.is_file():
         return f"{package}.figures" if "TABLES" in figures.read_text(encoding="utf-8") else package
-    return f"{package}.{name}" if file.is_file() else package
+    return f"{package}.{name}" if file.is_file() or (folder / name).is_dir() else package
 
 
 def typed(paper: str, settings: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""How far a long job is."""
+"""Progress of a long job."""
 
 from __future__ import annotations
 
@@ -8,37 +8,34 @@ import time
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int], None]
-"""Called with (what is running, done, in all)."""
+"""Called with the name of the step, the number done, and their total, 0 if it is not known."""
 
-
-# Set by `replifed make`, which shows one line of progress in place of Snakemake's lines and those of jobs.
+# Set by `replifed make`, which shows one line of progress instead of those of Snakemake and of jobs.
 ONE_LINE = "REPLIFED_ONE_LINE"
 
 
 def silent(what: str, done: int, total: int) -> None:
-    """Says nothing."""
+    """Print nothing."""
 
 
 class Lines:
-    """Says on standard error, every ten seconds at most, how far a long job is.
+    """Prints the progress of a long job on standard error, every ten seconds at most.
 
-    Whole lines, not a bar: several jobs share one terminal, and a log keeps what it gets.
+    In whole lines, not as a bar: several jobs share one terminal, and a log keeps all output.
     """
 
     _SECONDS = 10.0
 
     def __init__(self, *names: str) -> None:
         self._title, self._begin = "/".join(names), time.monotonic()
-        self._said = self._begin
+        self._printed = self._begin
 
     def __call__(self, what: str, done: int, total: int) -> None:
         now = time.monotonic()
         if ONE_LINE in os.environ:
             return
-        if now - self._said >= self._SECONDS:
-            self._said = now
-            print(
-                f"{self._title}: {what}, {done} of {total} done in {now - self._begin:.0f} s",
-                file=sys.stderr,
-                flush=True,
-            )
+        if now - self._printed >= self._SECONDS:
+            self._printed = now
+            count = f"{done} of {total}" if total else f"{done}"
+            text = f"{self._title}: {what}, {count} done in {now - self._begin:.0f} s"
+            print(text, file=sys.stderr, flush=True)

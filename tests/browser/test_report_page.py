@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from replifed.claims.claim import Claim
 from replifed.claims.sentences import write_not_claimed
-from replifed.claims.verdicts import Claim, measure
+from replifed.claims.verdicts import measure
 from replifed.figures.style import canvas, save
 from replifed.report.page import build
 

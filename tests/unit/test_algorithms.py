@@ -13,6 +13,7 @@ from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.hard_thresholding import alpha, fedht_rate, fediterht_rate
+from replifed.engine.simulate import simulate
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.settings import Planted
 from replifed.papers.fedht.simulations import planted
@@ -20,7 +21,6 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 METHODS = {"distributed_iht": DistributedIHT, "fedavg": FedAvg, "fedht": FedHT, "fediterht": FedIterHT}
 # Settings for `problem`, without the minibatch size.

@@ -33,7 +33,6 @@ def test_the_page_is_what_the_command_writes(tmp_path, monkeypatch):
     [
         ("results/claims.csv", verdicts.COLUMNS),
         ("results/fedht/claims.csv", verdicts.COLUMNS),
-        ("results/claims_timing.csv", verdicts.COLUMNS),
         ("results/statements.csv", scores.COLUMNS),
         ("results/not_claimed.csv", ("paper", "place", "statement", "why")),
         ("results/fedht/errata.csv", errata.COLUMNS),
@@ -83,7 +82,7 @@ def test_columns_without_an_entry_are_named(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines() == [
         "results/p/e/m.parquet: other",
         "figures/p/fig1.csv: odd",
-        "2 columns have no entry in src/replifed/report/columns.yaml",
+        "2 columns have no entry in a columns.yaml",
     ]
 
 

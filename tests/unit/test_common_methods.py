@@ -7,10 +7,10 @@ import replifed as rf
 from replifed.algorithms import fedsplit, scaffnew
 from replifed.algorithms.local_solvers import Exact, Gradient
 from replifed.contract.checks import members
+from replifed.engine.simulate import simulate
 from replifed.network.participation import Participation
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 RNG = np.random.default_rng(5)
 N, D, L2, K, ETA, ROUNDS = 4, 5, 0.1, 3, 0.3, 12

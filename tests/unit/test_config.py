@@ -200,6 +200,7 @@ FAULTS = {
         ["artefacts.table2.partitions: ", '"simulation1"', "mnist"],
     ),
     "only": (at("fedht", "only"), ["fig11"], ["fedht.only: ", "'fig11'", "did you mean 'fig1'?"]),
+    "only of what went": (at("fedmm", "only"), ["steps"], ["fedmm.only: fedmm/steps is no longer made: "]),
 }
 
 

@@ -25,11 +25,11 @@ from replifed.algorithms.registry import METHODS, method_class
 from replifed.contract import checks, examine, problems
 from replifed.contract.checks import ROWS, Case, close, members
 from replifed.contract.problems import N, make
+from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.fading import Constant
 from replifed.network.ledger import Cost, dense_bits
 from replifed.problems.base import Smooth
-from replifed.simulate import simulate
 
 # Settings that take other paths through the code than a method's example. A method needs none.
 VARIANTS: dict[str, list[dict[str, Any]]] = {

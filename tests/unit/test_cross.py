@@ -11,6 +11,7 @@ from scipy import sparse
 
 from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.registry import METHODS, method_class
+from replifed.engine.simulate import simulate
 from replifed.network.fading import Constant
 from replifed.papers.cross import experiments
 from replifed.papers.cross.claims import CLAIMS
@@ -25,7 +26,6 @@ from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 from replifed.settings import typed
-from replifed.simulate import simulate
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/papers/cross.yaml").read_text())["cross"]
 SETTINGS = CONFIG["experiments"]["a9a"]
@@ -159,7 +159,7 @@ def test_the_table_counts_to_the_first_round_at_the_target(tmp_path):
         run=lambda experiment, method: histories[method],
         tuned=lambda experiment, method: {"cost": cost} if method == "fedlin" else {"search": None},
     )
-    used = TABLES["table1"].table(inputs, {})
+    used = TABLES["table1"].table(inputs)
     assert used[used["method"] == "fedlin"]["median"].tolist() == [2, 22, 10]
     assert np.isinf(used[used["method"] == "shed"][["median", "low", "high"]]).all(axis=None)
     used.to_csv(tmp_path / "t.csv", index=False)
@@ -184,20 +184,21 @@ def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
 
     inputs = types.SimpleNamespace(
         experiments=lambda: ["a9a"],
+        experiment=lambda name: typed("cross", SETTINGS),
         methods=lambda experiment: ["mine", "fedavg"],
+        runs=lambda: [("a9a", "mine"), ("a9a", "fedavg")],
         run=lambda experiment, method: run.assign(method=method),
         tuned=lambda experiment, method: {},
     )
-    settings = {"artefact": {"runs": {"a9a": ["mine", "fedavg"]}}, "experiments": {"a9a": SETTINGS}}
     for name, figure in FIGURES.items():
         if name == "rates":  # of runs of its own, in another form
             continue
-        drawn = figure.show(figure.table(inputs, settings))
+        drawn = figure.show(figure.table(inputs))
         legends = drawn.legends or [ax.get_legend() for ax in drawn.axes if ax.get_legend()]
         assert "mine" in [text.get_text() for legend in legends for text in legend.get_texts()]
         # The profile has a panel for methods that are in none of its groups.
         assert [len(ax.lines) for ax in drawn.axes if ax.axison][-1] == (1 if name == "profile" else 2)
-    used, pairs = (TABLES[name].show(TABLES[name].table(inputs, {})) for name in ("table1", "pairs"))
+    used, pairs = (TABLES[name].show(TABLES[name].table(inputs)) for name in ("table1", "pairs"))
     assert used["a9a"]["method"].tolist() == ["FedAvg", "mine"]
     assert pairs["a9a, gap 0.01"]["method"].tolist() == ["1 mine", "2 FedAvg"]
 
@@ -312,8 +313,8 @@ def test_a_search_says_what_it_ran(dealt, monkeypatch):
         calls.append((streams.replicates, 0 if begun else len(streams), (rounds - begun) * len(streams)))
         return history
 
-    monkeypatch.setattr("replifed.tune.simulate", counted)
-    monkeypatch.setattr("replifed.twins.simulate", counted)
+    monkeypatch.setattr("replifed.engine.trials.simulate", counted)
+    monkeypatch.setattr("replifed.engine.twins.simulate", counted)
     found = tune("fedlin", small(), *dealt)
     names, runs, rounds = zip(*calls, strict=True)
     assert found["trials"]["replicates"] == sorted({name for some in names for name in some})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import types
 
 import numpy as np
 import pandas as pd
@@ -10,17 +11,18 @@ import pytest
 
 from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.fediterht import FedIterHT
+from replifed.engine.simulate import nonzeros, objective, simulate
 from replifed.figures.boxes import explain_where_free
 from replifed.figures.curves import note, plot_curves, visible_range
 from replifed.figures.style import Line, canvas, save, stamp
 from replifed.figures.summaries import on_log_scale, summarise
 from replifed.intervals import mean_interval
-from replifed.papers.fedht.figures import FIGURES, local_steps_lines
+from replifed.papers.fedht.figures import FIGURES
+from replifed.papers.fedht.figures.objectives import local_steps_lines
 from replifed.papers.fedht.paper import LINES
 from replifed.papers.fedht.settings import Simulation
 from replifed.papers.fedht.simulations import simulation
 from replifed.randomness import Streams
-from replifed.simulate import nonzeros, objective, simulate
 
 SETTINGS = {"seed": 1, "loss": "least_squares", "clients": 4, "samples": 12, "features": 30, "planted": 4}
 SEEDS = (1, 2, 3)
@@ -275,10 +277,22 @@ def test_a_failed_write_leaves_the_old_picture(histories, tmp_path):
 
 
 class Inputs:
-    """All runs of the paper, made of two real ones."""
+    """Runs of one of the paper's artefacts, made of two real ones."""
 
-    def __init__(self, histories):
-        self.histories = histories
+    def __init__(self, histories, artefact):
+        self.histories, self.artefact = histories, ARTEFACTS[artefact]
+
+    def experiment(self, name):
+        return types.SimpleNamespace(condition=1.05, sparsity=9600, planted=1)
+
+    def runs(self):
+        return [(name, method) for name, methods in self.artefact["runs"].items() for method in methods]
+
+    def searches(self):
+        return [(name, method) for name, methods in self.artefact["tuned"].items() for method in methods]
+
+    def methods(self, experiment):
+        return self.artefact["runs"][experiment]
 
     def run(self, experiment, method):
         if experiment == "planted":
@@ -331,9 +345,7 @@ ARTEFACTS = {
 
 @pytest.mark.parametrize("name", ARTEFACTS)
 def test_figure_is_drawn_from_its_csv_alone(name, histories):
-    planted = {"condition": 1.05, "sparsity": 9600, "planted": 1}
-    settings = {"artefact": ARTEFACTS[name], "experiments": {"planted": planted}, "seed": 1}
-    frame = FIGURES[name].table(Inputs(histories), settings)
+    frame = FIGURES[name].table(Inputs(histories, name))
     assert frame["panel"].astype(bool).all()
     text = frame.to_csv(index=False, float_format="%.12g")
     again = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=["nan"])
@@ -349,7 +361,7 @@ def test_figure_is_drawn_from_its_csv_alone(name, histories):
 
 
 def test_panels_of_figure_3(histories):
-    frame = FIGURES["fig3"].table(Inputs(histories), {"artefact": ARTEFACTS["fig3"]})
+    frame = FIGURES["fig3"].table(Inputs(histories, "fig3"))
     assert set(frame["level"]) == {"0.1,0.1", "1.0,1.0"}
     assert set(frame["local_steps"]) == {10}
     assert frame["panel"].nunique() == 6  # three readings at two levels
@@ -357,13 +369,13 @@ def test_panels_of_figure_3(histories):
 
 
 def test_figure_1_takes_the_mildest_level_only(histories):
-    frame = FIGURES["fig1"].table(Inputs(histories), {"artefact": ARTEFACTS["fig1"]})
+    frame = FIGURES["fig1"].table(Inputs(histories, "fig1"))
     assert set(frame["level"]) == {"0.1,0.1"}
     assert set(frame["local_steps"]) == {3, 10}
 
 
 def test_surrogate_panels_say_so(histories):
-    frame = FIGURES["fig6"].table(Inputs(histories), {"artefact": ARTEFACTS["fig6"]})
+    frame = FIGURES["fig6"].table(Inputs(histories, "fig6"))
     made = FIGURES["fig6"].show(frame)
     said = {
         ax.get_title(loc="left").split(",")[0]: any("surrogate" in text.get_text() for text in ax.texts)

@@ -183,7 +183,7 @@ def test_substitute(tmp_path, capsys, monkeypatch):
     assert (record["kind"], record["stamp"]) == ("substitute", "toy sample")
     record = fetch(dataset, raw, mirror=mirror)
     assert record["kind"] == "substitute"
-    assert "WARNING: toy: the original cannot be had" in capsys.readouterr().err
+    assert "WARNING: toy: the original is not available" in capsys.readouterr().err
     put(mirror, "libsvm/toy", TEXT)
     assert fetch(dataset, raw, mirror=mirror, refresh=True)["kind"] == "original"
 
@@ -204,7 +204,7 @@ def test_policy_real_says_what_to_do(tmp_path, monkeypatch):
     with pytest.raises(DataError) as caught:
         fetch(dataset, tmp_path, policy="real")
     for part in (
-        "toy cannot be had",
+        "toy is not available",
         "REPLIFED_OFFLINE",
         "https://example.org/toy",
         SHA,
@@ -240,7 +240,7 @@ def test_auto_falls_back_loudly_and_stays_until_refreshed(tmp_path, server, caps
     assert fetch(dataset, tmp_path)["kind"] == "surrogate"
     warning = capsys.readouterr().err
     assert warning.count("\n") == 1
-    assert "toy: the data cannot be had; a SURROGATE" in warning
+    assert "toy: the data are not available; a SURROGATE" in warning
     monkeypatch.delenv("REPLIFED_OFFLINE")
     assert fetch(dataset, tmp_path)["kind"] == "surrogate"
     assert server.requests == []
@@ -371,7 +371,7 @@ def test_broken_transfer_is_tried_again(tmp_path, server, monkeypatch):
     server.files["toy"] = TEXT
     dataset = toy(RawFile("toy", "toy", (server.url("toy"),), sha256=SHA))
     server.break_after = [3, 10, 3]
-    with pytest.raises(DataError, match=r"toy cannot be had .*the connection broke off"):
+    with pytest.raises(DataError, match=r"toy is not available .*the connection broke off"):
         fetch(dataset, tmp_path, policy="real")
     assert left(tmp_path) == []
     server.break_after = [10]
@@ -438,7 +438,7 @@ def test_a_dead_host_is_named_and_not_asked_again(tmp_path, monkeypatch, url, fa
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     dataset = toy(RawFile("toy", "toy", (url.format(port=port),)))
-    with pytest.raises(DataError, match=f"toy cannot be had .*{fault}"):
+    with pytest.raises(DataError, match=f"toy is not available .*{fault}"):
         fetch(dataset, tmp_path, policy="real")
 
 

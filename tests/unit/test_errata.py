@@ -2,17 +2,16 @@
 
 import re
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import replifed.papers
+from replifed import parts
 from replifed.claims.errata import COLUMNS, Erratum, Outcome, measure, read, write
 from replifed.errors import DataError
 from replifed.papers.fedac import published
 
-PAPERS = sorted(file.parent.name for file in Path(replifed.papers.__path__[0]).glob("*/errata.py"))
+PAPERS = sorted(file.parent.name for file in parts.PAPERS.glob("*/errata.py"))
 ERRATA = [erratum for paper in PAPERS for erratum in import_module(f"replifed.papers.{paper}.errata").ERRATA]
 
 

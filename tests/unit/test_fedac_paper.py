@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from replifed.algorithms.fedac import coupling
 from replifed.data.table import Table
 from replifed.papers.fedac import experiments, measures, published
-from replifed.papers.fedac.lanes import Logistic, draw, lanes, objectives
+from replifed.papers.fedac.coupled import Logistic, constants_of, draw, objectives
 from replifed.papers.fedac.paper import VARIANTS
 from replifed.parts import typed
 from replifed.settings import load
@@ -81,7 +81,9 @@ def test_the_compiled_loop_is_the_plain_one(name, K):
     numbers = draw("own", 5, 1, problem.dim, problem.n, STEPS, WORKERS)
     etas = np.array([0.003, 0.03, 0.2])
     start = np.repeat(numbers.start[None], len(etas), axis=0)
-    found = objectives(problem, VARIANTS[name].kind, lanes(name, etas, L2, K), start, numbers, K, EVERY)
+    found = objectives(
+        problem, VARIANTS[name].kind, constants_of(name, etas, L2, K), start, numbers, K, EVERY
+    )
     expected = np.stack([plain(problem, name, eta, numbers, K) for eta in etas], axis=1)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
@@ -94,19 +96,19 @@ def test_the_authors_numbers_are_one_stream():
     np.testing.assert_array_equal(samples, [rng.choice(32561, 5, replace=True) for _ in range(1024)])
 
 
-def test_either_twin_tells_that_a_run_hangs_on_rounding():
+def test_either_twin_tells_that_a_run_sensitive_to_rounding():
     run = np.array([[4.0, 1.0, 1.5], [4.0, 1.0, 1.5], [4.0, 1.0, 1.5]])
     moved = run * [[1.1, 1.0, 1.0], [1.0, 1 + 1e-6, 1.0], [1.0, 1.0, 1 + 1e-6]]
-    last, best = measures.hangs_on_rounding(run, run, moved)
+    last, best = measures.sensitive_to_rounding(run, run, moved)
     assert last.tolist() == [False, False, True]
     assert best.tolist() == [False, True, True]  # 4 is more than twice the best
-    assert measures.hangs_on_rounding(run, np.full_like(run, np.nan))[0].all()
+    assert measures.sensitive_to_rounding(run, np.full_like(run, np.nan))[0].all()
 
 
 def test_neighbours_of_a_step_at_an_end():
     ladder = np.array([1.0, 2.0, 5.0, 10.0])
-    assert experiments._near(ladder, 2.0, 1).tolist() == [1.0, 2.0, 5.0]
-    assert experiments._near(ladder, 10.0, 1).tolist() == [2.0, 5.0, 10.0]
+    assert experiments._around(ladder, 2.0, 1).tolist() == [1.0, 2.0, 5.0]
+    assert experiments._around(ladder, 10.0, 1).tolist() == [2.0, 5.0, 10.0]
 
 
 @pytest.mark.skipif(not MIRROR, reason="needs a9a: REPLIFED_MIRROR is not set")

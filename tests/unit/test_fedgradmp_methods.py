@@ -13,8 +13,9 @@ from replifed.algorithms.feddualavg import FedDualAvg
 from replifed.algorithms.fedgradmp import FedGradMP
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.fedmid import FedMid
+from replifed.engine.metrics import accuracy, relative_error, support_precision, support_recall
+from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError, ReplifedError
-from replifed.metrics import accuracy, relative_error, support_precision, support_recall
 from replifed.network.participation import FixedSize, Independent
 from replifed.operators import dictionaries
 from replifed.operators.dictionaries import ksvd
@@ -24,7 +25,6 @@ from replifed.operators.proximal import soft_threshold
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 STREAMS = Streams(5, (1, 2))
 N, M, D, TAU = 6, 12, 20, 3

@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,17 +11,20 @@ import pytest
 import yaml
 
 from replifed.algorithms.fedgradmp_rates import Constants, geometric_sum, theorem5
+from replifed.claims.claim import NotMeasurableError
 from replifed.claims.curves import Curves, at, level
-from replifed.claims.verdicts import NotMeasurableError, judge
+from replifed.claims.verdicts import judge
 from replifed.data.surrogates import clip
+from replifed.engine import plans, trials
 from replifed.network.ledger import dense_bits, sparse_bits
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers import jobs
-from replifed.papers.fedgradmp import claims, experiments, measures, problems
-from replifed.papers.fedgradmp.claims import CLAIMS, TIMING
+from replifed.papers.fedgradmp import experiments, measures, problems
+from replifed.papers.fedgradmp.claims import CLAIMS
 from replifed.papers.fedgradmp.errata import ERRATA
-from replifed.papers.fedgradmp.figures import FIGURES, TABLES
+from replifed.papers.fedgradmp.figures import FIGURES
 from replifed.papers.fedgradmp.settings import Clip, Digits, Isometry, Regression
+from replifed.papers.fedgradmp.tables import TABLES
 from replifed.problems.losses import loss_named
 from replifed.randomness import generator
 from replifed.settings import typed
@@ -230,12 +232,12 @@ def test_no_run_comes_near_the_bounds_so_that_they_are_not_claimed(solver):
     accuracy = history.groupby("solver")["accuracy"].max()
     # A gradient step on Hessians between 1 and 1.01 is off by less than a hundredth of the way of length 1.
     assert accuracy["exact"] < 1e-12 < 1e-6 < accuracy["gd"] < 0.02
-    [(_, runs, promised)] = measures.promises(history, settings, solver)
+    [(_, runs, promised)] = measures.promises(history, typed("fedgradmp", settings), solver)
     mean = (runs["error"] ** 2).groupby(runs["round"]).mean()
     bound = promised.kappa**mean.index + promised.residual
     assert promised.holds
     assert 0 < (mean / bound)[1:].max() < 1e-3
-    [(_, _, nothing)] = measures.promises(history.assign(condition=3.0), settings, solver)
+    [(_, _, nothing)] = measures.promises(history.assign(condition=3.0), typed("fedgradmp", settings), solver)
     assert not nothing.holds
 
 
@@ -258,8 +260,17 @@ def test_errata_look_at_sizes():
 class Runs:
     """Histories of one small experiment under the names that claims ask for."""
 
-    def __init__(self, frames):
-        self.frames = frames
+    def __init__(self, frames, settings=None):
+        self.frames, self.settings = frames, settings
+
+    def experiments(self):
+        return list(dict.fromkeys(experiment for experiment, _ in self.frames))
+
+    def experiment(self, name):
+        return typed("fedgradmp", self.settings)
+
+    def runs(self):
+        return list(self.frames)
 
     def run(self, experiment, method):
         return self.frames[experiment, method]
@@ -310,7 +321,7 @@ def test_dense_methods_run_figure_8_with_the_loss_as_printed_alone():
 def test_a_regression_search_says_what_it_ran(monkeypatch, stable):
     """Three data sets are enough where a step is stable; on five, the best mean is taken, and marked."""
     monkeypatch.setattr(
-        "replifed.tune.Trials.stable", lambda trials, make, count: np.full(count, stable, dtype=bool)
+        "replifed.engine.trials.Trials.stable", lambda trials, algorithm, count: np.full(count, stable)
     )
     drawn = []
     regression = problems.regression
@@ -330,9 +341,14 @@ def test_table_1_shows_the_cost_of_tuning(runs):
             cost = {"runs": 40, "rounds": 2000, "bits": 1.5e8}
             return {"cost": cost} if method == "fedavg" else {"variants": {}}
 
-    methods = ["fedgradmp", "fedavg"]
-    artefact = {"runs": {"mild": methods}, "tuned": {"mild": methods, "digits_gaussian": ["fedavg"]}}
-    shown = TABLES["table1"].show(TABLES["table1"].table(Inputs(runs.frames), {"artefact": artefact}))
+        def searches(self):
+            return [("mild", "fedgradmp"), ("mild", "fedavg"), ("digits_gaussian", "fedavg")]
+
+        def has(self, key):
+            return tuple(key.removeprefix("tuned:").split("/")) in self.searches()
+
+    frames = {key: runs.frames[key] for key in (("mild", "fedgradmp"), ("mild", "fedavg"))}
+    shown = TABLES["table1"].show(TABLES["table1"].table(Inputs(frames)))
     columns = [column for column in shown if column.startswith("Tuning")]
     assert columns == ["Tuning, Figure 3's data (α = 0.2)", "Tuning, digits, Gaussian atoms"]
     for column in columns:
@@ -383,10 +399,10 @@ def searched(digits):
         asked.append((made.step.tolist(), streams.replicates, rounds, more.get("resume")))
         return simulate(made, problem, streams, rounds, **more)
 
-    simulate = experiments.simulate
+    simulate = trials.simulate
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiments, "simulate", counted)
-        patch.setattr("replifed.twins.simulate", counted)
+        patch.setattr(trials, "simulate", counted)
+        patch.setattr("replifed.engine.twins.simulate", counted)
         return tune("fediterht", DIGITS, digits, None), asked
 
 
@@ -408,7 +424,7 @@ def test_a_search_that_stays_at_an_edge_is_found(searched, digits, monkeypatch):
     """Planted: the grid of `own` does not grow."""
     of_steps = experiments.Grid.of_steps
     monkeypatch.setattr(
-        experiments.Grid, "of_steps", lambda steps, refine, **_: of_steps(steps, refine, grow=False)
+        experiments.Grid, "of_steps", lambda steps, refine=0, **_: of_steps(steps, refine, grow=False)
     )
     stuck = tune("fediterht", DIGITS, digits, None)["variants"]["30"]
     assert stuck["edge"]
@@ -435,9 +451,9 @@ def test_no_step_on_digits_is_tried_twice(searched):
 
 def test_where_no_step_on_digits_is_stable_the_mean_of_five_repetitions_decides(digits, monkeypatch):
     """Planted: every run differs from its twins."""
-    twins = experiments.simulate_with_twins
+    twins = trials.simulate_with_twins
     monkeypatch.setattr(
-        experiments,
+        trials,
         "simulate_with_twins",
         lambda *words, **more: (found := twins(*words, **more))._replace(
             difference=np.ones_like(found.difference)
@@ -476,10 +492,10 @@ def test_both_readings_of_the_step_are_run_on_digits(searched, digits):
 
     for reading in ("own", "printed"):
         levels = (
-            level(claims.column("train_accuracy", "digits", method, "30", reading=reading))
+            level(measures.column("train_accuracy", "digits", method, "30", reading=reading))
             for method in ("better", "fediterht")
         )
-        found = claims._more_accurate(*levels)(Ran())
+        found = measures.more_accurate(*levels)(Ran())
         np.testing.assert_allclose(found.values, 0.1)
         last = frame[(frame["reading"] == reading) & (frame["variant"] == "30") & (frame["round"] == 6)]
         assert found.note.endswith(f"against {last['train_accuracy'].mean():.4f}")
@@ -488,9 +504,9 @@ def test_both_readings_of_the_step_are_run_on_digits(searched, digits):
 def test_one_run_serves_both_readings_where_they_agree(searched, digits, monkeypatch):
     same = {name: one | {"printed": one} for name, one in searched[0]["variants"].items()}
     rows = []
-    simulate = experiments.simulate
+    simulate = plans.simulate
     monkeypatch.setattr(
-        experiments, "simulate", lambda *words, **more: rows.append(len(words[2])) or simulate(*words, **more)
+        plans, "simulate", lambda *words, **more: rows.append(len(words[2])) or simulate(*words, **more)
     )
     frame = run("fediterht", DIGITS, {"variants": same}, digits, None)
     assert rows == [2, 2]
@@ -506,11 +522,7 @@ def test_fedavg_is_recorded_at_every_round_and_drawn_as_often_as_others(digits):
     frame = run("fedavg", settings, found, digits, None)
     assert set(frame["round"]) == {*range(7)}
 
-    class Ran(Runs):
-        settings: ClassVar = {"experiments": {"digits": DIGITS}}
-
-    artefact = {"artefact": {"runs": {"digits": ["fedavg"]}}}
-    drawn = FIGURES["fig6"].table(Ran({("digits", "fedavg"): frame}), artefact)
+    drawn = FIGURES["fig6"].table(Runs({("digits", "fedavg"): frame}, DIGITS))
     assert set(drawn["round"]) == {0, 3, 6}
 
 
@@ -530,8 +542,8 @@ def test_claims_on_curves(runs):
 
 
 def test_lines_of_figures_are_geometric_means_with_ranges(runs):
-    settings = {"artefact": {"runs": {"mild": ["fedgradmp"]}}}
-    frame = FIGURES["fig3"].table(runs, settings)
+    own = Runs({("mild", "fedgradmp"): runs.run("mild", "fedgradmp")})
+    frame = FIGURES["fig3"].table(own)
     history = runs.run("mild", "fedgradmp")
     one = history[(history["variant"] == "gd") & (history["round"] == 3)]["error"]
     drawn = frame[(frame["series"] == "fedgradmp/gd") & (frame["round"] == 3)].iloc[0]
@@ -549,27 +561,8 @@ def test_errors_below_machine_precision_are_equal():
     ]
     runs = Runs({("cohorts", "fedgradmp"): pd.concat(frames, ignore_index=True)})
     for after, expected in ((1, [1.0, 0.0]), (2, [0.0, 0.0])):
-        ten, thirty = (claims.early(after, "cohorts", cohort=size, noise=0.0) for size in (10, 30))
+        ten, thirty = (measures.log_error(after, "cohorts", cohort=size, noise=0.0) for size in (10, 30))
         np.testing.assert_allclose(measures.decades(ten, thirty)(runs).values, expected, atol=1e-12)
-
-
-def test_claims_on_seconds_look_at_equal_times():
-    mine = pd.DataFrame(
-        {"series": "a/", "round": [0, 1, 2], "seconds": [0.0, 2.0, 4.0], "mean": [1, 0.1, 0.01]}
-    )
-    theirs = mine.assign(series="b/", seconds=[0.0, 1.0, 5.0], mean=[1, 0.005, 0.001])
-    found = measures.at_seconds_of(pd.concat([mine, theirs]), "a/", ("b/",), 2)
-    assert not found.values.any()
-    assert found.shown == pytest.approx(0.5)
-    with pytest.raises(NotMeasurableError, match="ends after 5 s of 6 s"):
-        measures.at_seconds_of(pd.concat([mine.assign(seconds=[0.0, 3.0, 6.0]), theirs]), "a/", ("b/",), 2)
-    # The printed step has a curve of its own where it is not the best one anyway.
-    printed = theirs.assign(series="b//printed", mean=[1, 0.5, 0.1])
-    for frames, ahead in (([mine, theirs], False), ([mine, theirs, printed], True)):
-        found = measures.at_seconds_of(pd.concat(frames), "a/", ("b//printed", "b/"), 2)
-        assert found.values.tolist() == [ahead]
-    with pytest.raises(NotMeasurableError, match="was not timed"):
-        measures.at_seconds_of(mine, "a/", ("b/",), 2)
 
 
 def test_a_residual_is_a_bound_until_the_run_rests():
@@ -658,9 +651,7 @@ def test_families_of_orders_can_be_told_with_the_seeds_there_are():
 
 
 def test_claims_and_captions_fit_together():
-    names = {claim.artefact for claim in (*CLAIMS, *TIMING)}
-    assert names <= {*FIGURES, *TABLES}
-    assert {*FIGURES, *TABLES} - names == {"supports", "fig7_bits"}
+    assert {claim.artefact for claim in CLAIMS} == {*FIGURES, *TABLES}
 
 
 def test_the_note_on_bits_says_what_messages_take():

@@ -9,13 +9,14 @@ import pytest
 import scipy.sparse as sp
 
 from replifed.data.table import Table
-from replifed.papers.fedht import experiments
-from replifed.papers.fedht.experiments import share_unseen, threshold_by_class
-from replifed.papers.fedht.figures import FIGURES, TABLES
+from replifed.engine.simulate import objective, simulate
+from replifed.papers.fedht import classes, experiments
+from replifed.papers.fedht.classes import share_unseen, threshold_by_class
+from replifed.papers.fedht.figures import FIGURES
+from replifed.papers.fedht.tables import TABLES
 from replifed.partition.build import build
 from replifed.randomness import Streams
 from replifed.settings import typed
-from replifed.simulate import objective, simulate
 
 DRAWING = {"rows": 90, "components": 5, "perplexity": 8}
 PLAN = {"clusters": "kmeans", "count": 10, "parts": 4, "shards_per_client": 2}
@@ -51,7 +52,8 @@ class FakeInputs:
 
 
 def embedding(inputs, **drawing):
-    return FIGURES["fig4"].table(inputs, {"seed": 1, "artefact": {"settings": {**DRAWING, **drawing}}})
+    inputs.seed, inputs.options = 1, types.SimpleNamespace(**{**DRAWING, **drawing})
+    return FIGURES["fig4"].table(inputs)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +106,7 @@ def test_embedding_asks_no_more_than_there_is():
 
 
 def test_partitions_table(inputs):
-    frame = FIGURES["partitions"].table(inputs, {})
+    frame = FIGURES["partitions"].table(inputs)
     assert not frame.isna().any().any()
     sizes = frame[frame["panel"] == "sizes"]
     assert set(sizes["replicate"]) == {1, 2, 101}
@@ -126,7 +128,7 @@ def test_partitions_table(inputs):
 
 
 def test_partitions_are_drawn_from_the_table_alone(inputs):
-    pages = FIGURES["partitions"].pages_of(through_csv(FIGURES["partitions"].table(inputs, {})))
+    pages = FIGURES["partitions"].pages_of(through_csv(FIGURES["partitions"].table(inputs)))
     assert [len(page.axes) for page in pages] == [4, 4, 4]
     for axes in (axes for page in pages for axes in page.axes):
         assert axes.get_xlabel() and axes.get_title(loc="left") and texts(axes.get_legend())
@@ -140,7 +142,7 @@ def test_partitions_are_drawn_from_the_table_alone(inputs):
 
 
 def test_table2(inputs):
-    frame = through_csv(TABLES["table2"].table(inputs, {})).set_index("experiment", drop=False)
+    frame = through_csv(TABLES["table2"].table(inputs)).set_index("experiment", drop=False)
     assert frame["samples"].tolist() == [200] * 3 and frame["features"].tolist() == [30] * 3
     assert frame["classes"].tolist() == [0, 2, 10]
     assert frame["clients"].tolist() == [20] * 3 and frame["replicates"].tolist() == [3] * 3
@@ -189,10 +191,8 @@ def test_the_variant_with_the_papers_threshold_is_fediterht(monkeypatch):
     table = Table(rng.integers(0, 256, (120, 6)).astype(np.uint8), y, {})
     client = np.arange(120) // 30 * 2 + (y > 1)  # two classes each
     client[2] = 0  # which has this sample alone of class 2
-    masks, share = [], experiments.share_unseen
-    monkeypatch.setattr(
-        experiments, "share_unseen", lambda u, unseen: masks.append(unseen) or share(u, unseen)
-    )
+    masks, share = [], classes.share_unseen
+    monkeypatch.setattr(classes, "share_unseen", lambda u, unseen: masks.append(unseen) or share(u, unseen))
     partition = types.SimpleNamespace(clients={1: client})
     settings = {"seed": 3, "problem": "classes", "loss": "softmax", "dtype": "float64", "sparsity": 12}
     settings |= {"batch": 5, "local_steps": [3], "step": 0.1, "rounds": 4, "replicates": [1]}
@@ -209,6 +209,6 @@ def test_the_variant_with_the_papers_threshold_is_fediterht(monkeypatch):
     assert 0 <= shares["paper"] < shares["class"] <= 1
 
     inputs = types.SimpleNamespace(run=lambda experiment, method: history)
-    frame = FIGURES["fig6_classes"].table(inputs, {})
+    frame = FIGURES["fig6_classes"].table(inputs)
     assert frame["round"].tolist() == [0, 1, 2, 3] * 2
     assert frame["local"].iloc[0] == own["local"].iloc[1]

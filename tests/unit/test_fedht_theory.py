@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from replifed.papers.fedht import theory
 from replifed.papers.fedht.claims import CLAIMS
 from replifed.papers.fedht.measures import curves_by_k, ends, hardly_varies, larger, larger_with_k
 
-SETTINGS = {"condition": 1.05, "sparsity": 9600, "planted": 1}
+SETTINGS = SimpleNamespace(condition=1.05, sparsity=9600, planted=1)
 ROUNDS = np.arange(6)
 
 

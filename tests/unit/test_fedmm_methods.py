@@ -8,6 +8,7 @@ import pytest
 from replifed.algorithms.base import Round
 from replifed.algorithms.fedmm import FedMM, ParameterAggregation
 from replifed.algorithms.sa_ssmm import SaSsmm
+from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError
 from replifed.network.participation import FixedSize, Independent
 from replifed.operators.lasso import lasso
@@ -15,7 +16,6 @@ from replifed.operators.quantise import block_quantise
 from replifed.problems.surrogates.base import FederatedSurrogate
 from replifed.problems.surrogates.families import DictionaryLearning, GaussianMixture
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 N, M, P, K = 6, 12, 5, 3
 STREAMS = Streams(3, (1, 2))

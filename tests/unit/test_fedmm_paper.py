@@ -12,18 +12,21 @@ import pytest
 
 from replifed import settings as config
 from replifed.algorithms.sa_ssmm import SaSsmm
+from replifed.claims.claim import NotMeasurableError
 from replifed.claims.curves import Curves
 from replifed.claims.multiplicity import p_value
 from replifed.claims.samples import Sample
-from replifed.claims.verdicts import NotMeasurableError, judge, measure
+from replifed.claims.verdicts import judge, measure
 from replifed.data.catalogue import get
 from replifed.data.surrogates import generate
 from replifed.data.table import Table
+from replifed.engine.search import Grid
+from replifed.engine.simulate import simulate
+from replifed.engine.trials import Trials
 from replifed.errors import DataError
 from replifed.figures.style import save
 from replifed.papers import jobs
-from replifed.papers.fedmm import claims as stated
-from replifed.papers.fedmm import experiments
+from replifed.papers.fedmm import experiments, measures
 from replifed.papers.fedmm.claims import CLAIMS
 from replifed.papers.fedmm.figures import FIGURES, TABLES
 from replifed.papers.fedmm.problems import (
@@ -36,9 +39,8 @@ from replifed.papers.fedmm.settings import ExpectationMaximisation
 from replifed.papers.inputs import Inputs
 from replifed.randomness import Streams
 from replifed.report.artefacts import words_of
-from replifed.simulate import simulate
+from replifed.settings.cuts import artefact_keys
 from replifed.store.tuned import read_tuned
-from replifed.tune import Grid, Trials
 
 ROOT = Path(__file__).parents[2]
 # MovieLens needs its file, and one dimension of transport shows what the others would.
@@ -85,7 +87,18 @@ class Made(Inputs):
     """Runs made on demand instead of files."""
 
     def __init__(self, section):
-        self.section, self.made, self.settings = section, {}, {"experiments": section["experiments"]}
+        super().__init__({}, section, "fedmm")
+        self.section, self.made, self.run = section, {}, self._run
+
+    def of(self, **artefact):
+        """The same runs, as those of an artefact that reads the experiments `runs` and `tuned`."""
+        kept = {
+            kind: {name: methods for name, methods in read.items() if name not in LEFT_OUT}
+            for kind, read in artefact.items()
+        }
+        seen = copy.copy(self)
+        seen._files = dict.fromkeys(artefact_keys(kept))
+        return seen
 
     def has(self, key):
         return not any(name in key for name in LEFT_OUT)
@@ -96,7 +109,7 @@ class Made(Inputs):
     def tuned(self, experiment, method):
         return self._make("tune", experiment, method)
 
-    def run(self, experiment, method):
+    def _run(self, experiment, method):
         return self._make("run", experiment, method)
 
     def _make(self, step, experiment, method):
@@ -121,26 +134,18 @@ def made(section):
     return Made(section)
 
 
-@pytest.mark.parametrize("name", ["fig1", "fig1_common", "fig2", "fig3", "em", "batch", "bits"])
+@pytest.mark.parametrize("name", ["fig1", "fig1_common", "fig2", "fig3", "em"])
 def test_figures_are_drawn_from_their_tables(name, section, made, tmp_path):
-    artefact = copy.deepcopy(section["artefacts"][name])
-    artefact["runs"] = {key: value for key, value in artefact["runs"].items() if key not in LEFT_OUT}
-    settings = {"artefact": artefact, "experiments": section["experiments"]}
-    frame = FIGURES[name].table(made, settings)
+    frame = FIGURES[name].table(made.of(runs=section["artefacts"][name]["runs"]))
     numbers = frame.select_dtypes("number")
     assert np.isfinite(numbers.to_numpy()).all()
     save(FIGURES[name].show(frame), tmp_path / "x.png")
     assert (tmp_path / "x.png").stat().st_size > 5000
 
 
-@pytest.mark.parametrize("name", ["remark1", "steps"])
-def test_tables_are_written(name, section, made):
-    artefact = copy.deepcopy(section["artefacts"][name])
-    for kind in ("runs", "tuned"):
-        if kind in artefact:
-            artefact[kind] = {key: value for key, value in artefact[kind].items() if key not in LEFT_OUT}
-    frame = TABLES[name].table(made, {"artefact": artefact, "experiments": section["experiments"]})
-    assert len(TABLES[name].show(frame)) >= 4
+def test_the_table_of_remark_1_is_written(section, made):
+    frame = TABLES["remark1"].table(made.of(runs=section["artefacts"]["remark1"]["runs"]))
+    assert len(TABLES["remark1"].show(frame)) >= 4
 
 
 @pytest.mark.parametrize("experiment", ["synthetic_homogeneous", "synthetic_heterogeneous"])
@@ -161,7 +166,7 @@ def test_methods_run_at_their_own_step_and_at_fedmms(experiment, made):
 def test_steps_are_refined_and_held_against_twins_up_to_where_gamma_is_1_in_every_round(section, monkeypatch):
     asked, of_steps = [], Grid.of_steps
     monkeypatch.setattr(Grid, "of_steps", lambda *a, **more: asked.append((a, more)) or of_steps(*a, **more))
-    monkeypatch.setattr(Trials, "stable", lambda trials, make, count: np.zeros(count, bool))
+    monkeypatch.setattr(Trials, "stable", lambda trials, algorithm, count: np.zeros(count, bool))
     settings = config.typed("fedmm", section["experiments"]["synthetic_homogeneous"])
     found = experiments.tune("fedmm", settings, None, None)
     assert found["highest"] == 2.0  # the root of four rounds
@@ -169,21 +174,10 @@ def test_steps_are_refined_and_held_against_twins_up_to_where_gamma_is_1_in_ever
     assert found["chaotic"]  # planted: no step is stable
 
 
-def test_experiments_without_tuning_run_all_their_steps(made):
-    assert set(made.run("batch", "fedmm")["beta"]) == {0.3, 1, 3}
-
-
-def test_the_table_of_searches_shows_what_they_cost(section, made):
-    steps = TABLES["steps"]
-    tuned = {"synthetic_heterogeneous": ["fedmm", "parameter_aggregation"]}
-    frame = steps.table(made, {"artefact": {"tuned": tuned}})
-    for method, lines in frame.groupby("method"):
-        cost = made.tuned("synthetic_heterogeneous", method)["cost"]
-        for key in ("runs", "rounds", "bits"):
-            assert set(lines[key]) == {cost[key]}
-    shown = steps.show(frame)
-    assert {"runs", "rounds", "bits", "best", "stable"} <= set(shown.columns)
-    assert shown["β: mean objective"].str.count(r"\*").tolist() == [1, 1]
+def test_experiments_without_tuning_run_all_their_steps(section):
+    settings = {**section["experiments"]["variates_heterogeneous"], "betas": [0.3, 1, 3]}
+    history = experiments.run("fedmm", config.typed("fedmm", settings), None, None, None)
+    assert set(history["beta"]) == {0.3, 1, 3}
 
 
 def test_repetitions_of_transport_draw_their_own_samples(section):
@@ -206,7 +200,7 @@ def test_adversarial_training_that_hangs_on_rounding_tells_no_order(hangs, made)
     lower = {"fedmm_ot": 1.0, "fedadam": 2.0}
 
     class Planted(Made):
-        def run(self, experiment, method):
+        def _run(self, experiment, method):
             history = made.run(experiment, method)
             noise = 1 + 0.01 * np.arange(len(history))
             chaotic = (history["replicate"] == 1) & (method == hangs and self.chaos)
@@ -288,20 +282,20 @@ def of_id(name):
 def test_a_mean_curve_counts_and_not_most_of_the_seeds():
     # One seed in ten falls from 130 to 0, the others rise by a half: so does their rule, and the mean falls.
     early, late = Sample(np.array([130.0] + [0.02] * 9)), Sample(np.array([0.0] + [0.03] * 9))
-    fall = stated.log_mean(early) - stated.log_mean(late)
+    fall = measures.log_mean(early) - measures.log_mean(late)
     assert fall.mean == pytest.approx(np.log(early.mean / late.mean))
     assert (early.values > late.values).mean() == 0.1
     # Of one mean alone: the interval of a mean's logarithm, to first order.
-    spread = stated.log_mean(early).values.std(ddof=1)
+    spread = measures.log_mean(early).values.std(ddof=1)
     assert spread == pytest.approx(early.values.std(ddof=1) / early.mean)
     with pytest.raises(NotMeasurableError, match="diverged"):
-        stated.log_mean(Sample(np.array([1.0, np.inf])))
+        measures.log_mean(Sample(np.array([1.0, np.inf])))
 
 
 def test_skewed_seeds_are_no_order_of_their_means():
     """Of two means that are equal, one of skewed values: most seeds are on one side, and tell nothing."""
-    skewed = stated.log_mean(Sample(np.array([0.1] * 36 + [9.1] * 4)))
-    even = stated.log_mean(Sample(np.tile([0.97, 1.03], 20)))
+    skewed = measures.log_mean(Sample(np.array([0.1] * 36 + [9.1] * 4)))
+    even = measures.log_mean(Sample(np.tile([0.97, 1.03], 20)))
     order = of_id("fig1.synthetic_heterogeneous.naive_faster.own")
     judged = judge(order, (even - skewed + 0.06).measured())
     assert (judged.verdict, judged.p_value > 0.5) == ("inconclusive", True)
@@ -319,60 +313,60 @@ def test_the_transient_counts_and_a_coarse_record_is_refused():
     def update(seed, t):
         return 13.1 / t**2 + 0.06 + 0.001 * seed if t else 0.0
 
-    whole = stated.columns(history_by_hand(range(101), update), "surrogate_update")
+    whole = measures.columns(history_by_hand(range(101), update), "surrogate_update")
     assert whole.rounds[0] == 1
-    assert stated.decay(whole).mean > 3
+    assert measures.decay(whole).mean > 3
     rest = Curves(whole.rounds[9::10], whole.seeds, whole.values[:, 9::10])
-    assert stated.decay(rest).mean < 1.2  # what a record every ten rounds is left with
+    assert measures.decay(rest).mean < 1.2  # what a record every ten rounds is left with
     with pytest.raises(NotMeasurableError, match="not every round"):
-        stated.columns(history_by_hand(range(0, 101, 10), update), "surrogate_update")
+        measures.columns(history_by_hand(range(0, 101, 10), update), "surrogate_update")
 
 
 def test_a_rise_is_that_of_the_mean_from_its_lowest_before():
-    assert stated.rise(by_hand([3, 2, 2.5, 1], [3, 2, 2.5, 1])).mean == pytest.approx(np.log(2.5 / 2))
-    assert stated.rise(by_hand([3, 2, 2.5, 1], [3, 2, 2.5, 1]), at_end=True).mean == 0
-    up = stated.rise(by_hand([3, 2, 1, 1.1], [3, 2, 1, 1.1]), at_end=True)
+    assert measures.rise(by_hand([3, 2, 2.5, 1], [3, 2, 2.5, 1])).mean == pytest.approx(np.log(2.5 / 2))
+    assert measures.rise(by_hand([3, 2, 2.5, 1], [3, 2, 2.5, 1]), at_end=True).mean == 0
+    up = measures.rise(by_hand([3, 2, 1, 1.1], [3, 2, 1, 1.1]), at_end=True)
     assert up.mean == pytest.approx(np.log(1.1))
     with pytest.raises(NotMeasurableError, match="one seed"):
-        stated.rise(by_hand([3, 2, 1, 1.1]), at_end=True)
+        measures.rise(by_hand([3, 2, 1, 1.1]), at_end=True)
     # One seed goes up where the other goes down by more: the mean is monotone.
-    assert stated.rise(by_hand([3, 2, 1], [1, 1.1, 1.2])).mean == 0
-    low = stated.rise(by_hand([3, 2.9, 2.5], [3, 2.7, 2.8])).mean
+    assert measures.rise(by_hand([3, 2, 1], [1, 1.1, 1.2])).mean == 0
+    low = measures.rise(by_hand([3, 2.9, 2.5], [3, 2.7, 2.8])).mean
     assert low == 0
     monotone = of_id("fig1.synthetic_homogeneous.monotone.own")
-    jumping = stated.rise(by_hand(*([3.0, 2.0, 2.0 + 0.4 * (seed == 9)] for seed in range(10))))
+    jumping = measures.rise(by_hand(*([3.0, 2.0, 2.0 + 0.4 * (seed == 9)] for seed in range(10))))
     assert judge(monotone, jumping.measured()).verdict == "inconclusive"
-    rising = stated.rise(by_hand(*([3.0, 2.0, 2.1 + 0.001 * seed] for seed in range(10))))
+    rising = measures.rise(by_hand(*([3.0, 2.0, 2.1 + 0.001 * seed] for seed in range(10))))
     assert judge(monotone, rising.measured()).verdict == "deviates"
 
 
 def test_a_noisy_curve_that_does_not_rise_does_not_diverge():
     """Planted: the last round of a stationary curve, above the lowest of all by selection alone."""
     curves = np.exp(0.2 * np.random.default_rng(0).normal(size=(100, 20, 200)))
-    told = [p_value(stated.rise(by_hand(*one), at_end=True).values, of_mean=True) for one in curves]
+    told = [p_value(measures.rise(by_hand(*one), at_end=True).values, of_mean=True) for one in curves]
     assert np.mean(np.array(told) < 0.05) < 0.15
 
 
 def test_no_effect_is_asked_for_where_mean_curves_are_farthest_apart():
     one, two = by_hand([4, 3, 2], [4, 5, 2]), by_hand([4, 4, 1.9], [4, 4, 1.9])
-    assert stated.farthest(one, two).mean == pytest.approx(np.log(2 / 1.9))
-    assert stated.farthest(two, one).mean == pytest.approx(np.log(1.9 / 2))
-    assert stated.farthest(one, one).mean == 0
+    assert measures.farthest(one, two).mean == pytest.approx(np.log(2 / 1.9))
+    assert measures.farthest(two, one).mean == pytest.approx(np.log(1.9 / 2))
+    assert measures.farthest(one, one).mean == 0
 
 
 def test_the_rate_is_the_fall_after_the_first_tenth():
     """Both fall alike at first; the one stays where it is, the other falls on."""
     t = np.arange(1, 101)
     stays, falls = (by_hand(*[np.maximum(1 / t, floor)] * 2, first=1) for floor in (0.1, 0.0))
-    assert stated.late_decay(stays).mean == pytest.approx(0)
+    assert measures.late_decay(stays).mean == pytest.approx(0)
     wanted = np.log((1 / t[10:20]).mean() / (1 / t[90:]).mean())
-    assert stated.late_decay(falls).mean == pytest.approx(wanted)
+    assert measures.late_decay(falls).mean == pytest.approx(wanted)
 
 
 def test_clients_are_apart_or_as_a_random_split_is():
     clients = {"replicate": 1, "client": range(4), "size": 25, "spread": 99.0, "offset": 1.0}
     whole = pd.DataFrame(clients)
-    told = stated.apart
+    told = measures.apart
     assert told(whole.assign(offset=40.0), users=100).values.all()
     random_split = whole.assign(offset=4.0, spread=96.0)
     assert list(told(random_split, users=100).values) == [True, False]
@@ -382,9 +376,9 @@ def test_clients_are_apart_or_as_a_random_split_is():
 def test_unrest_is_gained_late_and_a_steep_start_is_none():
     t, noise = np.arange(90), np.random.default_rng(0).normal(size=(4, 90))
     steep = np.exp(-t / 5.0 + 0.5 * noise * (t >= 60))
-    assert (stated.gains_unrest(by_hand(*steep)).values > 0.3).all()
-    assert (stated.gains_unrest(by_hand(*steep[:, ::-1])).values < -0.3).all()
-    assert np.abs(stated.gains_unrest(by_hand(np.exp(-t / 5.0))).values).max() < 1e-12
+    assert (measures.roughness_gain(by_hand(*steep)).values > 0.3).all()
+    assert (measures.roughness_gain(by_hand(*steep[:, ::-1])).values < -0.3).all()
+    assert np.abs(measures.roughness_gain(by_hand(np.exp(-t / 5.0))).values).max() < 1e-12
 
 
 def test_equal_work_is_equal_or_refused():
@@ -392,11 +386,11 @@ def test_equal_work_is_equal_or_refused():
         lines = [(seed, t, t * cost, 20 - slope * t) for seed in (1, 2) for t in range(11)]
         return pd.DataFrame(lines, columns=["replicate", "round", "sample_gradients", "uvp"])
 
-    lower = stated.at_equal_gradients(uvp(5, 1.0), uvp(4, 0.5))
+    lower = measures.at_equal_gradients(uvp(5, 1.0), uvp(4, 0.5))
     assert "FedMM-OT after 8 rounds, FedAdam after 10" in lower.note
     np.testing.assert_allclose(lower.values, np.log(15 / 12))
     with pytest.raises(NotMeasurableError, match="equally many"):
-        stated.at_equal_gradients(uvp(7, 1.0), uvp(4, 0.5))
+        measures.at_equal_gradients(uvp(7, 1.0), uvp(4, 0.5))
 
 
 def test_a_stationary_point_is_one_wherever_it_lies():

@@ -63,7 +63,7 @@ def no_weight_for_absence(monkeypatch):
 
 def like_clients(monkeypatch):
     logistic = theory._logistic
-    monkeypatch.setattr(theory, "_logistic", lambda n_clients, unlike: logistic(n_clients, unlike=False))
+    monkeypatch.setattr(theory, "_logistic", lambda n_clients, heterogeneous: logistic(n_clients, False))
 
 
 def everybody(monkeypatch):

@@ -22,6 +22,7 @@ from replifed.algorithms.fedmm_ot import (
 from replifed.data.catalogue import Counts, get
 from replifed.data.checkpoints import read_potentials
 from replifed.data.surrogates import generate
+from replifed.engine.simulate import simulate
 from replifed.network.participation import FixedSize
 from replifed.problems.transport import (
     ICNN,
@@ -32,7 +33,6 @@ from replifed.problems.transport import (
     benchmark_hidden,
 )
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 NET = ICNN(dim=3, hidden=(5, 4, 6), strong=0.01)
 STREAMS = Streams(4, (1, 2))

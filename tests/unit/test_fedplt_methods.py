@@ -39,6 +39,7 @@ from replifed.algorithms.splitting_theory import (
     zeta,
 )
 from replifed.algorithms.tamuna import TAMUNA
+from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.participation import FixedSize, Independent
 from replifed.operators.proximal import L1, Zero
@@ -46,7 +47,6 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, Logistic
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 N, M, D, RIDGE = 4, 6, 3, 0.7
 

@@ -10,13 +10,17 @@ import pandas as pd
 import pytest
 
 from replifed import settings as config
+from replifed.claims.claim import NotMeasurableError
 from replifed.claims.errata import measure
-from replifed.claims.verdicts import NotMeasurableError, judge
+from replifed.claims.verdicts import judge
+from replifed.engine.search import Grid
+from replifed.engine.trials import Spent
 from replifed.papers import jobs
 from replifed.papers.fedplt import errata, experiments, measures, release, trials
 from replifed.papers.fedplt.claims import CLAIMS
 from replifed.papers.fedplt.errata import ERRATA
 from replifed.papers.fedplt.figures import FIGURES
+from replifed.papers.fedplt.footprint import footprint as footprint_of
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, SOLVERS, Cell, Moduli, build, reference, theory
 from replifed.papers.fedplt.paper import STORED, TABLE3
 from replifed.papers.fedplt.settings import Regression
@@ -25,8 +29,8 @@ from replifed.papers.fedplt.trials import Trial, rate, regression
 from replifed.papers.inputs import Inputs
 from replifed.privacy.renyi import composed_gaussian, proposition4
 from replifed.randomness import Streams
+from replifed.settings.cuts import artefact_keys
 from replifed.store.tuned import read_tuned
-from replifed.tune import Grid, Spent
 
 SHAPE = {"replicates": [1, 2], "agents": 4, "samples": 6, "features": 3, "rounds": 10}
 SETTINGS = Regression.of_job({"seed": 3, "ridge": 0.5, "loss": "sum", "data": "planted", **SHAPE})
@@ -77,7 +81,7 @@ def test_only_the_runs_that_are_asked_for_are_made_and_counted():
     trial, other = (Trial(SETTINGS.with_(replicates=[1, 2, 3], rounds=20)) for _ in range(2))
     wanted = np.array([[1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]], bool)
     full = other.errors(cell, {"rho": rho})
-    some = trial.errors(cell, {"rho": rho}, wanted=wanted)
+    some = trial.errors(cell, {"rho": np.where(wanted, rho, np.nan)})
     assert np.isnan(some[:, ~wanted]).all()
     np.testing.assert_allclose(some[:, wanted], full[:, wanted], rtol=1e-12)
     # Each of 4 agents sends and receives a model of 4 doubles in every round.
@@ -90,7 +94,7 @@ class Bowls:
     def __init__(self, *centres):
         self.centres, self.replicates = np.array(centres), tuple(range(len(centres)))
 
-    def rates(self, cell, base, multiples, wanted=None):
+    def rates(self, cell, base, multiples):
         return (np.log(multiples / self.centres[:, None]) ** 2).sum(axis=-1)
 
 
@@ -114,7 +118,7 @@ def test_the_searches_go_beyond_their_grids_and_refine():
 class Valley(Bowls):
     """Steep on both sides, and it runs across the two parameters, at no angle of a grid."""
 
-    def rates(self, cell, base, multiples, wanted=None):
+    def rates(self, cell, base, multiples):
         a, b = np.moveaxis(np.log(multiples), -1, 0)
         return 0.2 * np.abs(a - 1.5) + 0.3 * np.abs(b - 1.8 * a) + 0 * self.centres[:, :1]
 
@@ -168,7 +172,7 @@ def test_a_scale_of_one_is_the_best_constant_local_step(method, solver):
     free = build(cell, trial.moduli, values)
     own.pop("scale", None)
     fixed = type(free)(**own, solver=SOLVERS[solver](steps=3))
-    runs = [trial.traces(lambda *_, m=m: m, 1) for m in (free, fixed)]
+    runs = [trial.traces(method) for method in (free, fixed)]
     np.testing.assert_allclose(*runs, rtol=1e-10)
 
 
@@ -259,7 +263,7 @@ def test_errors_that_still_fall_are_not_steady():
 
 
 def test_proposition_4_is_tighter_than_composition_only_of_many_steps():
-    made = {"clip": 4.0, "samples": 20, "ridge": 0.5, "delta": 1e-5}
+    made = types.SimpleNamespace(clip=4.0, samples=20, ridge=0.5, delta=1e-5)
     runs = pd.DataFrame({"round": 1, "steps": [1, 100], "tau": 0.1, "gamma": 0.4, "replicate": 1})
     assert measures.tighter(runs, made, "renyi").values.tolist() == [False, True]
     # Of a single step, what is composed is the step itself.
@@ -324,7 +328,7 @@ def test_cells_that_are_all_low_are_found_though_each_is_close():
 
 
 def test_what_is_computed_in_a_round_is_counted_in_the_code(monkeypatch):
-    footprint = {name: pd.concat(experiments._footprint(name, 1)).iloc[0] for name in STORED}
+    footprint = {name: pd.concat(footprint_of(name, 1)).iloc[0] for name in STORED}
     counts = {name: (one["fewest"], one["most"]) for name, one in footprint.items()}
     assert counts.pop("tamuna")[0] < footprint["tamuna"]["most"]
     # FedLin's gradients at the server's model, and 5GCS's at the last one, come on top of 3 local steps.
@@ -337,7 +341,7 @@ def test_what_is_computed_in_a_round_is_counted_in_the_code(monkeypatch):
     }
     # A method that says that its number is random, and always takes the same, is found out.
     monkeypatch.setattr(Streams, "draw", lambda streams, *_: np.full((len(streams), 1), 3))
-    constant = pd.concat(experiments._footprint("tamuna", 1))
+    constant = pd.concat(footprint_of("tamuna", 1))
     assert not measures.random_epochs(constant, True).values[0]
 
 
@@ -359,7 +363,7 @@ FITTED = {"comparison", "participation", "noise", "penalty", "epochs"}
 
 
 def test_the_mean_of_the_losses_fits_where_features_have_variance_20():
-    assert errata.mean.check(("mean", 20**0.5)) == errata.mean.check(("sum", 1.0))
+    assert errata.mean(("mean", 20**0.5)) == errata.mean(("sum", 1.0))
 
 
 def test_every_erratum_is_shown():
@@ -430,7 +434,8 @@ def test_every_artefact_is_made(made):
     assert set(made_of) == set(section["artefacts"])
     for name, artefact in section["artefacts"].items():
         settings = config.settings_for("artefact", section, name)
-        table = made_of[name].table(Inputs(inputs, settings), settings)
+        files = {key: inputs[key] for key in artefact_keys(artefact)}
+        table = made_of[name].table(Inputs(files, settings, "fedplt"))
         table.to_csv(folder / "table.csv", index=False)
         frame = pd.read_csv(folder / "table.csv", keep_default_na=False, na_values=["nan"])
         if artefact["kind"] == "figure":

@@ -9,12 +9,12 @@ from scipy.stats import beta, norm
 
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Noisy
+from replifed.engine.simulate import simulate
 from replifed.papers.fedplt import release
 from replifed.privacy.renyi import advanced_composition, best_epsilon, composed_gaussian, proposition4
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 COMMON = {"sensitivity": 0.3, "deviation": 0.2, "gamma": 0.05}
 

@@ -314,7 +314,7 @@ def test_least_squares_hand_what_they_cannot_settle_to_a_safer_solver():
 
 
 def test_kernels_are_not_loaded_before_they_are_wanted():
-    modules = "sys, replifed.cli, replifed.algorithms.registry, replifed.simulate"
+    modules = "sys, replifed.cli, replifed.algorithms.registry, replifed.engine.simulate"
     code = f"import {modules}; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -10,7 +10,7 @@ import pytest
 
 from legible import faults
 from replifed.algorithms.registry import BUILT_IN
-from replifed.figures.curves import coinciding
+from replifed.figures.curves import Scale, coinciding
 from replifed.figures.grid import By, Grid, X
 from replifed.figures.methods import LINES as BY_METHOD
 from replifed.figures.style import BLUE, ORANGE, PRINT_WIDTH, Line, canvas, save, stamp
@@ -91,11 +91,11 @@ def test_curves_within_a_line_of_one_another_are_named():
     at = np.arange(10.0)
     curves = {"one": 0.5**at, "two": 0.5**at * 1.01, "three": 0.7**at}
     frame = pd.concat(pd.DataFrame({"m": key, "round": at, "mean": y}) for key, y in curves.items())
-    said = coinciding(frame, "m", list(curves), x="round", log_y=True, limits=(1e-3, 1.0))
+    said = coinciding(frame, "m", list(curves), "round", Scale(1e-3, 1.0, log=True))
     assert said == [("two", "one")]
-    assert coinciding(frame, "m", list(curves), x="round", log_y=True, limits=(0.1, 0.11)) != []
+    assert coinciding(frame, "m", list(curves), "round", Scale(0.1, 0.11, log=True)) != []
     shorter = frame[(frame["m"] != "two") | (frame["round"] < 5)]
-    assert coinciding(shorter, "m", list(curves), x="round", log_y=True, limits=(1e-3, 1.0)) == []
+    assert coinciding(shorter, "m", list(curves), "round", Scale(1e-3, 1.0, log=True)) == []
 
 
 def test_a_method_looks_the_same_everywhere_and_like_no_other():

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from replifed.claims.claim import Claim, Measured
 from replifed.claims.multiplicity import LEVEL, holm, p_value
 from replifed.claims.scores import by_chance, read, statements, write
-from replifed.claims.verdicts import Claim, Measured, judge
+from replifed.claims.verdicts import judge
 
 
 def test_p_value_is_students():

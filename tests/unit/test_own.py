@@ -72,8 +72,8 @@ def test_a_source_must_be_a_file_and_a_class(source):
 @pytest.mark.parametrize(
     ("cost", "status", "says"),
     [
-        ("cohort.cost(1, None)", 1, "FAIL Numbers that are none"),  # its step has no range
-        ("cohort.cost(1, None)._replace(bits_up=0)", 1, "FAIL What the server learns"),
+        ("cohort.cost(1, None)", 1, "FAIL Values that are not numbers"),  # its step has no range
+        ("cohort.cost(1, None)._replace(bits_up=0)", 1, "FAIL The server learns"),
         ("1 / 0", 1, "ZeroDivisionError: division by zero (line 14)"),
     ],
 )

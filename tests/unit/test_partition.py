@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from replifed.errors import ConfigError, DataError
 from replifed.partition import store
-from replifed.partition.build import build, deal_clients, deal_shards, split_shards
+from replifed.partition.build import assign_clients, assign_shards, build, split_shards
 from replifed.partition.build import partition as partition_command
 from replifed.partition.clusters import kmeans_clusters, label_clusters
 from replifed.partition.heterogeneity import (
@@ -49,7 +49,7 @@ def plans(draw):
 def test_every_sample_has_one_client_and_every_client_different_clusters(plan):
     sizes, parts, hand, seed = plan
     cluster = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
-    client = deal_clients(cluster, parts, hand, np.random.default_rng(seed))
+    client = assign_clients(cluster, parts, hand, np.random.default_rng(seed))
     clients = len(sizes) * parts // hand
     assert client.shape == cluster.shape
     assert np.array_equal(np.unique(client), np.arange(clients))
@@ -73,7 +73,7 @@ def test_small_clusters_are_dealt_without_an_empty_client_or_refused(sizes, part
     cluster = np.repeat(np.arange(len(sizes)), sizes)
     clients = len(sizes) * parts // 2
     try:
-        client = deal_clients(cluster, parts, 2, rng)
+        client = assign_clients(cluster, parts, 2, rng)
     except DataError as error:
         assert "too small" in str(error)
         assert min(sizes) < parts
@@ -84,21 +84,21 @@ def test_small_clusters_are_dealt_without_an_empty_client_or_refused(sizes, part
 def test_a_single_sample_cluster_leaves_empty_shards_but_no_empty_client():
     cluster = np.array([0] + [1] * 40 + [2] * 40)
     for seed in range(20):
-        client = deal_clients(cluster, 4, 2, np.random.default_rng(seed))
+        client = assign_clients(cluster, 4, 2, np.random.default_rng(seed))
         assert np.bincount(client, minlength=6).all()
         assert np.count_nonzero(group_counts(client, cluster)[:, 0]) == 1
 
 
 def test_too_few_samples_are_refused_in_one_line():
     with pytest.raises(DataError, match="clusters are too small: 34 of 40 shards") as caught:
-        deal_clients(np.array([0, 0, 0, 1, 1, 1]), 20, 2, np.random.default_rng(0))
+        assign_clients(np.array([0, 0, 0, 1, 1, 1]), 20, 2, np.random.default_rng(0))
     assert "\n" not in str(caught.value)
 
 
 def test_an_impossible_hand_is_refused():
     cluster = np.repeat([0, 1], 3)
     with pytest.raises(ConfigError, match="different clusters"):
-        deal_shards(cluster, np.ones(6, dtype=int), 3, np.random.default_rng(0))
+        assign_shards(cluster, np.ones(6, dtype=int), 3, np.random.default_rng(0))
 
 
 def test_shards_are_random_within_their_cluster():

@@ -1,4 +1,4 @@
-"""What the papers print, drawn among the curves: numbers of claims, and where they lie; curves of no grid."""
+"""Numbers drawn across panels, such as claims'; pictures and pages drawn from one description."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from replifed.figures.artefact import Made, curves_of
-from replifed.figures.grid import By, Grid, Published, X
+from replifed.figures.grid import By, Grid, Reference, X
 from replifed.figures.style import BLUE, Line, canvas, save
 from replifed.papers.fedac import published
 from replifed.papers.fedac.paper import OPTIMA
@@ -25,35 +24,36 @@ TABLES = Path(__file__).parents[1] / "pictures"
 def figures():
     for paper in paper_names():
         for name, made in import_module(part(paper, "figures")).FIGURES.items():
-            if curves_of(made) is not None:
+            if isinstance(made, Grid):
                 yield paper, name, made
 
 
 def drawn():
-    """The published numbers of all figures."""
+    """The references of all figures."""
     for paper, name, made in figures():
-        for one in curves_of(made).published:
-            yield pytest.param(paper, one, id=f"{paper}-{name}-{one.claim}")
+        for one in made.references:
+            yield pytest.param(paper, one, id=f"{paper}-{name}-{one.label}")
 
 
-def no_grids():
+def tables():
     for paper, name, made in figures():
-        if isinstance(made, Made):
-            yield pytest.param(made, read(TABLES / f"{paper}-{name}.csv.gz"), id=f"{paper}-{name}")
+        yield pytest.param(made, TABLES / f"{paper}-{name}.csv.gz", id=f"{paper}-{name}")
 
 
 @pytest.mark.parametrize(("paper", "one"), list(drawn()))
 def test_what_is_drawn_as_published_is_what_a_claim_is_held_against(paper, one):
+    assert one.label.startswith("published") == bool(one.claim)
+    if not one.claim:
+        return
     claims = import_module(part(paper, "claims")).CLAIMS
     held = [claim for claim in claims if f"{claim.id}.".startswith(f"{paper}.{one.claim}.")]
     assert held
     assert {claim.published for claim in held} == {one.x if one.y is None else one.y}
-    assert one.said.startswith("published")
 
 
-ROUND = Published("published: 5 rounds", "a", x=5, where={"data": "first"})
-LEVEL = Published("published: 1e-4", "b", y=1e-4)
-LATER = Published("published: 50 rounds", "c", x=50)  # the runs have 10
+ROUND = Reference("published: 5 rounds", x=5, where={"data": "first"}, claim="a")
+LEVEL = Reference("published: 1e-4", y=1e-4, claim="b")
+LATER = Reference("published: 50 rounds", x=50, claim="c")  # the runs have 10
 
 
 def grid():
@@ -69,7 +69,7 @@ def grid():
         y="gap",
         x={"round": "rounds", "bits": "bits"},
         log_y=True,
-        published=[ROUND, LEVEL, LATER],
+        references=[ROUND, LEVEL, LATER],
     )
 
 
@@ -88,28 +88,29 @@ def test_published_numbers_lie_on_their_axes_in_their_panels():
             x, y = (np.unique(values).tolist() for values in (line.get_xdata(), line.get_ydata()))
             rounds += [(ax.get_title(loc="left"), x)] * (x in ([5], [50]))
             levels += [y] * (y == [1e-4])
-        assert ax.get_ylim()[0] <= 1e-4  # below all curves, which end near 1e-3
+        assert ax.get_ylim()[0] < 1e-4  # below all curves, which end near 1e-3
     assert rounds == [("first", [5])]
     assert len(levels) == 4
     explained = [text.get_text() for text in made.legends[0].texts]
-    assert explained == ["One", ROUND.said, LEVEL.said]
+    assert explained == ["One", ROUND.label, LEVEL.label]
 
 
 def test_a_page_gets_the_same_numbers_and_words():
     first, second = (panel["published"] for panel in curves(grid(), table())["panels"])
-    assert first == [[ROUND.said, 5, None], [LEVEL.said, None, 1e-4]]
-    assert second == [[LEVEL.said, None, 1e-4]]
+    assert first == [[ROUND.label, 5, None], [LEVEL.label, None, 1e-4]]
+    assert second == [[LEVEL.label, None, 1e-4]]
     assert "Published: 5 rounds. Published: 1e-4." in in_words(grid(), table())
     assert "50" not in in_words(grid(), table())
 
 
-@pytest.mark.parametrize(("made", "frame"), list(no_grids()))
-def test_a_figure_that_is_no_grid_names_its_curves(made, frame):
-    found, shown = curves(made.curves, frame), made.curves.shown(frame)
-    declared = made.curves.lines(shown) if callable(made.curves.lines) else made.curves.lines
-    assert set(shown[made.curves.series]) <= set(declared)
+@pytest.mark.parametrize(("made", "table"), list(tables()))
+def test_a_page_names_the_curves_of_a_picture(made, table):
+    frame = read(table)
+    found, shown = curves(made, frame), made.with_curves(made.shown(frame) if made.shown else frame)
+    declared = made.lines(shown) if callable(made.lines) else made.lines
+    assert set(shown[made.series]) <= set(declared)
     assert len({tuple(line) for line in found["lines"]}) == len(found["lines"])  # told apart
-    titles = [(panel["page"], panel["title"], panel["x"][0][1]) for panel in found["panels"]]
+    titles = [(panel["page"], panel["title"], panel["x"][0][1], panel["y"]) for panel in found["panels"]]
     assert len(set(titles)) == len(titles)
     assert sum(len(panel["curves"]) for panel in found["panels"]) >= len(found["lines"])
     for panel in found["panels"]:

@@ -14,6 +14,7 @@ from replifed.algorithms.line_search import Armijo
 from replifed.algorithms.newton import DistributedNewton
 from replifed.algorithms.newton_type import solve_runs
 from replifed.algorithms.shed import IdealShed, NQShed, QShed, Shed, renews
+from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError
 from replifed.network.fading import Constant, Rayleigh
 from replifed.operators.bit_allocation import allocate
@@ -23,7 +24,6 @@ from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams, generator
-from replifed.simulate import simulate
 
 VARIANTS = {
     "ideal_shed": IdealShed(),

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from replifed.algorithms.local_solvers import Gradient
+from replifed.engine.simulate import simulate
 from replifed.papers.cross import rates
 from replifed.papers.cross.claims import exponent, slowest_fall
 from replifed.papers.cross.experiments import run, tune
@@ -16,7 +17,6 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, Logistic
 from replifed.randomness import Streams
 from replifed.settings import typed
-from replifed.simulate import simulate
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/papers/cross.yaml").read_text())["cross"]
 SETTINGS = typed(

@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from replifed.claims.claim import Claim
 from replifed.claims.errata import COLUMNS, write
 from replifed.claims.sentences import write_not_claimed
-from replifed.claims.verdicts import Claim, measure
+from replifed.claims.verdicts import measure
 from replifed.errors import DataError
 from replifed.figures.style import canvas, save
 from replifed.report import curves, gallery

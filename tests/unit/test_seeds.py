@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from replifed.claims.claim import Claim, Measured
 from replifed.claims.multiplicity import p_value
 from replifed.claims.seeds import asked, needed, number_for, record
-from replifed.claims.verdicts import Claim, Measured, measure
+from replifed.claims.verdicts import measure
 from replifed.errors import ConfigError
 from replifed.intervals import mean_interval
 from replifed.papers import jobs

@@ -9,6 +9,7 @@ import pytest
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Gradient
+from replifed.engine.simulate import BLOW_UP, objective, simulate
 from replifed.errors import ReplifedError
 from replifed.network.ledger import Cost
 from replifed.network.participation import FixedSize, Independent, Participation
@@ -16,7 +17,6 @@ from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams
-from replifed.simulate import BLOW_UP, objective, simulate
 
 
 class Scaled(NamedTuple):

@@ -152,7 +152,7 @@ def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch
     by_k = {str(K): {"step": 0.1 / K} for K in experiments.sweep(method, settings)}
     found = {
         level: {"local_steps": int(min(by_k)), "by_local_steps": by_k, "common_step": 0.02 * (1 + number)}
-        for number, level in enumerate(experiments.drawn_levels("fedht", settings))
+        for number, level in enumerate(experiments.plotted_levels("fedht", settings))
     }
     curve = ["level", "reading", "batch", "local_steps", "step", "tuned", "replicate", "round"]
     frames = []

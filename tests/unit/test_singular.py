@@ -7,6 +7,7 @@ from replifed.algorithms.fednl import FedNL
 from replifed.algorithms.giant import Giant
 from replifed.algorithms.local_solvers import Exact, LocalObjective
 from replifed.algorithms.newton import DistributedNewton
+from replifed.engine.simulate import simulate
 from replifed.errors import ReplifedError
 from replifed.operators.matrices import apply_inverse, eigenpairs
 from replifed.problems import restricted
@@ -15,7 +16,6 @@ from replifed.problems.losses import LeastSquares, Logistic
 from replifed.problems.minimiser import minimiser
 from replifed.problems.surrogates.families import DictionaryLearning
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 
 def problem(*singular, loss=None):

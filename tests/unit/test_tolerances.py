@@ -10,10 +10,10 @@ from textwrap import dedent
 import pytest
 
 from replifed.claims import fingerprint
+from replifed.claims.claim import Claim
 from replifed.claims.quantities import quantity, run
 from replifed.claims.statements import Statements
 from replifed.claims.tolerances import differences, measures_changed, record, record_measures
-from replifed.claims.verdicts import Claim
 from replifed.errors import ConfigError, DataError
 from replifed.papers.jobs import every_claim
 from replifed.settings import cuts, load

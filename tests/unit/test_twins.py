@@ -5,17 +5,17 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from replifed import twins
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Gradient
+from replifed.engine import twins
+from replifed.engine.simulate import simulate
+from replifed.engine.twins import move, relative_move, simulate_with_twins
 from replifed.network.ledger import Cost
 from replifed.papers import inputs
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, Logistic
 from replifed.randomness import Streams
-from replifed.simulate import simulate
-from replifed.twins import move, relative_move, simulate_with_twins
 
 
 class State(NamedTuple):
@@ -60,7 +60,7 @@ def test_a_chaotic_map_is_told_once_it_has_had_the_time(rounds, told):
     assert twinned.chaotic.tolist() == [False, False, told]
     assert inputs.TWINS == twins.TWINS
     # What twins recorded stands beside the runs.
-    kept = twinned.beside.metrics
+    kept = twinned.with_twins.metrics
     first = np.abs(kept["objective.of_step"] / kept["objective"] - 1)
     assert first[0].max() == 0
     assert (first[-1, 2] > 1e-3) == told
@@ -145,7 +145,7 @@ def test_what_twins_say_hangs_on_the_tail_alone():
             Bare(),
             Streams(1, (1, 1, 1)),
             80,
-            whole=whole,
+            record_before_tail=whole,
             record_every=4,
         )
 

@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from replifed.claims.claim import Claim, Measured, NotMeasurableError
 from replifed.claims.curves import Curves, level, log_linear_fit, roughness, rounds_to, slowness
 from replifed.claims.files import collect, read, show
 from replifed.claims.samples import Sample
 from replifed.claims.units import UNITS
-from replifed.claims.verdicts import COLUMNS, Claim, Measured, NotMeasurableError, judge, measure
+from replifed.claims.verdicts import COLUMNS, judge, measure
 from replifed.errors import ConfigError, DataError
 from replifed.intervals import mean_interval
 from replifed.papers.fedht.claims import CLAIMS
@@ -789,7 +790,7 @@ def test_a_shape_that_twins_show_too_does_not_hang_on_rounding(rate, told):
             )
 
         of_twins = Kept.of_twins
-        _files, settings = {}, {}
+        _files, _settings, _paper = {}, {}, "fedht"
 
     found = verdicts_of(Twinned(kind="original"), "fig1.simulation1.fedht.monotone.own")
     assert found["verdict"].tolist() == [told]

@@ -70,6 +70,10 @@ TARGETS = {
     "results/fedht/mnits/fedht.parquet": "unknown experiment of fedht 'mnits'; did you mean 'mnist'?",
     "results/fedth/mnist/fedht.parquet": "unknown paper 'fedth'; did you mean 'fedht'?",
     "results/fedht/simulation1/partition.npz": "simulation1 of fedht has no section `partition`",
+    "figures/fedmm/bits.pdf": "fedmm/bits is no longer made: no sentence of the paper is on it; `bits` of",
+    "fedgradmp/fig3_seconds": "fedgradmp/fig3_seconds is no longer made: seconds are those of one machine;",
+    "fedmm_batch": "fedmm/batch is no longer made: no sentence of the paper is on it; ",
+    "results/claims_timing.csv": "claims_timing is no longer made: seconds are those of one machine; ",
     "results/fedht/claims/rates.fedht.k.csv": "unknown claim of fedht 'rates.fedht.k'; did you mean",
 }
 COMMANDS = {

@@ -36,7 +36,6 @@ CONFIG = {
             "fig1": {"kind": "figure", "runs": {"toy": ["fedht", "fedavg"]}},
             "fig2": {"kind": "figure", "runs": {"toy": ["fedht"], "mnist": ["fedht"]}},
             "fig3": {"kind": "figure", "runs": {"toy": ["fedht"]}},
-            "fig2_seconds": {"kind": "figure", "runs": {"toy": ["fedavg"]}},
             "table1": {"kind": "table", "partitions": ["mnist"]},
         },
     },
@@ -92,7 +91,7 @@ def test_an_artefact_is_made_from_what_its_entry_names(plan):
             "results/small/fedht/mnist/partition.csv",
         ],
         "data:mnist": ["data/parsed/mnist.npz"],
-        "source": ["replifed.papers.jobs:artefact", "replifed.papers.fedht.figures"],
+        "source": ["replifed.papers.jobs:artefact", "replifed.papers.fedht.tables"],
     }
     assert inputs_flag(plan.artefact_inputs("qshed", "fig1")) == (
         "--inputs run:example/fednl=results/small/qshed/example/fednl.parquet"
@@ -102,13 +101,6 @@ def test_an_artefact_is_made_from_what_its_entry_names(plan):
     ]
     assert plan.artefact_outputs("fedht", "{paper}")["table1.tex"] == "figures/small/{paper}/table1.tex"
     assert planned(only=["table1"]).artefact_names("figure") == {"fig1"}  # that of the other paper
-
-
-def test_claims_on_seconds_have_files_of_their_own_that_the_manifest_leaves_out(plan):
-    timed = "figures/small/fedht/fig2_seconds.csv"
-    assert inputs_flag(plan.timing_inputs()) == f"--inputs fedht/fig2_seconds={timed}"
-    assert planned(only=["fig1"]).timing_outputs() == []
-    assert timed not in plan.manifest_files()
 
 
 def test_the_manifest_lists_searches_and_partitions_before_the_runs(plan):

@@ -76,7 +76,7 @@ def test_no_job_depends_on_methods_that_it_does_not_run(step, paper):
         for module in (
             f"replifed.papers.jobs:{step}",
             f"replifed.papers.{paper}.experiments",
-            "replifed.simulate",
+            "replifed.engine.simulate",
         )
         for file in provenance.sources(module, ROOT / "src")
     }

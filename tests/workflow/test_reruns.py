@@ -185,7 +185,7 @@ EDITS = {
         | CLOSING,
     ),
     "figures and claims": (
-        ["papers/fedht/figures.py", "papers/fedht/claims.py"],
+        ["papers/fedht/figures/__init__.py", "papers/fedht/tables.py", "papers/fedht/claims.py"],
         drawn(*FIGURES) | {"fedht: write table2"} | CLOSING,
     ),
     "report": (["report/page.py"], ENDING),
@@ -206,7 +206,7 @@ def test_snakemake_reruns_after_an_edit_what_is_planned(built):
         assert built.planned() == expected
 
 
-@pytest.mark.parametrize("file", ["operators/hard_threshold.py", "problems/dense.py", "simulate.py"])
+@pytest.mark.parametrize("file", ["operators/hard_threshold.py", "problems/dense.py", "engine/simulate.py"])
 def test_an_edit_of_shared_mathematics_reruns_the_methods_but_no_data(file):
     jobs = as_planned()
     again = rerun(jobs, jobs, [f"replifed/{file}"])

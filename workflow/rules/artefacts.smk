@@ -1,4 +1,4 @@
-# Figures and tables differ in the files that they are.
+# Figures and tables differ in their files.
 for kind, suffixes in SUFFIXES.items():
 
     rule:
@@ -34,7 +34,7 @@ for kind, suffixes in SUFFIXES.items():
             " --settings {params.settings:q} --scale {params.scale} {params.files} {params.written} > {log:q} 2>&1"
 
 
-# Where all that a paper computes takes seconds, one job makes its artefacts, if all are wanted.
+# Grouped jobs: all artefacts of a paper, where each takes but seconds.
 for job in grouping.artefacts:
 
     rule:

@@ -88,26 +88,3 @@ rule claims:
     shell:
         "python -m replifed claims collect {input.files:q} --out {output.claims:q}"
         " --statements {output.statements:q} --not-claimed {output.not_claimed:q} > {log:q} 2>&1"
-
-
-rule claims_timing:
-    input:
-        unpack(ask(plan.timing_inputs)),
-    output:
-        plan.in_results("claims_timing.csv"),
-    log:
-        plan.in_logs("claims_timing"),
-    benchmark:
-        plan.in_benchmarks("claims_timing")
-    conda:
-        "../../environment.yml"
-    resources:
-        mem_mb=500,
-    params:
-        scale=config["scale"],
-        files=keyed_inputs,
-    message:
-        "measure the claims on seconds"
-    shell:
-        "python -m replifed claims timing --scale {params.scale} {params.files}"
-        " --out {output:q} > {log:q} 2>&1"

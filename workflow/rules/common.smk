@@ -1,4 +1,4 @@
-"""What only Snakemake can do. Which file is made from which is decided in `replifed.workflow`."""
+"""Functions that need Snakemake's objects. Which file is made from which is decided in `replifed.workflow`."""
 
 import atexit
 import contextlib
@@ -69,7 +69,7 @@ RESUME_LINE = (
 
 @contextlib.contextmanager
 def stopping():
-    """Stop while the workflow is read, with the message alone and no traceback."""
+    """Stop reading the workflow with the message of an error, without a traceback."""
     try:
         yield
     except ReplifedError as error:
@@ -79,7 +79,7 @@ def stopping():
 
 
 def sound(file):
-    """Return a settings file; where it cannot be read, stop: Snakemake's own refusal does not name it."""
+    """Return a settings file; stop if it cannot be read: Snakemake's own error does not name it."""
     with stopping():
         reading.read_file(Path(file))
     return str(file)
@@ -128,14 +128,14 @@ def prepare_screen():
 
 
 def check_mirror():
-    """Refuse a mirror that is not there, if it is to be asked."""
+    """Stop if the mirror does not exist, and a data set is to be fetched."""
     if any(job.rule.name == "fetch" for job in workflow.dag.needrun_jobs()):
         with stopping():
             fetch.mirror_folder(config["data"]["mirror"])
 
 
-def tell_what_could_be_had():
-    """Say of which data sets the mirror has the files, where a surrogate was made without them."""
+def warn_of_surrogates():
+    """Name the data sets whose surrogates are in use although the mirror has their files."""
     given = config["data"]["mirror"] or os.environ.get(fetch.MIRROR_VARIABLE)
     if workflow.is_main_process and given:
         with stopping():
@@ -150,8 +150,8 @@ def tell_what_could_be_had():
             )
 
 
-def tell_what_is_ahead():
-    """Say how many jobs there are and how long they took when they were recorded."""
+def print_jobs_ahead():
+    """Print the number of jobs, and the time that was recorded for them."""
     jobs = list(workflow.dag.needrun_jobs(exclude_finished=False))
     known, seconds = costs.read(config["scale"]), {}
     artefacts = {name: len(cuts.artefacts(config[name])) for name in plan.sections}
@@ -165,19 +165,19 @@ def tell_what_is_ahead():
     screen.begin(costs.weights(seconds))
 
 
-def tell_at_exit_what_is_ahead():
-    """Do so below the jobs of a dry run, which no hook of Snakemake follows."""
+def print_jobs_ahead_of_dry_run():
+    """Print the jobs ahead at exit, below those of a dry run, after which Snakemake calls no hook."""
 
-    def tell():
+    def print_at_end():
         if workflow.dag is not None:
-            tell_what_is_ahead()
+            print_jobs_ahead()
 
     if words.of_process().dryrun:
-        atexit.register(tell)
+        atexit.register(print_at_end)
 
 
 def closing_lines():
-    """Return what stands at the end: the score, if claims were asked for, then the data and the report."""
+    """Return the last lines of a call: the score, if claims were requested, then the data and the report."""
     rules = {job.rule.name for job in workflow.dag.jobs}
     parsed = {
         job.wildcards.dataset for job in workflow.dag.jobs if job.rule.name == "parse"
@@ -187,7 +187,7 @@ def closing_lines():
 
 
 def resume_line():
-    """Return how to go on; of Ctrl-C the command says so that shows one line."""
+    """Return how to continue; after Ctrl-C, the command with one line of progress says it itself."""
     if not screen.interrupted.is_set():
         return [RESUME_LINE]
     return [] if ONE_LINE in os.environ else [INTERRUPTED_LINE]
@@ -203,10 +203,10 @@ def print_at_exit(*lines):
 
 
 def prepare_shell():
-    """Give every job the same surroundings: this checkout's sources and one thread.
+    """Give every job the same environment: this checkout's sources and one thread.
 
-    The mirror's folder travels this way too, and not as a parameter: where a file was copied from
-    changes no result, so it must rerun nothing.
+    The mirror's folder is a variable, too, and not a parameter: where a file was copied from changes no
+    result, so it must rerun nothing.
     """
     exports = {
         "PYTHONPATH": str(LIBRARY),
@@ -230,7 +230,7 @@ def prepare_shell():
 
 
 def cap_memory():
-    """Let jobs of this machine declare at most 80 % of its memory together; `--resources mem_mb=N` wins."""
+    """Limit the memory that jobs on this machine declare at a time to 80 %; `--resources mem_mb=N` wins."""
     given = {"mem", "mem_mb", "mem_mib"}.intersection(workflow.global_resources)
     if workflow.local_exec and workflow.is_main_process and not given:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -238,7 +238,7 @@ def cap_memory():
 
 
 def cancel_timers():
-    """Let the process end at once, and not when the minute is over by which the profile limits job starts."""
+    """End the process at once, and not after the minute by which the profile limits job starts."""
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):
             thread.cancel()
@@ -253,9 +253,9 @@ def sources_of(*modules):
 
 
 def ask(function, *first):
-    """Return the input function that calls `function` with what `first` holds, then the wildcards.
+    """Return an input function that calls `function` with the arguments `first`, then with wildcards.
 
-    They are those that its other parameters are called after.
+    The names of its other parameters are those of the wildcards.
     """
     names = [*inspect.signature(function).parameters][len(first) :]
 
@@ -277,9 +277,9 @@ def keyed_inputs(wildcards, input):
 
 
 def targets():
-    """Return what is asked for, of which Snakemake tells only once all rules are read.
+    """Return the requested targets, which Snakemake itself parses only after all rules are read.
 
-    A job on another machine is asked for by its rule.
+    A job on another machine is requested by its rule.
     """
     asked = words.of_process()
     return [job.rulename for job in asked.target_jobs or ()] or asked.targets or ["all"]

@@ -9,7 +9,7 @@ rule fetch:
         plan.in_logs("data/{dataset}.fetch"),
     benchmark:
         plan.in_benchmarks("data/{dataset}.fetch")
-    # What the longest chains of jobs begin with goes first, what is left to draw last: no core waits at the end.
+    # The first jobs of the longest chains go first, figures last, so that no core waits at the end.
     priority: 30
     conda:
         "../../environment.yml"
@@ -26,7 +26,7 @@ rule fetch:
         " --policy {params.policy} {params.substitutes} 2>&1 | tee {log:q} >&2"
 
 
-# A data set of one's own is read where it lies.
+# A custom data set is read in its place.
 rule own_dataset:
     input:
         unpack(ask(plan.own_dataset_inputs)),

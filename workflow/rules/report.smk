@@ -54,7 +54,7 @@ rule report:
         " --settings {params.settings:q} {params.single} {params.files} > {log:q} 2>&1"
 
 
-# The same as one file, to be sent to somebody.
+# The report as one file, to be sent to somebody.
 use rule report as single_report with:
     output:
         out=plan.in_results("report-single.html"),

@@ -26,7 +26,7 @@ rule run_method:
         " --out {output:q} 2>&1 | tee {log:q} >&2"
 
 
-# How many repetitions of an experiment the claims need, by those of a pilot.
+# The number of repetitions of an experiment that the claims need, from those of a pilot.
 rule seeds:
     input:
         unpack(ask(plan.seeds_inputs)),
@@ -53,7 +53,7 @@ rule seeds:
         " --out {output:q} > {log:q} 2>&1"
 
 
-# Where searches and runs take seconds, one job does those of one method on several experiments, if all are wanted.
+# Grouped jobs: the searches and runs of one method on several experiments, where each takes but seconds.
 for job in grouping.runs:
 
     rule:

@@ -19,7 +19,7 @@ for name, files in plan.on_demand().items():
             files,
 
 
-# Methods of one's own beside built-in ones.
+# Custom methods with built-in ones.
 rule compare:
     input:
         plan.comparison_artefacts(),

@@ -1,4 +1,4 @@
-# What was made, and the data it was made from, by hash. Measured seconds differ from run to run: no part of it.
+# Hashes of all files that jobs made, and of the data that they were made from.
 rule manifest:
     input:
         files=plan.manifest_files(),

@@ -1,4 +1,4 @@
-"""Files of claims: read, joined, and shown on a terminal."""
+"""Files of claims: reading, joining, and showing them on a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from replifed.claims import scores, tables
-from replifed.claims.verdicts import BASES, COLUMNS, VERDICTS
+from replifed.claims.claim import BASES
+from replifed.claims.verdicts import COLUMNS, VERDICTS
 from replifed.errors import ConfigError, DataError, counted, unknown_name
 
 
@@ -40,7 +41,7 @@ MARKS = {"reproduced": "✓", "consistent": "≈", "deviates": "✗", "inconclus
 def show(path: str | os.PathLike[str], paper: str | None = None, verdict: str | None = None) -> None:
     """Print the claims of a file, verdict first, and the scores of claims and statements.
 
-    With `paper` or `verdict` those alone; in colours on a terminal, unless NO_COLOR is set.
+    With `paper` or `verdict` only theirs; in colours on a terminal, unless NO_COLOR is set.
     """
     rows = read(path)
     check_names(paper, verdict, {row["paper"] for row in rows})
@@ -70,14 +71,14 @@ def show(path: str | os.PathLike[str], paper: str | None = None, verdict: str | 
 
 
 def check_names(paper: str | None, verdict: str | None, papers: Iterable[str]) -> None:
-    """Refuse a paper that is not among `papers`, and a verdict that there is not."""
+    """Reject a paper that is not among `papers`, and an unknown verdict."""
     for kind, name, known in (("verdict", verdict, VERDICTS), ("paper", paper, papers)):
         if name is not None and name not in known:
             raise ConfigError(unknown_name(kind, name, known))
 
 
 def number_text(row: dict[str, str]) -> str:
-    """Say published and measured numbers of a line of claims.csv in a few words."""
+    """Published and measured numbers of a line of claims.csv in a few words."""
 
     def short(text: str) -> str:
         return f"{float(text):.4g}"

@@ -1,4 +1,4 @@
-"""What a claim measures, in a few characters that change when the measure does.
+"""Hashes of what claims measure, which change when a measure does.
 
 Of a claim: its expression, with every number in it, such as a target, a window or a share, and what decides
 how it is judged and counted. Of the rules, and of the modules, functions and constants that measures use:
@@ -18,31 +18,31 @@ from typing import Any
 
 import numpy as np
 
+from replifed.claims.claim import Claim
 from replifed.claims.quantities import Quantity
-from replifed.claims.verdicts import Claim
 
 # Where measures live; what they call elsewhere is no measure.
 _MEASURES = ("replifed.claims.", "replifed.papers.", "replifed.intervals")
-# What a global that a measure uses may be, to count as a part of it.
+# Types of the globals that count as a part of the measure that uses them.
 _CONSTANTS = (int, float, str, tuple, frozenset, set, list, dict, np.ndarray)
 # Rules by which all claims are measured and judged.
-_RULES = ("quantities", "samples", "verdicts", "multiplicity", "units", "seeds", "scores")
+_RULES = ("claim", "quantities", "samples", "verdicts", "multiplicity", "units", "seeds", "scores")
 
 
 def of_claim(claim: Claim) -> str:
-    """Of the claim's expression, kind, unit, basis, nearness, statement and family."""
+    """Hash of a claim's expression, kind, unit, basis, nearness, statement and family."""
     judged = (claim.kind, claim.unit, claim.basis, claim.nearness, claim.statement_id, claim.family)
     return _short(f"{_text(claim.expression)} {judged}")
 
 
 def of_measures(claims: Iterable[Claim]) -> dict[str, str]:
-    """Of the rules, and of what the claims use, by module or "module.name"."""
-    found = {name: _of_module(name) for name in (f"replifed.claims.{rule}" for rule in _RULES)}
-    seen: set[str] = set()
+    """Hashes of the rules, and of the code that claims use, by module or "module.name"."""
+    hashes = {name: _of_module(name) for name in (f"replifed.claims.{rule}" for rule in _RULES)}
+    visited: set[str] = set()
     for claim in claims:
         for function in _functions(claim.expression):
-            _add(function, found, seen)
-    return dict(sorted(found.items()))
+            _add(function, hashes, visited)
+    return dict(sorted(hashes.items()))
 
 
 def _short(text: str) -> str:
@@ -81,28 +81,29 @@ def _functions(part: Any) -> Iterator[Any]:
         yield part
 
 
-def _add(function: Any, found: dict[str, str], seen: set[str]) -> None:
+def _add(function: Any, hashes: dict[str, str], visited: set[str]) -> None:
+    """Add the hash of a function, and of what it uses."""
     function = inspect.unwrap(function)
     name = _name(function)
     ours = isinstance(function, types.FunctionType) and name.startswith(_MEASURES)
-    if not ours or name in seen or "<lambda>" in name:
+    if not ours or name in visited or "<lambda>" in name:
         return
-    seen.add(name)
+    visited.add(name)
     whole = _is_of_measures(function.__module__)
     if whole:
-        found[function.__module__] = _of_module(function.__module__)
+        hashes[function.__module__] = _of_module(function.__module__)
     else:
-        found[name] = _short(_code(textwrap.dedent(inspect.getsource(function))))
+        hashes[name] = _short(_code(textwrap.dedent(inspect.getsource(function))))
     for used in sorted(_names(function.__code__)):
         value = function.__globals__.get(used)
         if callable(value):
-            _add(value, found, seen)
+            _add(value, hashes, visited)
         elif isinstance(value, _CONSTANTS) and not whole:
-            found[f"{function.__module__}.{used}"] = _short(_text(value))
+            hashes[f"{function.__module__}.{used}"] = _short(_text(value))
 
 
 def _is_of_measures(module: str) -> bool:
-    """Whether a module holds nothing else, so that all of it counts: defaults, classes and lambdas, too."""
+    """True of a module that holds measures alone, so that all of it counts: defaults and classes, too."""
     return module.startswith(("replifed.claims.", "replifed.intervals")) or module.endswith(
         (".measures", ".theory")
     )

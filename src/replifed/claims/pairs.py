@@ -1,4 +1,4 @@
-"""Who needs less until a target is reached: all pairs of methods on a problem, and data profiles."""
+"""Effort of methods until a target is reached: all pairs on a problem, and data profiles."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from replifed.intervals import mean_interval
 USES = {"round": "rounds", "bits": "bits", "sample_gradients": "sample gradients"}
 # Of `pairs`, after the problem.
 COLUMNS = ("first", "second", "problem", "target", "used", "difference", "ci_low", "ci_high", "p", "p_holm")
-# What a verdict is in `matrix`.
+# Verdicts as `matrix` shows them.
 _MARKS = {"fewer": "<", "more": ">", "neither": "·"}
 
 
 def used_until(
     history: pd.DataFrame, targets: Sequence[float], value: str = "gap"
 ) -> dict[tuple[float, str], Sample]:
-    """What each seed had used when its `value` was first at most a target, by target and use.
+    """Effort of each seed when its `value` was first at most a target, by target and use.
 
-    A seed that never gets there has used at least what it had at its end.
+    A seed that never reaches it has used at least its total at the end.
     """
     history = history.assign(bits=history["bits_up"] + history["bits_down"])
     gaps, rounds = curves(history, value), np.unique(history["round"])
     totals = {"round": np.broadcast_to(rounds, gaps.values.shape)}
     totals |= {used: curves(history, used).values for used in USES if used != "round"}
-    found = {}
+    used_by = {}
     for target in targets:
         below = gaps.values <= target
         never = ~below.any(axis=1)
         index = np.where(never, -1, below.argmax(axis=1))[:, None]
         for used, total in totals.items():
-            # What is used between two records is counted at the later one.
+            # Effort between two records is counted at the later one.
             step = np.diff(total, axis=1, prepend=0.0)
             at, grid = (np.take_along_axis(one.astype(float), index, axis=1)[:, 0] for one in (total, step))
-            found[target, used] = gaps.sample(at, never, grid)
-    return found
+            used_by[target, used] = gaps.sample(at, never, grid)
+    return used_by
 
 
 def pairs(
     problem: str, histories: Mapping[str, pd.DataFrame], targets: Sequence[float], value: str = "gap"
 ) -> pd.DataFrame:
-    """Compare what all pairs of methods, by name, use on one problem until its gap is at most a target.
+    """Compare the effort of all pairs of methods, by name, on one problem until its gap is at most a target.
 
-    Seeds are paired. `difference` is the mean decimal logarithm of what the first uses as a multiple of what
-    the second does, so that it is negative where the first needs fewer; ci_low and ci_high are its 95 %
+    Seeds are paired. `difference` is the mean decimal logarithm of the first's effort as a multiple of the
+    second's, so that it is negative where the first needs fewer; ci_low and ci_high are its 95 %
     interval, p the two-sided p-value, and p_holm that after Holm's correction over all pairs and targets
-    of one use. A seed on which one of the two never gets there enters as a bound, and the interval is open
-    on that side: then only signs are tested, as no bound changes them. Where it could, nothing is told.
+    of one use. A seed on which one of the two never reaches the target enters as a bound, and the interval is
+    open on that side: then only signs are tested, as no bound changes them. Where it could, p is 1.
 
     The verdict is "fewer" or "more" where p_holm is at most 5 % and the difference at least 0.02, and
     "neither" elsewhere.
@@ -71,9 +71,9 @@ def pairs(
         frame = pd.DataFrame(rows)
         frames.append(frame.assign(p_holm=holm(frame["p"].tolist())))
     frame = pd.concat(frames, ignore_index=True)[list(COLUMNS)]
-    told = (frame["p_holm"] <= LEVEL) & (frame["difference"].abs() >= UNITS["decades"].effect)
+    differ = (frame["p_holm"] <= LEVEL) & (frame["difference"].abs() >= UNITS["decades"].effect)
     sides = np.where(frame["difference"] < 0, "fewer", "more")
-    return frame.assign(verdict=np.where(told, sides, "neither"))
+    return frame.assign(verdict=np.where(differ, sides, "neither"))
 
 
 def _compared(first: Sample, second: Sample) -> dict[str, float]:
@@ -82,7 +82,7 @@ def _compared(first: Sample, second: Sample) -> dict[str, float]:
     values, bounds = difference.values, difference.bounds
     below, above = float(difference.below.mean()), float(difference.above.mean())
     _, low, high = mean_interval(values)
-    # Both never got there, or that which did used more than the other had at its end.
+    # Neither reached it, or the one that did used more than the other had at its end.
     if ((bounds != 0) & (bounds * values <= 0)).any() or (np.abs(bounds) > 1).any():
         p = 1.0
     else:
@@ -125,7 +125,7 @@ def profile(
     units: Mapping[str, str],
     points: int = 80,
 ) -> pd.DataFrame:
-    """Share of targets and problems that each method has reached, after so much of a use (a data profile).
+    """Share of targets and problems that each method has reached, by effort (a data profile).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Quantities: expressions that know which runs they read, and are computed once the runs are at hand.
+"""Quantities: expressions that know which runs they read, and are computed once the runs exist.
 
 `run("mnist", "fedht")` stands for a history. A function decorated with `quantity` takes the real thing, as in
 a test with a history made by hand, and gives a number; or takes a quantity and gives one. So a claim is
@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from replifed.claims.claim import Measured
 from replifed.claims.samples import UNDECIDED, Sample, paired
-from replifed.claims.verdicts import Measured
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Quantity(NDArrayOperatorsMixin):
         """Add a note: `template`, formatted with the quantities `about`, or itself, or called on them."""
         return Quantity(_noted, (self, template, *(about or (self,))))
 
-    def beside(self, *others: Quantity) -> Quantity:
-        """The same, as a statement on other runs, too, which it does not look at."""
+    def needing(self, *others: Quantity) -> Quantity:
+        """Its value, as a statement on runs that it does not look at, too."""
         return Quantity(_first, (self, *others))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *arguments: Any, **named: Any) -> Quantity:
@@ -83,7 +83,7 @@ def _noted(value: Any, template: str | Callable[..., str], *about: Any) -> Measu
 
 
 def as_measured(value: Any, **more: Any) -> Measured:
-    """What an expression came to, as the rules of verdicts take it."""
+    """Value of an expression as the rules of verdicts take it."""
     if isinstance(value, Measured):
         return value
     return value.measured(**more) if isinstance(value, Sample) else Measured(value, **more)
@@ -106,39 +106,51 @@ def formula(function: Callable[..., Any], *arguments: Any, **named: Any) -> Quan
     return Quantity(function, arguments, tuple(named.items()))
 
 
-# --- What is read --------------------------------------------------------------------------------
+# --- Inputs (`papers.inputs`) ---------------------------------------------------------------------
 
 
-def _input(kind: str, key: str = "") -> Callable[..., Quantity]:
-    """What makes quantities of what `papers.inputs` has under a kind and names."""
-    return lambda *names: Quantity(_read, (kind, *names), keys=(key.format(*names),) if key else ())
+def run(experiment: str, method: str) -> Quantity:
+    """History of a method on an experiment."""
+    return Quantity(_read, ("run", experiment, method), keys=(f"run:{experiment}/{method}",))
 
 
-run = _input("run", "run:{}/{}")  # the history of a method on an experiment
-tuned = _input("tuned", "tuned:{}/{}")  # the outcome of its search
-partition = _input("partition", "partition:{}")  # how the samples are split between the clients
-partition_table = _input("partition_table", "partition:{}")  # each client's size and distances
-data_kind = _input("data_kind", "partition:{}")  # kind and stamp of an experiment's data
-drawn = _input("artefact")  # the numbers of a figure
+def tuned(experiment: str, method: str) -> Quantity:
+    """Outcome of a method's search on an experiment."""
+    return Quantity(_read, ("tuned", experiment, method), keys=(f"tuned:{experiment}/{method}",))
+
+
+def partition(experiment: str) -> Quantity:
+    """Split of an experiment's samples between the clients."""
+    return Quantity(_read, ("partition", experiment), keys=(f"partition:{experiment}",))
+
+
+def partition_table(experiment: str) -> Quantity:
+    """Table of the clients' sizes and distances."""
+    return Quantity(_read, ("partition_table", experiment), keys=(f"partition:{experiment}",))
+
+
+def data_kind(experiment: str) -> Quantity:
+    """Kind of an experiment's data, and what a picture says of them."""
+    return Quantity(_read, ("data_kind", experiment), keys=(f"partition:{experiment}",))
 
 
 def settings(experiment: str) -> Quantity:
-    """The settings of an experiment, with the seed of its paper."""
+    """Settings of an experiment, an object of its paper's class, with the seed of its paper."""
     return Quantity(_settings, (experiment,), keys=())
 
 
-def _read(inputs: Any, kind: str, *names: str) -> Any:
-    return getattr(inputs, kind)(*names)
+def _read(inputs: Any, method: str, *names: str) -> Any:
+    """Result of a method of the inputs."""
+    return getattr(inputs, method)(*names)
 
 
-def _settings(inputs: Any, experiment: str) -> dict[str, Any]:
-    return {"seed": inputs.settings.get("seed"), **inputs.settings["experiments"][experiment]}
+def _settings(inputs: Any, experiment: str) -> Any:
+    return inputs.experiment(experiment)
 
 
-# --- On samples ----------------------------------------------------------------------------------
+# --- Samples --------------------------------------------------------------------------------------
 
 decided = quantity(Sample.decided)
-power10 = functools.partial(np.power, 10)
 
 
 @quantity
@@ -148,26 +160,28 @@ def as_it_stands(sample: Sample) -> Sample:
 
 
 @quantity
-def least(*several: Sample) -> Sample:
-    """The least of several numbers, seed by seed: a bound where no exact number is that small."""
-    several = tuple(paired(*several))
-    values = np.stack([one.values for one in several])
-    lowest, first = values.min(axis=0), values.argmin(axis=0)
+def least(*samples: Sample) -> Sample:
+    """Minimum of several numbers, seed by seed: a bound where no exact number is that small."""
+    samples = tuple(paired(*samples))
+    values = np.stack([sample.values for sample in samples])
+    minimum, first = values.min(axis=0), values.argmin(axis=0)
     at = first, np.arange(len(first))
-    below, above = (np.stack([getattr(one, side) for one in several])[at] for side in ("below", "above"))
-    known = np.stack([one.bounds == 0 for one in several])
-    bounds = np.where(((values == lowest) & known).any(axis=0), 0, 1)
-    return Sample(lowest, bounds, several[0].seeds, any(one.chaotic for one in several), None, below, above)
+    below = np.stack([sample.below for sample in samples])[at]
+    above = np.stack([sample.above for sample in samples])[at]
+    exact = np.stack([sample.bounds == 0 for sample in samples])
+    bounds = np.where(((values == minimum) & exact).any(axis=0), 0, 1)
+    chaotic = any(sample.chaotic for sample in samples)
+    return Sample(minimum, bounds, samples[0].seeds, chaotic, None, below, above)
 
 
 @quantity
-def joined(*several: Sample, apart: bool = False) -> Sample:
-    """Put the cases of several samples, of the same seeds or of seeds `apart`, one behind the other."""
+def joined(*samples: Sample, apart: bool = False) -> Sample:
+    """Cases of several samples, of the same seeds or of other seeds (`apart`), one behind the other."""
     return Sample(
-        np.concatenate([one.values for one in several]),
-        np.concatenate([one.bounds for one in several]),
-        chaotic=any(one.chaotic for one in several),
-        repetitions=None if apart else len(several[0].values),
-        below=np.concatenate([one.below for one in several]),
-        above=np.concatenate([one.above for one in several]),
+        np.concatenate([sample.values for sample in samples]),
+        np.concatenate([sample.bounds for sample in samples]),
+        chaotic=any(sample.chaotic for sample in samples),
+        repetitions=None if apart else len(samples[0].values),
+        below=np.concatenate([sample.below for sample in samples]),
+        above=np.concatenate([sample.above for sample in samples]),
     )

@@ -11,36 +11,42 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from replifed.claims import tables
+from replifed.claims.claim import Claim
 from replifed.claims.files import read
 from replifed.claims.units import UNITS, tolerance
-from replifed.claims.verdicts import HOLDS, Claim
+from replifed.claims.verdicts import HOLDS
 from replifed.errors import DataError
 
 COLUMNS = ("id", "data", "measured", "verdict", "tolerance")
+
+Row = Mapping[str, str]
 
 
 def compare(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> tuple[int, list[str]]:
     """Compare measured claims, a file from `files.collect`, with their references.
 
-    Returns how many have a reference for their kind of data, and one line for each fault: off its reference
-    by more than the tolerance, or held there and not now, or measured there and not now.
+    Returns the number of claims that have a reference for their kind of data, and one line for each error:
+    off its reference by more than the tolerance, or held there and not now, or measured there and not now.
     """
     references, rows = _read(golden), read(claims)
     known = {_key(row): row for row in rows if _key(row) in references}
-    faults = {key: _fault(row, references[key]) for key, row in known.items()}
-    faults |= dict.fromkeys(_gone(rows, references), "no claim is called so any more")
-    return len(known), [f"{key}: {fault}" for key, fault in faults.items() if fault]
+    moved = {key: _moved(row, references[key]) for key, row in known.items()}
+    moved |= dict.fromkeys(_gone(rows, references), "no claim is called so any more")
+    return len(known), [f"{key}: {how}" for key, how in moved.items() if how]
 
 
-def _gone(rows: list[dict[str, str]], references: Mapping[str, dict[str, str]]) -> list[str]:
-    """References of the papers at hand that no claim has any more, whatever its data."""
-    ids, papers = ({row[column] for row in rows} for column in ("id", "paper"))
+def _gone(rows: Iterable[Row], references: Mapping[str, Row]) -> list[str]:
+    """References of the rows' papers that no claim has any more, whatever its data."""
+    ids, papers = {row["id"] for row in rows}, {row["paper"] for row in rows}
     return [
-        key for key, one in references.items() if one["id"].split(".")[0] in papers and one["id"] not in ids
+        key
+        for key, reference in references.items()
+        if reference["id"].split(".")[0] in papers and reference["id"] not in ids
     ]
 
 
-def _fault(row: dict[str, str], reference: dict[str, str]) -> str:
+def _moved(row: Row, reference: Row) -> str:
+    """Difference of a claim to its reference in words; "" if it is as good."""
     was, now, tolerated = reference["measured"], row["measured"], reference["tolerance"]
     if bool(was) != bool(now):
         return f"measured {now or 'nothing'}, reference {was or 'nothing'}"
@@ -51,7 +57,7 @@ def _fault(row: dict[str, str], reference: dict[str, str]) -> str:
 
 
 def reference_of(claims: str | os.PathLike[str]) -> Path | None:
-    """The reference of the claims' scale in the working folder, if there is one."""
+    """Reference of the claims' scale in the working folder, if there is one."""
     named = [Path("tests/golden", f"{scale}.csv") for scale in {row["scale"] for row in read(claims)}]
     return next((path for path in named if path.is_file()), None)
 
@@ -59,32 +65,30 @@ def reference_of(claims: str | os.PathLike[str]) -> Path | None:
 def lost(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list[str]:
     """Claims that held in the reference, for the same kind of data, and do not hold now: one line each."""
     references, rows = _read(golden), read(claims)
-    gone = [
-        f"{key}: gone, but {references[key]['verdict']} in {os.fspath(golden)}"
-        for key in _gone(rows, references)
-        if references[key]["verdict"] in HOLDS
-    ]
-    return gone + [
-        f"{_key(row)}: {row['verdict']}, but {reference['verdict']} in {os.fspath(golden)}"
-        for row in rows
-        if _holds_no_longer(row, reference := references.get(_key(row), row))
+    now = {key: "gone" for key in _gone(rows, references) if references[key]["verdict"] in HOLDS}
+    for row in rows:
+        key = _key(row)
+        if key in references and _holds_no_longer(row, references[key]):
+            now[key] = row["verdict"]
+    return [
+        f"{key}: {what}, but {references[key]['verdict']} in {os.fspath(golden)}" for key, what in now.items()
     ]
 
 
 def verdicts(claims: Iterable[Claim], golden: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Lines of claims.csv, as far as they are known without measuring, with what a reference has measured."""
-    found = {row["id"]: row for row in _read(golden).values()}
+    references = {row["id"]: row for row in _read(golden).values()}
     unknown = {"verdict": "unchecked", "data": "", "measured": ""}
     fields = ["id", "paper", "kind", "statement", "statement_id", "basis", "nearness", "reading"]
     fields += ["published", "unit", "note"]
     return [
         {field: str(getattr(claim, field)) for field in fields}
-        | {field: found.get(claim.id, unknown)[field] for field in unknown}
+        | {field: references.get(claim.id, unknown)[field] for field in unknown}
         for claim in claims
     ]
 
 
-def _holds_no_longer(row: dict[str, str], reference: dict[str, str]) -> bool:
+def _holds_no_longer(row: Row, reference: Row) -> bool:
     # What was reproduced may not become consistent unnoticed.
     return reference["verdict"] in HOLDS and row["verdict"] not in ("reproduced", reference["verdict"])
 
@@ -113,7 +117,7 @@ def accept(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> li
     return moved
 
 
-def _tolerance(row: dict[str, str]) -> str:
+def _tolerance(row: Row) -> str:
     if not row["measured"] or row["kind"] in ("identity", "shape"):
         return "0"
     if row["unit"] not in UNITS:
@@ -121,7 +125,7 @@ def _tolerance(row: dict[str, str]) -> str:
     return f"{tolerance(float(row['measured']), row['unit']):.3g}"
 
 
-def _key(row: dict[str, str]) -> str:
+def _key(row: Row) -> str:
     return f"{row['id']} ({row['data']})"
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import ArrayLike, NDArray
 
-from replifed.claims.verdicts import Measured, NotMeasurableError
+from replifed.claims.claim import Measured, NotMeasurableError
 
 # Mark of a seed on which nothing is known, not even a bound.
 UNDECIDED = 2
 _ARRAYS = ("values", "bounds", "seeds", "below", "above")
-# Whether a result grows or falls with each of its arguments.
+# Sign of the change of a result with each of its arguments.
 _GROWTH: dict[np.ufunc, tuple[int, ...]] = {
     np.add: (1, 1),
     np.subtract: (1, -1),
@@ -44,7 +44,7 @@ class Sample(NDArrayOperatorsMixin):
     # nothing is known. All 0 by default.
     bounds: NDArray = None  # type: ignore[assignment]
     seeds: NDArray = None  # type: ignore[assignment]  # ascending; 0 to n - 1 by default
-    chaotic: bool = False  # whether one of the runs behind it depends on rounding
+    chaotic: bool = False  # one of the runs behind it is sensitive to rounding
     repetitions: int | None = None  # seeds behind it, where the values are cases and not one a seed
     # How far below and above a value the truth may lie, since it was read on a grid such as recorded rounds:
     # a count is rounded up, so that the truth is within a step below it.
@@ -67,34 +67,33 @@ class Sample(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *arguments: Any, **named: Any) -> Sample:
         if method != "__call__" or named:
             return NotImplemented
-        samples = paired(*(one for one in arguments if isinstance(one, Sample)))
+        samples = paired(*(part for part in arguments if isinstance(part, Sample)))
         first, rest = samples[0], iter(samples)
-        arguments = tuple(next(rest) if isinstance(one, Sample) else one for one in arguments)
+        arguments = tuple(next(rest) if isinstance(part, Sample) else part for part in arguments)
         values = ufunc(*map(_values, arguments))
         bounds: Any = None
         below: Any = None
         above: Any = None
         if ufunc in _GROWTH:
             growth = list(zip(arguments, _GROWTH[ufunc], strict=True))
-            if any(one.below.any() or one.above.any() for one in samples):
+            if any(sample.below.any() or sample.above.any() for sample in samples):
                 # Where a step is all of a count that something is divided by, the truth is not bounded.
                 with np.errstate(divide="ignore"):
-                    below = values - ufunc(*(_end(one, -grows) for one, grows in growth))
-                    above = ufunc(*(_end(one, grows) for one, grows in growth)) - values
-            known = [(one.bounds, grows) for one, grows in growth if isinstance(one, Sample)]
-            bounds = reduce(_combined, [one if grows > 0 else _turned(one) for one, grows in known])
+                    below = values - ufunc(*(_end(part, -sign) for part, sign in growth))
+                    above = ufunc(*(_end(part, sign) for part, sign in growth)) - values
+            known = [(part.bounds, sign) for part, sign in growth if isinstance(part, Sample)]
+            bounds = reduce(_combined, [one if sign > 0 else _negated(one) for one, sign in known])
         elif values.dtype == bool:
             bounds = _open(ufunc, arguments, values)
-        elif any(one.bounds.any() for one in samples):
+        elif any(sample.bounds.any() for sample in samples):
             raise TypeError(f"{ufunc.__name__} of values of which some are only bounds")
-        chaotic = any(one.chaotic for one in samples)
-        of_mean = any(one.of_mean for one in samples)
+        chaotic = any(sample.chaotic for sample in samples)
+        of_mean = any(sample.of_mean for sample in samples)
         return Sample(values, bounds, first.seeds, chaotic, first.repetitions, below, above, of_mean)
 
     def take(self, which: NDArray) -> Sample:
-        """Those of some seeds, by a mask or by index."""
-        arrays = {name: getattr(self, name)[which] for name in _ARRAYS}
-        return replace(self, **arrays)
+        """Values of some seeds, by a mask or by index."""
+        return replace(self, **{name: getattr(self, name)[which] for name in _ARRAYS})
 
     def map(self, function: Callable[[NDArray], ArrayLike]) -> Sample:
         """Apply a function that grows with the values, so that bounds stay bounds."""
@@ -112,12 +111,12 @@ class Sample(NDArrayOperatorsMixin):
 
     @property
     def min(self) -> float:
-        """Least value."""
+        """Minimum."""
         return float(self.values.min())
 
     @property
     def max(self) -> float:
-        """Largest value."""
+        """Maximum."""
         return float(self.values.max())
 
     @property
@@ -143,7 +142,7 @@ class Sample(NDArrayOperatorsMixin):
         return self if known.all() else self.take(known)
 
     def measured(self, **more: Any) -> Measured:
-        """As the rules of verdicts take it."""
+        """The sample as the rules of verdicts take it."""
         known = self.decided()
         grid = max(float(known.below.mean()), float(known.above.mean()))
         more = {"seeds": known.repetitions, "grid": grid, **more}
@@ -154,37 +153,38 @@ class Sample(NDArrayOperatorsMixin):
 
 def paired(*several: Any) -> list[Any]:
     """Samples, or curves, of the seeds that all of them have."""
-    common = several[0].seeds
-    if all(np.array_equal(one.seeds, common) for one in several[1:]):
+    if all(np.array_equal(sample.seeds, several[0].seeds) for sample in several[1:]):
         return list(several)
-    common = reduce(np.intersect1d, (one.seeds for one in several))
+    common = reduce(np.intersect1d, (sample.seeds for sample in several))
     if not len(common):
         raise NotMeasurableError("the methods share no seed")
-    return [one.take(np.searchsorted(one.seeds, common)) for one in several]
+    return [sample.take(np.searchsorted(sample.seeds, common)) for sample in several]
 
 
 def _open(ufunc: np.ufunc, arguments: tuple[Any, ...], values: NDArray) -> NDArray:
-    """Which comparisons are undecided, since a number that is only a bound could turn them."""
-    turned = np.zeros(len(values), bool)
-    for number, one in enumerate(arguments):
-        if isinstance(one, Sample) and one.bounds.any():
-            turned |= one.bounds == UNDECIDED
-            if one.values.dtype != bool:
-                others = [_values(other) for other in arguments]
-                others[number] = np.select([one.bounds > 0, one.bounds < 0], [np.inf, -np.inf], one.values)
-                turned |= ufunc(*others) != values
-    return np.where(turned, UNDECIDED, 0)
+    """Bounds of comparisons: undecided where a number that is only a bound could change the outcome."""
+    undecided = np.zeros(len(values), bool)
+    for index, part in enumerate(arguments):
+        if isinstance(part, Sample) and part.bounds.any():
+            undecided |= part.bounds == UNDECIDED
+            if part.values.dtype != bool:
+                extremes = list(map(_values, arguments))
+                extremes[index] = np.select(
+                    [part.bounds > 0, part.bounds < 0], [np.inf, -np.inf], part.values
+                )
+                undecided |= ufunc(*extremes) != values
+    return np.where(undecided, UNDECIDED, 0)
 
 
-def _values(one: Any) -> Any:
-    return one.values if isinstance(one, Sample) else one
+def _values(part: Any) -> Any:
+    return part.values if isinstance(part, Sample) else part
 
 
-def _end(one: Any, side: int) -> Any:
-    """The least (`side` -1) or largest values that the truth may have."""
-    if not isinstance(one, Sample):
-        return one
-    return one.values + one.above if side > 0 else one.values - one.below
+def _end(part: Any, side: int) -> Any:
+    """Minimum (`side` -1) or maximum that the truth may have."""
+    if not isinstance(part, Sample):
+        return part
+    return part.values + part.above if side > 0 else part.values - part.below
 
 
 def _combined(first: NDArray, second: NDArray) -> NDArray:
@@ -193,5 +193,5 @@ def _combined(first: NDArray, second: NDArray) -> NDArray:
     return np.where(contrary, UNDECIDED, np.sign(first + second))
 
 
-def _turned(bounds: NDArray) -> NDArray:
+def _negated(bounds: NDArray) -> NDArray:
     return np.where(bounds == UNDECIDED, bounds, -bounds)

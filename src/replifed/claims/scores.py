@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from replifed.claims import tables
+from replifed.claims.claim import BASES
 from replifed.claims.multiplicity import LEVEL
-from replifed.claims.verdicts import BASES, HOLDS, VERDICTS
+from replifed.claims.verdicts import HOLDS, VERDICTS
 
 COLUMNS = ("statement_id", "paper", "basis", "reading", "status", "data", "claims", "statement")
-# From the worst on; what could not be measured says nothing beside what could.
+# From the worst on; what could not be measured says nothing if other claims could be.
 _WORST = ("deviates", "inconclusive", "consistent", "reproduced", "unchecked")
 
 Row = Mapping[str, str]
@@ -48,18 +49,18 @@ def _statement(name: str, group: list[Row]) -> dict[str, str]:
 
 
 def otherwise(rows: Iterable[Row], statements: Iterable[Row]) -> dict[str, dict[str, list[str]]]:
-    """Of each statement, the readings in which it comes out otherwise than its status says, by verdict."""
+    """Readings of each statement in which its verdict differs from its status, by verdict."""
     worst: dict[tuple[str, str], str] = {}
     for row in rows:
         if row["verdict"] != "unchecked":
             key = row["statement_id"], row["reading"]
             worst[key] = min(worst.get(key, row["verdict"]), row["verdict"], key=_WORST.index)
     status = {one["statement_id"]: one["status"] for one in statements}
-    found: dict[str, dict[str, list[str]]] = {name: {} for name in status}
+    others: dict[str, dict[str, list[str]]] = {name: {} for name in status}
     for (name, reading), verdict in worst.items():
         if verdict != status[name]:
-            found[name].setdefault(verdict, []).append(reading)
-    return found
+            others[name].setdefault(verdict, []).append(reading)
+    return others
 
 
 def _distance(row: Row) -> tuple[int, int]:
@@ -72,7 +73,7 @@ def write(claims: Sequence[Row], out: str | os.PathLike[str]) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Read what `write` wrote."""
+    """Read statements that `write` wrote."""
     return tables.read(path, COLUMNS, "holds no statements; delete it and run the workflow again")
 
 
@@ -86,7 +87,7 @@ def in_words(count: Mapping[str, int]) -> str:
 
 
 def total_in_words(statements: Iterable[Row]) -> str:
-    """How many statements there are, with their score."""
+    """Number of statements, with their score."""
     count = Counter(one["status"] for one in statements)
     return f"{count.total()} statements: {in_words(count)}"
 
@@ -94,15 +95,15 @@ def total_in_words(statements: Iterable[Row]) -> str:
 def _orders(rows: Iterable[Row]) -> list[Row]:
     """Orders with a p-value; two readings in which one statement is measured on the same runs are one."""
     measured = ("statement_id", "measured", "ci_low", "ci_high", "p_value")
-    found: dict[tuple[str, ...], Row] = {}
+    orders: dict[tuple[str, ...], Row] = {}
     for row in rows:
         if row["kind"] == "order" and row["p_value"]:
-            found.setdefault(tuple(row[name] for name in measured), row)
-    return list(found.values())
+            orders.setdefault(tuple(row[name] for name in measured), row)
+    return list(orders.values())
 
 
 def by_chance(rows: Iterable[Row]) -> tuple[int, float, float]:
-    """How many orders hold, and how many of all would at most if none existed: each by itself, and corrected.
+    """Number of orders that hold, and that would if none existed: each by itself, and corrected.
 
     Half of the level is on the claimed side. Corrected, at most one family in twenty errs at all; what is
     returned is the number of families times the half level.
@@ -114,7 +115,7 @@ def by_chance(rows: Iterable[Row]) -> tuple[int, float, float]:
 
 
 def chance_in_words(rows: Iterable[Row]) -> str:
-    """The same as a sentence."""
+    """Numbers of `by_chance` as a sentence."""
     orders = _orders(rows)
     held, single, corrected = by_chance(orders)
     return (

@@ -1,9 +1,9 @@
-"""How many seeds the claims on an experiment need, told by a pilot that is not reported.
+"""Number of seeds that the claims on an experiment need, by a pilot that is not reported.
 
-A claim needs so many that its interval tells, or is as narrow as the tolerance or the least effect. As in
+A claim needs as many as make its interval decide, or as narrow as the tolerance or the least effect. As in
 Stein's two stages, the pilot's runs give the number and it stands before any run that is reported. Here they
 are no part of what is reported either: nothing depends on the reported differences but the verdict, so that
-looking for a number of seeds does not change a test's level.
+the choice of a number of seeds does not change a test's level.
 """
 
 from __future__ import annotations
@@ -12,21 +12,19 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from replifed.claims.claim import Claim, Measured
 from replifed.claims.multiplicity import LEVEL
 from replifed.claims.units import COUNTED
 
-if TYPE_CHECKING:
-    from replifed.claims.verdicts import Claim, Measured
-
-# In this share of cases the interval of as many seeds as were asked for is narrow enough.
+# In this share of cases the interval of the requested number of seeds is narrow enough.
 ASSURANCE = 0.8
 _MOST = 100_000
 
 
 def number_for(spread: float, half_width: float, pilot: int, level: float = LEVEL) -> int | None:
-    """The least number of values of which the interval of the mean, at `level`, is narrow enough.
+    """Minimum number of values of which the interval of the mean, at `level`, is narrow enough.
 
     None if `_MOST` are not enough.
 
@@ -46,11 +44,12 @@ def number_for(spread: float, half_width: float, pilot: int, level: float = LEVE
 
 
 def needed(claim: Claim, measured: Measured, orders: int, seeds: int | None = None) -> int | None:
-    """The seeds that a claim needs, by what was `measured` on some; None if their number decides nothing.
+    """Number of seeds that a claim needs, by what was `measured` on some; None if it decides nothing.
 
-    So it is where numbers are bounds or no numbers of seeds, where runs depend on rounding, and of shapes and
-    identities. What is farther from the published number, or from zero, need not be known as well; half of
-    that distance is counted on. An order is one of `orders` of its family, and must be told after correction.
+    So it is where values are bounds or alternatives, where runs are sensitive to rounding, and of shapes and
+    identities. A value far from the published number, or an order far from zero, needs a wider interval only:
+    half of that distance is counted on. An order is one of `orders` of its family, and is judged after
+    correction.
     """
     values, n = measured.values.astype(float), len(measured.values)
     of_value = claim.kind == "value"
@@ -68,26 +67,29 @@ def needed(claim: Claim, measured: Measured, orders: int, seeds: int | None = No
     number = number_for(spread, half_width, n, LEVEL if of_value else LEVEL / orders)
     if number is None:
         return None
-    # Values may be several a seed, or there on some seeds alone.
+    # Values may be several a seed, or exist on some seeds alone.
     return math.ceil(number * (seeds or measured.seeds or n) / n)
 
 
 def families(claims: Sequence[Claim]) -> Counter[tuple[str, str, str]]:
-    """How many orders are corrected together."""
-    return Counter(claim.family for claim in claims if claim.kind == "order" and claim.measure is not None)
+    """Number of orders by family."""
+    return Counter(claim.family for claim in claims if claim.is_measured_order)
 
 
-def asked(claims: Sequence[Claim], found: Sequence[Measured | None], seeds: int) -> dict[str, int]:
-    """The number that each claim which depends on it asks for, by id; `found` is on `seeds` of a pilot."""
+def asked(claims: Sequence[Claim], measurements: Sequence[Measured | None], seeds: int) -> dict[str, int]:
+    """Number of seeds that each claim asks for, by id; the measurements are on `seeds` of a pilot.
+
+    Claims that do not depend on their number are left out.
+    """
     orders = families(claims)
-    each = {
+    numbers = {
         claim.id: needed(claim, measured, orders[claim.family], seeds)
-        for claim, measured in zip(claims, found, strict=True)
+        for claim, measured in zip(claims, measurements, strict=True)
         if measured is not None
     }
-    return {name: number for name, number in each.items() if number is not None}
+    return {name: number for name, number in numbers.items() if number is not None}
 
 
 def record(pilot: int, most: int, asks: dict[str, int]) -> dict[str, Any]:
-    """What is run: the largest number that a claim asks for, but no fewer than the pilot's, or `most`."""
+    """Number to run, the largest that a claim asks for, between the pilot's and `most`; with its reasons."""
     return {"seeds": min(max([pilot, *asks.values()]), most), "pilot": pilot, "most": most, "asked": asks}

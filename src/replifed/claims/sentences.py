@@ -1,4 +1,4 @@
-"""The checkable sentences and cells of a paper, in its order: which claims test them, or why none does.
+"""Checkable sentences and cells of a paper, in its order, with the claims that test them or why none does.
 
 `sentences.yaml` in a paper's folder is a list of entries with the keys place, says, and either claims (ids of
 statements, without the paper's name) or why.
@@ -23,13 +23,13 @@ _COLUMNS = ("paper", "place", "statement", "why")
 
 @dataclass(frozen=True)
 class Sentence:
-    """What a paper says somewhere, in other words."""
+    """A statement of a paper, in other words."""
 
     paper: str
     place: str  # section, equation, figure, cell
     says: str
     statements: tuple[str, ...] = ()  # ids of those that test it
-    why: str = ""  # there is none
+    why: str = ""  # no claim tests it
 
 
 def read(paper: str, path: str | os.PathLike[str]) -> list[Sentence]:
@@ -75,5 +75,5 @@ def write_not_claimed(out: str | os.PathLike[str], sentences: Iterable[Sentence]
 
 
 def read_not_claimed(path: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Read what `write_not_claimed` wrote."""
+    """Read sentences that `write_not_claimed` wrote."""
     return tables.read(path, _COLUMNS, f"is no list of statements; {REMEDY}")

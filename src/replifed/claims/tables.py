@@ -13,7 +13,7 @@ from replifed.store.atomic import write_text
 
 
 def read(path: str | os.PathLike[str], columns: Sequence[str], refusal: str) -> list[dict[str, str]]:
-    """Read the rows of a file; one with other columns is refused with the words `refusal`."""
+    """Read the rows of a file; one with other columns is an error that says `refusal`."""
     try:
         with Path(path).open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)

@@ -1,4 +1,4 @@
-"""The logs of what claims are held against and of how they are measured: neither is edited in silence.
+"""Logs of what claims are compared with and of how they are measured: neither is edited in silence.
 
 One log, a CSV, has published number, tolerance and expression of each claim, the other the code of each
 measure (see `fingerprint`). Both only grow: the last line on a claim, or on a measure, must say what holds
@@ -14,25 +14,25 @@ from operator import itemgetter
 from pathlib import Path
 
 from replifed.claims import fingerprint, tables
-from replifed.claims.verdicts import Claim
+from replifed.claims.claim import Claim
 from replifed.errors import ConfigError
 
 COLUMNS = ("id", "published", "tolerance", "expression", "reason")
 MEASURES = ("measure", "code", "reason")
 
 Log = str | os.PathLike[str]
-Lines = Mapping[str, Mapping[str, str]]  # what holds now, by id
+Lines = Mapping[str, Mapping[str, str]]  # current ones, by id
 # (logged, current) by id; "" where there is no line, or no claim or measure.
 Changed = dict[str, tuple[str, str]]
 
 
 def differences(claims: Iterable[Claim], log: Log) -> Changed:
-    """Claims of which the log's last line says something else, as "published +- tolerance, expression"."""
+    """Claims that differ from the log's last line on them, as "published +- tolerance, expression"."""
     return _differences(log, COLUMNS, {claim.id: _line(claim) for claim in claims})
 
 
 def measures_changed(claims: Iterable[Claim], log: Log) -> Changed:
-    """Measures whose code is not what the log's last line on them says."""
+    """Measures whose code differs from the log's last line on them."""
     return _differences(log, MEASURES, _codes(claims))
 
 
@@ -42,13 +42,13 @@ def record(claims: Iterable[Claim], log: Log, reason: str) -> Changed:
     `reason` says why something was changed; a claim's first line has the reason of its tolerance instead.
     Returns what differed, as `differences` does.
     """
-    by_id = {claim.id: claim for claim in claims}
-    firsts = {name: claim.tolerance_reason or "as first set" for name, claim in by_id.items()}
-    return _record(log, COLUMNS, {name: _line(claim) for name, claim in by_id.items()}, firsts, reason)
+    claims = list(claims)
+    firsts = {claim.id: claim.tolerance_reason or "as first set" for claim in claims}
+    return _record(log, COLUMNS, {claim.id: _line(claim) for claim in claims}, firsts, reason)
 
 
 def record_measures(claims: Iterable[Claim], log: Log, reason: str) -> Changed:
-    """The same for measures."""
+    """Add a line for every measure that is new, has changed or is gone."""
     lines = _codes(claims)
     return _record(log, MEASURES, lines, dict.fromkeys(lines, "as first set"), reason)
 
@@ -56,24 +56,22 @@ def record_measures(claims: Iterable[Claim], log: Log, reason: str) -> Changed:
 def _record(
     log: Log, columns: Sequence[str], lines: Lines, firsts: Mapping[str, str], reason: str
 ) -> Changed:
-    """Add a line for each of what changed, with the reason, or that of a first line."""
+    """Add a line for each difference, with the reason, or that of a first line."""
     changed = _differences(log, columns, lines)
     if any(before for before, _ in changed.values()) and not reason.strip():
         raise ConfigError("a changed tolerance, published number or measure needs --reason TEXT")
     key, *others, _ = columns
-    gone = dict.fromkeys(others, "")
-    rows = _read(log, columns)
+    gone, rows = dict.fromkeys(others, ""), _read(log, columns)
     for name, (before, _) in changed.items():
-        said = reason if before else firsts[name]
-        rows.append({key: name, **lines.get(name, gone), "reason": said})
+        rows.append({key: name, **lines.get(name, gone), "reason": reason if before else firsts[name]})
     tables.write(log, columns, sorted(rows, key=itemgetter(key)))
     return changed
 
 
 def _differences(log: Log, columns: Sequence[str], lines: Lines) -> Changed:
-    logged = {row[columns[0]]: _said(row) for row in _read(log, columns)}
-    holds = {name: _said(row) for name, row in lines.items()}
-    both = {name: (logged.get(name, ""), holds.get(name, "")) for name in sorted(logged | holds)}
+    logged = {row[columns[0]]: _content(row) for row in _read(log, columns)}
+    current = {name: _content(row) for name, row in lines.items()}
+    both = {name: (logged.get(name, ""), current.get(name, "")) for name in sorted(logged | current)}
     return {name: (was, now) for name, (was, now) in both.items() if was != now}
 
 
@@ -86,16 +84,13 @@ def _codes(claims: Iterable[Claim]) -> Lines:
 
 
 def _line(claim: Claim) -> dict[str, str]:
-    numbers = {"published": _text(claim.published), "tolerance": _text(claim.tolerance)}
-    return {**numbers, "expression": fingerprint.of_claim(claim)}
+    numbers = {"published": claim.published, "tolerance": claim.tolerance}
+    texts = {name: "" if number is None else f"{number:.12g}" for name, number in numbers.items()}
+    return {**texts, "expression": fingerprint.of_claim(claim)}
 
 
-def _text(number: float | None) -> str:
-    return "" if number is None else f"{number:.12g}"
-
-
-def _said(row: Mapping[str, str]) -> str:
-    """What a line says; "" of a remark, and where something is gone, which have no code."""
+def _content(row: Mapping[str, str]) -> str:
+    """Content of a line; "" of a remark, and of a line on something that is gone, which have no code."""
     if "code" in row:
         return row["code"]
     numbers = f"{row['published'] or 'no number'} +- {row['tolerance'] or 'no tolerance'}"

@@ -1,4 +1,4 @@
-"""What a number of a claim is one of, and how far another processor's rounding may move it."""
+"""Units of claims' numbers, and how far another processor's rounding may move each."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 
 class Unit(NamedTuple):
-    """How far a number may be off: a `share` of it, `most` at most, and `least` where it is nearly zero.
+    """Tolerances of a number: a `share` of it, at most `most`, and at least `least`.
 
-    `effect` is the least difference between two methods that is called one, by default; None where that hangs
-    on the problem's scale.
+    `effect` is the smallest difference between two methods that is called one, by default; None where that
+    depends on the problem's scale.
     """
 
     share: float
@@ -19,9 +19,9 @@ class Unit(NamedTuple):
     effect: float | None = None
 
 
-# Differences have the unit of what they are differences of. Rounding changes the last bit of a product. That
-# moves smooth quantities hardly, and others by what depends on one comparison. No share reaches a tenth,
-# except that of rounds: a change by two of them is always found.
+# Differences have the unit of their terms. Rounding changes the last bit of a product. That hardly moves
+# smooth quantities, and others by what depends on one comparison. No share reaches a tenth, except that of
+# rounds: a change by two of them is always noticed.
 UNITS = {
     # Of communication. Hard thresholding may swap a coordinate of a support, which costs a round or two.
     "rounds": Unit(0.4, 1.5, 0.1, 1.0),
@@ -51,6 +51,6 @@ COUNTED = ("rounds", "bits", "ratio")
 
 
 def tolerance(measured: float, unit: str) -> float:
-    """How far another processor's rounding may move a number."""
+    """Tolerance of a number against another processor's rounding."""
     rule = UNITS[unit]
     return max(min(rule.most, rule.share * abs(measured)), rule.least)

@@ -1,4 +1,4 @@
-"""Claims of the papers, compared with what was measured.
+"""Verdicts on claims: rules that compare what was measured with what a paper says.
 
 The rules, tolerances and readings are fixed before anything is run; what was changed after a run, and why, is
 in the logs that a test guards (`tests/golden`):
@@ -13,9 +13,9 @@ in the logs that a test guards (`tests/golden`):
 * an `identity` is reproduced if it holds without exception;
 * what would be reproduced is `consistent` if a setting was chosen because the number comes out;
 * where the paper may have meant several things, a verdict is that of all of them, or `inconclusive`;
-* where a run depends on rounding (`replifed.twins`), orders, shapes and counts are `inconclusive`, but for
-  shapes that come out the same with either twin in its place;
-* an interval too wide to tell makes the verdict `inconclusive`; everything else `deviates`;
+* where a run is sensitive to rounding, orders, shapes and counts are `inconclusive`, but for shapes that come
+  out the same with either perturbed run (`engine.twins`) in its place;
+* an interval too wide to decide makes the verdict `inconclusive`; everything else `deviates`;
 * claims on surrogate data, and those without a number or an order, stay `unchecked`.
 """
 
@@ -23,17 +23,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from replifed.claims import seeds
+from replifed.claims.claim import DATA_KINDS, Claim, Measured, NotMeasurableError
 from replifed.claims.multiplicity import LEVEL, holm, p_value
-from replifed.claims.units import COUNTED, UNITS
-from replifed.errors import ReplifedError
+from replifed.claims.units import COUNTED
 from replifed.intervals import mean_interval
 
 COLUMNS = (
@@ -41,131 +41,10 @@ COLUMNS = (
     *("published", "measured", "unit", "ci_low", "ci_high", "tolerance", "effect", "direction"),
     *("p_value", "p_holm", "verdict_single", "verdict", "data", "scale", "seeds", "command", "note"),
 )
-_TOLD = "runs depend on rounding, but with their twins in their place it comes out the same"
+_INSENSITIVE = "runs depend on rounding, but with their twins in their place it comes out the same"
 _NUMBERS = ("published", "measured", "ci_low", "ci_high", "tolerance", "effect", "p_value", "p_holm")
 VERDICTS = ("reproduced", "consistent", "deviates", "inconclusive", "unchecked")
 HOLDS = ("reproduced", "consistent")
-# Where the settings of a claim come from: all from the paper; ours, fixed beforehand; ours, chosen because
-# the published number comes out.
-BASES = ("stated", "chosen", "fitted")
-# From the paper's own to none of it; a claim is as good as the worst of its data.
-DATA_KINDS = ("synthetic", "original", "substitute", "surrogate")
-Kind = Literal["value", "order", "shape", "identity"]
-
-
-class NotMeasurableError(ReplifedError):
-    """The runs at hand cannot answer a claim (a cut-down grid, say); the message says why."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a claim's `measure` returns; arrays of shape (n,).
-
-    Values are one per seed: numbers for a `value`; for an `order` paired differences, positive on the claimed
-    side; booleans, one per seed or case, for a `shape` or an `identity`. Never NaN or infinite.
-    """
-
-    values: NDArray
-    # 0 where the value is exact; 1 or -1 where the run ended before it was known, and the truth is at least
-    # or at most the value; of a `shape`, not 0 where a case could be told otherwise. All 0 by default.
-    bounds: NDArray = None  # type: ignore[assignment]
-    shown: float | None = None  # for the column `measured`, instead of the mean or the share
-    seeds: int | None = None  # repetitions behind it; the number of values by default
-    note: str = ""
-    chaotic: bool = False  # whether one of the runs behind it depends on rounding
-    # How coarsely the values are read, as a round between two records: no interval is narrower than this to
-    # either side.
-    grid: float = 0.0
-    undecided: int = 0  # seeds left out, since nothing is known of them, not even a bound
-    # Whether the values stand for a mean, and only their own mean says something: a seed's sign does not.
-    of_mean: bool = False
-    # Whether the values are not of seeds, but of what the paper may have meant: all must have one verdict.
-    alternatives: bool = False
-
-    def __post_init__(self) -> None:
-        values = np.asarray(self.values)
-        bounds = np.asarray(np.zeros(len(values)) if self.bounds is None else self.bounds, dtype=int)
-        if values.ndim != 1 or not len(values) or bounds.shape != values.shape:
-            raise ValueError("values and bounds must be lists of one length, with at least one entry")
-        if not np.isfinite(values.astype(float)).all():
-            raise ValueError(f"a measurement must be finite; mark what was not reached by `bounds`: {values}")
-        if not np.isin(bounds, (-1, 0, 1)).all():
-            raise ValueError(f"bounds must be -1, 0 or 1: {bounds}")
-        object.__setattr__(self, "values", values)
-        object.__setattr__(self, "bounds", bounds)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """A checkable statement of a paper, in plain words close to the paper's."""
-
-    id: str  # unique over all papers and readings
-    paper: str
-    artefact: str  # the target where it belongs
-    statement: str
-    kind: Kind
-    reading: str = ""  # which of the ways to read the paper it takes; empty if there is one only
-    # Of the sentence or cell that it tests, in whatever reading; its own id if there is no other.
-    statement_id: str = ""
-    basis: str = "chosen"
-    nearness: int = 0  # of readings with one basis, that with the lowest number is nearest to the text
-    # The paper's number, for a `value`; of an `order` what is exceeded, if it is not a difference.
-    published: float | None = None
-    # For a `value`, an absolute difference; for a `shape`, the share of cases in which it must hold; for an
-    # `order`, the least effect, by default that of its unit.
-    tolerance: float | None = None
-    tolerance_reason: str = ""
-    # Keys of the inputs: "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD", "partition:EXPERIMENT".
-    needs: tuple[str, ...] = ()
-    unit: str = ""  # one of `UNITS`, for a `value` or an `order` alone
-    # Maps the inputs to a `Measured` or a plain array of its values; None leaves the claim unchecked.
-    measure: Callable[[Any], Measured | ArrayLike] | None = None
-    expression: Any = None  # what `measure` computes, as a `quantities.Quantity`
-    note: str = ""
-    # What all seeds have in common where they do not draw their own, such as "one split".
-    shared: str = ""
-
-    def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise ValueError(f"{self.id}: unknown kind {self.kind!r}")
-        if self.unit and self.unit not in UNITS:
-            raise ValueError(f"{self.id}: unknown unit {self.unit!r}")
-        if self.unit and self.kind in ("shape", "identity"):
-            raise ValueError(f"{self.id}: what holds or does not hold has no unit")
-        if self.basis not in BASES:
-            raise ValueError(f"{self.id}: unknown basis {self.basis!r}")
-        if not self.statement_id:
-            object.__setattr__(self, "statement_id", self.id)
-        if self.kind == "identity" and not self.needs:  # a formula's; runs have settings
-            object.__setattr__(self, "basis", "stated")
-        if self.kind == "order" and self.measure is not None:
-            if self.tolerance is None:
-                least = UNITS[self.unit].effect if self.unit else None
-                object.__setattr__(self, "tolerance", least)
-            if self.tolerance is None or not self.tolerance > 0:
-                raise ValueError(f"{self.id}: an order needs a least effect above 0, its unit has none")
-        if self.measure is not None and self.kind == "value":
-            if self.published is None or self.tolerance is None or not self.tolerance >= 0:
-                raise ValueError(f"{self.id}: a value needs a published number and a tolerance")
-            if not self.tolerance_reason:
-                raise ValueError(f"{self.id}: the tolerance needs a reason")
-        if self.kind == "shape" and not 0 < self.share <= 1:
-            raise ValueError(f"{self.id}: a share must be above 0 and at most 1")
-
-    @property
-    def share(self) -> float:
-        """Share of cases in which a `shape` or an `identity` must hold."""
-        return 1.0 if self.tolerance is None or self.kind == "identity" else self.tolerance
-
-    @property
-    def family(self) -> tuple[str, str, str]:
-        """The orders among which its error is controlled: paper, artefact and reading."""
-        return self.paper, self.artefact, self.reading
-
-    @property
-    def experiments(self) -> list[str]:
-        """Experiments whose results the claim needs."""
-        return list(dict.fromkeys(key.split(":", 1)[1].split("/")[0] for key in self.needs))
 
 
 class Judged(NamedTuple):
@@ -182,8 +61,8 @@ def judge(claim: Claim, measurement: Measured, p: float | None = None) -> Judged
     """Apply the rules to one measurement, real data or not.
 
     A censored value (see `Measured.bounds`) enters the mean as its bound, and counts only for a verdict
-    that stays the same however far beyond its bound the truth lies. Where runs depend on rounding, so do
-    counts and which of two is ahead (of shapes see `_told_by_twins`); values get their verdict from their
+    that stays the same however far beyond its bound the truth lies. Where runs are sensitive to rounding, so
+    are counts and which of two is ahead (of shapes see `_with_twins`); values get their verdict from their
     distribution over seeds. An order is judged by `p`, by default its own.
     """
     low: float | None
@@ -191,9 +70,8 @@ def judge(claim: Claim, measurement: Measured, p: float | None = None) -> Judged
     if claim.kind in ("shape", "identity"):
         holds = measurement.values.astype(bool)
         mean, low, high = float(holds.mean()), None, None
-        open_cases = measurement.bounds != 0
-        told = {_judge_share(claim, one) for one in (holds & ~open_cases, holds | open_cases)}
-        verdict = told.pop() if len(told) == 1 else "inconclusive"
+        undecided = measurement.bounds != 0
+        verdict = _common({_judge_share(claim, one) for one in (holds & ~undecided, holds | undecided)})
     else:
         mean, low, high = mean_interval(measurement.values.astype(float))
         low, high = min(low, mean - measurement.grid), max(high, mean + measurement.grid)
@@ -205,8 +83,7 @@ def judge(claim: Claim, measurement: Measured, p: float | None = None) -> Judged
         elif measurement.alternatives:
             low, high = measurement.values.min(), measurement.values.max()
             exact = np.zeros(1)
-            each = {_judge_value(claim, one, one, one, exact) for one in measurement.values}
-            verdict = each.pop() if len(each) == 1 else "inconclusive"
+            verdict = _common({_judge_value(claim, one, one, one, exact) for one in measurement.values})
         else:
             verdict = _judge_value(claim, mean, low, high, measurement.bounds)
         if not math.isfinite(low):
@@ -217,6 +94,10 @@ def judge(claim: Claim, measurement: Measured, p: float | None = None) -> Judged
     if verdict == "reproduced" and claim.basis == "fitted":
         verdict = "consistent"
     return Judged(verdict, mean if measurement.shown is None else measurement.shown, low, high, p)
+
+
+def _common(verdicts: set[str]) -> str:
+    return verdicts.pop() if len(verdicts) == 1 else "inconclusive"
 
 
 def _judge_share(claim: Claim, holds: NDArray) -> str:
@@ -265,18 +146,23 @@ def measure(claims: Sequence[Claim], inputs: Any, scale: str, command: Callable[
     doubled = sorted(name for name, count in Counter(claim.id for claim in claims).items() if count > 1)
     if doubled:
         raise ValueError(f"claims with the same id: {', '.join(doubled)}")
-    found = [measured_on(inputs, claim) for claim in claims]
-    singles = [None if m is None else judge(claim, m) for claim, (_, _, m) in zip(claims, found, strict=True)]
+    results = [measured_on(inputs, claim) for claim in claims]
+    singles = {
+        claim.id: judge(claim, measured)
+        for claim, (_, _, measured) in zip(claims, results, strict=True)
+        if measured is not None
+    }
     adjusted, orders = _adjusted(claims, singles), seeds.families(claims)
     rows = [
-        _row(claim, *one, single, p, orders[claim.family]) | {"scale": scale, "command": command(claim)}
-        for claim, one, single, p in zip(claims, found, singles, adjusted, strict=True)
+        _row(claim, *result, singles.get(claim.id), adjusted.get(claim.id), orders[claim.family])
+        | {"scale": scale, "command": command(claim)}
+        for claim, result in zip(claims, results, strict=True)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(_NUMBERS, float))
 
 
 def measured_on(inputs: Any, claim: Claim) -> tuple[str, str, Measured | None]:
-    """Kind of the data, why nothing was measured, and what was."""
+    """Kind of the data, why nothing was measured, and the measurement."""
     missing = [key for key in claim.needs if not inputs.has(key)]
     if missing:
         return "none", f"not measured: this run did not make {', '.join(missing)}", None
@@ -287,7 +173,7 @@ def measured_on(inputs: Any, claim: Claim) -> tuple[str, str, Measured | None]:
     try:
         measurement = _measurement(claim, inputs)
         if measurement.chaotic and claim.kind == "shape":
-            measurement = _told_by_twins(claim, inputs, measurement)
+            measurement = _with_twins(claim, inputs, measurement)
     except NotMeasurableError as reason:
         return data, f"not measured: {reason}", None
     return data, "", measurement
@@ -295,30 +181,32 @@ def measured_on(inputs: Any, claim: Claim) -> tuple[str, str, Measured | None]:
 
 def _measurement(claim: Claim, inputs: Any) -> Measured:
     assert claim.measure is not None
-    found = claim.measure(inputs)
-    return found if isinstance(found, Measured) else Measured(np.asarray(found))
+    measured = claim.measure(inputs)
+    return measured if isinstance(measured, Measured) else Measured(np.asarray(measured))
 
 
-def _told_by_twins(claim: Claim, inputs: Any, measurement: Measured) -> Measured:
-    """A shape does not depend on rounding if its verdict is the same with either twin in each run's place."""
-    twins = [_measurement(claim, moved) for moved in inputs.of_twins()]
+def _with_twins(claim: Claim, inputs: Any, measurement: Measured) -> Measured:
+    """A shape is insensitive to rounding if either perturbed run, in each run's place, gives its verdict."""
+    twins = [_measurement(claim, perturbed) for perturbed in inputs.of_twins()]
     if any(one.chaotic for one in twins):  # what these recorded was not kept
         return measurement
-    calm = replace(measurement, chaotic=False, note=f"{measurement.note}; {_TOLD}".removeprefix("; "))
-    return calm if len({judge(claim, one).verdict for one in (calm, *twins)}) == 1 else measurement
+    insensitive = replace(
+        measurement, chaotic=False, note=f"{measurement.note}; {_INSENSITIVE}".removeprefix("; ")
+    )
+    verdicts = {judge(claim, one).verdict for one in (insensitive, *twins)}
+    return insensitive if len(verdicts) == 1 else measurement
 
 
-def _adjusted(claims: Sequence[Claim], singles: Sequence[Judged | None]) -> list[float | None]:
-    """P-values of orders after Holm's correction, each over all orders that its family was declared with."""
-    families: dict[tuple[str, str, str], list[int]] = {}
-    for number, claim in enumerate(claims):
-        if claim.kind == "order" and claim.measure is not None:
-            families.setdefault(claim.family, []).append(number)
-    adjusted: list[float | None] = [None] * len(claims)
-    for members in families.values():
-        known = [single.p_value if (single := singles[number]) is not None else None for number in members]
-        for number, p in zip(members, holm(known), strict=True):
-            adjusted[number] = p
+def _adjusted(claims: Sequence[Claim], singles: Mapping[str, Judged]) -> dict[str, float | None]:
+    """P-values of orders by id, after Holm's correction over all orders that a family was declared with."""
+    families: dict[tuple[str, str, str], list[str]] = {}
+    for claim in claims:
+        if claim.is_measured_order:
+            families.setdefault(claim.family, []).append(claim.id)
+    adjusted: dict[str, float | None] = {}
+    for ids in families.values():
+        p_values = [singles[name].p_value if name in singles else None for name in ids]
+        adjusted |= dict(zip(ids, holm(p_values), strict=True))
     return adjusted
 
 
@@ -336,15 +224,14 @@ def _row(
     notes = [claim.note, missing]
     if measured is not None and single is not None:
         judged = single if p is None else judge(claim, measured, p)
-        surrogate = data == "surrogate"
-        if not surrogate:
+        if data != "surrogate":
             row |= {"verdict": judged.verdict, "verdict_single": single.verdict}
         row |= {"measured": judged.measured, "ci_low": judged.low, "ci_high": judged.high}
         row |= {"p_value": single.p_value, "p_holm": p}
         row |= _effect(claim, measured)
         count = len(measured.values) if measured.seeds is None else measured.seeds
         row["seeds"] = f"{count} of {claim.shared}" if claim.shared and count else count
-        notes += _remarks(claim, measured, judged, surrogate)
+        notes += _remarks(claim, measured, judged, data)
         wanted = seeds.needed(claim, measured, orders) if judged.verdict == "inconclusive" else None
         notes.append(f"would need {wanted} seeds" if wanted and wanted > count else "")
     if claim.tolerance_reason:
@@ -353,7 +240,7 @@ def _row(
 
 
 def _effect(claim: Claim, measured: Measured) -> dict[str, Any]:
-    """How far a value is from the published one, or how large a difference is, and on which side."""
+    """Distance of a value to the published one, or size of a difference, and its side."""
     if claim.kind not in ("value", "order") or measured.alternatives:
         return {}
     effect = float(measured.values.astype(float).mean()) - (claim.published or 0.0)
@@ -362,7 +249,7 @@ def _effect(claim: Claim, measured: Measured) -> dict[str, Any]:
     return {"effect": effect, "direction": "none" if within else above if effect > 0 else below}
 
 
-def _remarks(claim: Claim, measured: Measured, judged: Judged, surrogate: bool) -> list[str]:
+def _remarks(claim: Claim, measured: Measured, judged: Judged, data: str) -> list[str]:
     notes = [measured.note]
     if measured.bounds.any():
         bounds = np.count_nonzero(measured.bounds)
@@ -373,6 +260,6 @@ def _remarks(claim: Claim, measured: Measured, judged: Judged, surrogate: bool) 
         notes.append("runs depend on rounding: moved by their last bits they go elsewhere")
     if claim.kind in ("value", "order") and judged.low is None:
         notes.append("one seed only, so no interval")
-    if surrogate:
+    if data == "surrogate":
         notes.append("measured on surrogate data, which say nothing about the paper")
     return notes

@@ -1,6 +1,36 @@
-"""The one command line, for people and for the workflow's jobs.
+"""The command line, for people and for the workflow's jobs.
 
-Handlers import what they need when they run: a job pays for no import that it does not use.
+Handlers import modules when they run, so that a job does not wait for imports that it does not use.
+
+commands for people:
+  list        papers, artefacts, data sets and methods; and jobs, with the time that they took
+  make        make one figure or table, a paper, or all, by name
+  run         run one method on one experiment
+  check       check a method, such as your own, against the contract
+  compare     tune and run your own methods and built-in ones
+  init        write a folder in which the workflow runs, without a checkout
+  new paper   write a folder with a small paper of your own
+  data        fetch, parse and look at data sets
+  claims      show the verdicts on the papers' claims
+  columns     name columns whose meaning is not written down (the others: docs/columns.md)
+  manifest verify   name files that have changed since they were made
+  schema      write the schema from which editors complete and check the settings
+
+steps that the workflow calls (each writes the files that its options name, and no others):
+  partition   split a data set between clients
+  tune        choose a method's step size
+  run         with --settings: run one method on one experiment
+  run-together  tune and run one method on several experiments
+  artefact    make a figure or a table from runs
+  artefacts   make all of a paper
+  claims seeds, claims measure, claims collect, errata, manifest write
+  report      write the report
+  gallery     write a page with every picture
+
+examples:
+  replifed list artefacts
+  replifed run fedht simulation1 fediterht --cores 2
+  replifed claims --verdict deviates
 """
 
 from __future__ import annotations
@@ -16,49 +46,22 @@ from replifed.cli.arguments import OneLineParser, call, files_of
 from replifed.errors import ReplifedError
 from replifed.store import hashes
 
-_EPILOG = """\
-commands for people:
-  list        what can be made: papers, artefacts, data sets, methods; what it cost: jobs
-  make        make one figure or table, a paper, or all, by name
-  run         run one method on one experiment
-  check       see whether a method, such as your own, keeps to the contract
-  compare     tune and run your own methods beside built-in ones
-  init        write a folder in which the workflow runs, without a checkout
-  new paper   write a folder with a paper of your own, to begin with
-  data        fetch, parse and look at data sets
-  claims      show the verdicts on the papers' claims
-  columns     name columns whose meaning is not written down (the others: docs/columns.md)
-  manifest verify   see whether anything has changed since it was made
-  schema      write the schema from which editors complete and check the settings
-
-steps that the workflow calls (each writes the files it is told to, and nothing else):
-  partition   split a data set between clients
-  tune        choose a method's step size
-  run         with --settings: run one method on one experiment
-  run-together  tune and run one method on several experiments
-  artefact    make a figure or a table from runs
-  artefacts   make all of a paper
-  claims seeds, claims measure, claims collect, errata, manifest write
-  report      write the report
-  gallery     write a page with every picture
-
-examples:
-  replifed list artefacts
-  replifed run fedht simulation1 fediterht --cores 2
-  replifed claims --verdict deviates
-
-what Snakemake makes, beside papers, figures and tables:
-{targets}
-
-Make one with: {how}
-""".format(targets="\n".join(f"  {name:18}{text}" for name, text in listing.TARGETS.items()), how=listing.HOW)
+# The rest of this module's docstring, and the targets.
+_EPILOG = "\n".join(
+    [
+        (__doc__ or "").partition("\n\n")[2].partition("\n\n")[2],
+        "targets of Snakemake, besides papers, figures and tables:",
+        *(f"  {name:18}{text}" for name, text in listing.TARGETS.items()),
+        f"\nMake one with: {listing.HOW}",
+    ]
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, by default with the arguments of the process; return its status.
 
-    It is 0 on success, 2 after an error that the user can act on, 130 after Ctrl-C, else that of the
-    Snakemake call that the command stands for.
+    The status is 0 on success, 2 after an error that the user can act on, 130 after Ctrl-C, else that of the
+    call of Snakemake.
     """
     arguments = _parser().parse_args(argv)
     try:
@@ -74,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("replifed: interrupted; give the same command again to go on", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of our output (`| head`) has gone; keep Python from complaining about it at exit.
+        # The reader of the output (`| head`) has closed it: Python would print an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
 

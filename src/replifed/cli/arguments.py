@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and what becomes of them."""
+"""Arguments that several commands share, and the calls that they lead to."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _FILES = {
     "data": "parsed data set",
     "partition": "partition of the data set",
     "tuned": "the method's tuned step",
-    "leader": "tuned step of the method that the settings call the leader",
-    "seeds": "how many of the repetitions are run",
+    "leader": "tuned step of the method that the settings name as leader",
+    "seeds": "number of repetitions to run",
     "table": "the .csv of a partition's heterogeneity",
     "claims": "verdicts on all claims",
-    "errata": "what became of each paper's errata",
+    "errata": "checked errata of each paper",
     "not_claimed": "statements without a claim",
     "out": "the file to write",
     "curves": "the script to write, with the curves that the page draws",
@@ -39,12 +39,12 @@ Handler = Callable[[argparse.Namespace], int | None] | str
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """Refuses words in one line, without the usage, which `--help` prints. So do its commands' parsers."""
+    """Reports errors in one line, without the usage; parsers of its commands are of this class, too."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and where to look; end with status 2."""
-        if found := re.fullmatch(r"argument (.+): invalid choice: '(.*)' \(choose from (.*)\)", message):
-            kind, name, known = found.groups()
+        """Print the error and the option that explains it; exit with status 2."""
+        if match := re.fullmatch(r"argument (.+): invalid choice: '(.*)' \(choose from (.*)\)", message):
+            kind, name, known = match.groups()
             message = unknown_name(kind.lower(), name, known.replace("'", "").split(", "))
         self.exit(2, f"replifed: error: {message}; see `{self.prog} --help`\n")
 
@@ -64,10 +64,11 @@ def add_command(
 
     Parameters
     ----------
-    handler : gets the arguments; or "MODULE:FUNCTION", which gets those named as its parameters are.
-    example : what follows the command's name.
-    reads, writes : names of arguments that are files of the workflow: what the command reads must be as it
-        was made, and what it writes is recorded (see `replifed.store.hashes`).
+    handler : function of all arguments; or "MODULE:FUNCTION", called with the arguments named like its
+        parameters.
+    example : arguments that follow the command's name.
+    reads, writes : names of arguments that are files of the workflow: those that it reads must not have
+        changed since they were made, those that it writes are recorded (see `replifed.store.hashes`).
     """
     parser = commands.add_parser(
         name,
@@ -95,12 +96,12 @@ def add_step(
     settings: bool = True,
     scaled: bool = False,
 ) -> argparse.ArgumentParser:
-    """Add a step of the workflow: a command on what `names` say, all of whose files are options.
+    """Add a step of the workflow: a command with the arguments `names`, whose files are all options.
 
     Parameters
     ----------
-    optional : of the files, and "settings".
-    settings, scaled : whether it has settings as JSON, and is told the scale of the run.
+    optional : files that may be missing; may include "settings".
+    settings, scaled : whether it takes settings as JSON, and the scale of the run.
     """
     parser = add_command(commands, name, handler, text, example, reads=reads, writes=writes)
     for argument in names:
@@ -123,14 +124,14 @@ def add_step(
 
 
 def call(handler: Handler, arguments: argparse.Namespace) -> int:
-    """Call what a command stands for; return its status."""
+    """Call the handler of a command; return its status."""
     if not isinstance(handler, str):
         return handler(arguments) or 0
     module, _, name = handler.partition(":")
     function = getattr(import_module(module), name)
     given = {**vars(arguments)}
     if "inputs" in given:
-        files: dict[str, list[Path]] = {}  # a key may have several: a partition and its table
+        files: dict[str, list[Path]] = {}  # a key may have several files: a partition and its table
         for key, file in given["inputs"]:
             files.setdefault(key, []).append(file)
         given["inputs"] = files
@@ -141,34 +142,34 @@ def call(handler: Handler, arguments: argparse.Namespace) -> int:
 
 
 def add_settings(parser: argparse.ArgumentParser, required: bool = True) -> None:
-    """A step's settings as JSON, which the workflow gives."""
+    """Add a step's settings as JSON, which the workflow passes."""
     text = "settings of this step"
     parser.add_argument("--settings", type=json_object, metavar="JSON", required=required, help=text)
 
 
 def add_file(parser: argparse.ArgumentParser, name: str, **more: Any) -> None:
-    """A file."""
+    """Add an argument that is a file."""
     parser.add_argument(name, type=Path, metavar="FILE", **more)
 
 
 def add_out(parser: argparse.ArgumentParser, **more: Any) -> None:
-    """The file that a step of the workflow writes."""
+    """Add the file that a step of the workflow writes."""
     add_file(parser, "--out", **{"required": True, **more})
 
 
 def add_configfile(parser: argparse.ArgumentParser) -> None:
-    """Files with settings that override the configuration."""
+    """Add files with settings that override the configuration."""
     text = "settings that override those of config/, e.g. config/small.yaml; may be repeated"
     parser.add_argument("--configfile", action="append", default=[], metavar="FILE", help=text)
 
 
 def add_small(parser: argparse.ArgumentParser) -> None:
-    """The reduced scale, as a word."""
+    """Add the option for the reduced scale."""
     parser.add_argument("--small", action="store_true", help=f"at the reduced scale of {SMALL}")
 
 
 def add_snakemake(parser: argparse.ArgumentParser) -> None:
-    """Options of commands that stand for a call of Snakemake."""
+    """Add the options of commands that call Snakemake."""
     add_configfile(parser)
     text = "settings, as Snakemake takes them, e.g. 'datasets={mine: {path: data.csv}}'"
     parser.add_argument("--config", action="extend", nargs="+", default=[], metavar="KEY=VALUE", help=text)
@@ -177,7 +178,7 @@ def add_snakemake(parser: argparse.ArgumentParser) -> None:
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Type of an argument that holds a JSON object."""
+    """Parse an argument that is a JSON object."""
     try:
         value = json.loads(text)
     except ValueError as error:
@@ -188,7 +189,7 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def key_and_file(text: str) -> tuple[str, Path]:
-    """Type of an argument of the form KEY=FILE."""
+    """Parse an argument of the form KEY=FILE."""
     key, equals, file = text.partition("=")
     if not (key and equals and file):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=FILE")
@@ -196,7 +197,7 @@ def key_and_file(text: str) -> tuple[str, Path]:
 
 
 def files_of(arguments: argparse.Namespace, names: Sequence[str]) -> Iterator[Path]:
-    """Yield the files that the named arguments hold: one, several, or several by key."""
+    """Yield the files in the named arguments: one, several, or several by key."""
     for name in names:
         value = getattr(arguments, name)
         for item in value if isinstance(value, list) else [value]:
@@ -205,14 +206,14 @@ def files_of(arguments: argparse.Namespace, names: Sequence[str]) -> Iterator[Pa
 
 
 def load_config(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The checked configuration, with the files that the user named."""
+    """Return the checked configuration, with the overrides that the user named."""
     from replifed.settings import load
 
     return load(arguments.configfile)
 
 
 def check_known(kind: str, name: str, known: Sequence[str] | dict[str, Any]) -> None:
-    """Refuse a name that is not among the known ones."""
+    """Raise a `ConfigError` for a name that is not among the known ones."""
     if name not in known:
         raise ConfigError(unknown_name(kind, name, known))
 
@@ -220,9 +221,9 @@ def check_known(kind: str, name: str, known: Sequence[str] | dict[str, Any]) -> 
 def call_snakemake(
     target: str, arguments: argparse.Namespace, config: Sequence[str] = (), *, one_line: bool = False
 ) -> int:
-    """Make a target, with settings KEY=VALUE; the target is first: several options would swallow it.
+    """Make a target, with settings KEY=VALUE; return the status.
 
-    With `one_line`, a line of progress is shown in place of all that Snakemake says; of a dry run its jobs.
+    With `one_line`, Snakemake's output is replaced by a line of progress, and that of a dry run by its jobs.
     """
     import os
     import subprocess
@@ -232,7 +233,8 @@ def call_snakemake(
     if not Path("Snakefile").is_file():
         raise ConfigError("there is no Snakefile here; run from the folder that holds it")
     for file in arguments.configfile:
-        read_file(Path(file))  # Snakemake's own refusal is a traceback
+        read_file(Path(file))  # Snakemake's own error is a traceback
+    # The target is first: several options would swallow it.
     words = [sys.executable, "-m", "snakemake", target, "--cores", str(arguments.cores)]
     words += ["--dry-run"] if arguments.dry_run else []
     words += ["--configfile", *arguments.configfile] if arguments.configfile else []

@@ -1,4 +1,4 @@
-"""`replifed check` and `compare`: a method of one's own against the contract, and beside built-in ones."""
+"""`replifed check` and `compare`: custom methods against the contract, and with built-in ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add(commands: Any) -> None:
         commands,
         "compare",
         _compare,
-        "Tune and run methods of your own beside built-in ones, on the same budget, with Snakemake; draw and "
+        "Tune and run methods of your own and built-in ones, on the same budget, with Snakemake; draw and "
         "tabulate them under figures/compare. Built-in methods that have been run are not run again.",
         "path/to/mine.py:Mine --data a9a,w8a --against fedavg,fedlin --cores 2",
     )
@@ -46,10 +46,11 @@ def _words(text: str) -> list[str]:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from replifed.settings.comparison import faults, with_offered
+    from replifed.settings.comparison import errors, with_offered
 
-    given = (arguments.methods, arguments.data, arguments.against, arguments.config, arguments.configfile)
-    if not any(given):
+    if not (
+        arguments.methods or arguments.data or arguments.against or arguments.config or arguments.configfile
+    ):
         raise ConfigError("no method; give FILE.py:CLASS, or --against NAMES to compare built-in ones alone")
     if arguments.small:
         arguments.configfile = [SMALL, *arguments.configfile]
@@ -57,13 +58,13 @@ def _compare(arguments: argparse.Namespace) -> int:
     methods = {name or source.rpartition(":")[2].lower(): source for name, source in named}
     if len(methods) < len(named):
         raise ConfigError("two methods have the same name; give them as NAME=FILE:CLASS")
-    chosen = {key: getattr(arguments, key) for key in ("data", "against") if getattr(arguments, key)}
+    requested = {key: getattr(arguments, key) for key in ("data", "against") if getattr(arguments, key)}
     if not arguments.config:  # else the workflow checks all of it
-        config = with_offered({**load_config(arguments), "comparison": chosen})
-        for (section, *key), fault in faults(config):
+        config = with_offered({**load_config(arguments), "comparison": requested})
+        for (section, *key), text in errors(config):
             if section == "comparison":
-                raise ConfigError(f"--{key[0]}: {fault}")
-    options = {"methods": methods, "comparison": chosen}
+                raise ConfigError(f"--{key[0]}: {text}")
+    options = {"methods": methods, "comparison": requested}
     settings = [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
     status = call_snakemake("compare", arguments, settings, one_line=True)
     if status == 0 and not arguments.dry_run:
@@ -76,19 +77,19 @@ def _check(arguments: argparse.Namespace) -> int:
     from replifed.algorithms.registry import class_of, method_class
     from replifed.contract import examine
 
-    given = arguments.method
-    cls = class_of(given) if ":" in given or given.endswith(".py") else method_class(given)
-    faults: dict[str, dict[str, list[str]]] = {}  # cases by part and fault
+    name = arguments.method
+    cls = class_of(name) if ":" in name or name.endswith(".py") else method_class(name)
+    failures: dict[str, dict[str, list[str]]] = {}  # cases by part of the contract and message
     for outcome in examine(cls):
-        found = faults.setdefault(outcome.part, {})
+        cases_by_message = failures.setdefault(outcome.part, {})
         if outcome.fault:
-            found.setdefault(outcome.fault, []).append(str(outcome.case))
-    told: set[str] = set()
-    for part, found in faults.items():
-        print(f"{'FAIL' if found else 'ok  '} {part}")
-        for fault, cases in found.items():
-            print(f"     {', '.join(cases)}: {'as above' if fault in told else fault}")
-            told.add(fault)
-    broken = sum(map(bool, faults.values()))
-    print(f"{cls.__name__}: {len(faults) - broken} of {len(faults)} parts of the contract are kept")
+            cases_by_message.setdefault(outcome.fault, []).append(str(outcome.case))
+    printed: set[str] = set()
+    for part, cases_by_message in failures.items():
+        print(f"{'FAIL' if cases_by_message else 'ok  '} {part}")
+        for message, cases in cases_by_message.items():
+            print(f"     {', '.join(cases)}: {'as above' if message in printed else message}")
+            printed.add(message)
+    broken = sum(map(bool, failures.values()))
+    print(f"{cls.__name__}: {len(failures) - broken} of {len(failures)} parts of the contract are kept")
     return 1 if broken else 0

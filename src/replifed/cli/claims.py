@@ -16,8 +16,8 @@ def add(commands: Any) -> None:
         commands,
         "claims",
         _show,
-        "Show the verdicts on the papers' claims (made by `snakemake all`); exits with status 1 if one that "
-        "held in the reference holds no longer.",
+        "Show the verdicts on the papers' claims (made by `snakemake all`); exits with status 1 if a claim "
+        "that held in the reference does not hold any more.",
         "--paper fedht --verdict deviates",
     )
     add_file(claims, "--file", help="default: claims.csv in the results folder")
@@ -32,7 +32,7 @@ def add(commands: Any) -> None:
     example = "--golden tests/golden/small.csv --file results/small/claims.csv"
     text = "Compare what was measured with reference numbers; exits with status 1 if something moved."
     check = add_command(parts, "check", _check, text, example, reads=("file",))
-    text = "Make what was measured the reference, printing old, new and difference."
+    text = "Make the measured claims the reference, printing old, new and difference."
     accept = add_command(parts, "accept", _accept, text, example)
     for part in (check, accept):
         add_file(part, "--golden", help="the reference; default: tests/golden/SCALE.csv")
@@ -53,9 +53,9 @@ def add(commands: Any) -> None:
         "--golden tests/golden/paper.csv --out docs/papers",
     )
     add_file(document, "--golden", required=True, help="the reference whose verdicts are shown")
-    text = "where to write them"
+    text = "folder of the pages"
     document.add_argument("--out", type=Path, dest="folder", required=True, metavar="FOLDER", help=text)
-    text = "where the score goes, between its marks"
+    text = "file with the score, between its marks"
     add_file(document, "--readme", default=Path("README.md"), help=text)
 
     measure = add_step(
@@ -83,22 +83,11 @@ def add(commands: Any) -> None:
     )
     seeds.add_argument("--most", type=int, required=True, metavar="N", help="seeds at most")
 
-    add_step(
-        parts,
-        "timing",
-        "replifed.papers.jobs:measure_timing",
-        "Measure the claims on seconds, on the figures that show them.",
-        "--scale paper --inputs fedgradmp/fig3_seconds=FILE --out results/claims_timing.csv",
-        reads=("inputs",),
-        settings=False,
-        scaled=True,
-    )
-
     collect = add_command(
         parts,
         "collect",
         "replifed.papers.jobs:collect_claims",
-        "Join the claims of all papers, and say what they come to for each statement.",
+        "Join the claims of all papers, and write the status of each statement.",
         "results/fedht/claims.csv --out results/claims.csv "
         "--statements results/statements.csv --not-claimed results/not_claimed.csv",
         reads=("files",),
@@ -126,11 +115,11 @@ def _show(arguments: argparse.Namespace) -> int:
     file = arguments.file
     if file is None:
         config = load_config(arguments)
-        files.check_names(arguments.paper, arguments.verdict, config["papers"])  # the file may take hours
+        files.check_names(arguments.paper, arguments.verdict, config["papers"])  # making the file takes hours
         file = Path(config["paths"]["results"], "claims.csv")
     _check_file(file)
     files.show(file, paper=arguments.paper, verdict=arguments.verdict)
-    # A file of one claim, results/PAPER/claims/CLAIM.csv, has lost no other.
+    # A file of one claim, results/PAPER/claims/CLAIM.csv, lacks the others anyway.
     golden = arguments.golden or (None if file.parent.name == "claims" else reference.reference_of(file))
     lost = reference.lost(file, golden) if golden else []
     if lost:
@@ -169,7 +158,7 @@ def _check_file(file: Path) -> None:
 
 
 def _reference(arguments: argparse.Namespace) -> Path:
-    """The reference that was named, or that of the claims' scale."""
+    """Return the reference that was named, or that of the claims' scale."""
     from replifed.claims import reference
 
     _check_file(arguments.file)

@@ -1,4 +1,4 @@
-"""`replifed columns`: what the columns of the files mean."""
+"""`replifed columns`: meanings of the columns of all files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def add(commands: Any) -> None:
         "columns",
         _columns,
         "Name the columns of results and figures whose meaning is not written down, and exit with status 1 "
-        "if there is one; or with --out, write the page that says what all columns mean.",
+        "if there is one; or with --out, write the page with the meanings of all columns.",
         "--configfile config/small.yaml",
     )
     add_out(columns, required=False, help="the page to write, docs/columns.md")
@@ -32,5 +32,5 @@ def _columns(arguments: argparse.Namespace) -> int:
         return 0
     paths = load_config(arguments)["paths"]
     found = unknown(Path(paths["results"]), Path(paths["figures"]))
-    print("\n".join([*found, f"{len(found)} columns have no entry in src/replifed/report/columns.yaml"]))
+    print("\n".join([*found, f"{len(found)} columns have no entry in a columns.yaml"]))
     return 1 if found else 0

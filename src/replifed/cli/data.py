@@ -11,7 +11,7 @@ from replifed.cli.arguments import add_command, add_out, add_settings, add_snake
 
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
-    # Options may stand before or after the inner command: no default of one hides what the other was given.
+    # Options may stand before or after the inner command: no default of one may hide a value of the other.
     absent = {"argument_default": argparse.SUPPRESS}
     example = "status\n  replifed data --refresh\n  replifed data fetch mnist --policy real"
     data = add_command(commands, "data", _default, "Fetch, parse and look at data sets.", example, **absent)
@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
     add_settings(own)
     add_out(own)
 
-    text = "Print for each data set what was fetched."
+    text = "Print the form and files of each fetched data set."
     _add_raw_dir(add_command(parts, "status", _status, text, "", **absent))
 
     text = "Fetch and parse every data set, through Snakemake."
@@ -51,7 +51,7 @@ def _add_raw_dir(parser: argparse.ArgumentParser) -> None:
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
     _add_raw_dir(parser)
-    text = "what to do when the original cannot be had; default: that of the configuration"
+    text = "what to do when the original is not available; default: that of the configuration"
     parser.add_argument("--policy", choices=("auto", "real", "surrogate"), help=text)
     text = "folder with copies of the original files; default: the variable REPLIFED_MIRROR"
     parser.add_argument("--mirror", type=Path, metavar="FOLDER", help=text)
@@ -75,7 +75,7 @@ def _fetch(arguments: argparse.Namespace) -> None:
     from replifed.data.fetch import fetch
 
     given = vars(arguments)
-    # The workflow gives everything that a job may depend on; by hand, the rest is as configured.
+    # The workflow passes all settings that a job may depend on; by hand, the others are as configured.
     chosen = {} if {"raw_dir", "policy"} <= given.keys() else _configured("data")
     chosen = chosen | {
         key: given[key] for key in ("policy", "mirror", "substitutes", "refresh") if key in given
@@ -119,7 +119,7 @@ def _raw_dir(arguments: argparse.Namespace) -> Path:
 
 
 def _configured(section: str) -> dict[str, Any]:
-    """A section of the configuration; nothing outside a checkout."""
+    """Return a section of the configuration; it is empty outside a checkout."""
     from replifed.settings import MAIN_FILE, load
 
     return load()[section] if MAIN_FILE.is_file() else {}

@@ -1,4 +1,4 @@
-"""`replifed list` and `schema`: what there is, what it cost, and what settings may hold."""
+"""`replifed list` and `schema`: names of all that can be made, costs of jobs, and the schema of settings."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from typing import Any
 
 from replifed.cli.arguments import add_command, add_configfile, add_out, check_known, load_config
 
-# What can be asked for by name beside papers and artefacts.
+# Targets besides papers and artefacts.
 TARGETS = {
     "all": "every paper, the claims and the report",
     "data": "fetch and parse every data set",
     "claims": "the verdicts on all claims",
-    "claims_timing": "the verdicts on claims on seconds",
     "report": "the report, with all that it shows",
     "single_report": "the report as one file",
     "gallery": "every picture on one page, docs/pictures.md",
     "manifest": "the list of all files by their hashes",
-    "verify": "whether a file has changed since the manifest was written",
-    "compare": "methods of your own beside built-in ones",
+    "verify": "files that have changed since the manifest was written",
+    "compare": "methods of your own and built-in ones",
     "comparison_report": "the page of that comparison",
     "help": "this list",
 }
@@ -31,7 +30,7 @@ HOW = "replifed make NAME --cores 2, or snakemake TARGET --cores 2 (a file or on
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
     example = "artefacts --paper fedht"
-    listed = add_command(commands, "list", _list, "Print what there is.", example)
+    listed = add_command(commands, "list", _list, "Print names of one kind.", example)
     kinds = ["papers", "artefacts", "datasets", "methods", "jobs"]
     what = f"one of {', '.join(kinds)}; default: artefacts"
     listed.add_argument("what", nargs="?", default="artefacts", choices=kinds, metavar="KIND", help=what)
@@ -42,7 +41,7 @@ def add(commands: Any) -> None:
         nargs="?",
         const=Path(),
         metavar="FILE",
-        help="with jobs: write what they took to a table of costs, by default the package's own",
+        help="with jobs: write their times to a table of costs, by default the package's own",
     )
     add_configfile(listed)
 
@@ -79,15 +78,15 @@ def _list(arguments: argparse.Namespace) -> None:
 
 
 def _list_methods() -> None:
-    """A line a method: its name, paper and rule, and what it needs of a problem."""
+    """Print a line a method: its name, paper and rule, and the capabilities that it needs of a problem."""
     from replifed.algorithms.registry import METHODS, method_class
 
     width, classes = max(map(len, METHODS)), {name: method_class(name) for name in sorted(METHODS)}
     modules = Counter(cls.__module__ for cls in classes.values())
     for name, cls in classes.items():
-        # Of methods that share a module, its first line tells nothing apart.
-        said = cls.__doc__ if modules[cls.__module__] > 1 else sys.modules[cls.__module__].__doc__
-        first, *_ = (said or cls.__name__).strip().split("\n\n")
+        # The docstring of a module does not distinguish methods that share it.
+        text = cls.__doc__ if modules[cls.__module__] > 1 else sys.modules[cls.__module__].__doc__
+        first, *_ = (text or cls.__name__).strip().split("\n\n")
         about = " ".join(first.split())
         needs = ", ".join(need.__name__ for need in cls.needs)
         print(f"{name:{width}}  {about} Needs: {needs}.")
@@ -123,10 +122,10 @@ def _list_artefacts(arguments: argparse.Namespace) -> None:
 
 
 def costs(folder: Path) -> str:
-    """What each job used when it last ran, dearest first, from Snakemake's benchmark files; then sums.
+    """Return a table of the resources of each job's last run, most expensive first, and sums for each paper.
 
-    CPU and wall time are in seconds, memory is the largest that was resident, in MiB, unknown where a job was
-    too short to be looked at.
+    CPU and wall time are in seconds; memory is the largest resident one, in MiB, unknown for jobs that were
+    too short to be sampled. All are from Snakemake's benchmark files.
     """
     import pandas as pd
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from replifed.cli.arguments import SMALL, add_command, add_small, add_snakemake, call_snakemake, load_config
 from replifed.cli.listing import TARGETS
-from replifed.errors import ConfigError, meant, unknown_name
+from replifed.errors import ConfigError, meant
 
 
 def add(commands: Any) -> None:
@@ -18,9 +18,9 @@ def add(commands: Any) -> None:
         commands,
         "make",
         _make,
-        "Make one figure or table, all of a paper, or all, with Snakemake: says how many jobs are ahead and "
-        "how long they took when they were last recorded, then how far it is, and at the end where it is, "
-        "with the verdicts of its claims where they have been measured.",
+        "Make one figure or table, all of a paper, or all, with Snakemake: prints the number of jobs ahead "
+        "and their recorded time, then the progress, and at the end the files, with the verdicts of its "
+        "claims if they have been measured.",
         "fedplt/fig3 --small --cores 2",
     )
     text = "a name that `replifed list` prints: an artefact, its file, a paper, or all"
@@ -43,14 +43,15 @@ def _make(arguments: argparse.Namespace) -> int:
 
 
 def named(name: str, config: Mapping[str, Any]) -> str:
-    """The name of what is meant by a name or by one of the files that `replifed list` prints.
+    """Return the name of a target, given by a name or by one of the files that `replifed list` prints.
 
     Raises
     ------
     ConfigError
-        There is no such name; with those that come near.
+        The name is unknown; with the nearest known ones.
     """
     from replifed.settings.cuts import makeable
+    from replifed.settings.retired import retired, unknown_artefact
 
     papers = config["papers"]
     names = [f"{paper}/{artefact}" for paper in papers for artefact in makeable(config[paper])]
@@ -64,14 +65,18 @@ def named(name: str, config: Mapping[str, Any]) -> str:
         return name
     paper, slash, artefact = name.partition("/")
     if paper in papers and slash:
-        raise ConfigError(unknown_name(f"artefact of {paper}", artefact, makeable(config[paper])))
-    same = [one for one in names if one.endswith(f"/{name}")]
-    near = f"; did you mean {' or '.join(same)}?" if same else meant(name, [*papers, *TARGETS, *names])
+        raise ConfigError(unknown_artefact(paper, config[paper], artefact, makeable(config[paper])))
+    if line := retired(config).get(path.stem):
+        raise ConfigError(line)
+    of_papers = [one for one in names if one.endswith(f"/{name}")]
+    near = (
+        f"; did you mean {' or '.join(of_papers)}?" if of_papers else meant(name, [*papers, *TARGETS, *names])
+    )
     raise ConfigError(f"nothing is called {name!r}{near or ';'} `replifed list` prints all names")
 
 
 def files(name: str, config: Mapping[str, Any]) -> list[str]:
-    """The files of an artefact, the first of which is the target; none for a paper and for all."""
+    """Return the files of an artefact, the target first; none for a paper and for all."""
     from replifed.settings.cuts import makeable
     from replifed.workflow.plan import SUFFIXES
 
@@ -84,13 +89,13 @@ def files(name: str, config: Mapping[str, Any]) -> list[str]:
 
 
 def _verdicts(name: str, config: Mapping[str, Any], options: str) -> Iterator[str]:
-    """A line a claim on an artefact, or the score of a paper, from where its claims have been measured."""
+    """Yield a line a claim on an artefact, or the score of a paper, if its claims have been measured."""
     from replifed.claims import scores
     from replifed.claims.files import read
 
     paper, _, artefact = name.partition("/")
     if paper not in config["papers"]:
-        return  # of `all`, the workflow itself tells the score
+        return  # the workflow itself prints the score of `all`
     folder = Path(config["paths"]["results"])
     if not artefact:
         yield f"{config['paths']['figures']}/{paper}"

@@ -1,4 +1,4 @@
-"""`replifed init` and `new`: folders to begin with."""
+"""`replifed init` and `new`: folders for work of one's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replifed.cli.arguments import add_command
 from replifed.errors import ConfigError
 from replifed.parts import paper_names
 
-# A checkout, or where an installation keeps the workflow.
+# A checkout, or the folders in which an installation keeps the workflow.
 _WORKFLOWS = (
     Path(__file__).parents[3],
     *(Path(place, "share/replifed") for place in (Path(__file__).parents[2], sys.prefix)),
@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
     init = add_command(commands, "init", _init, text, "my_work")
     init.add_argument("folder", type=Path, metavar="FOLDER")
 
-    new = commands.add_parser("new", description="Write a folder to begin with.")
+    new = commands.add_parser("new", description="Write a folder with a template.")
     kinds = new.add_subparsers(title="what", metavar="WHAT", required=True)
     text = "Write a paper of your own that runs at once: experiments, a figure, claims and settings."
     paper = add_command(kinds, "paper", _paper, text, "demo --to my_papers")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from replifed.errors import ConfigError, counted
 
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
-    add_step(
-        commands,
+    step = partial(add_step, commands)
+
+    step(
         "partition",
         "replifed.partition.build:partition",
         "Step of the workflow: split a data set between clients.",
@@ -34,8 +36,7 @@ def add(commands: Any) -> None:
         writes=("out", "table"),
     )
 
-    add_step(
-        commands,
+    step(
         "tune",
         "replifed.papers.jobs:tune",
         "Step of the workflow: choose a method's step size.",
@@ -45,14 +46,13 @@ def add(commands: Any) -> None:
         optional=("data", "partition", "leader"),
     )
 
-    run = add_step(
-        commands,
+    run = step(
         "run",
         _run,
-        "Run one method on one experiment, with all its repetitions. With names alone, Snakemake makes what "
-        "the run needs (data, partition, tuned steps), runs it with the settings of the configuration, and "
-        "prints the path of the history. With --settings and --out, and the files of its problem, this is a "
-        "step that the workflow calls.",
+        "Run one method on one experiment, with all its repetitions. With names alone, Snakemake makes the "
+        "inputs of the run (data, partition, tuned steps), runs it with the settings of the configuration, "
+        "and prints the path of the history. With --settings and --out, and the files of its problem, this "
+        "is a step that the workflow calls.",
         "fedht simulation1 fediterht --cores 2 --configfile config/small.yaml",
         names=("paper", "experiment", "method"),
         reads=("data", "partition", "tuned", "seeds"),
@@ -60,8 +60,7 @@ def add(commands: Any) -> None:
     )
     add_snakemake(run)
 
-    add_step(
-        commands,
+    step(
         "run-together",
         "replifed.papers.jobs:tune_and_run",
         "Step of the workflow: tune and run one method on several experiments of a paper, in turn.",
@@ -73,8 +72,7 @@ def add(commands: Any) -> None:
         writes=("outputs",),
     )
 
-    add_step(
-        commands,
+    step(
         "artefact",
         _artefact,
         "Step of the workflow: make a figure or a table.",
@@ -87,8 +85,7 @@ def add(commands: Any) -> None:
         scaled=True,
     )
 
-    add_step(
-        commands,
+    step(
         "artefacts",
         "replifed.papers.jobs:artefacts",
         "Step of the workflow: make all figures and tables of a paper, one after the other.",
@@ -100,8 +97,7 @@ def add(commands: Any) -> None:
         scaled=True,
     )
 
-    report = add_step(
-        commands,
+    report = step(
         "report",
         "replifed.report.page:build",
         "Step of the workflow: write the report.",
@@ -114,8 +110,7 @@ def add(commands: Any) -> None:
     )
     report.add_argument("--single", action="store_true", help="put the pictures into the page")
 
-    gallery = add_step(
-        commands,
+    gallery = step(
         "gallery",
         "replifed.report.gallery:write",
         "Step of the workflow: write a page of Markdown with every picture.",
@@ -127,7 +122,9 @@ def add(commands: Any) -> None:
 
 
 def _add_manifest(commands: Any) -> None:
-    manifest = commands.add_parser("manifest", description="Hashes of what was made; see `snakemake verify`.")
+    manifest = commands.add_parser(
+        "manifest", description="Hashes of all files made; see `snakemake verify`."
+    )
     parts = manifest.add_subparsers(title="commands", metavar="COMMAND", required=True)
     text = "Step of the workflow: list files, and those in folders, by the hashes that their jobs recorded."
     example = "results/claims.csv --folders data/raw --out results/manifest.csv"

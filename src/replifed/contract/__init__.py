@@ -20,7 +20,7 @@ def _everyone(case: Case) -> bool:
 
 
 def _once(case: Case) -> bool:
-    """Settings are the same on every problem."""
+    """Return whether a case is the first of its method, for checks of settings alone."""
     return not case.partial and not case.changes and case.kind == kinds(case.cls)[0]
 
 
@@ -30,7 +30,7 @@ def _is_plain(case: Case) -> bool:
     return dense and all(map(callable, functions)) and not case.algorithm().stochastic
 
 
-# Each check, and of which cases it is made.
+# Each check, and the condition of a case on which it is made.
 CHECKS: dict[Callable[[Case], None], Callable[[Case], bool]] = {
     checks.check_form: lambda case: True,
     checks.check_purity: lambda case: True,
@@ -48,7 +48,7 @@ CHECKS: dict[Callable[[Case], None], Callable[[Case], bool]] = {
 
 
 class Outcome(NamedTuple):
-    """What a check says of a case."""
+    """Result of a check on a case."""
 
     part: str  # of the contract, in words
     case: Case
@@ -57,7 +57,7 @@ class Outcome(NamedTuple):
 
 @cache
 def kinds(cls: Any) -> list[str]:
-    """The problems that a method can run on. Some are refused in round 0: dense models on sparse data."""
+    """Return the problems that a method can run on; it may reject some in round 0, such as sparse data."""
     first, *others = problems.kinds_for(cls.needs)
     found = [first]
     for kind in others:
@@ -65,20 +65,20 @@ def kinds(cls: Any) -> list[str]:
             Case(cls, kind).run(1)
         except ReplifedError:
             continue
-        except Exception:  # a fault of the method, which the checks will tell
+        except Exception:  # an error of the method, which the checks will report
             pass
         found.append(kind)
     return found
 
 
 def cases(cls: Any, name: str = "", variants: Sequence[Mapping[str, Any]] = ()) -> list[Case]:
-    """A method on all problems that it can run on, and with cohorts where it may.
+    """Return cases of a method: on all problems that it can run on, and with cohorts if it allows them.
 
     Parameters
     ----------
     cls : type
     name : str
-        What the cases are called.
+        Name of the cases.
     variants : sequence of mappings
         Settings that take other paths through the code than those of the example.
     """
@@ -91,7 +91,7 @@ def cases(cls: Any, name: str = "", variants: Sequence[Mapping[str, Any]] = ()) 
 
 
 def _settings(cls: Any) -> list[dict[str, Any]]:
-    """Those of the example; minibatches, where those are an option that it leaves out."""
+    """Return changes of the example's settings: none; and minibatches, if it omits that option."""
     batch = cls.__dataclass_fields__.get("batch")
     return [{}, {"batch": 4}] if batch is not None and batch.default is None else [{}]
 
@@ -106,9 +106,9 @@ def examine(cls: Any) -> Iterator[Outcome]:
 
 
 def first_fault(source: str) -> str:
-    """What is wrong with a method of one's own, FILE.py:CLASS, at first sight, in one line; else nothing.
+    """Return the first error of a custom method, FILE.py:CLASS, in one line; "" if there is none.
 
-    It is imported, and one round of it is run: does it return what it should, and keep what it was given?
+    It is imported, and one round of it is run: does it return the right types, and leave its state unchanged?
     """
     try:
         cls = class_of(source)
@@ -120,24 +120,25 @@ def first_fault(source: str) -> str:
         return f"{source}: {describe(error, cls)}"
     file = source.rpartition(":")[0]
     for check in (checks.check_form, checks.check_purity):
-        if told := _fault(check, case):
-            part = told.partition(":")[0] if told.partition(":")[0] in ("init", "observe") else "round"
+        if message := _fault(check, case):
+            named = message.partition(":")[0]
+            part = named if named in ("init", "observe") else "round"
             line = inspect.getsourcelines(getattr(cls, part))[1]
-            where = f"{file}:{line}" if "(line " not in told else file
-            return f"{where}: {cls.__name__}.{part} breaks the contract: {told.removeprefix(part + ': ')}"
+            where = file if "(line " in message else f"{file}:{line}"
+            return f"{where}: {cls.__name__}.{part} breaks the contract: {message.removeprefix(part + ': ')}"
     return ""
 
 
 def _fault(check: Callable[[Case], None], case: Case) -> str:
     try:
         check(case)
-    except Exception as error:  # a method's own faults are what is looked for
+    except Exception as error:  # an error in a method's code breaks the contract too
         return describe(error, case.cls)
     return ""
 
 
 def describe(error: Exception, cls: Any) -> str:
-    """An exception in one line; where it was raised in the file of the class, with the line."""
+    """Return an exception in one line, with its line in the file of the class."""
     text = " ".join(str(error).split())
     if isinstance(error, AssertionError | ReplifedError):
         return text

@@ -1,8 +1,8 @@
-"""What every method keeps to: one function for each part of the contract, which raises where it is broken.
+"""Contract of every method: one function for each part of it, which raises an error if it is broken.
 
 The contract: a round is a pure function of state, problem and round; a run goes on from any stored state;
-clients have no order, and equal ones act as one; runs of a batch do not know of each other; settings out of
-range are refused by name; the ledger charges whoever takes part, and for all that the server learns.
+clients have no order, and equal ones act as one; runs of a batch are independent of each other; settings out
+of range are rejected by name; the ledger charges whoever takes part, and for all that the server learns.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import Round
 from replifed.contract import problems
 from replifed.contract.problems import N, make
+from replifed.engine.simulate import History, simulate
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.fading import Constant, Rayleigh
 from replifed.network.ledger import Cost
 from replifed.network.participation import FixedSize, Participation
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 from replifed.store.npz import read_npz, write_npz
 
-COPIES = 16  # a power of two, whose inverse is a number of single precision too
+COPIES = 16  # a power of two, whose inverse is exact in single precision too
 CHANNEL = Rayleigh(20)
 ROWS = Streams(7, (1, 2, 3))
 
@@ -58,7 +58,7 @@ class Case:
     name: str = ""
 
     def algorithm(self) -> Any:
-        """A new instance."""
+        """Return a new instance of the method."""
         return replace(self.cls.example(), **self.changes)
 
     def run(self, rounds: int, *, clients=range(N), data_sets=(0,), streams=ROWS, algorithm=None, **more):
@@ -68,11 +68,11 @@ class Case:
         return simulate(algorithm or self.algorithm(), problem, streams, rounds, **more)
 
     def server(self, state: Any) -> NDArray:
-        """The server's model."""
+        """Return the server's model."""
         return self.algorithm().observe(state)["server"]
 
     def context(self, t: int) -> Round:
-        """Round t of those that `run` runs."""
+        """Return round t as `run` passes it to the method."""
         now = ROWS.at(t)
         active, chosen = FixedSize(4)(now, N) if self.partial else (None, None)
         return Round(t, active, CHANNEL(now, N), now, chosen)
@@ -90,7 +90,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def close(a: NDArray, b: Any, what: str) -> None:
-    """Refuse arrays that differ by more than rounding."""
+    """Raise `ContractError` for arrays that differ by more than rounding."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     expect(a.shape == b.shape or not (a.ndim and b.ndim), f"{what}: shapes {a.shape} and {b.shape}")
     expect(np.allclose(a, b, rtol=1e-8, atol=1e-9, equal_nan=True), f"{what}: {_apart(a, b)}")
@@ -190,7 +190,7 @@ def check_randomness(case: Case) -> None:
 
 
 def _client_axis(drawn: np.ndarray, clients: int) -> int | None:
-    """Which axis of random numbers goes with the clients: it alone is so long."""
+    """Axis of random numbers that belongs to the clients, which alone has their length; None without one."""
     found = [axis for axis in range(1, drawn.ndim) if drawn.shape[axis] == clients]
     expect(len(found) < 2, f"random numbers {drawn.shape}: which axis are the {clients} clients?")
     return found[0] if found else None
@@ -209,7 +209,7 @@ class Relabelled(Streams):
 
 
 def check_relabelling(case: Case) -> None:
-    """In which order clients are listed does not matter; random numbers go with their clients."""
+    """The order of the clients does not matter; random numbers go with their clients."""
     turned = Relabelled(ROWS.seed, ROWS.replicates)
     before, after = case.run(4), case.run(4, clients=Relabelled.order, streams=turned)
     close(case.server(before.state), case.server(after.state), "clients in another order")
@@ -217,7 +217,7 @@ def check_relabelling(case: Case) -> None:
 
 @dataclass(frozen=True)
 class Alike(Streams):
-    """Streams with the same random numbers for all of `COPIES` clients; what was drawn is noted in order."""
+    """Streams with the same random numbers for all of `COPIES` clients, which are noted in order."""
 
     drawn: list = field(default_factory=list)
 
@@ -264,7 +264,7 @@ def check_equal_clients(case: Case) -> None:
 
 
 def _spoilt(state: Any, row: int) -> Any:
-    """The state with one run of the batch lost; zeros stay, since a sparse model's number of them counts."""
+    """State with one run of the batch set to NaN, but for zeros: a sparse model must keep their number."""
     fields = [array.copy() for array in state]
     for array in fields:
         if array.dtype.kind == "f":
@@ -273,7 +273,7 @@ def _spoilt(state: Any, row: int) -> Any:
 
 
 def check_batch(case: Case) -> None:
-    """A run alone is that run of the batch, whatever becomes of the others."""
+    """A run alone equals that run of the batch, whatever happens to the others."""
     own = case.kind in problems.OWN_DATA
     sets = range(3) if own else (0,)
     together = case.run(4, data_sets=sets)
@@ -283,15 +283,20 @@ def check_batch(case: Case) -> None:
     expect(np.isfinite(case.server(together.state)).all(), "the model is not finite after four rounds")
     for row, replicate in enumerate(ROWS.replicates):
         alone = case.run(4, data_sets=(row,) if own else (0,), streams=Streams(ROWS.seed, (replicate,)))
-        close(case.server(together.state)[row], case.server(alone.state)[0], f"run {row} of the batch")
-        for what, totals in alone.ledger.items():
-            close(together.ledger[what][:, row], totals[:, 0], what)
+        _check_row(case, together, row, alone, f"run {row} of the batch")
         if row != 1:
             close(case.server(beside.state)[row], case.server(alone.state)[0], "beside a run that is lost")
 
 
+def _check_row(case: Case, batch: History, row: int, alone: History, name: str) -> None:
+    """Compare a run of a batch, its model and its costs, with the same run alone."""
+    close(case.server(batch.state)[row], case.server(alone.state)[0], name)
+    for kind, totals in alone.ledger.items():
+        close(batch.ledger[kind][:, row], totals[:, 0], kind)
+
+
 def _numeric(owner: Any) -> Iterator[tuple[Any, str]]:
-    """Numeric settings, as (owner, name), of a method and of what it is made of."""
+    """Yield numeric settings, as (owner, name), of a method and of its parts."""
     for one in dataclasses.fields(owner):
         value = getattr(owner, one.name)
         if one.init and any(kind in str(one.type) for kind in ("int", "float")):
@@ -321,13 +326,11 @@ def check_grid(case: Case) -> None:
         grid = case.run(3, algorithm=built(values), streams=streams)
         for row in range(3):
             alone = case.run(3, algorithm=built(values[row].item()), streams=Streams(7, (1,)))
-            close(case.server(grid.state)[row], case.server(alone.state)[0], f"{name}, one value a run")
-            for what, totals in alone.ledger.items():
-                close(grid.ledger[what][:, row], totals[:, 0], what)
+            _check_row(case, grid, row, alone, f"{name}, one value a run")
 
 
 def check_refusals(case: Case) -> None:
-    """Numbers that are none, out of range or of another type are refused by name, in one line."""
+    """Values that are not numbers, out of range or of another type are rejected by name, in one line."""
     for owner, name in _numeric(case.algorithm()):
         kind = str(owner.__dataclass_fields__[name].type)
         word = "no such word" if "str" in kind else "many"
@@ -352,7 +355,7 @@ def check_refusals(case: Case) -> None:
 
 
 def members(*chosen: int, masked: bool = False) -> Callable[[Streams, int], Participation]:
-    """The same cohort in every round."""
+    """Return a sampler of one fixed cohort for all rounds."""
 
     def cohort(streams: Streams, n_clients: int) -> Participation:
         active = np.isin(np.arange(n_clients), chosen)[None]
@@ -362,7 +365,7 @@ def members(*chosen: int, masked: bool = False) -> Callable[[Streams, int], Part
 
 
 def check_cohort_costs(case: Case) -> None:
-    """The ledger knows nothing of the clients outside the cohort, nor which of equal ones are in it."""
+    """The ledger does not depend on clients outside the cohort, nor on which of equal ones are in it."""
     inside = (0, 3, 4, 7)
     here = case.run(2, cohort=members(*inside)).ledger
     others = [i if i in inside else i + 1 for i in range(N)]
@@ -382,7 +385,7 @@ def check_cohort_costs(case: Case) -> None:
 
 
 def check_uplink(case: Case) -> None:
-    """What the server learns of a client's data, somebody has sent it."""
+    """The server learns of a client's data only from messages."""
     algorithm, clients = case.algorithm(), [i if i != 2 else 12 for i in range(N)]
     learnt = False
     for t in range(3):
@@ -403,9 +406,9 @@ def check_uplink(case: Case) -> None:
 def check_plain(case: Case) -> None:
     """Rounds are those of the plain functions `client` and `server`, one client after the other.
 
-    `client(x, gradient, memory)` gets what the server has (D,), the gradient of its own loss as a function,
-    and what it remembers, None at first; it returns its message and what it remembers. `server(x, messages,
-    weights)` returns the next x.
+    `client(x, gradient, memory)` gets the server's model (D,), the gradient of its loss as a function, and
+    its memory, None at first; it returns its message and its memory. `server(x, messages, weights)` returns
+    the next x.
     """
     algorithm, problem = case.algorithm(), make(case.kind)
     state = algorithm.init(problem, ROWS)

@@ -16,13 +16,13 @@ from replifed.problems.surrogates.base import FederatedSurrogate
 from replifed.problems.surrogates.families import DictionaryLearning
 from replifed.problems.transport import FederatedTransport
 
-# No other axis may be as long as that of the clients (checks tell it by its length), nor N a power of two.
+# No other axis may have the length of the clients' axis, by which checks find it; nor is N a power of two.
 N, FEATURES, SAMPLES, L2 = 11, 10, 16, 0.1
 FAMILY = DictionaryLearning(features=4, atoms=3, lam=0.2, eta=0.05)
 
 
 def size(client: int) -> int:
-    """Samples of a client, enough for a Hessian of full rank; numbers 5 apart have equally many."""
+    """Number of samples of a client, enough for a Hessian of full rank; i and i + 5 have equally many."""
     return (16, 12, 15, 16, 14)[client % 5]
 
 
@@ -85,10 +85,10 @@ COHORTS = ("dense", "surrogate", "transport")
 
 
 def make(kind: str, clients: Sequence[int] = range(N), data_sets: Sequence[int] = (0,)) -> Any:
-    """A problem of some clients, with the data sets that the runs of a batch have (one: all share it)."""
+    """Return a problem of some clients, with a data set for each run of a batch, or one for all."""
     return KINDS[kind](clients, data_sets)
 
 
 def kinds_for(needs: Sequence[type]) -> list[str]:
-    """The problems that have all the capabilities that a method needs."""
+    """Return the kinds of problems that have all capabilities that a method needs."""
     return [kind for kind in KINDS if all(isinstance(make(kind), need) for need in needs)]

@@ -1,4 +1,4 @@
-"""The record of every data set, as `catalogue.yaml` beside this file tells it.
+"""Catalogue of all data sets, from `catalogue.yaml` in this folder.
 
 To add a data set, append a record there; to add a file format, add a parser to `replifed.data.parse`.
 """
@@ -23,7 +23,7 @@ _CONFIG = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, config=_CONFIG)
 class Counts:
-    """What a parsed table must contain; None where no checked number is known, and for classes in regression.
+    """Counts of a parsed table; None if no checked number is known, and for classes in regression.
 
     `features` also bounds the column indices of LibSVM files. Explicit zeros do not count as non-zeros.
     """
@@ -46,16 +46,16 @@ class RawFile:
 
     @property
     def has_hash(self) -> bool:
-        """Whether the official file's hash is known."""
+        """True if the hash of the official file is known."""
         return self.sha256 is not None or self.md5 is not None
 
 
 @dataclass(frozen=True, config=_CONFIG)
 class Form:
-    """One way in which a data set can be had: all `files`, read by a `parser` of `replifed.data.parse`.
+    """A form in which a data set is available: all `files`, read by a `parser` of `replifed.data.parse`.
 
-    Substitutes hold other real data than the paper's; what is made from them shows the `stamp`. `counts` and
-    `content_sha256` are what this form must contain; None means as the data set itself (originals only).
+    Substitutes hold other real data than the paper's; artefacts that use them show the `stamp`. A table of
+    this form must have its `counts` and `content_sha256`; None means those of the data set (originals only).
     """
 
     name: str
@@ -69,13 +69,13 @@ class Form:
 
 @dataclass(frozen=True, config=_CONFIG)
 class Dataset:
-    """All that is known about one data set; `id` is its name in configuration files and paths.
+    """A data set; `id` is its name in configuration files and paths.
 
     Binary labels are stored as -1 and +1, multi-class labels as they are, targets as floats, and zeros where
-    there are no labels. `counts` and `content_sha256` are what an original must contain; the hash is None
-    until somebody has seen the original. `forms` come originals first, in order of preference; the
-    `surrogate` of last resort is a `generator` of `replifed.data.surrogates` and its settings. `terms` of use
-    are shown whenever files are fetched.
+    there are no labels. An original has the `counts` and `content_sha256`, which is None until somebody has
+    fetched the original. `forms` come originals first, in order of preference; the `surrogate` of last resort
+    is a `generator` of `replifed.data.surrogates` and its settings. `terms` of use are printed whenever files
+    are fetched.
     """
 
     id: str
@@ -109,7 +109,7 @@ _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 
 
 def _libsvm(file: str, group: str, published: str) -> tuple[Form, ...]:
-    """Return the two originals of a LibSVM file; only the packing that LibSVM offers has a URL."""
+    """Return the two original forms of a LibSVM file; only the packing that LibSVM offers has a URL."""
 
     def form(packing: str, name: str) -> Form:
         urls = (f"{_LIBSVM}/{group}/{name}",) if packing == published else ()
@@ -120,13 +120,13 @@ def _libsvm(file: str, group: str, published: str) -> tuple[Form, ...]:
 
 
 def in_one_line(error: ValidationError) -> str:
-    """Say what pydantic found: the place and the fault of each entry."""
-    found = ((".".join(map(str, one["loc"])), one["msg"]) for one in error.errors())
-    return "; ".join(": ".join(filter(None, fault)) for fault in found)
+    """Return the place and the message of each of pydantic's errors in one line."""
+    messages = ((".".join(map(str, one["loc"])), one["msg"]) for one in error.errors())
+    return "; ".join(": ".join(filter(None, message)) for message in messages)
 
 
 def _read(text: str) -> dict[str, Dataset]:
-    """Return the records of a catalogue; what begins with an underscore, others refer to."""
+    """Return the data sets of a catalogue; names with an underscore at the start are YAML anchors."""
     datasets = {}
     for id_, record in yaml.load(text, yaml.CSafeLoader).items():
         if id_.startswith("_"):
@@ -146,8 +146,8 @@ CATALOGUE: Mapping[str, Dataset] = MappingProxyType(_read(_FILE.read_text(encodi
 
 
 def offered() -> dict[str, str]:
-    """Data sets of installed packages, by name: MODULE:FUNCTION."""
-    return {found.name: found.value for found in entry_points(group="replifed.datasets")}
+    """Return the data sets of installed packages, by name: MODULE:FUNCTION."""
+    return {point.name: point.value for point in entry_points(group="replifed.datasets")}
 
 
 def get(id_: str) -> Dataset:

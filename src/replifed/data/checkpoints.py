@@ -1,8 +1,8 @@
 """Weights of networks from torch's zip checkpoints, read without torch.
 
-A checkpoint is a zip with a pickle that says how to rebuild tensors, and the tensors' bytes beside it. A
-pickle is a program, but it can call only what its reader looks up for it: here no name from the file is ever
-imported. Four names are known, and stand for what this module itself does; any other is an error.
+A checkpoint is a zip with a pickle that rebuilds tensors, and with the tensors' bytes. A pickle is a program,
+but it can call only functions that its reader looks up for it, and this reader imports no name from the file.
+Four names are known, and stand for functions of this module; any other is an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from replifed.data.catalogue import Counts
 from replifed.errors import DataError
 
 _STORAGES = {"torch FloatStorage": "<f4", "torch DoubleStorage": "<f8"}
-# More than any checkpoint here holds: a zip that unpacks to gigabytes is refused.
+# Larger than any checkpoint here: a zip that unpacks to gigabytes is an error.
 _MOST_BYTES = 1 << 28
 
 
@@ -50,7 +50,7 @@ def read_state(path: Path) -> dict[str, NDArray]:
 
 
 def read_potentials(paths: Sequence[Path], counts: Counts) -> tuple[NDArray, NDArray]:
-    """Parameters of networks with three hidden layers and quadratic skip connections, flat, one row each.
+    """Read parameters of networks with three hidden layers and quadratic skip connections, a flat row each.
 
     The order is that of `replifed.problems.transport`: quadratic, linear and constant part of each layer's
     skip connection, then the two layers between them and the last one.
@@ -87,7 +87,7 @@ class _State(dict):
 
 
 class _Rebuild:
-    """Calls `_tensor`; a pickle may try to set attributes of whatever it was given."""
+    """Calls `_tensor`; a pickle may try to set attributes of the functions that it calls."""
 
     __slots__ = ()
 
@@ -98,7 +98,7 @@ class _Rebuild:
         pass
 
 
-# What a pickle of tensors needs.
+# Opcodes of a pickle of tensors.
 _OPCODES = {
     *("PROTO", "STOP", "GLOBAL", "MARK", "EMPTY_TUPLE", "EMPTY_DICT", "NEWFALSE", "NEWTRUE"),
     *("BININT", "BININT1", "BININT2", "BINUNICODE", "BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET"),
@@ -112,7 +112,7 @@ class _Unpickler(pickle.Unpickler):
     def __init__(self, archive: zipfile.ZipFile, folder: str) -> None:
         program = archive.read(f"{folder}data.pkl")
         for opcode, value, _ in pickletools.genops(program):
-            # The memory for what is PUT goes by the largest index.
+            # The largest index of PUT determines the memory that is allocated.
             index = int(value or 0) if opcode.name.endswith("PUT") else 0
             if opcode.name not in _OPCODES or index > len(program):
                 raise ValueError(f"its pickle has {opcode.name} {value or ''}, which no checkpoint needs")

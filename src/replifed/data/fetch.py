@@ -1,10 +1,9 @@
-"""Getting hold of a data set's files, and saying which form of it was chosen.
+"""Fetching a data set's files, and recording which form of it was selected.
 
-For each kind of form (originals, then substitutes) every form is first looked for on this machine,
-in the raw folder and in the mirror, and only then at its URLs. What is found must pass its checks:
-official hash where one is known; else the hash recorded when it was first accepted; else its parsed
-content. A file that fails is an error under every policy, never a reason for a surrogate: falling
-back is for data that cannot be had, not for data that are wrong.
+For each kind of form (originals, then substitutes) every form is first looked up on this machine, in the raw
+folder and in the mirror, and only then at its URLs. Each file must pass its check: its official hash if one
+is known; else the hash recorded when it was first accepted; else its parsed content. A file that fails is an
+error under every policy: a surrogate replaces data that are not available, never data that are wrong.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from urllib.parse import urlsplit
 
 from replifed.data.catalogue import CATALOGUE, SURROGATE_STAMP, Dataset, Form, RawFile
 from replifed.data.records import find_record, write_record
-from replifed.data.streams import looks_like_web_page, stream_fault
+from replifed.data.streams import looks_like_web_page, stream_error
 from replifed.errors import DataError
 from replifed.store import hashes
 from replifed.store.atomic import explained, make_folder
@@ -50,11 +49,11 @@ def fetch(
     Parameters
     ----------
     raw_dir : files go to ``<raw_dir>/<id>/``; files put there by hand are accepted after their checks.
-    policy : "auto" falls back to a surrogate, with a warning, when no form can be had; "real" fails instead;
-        "surrogate" looks for nothing.
+    policy : "auto" falls back to a surrogate, with a warning, if no form is available; "real" fails instead;
+        "surrogate" generates one at once.
     mirror : a folder with copies of the files; default the environment variable REPLIFED_MIRROR.
     substitutes : whether policy "real" accepts other real data in place of the paper's.
-    refresh : try the network again although another form than an original was fetched before.
+    refresh : try the network again even if a substitute or a surrogate is in use.
 
     Returns the record: id, form, kind, stamp, policy, and each file's name, sha256 and bytes.
     """
@@ -67,7 +66,7 @@ def fetch(
     allowed = ("original", "substitute") if policy == "auto" or substitutes else ("original",)
     search = _Search(dataset, raw_dir / dataset.id, mirror_folder(mirror))
     network = refresh or not _settled(dataset, raw_dir, policy, allowed)
-    with search.alone_in_its_folder():
+    with search.locked_folder():
         form, files = search.first(allowed, network)
         if form is not None:
             record |= {"form": form.name, "kind": form.kind, "stamp": form.stamp, "files": files}
@@ -80,7 +79,7 @@ def fetch(
 
 
 def replaceable(raw_dir: Path, mirror: Path | None) -> list[str]:
-    """Return the data sets of which a surrogate is in use only because the mirror did not have them then."""
+    """Return the data sets whose surrogate is in use although the mirror now has their files."""
     names = []
     for dataset in CATALOGUE.values():
         record = find_record(raw_dir, dataset.id)
@@ -92,22 +91,22 @@ def replaceable(raw_dir: Path, mirror: Path | None) -> list[str]:
 
 
 def _copies(file: RawFile, dataset: Dataset, mirror: Path | None) -> list[Path]:
-    """Return where a mirror may have a file."""
+    """Return the paths that a file may have in a mirror."""
     if mirror is None:
         return []
     return [mirror / place for place in (file.mirror_path, file.name, f"{dataset.id}/{file.name}")]
 
 
 def _settled(dataset: Dataset, raw_dir: Path, policy: str, allowed: Iterable[str]) -> bool:
-    """Whether an earlier fetch still answers, so that the network need not be asked.
+    """Return whether an earlier fetch is still valid, so that the network is not needed.
 
-    A surrogate that policy auto fell back to stays until it is refreshed: asking dead hosts in every
-    run would be slow, and results must not change by themselves when the network comes back.
+    A surrogate to which policy auto fell back stays until it is refreshed: trying dead hosts in every run
+    would be slow, and results must not change by themselves when the network is back.
     """
     try:
         before = find_record(raw_dir, dataset.id)
     except DataError:
-        before = None  # a damaged record is written anew
+        before = None  # a damaged record is replaced
     if before is None:
         return False
     if before["kind"] == "surrogate":
@@ -117,24 +116,24 @@ def _settled(dataset: Dataset, raw_dir: Path, policy: str, allowed: Iterable[str
 
 
 class _UnavailableError(Exception):
-    """A form or a file cannot be had here and now; the message, if any, says why in a few words."""
+    """A form or a file is not available; the message, if any, gives the reason in a few words."""
 
 
 class _Search:
-    """One look for a data set's files; `reasons` says why hosts did not give them."""
+    """Search for a data set's files; `reasons` are those of hosts that did not deliver them."""
 
     def __init__(self, dataset: Dataset, folder: Path, mirror: Path | None) -> None:
         self.dataset, self.folder, self.mirror = dataset, folder, mirror
-        self.incoming = folder / ".incoming"  # files on their way
-        self.origins: dict[Path, str] = {}  # of files that were found: path or URL before they were copied
+        self.incoming = folder / ".incoming"  # files that are not complete or not checked yet
+        self.origins: dict[Path, str] = {}  # paths or URLs from which files were copied
         self.reasons: list[str] = []
 
     @contextlib.contextmanager
-    def alone_in_its_folder(self) -> Iterator[None]:
-        """Let one process at a time work in the folder, and remove what it leaves there on its way.
+    def locked_folder(self) -> Iterator[None]:
+        """Lock the folder for this process, and remove incomplete files at the end.
 
-        The system drops the lock when the process ends, however it ends. Where it has no such locks (Windows,
-        some network file systems), nothing is locked; the workflow starts one job a data set anyway.
+        The system releases the lock when the process ends. On systems without such locks (Windows, some
+        network file systems) nothing is locked; the workflow starts one job a data set anyway.
         """
         make_folder(self.folder)
         with explained(self.folder / ".lock"):
@@ -151,7 +150,7 @@ class _Search:
                 shutil.rmtree(self.incoming, ignore_errors=True)
 
     def first(self, kinds: Iterable[str], network: bool) -> tuple[Form | None, list[dict[str, Any]]]:
-        """Return the first form that can be had, and its files."""
+        """Return the first form that is available, and its files."""
         for kind in kinds:
             forms = [form for form in self.dataset.forms if form.kind == kind]
             for online in (False, True) if network else (False,):
@@ -164,27 +163,27 @@ class _Search:
         return None, []
 
     def _form(self, form: Form, online: bool) -> list[dict[str, Any]]:
-        """Find, check and keep every file of a form; return what the record says of them."""
+        """Copy and check all files of a form; return their entries in the record."""
         files: dict[Path, Path] = {}
         for file in form.files:
-            final, found = self.folder / file.name, self._file(file, online)
-            # A file with an official hash is kept even if another cannot be had.
-            files[final] = self._kept(found, final) if file.has_hash else found
+            final, copy = self.folder / file.name, self._file(file, online)
+            # A file with an official hash is kept even if another file is not available.
+            files[final] = self._moved(copy, final) if file.has_hash else copy
         if not all(file.has_hash or hashes.recorded(self.folder / file.name) for file in form.files):
             self._check_content(form, list(files.values()))
-        for final, found in files.items():
-            self._kept(found, final)
+        for final, copy in files.items():
+            self._moved(copy, final)
         hashes.record(files)
         return [{"name": final.name, **hashes.measure(final)._asdict()} for final in files]
 
-    def _kept(self, found: Path, final: Path) -> Path:
-        """Move a file to its place, whole."""
-        if found != final:
+    def _moved(self, copy: Path, final: Path) -> Path:
+        """Move a file to its final path, whole."""
+        if copy != final:
             with explained(final):
-                with found.open("rb") as stream:
+                with copy.open("rb") as stream:
                     os.fsync(stream.fileno())
-                found.replace(final)
-        self.origins[final] = self.origins[found]
+                copy.replace(final)
+        self.origins[final] = self.origins[copy]
         return final
 
     def _file(self, file: RawFile, online: bool) -> Path:
@@ -205,7 +204,7 @@ class _Search:
         raise _UnavailableError
 
     def _downloaded(self, file: RawFile, staged: Path) -> Path:
-        faults: list[str] = []
+        reasons: list[str] = []
         wrong: DataError | None = None
         make_folder(self.incoming)
         for url in file.urls:
@@ -214,17 +213,17 @@ class _Search:
                     _download(url, staged)
                 return self._checked(file, staged, url)
             except _UnavailableError as error:
-                faults.append(str(error))
+                reasons.append(str(error))
             except DataError as error:
                 wrong = error
         if wrong is not None:
             raise wrong
-        raise _UnavailableError("; ".join(dict.fromkeys(faults)))
+        raise _UnavailableError("; ".join(dict.fromkeys(reasons)))
 
-    def _checked(self, file: RawFile, found: Path, origin: str) -> Path:
-        """Return a file if it agrees with what is known about its bytes."""
-        self.origins[found] = origin
-        if looks_like_web_page(found):
+    def _checked(self, file: RawFile, copy: Path, origin: str) -> Path:
+        """Return `copy` if its hash is the official or the recorded one, or if there is none."""
+        self.origins[copy] = origin
+        if looks_like_web_page(copy):
             raise DataError(f"{origin} is a web page, not {file.name}; replace or delete it")
         remedy = "delete or replace it"
         recorded = hashes.recorded(self.folder / file.name)
@@ -233,17 +232,17 @@ class _Search:
             algorithm = "sha256" if file.sha256 else "md5"
             wanted, whose = file.sha256 or file.md5, f"official {algorithm}"
         elif recorded is None:
-            return found  # nothing to compare with: the content is checked before the file is kept
+            return copy  # its content is checked later
         elif not recorded.sha256:
             raise DataError(f"{record} is damaged; delete it to have {file.name} checked as a new file")
         else:
             wanted, algorithm, whose = recorded.sha256, "sha256", "sha256 recorded when it was first accepted"
             remedy = f"{remedy}, or delete {record} to have it checked as a new file"
-        measured = file_hash(found, algorithm)
+        measured = file_hash(copy, algorithm)
         if measured == wanted:
-            return found
-        cause = stream_fault(found)
-        why = f" ({cause.replace(str(found), 'the file')})" if cause else ""
+            return copy
+        cause = stream_error(copy)
+        why = f" ({cause.replace(str(copy), 'the file')})" if cause else ""
         raise DataError(
             f"{origin} is not {file.name} of {self.dataset.id}: its hash is {measured}, "
             f"the {whose} is {wanted}{why}; {remedy}"
@@ -255,7 +254,7 @@ class _Search:
         try:
             read_form(self.dataset, form, files)
         except DataError as error:
-            # The parser names the copy that it reads; its original is what the user knows.
+            # The parser names the copy that it reads; the user knows its origin.
             text = str(error)
             for file in files:
                 text = text.replace(str(file), self.origins[file])
@@ -263,7 +262,7 @@ class _Search:
 
 
 def mirror_folder(mirror: str | Path | None = None) -> Path | None:
-    """Return the folder `mirror`, or that which the environment names; None where neither is given.
+    """Return the folder `mirror`, or that of the environment variable; None without either.
 
     Raises
     ------
@@ -294,25 +293,25 @@ def _how_to_get(dataset: Dataset, search: _Search, allowed: Iterable[str]) -> st
     others = [form.stamp for form in dataset.forms if form.kind == "substitute"]
     hint = f", or accept the substitute ({others[0]})" if others and "substitute" not in allowed else ""
     return (
-        f"{dataset.id} cannot be had{reasons}: download {' and '.join(wanted)} "
+        f"{dataset.id} is not available{reasons}: download {' and '.join(wanted)} "
         f"and put it into {search.folder}, unchanged{hint}"
     )
 
 
 def _warn(record: Mapping[str, Any], reasons: list[str]) -> None:
     why = f" ({'; '.join(reasons)})" if reasons else ""
-    text = f"the original cannot be had; using other real data instead: {record['stamp']}"
+    text = f"the original is not available; using other real data instead: {record['stamp']}"
     if record["kind"] == "surrogate":
         says = "which says nothing about the paper's data"
-        text = f"the data cannot be had; a SURROGATE will be generated, {says}"
+        text = f"the data are not available; a SURROGATE will be generated, {says}"
     again = "; once the files are in the mirror's folder: replifed data --refresh"
     print(f"replifed: WARNING: {record['id']}: {text}{why}{again}", file=sys.stderr)
 
 
 def _download(url: str, target: Path) -> None:
-    """Download `url` to `target`, with a bar on a terminal.
+    """Download `url` to `target`, with a progress bar on a terminal.
 
-    Tries again after a connection has broken off, but not a host that does not answer, refuses, or answers
+    A broken connection is tried again, but not a host that does not answer, rejects the request, or answers
     with a web page.
     """
     if os.environ.get(OFFLINE_VARIABLE, "") not in ("", "0"):
@@ -320,7 +319,7 @@ def _download(url: str, target: Path) -> None:
     from pooch import HTTPDownloader
     from requests.exceptions import RequestException
 
-    # The bytes are wanted as they are stored: a server that packs them again would break the hash.
+    # A server that compresses the stored bytes again would break the hash.
     options = {"headers": {"Accept-Encoding": "identity"}, "hooks": {"response": _check_answer}}
     transfer = HTTPDownloader(sys.stderr.isatty(), chunk_size=1 << 18, timeout=_TIMEOUT, **options)
     for pause in (*_PAUSES, None):
@@ -328,16 +327,16 @@ def _download(url: str, target: Path) -> None:
             transfer(url, str(target), None)
             break
         except RequestException as error:
-            fault, lasts = _fault(url, error)
-            if lasts or pause is None:
-                raise _UnavailableError(fault) from error
+            reason, permanent = _reason(url, error)
+            if permanent or pause is None:
+                raise _UnavailableError(reason) from error
             time.sleep(pause)
     if looks_like_web_page(target):
         raise _UnavailableError(f"{url}: the server answered with a web page, not with data")
 
 
 def _check_answer(response: Any, **_: Any) -> None:
-    """Refuse what is not a whole file, and keep what comes as it is stored."""
+    """Reject answers that are no whole file, and keep the bytes as they are stored."""
     status = response.status_code
     if status < 300 and status != 200:
         raise _UnavailableError(f"{response.url}: the server answered {status} {response.reason}")
@@ -347,8 +346,8 @@ def _check_answer(response: Any, **_: Any) -> None:
     response.raw.headers.pop("Content-Encoding", None)
 
 
-def _fault(url: str, error: Any) -> tuple[str, bool]:
-    """Say why a transfer failed, and whether it would fail again."""
+def _reason(url: str, error: Any) -> tuple[str, bool]:
+    """Return why a transfer failed, and whether it would fail again."""
     from requests.exceptions import ConnectTimeout, ProxyError, SSLError
     from urllib3.exceptions import NewConnectionError
 

@@ -1,8 +1,8 @@
 """Images, a row each: the idx format of the MNIST family, digits grouped by writer, grey frames of videos.
 
-Writers are those of the federated EMNIST release, or QMNIST's of MNIST. Of each source the first writers with
-enough digits are taken, and of each writer the first digits, as the experiments want them. The table's rows
-are then writer by writer, equally many of each.
+Writers are those of the federated EMNIST release, or QMNIST's of MNIST. The first writers with enough digits
+are selected, and of each the first digits. The rows of the table are grouped by writer, with the same number
+of each.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def idx_array(path: Path) -> NDArray:
         raise DataError(f"{path} is truncated inside its idx header")
     shape = struct.unpack(f">{dimensions}I", content[4:start])
     dtype = np.dtype(_TYPES[content[2]])
-    needed, held = math.prod(shape) * dtype.itemsize, len(content) - start
-    if held != needed:
-        fault = "is truncated" if held < needed else "has bytes left over"
+    needed, size = math.prod(shape) * dtype.itemsize, len(content) - start
+    if size != needed:
+        error = "is truncated" if size < needed else "has bytes left over"
         wanted = " x ".join(map(str, shape))
         raise DataError(
-            f"{path} {fault}: {held} bytes of data, but its header says {wanted} ({needed} bytes)"
+            f"{path} {error}: {size} bytes of data, but its header says {wanted} ({needed} bytes)"
         )
     values = np.frombuffer(content, dtype=dtype, offset=start).reshape(shape)
     return values.astype(dtype.newbyteorder("="))
@@ -77,8 +77,7 @@ def read_writers_hdf5(
     (n,); writers come in the order of their names. Returns pixels (writers * digits, 784), 0 for paper and
     255 for ink, and labels.
     """
-    # A tenth of a second to import, for this alone.
-    import h5py
+    import h5py  # takes a tenth of a second
 
     (path,) = paths
     with _taken_out(path) as file:
@@ -109,7 +108,7 @@ def _too_few(path: Path, names: Sized, writers: int, digits: int) -> str:
 
 @contextlib.contextmanager
 def _taken_out(path: Path) -> Iterator[Path]:
-    """Yield the HDF5 file, taken out of its archive for the time being."""
+    """Yield the HDF5 file, temporarily unpacked from its archive."""
     if not tarfile.is_tarfile(path):
         yield path
         return
@@ -133,7 +132,7 @@ def _taken_out(path: Path) -> Iterator[Path]:
 def read_writers_idx(
     paths: Sequence[Path], counts: Counts, writers: int = WRITERS, digits: int = DIGITS
 ) -> tuple[NDArray[np.uint8], NDArray]:
-    """Read MNIST's training images, then QMNIST's extended labels; result as of `read_writers_hdf5`."""
+    """Read MNIST's training images and QMNIST's extended labels; returns what `read_writers_hdf5` does."""
     pixels, extended = map(idx_array, paths)
     if extended.ndim != 2 or extended.shape[1] <= _WRITER or len(extended) != len(pixels):
         raise DataError(
@@ -191,7 +190,7 @@ def read_mat(paths: Sequence[Path], counts: Counts) -> tuple[NDArray[np.uint8], 
 
 
 def _check_sums(content: bytes) -> None:
-    """Unpack each variable of a MATLAB 5 file, which tells whether it is altered: scipy would crash on it."""
+    """Unpack each variable of a MATLAB 5 file, which fails if it was altered: scipy would crash on it."""
     place = 128
     if content[124:place] != b"\0\1IM":
         raise ValueError("no header of MATLAB 5")

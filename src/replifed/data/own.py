@@ -1,4 +1,4 @@
-"""A data set of one's own: a LibSVM, CSV, parquet or npz file, or a Python function; checked as others."""
+"""Custom data sets: a LibSVM, CSV, parquet or npz file, or a Python function, checked as built-in ones."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from replifed.data.parse import meta_of
 from replifed.data.table import Table, canonical, save
 from replifed.errors import DataError, unknown_name
 
-# Losses of linear models by name, and the task that each is for.
+# Tasks by the names of losses of linear models.
 LOSSES = {"logistic": "binary", "least_squares": "regression", "softmax": "multiclass"}
 _MOST_CLASSES = 100
 _SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".npz": "npz"}
 
 
 def form_of(settings: Mapping[str, Any]) -> str:
-    """The form that is stated, or else follows from the path."""
+    """Return the form that is stated, or that follows from the path."""
     path = settings["path"]
     if "form" in settings:
         return settings["form"]
@@ -29,7 +29,7 @@ def form_of(settings: Mapping[str, Any]) -> str:
 
 
 def file_of(settings: Mapping[str, Any]) -> str:
-    """The file that the data come from; of a function, that which holds it."""
+    """Return the file with the data, or with the function that returns them."""
     path = settings["path"]
     return path.rpartition(":")[0] if form_of(settings) == "python" else path
 
@@ -40,15 +40,15 @@ def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
     Parameters
     ----------
     name : of the data set.
-    settings : path; form, loss, label and client (columns of csv and parquet), rows and features (what it
-        must have), where they are stated. Labels become -1 and +1, targets of least squares stay as they are,
-        and classes become 0 to C - 1.
+    settings : path; optionally form, loss, label and client (columns of csv and parquet), rows and features
+        (the expected numbers). Labels become -1 and +1, targets of least squares stay as they are, and
+        classes become 0 to C - 1.
 
     Raises
     ------
     DataError
-        In one line with the file: it is missing or has another form, holds what is no number, has not as
-        many kinds of labels as the loss asks for, or not as many rows or features as it should.
+        The file is missing or has another form, holds values that are not numbers, or has another number of
+        labels than the loss needs, or of rows or features than expected.
     """
     path, form = settings["path"], form_of(settings)
     if not Path(file_of(settings)).is_file():
@@ -58,9 +58,9 @@ def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
         raise DataError(f"{path}: features {X.shape} and labels {y.shape}; expected (n, d) and (n,)")
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
         raise DataError(f"{path}: a feature or label is missing or not finite")
-    for what, found in (("rows", X.shape[0]), ("features", X.shape[1])):
-        if settings.get(what, found) != found:
-            raise DataError(f"{path}: {found} {what}; expected {settings[what]}")
+    for axis, count in zip(("rows", "features"), X.shape, strict=True):
+        if settings.get(axis, count) != count:
+            raise DataError(f"{path}: {count} {axis}; expected {settings[axis]}")
     loss = settings.get("loss", "logistic")
     y = _targets(path, loss, y)
     meta = meta_of(name, LOSSES[loss], form, "original", "", X, y)
@@ -68,7 +68,7 @@ def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
 
 
 def _targets(path: str, loss: str, y: NDArray) -> NDArray:
-    """The labels as the loss takes them."""
+    """Return the labels as the loss expects them."""
     labels, number = np.unique(y, return_inverse=True)
     few = ", ".join(f"{label:g}" for label in labels[:5])
     if loss == "logistic":
@@ -91,7 +91,7 @@ def _targets(path: str, loss: str, y: NDArray) -> NDArray:
 
 
 def _numbered(path: str, client: Any, samples: int) -> NDArray | None:
-    """Clients' ids as numbers from 0."""
+    """Return the clients' ids as numbers from 0."""
     if client is None:
         return None
     if np.shape(client) != (samples,):
@@ -100,7 +100,7 @@ def _numbered(path: str, client: Any, samples: int) -> NDArray | None:
 
 
 def _as_features(X: Any, path: str) -> Any:
-    """A sparse table in canonical form, as the built-in ones have."""
+    """Return features as a sparse table in canonical form, like built-in data sets."""
     import scipy.sparse as sp
 
     X = X if sp.issparse(X) else np.asarray(X)
@@ -144,12 +144,12 @@ def _read_columns(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray,
 def _read_npz(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, Any]:
     try:
         with np.load(path) as arrays:
-            found = {key: arrays[key] for key in ("X", "y", "client") if key in arrays}
+            values = {key: arrays[key] for key in ("X", "y", "client") if key in arrays}
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: {' '.join(str(error).split())}") from error
-    if "X" not in found or "y" not in found:
+    if "X" not in values or "y" not in values:
         raise DataError(f"{path}: it needs the arrays X and y, and may have client")
-    return _as_features(found["X"], path), found["y"], found.get("client")
+    return _as_features(values["X"], path), values["y"], values.get("client")
 
 
 def _read_python(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, Any]:
@@ -159,10 +159,10 @@ def _read_python(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, 
     call = getattr(module_of(file), function, None)
     if not callable(call):
         raise DataError(f"{file}: it has no function {function}")
-    made = call()
-    if not isinstance(made, tuple) or len(made) not in (2, 3):
+    values = call()
+    if not isinstance(values, tuple) or len(values) not in (2, 3):
         raise DataError(f"{path}: it must return features, labels, and optionally the client of each sample")
-    X, y, client = (*made, None)[:3]
+    X, y, client = (*values, None)[:3]
     return _as_features(X, path), np.asarray(y, float), client
 
 

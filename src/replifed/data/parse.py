@@ -1,8 +1,7 @@
-"""From raw files to a checked table.
+"""Parsing raw files into a checked table.
 
-The raw files' hashes are compared once more with those of the fetched record: a file may have been
-replaced since. Counts and content hash are then compared with the catalogue, whatever the file's
-bytes are, since no parser notices everything.
+The hashes of the raw files are compared with those of the fetched record: a file may have been replaced
+since. Counts and content hash are then compared with the catalogue, since no parser finds all errors.
 """
 
 from __future__ import annotations
@@ -48,16 +47,16 @@ def parse(dataset: Dataset, raw_dir: Path, out: Path) -> dict[str, Any]:
 def read_form(
     dataset: Dataset, form: Form, paths: Sequence[Path]
 ) -> tuple[csr_matrix | NDArray, NDArray, dict[str, Any]]:
-    """Parse the files of a form and check that they say what the catalogue says; returns X, y and meta."""
+    """Parse the files of a form and compare them with the catalogue; returns X, y and metadata."""
     counts, sha256 = dataset.expected(form)
     X, y = PARSERS[form.parser](paths, counts)
     names = ", ".join(map(str, paths))
     y = _labels(dataset, y, names)
     meta = meta_of(dataset.id, dataset.task, form.name, form.kind, form.stamp, X, y)
-    if fault := _disagreement(counts, sha256, meta):
+    if difference := _difference(counts, sha256, meta):
         causes = [texts.first_fault(path, counts.features) for path in paths if form.parser == "libsvm"]
         because = "".join(f" ({cause})" for cause in causes if cause)
-        raise DataError(f"{names}: not the expected content of {dataset.id}: {fault}{because}")
+        raise DataError(f"{names}: not the expected content of {dataset.id}: {difference}{because}")
     return X, y, meta
 
 
@@ -106,7 +105,7 @@ def _labels(dataset: Dataset, y: NDArray, names: str) -> NDArray:
 
 
 def meta_of(id_: str, task: str, form: str, kind: str, stamp: str, X: Any, y: NDArray) -> dict[str, Any]:
-    """What a table says of itself: where it comes from, counts, and the hash of what it holds."""
+    """Return the metadata of a table: its origin, its counts, and the hash of its content."""
     counts = {
         "rows": X.shape[0],
         "features": X.shape[1],
@@ -117,11 +116,11 @@ def meta_of(id_: str, task: str, form: str, kind: str, stamp: str, X: Any, y: ND
     return {**origin, "counts": counts, "content_sha256": content_sha256(X, y)}
 
 
-def _disagreement(counts: Counts, sha256: str | None, meta: Mapping[str, Any]) -> str:
-    for name, found in meta["counts"].items():
+def _difference(counts: Counts, sha256: str | None, meta: Mapping[str, Any]) -> str:
+    for name, count in meta["counts"].items():
         wanted = getattr(counts, name)
-        if wanted is not None and found != wanted:
-            return f"{found} {name} instead of {wanted}"
+        if wanted is not None and count != wanted:
+            return f"{count} {name} instead of {wanted}"
     if sha256 is not None and meta["content_sha256"] != sha256:
         return f"the content hash is {meta['content_sha256']} instead of {sha256}"
     return ""

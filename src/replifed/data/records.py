@@ -1,4 +1,4 @@
-"""The small file ``<raw folder>/<id>.json`` that says which form of a data set was chosen."""
+"""Records of fetched data sets: small files ``<raw folder>/<id>.json`` with the form of each."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def find_record(raw_dir: Path, id_: str) -> dict[str, Any] | None:
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
     except ValidationError as error:
-        fault = in_one_line(error)
-        raise DataError(f"{path} is not a record of a fetched data set ({fault}); delete it") from error
+        reason = in_one_line(error)
+        raise DataError(f"{path} is not a record of a fetched data set ({reason}); delete it") from error
     if record["id"] != id_:
         raise DataError(f"{path} is the record of another data set, {record['id']}; delete it")
     return record
 
 
 def read_record(raw_dir: Path, id_: str) -> dict[str, Any]:
-    """Return the record of a data set that must have been fetched, and not changed since."""
+    """Return the record of a data set, which must have been fetched, and must not have changed since."""
     path = raw_dir / f"{id_}.json"
     hashes.check([path])
     record = find_record(raw_dir, id_)
@@ -57,7 +57,7 @@ def read_record(raw_dir: Path, id_: str) -> dict[str, Any]:
 
 
 def write_record(raw_dir: Path, record: dict[str, Any]) -> None:
-    """Write `record`, unless the same one is already there (so that nothing is rebuilt for it)."""
+    """Write `record`, unless the file has it already: a new file would rebuild all that depends on it."""
     path = raw_dir / f"{record['id']}.json"
     try:
         unchanged = find_record(raw_dir, record["id"]) == record
@@ -80,9 +80,9 @@ def status_rows(raw_dir: Path, ids: Iterable[str] = CATALOGUE) -> list[dict[str,
 
 
 def not_original(rows: Iterable[dict[str, str]]) -> str:
-    """Say in one sentence how many of the data sets in `status_rows` are not the papers' own.
+    """Return a sentence with the number of data sets in `status_rows` that are not original.
 
-    Those that have not been fetched are neither; they are counted apart.
+    Those that have not been fetched are counted separately.
 
     >>> not_original([{"id": "a", "kind": "original"}, {"id": "b", "kind": "surrogate"}])
     '1 of 2 data sets is not original: b (surrogate)'
@@ -96,8 +96,8 @@ def not_original(rows: Iterable[dict[str, str]]) -> str:
     if every and not rows:
         return "no data set has been fetched yet; `snakemake --cores 1 data` fetches all"
     others = [f"{row['id']} ({row['kind']})" for row in rows if row["kind"] != "original"]
-    left = f"; {len(every) - len(rows)} are not fetched yet" if len(rows) < len(every) else ""
+    missing = f"; {len(every) - len(rows)} are not fetched yet" if len(rows) < len(every) else ""
     if not others:
-        return f"every data set is original{left}"
+        return f"every data set is original{missing}"
     verb = "is" if len(others) == 1 else "are"
-    return f"{len(others)} of {len(rows)} data sets {verb} not original: {', '.join(others)}{left}"
+    return f"{len(others)} of {len(rows)} data sets {verb} not original: {', '.join(others)}{missing}"

@@ -1,4 +1,4 @@
-"""Reading raw files: unpacking by suffix, and the faults that show before parsing."""
+"""Reading raw files: unpacking by suffix, and errors that are found before parsing."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
         raise DataError(f"{path} is damaged inside its {name} stream ({error})") from error
 
 
-def stream_fault(path: Path) -> str | None:
-    """Unpack the whole of a file; return what is wrong with its packing, or None."""
+def stream_error(path: Path) -> str | None:
+    """Unpack a whole file; return the error of its compression, or None."""
     try:
         with unpacked(path) as stream:
             while stream.read(1 << 20):
@@ -51,7 +51,7 @@ def stream_fault(path: Path) -> str | None:
 
 
 def looks_like_web_page(path: Path) -> bool:
-    """Whether the file is HTML or XML, which is what servers and captive portals answer with."""
+    """Return whether the file is HTML or XML, the answer of servers and captive portals."""
     try:
         with path.open("rb") as stream:
             return stream.read(512).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")

@@ -1,14 +1,14 @@
-"""Deterministic stand-ins for data that can be had nowhere.
+"""Surrogates: generated tables for data sets that are not available.
 
-A surrogate has the shape, the sparsity, the class balance and a cluster structure like the data set
-it stands for, so that every experiment runs and costs about as much as on the real data. It carries
-no information about the real data: numbers made from it say nothing about a paper.
+A surrogate has the shape, the sparsity, the class balance and a cluster structure of its data set, so that
+every experiment runs and costs about as much as on the real data. It carries no information about the real
+data: results on it say nothing about a paper.
 
-Each generator is drawn in two streams: the *world* (vocabulary, topics, planted weights) and the
-*sample* (the rows). A training and a test part name the same world. Their settings, in the catalogue, are the
-shape, `rows` and `features`; `row_nonzeros`, the mean number of distinct words (or ones) in a row;
-`clusters`, the number of topics, or of groups of rows that are alike; and `positives`, the number of rows
-labelled +1, by a planted linear score with noise.
+Each generator uses two random streams: the *world* (vocabulary, topics, planted weights) and the *sample*
+(the rows). A training and a test part name the same world. Their settings, in the catalogue, are the shape,
+`rows` and `features`; `row_nonzeros`, the mean number of distinct words (or ones) in a row; `clusters`, the
+number of topics, or of groups of rows that are alike; and `positives`, the number of rows labelled +1, by a
+planted linear score with noise.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BATCH = 4_000_000
 
 
 def generate(dataset: Dataset) -> tuple[csr_matrix | NDArray, NDArray]:
-    """Return the features and labels of a data set's surrogate, as those of a parsed table."""
+    """Return the features and labels of a data set's surrogate, like those of a parsed table."""
     settings = dict(dataset.surrogate)
     draw = GENERATORS[settings.pop("generator")]
     world = generator(0, 0, None, f"surrogate world {settings.pop('world', dataset.id)}")
@@ -71,7 +71,7 @@ def text_classes(
     sizes: Sequence[float],
     values: str = "tfidf",
 ) -> tuple[csr_matrix, NDArray]:
-    """Documents whose class is told by their topic; class `labels[k]` has the relative size `sizes[k]`.
+    """Documents whose topic determines their class; class `labels[k]` has the relative size `sizes[k]`.
 
     `values` is "tfidf" (unit rows) or "counts" (of words); two in a hundred have another document's label.
     """
@@ -133,7 +133,7 @@ def categorical(
 ) -> tuple[csr_matrix, NDArray]:
     """Attributes in one-hot coding, whose levels depend on the row's cluster.
 
-    The columns are shared out among the `attributes`, of which a share `missing` has no value; `value` stands
+    The columns are divided among the `attributes`, of which a share `missing` has no value; `value` stands
     for "one".
     """
     from scipy.sparse import csr_matrix

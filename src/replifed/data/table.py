@@ -1,4 +1,4 @@
-"""A parsed table: in memory, on disk, and the hash of what it says.
+"""A parsed table: in memory, on disk, and the hash of its content.
 
 The hash covers canonical little-endian arrays, so that two files with the same numbers, written or
 packed differently, agree: for a sparse table the shape, `indptr` (int64), `indices` (int32), `data`
@@ -30,8 +30,8 @@ class Table:
 
     X: csr_matrix | NDArray  # (rows, features); a sparse one of float64
     y: NDArray  # (rows,), float targets or integer labels
-    meta: dict[str, Any]  # id, task, form, kind, stamp, counts and content_sha256 of what is held
-    client: NDArray | None = None  # of each sample, where the data say it
+    meta: dict[str, Any]  # id, task, form, kind, stamp, counts and content_sha256
+    client: NDArray | None = None  # of each sample, if the data set has them
 
 
 def canonical(X: csr_matrix) -> csr_matrix:

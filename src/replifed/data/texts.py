@@ -1,8 +1,7 @@
 """Sparse tables in text files: LibSVM's, and MovieLens ratings.
 
-scikit-learn's parser is quick but takes truncated and empty files for good ones, and its errors do
-not say where the fault is. When it fails, or when the result is wrong, `first_fault` reads the file
-line by line.
+scikit-learn's parser is quick, but it accepts truncated and empty files, and its errors have no line number.
+If it fails, or if its result is wrong, `first_fault` reads the file line by line.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def read_libsvm(paths: Sequence[Path], counts: Counts) -> tuple[csr_matrix, NDAr
 
 
 def first_fault(path: Path, features: int | None = None) -> str | None:
-    """Name the first malformed line: file, number, the offending text and why; None if there is none."""
+    """Return the first malformed line: file, number, the text and the reason; None if there is none."""
     number, line = 0, b"\n"
     try:
         with unpacked(path) as stream:

@@ -1,4 +1,4 @@
-"""What every figure and table of a paper offers."""
+"""Figures and tables of a paper: their names, titles, numbers and pictures."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from replifed.figures.grid import Curves, Grid
+from replifed.figures.grid import Grid
 
 
 class Made(NamedTuple):
-    """An artefact of two functions, for what is no grid of curves."""
+    """A table, or a figure that is no grid of curves, made by two functions."""
 
     name: str  # of its files
     title: str  # in the report
-    caption: str  # what it shows; it doubles as the alternative text of a picture
-    # Its numbers, from `papers.inputs.Inputs` and its settings.
-    table: Callable[[Any, dict], pd.DataFrame]
+    caption: str  # also the alternative text of a picture
+    table: Callable[[Any], pd.DataFrame]  # its numbers, from `papers.inputs.Inputs`
     # These numbers, read back from their CSV, as a picture or as a table of texts.
     show: Callable[[pd.DataFrame], Any]
-    stamped: bool = True  # whether its CSV says, in columns of its own, of which data and scale it is
-    pages: Sequence[str] = ()  # columns of the table, a picture for each of whose values is a page of the PDF
-    curves: Curves | None = None  # what of its table a page can draw anew as curves
+    stamped: bool = True  # whether its CSV has columns that name the data and the scale
+    pages: Sequence[str] = ()  # columns of the table: each combination of their values is a page of the PDF
 
     def pages_of(self, frame: pd.DataFrame) -> list[Any]:
         """Return the picture, or one for each page."""
@@ -32,11 +30,6 @@ class Made(NamedTuple):
 
 
 Artefact = Made | Grid
-
-
-def curves_of(artefact: Any) -> Curves | None:
-    """Return which columns of an artefact's table are curves, if any are."""
-    return artefact if isinstance(artefact, Curves) else getattr(artefact, "curves", None)
 
 
 def by_name(*artefacts: Artefact) -> dict[str, Artefact]:

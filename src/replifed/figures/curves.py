@@ -1,10 +1,10 @@
-"""Curves with bands over repetitions, diverged ones included, drawn from a tidy table."""
+"""Curves with bands over repetitions drawn from a tidy table, also those of runs that diverge."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,8 +21,23 @@ _MARKERS = 6
 _LINE_WIDTH = 0.01
 # A band of more than this share of a panel hides what lies behind it: its ends are drawn instead.
 _FILLS = 0.2
-_NOTES = "notes"  # how a panel's remarks are found again
+_NOTES = "notes"  # id of a panel's remarks
 ENDS = Line("ends of wide bands", GREY, "-", "", 0.6)  # for a legend
+
+
+class Scale(NamedTuple):
+    """A vertical axis: its ends, and if it is logarithmic."""
+
+    bottom: float
+    top: float
+    log: bool
+
+    def height(self, values: NDArray) -> NDArray:
+        """Return the share of the axis at which values are drawn; those beyond its ends at these."""
+        inside = np.clip(values, self.bottom, self.top)
+        if self.log:
+            return np.log(inside / self.bottom) / np.log(self.top / self.bottom)
+        return (inside - self.bottom) / (self.top - self.bottom)
 
 
 def plot_curves(
@@ -39,60 +54,73 @@ def plot_curves(
 ) -> bool:
     """Draw a curve for each value of column `series`: its centre, its band, and a cross where seeds diverged.
 
-    The frame is one panel from `summaries.summarise`; or without column round, and then without divergence.
-    Lines are by value of `series`, in the order of drawing. With `log_x` what comes at 0 of column `x` is
-    left out; `log_y` and `limits` of the vertical axis follow from the range of the values if not given.
-    `notes` say which curves diverged. Returns whether a band is drawn by its ends, `ENDS`, as one that would
-    fill the panel is.
+    The frame is one panel from `summaries.summarise`; or without column round, and then without divergence;
+    or without columns low and high, and then without bands. Lines are by value of `series`, in the order of
+    drawing. With `log_x` points at 0 of column `x` are omitted; `log_y` and `limits` of the vertical axis
+    follow from the range of the values if not given. `notes` name curves that diverged, and those that lie on
+    others. Returns if a band is drawn by its ends, `ENDS`, since it would fill the panel.
     """
     log_y = is_logarithmic(frame, series) if log_y is None else log_y
-    bottom, top = _with_margin(*visible_range(frame, series), log_y) if limits is None else limits
+    scale = Scale(*(limits or with_margin(*visible_range(frame, series), log_y)), log_y)
     remarks: list[str] = []
-    thin = False
+    wide_band = False
     for position, (key, line) in enumerate(lines.items()):
         curve = frame[frame[series] == key].sort_values("round" if "round" in frame else x)
         if log_x:
             curve = curve[curve[x] > 0]
         if len(curve):
-            thin |= not _plot_curve(axes, curve, line, x, position, log_y, bottom, top)
-            remarks.extend(_divergence(axes, curve, line, x, bottom, top))
-    lying: dict[Any, list[str]] = {}
-    for upper, lower in coinciding(frame, series, list(lines), x=x, log_y=log_y, limits=(bottom, top)):
-        lying.setdefault(lower, []).append(lines[upper].label)
-    for lower, uppers in lying.items():
-        lie = "lies" if len(uppers) == 1 else "lie"
-        said = f"{', '.join(uppers)} {lie} on {lines[lower].label}"
-        # Names would cover the curves where there are many.
-        remarks.append(
-            said
-            if len(said) < 60 or len(uppers) == 1
-            else f"{len(uppers)} others {lie} on {lines[lower].label}"
-        )
-    axes.set_yscale("log" if log_y else "linear")
-    axes.set_ylim(bottom, top)
-    if log_y:
-        readable_log_axis(axes.yaxis, bottom, top)
+            _plot_centre(axes, curve, line, x, position, scale)
+            wide_band |= "low" in curve and not _plot_band(axes, curve, line, x, scale)
+            remarks += _divergence(axes, curve, line, x, scale)
+    # Points alone hide nothing.
+    drawn = [key for key, line in lines.items() if line.dashes]
+    pairs = coinciding(frame, series, drawn, x, scale)
+    remarks += _coincidence([(lines[upper].label, lines[lower].label) for upper, lower in pairs])
+    _set_axes(axes, frame[x], log_x, scale)
+    if notes:
+        for remark in remarks:
+            note(axes, remark)
+    return wide_band
+
+
+def _set_axes(axes: Axes, at: pd.Series, log_x: bool, scale: Scale) -> None:
+    """Set scales, limits and readable ticks of the axes of curves whose points lie `at`."""
+    axes.set_yscale("log" if scale.log else "linear")
+    axes.set_ylim(scale.bottom, scale.top)
+    if scale.log:
+        readable_log_axis(axes.yaxis, scale.bottom, scale.top)
     if log_x:
         axes.set_xscale("log")
         readable_log_axis(axes.xaxis, *axes.get_xlim(), most=int(2.2 * panel_inches(axes)[0]))
     else:
-        whole = bool((frame[x] % 1 == 0).all())
+        whole = bool((at % 1 == 0).all())
         axes.xaxis.set_major_locator(MaxNLocator(6 if panel_inches(axes)[0] > 3 else 4, integer=whole))
-        if frame[x].max() >= 1e4:
+        if at.max() >= 1e4:
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    if notes:
-        for remark in remarks:
-            note(axes, remark)
-    return thin
+
+
+def _coincidence(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Return remarks on pairs of curves, of which the first lies on the second."""
+    uppers: dict[str, list[str]] = {}
+    for upper, lower in pairs:
+        uppers.setdefault(lower, []).append(upper)
+    remarks = []
+    for lower, names in uppers.items():
+        verb = "lies" if len(names) == 1 else "lie"
+        text = f"{', '.join(names)} {verb} on {lower}"
+        # Names would cover the curves where there are many.
+        short = len(text) < 60 or len(names) == 1
+        remarks.append(text if short else f"{len(names)} others {verb} on {lower}")
+    return remarks
 
 
 def note(axes: Axes, remark: str) -> None:
-    """Write a remark above a panel, below its title and the remarks that are there."""
+    """Write a remark above a panel, below its title and earlier remarks."""
     # About 17 characters of 7 points to an inch.
     lines = textwrap.fill(remark, int(17 * (panel_inches(axes)[0] - 0.4)))
-    there = next((text for text in axes.texts if text.get_gid() == _NOTES), None)
-    if there is None:
-        there = axes.annotate(
+    remarks = next((text for text in axes.texts if text.get_gid() == _NOTES), None)
+    if remarks is None:
+        remarks = axes.annotate(
             *("", (0, 1)),
             xycoords="axes fraction",
             xytext=(0, 3),
@@ -102,7 +130,7 @@ def note(axes: Axes, remark: str) -> None:
             linespacing=1.2,
             gid=_NOTES,
         )
-    there.set_text("\n".join(filter(None, (there.get_text(), lines))))
+    remarks.set_text("\n".join(filter(None, (remarks.get_text(), lines))))
     entitle(axes, axes.get_title(loc="left"))
 
 
@@ -122,44 +150,29 @@ def panel_inches(axes: Axes) -> tuple[float, float]:
 
 
 def coinciding(
-    frame: pd.DataFrame,
-    series: str,
-    keys: Sequence[Any],
-    *,
-    x: str,
-    log_y: bool,
-    limits: tuple[float, float],
+    frame: pd.DataFrame, series: str, keys: Sequence[Any], x: str, scale: Scale
 ) -> list[tuple[Any, Any]]:
-    """Return pairs of curves of a panel that cannot be told apart: a key, and the first key that it lies on.
+    """Return pairs of curves of a panel that look the same: a key, and the first key on whose curve it lies.
 
-    Curves coincide if they end at the same place of the horizontal axis, and differ nowhere by more than a
-    line's width on a vertical axis with these limits.
+    Curves coincide if they end at the same point of the horizontal axis, and differ nowhere by more than a
+    line's width on the vertical axis.
     """
-    heights: dict[Any, tuple[NDArray, NDArray]] = {}
+    apart: dict[Any, tuple[NDArray, NDArray]] = {}  # curves that lie on none before them
     pairs = []
     for key in keys:
         curve = frame[(frame[series] == key) & frame[x].notna()].sort_values(x)
         curve = curve[curve[centre_of(curve)].notna()]
         if len(curve) < 2:
             continue
-        at, height = curve[x].to_numpy(float), _height(curve[centre_of(curve)].to_numpy(float), log_y, limits)
-        for other, (its, there) in heights.items():
-            together = np.isclose(at[[0, -1]], its[[0, -1]], rtol=_LINE_WIDTH).all()
-            if together and np.abs(np.interp(its, at, height) - there).max() < _LINE_WIDTH:
+        at, height = curve[x].to_numpy(float), scale.height(curve[centre_of(curve)].to_numpy(float))
+        for other, (other_at, other_height) in apart.items():
+            equal_ends = np.isclose(at[[0, -1]], other_at[[0, -1]], rtol=_LINE_WIDTH).all()
+            if equal_ends and np.abs(np.interp(other_at, at, height) - other_height).max() < _LINE_WIDTH:
                 pairs.append((key, other))
                 break
         else:
-            heights[key] = (at, height)
+            apart[key] = (at, height)
     return pairs
-
-
-def _height(values: NDArray, log_y: bool, limits: tuple[float, float]) -> NDArray:
-    """Share of an axis's height at which values are drawn; those beyond its limits at its ends."""
-    bottom, top = limits
-    inside = np.clip(values, bottom, top)
-    if log_y:
-        return np.log(inside / bottom) / np.log(top / bottom)
-    return (inside - bottom) / (top - bottom)
 
 
 def centre_of(frame: pd.DataFrame) -> str:
@@ -168,15 +181,16 @@ def centre_of(frame: pd.DataFrame) -> str:
 
 
 def is_logarithmic(frame: pd.DataFrame, series: str) -> bool:
-    """Whether the values of a panel range so widely that a linear axis would hide the small ones."""
+    """Return if the values of a panel range so widely that a linear axis would hide the small ones."""
     low, high = visible_range(frame, series)
     return low > 0 and high / low > _LOG_FROM
 
 
 def visible_range(frame: pd.DataFrame, series: str) -> tuple[float, float]:
-    """Smallest and largest value to show: curves that hold, and the start of those that diverge on all seeds.
+    """Return the smallest and the largest value to show.
 
-    What a curve goes through while it blows up would squeeze the others into one line.
+    Of curves that diverge on all seeds only the start counts: their later values would squeeze the other
+    curves into one line.
     """
     lowest, highest = np.inf, -np.inf
     for _, curve in frame.groupby(series, sort=False):
@@ -185,15 +199,15 @@ def visible_range(frame: pd.DataFrame, series: str) -> tuple[float, float]:
         values = curve[centre_of(frame)].dropna().to_numpy()
         if not len(values):
             continue
-        told = {"seeds", "diverged"} <= set(curve)
-        lost_altogether = told and curve["diverged"].iloc[0] == curve["seeds"].iloc[0]
+        counted = {"seeds", "diverged"} <= set(curve)
+        all_diverged = counted and curve["diverged"].iloc[0] == curve["seeds"].iloc[0]
         lowest = min(lowest, values.min())
-        highest = max(highest, (values[:1] if lost_altogether else values).max())
+        highest = max(highest, (values[:1] if all_diverged else values).max())
     return float(lowest), float(highest)
 
 
-def _with_margin(low: float, high: float, log_y: bool) -> tuple[float, float]:
-    """Ends of an axis on which values from `low` to `high` keep off the edges."""
+def with_margin(low: float, high: float, log_y: bool) -> tuple[float, float]:
+    """Return the ends of an axis on which values from `low` to `high` keep off the edges."""
     if log_y:
         bottom, top = low / (high / low) ** 0.06, high * (high / low) ** 0.06
     else:
@@ -222,28 +236,25 @@ def readable_log_axis(axis: Any, low: float, high: float, most: int = 6) -> None
     axis.set_minor_formatter(NullFormatter())
 
 
-def _plot_curve(
-    axes: Axes, curve: pd.DataFrame, line: Line, x: str, position: int, log_y: bool, bottom: float, top: float
-) -> bool:
-    """Draw one curve; return whether its band is filled, or else drawn by its ends."""
-    at, centre = curve[x].to_numpy(), curve[centre_of(curve)].to_numpy()
-    # Markers divide what can be seen, and those of different curves are apart, or one would hide the other.
-    visible = max(int(np.count_nonzero(centre >= bottom)), 1)
-    every = max(visible // _MARKERS, 1)
-    axes.plot(
-        at,
-        centre,
-        **line.look,
-        linewidth=line.width,
-        markevery=(position * every // 4 % every, every),
-        zorder=3,
-    )
-    floor = bottom if log_y else -np.inf
-    low = curve["low"].to_numpy().clip(min=floor, max=top)
-    high = curve["high"].to_numpy().clip(min=floor, max=top)
-    wide = _height(high, log_y, (bottom, top)) - _height(low, log_y, (bottom, top))
+def _plot_centre(axes: Axes, curve: pd.DataFrame, line: Line, x: str, position: int, scale: Scale) -> None:
+    centre = curve[centre_of(curve)].to_numpy()
+    every: tuple[int, int] | None = None
+    if line.dashes:
+        # Markers divide the visible part, and those of different curves are apart, or would hide each other.
+        visible = max(int(np.count_nonzero(centre >= scale.bottom)), 1)
+        step = max(visible // _MARKERS, 1)
+        every = (position * step // 4 % step, step)
+    axes.plot(curve[x].to_numpy(), centre, **line.look, markevery=every, zorder=3)
+
+
+def _plot_band(axes: Axes, curve: pd.DataFrame, line: Line, x: str, scale: Scale) -> bool:
+    """Draw the band of one curve; return if it is filled, or else drawn by its ends."""
+    at = curve[x].to_numpy()
+    floor = scale.bottom if scale.log else -np.inf
+    low, high = (curve[end].to_numpy().clip(min=floor, max=scale.top) for end in ("low", "high"))
+    share = scale.height(high) - scale.height(low)
     span = at[-1] - at[0]
-    if span > 0 and np.trapezoid(np.nan_to_num(wide), at) / span > _FILLS:
+    if span > 0 and np.trapezoid(np.nan_to_num(share), at) / span > _FILLS:
         # One run that lags, or two that fail, would cover all else.
         for end in (low, high):
             axes.plot(at, end, color=line.color, linestyle=line.dashes, linewidth=0.6, alpha=0.7, zorder=2)
@@ -252,7 +263,7 @@ def _plot_curve(
     return True
 
 
-def _divergence(axes: Axes, curve: pd.DataFrame, line: Line, x: str, bottom: float, top: float) -> list[str]:
+def _divergence(axes: Axes, curve: pd.DataFrame, line: Line, x: str, scale: Scale) -> list[str]:
     """Cross the rounds at which seeds were lost; return a remark on them."""
     if "alive" not in curve:
         return []
@@ -260,11 +271,11 @@ def _divergence(axes: Axes, curve: pd.DataFrame, line: Line, x: str, bottom: flo
     if not lost:
         return []
     alive = curve["alive"].to_numpy()
-    # The last round before a loss; a curve that was lost altogether ends with one.
+    # The last round before a loss; a curve that lost all seeds ends with one.
     before = np.flatnonzero(np.diff(alive) < 0).tolist()
     if lost == seeds:
         before.append(len(alive) - 1)
-    height = np.clip(curve[centre_of(curve)].to_numpy()[before], bottom, top)
+    height = np.clip(curve[centre_of(curve)].to_numpy()[before], scale.bottom, scale.top)
     axes.plot(
         curve[x].to_numpy()[before],
         height,

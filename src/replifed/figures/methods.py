@@ -1,4 +1,4 @@
-"""One look for each method, the same in the pictures of all papers."""
+"""The look of each method, equal in the pictures of all papers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from replifed.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, WINE, Line
 
 LONG, SHORT, DOTS, DASH_DOT = (0, (5, 1.5)), (0, (2.5, 1)), (0, (1, 1.2)), (0, (4, 1.5, 1, 1.5))
-# Of variants of a method, which keep its colour.
+# Dashes of variants of a method, which keep its colour.
 WIDE, TWO_DOTS, TWO_DASHES, SPARSE = (
     (0, (7, 2.5)),
     (0, (6, 2, 1, 1.5, 1, 1.5)),
@@ -59,6 +59,6 @@ LINES = {
 
 
 def method_line(method: str, label: str = "", **changed: Any) -> Line:
-    """Return the line of a method, or of a variant of it with what is `changed`."""
-    own = LINES[method]
-    return own._replace(label=label or own.label, **changed)
+    """Return the line of a method, or of a variant of it whose look is `changed`."""
+    line = LINES[method]
+    return line._replace(label=label or line.label, **changed)

@@ -23,7 +23,7 @@ from matplotlib.lines import Line2D
 from replifed.store.atomic import replacing
 
 DPI = 150
-# The width of a page of text, in inches: no picture is wider, or its text would be printed smaller.
+# Width of a page of text, in inches: no picture is wider, or its text would be printed smaller.
 PRINT_WIDTH = 7.0
 
 # Okabe and Ito's palette, told apart with any kind of colour vision.
@@ -59,18 +59,28 @@ _TITLE, _EDGES, _LINE = 0.36, 0.14, 0.17
 
 
 class Line(NamedTuple):
-    """How a curve looks: colour, dashes and marker each tell it apart."""
+    """Look of a curve: colour, dashes and marker each tell it apart; without dashes all points are drawn."""
 
     label: str
     color: str
     dashes: str | tuple = "-"
     marker: str = ""
     width: float = 1.4
+    size: float = 4.0  # of its markers, in points
+    filled: bool = True
+    explained: bool = True  # whether a legend names it by itself
 
     @property
     def look(self) -> dict[str, Any]:
-        """Colour, dashes and marker, for whoever plots."""
-        return {"color": self.color, "linestyle": self.dashes, "marker": self.marker}
+        """Keywords for matplotlib, without the label."""
+        return {
+            "color": self.color,
+            "linestyle": self.dashes,
+            "marker": self.marker,
+            "linewidth": self.width,
+            "markersize": self.size,
+            "fillstyle": "full" if self.filled else "none",
+        }
 
 
 # A sequence (three levels of heterogeneity, four numbers of local steps) keeps its order of entries.
@@ -104,10 +114,10 @@ def canvas(
 ) -> tuple[Figure, list[list[Axes]]]:
     """Make a figure with a grid of axes and room for a title; `legend` makes room for itself.
 
-    `width` and `height` are inches of each panel, labels included; of many side by side less is left.
+    `width` and `height` are inches of each panel, labels included; panels share the width of a page.
     """
-    wished, width = width, panel_width(width, cols)
-    height *= (width / wished) ** 0.5
+    height *= (panel_width(width, cols) / width) ** 0.5
+    width = panel_width(width, cols)
     total = (cols * width, rows * height + _TITLE)
     made = Figure(figsize=total, dpi=DPI)
     FigureCanvasAgg(made)
@@ -136,7 +146,7 @@ def canvas(
 
 @styled
 def panels(count: int, across: int, **options: Any) -> tuple[Figure, list[Axes]]:
-    """Make a figure with `count` panels, at most so many side by side; options are those of `canvas`."""
+    """Make a figure with `count` panels, at most `across` side by side; options are those of `canvas`."""
     across = min(across, count)
     made, axes = canvas(-(-count // across), across, **options)
     cells = [ax for row in axes for ax in row]
@@ -146,30 +156,30 @@ def panels(count: int, across: int, **options: Any) -> tuple[Figure, list[Axes]]
 
 
 def panel_width(width: float, cols: int) -> float:
-    """Return how many inches are left for each of `cols` panels that wish to be `width` wide."""
+    """Return the inches of each of `cols` panels side by side, at most `width`."""
     return min(width, PRINT_WIDTH / cols)
 
 
 def of_seeds(frame: Any) -> list[Line]:
-    """Return what a legend says of the number of repetitions in a table: a line without a look, or none."""
+    """Return the entry of a legend for the number of repetitions: a line without a look, or none."""
     for column, name in (("seeds", "seed"), ("sets", "data set")):
-        # What is no measurement has none.
+        # Lines that are no measurement have none.
         counts = [int(count) for count in frame.get(column, ()) if count > 0]
         if counts:
-            few, many = min(counts), max(counts)
-            told = f"{many}" if few == many else f"{few} to {many}"
-            return [Line(f"({told} {name}{'s' * (many > 1)})", "none", "", "")]
+            low, high = min(counts), max(counts)
+            text = f"{high}" if low == high else f"{low} to {high}"
+            return [Line(f"({text} {name}{'s' * (high > 1)})", "none", "", "")]
     return []
 
 
 @styled
 def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
     """Draw one legend for all panels, below them, in a strip of its own, of at most `columns` columns."""
-    # About 15 characters of 8 points to an inch, beside a line of its own and the gap between columns.
+    # About 15 characters of 8 points to an inch, with a line and the gap between columns.
     widest = max((len(line.label) for line in lines), default=0) / 15 + 0.65
     columns = max(1, min(columns, len(lines), int(made.get_size_inches()[0] / widest)))
     _heighten(made, _EDGES + -(-len(lines) // columns) * _LINE, below=True)
-    handles = [Line2D([], [], **line.look, linewidth=line.width) for line in lines]
+    handles = [Line2D([], [], **line.look) for line in lines]
     drawn = made.legend(
         handles,
         [line.label for line in lines],
@@ -184,11 +194,10 @@ def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
 
 @styled
 def stamp(made: Figure, data: str, scale: str, head: str = "NOT THE PAPER'S DATA — ") -> None:
-    """Say that a figure from `canvas` is not what the paper's settings and data give, in a strip of its own.
+    """Mark a figure from `canvas` whose settings or data are not the paper's, in a strip under its title.
 
-    The strip is added under the title, so that a figure without remarks has none.
-    `data` is a remark on the data, empty if they are the paper's own, and `head` what stands before it;
-    `scale` is "paper", or the name of the cut-down settings.
+    `data` is a remark on the data, empty if they are the paper's, and `head` the text before it; `scale` is
+    "paper", or the name of the smaller settings. Without remarks there is no strip.
     """
     remarks = []
     if data:
@@ -229,7 +238,7 @@ def _heighten(made: Figure, strip: float, *, below: bool = False) -> None:
     layout = made.get_layout_engine()
     if isinstance(layout, ConstrainedLayoutEngine):
         left, bottom, across, inside = layout.get()["rect"]
-        # What is added below is a share of the new height.
+        # A strip below is a share of the new height.
         bottom = bottom * share + (1 - share) * below
         layout.set(rect=(left, bottom, across, inside * share))
 
@@ -244,7 +253,7 @@ def save(made: Figure | Sequence[Figure], path: str | os.PathLike[str]) -> None:
     for page in pages:
         layout = page.get_layout_engine()
         if layout is not None:
-            # Half of the drawing time; done once, all formats share it.
+            # Half of the drawing time; done once for all formats.
             layout.execute(page)
             # None, not "none": with a placeholder in its place every format would be drawn twice.
             page.set_layout_engine(None)

@@ -1,4 +1,4 @@
-"""Histories -> the few numbers of each curve that a figure draws."""
+"""Averages of histories over repetitions, with bands: the numbers of curves and tables."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def summarise(
 ) -> pd.DataFrame:
     """Average each curve over its repetitions, round by round.
 
-    Repetitions that diverge at some time stay out of the average altogether, or it would blow up with
-    them and then fall to what the others show; where all of them diverge, the average is over those
-    still alive, and the curve ends with the last. So every number in the summary is finite. A repetition
-    that ends early has converged, and stays where it ended.
+    Repetitions that diverge at some round are excluded from the whole average, or it would blow up with
+    them and then fall to the others' values; where all of them diverge, the average is over those still
+    alive, and the curve ends with the last. So every number in the summary is finite. A repetition that ends
+    early has converged, and keeps its last value.
 
     Parameters
     ----------
     history : DataFrame
-        With columns `by` (which tell the curves apart), replicate, round, `value`, diverged, and `axes`, for
-        which bits may be left to be the sum of bits_up and bits_down.
+        With columns `by` (which tell the curves apart), replicate, round, `value`, diverged, and `axes`;
+        bits, if missing, are the sum of bits_up and bits_down.
     centre : {"mean", "geometric", "median"}
         The geometric mean fits curves that fall over many decades.
     band : {"ci", "sd", "range"}
-        A 95 % t interval of the mean, one standard deviation to either side, or from the least to the
-        largest repetition alive, those included that diverge later. Of a geometric mean all three are those
-        of the logarithms.
+        A 95 % t interval of the mean, one standard deviation to either side, or from the smallest to the
+        largest repetition alive, those included that diverge later. Bands of a geometric mean are computed
+        on logarithms.
     axes : sequence of str
         Columns that a horizontal axis may show: averaged as `value`, but never geometrically.
 
@@ -60,7 +60,7 @@ def summarise(
     average = np.median if centre == "median" else np.mean
     curves = []
     for key, curve in history.groupby(list(by), sort=False):
-        # Not pivot_table: that would average doubled lines away instead of refusing them.
+        # Not pivot_table, which would average duplicate lines instead of rejecting them.
         table = curve.set_index(["round", "replicate"])[[value, *axes, "diverged"]]
         table = table.sort_index().unstack()  # noqa: PD010
         ended = table["diverged"].isna().to_numpy()
@@ -94,7 +94,7 @@ def summarise(
 
 
 def _centre_and_band(used: NDArray, alive: NDArray, centre: Centre, band: Band) -> tuple[float, float, float]:
-    """Centre of the values `used`, and the ends of its band; a range is that of the values `alive`."""
+    """Return the centre of the values `used`, and the ends of its band; a range is of the values `alive`."""
     if centre == "geometric":
         log_used, log_alive = (np.log10(np.maximum(values, LEAST)) for values in (used, alive))
         mid, low, high = _centre_and_band(log_used, log_alive, "mean", band)
@@ -120,7 +120,7 @@ def on_log_scale(frame: pd.DataFrame) -> pd.DataFrame:
     mean = frame["mean"].to_numpy(float)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         share = np.where(mean > 0, (frame["high"].to_numpy(float) - mean) / mean, 0.0)
-        # What is wider than any axis need be no number of 300 digits.
+        # Bands wider than any axis need no numbers of 300 digits.
         factor = np.exp(np.minimum(share, 200.0))
     return frame.assign(low=mean / factor, high=mean * factor)
 
@@ -128,8 +128,8 @@ def on_log_scale(frame: pd.DataFrame) -> pd.DataFrame:
 def over_repetitions(history: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
     """Average one number a repetition, such as a rate, for each combination of the columns `by`.
 
-    Mean, low, high (95 % t interval, the mean itself over one repetition), sets, and diverged: repetitions
-    without a finite value, which stay out of the mean (it is 1 where none is left).
+    Returns columns mean, low, high (95 % t interval, the mean itself over one repetition), sets, and
+    diverged: repetitions without a finite value, which are excluded (the mean of none is 1).
     """
     rows = []
     for key, group in history.groupby(list(by), sort=False):
@@ -150,18 +150,34 @@ def over_repetitions(history: pd.DataFrame, by: Sequence[str], value: str) -> pd
 
 
 def with_interval(row: pd.Series, digits: int = 3) -> str:
-    """ "0.531 ± 0.004" and, where some did, how many runs diverged; where most did, that alone."""
+    """Return "0.531 ± 0.004" and the number of runs that diverged, if any; that alone if most did."""
     if 2 * row["diverged"] > row["sets"]:
         return f"diverges ({row['diverged']} of {row['sets']})"
     text = f"{row['mean']:.{digits}f} ± {(row['high'] - row['low']) / 2:.{digits}f}"
     return f"{text} ({row['diverged']} of {row['sets']} diverge)" if row["diverged"] else text
 
 
-def median_and_range(row: Any, form: str, seeds: str = "") -> str:
-    """What it took to get somewhere: "120 [80, …] (2 of 3)", or "not reached" where no seed got there.
+def use_until_target(uses: NDArray, reached: NDArray, **columns: Any) -> dict[str, Any]:
+    """Return median, low and high of the use until a target, `columns`, and the numbers reached and seeds.
 
-    `row` has median, low and high, infinite where so few seeds got there, and the numbers reached and seeds;
-    `form` is the format of numbers, and `seeds` stands behind the number of seeds.
+    Seeds that never reached it count as later than all others: numbers that depend on them are infinite.
+    """
+    values = np.where(reached, uses, np.inf)
+    return {
+        "median": np.median(values),
+        "low": values.min(),
+        "high": values.max(),
+        **columns,
+        "reached": int(reached.sum()),
+        "seeds": len(values),
+    }
+
+
+def median_and_range(row: Any, form: str, seeds: str = "") -> str:
+    """Return the use until a target as "120 [80, …] (2 of 3)", or "not reached" if no seed reached it.
+
+    `row` has the columns of `use_until_target`; `form` is the format of numbers, and `seeds` stands behind
+    the number of seeds.
     """
     if not row.reached:
         return "not reached"

@@ -1,5 +1,15 @@
-"""The papers: a package each, with the jobs that run them all. Those in folders of one's own belong to it."""
+"""The papers: a package each, with the jobs that run them all, and custom ones in registered folders."""
 
-from replifed.parts import own_folders
+from collections.abc import Iterator
 
-__path__.extend(str(folder) for folder in own_folders())
+from replifed.parts import PAPERS, own_folders
+
+
+class _Folders:
+    """Folders in which Python looks for papers at each import: some are registered later than this one."""
+
+    def __iter__(self) -> Iterator[str]:
+        yield from map(str, (PAPERS, *own_folders()))
+
+
+__path__ = _Folders()  # type: ignore[assignment]

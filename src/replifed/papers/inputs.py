@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 
 from replifed.errors import ReplifedError
+from replifed.parts import typed
 from replifed.store.histories import read_history
 from replifed.store.tuned import read_tuned
 
@@ -19,22 +21,31 @@ TWINS = ("of_start", "of_step")
 class Inputs:
     """Files of one paper by key, loaded on demand and once, and the settings of the artefact or the claims.
 
-    Keys are "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD", "partition:EXPERIMENT" (a list of the
-    partition and its table), "data:EXPERIMENT" and "artefact:NAME".
+    Parameters
+    ----------
+    files : dict
+        Paths by key: "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD", "partition:EXPERIMENT" (a list of
+        the partition and its table) and "data:EXPERIMENT".
+    settings : dict, optional
+        What the job is given: "seed", "experiments" by name, and, of an artefact, its own "artefact".
+    paper : str
+        Whose classes the settings have.
     """
 
-    def __init__(self, files: dict[str, list[Path]], settings: dict[str, Any] | None = None) -> None:
-        self._files, self.settings = files, settings or {}
+    def __init__(
+        self, files: dict[str, list[Path]], settings: dict[str, Any] | None = None, paper: str = ""
+    ) -> None:
+        self._files, self._settings, self._paper = files, settings or {}, paper
         self.run = cache(self._run)
         self.partition = cache(self._partition)
         self.data = cache(self._data)
-        self.artefact = cache(self._artefact)
+        self.experiment = cache(self._experiment)
 
     def of_twins(self) -> list[Inputs]:
         """The same, with what either twin recorded in the place of each run, where that was kept."""
         found = []
         for twin in TWINS:
-            moved = Inputs(self._files, self.settings)
+            moved = Inputs(self._files, self._settings, self._paper)
             moved.run = cache(lambda *names, twin=twin: _of_twin(self.run(*names), twin))
             found.append(moved)
         return found
@@ -47,18 +58,42 @@ class Inputs:
             f"this step was given no {suffix} file for {key!r}; add it to the artefact's inputs"
         )
 
+    @property
+    def seed(self) -> int:
+        """The seed of the paper."""
+        return self._settings["seed"]
+
+    @property
+    def options(self) -> Any:
+        """The artefact's own settings, as attributes."""
+        return SimpleNamespace(**self._settings["artefact"]["settings"])
+
+    def _experiment(self, name: str) -> Any:
+        """Settings of an experiment, an object of the paper's class."""
+        given = self._settings["experiments"][name]
+        return typed(self._paper, {"seed": self._settings["seed"], **given})
+
     def experiments(self) -> list[str]:
         """Experiments among the inputs, in the order given."""
         names = (key.split(":", 1)[1].split("/")[0] for key in self._files)
         return list(dict.fromkeys(names))
 
+    def runs(self) -> list[tuple[str, str]]:
+        """Experiment and method of each history among the inputs: sorted experiments, methods as given."""
+        return self._pairs("run")
+
+    def searches(self) -> list[tuple[str, str]]:
+        """Experiment and method of each search among the inputs: sorted experiments, methods as given."""
+        return self._pairs("tuned")
+
+    def _pairs(self, kind: str) -> list[tuple[str, str]]:
+        keys = (key.removeprefix(f"{kind}:") for key in self._files if key.startswith(f"{kind}:"))
+        pairs = [(experiment, method) for experiment, _, method in (key.partition("/") for key in keys)]
+        return sorted(pairs, key=lambda pair: pair[0])
+
     def methods(self, experiment: str) -> list[str]:
         """Methods whose histories of `experiment` are among the inputs."""
-        return self._methods("run", experiment)
-
-    def _methods(self, kind: str, experiment: str) -> list[str]:
-        prefix = f"{kind}:{experiment}/"
-        return [key.removeprefix(prefix) for key in self._files if key.startswith(prefix)]
+        return [method for name, method in self.runs() if name == experiment]
 
     def has(self, key: str) -> bool:
         """Whether `key` is among the inputs."""
@@ -85,17 +120,14 @@ class Inputs:
 
         return load(self._path(f"data:{experiment}", ".npz"))
 
-    def _artefact(self, name: str):
-        """The CSV of a figure."""
-        return pd.read_csv(self._path(f"artefact:{name}", ".csv"), keep_default_na=False, na_values=["nan"])
-
     def data_kind(self, experiment: str) -> tuple[str, str]:
-        """Kind of an experiment's data (`claims.verdicts.DATA_KINDS`), and what a picture says of them."""
-        run, tuned = (self._methods(kind, experiment) for kind in ("run", "tuned"))
-        if run:
-            data = read_history(self._path(f"run:{experiment}/{run[0]}", ".parquet"))[1]["data"]
-        elif tuned:
-            data = self.tuned(experiment, tuned[0])["meta"]["data"]
+        """Kind of an experiment's data (`claims.claim.DATA_KINDS`), and what a picture says of them."""
+        runs = self.methods(experiment)
+        searched = [method for name, method in self.searches() if name == experiment]
+        if runs:
+            data = read_history(self._path(f"run:{experiment}/{runs[0]}", ".parquet"))[1]["data"]
+        elif searched:
+            data = self.tuned(experiment, searched[0])["meta"]["data"]
         else:
             data = self.partition(experiment).meta["data"]
         return data["kind"], data["stamp"]

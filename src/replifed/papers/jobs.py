@@ -126,8 +126,8 @@ def artefact(
 
     kind = f"{settings['artefact']['kind']}s"
     made = getattr(_part(paper, kind), kind.upper())[name]
-    available = Inputs(inputs, settings)
-    frame = made.table(available, settings)
+    available = Inputs(inputs, settings, paper)
+    frame = made.table(available)
     data = PUBLISHED if settings["artefact"].get("published") else _stamps(available)
     if made.stamped:
         frame = frame.assign(data=data, scale=scale)
@@ -168,7 +168,7 @@ def count_seeds(
 
     # Claims ask for the runs that these stand for.
     stand_for = {f"run:{experiment}/{key.partition('/')[2]}": files for key, files in inputs.items()}
-    read = Inputs(stand_for, {"seed": settings["seed"], "experiments": {experiment: settings}})
+    read = Inputs(stand_for, {"seed": settings["seed"], "experiments": {experiment: settings}}, paper)
     claims = _part(paper, "claims").CLAIMS
     pilot = len(settings["replicates"])
     found = [measured_on(read, one)[2] if one.experiments == [experiment] else None for one in claims]
@@ -189,7 +189,7 @@ def measure_claims(
     def command(claim: Any) -> str:
         return hashes.snakemake(folder / f"{claim.id.removeprefix(f'{paper}.')}.csv")
 
-    frame = measure(claims, Inputs(inputs, settings), scale, command)
+    frame = measure(claims, Inputs(inputs, settings, paper), scale, command)
     if only is not None:
         frame = frame[frame["id"] == f"{paper}.{only}"]
     write_text(out, frame.to_csv(index=False, float_format="%.12g"))
@@ -217,29 +217,9 @@ def collect_claims(files: list[Path], out: Path, statements: Path, not_claimed: 
     write_not_claimed(not_claimed, (one for paper in papers for one in sentences(paper)))
 
 
-def measure_timing(scale: str, inputs: dict[str, list[Path]], out: Path) -> None:
-    """Hold the claims on seconds against the timed figures, CSV files by "PAPER/ARTEFACT"; writes a CSV."""
-    import pandas as pd
-
-    from replifed.claims.verdicts import measure
-    from replifed.papers.inputs import Inputs
-
-    timed: dict[str, dict[str, list[Path]]] = {}
-    for key, paths in inputs.items():
-        paper, name = key.split("/")
-        timed.setdefault(paper, {})[f"artefact:{name}"] = paths
-    parts = []
-    for paper, figures in timed.items():
-        claims = _part(paper, "claims").TIMING
-        drawn = [claim for claim in claims if f"artefact:{claim.artefact}" in figures]
-        parts.append(measure(drawn, Inputs(figures), scale, lambda _: hashes.snakemake(out)))
-    write_text(out, pd.concat(parts).to_csv(index=False, float_format="%.12g"))
-
-
 def claims_of(paper: str) -> list[Any]:
-    """Claims of a paper, those on seconds too."""
-    module = _part(paper, "claims")
-    return [*module.CLAIMS, *getattr(module, "TIMING", ())]
+    """Claims of a paper."""
+    return list(_part(paper, "claims").CLAIMS)
 
 
 def every_claim() -> list[Any]:

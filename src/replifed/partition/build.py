@@ -1,4 +1,4 @@
-"""From samples to clients: clusters once; these cut into equal shards, assigned anew for each replicate.
+"""Partitions of samples between clients: clusters, cut into shards that are assigned anew in each replicate.
 
 Source of the shards: the partition of Tong et al., Algorithms 2022, 15(9), 319, Section 5.2: 10 clusters,
 each split evenly into 20 parts, and each client takes one part of each of two clusters.
@@ -25,17 +25,12 @@ from replifed.store.atomic import write_text
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-# Redraws after a deal that could not be repaired. Only clusters with fewer samples than parts need any.
-_DEALS = 100
+# Random assignments that are tried. Only clusters with fewer samples than parts need more than one.
+_ATTEMPTS = 100
 
 
 def partition(
-    paper: str,
-    experiment: str,
-    settings: Mapping[str, Any],
-    data: Path,
-    out: Path,
-    table: Path,
+    paper: str, experiment: str, settings: Mapping[str, Any], data: Path, out: Path, table: Path
 ) -> None:
     """Split a parsed data set between clients; writes the partition, an ``.npz``, and a CSV of all clients.
 
@@ -73,12 +68,12 @@ def build(
     Settings are clusters ("kmeans" or "labels"), count (of clusters), parts (shards that each cluster is cut
     into), shards_per_client (of different clusters). Or clusters "equal_kmeans", count, rows, columns,
     choice: the fullest columns of a sparse `X` and its fullest rows, or random ones, are clustered, and each
-    cluster is a client, the same in all replicates; samples left out are those of client -1. Or clusters
-    "given": clients are those that the data say, `given` (n,).
+    cluster is a client, the same in all replicates; other samples have client -1. Or clusters "given": the
+    clients of the data set, `given` (n,).
 
-    The clusters are the same in all `replicates` (names); shards are cut and assigned anew in each, whatever
-    the others are. The table has one row a replicate and client: replicate, and the columns of `client_table`
-    or `cluster_table`.
+    The clusters are the same in all `replicates` (names); shards are cut and assigned independently in each.
+    The table has one row a replicate and client: replicate, and the columns of `client_table` or
+    `cluster_table`.
     """
     import pandas as pd
 
@@ -88,14 +83,14 @@ def build(
     if kind == "equal_kmeans":
         rows, columns = clusters.densest(X, settings["rows"], settings["columns"])
         if settings["choice"] == "random":
-            drawn = generator(seed, 0, None, "rows").permutation(X.shape[0])
-            rows = np.sort(drawn[: settings["rows"]])
+            order = generator(seed, 0, None, "rows").permutation(X.shape[0])
+            rows = np.sort(order[: settings["rows"]])
         meta["columns"] = columns.tolist()
-        chosen = X[rows][:, columns].toarray()
+        dense = X[rows][:, columns].toarray()
         cluster = np.full(X.shape[0], -1, dtype=np.int32)
-        cluster[rows] = clusters.equal_clusters(chosen, count, start)
+        cluster[rows] = clusters.equal_clusters(dense, count, start)
         clients = dict.fromkeys(replicates, cluster)
-        tables = dict.fromkeys(replicates, clusters.cluster_table(chosen, cluster[rows]))
+        tables = dict.fromkeys(replicates, clusters.cluster_table(dense, cluster[rows]))
     elif kind == "given":
         if given is None:
             raise DataError("it does not say which client has which sample; choose another partition")
@@ -105,11 +100,11 @@ def build(
     elif kind in ("kmeans", "labels"):
         by_label = kind == "labels"
         cluster = clusters.label_clusters(y, count) if by_label else clusters.kmeans_clusters(X, count, start)
-        hand, clients, tables = settings["shards_per_client"], {}, {}
+        shards, clients, tables = settings["shards_per_client"], {}, {}
         for replicate in replicates:
             rng = generator(seed, replicate, None, "partition")
-            clients[replicate] = deal_clients(cluster, settings["parts"], hand, rng)
-            tables[replicate] = client_table(clients[replicate], cluster, y, hand)
+            clients[replicate] = assign_clients(cluster, settings["parts"], shards, rng)
+            tables[replicate] = client_table(clients[replicate], cluster, y, shards)
     else:
         known = ("kmeans", "labels", "equal_kmeans", "given")
         raise ConfigError(unknown_name("kind of clusters", kind, known))
@@ -130,15 +125,17 @@ def split_shards(cluster: NDArray, parts: int, rng: Generator) -> NDArray[np.int
     return shard
 
 
-def deal_shards(cluster: NDArray, size: NDArray, shards_per_client: int, rng: Generator) -> NDArray[np.int32]:
-    """Deal every shard to one client, so that no client has two of one cluster or no sample at all.
+def assign_shards(
+    cluster: NDArray, size: NDArray, shards_per_client: int, rng: Generator
+) -> NDArray[np.int32]:
+    """Assign every shard to one client, so that no client has two of one cluster or no sample at all.
 
-    The shards are shuffled and assigned; then, as long as some hand is not allowed, one of its shards is
-    swapped with a randomly chosen one of another hand such that fewer faults remain. Without empty
-    shards there always is such a swap. With them an assignment may get stuck; then all start afresh.
+    The shards are shuffled and assigned; then, while a client violates this, one of its shards is swapped
+    with a random one of another client such that fewer violations remain. Without empty shards there always
+    is such a swap. With them an assignment may get stuck; then another one is tried.
 
-    `cluster` (S,) is that of each shard, each cluster with equally many, and `size` (S,) its number of
-    samples. Returns the client of each shard (S,), 0 to S / shards_per_client - 1.
+    `cluster` (S,) is that of each shard, the same number of each, and `size` (S,) its number of samples.
+    Returns the client of each shard (S,), 0 to S / shards_per_client - 1.
     """
     shards, kinds = len(cluster), len(np.unique(cluster))
     if shards_per_client > kinds:
@@ -148,11 +145,11 @@ def deal_shards(cluster: NDArray, size: NDArray, shards_per_client: int, rng: Ge
     clients = shards // shards_per_client
     filled = np.count_nonzero(size)
     if filled >= clients:
-        for _ in range(_DEALS):
-            hands = rng.permutation(shards).reshape(clients, shards_per_client)
-            if _repair(hands, cluster, size, rng):
+        for _ in range(_ATTEMPTS):
+            of_client = rng.permutation(shards).reshape(clients, shards_per_client)
+            if _repair(of_client, cluster, size, rng):
                 owner = np.empty(shards, dtype=np.int32)
-                owner[hands] = np.arange(clients)[:, None]
+                owner[of_client] = np.arange(clients)[:, None]
                 return owner
     raise DataError(
         f"the clusters are too small: {shards - filled} of {shards} shards have no sample, so that not "
@@ -160,39 +157,40 @@ def deal_shards(cluster: NDArray, size: NDArray, shards_per_client: int, rng: Ge
     )
 
 
-def deal_clients(cluster: NDArray, parts: int, shards_per_client: int, rng: Generator) -> NDArray[np.int32]:
-    """Cut clusters into shards, deal these, and say which client has each sample; parameters as above.
+def assign_clients(cluster: NDArray, parts: int, shards_per_client: int, rng: Generator) -> NDArray[np.int32]:
+    """Cut clusters into shards, assign these to clients, and return the client of each sample (n,).
 
-    `cluster` (n,) leaves no cluster out. There are ``clusters * parts / shards_per_client`` clients.
+    `cluster` (n,) has each number from 0 to its maximum. There are ``clusters * parts / shards_per_client``
+    clients.
     """
     shards = (int(np.max(cluster)) + 1) * parts
     shard = split_shards(cluster, parts, rng)
     size = np.bincount(shard, minlength=shards)
-    return deal_shards(np.arange(shards) // parts, size, shards_per_client, rng)[shard]
+    return assign_shards(np.arange(shards) // parts, size, shards_per_client, rng)[shard]
 
 
-def _repair(hands: NDArray, cluster: NDArray, size: NDArray, rng: Generator) -> bool:
-    """Swap shards between `hands` (clients, shards of each), in place, until all hands are allowed."""
+def _repair(of_client: NDArray, cluster: NDArray, size: NDArray, rng: Generator) -> bool:
+    """Swap shards between clients, in `of_client` (clients, shards of each), until none has violations."""
 
-    def faults(hand: NDArray) -> int:
-        return len(hand) - len(set(cluster[hand].tolist())) + int(not size[hand].any())
+    def violations(shards: NDArray) -> int:
+        return len(shards) - len(set(cluster[shards].tolist())) + int(not size[shards].any())
 
-    left = np.array([faults(hand) for hand in hands])
+    counts = np.array([violations(shards) for shards in of_client])
 
     def improved(i: int) -> bool:
-        """Make a swap that lowers the faults of hand i and its partner together, if there is one."""
-        for j in rng.permutation(len(hands)):
-            for a, b in np.ndindex(hands.shape[1], hands.shape[1]) if j != i else ():
-                hands[i, a], hands[j, b] = hands[j, b], hands[i, a]
-                now = faults(hands[i]), faults(hands[j])
-                if sum(now) < left[i] + left[j]:
-                    left[i], left[j] = now
+        """Swap shards of client i and another one such that they have fewer violations, if possible."""
+        for j in rng.permutation(len(of_client)):
+            for a, b in np.ndindex(of_client.shape[1], of_client.shape[1]) if j != i else ():
+                of_client[i, a], of_client[j, b] = of_client[j, b], of_client[i, a]
+                now = violations(of_client[i]), violations(of_client[j])
+                if sum(now) < counts[i] + counts[j]:
+                    counts[i], counts[j] = now
                     return True
-                hands[i, a], hands[j, b] = hands[j, b], hands[i, a]
+                of_client[i, a], of_client[j, b] = of_client[j, b], of_client[i, a]
         return False
 
-    # Every swap lowers the total of the faults, so this comes to an end.
-    while left.any():
-        if not any(improved(int(i)) for i in np.flatnonzero(left)):
+    # Every swap lowers the number of violations, so that this ends.
+    while counts.any():
+        if not any(improved(int(i)) for i in np.flatnonzero(counts)):
             return False
     return True

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from scipy.sparse import csr_matrix
 
-# Lloyd's iteration ends by itself after 35 to 60 steps on tf-idf data; the limit is for the rest.
+# Lloyd's iteration converges in 35 to 60 steps on tf-idf data; the limit is for other data.
 _STEPS = 100
 
 
@@ -54,7 +54,7 @@ def kmeans_clusters(X: csr_matrix | NDArray, count: int, seed: int) -> NDArray[n
 
 
 def label_clusters(y: NDArray, count: int) -> NDArray[np.int32]:
-    """Rank of each sample's label among the labels, of which there must be `count`; `y` and result (n,)."""
+    """Return the rank of each sample's label (n,) among the labels in `y` (n,), which must be `count`."""
     if is_regression(y):
         raise DataError("samples with real-valued targets have no labels to group by; use k-means clusters")
     labels, cluster = np.unique(y, return_inverse=True)
@@ -64,7 +64,7 @@ def label_clusters(y: NDArray, count: int) -> NDArray[np.int32]:
 
 
 def densest(X: csr_matrix, rows: int, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Numbers of the `rows` rows and the `columns` columns with the most entries, in increasing order.
+    """Return the indices of the `rows` rows and `columns` columns with the most entries, in increasing order.
 
     Both are counted over the whole of `X`; of equally full ones the first are taken.
     """

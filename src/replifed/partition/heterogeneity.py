@@ -1,4 +1,4 @@
-"""How unequal the clients of a partition are, in size and in what they hold.
+"""Heterogeneity of the clients of a partition: of their sizes and of their samples.
 
 Samples have integer labels or real targets `y` (n,); targets are compared through the ten bins between their
 pooled deciles. `client` and `cluster` are those of each sample, integers (n,).
@@ -21,12 +21,12 @@ _BINS = 10
 
 
 def is_regression(y: NDArray) -> bool:
-    """Whether `y` holds real-valued targets; parsed tables have integer labels otherwise."""
+    """Return whether `y` holds real-valued targets, and not integer labels."""
     return np.issubdtype(np.asarray(y).dtype, np.floating)
 
 
 def label_groups(y: NDArray) -> tuple[list[str], NDArray[np.int64]]:
-    """Labels in increasing order, or "tenth 1" (lowest) to "tenth 10", and which each sample has, (n,)."""
+    """Return the labels in order, or "tenth 1" (lowest) to "tenth 10", and their index by sample, (n,)."""
     if not is_regression(y):
         labels, group = np.unique(y, return_inverse=True)
         return [str(label) for label in labels.tolist()], group
@@ -35,14 +35,14 @@ def label_groups(y: NDArray) -> tuple[list[str], NDArray[np.int64]]:
 
 
 def group_counts(client: NDArray, group: NDArray) -> NDArray[np.int64]:
-    """Each client's samples of each group, (clients, groups), from numbers of each sample's, both (n,)."""
+    """Return the number of samples of each client and group, (clients, groups), from those of each sample."""
     counts = np.zeros((np.max(client) + 1, np.max(group) + 1), dtype=np.int64)
     np.add.at(counts, (client, group), 1)
     return counts
 
 
 def pooled_distances(counts: NDArray) -> NDArray[np.float64]:
-    """Total-variation distance of each client's distribution to the pooled one.
+    """Return the total-variation distance of each client's distribution to the pooled one.
 
     That is ``1/2 sum_k |p_ik - p_k|``, for `counts` (clients, groups) of which no row is all zero.
     """
@@ -50,8 +50,8 @@ def pooled_distances(counts: NDArray) -> NDArray[np.float64]:
     return np.abs(shares - counts.sum(axis=0) / counts.sum()).sum(axis=1) / 2
 
 
-def client_table(client: NDArray, cluster: NDArray, y: NDArray, hand: int = 2) -> DataFrame:
-    """Describe each client of one replicate, who draws from at most `hand` clusters, a row each.
+def client_table(client: NDArray, cluster: NDArray, y: NDArray, shards: int = 2) -> DataFrame:
+    """Describe each client of one replicate, with samples of at most `shards` clusters, a row each.
 
     Columns are client; size; cluster_a, cluster_b, ...: the clusters of its samples in increasing order,
     missing where a shard was empty; label_<label>: its number of samples with that label, or target_mean and
@@ -62,8 +62,8 @@ def client_table(client: NDArray, cluster: NDArray, y: NDArray, hand: int = 2) -
     in_cluster = group_counts(client, cluster)
     size = in_cluster.sum(axis=1)
     columns: dict[str, object] = {"client": np.arange(len(size)), "size": size}
-    present = [[*np.flatnonzero(row).tolist(), *[None] * hand] for row in in_cluster]
-    for k in range(hand):
+    present = [[*np.flatnonzero(row).tolist(), *[None] * shards] for row in in_cluster]
+    for k in range(shards):
         columns[f"cluster_{ascii_lowercase[k]}"] = pd.array([one[k] for one in present], dtype="Int64")
     if is_regression(y):
         mean = np.bincount(client, weights=y) / size
@@ -76,7 +76,7 @@ def client_table(client: NDArray, cluster: NDArray, y: NDArray, hand: int = 2) -
 
 
 def summary(client: NDArray, y: NDArray) -> dict[str, float]:
-    """Sum up how unequal the clients of one replicate are.
+    """Summarise the heterogeneity of the clients of one replicate.
 
     clients; size_min, size_median, size_max; size_max_over_mean; size_variation: standard deviation over
     mean; effective_clients: ``1 / sum_i (n_i / n)^2``, the number of equal clients that would average as

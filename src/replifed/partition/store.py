@@ -19,11 +19,11 @@ _CLIENT = "client_"
 
 @dataclass(frozen=True)
 class Partition:
-    """Who has which sample, cluster and clients being those of each sample (n,)."""
+    """Cluster and client of each sample, (n,) each."""
 
     cluster: NDArray[np.int32]
     clients: Mapping[int, NDArray[np.int32]]  # by the replicate's name
-    meta: dict[str, Any] = field(default_factory=dict)  # how it was made, and content_sha256 of the arrays
+    meta: dict[str, Any] = field(default_factory=dict)  # settings, and content_sha256 of the arrays
 
     def __post_init__(self) -> None:
         digest = hashlib.sha256(np.ascontiguousarray(self.cluster, dtype="<i4").data)
@@ -40,7 +40,7 @@ def save(path: Path, partition: Partition) -> None:
 
 
 def load(path: Path, samples: int | None = None) -> Partition:
-    """Read a partition that `save` wrote; it must be of so many `samples`, where these are given."""
+    """Read a partition of `save`, which must be of `samples` samples, if their number is given."""
     with read_described(path, "a partition", "replifed partition") as (arrays, meta):
         recorded = meta["content_sha256"]
         names = sorted(int(name.removeprefix(_CLIENT)) for name in arrays if name.startswith(_CLIENT))

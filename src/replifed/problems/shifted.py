@@ -36,8 +36,12 @@ class ShiftedLinearModel(LinearObjective):
         self.sizes, self.weights, self.l2 = self._shared.sizes, self._shared.weights, 0.0
 
     def of_runs(self, sets: Sequence[int]) -> ShiftedLinearModel:
-        """The same data for runs of the sets given."""
+        """Return the problem of runs of the sets given, which share the features."""
         return ShiftedLinearModel(self.Z, self.shifts, self.y, self.loss_function, sets)
+
+    def repeated(self, times: int) -> ShiftedLinearModel:
+        """Return the problem of each run `times` in turn."""
+        return self.of_runs(np.repeat(self.sets, times).tolist())
 
     @cached_property
     def _targets(self) -> NDArray:

@@ -1,4 +1,4 @@
-"""What a paper's artefacts are called, and in which order a page shows them."""
+"""Titles of a paper's artefacts, and the order in which a page shows them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replifed.parts import part
 
 
 def words_of(paper: str) -> tuple[Mapping[str, str], dict[str, Any]]:
-    """Return what a paper says of itself, and its figures and tables by name: title, caption, how to draw.
+    """Return a paper's name and citation, and its figures and tables by name: title, caption, how to draw.
 
     A paper without words of its own does with names.
     """
@@ -24,12 +24,12 @@ def words_of(paper: str) -> tuple[Mapping[str, str], dict[str, Any]]:
 
 
 def stamp_of(frame: pd.DataFrame) -> str:
-    """Return what an artefact's table says of data that are not the paper's own."""
+    """Return the label in an artefact's table of data that are not the paper's own."""
     return str(frame["data"].iloc[0]) if len(frame) and "data" in frame else ""
 
 
 def is_own(key: str) -> bool:
-    """Whether an artefact is called after one of the paper.
+    """Return True for an artefact that has the name of one of the paper's.
 
     >>> is_own("fig2"), is_own("fig2_bits")
     (True, False)
@@ -46,7 +46,7 @@ def in_order(artefacts: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
     def place(item: tuple[str, Any]) -> tuple[bool, list[tuple[bool, int, str]]]:
         key, parts = item[0], re.split(r"(\d+)", item[0])
-        numbered = [(not one.isdigit(), int(one) if one.isdigit() else 0, one) for one in parts]
+        numbered = [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
         return re.match(r"(fig|table)\d", key) is None, numbered
 
     return sorted(artefacts.items(), key=place)

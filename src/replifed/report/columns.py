@@ -1,4 +1,4 @@
-"""What the columns of the CSV and parquet files mean, from `columns.yaml`, and docs/columns.md."""
+"""Meanings of the columns of the CSV and parquet files, from `columns.yaml` here and in papers' folders."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from replifed.parts import folder_of, paper_names
 from replifed.report.sentences import row
 
 _FILE = Path(__file__).with_suffix(".yaml")
@@ -20,8 +21,9 @@ _HEAD = """\
 
 Every column of the CSV and parquet files under `figures/` and `results/`: what it means, its unit, and which
 end is better, if one is. `replifed columns --out docs/columns.md` writes this page from
-`src/replifed/report/columns.yaml`; without `--out` it names the columns of the files at hand that have no
-entry there. A `*` stands for any letters, and a scale's folder, such as `small/`, is left out.
+`src/replifed/report/columns.yaml` and `columns.yaml` in the folder of each paper; without `--out` it names
+the columns of the files of a run that have no entry there. A `*` stands for any letters, and a scale's
+folder, such as `small/`, is left out.
 
 ## In all files
 
@@ -35,7 +37,7 @@ last one counts.
 
 
 class Column(NamedTuple):
-    """What a column holds."""
+    """Meaning of a column."""
 
     meaning: str
     unit: str = ""
@@ -44,9 +46,12 @@ class Column(NamedTuple):
 
 @cache
 def _entries() -> tuple[dict[str, Column], dict[str, dict[str, Column]]]:
-    """The columns of all files, and those of files by pattern."""
+    """Columns of all files, and those of files by pattern."""
     content: Mapping[str, Any] = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
-    files = {pattern: _columns(pattern, own) for pattern, own in content["files"].items()}
+    patterns = dict(content["files"])
+    for file in (folder_of(paper) / _FILE.name for paper in paper_names()):
+        patterns |= yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    files = {pattern: _columns(pattern, own) for pattern, own in patterns.items()}
     return _columns("columns", content["columns"]), files
 
 
@@ -59,13 +64,13 @@ def _columns(place: str, entries: Mapping[str, list[str]]) -> dict[str, Column]:
 
 
 def column(file: str, name: str) -> Column | None:
-    """What a column of a file means; the file is without its scale, such as ``results/claims.csv``."""
+    """Meaning of a column of a file; the file is without its scale, such as ``results/claims.csv``."""
     shared, files = _entries()
-    found = _named(name, shared)
+    meaning = _named(name, shared)
     for pattern, own in files.items():
         if fnmatchcase(file, pattern):
-            found = _named(name, own) or found
-    return found
+            meaning = _named(name, own) or meaning
+    return meaning
 
 
 def _named(name: str, columns: Mapping[str, Column]) -> Column | None:
@@ -90,19 +95,19 @@ def names_in(folder: Path, name: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def unknown(results: Path, figures: Path) -> list[str]:
-    """The columns without an entry of the files of a run, a line each."""
+    """Columns of the files of a run that have no entry, a line each."""
     folders = names_in(results, "results"), names_in(figures, "figures")
     return [
         f"{file}: {name}"
-        for found in folders
-        for file, names in found
+        for folder in folders
+        for file, names in folder
         for name in names
         if column(file, name) is None
     ]
 
 
 def page() -> str:
-    """docs/columns.md."""
+    """Text of docs/columns.md."""
     shared, files = _entries()
     parts = [_HEAD, _table(shared), _OVERRIDES]
     for pattern, own in files.items():

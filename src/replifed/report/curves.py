@@ -33,8 +33,8 @@ def curves(grid: Curves, frame: pd.DataFrame) -> dict[str, Any]:
     """Return the panels of a grid as lists and numbers that JSON can hold.
 
     ``lines`` are ``[label, colour, dashes, marked]``, dashes as SVG has them; each of the ``panels`` has
-    ``curves`` of the number of a line, ``x`` by column, ``y``, ``low`` and ``high``; and of what is
-    ``published`` what is said of it, x on the first horizontal axis, and y, of which one is None.
+    ``curves`` of the number of a line, ``x`` by column, ``y``, ``low`` and ``high``; and in ``published`` the
+    references: label, x on the first horizontal axis, and y, of which one is None.
     """
     panels = [(panel, _curves_of(grid, panel)) for panel in grid.panels(frame)]
     lines = grid.lines_of(frame if grid.shown is None else grid.shown(frame))
@@ -55,7 +55,7 @@ def curves(grid: Curves, frame: pd.DataFrame) -> dict[str, Any]:
                     {"line": keys.index(key), **_numbers(curve, list(panel.x), points)}
                     for key, curve in found.items()
                 ],
-                "published": [[one.said, one.x, one.y] for one in panel.published],
+                "published": [[one.label, one.x, one.y] for one in panel.references],
             }
             for panel, found in panels
         ],
@@ -74,8 +74,8 @@ def in_words(grid: Curves, frame: pd.DataFrame) -> str:
     heights = _some(list(dict.fromkeys(plain(panel.y) for panel in panels)))
     count = f"{len(panels)} panels" if len(panels) > 1 else "One panel"
     text = f"{count}: {heights} against {axes}. Curves: {names}."
-    for said in dict.fromkeys(one.said for panel in panels for one in panel.published):
-        text += f" {said[0].upper()}{said[1:]}."
+    for label in dict.fromkeys(one.label for panel in panels for one in panel.references):
+        text += f" {label[0].upper()}{label[1:]}."
     ends = []
     for panel in panels[:_NAMED]:
         found = _curves_of(grid, panel)

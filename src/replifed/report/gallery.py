@@ -1,4 +1,4 @@
-"""Every picture of a run on one page of Markdown, small enough to be kept with the code."""
+"""Page of Markdown with every picture of a run, small enough to be kept with the code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ all that it shows. Of a figure with several pages, the PDF has the others; numbe
 
 
 def write(figures_dir: Path, settings: Mapping[str, Any], out: Path) -> None:
-    """Write the page, and the pictures into a folder beside it that is called like it.
+    """Write the page, and the pictures into a folder of its name next to it.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ def write(figures_dir: Path, settings: Mapping[str, Any], out: Path) -> None:
         text += f"\n## {about.get('name', paper)}\n"
         for key, entry in in_order(settings[paper]["artefacts"]):
             if entry["kind"] == "figure":
-                made, words = figures_dir / paper / key, described[key]
+                files, words = figures_dir / paper / key, described[key]
                 small = folder / f"{paper}-{key}.webp"
-                _shrink(made.with_suffix(".png"), small)
+                _shrink(files.with_suffix(".png"), small)
                 shown.append(small)
-                data = stamp_of(read(made.with_suffix(".csv")))
+                data = stamp_of(read(files.with_suffix(".csv")))
                 text += f"\n### {words.title}\n\n{words.caption}{f' Data: {data}.' * bool(data)}\n"
                 text += f"\n![{words.title}]({folder.name}/{small.name})\n\n`figures/{paper}/{key}.pdf`\n"
     for file in set(folder.glob("*.webp")).difference(shown):

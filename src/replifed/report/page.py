@@ -1,6 +1,6 @@
 """One page with every figure, table and verdict. It opens from disk, without a network.
 
-Pictures lie beside it, or, in its single-file form, in it. It is complete without scripts; with them its
+Pictures lie next to it, or, in its single-file form, in it. It is complete without scripts; with them its
 curves can be read and its claims sorted.
 """
 
@@ -19,12 +19,13 @@ from typing import Any, get_args
 from urllib.parse import quote
 
 from replifed.claims import scores
+from replifed.claims.claim import BASES, DATA_KINDS, Kind
 from replifed.claims.errata import read as read_errata
 from replifed.claims.files import MARKS, number_text, read
 from replifed.claims.sentences import read_not_claimed
-from replifed.claims.verdicts import BASES, DATA_KINDS, VERDICTS, Kind
+from replifed.claims.verdicts import VERDICTS
 from replifed.errors import REMEDY, DataError
-from replifed.figures.artefact import curves_of
+from replifed.figures.grid import Grid
 from replifed.parts import part
 from replifed.report.artefacts import in_order, is_own, stamp_of, words_of
 from replifed.report.curves import curves as numbers_of
@@ -62,7 +63,7 @@ def build(
     scale : "paper", or the name of the cut-down settings.
     settings : papers, and of each which artefacts there are, which are not computed, and why, and its
         experiments.
-    curves, run : scripts to write beside the page: the data of the curves that it draws, and what ran, when.
+    curves, run : scripts to write next to the page: the data of the curves that it draws, and what ran, when.
     single : whether pictures, curves and what ran are in the page, which then is one file, of tens of
         megabytes.
     """
@@ -70,30 +71,16 @@ def build(
     from markupsafe import Markup
 
     rows: list[dict[str, Any]] = [
-        {
-            **row,
-            "number": number_text(row),
-            "numbers": _numbers(row),
-            "mark": MARKS[row["verdict"]],
-            "word": WORDS[row["verdict"]],
-        }
+        {**row, "number": number_text(row), "numbers": _numbers(row)}
         for row in (read(claims) if claims else ())
     ]
     statements = scores.statements(rows)
     drawn: dict[str, Any] = {}
-    beside = None if single else out.parent
+    page_folder = None if single else out.parent
     papers = [
-        _paper(name, settings[name], rows, statements, figures_dir, beside, drawn)
+        _paper(name, settings[name], rows, statements, figures_dir, page_folder, drawn)
         for name in settings["papers"]
     ]
-    artefacts = [
-        (f"{paper['key']}/{one['key']}", one)
-        for paper in papers
-        for one in paper["artefacts"] + paper["others"]
-    ]
-    linked = {name for name, _ in artefacts}
-    for claim in rows:
-        claim["linked"] = f"{claim['paper']}/{claim['artefact']}" in linked
     data = Counter(claim["data"] for claim in rows)
     of_curves = _script("replifedCurves", drawn)
     if curves is not None:
@@ -101,22 +88,25 @@ def build(
     if run is not None:
         write_text(run, _script("replifedRun", facts()))
     folder = Path(__file__).parent
-    style, script, drawing = (
-        Markup(folder.joinpath(name).read_text(encoding="utf-8"))
-        for name in ("page.css", "page.js", "curves.js")
-    )
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8"))
     page = template.render(
-        style=style,
-        script=script,
-        drawing=drawing,
+        {
+            name: Markup(folder.joinpath(file).read_text(encoding="utf-8"))
+            for name, file in (("style", "page.css"), ("script", "page.js"), ("drawing", "curves.js"))
+        },
         scale=scale,
         papers=papers,
+        artefacts={
+            f"{paper['key']}/{one['key']}": one
+            for paper in papers
+            for one in paper["artefacts"] + paper["others"]
+        },
         verdicts=VERDICTS,
         words=WORDS,
+        marks=MARKS,
         score=_counts(statements),
         chance=scores.chance_in_words(rows),
         kinds=[kind for kind in get_args(Kind) if any(claim["kind"] == kind for claim in rows)],
@@ -124,13 +114,12 @@ def build(
         readings=sorted({claim["reading"] for claim in rows} - {""}),
         claims=rows,
         deviations=_deviations(rows, [paper["key"] for paper in papers]),
-        stamps=[{"artefact": name, "text": one["stamp"]} for name, one in artefacts if one["stamp"]],
         data_counts=[(kind, data[kind]) for kind in (*DATA_KINDS, "none") if data[kind]],
         errata=[row for file in errata for row in read_errata(file)],
         not_claimed=read_not_claimed(not_claimed) if not_claimed else [],
-        curves_file=_from(curves, beside) if curves and beside else "",
+        curves_file=_from(curves, page_folder) if curves and page_folder else "",
         curves_inside=Markup(of_curves) if single and drawn else "",
-        run_file=_from(run, beside) if run and beside else "",
+        run_file=_from(run, page_folder) if run and page_folder else "",
         run_inside=facts() if single else {},
     )
     write_text(out, page.rstrip("\n") + "\n")
@@ -151,7 +140,7 @@ def _from(file: Path, folder: Path) -> str:
 
 
 def _numbers(row: Mapping[str, str]) -> tuple[str, str]:
-    """What is published and what was measured, for two columns."""
+    """Published and measured numbers, for two columns."""
     published, _, measured = number_text(dict(row)).rpartition("  ")
     return published.removeprefix("published "), measured.removeprefix("measured ")
 
@@ -175,7 +164,7 @@ def _deviations(rows: list[dict[str, Any]], papers: Sequence[str]) -> list[dict[
 
 
 def _counts(statements: list[dict[str, str]]) -> dict[str, tuple[int, int]]:
-    """How many statements have each status, and how many of these by substitute data."""
+    """Number of statements by status, and of these by substitute data."""
     of_all = Counter(one["status"] for one in statements)
     of_substitutes = Counter(one["status"] for one in statements if one["data"] == "substitute")
     return {verdict: (of_all[verdict], of_substitutes[verdict]) for verdict in VERDICTS}
@@ -187,20 +176,20 @@ def _paper(
     claims: list[dict[str, Any]],
     statements: list[dict[str, str]],
     figures_dir: Path,
-    beside: Path | None,
+    page_folder: Path | None,
     drawn: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return what the page says of a paper; the curves of its figures are added to `drawn`."""
+    """Content of the page on a paper; the curves of its figures are added to `drawn`."""
     own = [claim for claim in claims if claim["paper"] == name]
     stated = [one for one in statements if one["paper"] == name]
     about, described = words_of(name)
-    found = {
-        key: _artefact(key, figures_dir / name, described.get(key), own, beside, drawn)
+    artefacts = {
+        key: _artefact(key, figures_dir / name, described.get(key), own, page_folder, drawn)
         | {"experiments": [one for one in used_experiments(entry) if one in section.get("experiments", {})]}
         for key, entry in in_order(section["artefacts"])
     }
     # What the paper has comes first; if nothing is called after a figure of it, all is.
-    papers_own = [key for key in found if is_own(key)] or list(found)
+    papers_own = [key for key in artefacts if is_own(key)] or list(artefacts)
     return {
         "key": name,
         "name": about.get("name", name),
@@ -208,8 +197,8 @@ def _paper(
         "doi": about.get("doi", ""),
         "counts": _counts(stated),
         "total": len(stated),
-        "artefacts": [found[key] for key in papers_own],
-        "others": [one for key, one in found.items() if key not in papers_own],
+        "artefacts": [artefacts[key] for key in papers_own],
+        "others": [artefact for key, artefact in artefacts.items() if key not in papers_own],
         "not_computed": sorted(section.get("not_computed", {}).items()),
         "experiments": {key: _settings(one) for key, one in section.get("experiments", {}).items()},
     }
@@ -232,10 +221,13 @@ def _artefact(
     folder: Path,
     described: Any,
     claims: list[dict[str, Any]],
-    beside: Path | None,
+    page_folder: Path | None,
     drawn: dict[str, Any],
 ) -> dict[str, Any]:
-    """`beside` is the page's folder, from which files are linked; None puts pictures into the page."""
+    """Content of the page on an artefact.
+
+    `page_folder` is the page's folder, from which files are linked; None puts pictures into the page.
+    """
     title, caption = (described.title, described.caption) if described else (key, "")
     table, png, markdown = (folder / f"{key}.{suffix}" for suffix in ("csv", "png", "md"))
     hashes.check([table, png, markdown])
@@ -248,7 +240,9 @@ def _artefact(
         "caption": caption,
         "csv": f"{folder.name}/{key}.csv",
         "files": [
-            (file.suffix[1:].upper(), _from(file, beside)) for file in files if beside and file.is_file()
+            (file.suffix[1:].upper(), _from(file, page_folder))
+            for file in files
+            if page_folder and file.is_file()
         ],
         "code": ("", ""),
         "command": hashes.snakemake(png.with_suffix(".pdf") if png.is_file() else markdown),
@@ -266,7 +260,7 @@ def _artefact(
         "tables": [],
     }
     if described is not None:
-        artefact["code"] = _code(part(folder.name, "figures" if png.is_file() else "tables"), beside)
+        artefact["code"] = _code(part(folder.name, "figures" if png.is_file() else "tables"), page_folder)
     alt = caption or title
     if table.is_file():
         frame = read_curves(table)
@@ -274,10 +268,10 @@ def _artefact(
         if len(frame) and "seeds" in frame:
             least, most = frame["seeds"].min(), frame["seeds"].max()
             artefact["seeds"] = f"{least} to {most}" if least != most else str(most)
-        if (curves := curves_of(described)) is not None and len(frame):
-            drawn[f"{folder.name}-{key}"] = found = numbers_of(curves, frame)
+        if isinstance(described, Grid) and len(frame):
+            drawn[f"{folder.name}-{key}"] = found = numbers_of(described, frame)
             artefact |= {"drawn": True, "points": found["points"]}
-            alt = f"{title}. {in_words(curves, frame)}"
+            alt = f"{title}. {in_words(described, frame)}"
     if png.is_file():
         content = png.read_bytes()
         if content[:8] != b"\x89PNG\r\n\x1a\n" or content[12:16] != b"IHDR":
@@ -285,8 +279,8 @@ def _artefact(
         width, height = struct.unpack(">II", content[16:24])
         artefact |= {
             "src": f"data:image/png;base64,{base64.b64encode(content).decode()}"
-            if beside is None
-            else _from(png, beside),
+            if page_folder is None
+            else _from(png, page_folder),
             # Drawn at 150 dots an inch, shown at 96.
             "width": round(width * 96 / 150),
             "height": round(height * 96 / 150),
@@ -297,11 +291,11 @@ def _artefact(
     return artefact
 
 
-def _code(module: str, beside: Path | None) -> tuple[str, str]:
+def _code(module: str, page_folder: Path | None) -> tuple[str, str]:
     """Return the name of the module that draws, and a link to it where it lies below the working folder."""
     file = Path(import_module(module).__file__ or "").resolve()
-    here = beside is not None and file.is_relative_to(Path.cwd())
-    return module, _from(file, beside.resolve()) if here and beside else ""
+    here = page_folder is not None and file.is_relative_to(Path.cwd())
+    return module, _from(file, page_folder.resolve()) if here and page_folder else ""
 
 
 # Of the pictures of published and measured numbers, in pixels, and how many tolerances they reach to a side.
@@ -309,7 +303,7 @@ _WIDTH, _REACH = 170, 3.0
 
 
 def _range(claim: Mapping[str, str]) -> dict[str, Any]:
-    """Where the measured number and its interval lie about the published one, in pixels.
+    """Positions of the measured number and its interval about the published one, in pixels.
 
     The unit is the tolerance, or without one the larger of the distance and the interval.
     """

@@ -1,4 +1,4 @@
-"""What ran, where and when: beside the report, and not in it, since it differs from run to run."""
+"""Versions, machine and date of a run; in a file next to the report, since they differ from run to run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The score by statements, with which the README opens: a table and a picture of it."""
+"""Score by statements, with which the README opens: a table and a picture of it."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _WIDTH, _ROW, _LEFT, _TOP = 760, 26, 110, 34
 
 
 class Score(NamedTuple):
-    """What the statements of one paper come to."""
+    """Score of the statements of one paper."""
 
     paper: str
     statuses: Counter[str]
-    numbers: tuple[int, int]  # statements on a published number: those met, and those measured
+    numbers: tuple[int, int]  # statements on a published number: those that are met, and those measured
     data: Counter[str]  # kinds of data behind the statements
 
 
 def score(paper: str, claims: Sequence[Mapping[str, str]]) -> Score:
-    """The score of a paper, from lines of claims.csv with their kind."""
+    """Score of a paper, from lines of claims.csv with their kind."""
     statements, kinds = scores.statements(claims), {claim["id"]: claim["kind"] for claim in claims}
-    numbers = [
+    on_numbers = [
         one["status"]
         for one in statements
         if one["status"] != "unchecked" and "value" in {kinds[name] for name in one["claims"].split()}
@@ -43,7 +43,7 @@ def score(paper: str, claims: Sequence[Mapping[str, str]]) -> Score:
     return Score(
         paper,
         Counter(one["status"] for one in statements),
-        (sum(status in HOLDS for status in numbers), len(numbers)),
+        (sum(status in HOLDS for status in on_numbers), len(on_numbers)),
         Counter(one["data"] for one in statements),
     )
 
@@ -105,7 +105,7 @@ def picture(papers: Sequence[Score]) -> str:
 
 
 def inserted(text: str, block: str, name: str) -> str:
-    """The text with the block in place of what stands between its marks."""
+    """Text with the block in place of the one between its marks."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):

@@ -1,4 +1,4 @@
-"""A page for each paper: every checkable sentence in its order, its claims and what came of them."""
+"""A page for each paper: every checkable sentence in its order, its claims and their verdicts."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def page(
     claims: Sequence[Mapping[str, str]],
     errata: Iterable[Any],
 ) -> str:
-    """Markdown: how the paper is read, tables of its sentences, of what deviates, and of the errata.
+    """Markdown page of a paper: its readings, tables of its sentences, of deviations, and of the errata.
 
-    `readings` is the text on that, and `claims` are the paper's rows of claims.csv.
+    `readings` is the text on them, and `claims` are the paper's rows of claims.csv.
     """
     statements = scores.statements(claims)
-    found = {one["statement_id"]: one for one in statements}
+    by_id = {one["statement_id"]: one for one in statements}
     claimed = sum(bool(one.statements) for one in sentences)
     text = _HEAD.format(
         name=paper["name"],
@@ -65,7 +65,7 @@ def page(
         score=scores.in_words(Counter(one["status"] for one in statements)),
     )
     others = scores.otherwise(claims, statements)
-    text += "".join(_line(one, found, others) for one in sentences)
+    text += "".join(_line(one, by_id, others) for one in sentences)
     deviating = [one for one in statements if one["status"] == "deviates"]
     text += _deviations(deviating, {one["id"]: one for one in claims}) if deviating else ""
     rows = [row(one.place, one.printed, one.corrected) for one in errata]
@@ -76,20 +76,20 @@ def page(
 
 def _line(
     sentence: Sentence,
-    found: Mapping[str, Mapping[str, str]],
+    statements: Mapping[str, Mapping[str, str]],
     others: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> str:
     if sentence.why:
         return row(sentence.place, sentence.says, f"none: {sentence.why}", "")
     claims, verdicts = [], []
     for name in sentence.statements:
-        count, data = len(found[name]["claims"].split()), found[name]["data"]
+        count, data = len(statements[name]["claims"].split()), statements[name]["data"]
         claims.append(f"`{name}`" + (f" ({count} claims)" if count > 1 else ""))
         shown = "" if data in ("original", "synthetic", "none", "") else f" ({data} data)"
         other = "; ".join(
             f"{verdict}: {', '.join(map(_quoted, ways))}" for verdict, ways in others[name].items()
         )
-        verdicts.append(found[name]["status"] + shown + (f" ({other})" if other else ""))
+        verdicts.append(statements[name]["status"] + shown + (f" ({other})" if other else ""))
     return row(sentence.place, sentence.says, "<br>".join(claims), "<br>".join(verdicts))
 
 
@@ -98,7 +98,7 @@ def _quoted(reading: str) -> str:
 
 
 def _deviations(statements: Sequence[Mapping[str, str]], claims: Mapping[str, Mapping[str, str]]) -> str:
-    """The claims that deviate in the reading nearest to the text: what is said, measured, and why."""
+    """Claims that deviate in the reading nearest to the text: statement, measurement, and reason."""
     text, last = _DEVIATIONS, ""
     for one in statements:
         for claim in (claims[name] for name in one["claims"].split()):
@@ -112,7 +112,7 @@ def _deviations(statements: Sequence[Mapping[str, str]], claims: Mapping[str, Ma
 
 
 def _with_unit(number: str, claim: Mapping[str, str]) -> str:
-    """A number to four digits; of a statement that holds or does not, that it does not."""
+    """A number to four digits, or the words for a statement that does not hold."""
     if claim["kind"] in ("identity", "shape"):
         return "does not hold"
     unit = claim["unit"] if claim["unit"] in ("rounds", "bits", "decades", "e-folds") else ""

@@ -1,10 +1,10 @@
-"""Settings: reading, checking, and cutting out what one job needs.
+"""Settings: read, checked, and cut down to those that one job needs.
 
 Typed classes are the single truth for keys, types, ranges, defaults and descriptions: `fields` holds those
-that papers share, ``replifed.papers.<paper>.settings`` each paper's own. `checks` adds what no key shows by
-itself: names that must exist elsewhere, numbers that must fit together. All faults are reported together, one
-line each, before any job starts. Jobs get plain JSON, which `cuts` takes out of the checked configuration
-and `typed` turns into the paper's class again.
+that papers share, ``replifed.papers.<paper>.settings`` those of a paper. `checks` adds errors that no key
+shows by itself: names that must exist elsewhere, numbers that must fit together. All errors are reported
+together, one line each, before any job starts. Jobs get plain JSON, which `cuts` selects from the checked
+configuration and `typed` turns into an object of the paper's class again.
 """
 
 from replifed.settings.checks import load, typed, validate, write_schema

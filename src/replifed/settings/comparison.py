@@ -1,4 +1,4 @@
-"""The section `compare`: methods of one's own beside built-in ones, on the problems of the comparison."""
+"""The section `compare`: custom methods and built-in ones, on the problems of the comparison."""
 
 from __future__ import annotations
 
@@ -11,99 +11,98 @@ from replifed.algorithms.registry import BUILT_IN, INSTALLED
 from replifed.data.catalogue import CATALOGUE, offered
 from replifed.errors import unknown_name
 from replifed.parts import COMPARED
-from replifed.settings.faults import Fault
 from replifed.settings.fields import Loss
+from replifed.settings.messages import Error
 
-# Kinds of problems on which every kind of method runs, called by their losses.
+# Kinds of problems that every method can run on, named by their losses.
 _EVERY_METHOD = get_args(Loss)
-_FIGURES, _TABLES = ("fig1",), ("table1", "pairs")
 
 
 def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a section like a paper's, or None where the papers that are listed have no comparison.
+    """Return a section like a paper's, or None if the listed papers have no comparison.
 
-    Its experiments are those of `cross` that `comparison.data` names, by default those on which every kind of
-    method runs; their methods are those of `comparison.against`, of installed packages too, by default all
-    built-in ones, and those of `methods`.
+    Its experiments are those of `cross` that `comparison.data` names, by default those on which every method
+    runs; their methods are those of `comparison.against`, of installed packages too, by default all built-in
+    ones, and the custom `methods`.
     """
     if COMPARED not in config:
         return None
     known = problems(config)
-    asked, own = config.get("comparison", {}), list(config.get("methods", {}))
-    names = asked.get("data") or [name for name, one in known.items() if one["problem"] in _EVERY_METHOD]
+    requested, custom = config.get("comparison", {}), list(config.get("methods", {}))
+    names = requested.get("data") or [name for name, one in known.items() if one["problem"] in _EVERY_METHOD]
     experiments = {}
     for name in names:
         built_in = known[name]["methods"]
-        there = [*built_in, *INSTALLED]
-        chosen = [method for method in asked.get("against") or built_in if method in there]
-        experiments[name] = {**known[name], "methods": [*chosen, *own]}
+        available = [*built_in, *INSTALLED]
+        against = [method for method in requested.get("against") or built_in if method in available]
+        experiments[name] = {**known[name], "methods": [*against, *custom]}
     runs = {name: one["methods"] for name, one in experiments.items()}
-    artefacts: dict[str, Any] = {name: {"kind": "figure", "runs": runs} for name in _FIGURES}
-    artefacts |= {name: {"kind": "table", "runs": runs, "tuned": runs} for name in _TABLES}
+    table = {"kind": "table", "runs": runs, "tuned": runs}
+    artefacts = {"fig1": {"kind": "figure", "runs": runs}, "table1": table, "pairs": table}
     return {"seed": config[COMPARED]["seed"], "experiments": experiments, "artefacts": artefacts}
 
 
 def with_offered(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the data sets of installed packages that are asked for by name to `datasets`.
+    """Add the data sets of installed packages that the comparison names to `datasets`.
 
-    What such an entry says beside its path, such as its loss, stays.
+    Such an entry may already have other keys than its path, such as its loss.
     """
-    asked, own = config.get("comparison"), config.get("datasets") or {}
-    names = asked.get("data") if isinstance(asked, Mapping) else None
-    if not isinstance(own, Mapping) or not isinstance(names, list | None):
-        return dict(config)  # a fault, which is told later
-    wanted = {*own, *(names or ())}
-    found = {}
+    requested, custom = config.get("comparison"), config.get("datasets") or {}
+    names = requested.get("data") if isinstance(requested, Mapping) else None
+    if not isinstance(custom, Mapping) or not isinstance(names, list | None):
+        return dict(config)  # the check of these keys follows
+    wanted = {*custom, *(names or ())}
+    added = {}
     for name, source in offered().items() if wanted else ():
-        entry = own.get(name, {})
+        entry = custom.get(name, {})
         if name in wanted and isinstance(entry, Mapping) and "path" not in entry:
             module, _, function = source.partition(":")
             spec = find_spec(module)
             if spec is not None and spec.origin:
-                found[name] = {"path": f"{spec.origin}:{function}", **entry}
-    return {**config, "datasets": {**own, **found}} if found else dict(config)
+                added[name] = {"path": f"{spec.origin}:{function}", **entry}
+    return {**config, "datasets": {**custom, **added}} if added else dict(config)
 
 
 def problems(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the experiments of `cross`, and one for each data set of one's own, with the same settings."""
+    """Return the experiments of `cross`, and one with the same settings for each custom data set."""
     known = config[COMPARED]["experiments"]
     # Those with several ridges count rounds of a few methods.
     known = {name: one for name, one in known.items() if "ridges" not in one}
     model = next(one for one in known.values() if one["problem"] == "logistic")
-    own = {}
+    custom = {}
     for name, one in config.get("datasets", {}).items():
-        dealt = {"clusters": "kmeans", "count": one["clients"], "parts": 2, "shards_per_client": 2}
-        partition = dealt if one["partition"] == "kmeans" else {"clusters": "given"}
-        own[name] = {**model, "problem": one["loss"], "dataset": name, "partition": partition}
-    return {**known, **own}
+        shards = {"clusters": "kmeans", "count": one["clients"], "parts": 2, "shards_per_client": 2}
+        partition = shards if one["partition"] == "kmeans" else {"clusters": "given"}
+        custom[name] = {**model, "problem": one["loss"], "dataset": name, "partition": partition}
+    return {**known, **custom}
 
 
-def faults(config: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield names of data sets, methods and papers that there are not, or are already."""
-    asked = config.get("comparison", {})
+def errors(config: Mapping[str, Any]) -> Iterator[Error]:
+    """Yield names of data sets, methods and papers that are unknown, or taken already."""
+    requested, datasets = config.get("comparison", {}), config.get("datasets", {})
     for name in config.get("methods", {}):
         if name in BUILT_IN:
             yield ("methods", name), f"{name} is a built-in method; give yours another name"
     if COMPARED not in config:
-        if asked or config.get("methods"):
+        if requested or config.get("methods"):
             yield ("papers",), f"a comparison needs {COMPARED} among the papers"
         return
     known = problems(config)
-    for name in config.get("datasets", {}):
+    for name in datasets:
         if name in config[COMPARED]["experiments"] or name in CATALOGUE:
             yield ("datasets", name), f"{name} is a built-in data set; give yours another name"
-    yield from _missing_files(config.get("datasets", {}))
-    for name in asked.get("data") or ():
+    yield from _missing_files(datasets)
+    for name in requested.get("data") or ():
         if name not in known:
             yield ("comparison", "data"), unknown_name("problem of the comparison", name, known)
-    there = [known[name] for name in asked.get("data") or known if name in known]
-    compared = {*INSTALLED, *(method for one in there for method in one["methods"])}
-    for name in asked.get("against") or ():
-        if there and name not in compared:  # else the data are at fault
+    used = [known[name] for name in requested.get("data") or known if name in known]
+    compared = {*INSTALLED, *(method for one in used for method in one["methods"])}
+    for name in requested.get("against") or ():
+        if used and name not in compared:  # without problems, these have an error already
             yield ("comparison", "against"), unknown_name("method on these problems", name, compared)
 
 
-def _missing_files(datasets: Mapping[str, Any]) -> Iterator[Fault]:
+def _missing_files(datasets: Mapping[str, Any]) -> Iterator[Error]:
     if datasets:
         from replifed.data.own import file_of
 

@@ -1,4 +1,4 @@
-"""Cutting out of the configuration what one job needs, so that only real changes rerun it."""
+"""Subsets of the configuration: the settings that one job depends on, so that only real changes rerun it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from replifed.settings.reading import deep_merge
 
 def artefacts(paper_config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the artefacts that `all` makes: all but those on demand, or those that ``only`` names."""
-    only = paper_config.get("only")
-    return {
-        name: one
-        for name, one in paper_config["artefacts"].items()
-        if (name in only if only is not None else "on_demand" not in one)
-    }
+    every, only = paper_config["artefacts"], paper_config.get("only")
+    if only is not None:
+        return {name: one for name, one in every.items() if name in only}
+    return {name: one for name, one in every.items() if "on_demand" not in one}
 
 
 def makeable(paper_config: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,7 +80,7 @@ def _read_by_targets(paper_config: Mapping[str, Any]) -> set[str]:
 def groups(paper_config: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return by method the experiments on which one job tunes and runs it, if ``together`` is set.
 
-    Experiments that no target reads have no part in it, nor those that wait for a pilot.
+    Experiments that no target reads, and those that wait for a pilot, are not grouped.
     """
     by_method: dict[str, list[str]] = {}
     used = _read_by_targets(paper_config) if paper_config.get("together") else ()
@@ -98,12 +96,13 @@ def with_pilots(experiments: Mapping[str, Any]) -> dict[str, Any]:
     >>> with_pilots({"a": {"rounds": 9, "replicates": [1, 2, 3], "pilot": [101, 102]}})["a_pilot"]
     {'rounds': 9, 'replicates': [101, 102]}
     """
-    left_out = ("pilot", "twin_replicates")  # twins of a pilot are those of all its repetitions
-    pilots = {}
-    for name, one in experiments.items():
-        if "pilot" in one:
-            kept = {key: value for key, value in one.items() if key not in left_out}
-            pilots[f"{name}{PILOT}"] = kept | {"replicates": one["pilot"]}
+    dropped = ("pilot", "twin_replicates")  # all repetitions of a pilot have perturbed runs
+    pilots = {
+        f"{name}{PILOT}": {key: value for key, value in one.items() if key not in dropped}
+        | {"replicates": one["pilot"]}
+        for name, one in experiments.items()
+        if "pilot" in one
+    }
     return {**experiments, **pilots}
 
 
@@ -115,13 +114,13 @@ def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-# Settings of reported runs that tuning has no use for.
+# Settings of reported runs that tuning does not use.
 _REPORTED_ONLY = (
     *("replicates", "full_batch_replicates", "twin_replicates"),
     *("rounds", "baseline_rounds", "full_batch_rounds", "record_every"),
 )
-# Settings that change no number by themselves: which methods there are, the memory that a job declares, and
-# a pilot, whose runs have settings of their own.
+# Settings that change no number by themselves: the list of methods, the memory that a job declares, and a
+# pilot, whose runs are an experiment with its own settings.
 _NO_RESULT = ("methods", "memory_mb", "pilot")
 # Settings that the report does not show of an experiment.
 _NOT_SHOWN = ("methods", "memory_mb", "tuning", "twin_replicates")
@@ -130,12 +129,12 @@ PILOT = "_pilot"
 
 
 def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
-    """Return the settings that a job depends on and no others, so that only real changes rerun it.
+    """Return the settings that a job depends on, and no others.
 
-    Steps "partition", "tune" and "run" get those of the experiment called `name`: a partition those that it
-    is made from, a search no methods and nothing that only reported runs use, a run no methods and no
-    ``tuning``. "artefact" gets the artefact called `name`, "claims" all, with the experiments that they read,
-    as the steps that made their files saw them.
+    Steps "partition", "tune" and "run" get those of the experiment called `name`: a partition its own keys,
+    a search no methods and nothing that only reported runs use, a run no methods and no ``tuning``.
+    "artefact" gets the artefact called `name`, "claims" all artefacts, with the settings of the steps that
+    made the files which they read.
     """
     seed = {"seed": paper_config["seed"]}
     if step in ("artefact", "claims"):
@@ -147,8 +146,8 @@ def settings_for(step: str, paper_config: Mapping[str, Any], name: str | None = 
     experiment = dict(paper_config["experiments"][name])
     tuning = experiment.pop("tuning", None)
     if step == "partition":
-        kept = {key: experiment[key] for key in ("dataset", "partition", "replicates")}
-        return {**seed, **kept, **({"tuning": {"replicates": tuning["replicates"]}} if tuning else {})}
+        split = {key: experiment[key] for key in ("dataset", "partition", "replicates")}
+        return {**seed, **split, **({"tuning": {"replicates": tuning["replicates"]}} if tuning else {})}
     dropped = {"tune": (*_REPORTED_ONLY, *_NO_RESULT), "run": _NO_RESULT}[step]
     settings = {**seed, **{key: value for key, value in experiment.items() if key not in dropped}}
     if step == "tune":

@@ -1,4 +1,4 @@
-"""Types of values and base classes that the papers' settings share.
+"""Types of values and classes of settings: of the whole configuration, and the bases of those of papers.
 
 Each class is the single truth for its keys: types, ranges, defaults, descriptions. The papers' own classes
 are in ``replifed.papers.<paper>.settings``. The workflow imports them at each start: they import no numerics.
@@ -10,64 +10,22 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     PrivateAttr,
     TypeAdapter,
     ValidationInfo,
-    WrapValidator,
     field_validator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError, core_schema
 
 from replifed.errors import shown
+from replifed.settings.markers import REAL, WHOLE, Distinct, LeftOut, Maybe, refusal
 
 T = TypeVar("T")
 
-
-def refusal(text: str) -> PydanticCustomError:
-    """The error of a validator that says itself what is wrong."""
-    return PydanticCustomError("refusal", "{text}", {"text": text})
-
-
-class _LeftOut:
-    """Marks a key that may be left out, and then is None."""
-
-
-class _Absent(_LeftOut):
-    """Marks one of which null is no value."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
-        (kind,) = (kind for kind in get_args(source) if kind is not type(None))
-        return handler.generate_schema(kind)
-
-
-def _as_integer(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _as_written(value: Any, check: Any) -> Any:
-    check(value)
-    return value
-
-
-def _without_repeats(values: list[Any]) -> list[Any]:
-    if any(value in values[:place] for place, value in enumerate(values)):
-        raise PydanticCustomError("repeats", "holds something twice")
-    return values
-
-
-# An integer may be written 5.0, but Python's range() takes no float.
-WHOLE = BeforeValidator(_as_integer)
-# Other numbers stay as they are written: 1 and 1.0 are different texts to a job.
-REAL = WrapValidator(_as_written)
-LEFT_OUT = _LeftOut()
-# A key that may be left out.
-Maybe = Annotated[T | None, _Absent()]
+# --- Values ---
 
 Count = Annotated[int, Field(ge=1), WHOLE]
 Natural = Annotated[int, Field(ge=0), WHOLE]
@@ -82,14 +40,10 @@ Fraction = Annotated[float, Field(gt=0, lt=1), REAL]
 Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$", description="small letters, digits and underscores")]
 Precision = Literal["float32", "float64"]
-# Of data of one's own.
+# Of models on a custom data set.
 Loss = Literal["logistic", "least_squares", "softmax"]
 
-_DISTINCT = {"uniqueItems": True}
-Distinct = Annotated[list[T], Field(json_schema_extra=_DISTINCT), AfterValidator(_without_repeats)]
-Several = Annotated[
-    list[T], Field(min_length=1, json_schema_extra=_DISTINCT), AfterValidator(_without_repeats)
-]
+Several = Annotated[Distinct[T], Field(min_length=1)]
 Names = Several[Name]
 Counts = Several[Count]
 Replicates = Several[Natural]
@@ -103,16 +57,18 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     def plain(self) -> dict[str, Any]:
-        """Return the mapping that jobs get: with defaults, without what is left out."""
-        unset = type(self).model_fields.keys() - self.model_fields_set
-        metadata = {key: type(self).model_fields[key].metadata for key in unset}
-        left_out = {key for key in unset if any(isinstance(mark, _LeftOut) for mark in metadata[key])}
-        return {key: _plain(value) for key, value in self if key not in left_out}
+        """Return the mapping that jobs get: with defaults, but without keys that were left out."""
+        marks = {key: field.metadata for key, field in type(self).model_fields.items()}
+        return {
+            key: _plain(value)
+            for key, value in self
+            if key in self.model_fields_set or not any(isinstance(mark, LeftOut) for mark in marks[key])
+        }
 
     def with_(self, *others: Settings, **changed: Any) -> Self:
-        """Return a copy with what `others` hold, and with what is `changed`."""
-        held = {key: value for one in others for key, value in one if key in one.model_fields_set}
-        return self.model_copy(update=held | changed)
+        """Return a copy with the keys that `others` were given, and with those that are `changed`."""
+        given = {key: value for one in others for key, value in one if key in one.model_fields_set}
+        return self.model_copy(update=given | changed)
 
 
 def _plain(value: Any) -> Any:
@@ -139,15 +95,15 @@ class Data(Settings):
 
     policy: Literal["auto", "real", "surrogate"] = Field(
         "auto",
-        description="auto generates a surrogate when a data set can be had nowhere, real fails instead, "
+        description="auto generates a surrogate when a data set is available nowhere, real fails instead, "
         "surrogate never touches the network",
     )
     mirror: Text | None = Field(None, description="folder with copies of the files, asked before any network")
     substitutes: bool = Field(False, description="whether policy real accepts other real data in their place")
 
 
-class OwnDataset(Settings):
-    """A data set of one's own; it joins the comparison."""
+class CustomDataset(Settings):
+    """A custom data set; it joins the comparison."""
 
     path: Text = Field(
         description="a file, or FILE.py:FUNCTION, which returns features, labels, maybe clients"
@@ -161,7 +117,7 @@ class OwnDataset(Settings):
         "logistic", description="loss of the models: for two kinds of labels, targets, or classes"
     )
     partition: Literal["kmeans", "given"] = Field(
-        "kmeans", description="k-means clusters dealt to clients, or the clients that the data name"
+        "kmeans", description="k-means clusters assigned to clients, or the clients that the data name"
     )
     clients: Count = Field(10, description="number of clients, with k-means")
     rows: Maybe[Count] = Field(None, description="samples that it must have")
@@ -169,7 +125,7 @@ class OwnDataset(Settings):
 
 
 class Compare(Settings):
-    """What `snakemake compare` compares."""
+    """Problems and methods of `snakemake compare`."""
 
     data: Maybe[Several[Name]] = Field(None, description="problems of `cross`; by default all logistic ones")
     against: Maybe[Several[Name]] = Field(
@@ -178,7 +134,7 @@ class Compare(Settings):
 
 
 class Main(Settings):
-    """What config/config.yaml holds, but for the list of papers."""
+    """Keys of config/config.yaml, but for the list of papers."""
 
     scale: Literal["paper", "small", "tiny"] = Field("paper", description="size of the run, on each artefact")
     paths: Paths = Field(default_factory=Paths, description="folders, relative to the working folder")
@@ -189,19 +145,19 @@ class Main(Settings):
     paper_folders: list[Text] = Field(
         default_factory=list, description="folders of papers of your own, see `replifed new paper`"
     )
-    datasets: dict[Name, OwnDataset] = Field(
+    datasets: dict[Name, CustomDataset] = Field(
         default_factory=dict, description="data sets of your own, which join the comparison"
     )
-    comparison: Compare = Field(default_factory=Compare, description="what `snakemake compare` compares")
+    comparison: Compare = Field(default_factory=Compare, description="what `snakemake compare` takes")
 
 
 # --- Of one paper ---
 
 
 class Shards(Settings):
-    """How the samples of a data set are split between the clients: groups, cut into shards that are dealt."""
+    """A split of a data set between clients: groups, cut into shards that are assigned at random."""
 
-    clusters: Literal["kmeans", "labels"] = Field(description="what the samples are grouped by")
+    clusters: Literal["kmeans", "labels"] = Field(description="criterion by which samples are grouped")
     count: Count = Field(description="number of groups")
     parts: Count = Field(description="shards that each group is cut into")
     shards_per_client: Count = Field(description="shards that each client gets")
@@ -216,18 +172,18 @@ class Shards(Settings):
 
 
 class Given(Settings):
-    """How the samples of a data set are split between the clients: as the data say."""
+    """A split of a data set between clients that the data set names."""
 
-    clusters: Literal["given"] = Field(description="what the samples are grouped by")
+    clusters: Literal["given"] = Field(description="criterion by which samples are grouped")
 
 
 class EqualClusters(Settings):
-    """How the rows of a data set are split between the clients: each gets a cluster, all of one size."""
+    """A split of the rows of a data set between clients: each gets a cluster, all of one size."""
 
-    clusters: Literal["equal_kmeans"] = Field(description="how the samples are grouped")
+    clusters: Literal["equal_kmeans"] = Field(description="criterion by which samples are grouped")
     rows: Count = Field(description="users that are kept")
     choice: Literal["fullest", "random"] = Field(
-        "fullest", description="those with the most ratings, or drawn once at random"
+        "fullest", description="those with the most ratings, or sampled once at random"
     )
     columns: Count = Field(description="films with the most ratings that are kept")
     count: Count = Field(description="number of groups")
@@ -244,26 +200,26 @@ Partition = Annotated[Shards | EqualClusters, Field(discriminator="clusters")]
 
 
 class Tuning(Settings):
-    """How what a method leaves open is chosen."""
+    """Search of what a method leaves open."""
 
     replicates: Replicates = Field(description="repetitions used for tuning, none of them reported")
     rounds: Count = Field(description="rounds of a tuning run")
 
 
 class StepTuning(Tuning):
-    """How the step size of each method is chosen."""
+    """Search of each method's step size."""
 
     steps: Several[Positive] = Field(description="step sizes tried first")
     refine: Natural = Field(0, description="rounds of refinement around the best step")
     tail: Weight = Field(
         0,
         description="share of the rounds, at the end, whose mean objective is a step's score and in which it "
-        "must agree with its twins'; with 0 the last one alone",
+        "must agree with perturbed runs; with 0 the last one alone",
     )
 
 
 class Experiment(Settings):
-    """What every experiment has."""
+    """Settings of every experiment."""
 
     methods: Names = Field(description="methods to run")
     memory_mb: Maybe[Annotated[int, Field(ge=100), WHOLE]] = Field(
@@ -273,14 +229,14 @@ class Experiment(Settings):
 
     @property
     def seed(self) -> int:
-        """Names every random stream; it is the paper's, and a job gets it with its settings."""
+        """Seed of every random stream: that of the paper, which a job gets with its settings."""
         return self._seed
 
     @classmethod
     def of_job(cls, given: Mapping[str, Any]) -> Self:
-        """Return what a job is `given` of an experiment, which has been checked.
+        """Return the settings `given` to a job, which have been checked.
 
-        What may be left out has its default, or is None; what the job is not given is no attribute.
+        Optional keys have their defaults, or are None; required keys that are not given are no attributes.
         """
         values = {"_seed": given["seed"]} if "seed" in given else {}
         for key, value in given.items():
@@ -288,16 +244,14 @@ class Experiment(Settings):
             if field is not None and isinstance(value, dict):
                 value = TypeAdapter(field.rebuild_annotation()).validate_python(value, strict=True)
             values[key] = value
-        made: Any = cls.model_construct(**values)
-        return made
+        constructed: Any = cls.model_construct(**values)
+        return constructed
 
 
-_TWINS = (
-    "names of repetitions that run beside twins, which tell whether a run depends on rounding; default: all"
-)
+_TWINS = "repetitions with perturbed runs, which show whether a run is sensitive to rounding; default: all"
 TwinReplicates = Annotated[Maybe[Distinct[Natural]], Field(description=_TWINS)]
 _PILOT = (
-    "names of repetitions that are run first, and not reported: they tell how many of `replicates`, from the "
+    "repetitions that are run first, and not reported: they determine how many of `replicates`, from the "
     "first on, the claims need"
 )
 Pilot = Annotated[Maybe[Annotated[Replicates, Field(min_length=2)]], Field(description=_PILOT)]
@@ -325,13 +279,13 @@ class FreeExperiment(Experiment, extra="allow"):
     replicates: Maybe[Replicates] = Field(None, description="names of the reported repetitions")
     pilot: Pilot = None
     rounds: Maybe[Count] = Field(None, description="communication rounds")
-    tuning: Maybe[dict[str, Any]] = Field(None, description="how what a method leaves open is chosen")
+    tuning: Maybe[dict[str, Any]] = Field(None, description="search of what a method leaves open")
 
 
 class Artefact(Settings):
-    """A figure or a table and what it is made from."""
+    """A figure or a table, and the files from which it is made."""
 
-    kind: Literal["figure", "table"] = Field(description="what is made")
+    kind: Literal["figure", "table"] = Field(description="figure or table")
     runs: Maybe[ByExperiment] = Field(None, description="runs that are read")
     tuned: Maybe[ByExperiment] = Field(None, description="searches that are read")
     partitions: Maybe[Names] = Field(None, description="experiments whose partition and data are read")
@@ -339,10 +293,10 @@ class Artefact(Settings):
         None, description="that it shows published numbers alone, and is stamped so"
     )
     on_demand: Maybe[Literal[True]] = Field(
-        None, description="that it has a target of its own, PAPER_ARTEFACT, and no part in `all`"
+        None, description="that only its own target, PAPER_ARTEFACT, makes it, and `all` does not"
     )
     summary: Maybe[bool] = Field(
-        None, description="whether it sums up all methods: then each needs another figure that shows it"
+        None, description="whether it summarises all methods: then each needs another figure that shows it"
     )
 
     @model_validator(mode="after")
@@ -366,13 +320,13 @@ A = TypeVar("A")
 
 
 class Section(Settings, Generic[E, A]):
-    """Experiments and artefacts of one kind each."""
+    """Experiments and artefacts of a paper, or of the comparison of methods."""
 
-    seed: Natural = Field(description="names every random stream")
+    seed: Natural = Field(description="seed of every random stream")
     together: bool = Field(
         False,
-        description="whether one job tunes and runs a method on all experiments that have it, and one makes "
-        "all figures and tables; otherwise each search, each run, each figure and each table is a job",
+        description="whether jobs are grouped: one tunes and runs a method on all its experiments, and one "
+        "makes all figures and tables; otherwise each search, run, figure and table is a job",
     )
     experiments: Named[E] = Field(description="experiments by name")
     artefacts: Named[A] = Field(description="figures and tables by name")
@@ -380,18 +334,19 @@ class Section(Settings, Generic[E, A]):
 
     @classmethod
     def of_job(cls, given: Mapping[str, Any]) -> Experiment:
-        """Return what a job is given of an experiment (`Experiment.of_job`), of the class that it has."""
-        one = get_args(cls.model_fields["experiments"].annotation)[1]
-        kinds, *marks = get_args(one) or (one,)
-        for mark in marks:  # of a union, which key tells the classes apart
+        """Return the settings `given` to a job, as an object of the experiment's class."""
+        experiment = get_args(cls.model_fields["experiments"].annotation)[1]
+        union, *marks = get_args(experiment) or (experiment,)
+        for mark in marks:  # of a union: the key whose value names the class
             key = mark.discriminator
-            one = next(
-                kind for kind in get_args(kinds) if given[key] in get_args(kind.model_fields[key].annotation)
+            experiment = next(
+                one for one in get_args(union) if given[key] in get_args(one.model_fields[key].annotation)
             )
-        return one.of_job(given)
+        return experiment.of_job(given)
 
 
 class Paper(Section[E, A], Generic[E, A]):
     """A section that replicates a paper."""
 
     not_computed: dict[Name, Text] = Field(default_factory=dict, description="artefacts not made, and why")
+    retired: dict[Name, Text] = Field(default_factory=dict, description="artefacts no longer made, and why")

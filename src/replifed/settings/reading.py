@@ -14,16 +14,14 @@ from replifed.parts import own_papers, register_folders
 
 
 class _Loader(yaml.CSafeLoader):  # the C parser is ten times faster, and every workflow call parses them all
-    """Refuses a key that stands twice in a mapping; YAML's own would drop the first without a word."""
+    """Rejects a key that stands twice in a mapping; YAML's own loader would silently drop the first."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    text = f"the key {key.value!r} stands twice; remove one"
-                    raise yaml.constructor.ConstructorError(None, None, text, key.start_mark)
-                seen.add(key.value)
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for index, key in enumerate(keys):
+            if any(other.value == key.value for other in keys[:index]):
+                text = f"the key {key.value!r} stands twice; remove one"
+                raise yaml.constructor.ConstructorError(None, None, text, key.start_mark)
         return super().construct_mapping(node, deep)
 
 
@@ -48,9 +46,9 @@ def deep_merge(base: Mapping[str, Any], *overrides: Mapping[str, Any]) -> dict[s
 
 
 def retyped(value: Any) -> Any:
-    """Return `value` with its texts read as YAML, so that "7" becomes 7.
+    """Return `value` with its texts parsed as YAML, so that "7" becomes 7.
 
-    Snakemake takes every value inside ``--config 'key={inner: 7}'`` for a text.
+    Snakemake makes a text of every value inside ``--config 'key={inner: 7}'``.
     """
     if isinstance(value, Mapping):
         return {key: retyped(entry) for key, entry in value.items()}
@@ -66,30 +64,29 @@ def retyped(value: Any) -> Any:
 
 
 def paper_file(paper: str, folder: str | os.PathLike[str] = PAPER_FOLDER) -> Path:
-    """Return the file with a paper's settings: in `folder`, or with a paper of one's own."""
+    """Return the file with a paper's settings: in `folder`, or with a custom paper."""
     own = own_papers()
     return own[paper] / "settings.yaml" if paper in own else Path(folder, f"{paper}.yaml")
 
 
 def listed_papers(config: Mapping[str, Any], folder: str | os.PathLike[str] = PAPER_FOLDER) -> list[str]:
-    """Return the papers that `config` lists, each of which must have a file in `folder`, and one's own.
+    """Return the papers that `config` lists, which have a file in `folder`, and custom ones.
 
-    Those are in the folders that its key paper_folders names, which are registered.
+    Those are in the folders that its key paper_folders names; this registers them.
     """
     folders = config.get("paper_folders", [])
     if not isinstance(folders, list):
         raise ConfigError(f"paper_folders: {shown(folders)} is not allowed; expected a list of folders")
     for one in folders:
         if not isinstance(one, str) or not Path(one).is_dir():
-            raise ConfigError(f"paper_folders: {shown(one)} is not allowed; expected a folder that there is")
+            raise ConfigError(f"paper_folders: {shown(one)} is not allowed; expected an existing folder")
     register_folders(folders)
     papers = config.get("papers", [])
     if not isinstance(papers, list) or not all(isinstance(paper, str) for paper in papers):
         raise ConfigError(f"papers: {shown(papers)} is not allowed; expected a list of names")
     known = sorted({file.stem for file in Path(folder).glob("*.yaml")} | set(own_papers()))
-    faults = [f"papers: {unknown_name('paper', paper, known)}" for paper in papers if paper not in known]
-    if faults:
-        raise ConfigError("\n".join(faults))
+    if errors := [f"papers: {unknown_name('paper', paper, known)}" for paper in papers if paper not in known]:
+        raise ConfigError("\n".join(errors))
     return list(dict.fromkeys([*papers, *own_papers()]))
 
 
@@ -102,8 +99,8 @@ def read_file(file: Path) -> dict[str, Any]:
         remedy = near or "; run from the folder that holds config/, or correct the name"
         raise ConfigError(f"{file} does not exist{remedy}") from None
     except (OSError, UnicodeDecodeError) as error:
-        fault = getattr(error, "strerror", None) or "not a text file in UTF-8"
-        raise ConfigError(f"{file} cannot be read: {fault}; give a YAML file") from None
+        reason = getattr(error, "strerror", None) or "not a text file in UTF-8"
+        raise ConfigError(f"{file} cannot be read: {reason}; give a YAML file") from None
     content = read_value(text, str(file))
     if content is None:
         return {}
@@ -113,7 +110,7 @@ def read_file(file: Path) -> dict[str, Any]:
 
 
 def read_value(text: str, name: str, hint: str = "") -> Any:
-    """Read a text as YAML; `name` stands before a refusal, and `hint` behind that of a text which is none."""
+    """Parse a text as YAML; an error begins with `name`, and ends with `hint` if the text is not YAML."""
     try:
         return yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:

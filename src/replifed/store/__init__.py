@@ -1,4 +1,4 @@
-"""How results lie on disk; and the number of that layout, which each of them carries."""
+"""Results on disk, and the number of their format, which each file carries."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from replifed.errors import REMEDY, DataError
 
-# One more whenever what is stored is laid out otherwise or means something else.
+# Raised when the layout or the meaning of stored values changes.
 FORMAT = 2
 
 
 def check_format(path: Path, found: Any) -> None:
-    """Refuse a file of another layout, by the number `found` in it (None where there is none)."""
+    """Raise a `DataError` for a file of another format, by the number `found` in it, None without one."""
     if found != FORMAT:
         number = "no format number" if found is None else f"format {found}"
         raise DataError(f"{path}: written by another version ({number}, expected {FORMAT}); {REMEDY}")

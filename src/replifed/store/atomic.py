@@ -25,24 +25,24 @@ _REASONS = {
     errno.EPERM: "permission denied; make the folder writable or choose another output folder",
     errno.EISDIR: "it is a folder; give the name of a file",
 }
-# What the system says of a path whose parts are not all folders; it does not say which part it is.
-_NO_WAY_THROUGH = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.ELOOP)
+# Errors of a path whose parts are not all folders; the system does not say which part it is.
+_NOT_A_FOLDER = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.ELOOP)
 
 
 @contextlib.contextmanager
 def explained(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn the operating system's refusal to write `path` into a one-line `ReplifedError`."""
+    """Turn an error of the operating system on writing `path` into a one-line `ReplifedError`."""
     path = Path(path)
     try:
         yield
     except OSError as error:
-        if error.errno is None:  # not from the system: libraries derive errors of their own from it
+        if error.errno is None:  # not from the system: libraries derive their errors from it
             raise
         raise ReplifedError(f"cannot write {path}: {_reason(error, path.parent)}") from error
 
 
 def make_folder(folder: str | os.PathLike[str]) -> None:
-    """Make `folder` and those above it, unless they are there; a refusal is a one-line `ReplifedError`."""
+    """Make `folder` and those above it, unless they exist; an error is a one-line `ReplifedError`."""
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,17 +51,17 @@ def make_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def _reason(error: OSError, folder: Path) -> str:
-    """Say why nothing can be written in `folder`, and what to do."""
+    """Return why nothing can be written in `folder`, and what to do."""
     if error.errno in _REASONS:
         return _REASONS[error.errno]
-    if error.errno in _NO_WAY_THROUGH and (obstacle := _obstacle(folder)):
+    if error.errno in _NOT_A_FOLDER and (obstacle := _obstacle(folder)):
         return obstacle
     culprit = f" of {error.filename}" if error.filename else ""
     return f"the system says {error.strerror!r}{culprit}; choose another output folder"
 
 
 def _obstacle(folder: Path) -> str:
-    """Name the outermost part of the path to `folder` that is no folder."""
+    """Name the outermost part of the path to `folder` that is not a folder."""
     for part in reversed((folder, *folder.parents)):
         if part.is_symlink() and not part.exists():
             return (
@@ -77,7 +77,7 @@ def _obstacle(folder: Path) -> str:
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success it becomes `path`, on failure it vanishes.
 
-    The temporary file keeps the suffix of `path`, since writers such as matplotlib go by it.
+    The temporary file keeps the suffix of `path`, from which writers such as matplotlib take the format.
     """
     path = Path(path)
     make_folder(path.parent)
@@ -104,5 +104,5 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
-    """Write `value` as indented JSON with sorted keys; NaN and infinity are refused."""
+    """Write `value` as indented JSON with sorted keys; NaN and infinity are errors."""
     write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")

@@ -1,8 +1,8 @@
-"""The hash of each stored file, left beside it in ``.hashes/`` by the job that wrote it.
+"""Hashes of stored files, written next to each in ``.hashes/`` by the job that made it.
 
-Snakemake goes by times: whatever was written last, by whomever, counts as the result. So each job records
-what it wrote and refuses to read a file that differs from its record, and the manifest is compiled from these
-records.
+Snakemake compares times: whatever was written last, by whomever, counts as the result. So each job records
+the hashes of its outputs, and does not read a file that differs from its record; the manifest is compiled
+from these records.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from replifed.errors import DataError
 from replifed.store.atomic import explained, make_folder
 
 FOLDER = ".hashes"
-# Set by the workflow, for its jobs alone: the user's ``--configfile ...``, which its targets need.
+# Set by the workflow for its jobs: the user's ``--configfile ...``, which commands for targets need.
 CONFIGFILES_VARIABLE = "REPLIFED_CONFIGFILES"
 
 
 class Stored(NamedTuple):
-    """What tells one file from another."""
+    """Hash and size of a file."""
 
     sha256: str
     bytes: int
@@ -39,12 +39,12 @@ def file_hash(path: Path, algorithm: str = "sha256") -> str:
 
 
 def measure(path: Path) -> Stored:
-    """Return what the file is now."""
+    """Return the present hash and size of a file."""
     return Stored(file_hash(path), path.stat().st_size)
 
 
 def record(paths: Iterable[Path]) -> None:
-    """Record what the files are, as their maker; those that do not exist are left out."""
+    """Record the hashes of files that the caller has made; missing ones are skipped."""
     for path in filter(Path.is_file, paths):
         make_folder(path.parent / FOLDER)
         with explained(path.parent / FOLDER / path.name):
@@ -52,27 +52,27 @@ def record(paths: Iterable[Path]) -> None:
 
 
 def recorded(path: Path) -> Stored | None:
-    """Return what the file was when it was made, or None if that was never recorded."""
+    """Return the hash and size that were recorded when the file was made, or None without a record."""
     try:
         words = (path.parent / FOLDER / path.name).read_text(encoding="utf-8", errors="replace").split()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    # A damaged record is that of no file.
+    # A damaged record fits no file.
     return Stored(words[0], int(words[1])) if len(words) == 2 and words[1].isdecimal() else Stored("", 0)
 
 
 def check(paths: Iterable[Path]) -> None:
-    """Refuse files that have changed and, in a job of the workflow, those that were never recorded.
+    """Raise a `DataError` for files that have changed and, in a job of the workflow, for unrecorded ones.
 
-    A file that someone gives by hand has no record. The `DataError` has one line for each such file, with the
-    command that makes it anew.
+    A file that someone passes by hand has no record. The error has one line for each file, with the command
+    that makes it anew.
     """
-    faults = [f"{path} {fault}; make it anew: `{remake(path)}`" for path in paths if (fault := _fault(path))]
-    if faults:
-        raise DataError("\n".join(faults))
+    errors = [f"{path} {error}; make it anew: `{remake(path)}`" for path in paths if (error := _error(path))]
+    if errors:
+        raise DataError("\n".join(errors))
 
 
-def _fault(path: Path) -> str:
+def _error(path: Path) -> str:
     if not path.is_file():
         return ""
     if (known := recorded(path)) is not None:
@@ -83,13 +83,13 @@ def _fault(path: Path) -> str:
 
 def remake(path: Path) -> str:
     """Return the command that makes a file of the workflow anew."""
-    if path.parent.parent.name == "raw":  # fetching keeps what lies there, so it has to go first
+    if path.parent.parent.name == "raw":  # fetching keeps existing files, so it has to go first
         dataset = path.parent.with_name(f"{path.parent.name}.json")
         return f"rm {shlex.quote(str(path))} && {snakemake(dataset, '--force')}"
     return snakemake(path, "--force")
 
 
 def snakemake(target: str | Path, option: str = "") -> str:
-    """Return the command that asks for a target under the configuration in use."""
+    """Return the command that makes a target with the configuration in use."""
     words = ["snakemake", shlex.quote(str(target)), "--cores 2", option, os.environ.get(CONFIGFILES_VARIABLE)]
     return " ".join(filter(None, words))

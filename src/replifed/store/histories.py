@@ -23,7 +23,7 @@ _KEY = b"replifed"
 
 
 def provenance(modules: list[str], settings: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """What a result was made from: settings, source, versions, threads, and the kind of its data."""
+    """Return the origin of a result: settings, source, versions, threads, and the kind of its data."""
     import scipy
 
     versions = {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
@@ -38,7 +38,7 @@ def provenance(modules: list[str], settings: dict[str, Any], data: dict[str, Any
 
 
 def write_history(path: Path, frame: pd.DataFrame, meta: dict[str, Any]) -> None:
-    """Write `frame` with `meta`, and a hash by which a later change shows, whole or not at all."""
+    """Write `frame` with `meta`, and a hash that reveals later changes, whole or not at all."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
     meta = {**meta, "format": FORMAT}
     signed = {**meta, "content_hash": _content_hash(table, meta)}
@@ -48,10 +48,9 @@ def write_history(path: Path, frame: pd.DataFrame, meta: dict[str, Any]) -> None
 
 
 def read_history(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Read what `write_history` wrote.
+    """Read a file of `write_history`.
 
-    A file that cannot be read, is no history (truncated, or written by something else), is of another
-    version, or was altered, is a `DataError`.
+    A file that is unreadable, truncated, altered, of another version, or not a history is a `DataError`.
     """
     try:
         table = pq.read_table(path)
@@ -74,7 +73,7 @@ def _content_hash(table: pa.Table, meta: dict[str, Any]) -> str:
     for field, column in zip(table.schema, table.columns, strict=True):
         digest.update(canonical_json([field.name, str(field.type)]).encode())
         values = column.to_numpy()
-        # Arrays of objects (texts, and what has gaps) hold addresses.
+        # Arrays of objects (texts, and columns with gaps) hold addresses.
         listed = values.dtype == object
         digest.update(canonical_json(column.to_pylist()).encode() if listed else values.tobytes())
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""What a run made, and the data it was made from, by the hashes that the jobs recorded."""
+"""Manifest of a run: all files that it made and the data that it read, by the hashes that jobs recorded."""
 
 from __future__ import annotations
 
@@ -15,17 +15,13 @@ from replifed.store.atomic import write_text
 from replifed.store.hashes import Stored
 
 
-def write(
-    files: Iterable[str],
-    out: Path,
-    folders: Iterable[str] = (),
-) -> None:
+def write(files: Iterable[str], out: Path, folders: Iterable[str] = ()) -> None:
     """Write the manifest of `files`, and of all files below `folders` that were recorded.
 
-    Files are relative to the working folder, as they will be looked for later; a folder may be absent, since
-    generated data leave no raw files. `out` is a CSV with one line a file, sorted by name; the last line,
-    which begins with #, has the number of files and the hash of the lines before. Files that differ from
-    their records, or have none, are a `DataError`.
+    Files are relative to the working folder; a folder may be absent, since generated data have no raw files.
+    `out` is a CSV with one line a file, sorted by name; the last line, which begins with #, has the number of
+    files and the hash of the lines before. Files that differ from their records, or have none, are a
+    `DataError`.
     """
     names = {Path(file) for file in files}
     names |= {file for folder in folders for file in _files(Path(folder)) if hashes.recorded(file)}
@@ -48,9 +44,9 @@ def write(
 def verify(manifest: Path, folders: Iterable[str] = ()) -> tuple[int, list[str]]:
     """Compare every file with the manifest and with what its job recorded.
 
-    Where no manifest was ever written, since only parts were made, the records alone count. The `folders` are
-    looked through for files that no job made, and so is the manifest's own, but for the folders in it.
-    Returns the number of files, and a line for each that is missing, has changed or was made by no job.
+    If only some targets were made, there is no manifest, and the records alone count. Files in the `folders`
+    and in the manifest's folder must each have been made by a job. Returns the number of files, and a line
+    for each that is missing, has changed or was made by no job.
     """
     listed, faults = _read(manifest), []
     found = {file for folder in folders for file in _files(Path(folder))} | {*_files(manifest.parent, "*")}
@@ -67,7 +63,7 @@ def verify(manifest: Path, folders: Iterable[str] = ()) -> tuple[int, list[str]]
 
 
 def _fault(file: Path, listed: Stored | None) -> str | None:
-    """Say what is wrong with a file, if anything."""
+    """Return the error of a file, if it has one."""
     if not file.is_file():
         return f"{file}: missing; `{hashes.remake(file)}`"
     made = hashes.recorded(file) or listed
@@ -88,7 +84,7 @@ def _seal(lines: bytes) -> str:
 
 
 def _read(manifest: Path) -> dict[str, Stored] | None:
-    """Return the files that a manifest lists: none before the first was written; None if it is not whole."""
+    """Return the files that a manifest lists: none if it was never written; None if it is damaged."""
     if not manifest.is_file():
         return None if hashes.recorded(manifest) else {}
     lines, mark, end = manifest.read_bytes().rpartition(b"# ")
@@ -99,7 +95,7 @@ def _read(manifest: Path) -> dict[str, Stored] | None:
 
 
 def _files(folder: Path, pattern: str = "**/*") -> Iterator[Path]:
-    """Yield the files in a folder, of the hidden ones only those that were recorded."""
+    """Yield the files in a folder; of the hidden ones only those with a recorded hash."""
     for file in folder.glob(pattern):
         hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
         if file.is_file() and (not hidden or hashes.recorded(file)):

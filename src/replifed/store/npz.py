@@ -1,4 +1,4 @@
-"""Archives of arrays whose bytes depend on nothing but the arrays, and those that also say what they hold."""
+"""Archives of arrays, with or without metadata, whose bytes depend on nothing but their content."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_npz(path: Path) -> dict[str, NDArray]:
 
 
 def write_described(path: Path, arrays: Mapping[str, NDArray], meta: Mapping[str, Any]) -> None:
-    """Write `arrays`, and `meta` as JSON in one more, with the number of the layout."""
+    """Write `arrays`, and `meta` as JSON in one more, with the number of the format."""
     packed = json.dumps({**meta, "format": FORMAT}, sort_keys=True, allow_nan=False).encode("utf-8")
     write_npz(path, {**arrays, "meta": np.frombuffer(packed, dtype=np.uint8)})
 
@@ -47,9 +47,9 @@ def write_described(path: Path, arrays: Mapping[str, NDArray], meta: Mapping[str
 def read_described(
     path: Path, what: str, command: str
 ) -> Iterator[tuple[dict[str, NDArray], dict[str, Any]]]:
-    """Yield arrays and meta of `what` that `command` makes.
+    """Yield arrays and metadata of a file that holds `what`, and that `command` makes.
 
-    A file that is missing, of another version, damaged, or without what is looked for in it is a `DataError`.
+    A file that is missing, of another version, damaged, or without an expected array is a `DataError`.
     """
     if not path.exists():
         raise DataError(f"{path} does not exist; make it with `{command}`")

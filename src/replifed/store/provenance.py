@@ -1,8 +1,7 @@
-"""Which source files a piece of work depends on, and hashes of sources and settings.
+"""Source files that a job depends on, and hashes of sources and settings.
 
-Python's own import system would answer the first question only by importing everything. Here the
-files are parsed instead, which takes milliseconds and also sees imports inside functions. The
-workflow lists the result as inputs of a job, so that an edit reruns exactly what depends on it.
+Files are parsed, not imported: this takes milliseconds, and finds imports inside functions. The workflow
+lists the result as inputs of a job, so that an edit reruns exactly the jobs that depend on it.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ from replifed.store.hashes import file_hash
 
 # Folder that holds the package `replifed`, in a checkout and in an installation.
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
-# It only says in which module a method is, which is a source by itself: a method more reruns nothing.
+# It only names the module of each method, which is a source by itself: a new method reruns nothing.
 _REGISTRY = Path("replifed/algorithms/registry.py")
 
 
 def sources(module: str, root: Path = SOURCE_ROOT) -> list[Path]:
-    """Return the files that importing and running `module` may read from its own project.
+    """Return the files of its package that importing and running `module` may read.
 
     These are the module, all modules of the same top-level package that it imports directly or through
-    others, the ``__init__.py`` of every package on the way, and the files beside a module whose names its
-    text holds (a template, say). Imports inside functions count, and so does
-    ``import_module("literal.name")``; those under ``if TYPE_CHECKING:`` do not, since they never run. A
-    module named in any other string (a registry's entries) is not followed. With a function after a colon, as
-    in ``replifed.papers.jobs:tune``, imports inside the module's other functions are left out, except those
-    of functions that it uses.
+    others, the ``__init__.py`` of every package on the way, and other files in the folder of a module if its
+    text contains their names (a template, say). Imports inside functions count, and so does
+    ``import_module("literal.name")``; those under ``if TYPE_CHECKING:`` do not, since they never run. Modules
+    named in other strings (the entries of a registry) are not followed. With a function after a colon, as in
+    ``replifed.papers.jobs:tune``, imports inside the module's other functions do not count, except those of
+    functions that it uses.
 
-    `root` is the folder that holds the top-level package; each file begins with it as it was given.
+    `root` is the folder of the top-level package; each returned path begins with it.
     """
-    if module.endswith(".yaml"):  # a file that is read, by its path
+    if module.endswith(".yaml"):  # a file, by its path
         return [Path(module)]
     module, _, function = module.partition(":")
-    if module.endswith(".py"):  # a method of one's own
-        own = Path(module).resolve()
-        imported = _imports(own.read_bytes(), str(own), "", "replifed", "")
-        found = [name for name in imported if _file_of(name, root) is not None]
-        return [own, *sorted({one for name in found for one in sources(name, root)})]
+    if module.endswith(".py"):  # a custom method
+        custom = Path(module).resolve()
+        imported = _imports(custom.read_bytes(), str(custom), "", "replifed", "")
+        known = [name for name in imported if _file_of(name, root) is not None]
+        return [custom, *sorted({one for name in known for one in sources(name, root)})]
     if _file_of(module, root) is None:
         path = f"{module.replace('.', '/')}.py"
         raise ReplifedError(f"no module {module} under {root}: neither {path} nor a package")
@@ -80,31 +79,31 @@ def source_hash(module: str, root: Path = SOURCE_ROOT) -> str:
 def source_stamp(modules: tuple[str, ...], root: Path, folder: Path) -> str:
     """Return one small file below `folder` that stands for the `sources` of modules, without the registry.
 
-    Its own folder is the hash of what they hold, so that an edit gives a job another input. Dozens of sources
-    as inputs of hundreds of jobs would keep Snakemake busy with nothing but asking for their times and sizes.
-    Each has a folder of its own: Snakemake lists a folder once, and would miss what is added later.
+    The name of its folder is a hash of their content, so that an edit gives a job another input. With dozens
+    of sources as inputs of hundreds of jobs, Snakemake would spend its time on their times and sizes. Each
+    such file has its own folder: Snakemake lists a folder once, and would miss files that are added later.
     """
     files = {file for module in modules for file in _sources(module, root)} - {root / _REGISTRY}
     text = _listed(files, root, _sha256)
-    # Of a method of one's own, which class of its file it is.
+    # The class of a custom method is not part of its file's content.
     text += "".join(f"{module}\n" for module in modules if ".py:" in module)
     stamp = folder / hashlib.sha256(text.encode()).hexdigest()[:32] / "files"
     if not stamp.is_file():
         write_text(stamp, text)
-    # It has no time of its own: only its name may rerun a job.
+    # Only its name may rerun a job, not its time.
     os.utime(stamp, (0, 0))
     return str(stamp)
 
 
-# A process looks at one state of the sources.
+# Sources do not change during a process.
 _sources = cache(sources)
 _sha256 = cache(file_hash)
 
 
 def _listed(files: Iterable[Path], root: Path, hash_of: Callable[[Path], str]) -> str:
-    own = sorted(file for file in files if not file.is_relative_to(root))
+    custom = sorted(file for file in files if not file.is_relative_to(root))
     names = sorted((file.relative_to(root).as_posix(), file) for file in files if file.is_relative_to(root))
-    names += [(file.name, file) for file in own]  # of a method, or a paper, of one's own
+    names += [(file.name, file) for file in custom]
     return "".join(f"{hash_of(file)}  {name}\n" for name, file in names)
 
 
@@ -122,7 +121,7 @@ def config_hash(value: Any) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
-@cache  # a process looks at one state of the sources
+@cache
 def _file_of(module: str, root: Path) -> Path | None:
     words = module.split(".")
     paths = [root.joinpath(*words)]
@@ -137,7 +136,7 @@ def _other_files(folder: Path) -> list[Path]:
     return [file for file in folder.iterdir() if file.suffix != ".py" and file.is_file()]
 
 
-# Keyed by content, never by modification time, which a checkout or a copy changes at will.
+# By content, and not by modification time, which a checkout or a copy changes.
 @cache
 def _imports(content: bytes, file: str, folder: str, package: str, function: str) -> tuple[str, ...]:
     """Return the modules of `package` that may be imported here, in a module of the package `folder`."""

@@ -13,17 +13,17 @@ from replifed.store.provenance import canonical_json, config_hash
 
 
 def write_tuned(path: Path, found: dict[str, Any], meta: dict[str, Any]) -> None:
-    """Write the outcome `found` of a search, with `meta` and a hash by which a later change shows."""
+    """Write the outcome `found` of a search, with `meta` and a hash that reveals later changes."""
     meta = {**meta, "format": FORMAT}
     entries = json.loads(json.dumps({**found, "meta": meta}, allow_nan=False))
     write_json(path, {**found, "meta": {**meta, "content_hash": config_hash(entries)}})
 
 
 def read_tuned(path: Path, method: str, settings: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Read what the search of `method` wrote, whose settings must be the `settings` of the run that uses it.
+    """Read the outcome of the search of `method`, whose settings must be the `settings` of the run.
 
-    A file that cannot be read, is damaged, is of another version, or belongs to something else is a
-    `DataError`; so is, with its name, an entry looked up later in vain, at any depth.
+    A file that is unreadable, damaged, of another version, or of another search is a `DataError`; so is, with
+    its name, a missing entry that is looked up later, at any depth.
     """
     try:
         text = path.read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
-"""What the rules of the workflow ask: which file is made from which, with which settings.
+"""Answers for the rules of the workflow: which file is made from which, with which settings.
 
-All of it follows from the checked configuration; only `grouping` looks at files. `words` checks what a call
-of Snakemake asks for, and `screen` words what failed and how far it is. Nothing else here knows Snakemake,
-and no job imports it.
+All of it follows from the checked configuration; only `grouping` looks at files. `words` checks the arguments
+of a call of Snakemake, and `screen` formats its errors and its progress. No other module here knows
+Snakemake, and no job imports any of them.
 """
 
 from replifed.workflow.grouping import Grouping

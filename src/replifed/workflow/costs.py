@@ -1,4 +1,4 @@
-"""What jobs have taken: recorded by scale, to tell how much a call has ahead of it."""
+"""Recorded seconds of jobs, by scale, from which the time of a call is estimated."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from replifed.store.atomic import write_text
 
 COSTS = Path(__file__).with_name("costs.csv")
 COLUMNS = ("scale", "job", "seconds")
-_START = 1.5  # seconds that a job of its own needs to start, whatever it does
-_SECONDS = "s"  # in Snakemake's benchmark files; its processor time misses up to 30 s of a job
+_START = 1.5  # seconds that each job needs to start
+_SECONDS = "s"  # column of Snakemake's benchmark files; its processor time misses up to 30 s of a job
 
 
 def measured(folder: Path) -> dict[str, dict[str, str]]:
-    """Return what Snakemake measured of each job when it last ran, by the job's name.
+    """Return Snakemake's measurements of each job's last run, by the job's name.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def read(scale: str, file: Path = COSTS) -> dict[str, float]:
 
 
 def record(scale: str, folder: Path, file: Path = COSTS) -> int:
-    """Record what the jobs of a scale took, in place of what was recorded of it; return their number."""
+    """Record the seconds of the jobs of a scale, in place of earlier ones; return the number of jobs."""
     now, rows = measured(folder), []
     if file.is_file():
         with file.open(encoding="utf-8", newline="") as lines:
@@ -56,9 +56,9 @@ def record(scale: str, folder: Path, file: Path = COSTS) -> int:
 
 
 def estimate(job: str, known: Mapping[str, float], artefacts: Mapping[str, int]) -> float | None:
-    """Return the seconds of a job, as recorded; or its share of the recorded job that does several; or None.
+    """Return the recorded seconds of a job, or its share of those of a grouped job, or None.
 
-    `artefacts` are the numbers of figures and tables that the one job of each paper makes.
+    `artefacts` has the number of artefacts that the grouped job of each paper makes.
 
     >>> known = {"fedht/mnist_and_3_more/fedavg": 8.0, "fedht/artefacts": 30.0}
     >>> estimate("fedht/mnist/fedavg", known, {}), estimate("fedht/fig1", known, {"fedht": 10})
@@ -68,16 +68,16 @@ def estimate(job: str, known: Mapping[str, float], artefacts: Mapping[str, int])
         return known[job]
     paper, *middle, last = job.split("/") if "/" in job else ("", job)
     for name, seconds in known.items():
-        together = re.fullmatch(rf"{re.escape(paper)}/\w+_and_(\d+)_more/(\w+)", name)
-        if middle and together and together[2] == last:
-            return seconds / (int(together[1]) + 1) + _START
+        grouped = re.fullmatch(rf"{re.escape(paper)}/\w+_and_(\d+)_more/(\w+)", name)
+        if middle and grouped and grouped[2] == last:
+            return seconds / (int(grouped[1]) + 1) + _START
     if not middle and paper in artefacts and f"{paper}/artefacts" in known:
         return known[f"{paper}/artefacts"] / artefacts[paper] + _START
     return None
 
 
 def in_words(seconds: Iterable[float | None]) -> str:
-    """Say how much is ahead.
+    """Say how many jobs are ahead, and how long they take.
 
     >>> in_words([100.0, 30.0, None])
     '3 jobs ahead, about 2 min on one core, and 1 job not timed yet'
@@ -93,14 +93,14 @@ def in_words(seconds: Iterable[float | None]) -> str:
 
 
 def compiling() -> str:
-    """Say what the first use takes beside, where no kernel has been compiled yet."""
-    # Where `replifed.kernels` keeps them; to ask it would load numba.
+    """Say how long the first use compiles kernels, if there are none yet."""
+    # The cache of `replifed.kernels`, whose import would load numba.
     cache = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parents[1] / "kernels/__pycache__")
     return "" if any(cache.glob("kernels-*")) else "; and up to 2 min to compile, once"
 
 
 def weights(seconds: Mapping[int, float | None]) -> dict[int, float]:
-    """Return the seconds of each job, the mean of the known ones for the others; or one for all.
+    """Return the seconds of each job, with the mean of the known ones, or 1, for unknown ones.
 
     >>> weights({1: 2.0, 2: None, 3: 4.0}), weights({1: None})
     ({1: 2.0, 2: 3.0, 3: 4.0}, {1: 1.0})
@@ -111,7 +111,7 @@ def weights(seconds: Mapping[int, float | None]) -> dict[int, float]:
 
 
 def duration(seconds: float) -> str:
-    """Say a time in one unit: seconds below 100, then minutes, from 100 of them on hours."""
+    """Return a time in one unit: below 100 in seconds, below 100 in minutes, or in hours."""
     if seconds < 100:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -1,17 +1,17 @@
-"""One job in place of many, where each takes but seconds.
+"""Grouped jobs: one makes all runs of a method, or all artefacts of a paper, where each takes but seconds.
 
-Such a job is for the speed of `all`, never a dependency: it is a rule of the workflow where all that it makes
-is wanted, or where it has made its files already and nothing has changed since. Otherwise each file has a job
-of its own. (Snakemake asks a file's own rule whether the file is up to date, so what a grouped job has made
-must go on being that job's.)
+They only save the start of processes. A grouped job is a rule of the workflow in two cases: all files that
+it makes are wanted; or it has made them, and none of its settings and sources has changed since. (Snakemake
+asks the rule of a file whether the file is up to date, so the job that made it must remain its rule.) In all
+other cases each file has a job of its own.
 """
 
 from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -21,147 +21,157 @@ from replifed.settings import cuts
 from replifed.store.provenance import canonical_json
 from replifed.workflow.plan import Plan, one_of
 
-# The rules of jobs of their own; a job on another machine is asked for by its rule.
+# The rules of single jobs; a job on another machine is asked for by its rule.
 SINGLE_RULES = ("run_method", "tune", "figure", "table")
 
 
-@dataclass
-class GroupedJob:
-    """One job in place of many: the rule `rule`, whose log and benchmark are called `name`.
+class GroupedJob(ABC):
+    """One job in place of several.
 
-    It reads the files of `keys` and writes `outputs`, files by key; `patterns` are these with a wildcard: a
-    rule without would be listed as a target of its own. It is worth it if all files of `worth` are wanted.
-    The jobs `before` may make what it reads. Those that search and run have a `method` and `experiments`, and
-    a `number`, which counts those of a paper.
+    It reads the files of `keys` and writes `outputs`, files by key. Its rule has `patterns`, which are these
+    with a wildcard: Snakemake lists a rule without one as a target. It is used if all files of `wanted` are
+    wanted. Its log and its benchmark are called `name`.
     """
 
-    plan: Plan
-    paper: str
     rule: str
     name: str
     keys: list[str]
     outputs: dict[str, str]
     patterns: list[str]
-    worth: list[str]
-    cut: Callable[[], Any]  # what gives its settings
-    source: Callable[[], list[str]]
-    before: Sequence[GroupedJob] = ()
-    method: str = ""
-    experiments: Sequence[str] = ()
-    number: int = 0
-    memory: int = 0
+    wanted: list[str]
+
+    def __init__(self, plan: Plan, paper: str) -> None:
+        self.plan, self.paper, self.section = plan, paper, plan.config[paper]
+
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _source(self) -> list[str]: ...
+
+    def _earlier(self) -> Sequence[GroupedJob]:
+        """Return the grouped jobs that may make what it reads."""
+        return ()
 
     @cached_property
     def settings(self) -> str:
         """Settings of all that it does, as JSON."""
-        return canonical_json(self.cut())
+        return canonical_json(self._settings())
 
     def inputs(self) -> dict[str, list[str]]:
-        """Return what it is made from."""
-        return self.plan.inputs(self.paper, self.keys, self.source())
+        """Return the files from which it is made."""
+        return self.plan.inputs(self.paper, self.keys, self._source())
 
     def output_pairs(self) -> str:
         """Return what it writes as ``KEY=FILE ...``."""
         return " ".join(shlex.quote(f"{key}={file}") for key, file in self.outputs.items())
 
     def digest(self) -> str:
-        """Return a hash of its settings and sources, and those of the jobs before it."""
-        parts = [self.settings, *self.source(), *(job.digest() for job in self.before)]
+        """Return a hash of its settings and sources, and those of earlier jobs."""
+        parts = [self.settings, *self._source(), *(job.digest() for job in self._earlier())]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     @property
     def note(self) -> Path:
-        """The file in which it notes the digest when it is done."""
+        """File that holds the digest of the job that last made these files."""
         return Path(".snakemake/made_together", self.plan.config["scale"], self.rule)
 
     def note_command(self) -> str:
-        """Return the command that does so."""
+        """Return the command that writes the note."""
         return f"mkdir -p {self.note.parent} && echo {self.digest()} > {self.note}"
 
-    def stands(self) -> bool:
-        """Whether all files are there, and it has last made its own from what it would make them from now."""
+    def is_current(self) -> bool:
+        """Return whether all its files exist, made with its present settings and sources."""
         files = [*self.plan.files_of(self.paper, *self.keys), *self.outputs.values(), str(self.note)]
         return all(Path(file).is_file() for file in files) and self.note.read_text().strip() == self.digest()
 
 
-def _grouped_run(plan: Plan, paper: str, number: int, method: str, experiments: list[str]) -> GroupedJob:
-    """Return the job that searches and runs one method on several experiments, one after the other."""
-    tuned = [name for name in experiments if "tuning" in plan.experiment(paper, name)]
-    steps = {"tune": tuned, "run": experiments}
-    made = [("tuned", name) for name in tuned] + [("run", name) for name in experiments]
+class GroupedRuns(GroupedJob):
+    """All searches and runs of a `method` on some `experiments`; `number` counts such jobs of a paper."""
 
-    def outputs(method: str) -> dict[str, str]:
-        files = plan.files_of(paper, *(f"{kind}:{name}/{method}" for kind, name in made))
-        return {f"{kind}:{name}": file for (kind, name), file in zip(made, files, strict=True)}
-
-    def settings() -> dict[str, Any]:
-        cut, section = cuts.settings_for, plan.config[paper]
-        return {step: {name: cut(step, section, name) for name in names} for step, names in steps.items()}
-
-    name = experiments[0] + (f"_and_{len(experiments) - 1}_more" if len(experiments) > 1 else "")
-    return GroupedJob(
-        plan,
-        paper,
-        rule=f"run_{paper}_{name}_{method}",
-        name=name,
-        keys=[
+    def __init__(self, plan: Plan, paper: str, number: int, method: str, experiments: list[str]) -> None:
+        super().__init__(plan, paper)
+        self.number, self.method, self.experiments = number, method, experiments
+        self.name = experiments[0] + (f"_and_{len(experiments) - 1}_more" if len(experiments) > 1 else "")
+        self.rule = f"run_{paper}_{self.name}_{method}"
+        self.keys = [
             key
             for one in experiments
             for key in (*plan.problem_keys(paper, one), *plan.leader_keys(paper, one, method))
-        ],
-        outputs=outputs(method),
-        patterns=list(outputs("{method}").values()),
-        worth=plan.files_of(paper, *(f"run:{one}/{method}" for one in experiments)),
-        cut=settings,
-        source=lambda: plan.method_source("tune_and_run", paper, method),
-        method=method,
-        experiments=experiments,
-        number=number,
-        memory=max(plan.memory(paper, one) for one in experiments),
-    )
+        ]
+        self.tuned = [one for one in experiments if "tuning" in plan.experiment(paper, one)]
+        self.outputs = self._outputs(method)
+        self.patterns = list(self._outputs("{method}").values())
+        self.wanted = [file for key, file in self.outputs.items() if key.startswith("run:")]
+        self.memory = max(plan.memory(paper, one) for one in experiments)
+
+    def _outputs(self, method: str) -> dict[str, str]:
+        keys = [*(f"tuned:{one}" for one in self.tuned), *(f"run:{one}" for one in self.experiments)]
+        return {key: self.plan.files_of(self.paper, f"{key}/{method}")[0] for key in keys}
+
+    def _settings(self) -> dict[str, Any]:
+        steps = {"tune": self.tuned, "run": self.experiments}
+        return {
+            step: {name: cuts.settings_for(step, self.section, name) for name in names}
+            for step, names in steps.items()
+        }
+
+    def _source(self) -> list[str]:
+        return self.plan.method_source("tune_and_run", self.paper, self.method)
+
+
+class GroupedArtefacts(GroupedJob):
+    """All artefacts of a paper."""
+
+    name = "artefacts"
+
+    def __init__(self, plan: Plan, paper: str) -> None:
+        super().__init__(plan, paper)
+        self.rule = f"artefacts_{paper}"
+        self.keys = cuts.artefacts_keys(self.section)
+        self.outputs = plan.artefact_outputs(paper)
+        self.patterns = list(plan.artefact_outputs(paper, "{paper}").values())
+        self.wanted = list(self.outputs.values())
+
+    def _settings(self) -> dict[str, Any]:
+        return cuts.artefacts_settings(self.section)
+
+    def _source(self) -> list[str]:
+        kinds = [one["kind"] for one in cuts.artefacts(self.section).values()]
+        modules = [part(self.paper, f"{kind}s") for kind in kinds]
+        return self.plan.source("replifed.papers.jobs:artefacts", *modules)
+
+    def _earlier(self) -> Sequence[GroupedJob]:
+        return grouped_runs(self.plan, self.paper)
 
 
 @cache
-def grouped_runs(plan: Plan, paper: str) -> list[GroupedJob]:
-    """Return the jobs that run the methods of a paper, if each is to run in one job."""
+def grouped_runs(plan: Plan, paper: str) -> list[GroupedRuns]:
+    """Return the jobs that run the methods of a paper, if its jobs are grouped."""
     groups = enumerate(cuts.groups(plan.config[paper]).items())
-    return [_grouped_run(plan, paper, number, *group) for number, group in groups]
+    return [GroupedRuns(plan, paper, number, *group) for number, group in groups]
 
 
 @cache
-def grouped_artefacts(plan: Plan, paper: str) -> list[GroupedJob]:
-    """Return the job that makes all artefacts of a paper, one after the other, if there is to be one."""
-    section = plan.config[paper]
-    if not section.get("together"):
-        return []
-    modules = [part(paper, f"{entry['kind']}s") for entry in cuts.artefacts(section).values()]
-    job = GroupedJob(
-        plan,
-        paper,
-        rule=f"artefacts_{paper}",
-        name="artefacts",
-        keys=cuts.artefacts_keys(section),
-        outputs=plan.artefact_outputs(paper),
-        patterns=list(plan.artefact_outputs(paper, "{paper}").values()),
-        worth=plan.artefact_files(paper),
-        cut=lambda: cuts.artefacts_settings(section),
-        source=lambda: plan.source("replifed.papers.jobs:artefacts", *modules),
-        before=grouped_runs(plan, paper),
-    )
-    return [job]
+def grouped_artefacts(plan: Plan, paper: str) -> list[GroupedArtefacts]:
+    """Return the job that makes all artefacts of a paper, if its jobs are grouped."""
+    return [GroupedArtefacts(plan, paper)] if plan.config[paper].get("together") else []
 
 
 class Grouping:
-    """The grouped jobs that are rules of the workflow, `runs` and `artefacts`, if `targets` are asked for."""
+    """The grouped jobs that are rules of the workflow, `runs` and `artefacts`, for these `targets`."""
 
     def __init__(self, plan: Plan, targets: Iterable[str]) -> None:
         wanted = {file for target in targets for file in _files_for(plan, target)}
 
-        def used(jobs: Callable[[Plan, str], list[GroupedJob]]) -> list[GroupedJob]:
-            every = [job for paper in plan.sections for job in jobs(plan, paper)]
-            return [job for job in every if wanted.issuperset(job.worth) or job.stands()]
+        def used(job: GroupedJob) -> bool:
+            return wanted.issuperset(job.wanted) or job.is_current()
 
-        self._papers, self.runs, self.artefacts = plan.sections, used(grouped_runs), used(grouped_artefacts)
+        self._papers = plan.sections
+        self.runs = [job for paper in plan.sections for job in grouped_runs(plan, paper) if used(job)]
+        self.artefacts = [
+            job for paper in plan.sections for job in grouped_artefacts(plan, paper) if used(job)
+        ]
 
     def papers_of_single_runs(self) -> str:
         """Return a pattern of papers that no run of a grouped job follows: they have a rule already."""
@@ -172,7 +182,7 @@ class Grouping:
     def papers_of_single_artefacts(self) -> str:
         """Return a pattern of papers that no artefact of a grouped job follows."""
         return self._not_before(
-            f"{job.paper}/{Path(file).stem}" for job in self.artefacts for file in job.worth
+            f"{job.paper}/{Path(file).stem}" for job in self.artefacts for file in job.wanted
         )
 
     def _not_before(self, taken: Iterable[str]) -> str:
@@ -180,10 +190,10 @@ class Grouping:
 
 
 def _files_for(plan: Plan, target: str) -> list[str]:
-    """Return a target, if it is of a run or an artefact, and the files that such an artefact is drawn from.
+    """Return a target, if it is of a run or an artefact, and the files from which such an artefact is made.
 
-    Of a target that needs more than a figure or a table does, such as `all` or the claims, they are all files
-    of its paper, or of all papers.
+    For a target that needs more than a figure or a table does, such as `all` or the claims, they are all
+    files of its paper, or of all papers.
     """
     if target in SINGLE_RULES or target.startswith(plan.in_data("")):
         return []
@@ -209,4 +219,4 @@ def _all_files(plan: Plan, paper: str) -> list[str]:
     if paper == COMPARE:
         return plan.files_of(paper, *cuts.artefacts_keys(plan.config[paper]))
     jobs = [*grouped_runs(plan, paper), *grouped_artefacts(plan, paper)]
-    return [file for job in jobs for file in job.worth]
+    return [file for job in jobs for file in job.wanted]

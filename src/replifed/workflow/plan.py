@@ -1,4 +1,4 @@
-"""Where the files of the workflow lie; inputs, outputs and settings of every kind of job."""
+"""Paths of the workflow's files; inputs, outputs and settings of every kind of job."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from replifed.algorithms.registry import INSTALLED, METHODS
 from replifed.errors import ConfigError, DataError, unknown_name
 from replifed.parts import COMPARE, COMPARED, part, sentences_file
 from replifed.settings import cuts
+from replifed.settings.retired import unknown_artefact
 from replifed.store.provenance import canonical_json
 
 _FILES = {
@@ -24,13 +25,13 @@ _MEMORY_MB = 2000
 
 
 class Plan:
-    """Which file is made from which.
+    """Inputs and outputs of all jobs.
 
-    A key names what a paper's jobs make: "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD",
-    "partition:EXPERIMENT" (two files), "seeds:EXPERIMENT" where there is a pilot, and "data:EXPERIMENT" for
-    its parsed data set. What is no experiment, partition or artefact of a paper is a `ConfigError`.
+    A key names the files of a paper's job: "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD",
+    "partition:EXPERIMENT" (two files), "seeds:EXPERIMENT" of one with a pilot, and "data:EXPERIMENT" for its
+    parsed data set. Unknown experiments, partitions and artefacts are a `ConfigError`.
 
-    `config` is from `replifed.settings.validate`; `source` gives the inputs that stand for the source files
+    `config` is from `replifed.settings.validate`; `source` returns the inputs that stand for the source files
     of modules.
     """
 
@@ -38,7 +39,7 @@ class Plan:
         self.config = config
         self.source = source
         self.papers: list[str] = config["papers"]
-        # What has experiments and artefacts: the papers, and the comparison with methods of one's own.
+        # Sections with experiments and artefacts: the papers, and the comparison with custom methods.
         self.sections = [*self.papers, *([COMPARE] if COMPARE in config else [])]
 
     # --- Files ---
@@ -64,7 +65,7 @@ class Plan:
         return f"logs/{self.config['scale']}/{path}.log"
 
     def in_benchmarks(self, path: str) -> str:
-        """Return what Snakemake measures of a job."""
+        """Return the file with Snakemake's measurements of a job."""
         return self.in_results(f"benchmarks/{path}.tsv")
 
     def files_of(self, paper: str, *keys: str) -> list[str]:
@@ -79,27 +80,27 @@ class Plan:
         return files
 
     def _owner(self, paper: str, name: str) -> str:
-        """Whose results an experiment's are: the comparison has those with others' methods or data."""
+        """Return the folder of an experiment's results: that of the comparison for custom methods or data."""
         experiment, _, method = name.partition("/")
         others = {**self.config.get("methods", {}), **INSTALLED}
-        own = experiment in self.config.get("datasets", {}) or method in others
-        return COMPARED if paper == COMPARE and not own else paper
+        custom = experiment in self.config.get("datasets", {}) or method in others
+        return COMPARED if paper == COMPARE and not custom else paper
 
     def inputs(self, paper: str, keys: Iterable[str], source: list[str]) -> dict[str, list[str]]:
-        """Return what a job is made from: files by key, and its sources."""
+        """Return the inputs of a job: files by key, and its sources."""
         return {**{key: self.files_of(paper, key) for key in keys}, "source": source}
 
-    # --- Data sets of one's own ---
+    # --- Custom data sets ---
 
     def own_dataset_inputs(self, dataset: str) -> dict[str, Any]:
-        """Return what it is made from."""
+        """Return the inputs of a custom data set."""
         from replifed.data.own import file_of
 
         file = file_of(self.config["datasets"][dataset])
         return {"file": file, "source": self.source("replifed.data.own")}
 
     def own_dataset_settings(self, dataset: str) -> str:
-        """Return its settings as JSON."""
+        """Return the settings of a custom data set as JSON."""
         return canonical_json(self.config["datasets"][dataset])
 
     # --- Partitions, searches, runs ---
@@ -136,7 +137,7 @@ class Plan:
         return self.source(f"replifed.papers.jobs:{step}", part(paper, module))
 
     def partition_inputs(self, paper: str, experiment: str) -> dict[str, Any]:
-        """Return what a partition is made from."""
+        """Return the inputs of a partition."""
         section = self.experiment(paper, experiment)
         if "partition" not in section:
             raise ConfigError(
@@ -145,7 +146,7 @@ class Plan:
         return {"data": self.parsed(section["dataset"]), "source": self.source("replifed.partition.build")}
 
     def problem_keys(self, paper: str, experiment: str) -> list[str]:
-        """Return the keys of what an experiment's problem is made from, if anything."""
+        """Return the keys of an experiment's data set and partition, if it has them."""
         section, kinds = self.experiment(paper, experiment), (("data", "dataset"), ("partition", "partition"))
         return [f"{kind}:{experiment}" for kind, key in kinds if key in section]
 
@@ -154,19 +155,19 @@ class Plan:
         return {key.partition(":")[0]: self.files_of(paper, key)[0] for key in keys}
 
     def tune_inputs(self, paper: str, experiment: str, method: str) -> dict[str, Any]:
-        """Return what a search is made from."""
+        """Return the inputs of a search."""
         files = self._by_kind(paper, self.problem_keys(paper, experiment))
         if leader := self.leader_keys(paper, experiment, method):
             (files["leader"],) = self.files_of(paper, *leader)
         return {**files, "source": self.method_source("tune", paper, method)}
 
     def leader_keys(self, paper: str, experiment: str, method: str) -> list[str]:
-        """Return the key of another method's search that this method's goes by, if there is one."""
+        """Return the key of the leader's search, whose result this method's search reads, if there is one."""
         leader = self.experiment(paper, experiment).get("tuning", {}).get("leader", method)
         return [] if leader == method else [f"tuned:{experiment}/{leader}"]
 
     def run_inputs(self, paper: str, experiment: str, method: str) -> dict[str, Any]:
-        """Return what a run is made from: the files of its problem, and its tuned step and seeds, if any."""
+        """Return the inputs of a run: the files of its problem, and its tuned step and seeds, if any."""
         keys = (*self.problem_keys(paper, experiment), *self._before_run(paper, experiment, method))
         return {**self._by_kind(paper, keys), "source": self.method_source("run", paper, method)}
 
@@ -183,12 +184,12 @@ class Plan:
         return [f"run:{pilot}/{method}" for method in self.experiment(paper, pilot)["methods"]]
 
     def seeds_inputs(self, paper: str, experiment: str) -> dict[str, list[str]]:
-        """Return what the number of an experiment's seeds is told by."""
+        """Return the inputs of the number of an experiment's seeds."""
         source = self.paper_source("count_seeds", "claims", paper)
         return self.inputs(paper, self._pilot_keys(paper, experiment), source)
 
     def most_seeds(self, paper: str, experiment: str) -> int:
-        """Return how many seeds an experiment may have."""
+        """Return the largest number of seeds of an experiment."""
         return len(self.experiment(paper, experiment)["replicates"])
 
     # --- Figures and tables ---
@@ -197,7 +198,7 @@ class Plan:
         """Return an artefact's entry."""
         known = cuts.makeable(self.config[paper])
         if artefact not in known:
-            raise ConfigError(unknown_name(f"artefact of {paper}", artefact, known))
+            raise ConfigError(unknown_artefact(paper, self.config[paper], artefact, known))
         return known[artefact]
 
     def artefact_names(self, kind: str) -> set[str]:
@@ -232,7 +233,7 @@ class Plan:
         }
 
     def artefact_inputs(self, paper: str, artefact: str) -> dict[str, list[str]]:
-        """Return what an artefact is made from."""
+        """Return the inputs of an artefact."""
         entry = self.artefact(paper, artefact)
         source = self.paper_source("artefact", f"{entry['kind']}s", paper)
         return self.inputs(paper, cuts.artefact_keys(entry), source)
@@ -244,52 +245,31 @@ class Plan:
     # --- Claims ---
 
     def claims_inputs(self, paper: str) -> dict[str, list[str]]:
-        """Return what a paper's claims are measured on."""
+        """Return the inputs of a paper's claims."""
         source = self.paper_source("measure_claims", "claims", paper)
         return self.inputs(paper, cuts.claim_keys(self.config[paper]), source)
 
     def claim_inputs(self, paper: str, claim: str) -> dict[str, list[str]]:
-        """Return what one claim, with the orders that it is corrected with, is measured on."""
+        """Return the inputs of one claim and of the orders that share its correction."""
         from replifed.papers.jobs import claim_and_family
 
         keys = [key for one in claim_and_family(paper, claim) for key in one.needs]
         return self.inputs(paper, keys, self.paper_source("measure_claims", "claims", paper))
 
     def claims_settings(self, paper: str) -> str:
-        """Return the settings that a paper's claims are measured with as JSON."""
+        """Return the settings of a paper's claims as JSON."""
         return canonical_json(cuts.settings_for("claims", self.config[paper]))
 
     def collection_source(self) -> list[str]:
-        """Return the sources of the file of all claims, and of statements without one."""
+        """Return the sources of the files of all claims, and of statements without a claim."""
         modules = (part(one, "claims") for one in self.papers)
         files = [str(file) for one in self.papers if (file := sentences_file(one)).is_file()]
         return self.source("replifed.papers.jobs:collect_claims", *modules, *files)
 
-    def timed_figures(self) -> dict[str, str]:
-        """Return the CSVs of the figures that show measured seconds, by paper and name."""
-        return {
-            f"{paper}/{name}": self.in_figures(f"{paper}/{name}.csv")
-            for paper in self.papers
-            for name in cuts.artefacts(self.config[paper])
-            if name.endswith("_seconds")
-        }
-
-    def timing_outputs(self) -> list[str]:
-        """Return the file of the claims on seconds, if any paper has such."""
-        return [self.in_results("claims_timing.csv")] if self.timed_figures() else []
-
-    def timing_inputs(self) -> dict[str, Any]:
-        """Return what the claims on seconds are measured on."""
-        modules = dict.fromkeys(part(key.split("/")[0], "claims") for key in self.timed_figures())
-        return {
-            **self.timed_figures(),
-            "source": self.source("replifed.papers.jobs:measure_timing", *modules),
-        }
-
     # --- Report and manifest ---
 
     def report_settings(self, papers: Sequence[str] = ()) -> str:
-        """Return what the report shows beside claims and pictures: artefacts, and settings of experiments."""
+        """Return the artefacts and settings of experiments that the report shows, as JSON."""
         papers = list(papers or self.papers)
         sections = {
             paper: {
@@ -310,7 +290,7 @@ class Plan:
         return self.in_figures(f"{COMPARE}/report.html")
 
     def report_outputs(self) -> dict[str, str]:
-        """Return the page and the scripts beside it; that on the run differs from run to run."""
+        """Return the page and its scripts; that on the run differs from run to run."""
         return {
             "out": self.in_results("report.html"),
             "curves": self.in_results("report_curves.js"),
@@ -318,8 +298,8 @@ class Plan:
         }
 
     def manifest_files(self) -> list[str]:
-        """Return all files that rules read or write, but for logs and what measures or dates a run."""
-        files = [file for file in self.artefact_files(*self.papers) if "_seconds." not in file]
+        """Return all files that rules read or write, but for logs, benchmarks and the facts of a run."""
+        files = self.artefact_files(*self.papers)
         for paper in self.papers:
             keys = cuts.claim_keys(self.config[paper])
             files += self.files_of(paper, *keys, *self._earlier_keys(paper, keys))
@@ -351,12 +331,12 @@ class Plan:
         return [self.in_data(f"raw/{dataset}") for dataset in cuts.used_datasets(self.config)]
 
     def verified_folders(self) -> list[str]:
-        """Return the folders in which nothing may lie that no job made."""
+        """Return the folders in which each file must be one that a job made."""
         papers = [folder for name in self.papers for folder in (self.in_results(name), self.in_figures(name))]
         return [*papers, *self.raw_folders(), self.in_data("parsed")]
 
     def score_line(self) -> list[str]:
-        """Say what the claims come to for each statement, if they have been collected."""
+        """Return the score of the statements, if the claims have been collected."""
         from replifed.claims import scores
 
         file = self.in_results("statements.csv")
@@ -364,11 +344,11 @@ class Plan:
             return []
         try:
             return [scores.total_in_words(scores.read(file))]
-        except DataError as error:  # it is damaged
+        except DataError as error:  # the file is damaged
             return [str(error)]
 
     def closing_line(self, used: Iterable[str]) -> str:
-        """Say how many of the data sets used are not the papers' own, and where the report is."""
+        """Say how many of the `used` data sets are not the papers', and where the report is."""
         from replifed.data.records import not_original, status_rows
 
         raw, report = Path(self.in_data("raw")), self.in_results("report.html")
@@ -403,7 +383,7 @@ def inputs_flag(inputs: Mapping[str, str | Iterable[str]]) -> str:
 
 
 def one_of(names: Iterable[str]) -> str:
-    """Return a pattern of names. Of no name at all it matches nothing: an empty pattern would match all.
+    """Return a pattern of names, which matches nothing without names: an empty pattern would match all.
 
     >>> one_of(["fedmm", "fedht"]), one_of([])
     ('fedht|fedmm', '(?!)')

@@ -1,4 +1,4 @@
-"""What Snakemake says on the screen: of a failed job its own line, once; and how far a call is."""
+"""Snakemake's output on the screen: the error of a failed job, once, and the progress of a call."""
 
 from __future__ import annotations
 
@@ -7,44 +7,45 @@ import signal
 import threading
 import time
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from replifed.workflow.costs import duration
 
-# What Snakemake says of a failed job beside what the job said itself; all of it is in Snakemake's log file.
-_BESIDE = (
+# Snakemake's own lines on a failed job, which repeat the job's; Snakemake's log file has them all.
+_REPEATED = (
     "RuleException:\nCalledProcessError",
     "WorkflowError:\nAt least one job did not complete successfully",
     "Shutting down, this might take some time",
     "Exiting because a job execution failed",
     "Complete log(s):",
 )
-_OWN = "replifed: error: "
-# Whether Ctrl-C was pressed.
+_ERROR = "replifed: error: "
+# Set when Ctrl-C is pressed.
 interrupted = threading.Event()
 
 
 class FailuresOnce(logging.Formatter):
-    """Passes all on to another formatter but a job's failure, of which it gives two lines."""
+    """Formats a job's failure in two lines, and passes all else on to another formatter."""
 
     def __init__(self, inner: logging.Formatter) -> None:
         super().__init__()
         self._inner = inner
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the text of a record; Snakemake prints nothing of an empty one."""
+        """Return the text of a record; Snakemake does not print an empty one."""
         if _event(record) == "JOB_ERROR":
             return "" if interrupted.is_set() else failure(record)
         text = self._inner.format(record)
-        return "" if text.startswith(_BESIDE) else text
+        return "" if text.startswith(_REPEATED) else text
 
 
 class OneLine(FailuresOnce):
-    """Leaves out all but faults, and says after each job how many are done and how long the rest may take.
+    """Shows errors alone, and after each job how many are done and how long the others may take.
 
-    The time left is that of the recorded costs of what is not done, by the pace of what is. `overwrite` is
-    for a terminal: a line takes the place of the last one.
+    The remaining time is the recorded cost of unfinished jobs, scaled by the pace of the finished ones. With
+    `overwrite`, for a terminal, each line replaces the last one.
     """
 
     def __init__(self, inner: logging.Formatter, overwrite: bool) -> None:
@@ -55,11 +56,11 @@ class OneLine(FailuresOnce):
         self._begin = time.monotonic()
 
     def begin(self, ahead: Mapping[int, float]) -> None:
-        """Count from now on; `ahead` are the seconds of the jobs ahead, by their numbers."""
+        """Start the clock; `ahead` has the recorded seconds of each job, by its number."""
         self._ahead, self._begin = dict(ahead), time.monotonic()
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a fault, or the line of progress if a job has ended, or nothing."""
+        """Return an error, or the line of progress if a job has ended, or nothing."""
         if _event(record) == "JOB_FINISHED":
             job = getattr(record, "job_id", None)
             if job not in self._ahead:
@@ -73,32 +74,32 @@ class OneLine(FailuresOnce):
 
     @property
     def over(self) -> bool:
-        """Whether all jobs are done."""
+        """True when all jobs are done."""
         return len(self._done) == len(self._ahead)
 
     def line(self) -> str:
-        """Return how many jobs are done, and how long the others may take."""
-        left = sum(seconds for job, seconds in self._ahead.items() if job not in self._done)
-        done = sum(self._ahead.values()) - left
+        """Return the number of finished jobs, and the time that the others may take."""
+        done = sum(self._ahead[job] for job in self._done)
+        remaining = sum(self._ahead.values()) - done
         passed = time.monotonic() - self._begin
-        time_left = f", about {duration(passed * left / done)} left" if done and left else ""
-        text = f"{len(self._done)} of {len(self._ahead)} jobs done in {duration(passed)}{time_left}"
+        eta = f", about {duration(passed * remaining / done)} left" if done and not self.over else ""
+        text = f"{len(self._done)} of {len(self._ahead)} jobs done in {duration(passed)}{eta}"
         if not self._overwrite:
             return text
         return f"\r\x1b[K{text}" + ("\n" if self.over else "")
 
 
 def notice_interrupts() -> None:
-    """Take note of Ctrl-C before all else: jobs that it ends have not failed."""
+    """Set `interrupted` on Ctrl-C, before Snakemake handles it: jobs that it ends have not failed."""
     default = signal.getsignal(signal.SIGINT)
 
-    def note(number: int, frame: Any) -> None:
+    def handle(number: int, frame: Any) -> None:
         interrupted.set()
         if callable(default):
             default(number, frame)
 
-    if threading.current_thread() is threading.main_thread():  # no other may
-        signal.signal(signal.SIGINT, note)
+    if threading.current_thread() is threading.main_thread():  # no other thread may
+        signal.signal(signal.SIGINT, handle)
 
 
 def _event(record: logging.LogRecord) -> str:
@@ -106,50 +107,49 @@ def _event(record: logging.LogRecord) -> str:
 
 
 def failure(job: Any) -> str:
-    """Say what a job that failed had to say, unless its command has shown that already, and what failed."""
+    """Return the error of a job, unless its command has shown it already, and the name of what failed."""
     shown = "| tee" in (job.shellcmd or "")
-    said = [] if shown else [line for file in job.log for line in own_lines(Path(file))]
+    lines = [] if shown else [line for file in job.log for line in error_lines(Path(file))]
     made, logs = ", ".join([*job.output][:1]), ", ".join(job.log)
-    what = f"failed: {job.rule_name}" + (f", which makes {made}" if made else "")
-    return "\n".join([*said, what + (f"; its log: {logs}" if logs else "")])
+    failed = f"failed: {job.rule_name}" + (f", which makes {made}" if made else "")
+    return "\n".join([*lines, failed + (f"; its log: {logs}" if logs else "")])
 
 
-def own_lines(log: Path) -> list[str]:
-    """Return a job's refusal from its log; where there is none, as of a bug, the whole log."""
+def error_lines(log: Path) -> list[str]:
+    """Return the last error in a job's log, with its indented lines; or the whole log, as of a bug."""
     if not log.is_file():
         return []
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    starts = [place for place, line in enumerate(lines) if line.startswith(_OWN)]
-    if not starts:
+    errors = [index for index, line in enumerate(lines) if line.startswith(_ERROR)]
+    if not errors:
         return lines
-    more = lines[starts[-1] + 1 :]
-    end = next((place for place, line in enumerate(more) if not line.startswith("  ")), len(more))
-    return [lines[starts[-1]], *more[:end]]
+    first, *rest = lines[errors[-1] :]
+    return [first, *takewhile(lambda line: line.startswith("  "), rest)]
 
 
 def _handlers() -> list[Any]:
-    """Return Snakemake's handlers for the screen, of which there is one, and none for files."""
+    """Return Snakemake's handlers for the screen, without those for files."""
     every = logging.getLogger("snakemake.logging").handlers
     return [one for one in every if type(one).__name__ == "ColorizingTextHandler" and one.formatter]
 
 
 def show_failures_once() -> None:
-    """Let a failed job say its own line once, and Snakemake none but what failed."""
+    """Show the error of a failed job once, and of Snakemake's lines on it only the name of what failed."""
     for handler in _handlers():
         handler.setFormatter(FailuresOnce(handler.formatter))
 
 
 def show_one_line() -> None:
-    """Do so, and show one line of progress in place of all else."""
+    """Show errors, as `show_failures_once` does, and one line of progress instead of all other output."""
     for handler in _handlers():
         handler.setFormatter(OneLine(handler.formatter, handler.is_tty))
-        handler.addFilter(lambda record: _event(record) != "JOB_INFO")  # even without text it has a line
+        handler.addFilter(lambda record: _event(record) != "JOB_INFO")  # it takes a line even without text
         if handler.is_tty:
             handler.terminator = ""
 
 
 def begin(ahead: Mapping[int, float]) -> None:
-    """Count the jobs ahead on the one line, if it is shown; on a terminal the time goes on by itself."""
+    """Count the jobs `ahead` on the line of progress, if shown; on a terminal it is updated every second."""
     for handler in _handlers():
         if isinstance(handler.formatter, OneLine):
             handler.formatter.begin(ahead)

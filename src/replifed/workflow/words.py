@@ -1,6 +1,6 @@
-"""The words of a call of Snakemake, checked before any job is planned.
+"""Arguments of a call of Snakemake, checked before any job is planned.
 
-Options are checked when Snakemake reads the profile, since it stops at some faults in them, with a traceback,
+Options are checked when Snakemake reads the profile, since it stops at some errors in them, with a traceback,
 before it reads the Snakefile; targets when all rules are known.
 """
 
@@ -17,15 +17,16 @@ from typing import Any
 from replifed.errors import ConfigError, ReplifedError, meant, unknown_name
 from replifed.settings import cuts
 from replifed.settings.reading import read_file, read_value
+from replifed.settings.retired import retired
 from replifed.workflow.plan import Plan
 
 _SETTINGS_FILE = (".yaml", ".yml", ".json")
-# Folders in those of the results and figures that are no paper's: what jobs took, and other scales.
+# Folders of results and figures that belong to no paper: benchmarks, and other scales.
 _RESERVED = ("benchmarks", "small", "tiny")
 
 
 def parsed(words: Sequence[str]) -> Namespace:
-    """Return the words as Snakemake's own parser takes them, without what a profile adds."""
+    """Return the arguments as Snakemake parses them, without those that a profile adds."""
     from snakemake.cli import get_argument_parser
 
     arguments = get_argument_parser().parse_args([*words])
@@ -35,22 +36,22 @@ def parsed(words: Sequence[str]) -> Namespace:
 
 @cache
 def of_process() -> Namespace:
-    """Return the words of the process, if it is a call of Snakemake."""
+    """Return the arguments of this process, if it is a call of Snakemake."""
     if Path(sys.argv[0]).name == "snakemake" or Path(sys.argv[0]).parts[-2:] == ("snakemake", "__main__.py"):
         return parsed(sys.argv[1:])
     return Namespace(targets=[], target_jobs=None, configfile=None, config=None, dryrun=False)
 
 
 def check_options(arguments: Namespace, words: Sequence[str]) -> None:
-    """Refuse settings that are none: files that cannot be read, and words that are no KEY=VALUE.
+    """Reject files of settings that cannot be read, and settings that are not KEY=VALUE.
 
     Raises
     ------
     ConfigError
-        With the words to type instead, where an option has taken a target for a value of its own.
+        If an option has swallowed a target, with the call to type instead.
     """
-    for place, file in enumerate(arguments.configfile or ()):
-        if place and not file.exists() and file.suffix not in _SETTINGS_FILE:
+    for index, file in enumerate(arguments.configfile or ()):
+        if index and not file.exists() and file.suffix not in _SETTINGS_FILE:
             raise ConfigError(_swallowed("--configfile", str(file), words))
         if not read_file(file):
             raise ConfigError(f"{file} holds no settings; write KEY: VALUE, or leave it out")
@@ -78,7 +79,7 @@ def _swallowed(option: str, word: str, words: Sequence[str]) -> str:
 
 
 def refuse_options() -> None:
-    """Stop the process with one line if its own call of Snakemake has a fault."""
+    """Stop the process with one line if its own call of Snakemake has an error."""
     try:
         check_options(of_process(), sys.argv[1:])
     except ReplifedError as error:
@@ -86,24 +87,23 @@ def refuse_options() -> None:
 
 
 def check_targets(plan: Plan, targets: Iterable[str], rules: Iterable[Any]) -> None:
-    """Refuse targets that are neither a rule, nor a file that a rule makes, nor a file that exists.
+    """Reject targets that are neither a rule, nor a file that a rule makes, nor a file that exists.
 
     Parameters
     ----------
-    rules : those of Snakemake, each with a `name` and `is_producer`.
+    rules : Snakemake's rules, each with a `name` and `is_producer`.
     """
-    rules = list(rules)
-    names = {rule.name for rule in rules if not rule.has_wildcards()}
+    by_name = {rule.name: rule for rule in rules}
+    names = {name for name, rule in by_name.items() if not rule.has_wildcards()}
     for target in targets:
-        if target in {rule.name for rule in rules}:
-            continue
-        _check_file(plan, target)
-        if not Path(target).exists() and not any(rule.is_producer(target) for rule in rules):
-            raise ConfigError(unknown_target(plan, target, names))
+        if target not in by_name:
+            _check_file(plan, target)
+            if not Path(target).exists() and not any(rule.is_producer(target) for rule in by_name.values()):
+                raise ConfigError(unknown_target(plan, target, names))
 
 
 def _check_file(plan: Plan, target: str) -> None:
-    """Refuse a file of the figures or results whose folder or name is of nothing that is planned."""
+    """Reject a file of the figures or results that belongs to no paper, artefact, experiment or method."""
     for folder, check in ((plan.in_figures(""), _check_figure), (plan.in_results(""), _check_result)):
         paper, slash, name = target.removeprefix(folder).partition("/")
         if target.startswith(folder) and slash:
@@ -138,7 +138,10 @@ def _check_known(kind: str, name: str, target: str, known: Iterable[str]) -> Non
 
 
 def unknown_target(plan: Plan, target: str, names: Iterable[str]) -> str:
-    """Say that a target is unknown, with what comes near: a rule, an artefact, or a paper's artefact."""
+    """Say that a target is unknown, or no longer made, and name the nearest rule or artefact."""
+    lines = retired(plan.config)
+    if line := lines.get(target) or lines.get(Path(target).stem):
+        return line
     names, (paper, _, artefact) = sorted(names), target.partition("/")
     if paper in plan.sections and artefact in cuts.makeable(plan.config[paper]):
         file, *_ = plan.files_of_artefact(paper, artefact)

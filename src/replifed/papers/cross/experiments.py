@@ -1,13 +1,12 @@
-"""One problem for all methods that are made for it, many repetitions side by side.
+"""One problem for all methods that suit it, many repetitions side by side.
 
-Whatever is sent and not quantised is a float of 32 bits: first-order methods compute with these, Newton-type
-methods with doubles, of which they round what they send. FedMM computes with doubles and rounds nothing.
+Messages that are not quantised have floats of 32 bits: first-order methods compute with these, Newton-type
+methods with doubles, and round their messages. FedMM computes with doubles and rounds nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +14,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from replifed.engine.plans import Planned, execute
+from replifed.engine.search import Grid, search, with_margin
+from replifed.engine.trials import SCORED, Check, Spent, Trials, best_of_chaotic
 from replifed.network.fading import Constant
 from replifed.network.ledger import dense_bits
 from replifed.papers.cross import rates
 from replifed.papers.cross.methods import algorithm, tunes, width
 from replifed.papers.cross.problems import Regression, problem, solution
 from replifed.progress import Progress, silent
-from replifed.randomness import Streams
-from replifed.simulate import simulate
-from replifed.tune import SCORED, Grid, Trials, best_of_chaotic, search, with_margin
 
 if TYPE_CHECKING:
     from replifed.papers.cross import settings as of
 
 # A gap below is rounding.
 _EXACT = 1e-12
-# Share of a trial's rounds, at the end, in which a stable run agrees with its twins.
+# Share of a trial's rounds, at the end, in which a stable run agrees with its perturbed runs.
 _TAIL = 0.2
 
 
@@ -41,12 +40,12 @@ def tune(
 
     A multiple that suits one draw of the data may diverge on the next. So the score is the mean objective
     over several, infinite if one ends no lower than it began, and the choice keeps a distance from where this
-    happens, see `tune.with_margin`. The choice is stable on all of them, see `twins`.
+    happens, see `search.with_margin`. The choice is stable on all of them, see `twins`.
 
     Returns
     -------
     dict
-        method, and search: what `tune.Search.record` says, where steps are multiples of the method's
+        method, and search: what `search.Search.record` says, where steps are multiples of the method's
         reference value; None for a method with no number to tune. Then cost, what the search used, and
         trials, on which repetitions.
     """
@@ -55,10 +54,10 @@ def tune(
     if not tunes(method):
         return {"method": method, "search": None, "trials": {"replicates": []}}
     chosen = settings.tuning
-    together = Trials((), settings.seed, chosen.rounds)
+    spent = Spent()  # of all repetitions
 
     def trial(name: int) -> _Trial:
-        return _Trial(method, settings, name, table, partition, together)
+        return _Trial(method, settings, name, table, partition, spent)
 
     def rescored(multiples: NDArray, known: NDArray) -> NDArray:
         more = [trial(name).descents(multiples) for name in chosen.replicates[SCORED:]]
@@ -72,36 +71,46 @@ def tune(
         choose=with_margin,
     )
     found = best_of_chaotic(found, rescored)
-    return {"method": method, "search": found.record(), **together.record()}
+    return {
+        "method": method,
+        "search": found.record(),
+        "trials": {"replicates": sorted(spent.replicates)},
+        "cost": spent.record(),
+    }
 
 
 class _Trial:
     """One repetition of the search; a multiple's reference value, and so the method, are of its own data."""
 
     def __init__(
-        self, method: str, settings: of.OneRidge, replicate: int, table: Any, partition: Any, trials: Trials
+        self, method: str, settings: of.OneRidge, replicate: int, table: Any, partition: Any, spent: Spent
     ) -> None:
-        self._method, self._settings = method, settings
-        self._exact, self._own = _both(method, settings, [replicate], table, partition)
-        # What is spent is counted together.
-        self._trials = replace(trials, problems=[(replicate, self._own)])
-
-    def _make(self, multiples: NDArray) -> Any:
-        return algorithm(self._method, multiples, self._exact, self._settings)
+        exact, own = _both(method, settings, [replicate], table, partition)
+        self._start = own.loss(np.zeros((1, own.dim), own.dtype))
+        self._make = partial(algorithm, method, problem=exact, settings=settings)
+        self._trials = Trials(
+            [replicate],
+            lambda _: own,
+            settings.seed,
+            settings.tuning.rounds,
+            check=Check(tail=_TAIL),
+            spent=spent,
+        )
 
     def descents(self, multiples: NDArray) -> NDArray:
         """Objectives at the end, infinite where they are no lower than at the beginning.
 
         Such a run is on its way to diverge, or has found a step on which it only oscillates.
         """
-        ends = self._trials.scores(lambda runs: self._make(multiples[runs]), len(multiples))
-        start = self._own.loss(np.zeros((1, self._own.dim), self._own.dtype))
-        return np.where(ends < start, ends, np.inf)
+        ends = self._trials.scores(self._runs(multiples), np.zeros(len(multiples), int))
+        return np.where(ends < self._start, ends, np.inf)
 
     def stable(self, multiples: NDArray) -> NDArray:
-        """Whether the runs end as their twins do."""
-        late = replace(self._trials, tail=_TAIL)
-        return late.stable(lambda runs, factors: self._make(multiples[runs] * factors), len(multiples))
+        """Mask of the runs that end as their twins do."""
+        return self._trials.stable(self._runs(multiples), len(multiples))
+
+    def _runs(self, multiples: NDArray) -> Callable[[NDArray, NDArray], Any]:
+        return lambda runs, factors: self._make(multiples[runs] * factors)
 
 
 def run(
@@ -112,49 +121,49 @@ def run(
     partition: Any,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Run the method on the reported repetitions, side by side, at the multiple that the search chose.
-
-    Beside what histories have: message_bits, of one model from each client, and samples, of all clients.
-    """
+    """Run the method on the reported repetitions, side by side, at the multiple that the search chose."""
     if settings.problem == "rates" or settings.problem == "planted_rates":
         return rates.run(method, settings, tuned, table, partition, progress)
-    names = tuple(settings.replicates)
+    plan = _planned(method, settings, tuned, table, partition)
+    return execute(method, settings.seed, [plan], progress, total=1)
+
+
+def _planned(method: str, settings: of.OneRidge, tuned: dict | None, table: Any, partition: Any) -> Planned:
+    """All reported repetitions; message_bits is of one model from each client, and samples of all clients."""
     multiple = tuned["search"]["step"] if tuned is not None and tunes(method) else 1.0
-    exact, own = _both(method, settings, names, table, partition)
+    exact, own = _both(method, settings, settings.replicates, table, partition)
     least = exact.loss(solution(exact))
-    start = exact.loss(np.zeros((len(names), exact.dim))) - least
-    bits = settings.bits
-    history = simulate(
-        algorithm(method, np.full(len(names), multiple), exact, settings),
-        own,
-        Streams(settings.seed, names),
-        settings.rounds,
+    start = exact.loss(np.zeros((len(least), exact.dim))) - least
+    return Planned(
+        algorithm=algorithm(method, np.full(len(least), multiple), exact, settings),
+        problem=own,
+        replicates=settings.replicates,
+        rounds=settings.rounds,
+        labels={
+            "multiple": multiple,
+            "message_bits": exact.n_clients * dense_bits(exact.dim),
+            "samples": exact.sizes.sum(axis=1),
+        },
         metrics={"objective": partial(_objective, exact)},
+        derived={"gap": lambda history: relative_gap(history.metrics["objective"], least, start)},
         record_every=settings.record_every,
-        channel=None if bits is None else Constant(bits),
-        progress=partial(progress, "rounds"),
-    )
-    history.metrics["gap"] = relative_gap(history.metrics["objective"], least, start)
-    frame = history.frame(method=method, multiple=multiple, replicate=names)
-    samples = dict(zip(names, exact.sizes.sum(axis=1), strict=True))
-    return frame.assign(
-        message_bits=exact.n_clients * dense_bits(exact.dim), samples=frame["replicate"].map(samples)
+        options={"channel": None if settings.bits is None else Constant(settings.bits)},
     )
 
 
 def _both(
     method: str, settings: of.OneRidge, replicates: Sequence[int], table: Any, partition: Any
 ) -> tuple[Regression, Regression]:
-    """The problem in doubles, on which gaps are measured, and as the method computes on it."""
+    """The problem in doubles, for gaps, and in the method's precision, for its runs."""
     exact = problem(settings, replicates, table, partition)
     if width(method) is np.float64:
         return exact, exact
     return exact, problem(settings, replicates, table, partition, np.float32)
 
 
-def _objective(exact: Regression, _: Any, seen: dict[str, NDArray]) -> NDArray:
+def _objective(exact: Regression, _: Any, observed: dict[str, NDArray]) -> NDArray:
     """F at the server's model, in doubles."""
-    return exact.loss(seen["server"].astype(float))
+    return exact.loss(observed["server"].astype(float))
 
 
 def relative_gap(values: NDArray, least: NDArray, start: NDArray) -> NDArray:

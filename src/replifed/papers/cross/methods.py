@@ -1,8 +1,8 @@
-"""How each method is set up on a problem that its paper may never have seen.
+"""Settings of each method on a problem that its paper does not have.
 
 Most have one number to tune, as a multiple of a reference value that follows from the problem's mu and L;
-what else a method has takes its paper's natural value. Gradient descent and Newton-type methods search
-their step themselves, and FedGradMP's and FedMM's follow from the data, so that they have none.
+their other settings have their paper's natural values. Gradient descent and Newton-type methods search their
+step themselves, and FedGradMP's and FedMM's follow from the data, so that they have none.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
     Parameters
     ----------
     problem : DenseLinearModel
-        Says mu and L, for each of its data sets, the numbers of clients and coordinates, and the weight of a
+        Has mu and L, for each of its data sets, the numbers of clients and coordinates, and the weight of a
         1-norm.
     settings : Common
-        Says local_steps and kept_share, the share of coordinates that sparse methods keep.
+        Has local_steps and kept_share, the share of coordinates that sparse methods keep.
     """
     method, multiple = method_class(name), np.asarray(multiple, float)
     mu, L = problem.common_mu_L()
     N, K, l1 = problem.n_clients, settings.local_steps, getattr(problem, "l1", 0.0)
-    kept = round(settings.kept_share * problem.dim)
+    sparsity = round(settings.kept_share * problem.dim)
     step, solver = multiple / L, Gradient(steps=K)
     match name:
         case "gradient_descent":  # the search halves the step
@@ -56,15 +56,15 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
         case "fedmm":  # the proximal gradient method, see `problems.Regression`
             return method(beta=1.0, decay=0.0)
         case "fedht" | "fediterht":
-            return method(step=step, local_steps=K, sparsity=kept)
+            return method(step=step, local_steps=K, sparsity=sparsity)
         case "distributed_iht":
-            return method(step=step, sparsity=kept)
+            return method(step=step, sparsity=sparsity)
         case "fedgradmp":
-            # Algorithm 2: to solve each client's problem on its support to the end costs a hundred times a
+            # Algorithm 2: an exact solution of each client's problem on its support costs a hundred times a
             # round.
-            return method(sparsity=kept, local_steps=1, solver="gd", inner_steps=K)
+            return method(sparsity=sparsity, local_steps=1, solver="gd", inner_steps=K)
         case "fedplt":
-            # Its h stands beside the sum of the clients' losses, not beside their mean.
+            # Its h is added to the sum of the clients' losses, not to their mean.
             penalty = L1(weight=N * l1) if l1 else Zero()
             return method(rho=multiple * best_rho(mu, L), solver=solver, penalty=penalty)
         case "fedpd":
@@ -89,12 +89,12 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
         case "fedadam_server":  # the clients' step only scales what Adam normalises
             return method(step=1.0 / L, local_steps=K, server_step=multiple * _ADAM)
         case _:  # FedAvg, and any other method with these settings, or some of them
-            given = {_tuned(method): step, "local_steps": K}
-            return method(**{key: value for key, value in given.items() if key in _settings(method)})
+            values = {_tuned(method): step, "local_steps": K}
+            return method(**{key: value for key, value in values.items() if key in _settings(method)})
 
 
 def _tuned(method: type) -> str:
-    """The setting that is tuned of a method of one's own, as a multiple of 1 / L."""
+    """Name of the setting that is tuned of a custom method, as a multiple of 1 / L."""
     return getattr(method, "tuned", "step")
 
 
@@ -112,7 +112,7 @@ def tunes(name: str) -> bool:
 def width(name: str) -> type:
     """Type of the numbers that the method computes with.
 
-    Of first-order methods these are also what is sent. Newton-type methods solve linear systems, for which
-    floats of 32 bits are too short; they round what they send themselves. FedMM's own state is of doubles.
+    First-order methods send these. Newton-type methods solve linear systems, for which floats of 32 bits are
+    too short; they round their messages themselves. FedMM's state has doubles.
     """
     return np.float64 if name == "fedmm" or issubclass(method_class(name), NewtonType) else np.float32

@@ -1,4 +1,4 @@
-"""The comparison: its problems, and methods by what they are for, with the lines that stand for them."""
+"""The comparison: its problems, and methods by purpose, with their lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from replifed.figures.style import Line
 
 PAPER = {"name": "All methods on the same problems", "citation": "A comparison that no paper has.", "doi": ""}
 
-# How methods are compared, on whatever data; and on those of `cross`.
+# Rules of the comparison, on all data; and those of `cross`.
 FAIR = (
     "Full local gradients; each "
     "first-order method's one number searched on the same grid of multiples of a reference value, by the "

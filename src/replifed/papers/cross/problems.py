@@ -1,6 +1,6 @@
 """The problems: logistic regression with a ridge, the same with a 1-norm, and a planted sparse regression.
 
-Problems of several repetitions are one, whose first axis they are.
+Repetitions are the first axis of one problem.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from replifed.randomness import Streams, generator
 if TYPE_CHECKING:
     from replifed.papers.cross import settings as of
 
-# Losses that data of one's own may have; all other data have logistic ones.
+# Losses that custom data may have; all other data have logistic ones.
 _LOSSES = ("least_squares", "softmax")
 _MOST_STEPS = 100
-# Newton's method stops after a move so short: the objective then changes by its square.
+# Newton's method stops after a move as short as this: the objective then changes by its square.
 _SHORTEST = 1e-8
 
 
@@ -35,7 +35,7 @@ class Regression(DenseLinearModel):
     """F(x) = sum_i p_i f_i(x) + l1 |x|_1 of a linear model.
 
     For FedMM it is a `Surrogate`: at tau each f_i lies below its expansion <grad f_i(tau), x> +
-    L |x - tau|^2 / 2, of which s = tau - grad f_i(tau) / L says all, so that MM is the proximal gradient
+    L |x - tau|^2 / 2, which s = tau - grad f_i(tau) / L determines, so that MM is the proximal gradient
     method. All clients take part in it.
     """
 
@@ -73,33 +73,31 @@ class Regression(DenseLinearModel):
 def problem(
     settings: of.OneRidge, replicates: Sequence[int], table: Any, partition: Any, dtype: Any = np.float64
 ) -> Regression:
-    """The problem of some repetitions, each with data of its own; F has the plain mean of the losses f_i.
+    """The problem of some repetitions, each with other data; F has the plain mean of the losses f_i.
 
-    Real data are dealt by the partition, of each client at most so many samples, drawn. Clients with fewer
+    The partition splits a table's samples, of which a client has `samples` at most, drawn; clients with fewer
     are padded.
     """
-    ridge = l1 = 0.0
+    support, ridge = None, 0.0
     if settings.problem == "planted":
         drawn = [_planted(settings, replicate) for replicate in replicates]
+        clients, support = [data for data, _ in drawn], np.stack([planted for _, planted in drawn])
+        name = "least_squares"
     else:
-        ridge = settings.ridge
-        drawn = [(client_samples(settings, replicate, table, partition), None) for replicate in replicates]
-    if settings.problem == "composite":
-        l1 = settings.l1
-    X, y, sizes = stacked([clients for clients, _ in drawn], dtype)
-    kind = "least_squares" if table is None else _loss(settings)
+        clients = [client_samples(settings, replicate, table, partition) for replicate in replicates]
+        ridge, name = settings.ridge, _loss(settings)
+    X, y, sizes = stacked(clients, dtype)
     # Classes are those of the whole table: a client may lack some.
-    loss = loss_named(kind, int(table.y.max()) + 1 if kind == "softmax" else 1)
+    loss = loss_named(name, int(table.y.max()) + 1 if name == "softmax" else 1)
     weights = np.full(sizes.shape, 1.0 / sizes.shape[1])
-    y = y.astype(int if kind == "softmax" else dtype)  # classes are numbers of columns
-    made = Regression(X, y, loss, sizes=sizes, weights=weights, l2=ridge)
-    made.l1 = l1
-    if table is None:
-        made.support = np.stack([support for _, support in drawn])
-    return made
+    y = y.astype(int if name == "softmax" else dtype)  # classes are numbers of columns
+    regression = Regression(X, y, loss, sizes=sizes, weights=weights, l2=ridge)
+    regression.l1 = settings.l1 if settings.problem == "composite" else 0.0
+    regression.support = support
+    return regression
 
 
-def _loss(settings: of.OnDataSet | of.Planted) -> str:
+def _loss(settings: of.OnDataSet) -> str:
     return settings.problem if settings.problem in _LOSSES else "logistic"
 
 
@@ -108,15 +106,15 @@ def client_samples(settings: of.OnDataSet, replicate: int, table: Any, partition
     client = partition.clients[replicate]
     targets = np.where(table.y > 0, 1.0, -1.0) if _loss(settings) == "logistic" else table.y.astype(float)
     rng = generator(settings.seed, replicate, None, "samples")
-    held = (np.flatnonzero(client == i) for i in range(int(client.max()) + 1))
-    rows = [rng.permutation(own)[: settings.samples] for own in held]
-    return [(table.X[own].toarray(), targets[own]) for own in rows]
+    samples = (np.flatnonzero(client == i) for i in range(int(client.max()) + 1))
+    drawn = [rng.permutation(rows)[: settings.samples] for rows in samples]
+    return [(table.X[rows].toarray(), targets[rows]) for rows in drawn]
 
 
 def _planted(settings: of.Planted, replicate: int) -> tuple[list, Any]:
     """Features and targets of each client, and the planted support.
 
-    Each client's model is the planted one, moved on its support, and its features have scales of their own.
+    Each client's model is the planted one, perturbed on its support, and its features have other scales.
     """
     rng = generator(settings.seed, replicate, None, "planted")
     d, m, spread = settings.features, settings.samples, settings.spread
@@ -126,13 +124,13 @@ def _planted(settings: of.Planted, replicate: int) -> tuple[list, Any]:
     clients = []
     for _ in range(settings.clients):
         A = rng.standard_normal((m, d)) * np.exp(spread * rng.standard_normal(d))
-        own = x + support * spread * rng.standard_normal(d)
-        clients.append((A, A @ own + settings.noise * rng.standard_normal(m)))
+        x_i = x + support * spread * rng.standard_normal(d)
+        clients.append((A, A @ x_i + settings.noise * rng.standard_normal(m)))
     return clients, support
 
 
 def solution(problem: Regression) -> NDArray:
-    """The model (S, D) of which the gap is zero: the minimiser, over the planted support if there is one."""
+    """The model (S, D) whose gap is zero: the minimiser, over the planted support if there is one."""
     sets, d = len(problem.X), problem.dim
     if problem.support is not None:
         x, mask = np.zeros((sets, d)), problem.support
@@ -145,7 +143,7 @@ def solution(problem: Regression) -> NDArray:
 
 
 def _proximal_newton(problem: Regression) -> NDArray:
-    """Minimise the quadratic expansion and the 1-norm, again and again, with halved steps."""
+    """Minimise the quadratic expansion and the 1-norm repeatedly, with halved steps."""
     x = np.zeros((len(problem.X), problem.dim))
     for _ in range(_MOST_STEPS):
         H, before = averaged(problem.weights, problem.client_hessians(x)), problem.loss(x)

@@ -1,13 +1,13 @@
-"""How communications grow with the condition number, and how fast Scaffnew's Lyapunov function falls.
+"""Growth of communications with the condition number, and fall of Scaffnew's Lyapunov function.
 
-All methods have the same freedoms: sqrt(kappa) local steps, on average, between two communications, which
-is what Scaffnew's theorem prescribes, and one step size, searched on the same grid for each method and each
-ridge.
+All methods have the same freedoms: sqrt(kappa) local steps, on average, between two communications, as
+Scaffnew's theorem prescribes, and one step size, searched on the same grid for each method and each ridge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,10 @@ from numpy.typing import NDArray
 from replifed.algorithms.local_solvers import Gradient
 from replifed.algorithms.registry import method_class
 from replifed.algorithms.scaffnew import theory_rate
+from replifed.engine.plans import Planned, execute, run_plan
+from replifed.engine.search import Grid, search, with_margin
+from replifed.engine.simulate import History, simulate
+from replifed.engine.trials import Spent
 from replifed.papers.cross.problems import client_samples
 from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel
@@ -25,14 +29,17 @@ from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.progress import Progress, silent
 from replifed.randomness import Streams, generator
-from replifed.simulate import History, simulate
-from replifed.tune import Grid, Spent, search, with_margin
 
 if TYPE_CHECKING:
     from replifed.papers.cross import settings as of
 
 # Of the Lyapunov function: where rounding is still far below.
 _FLOOR = 1e-16
+# Of a history; the last three are Scaffnew's.
+_COLUMNS = [
+    *("l2", "kappa", "local_steps", "multiple", "replicate", "round", "reached", "iterations", "bits"),
+    *("rate", "bound", "ratio"),
+]
 
 
 class Quadratic(DenseLinearModel):
@@ -76,8 +83,9 @@ class _AtOnce(Gradient):
             return objective.descent(start, self.steps if counts is None else counts, step)
         w, step, before = start.copy(), np.broadcast_to(step, (len(start), 1, 1)), 0
         for count in np.unique(counts):
-            left = counts >= count
-            w[left] = objective.kept(left).descent(w[left], int(count - before), step[left])
+            unfinished = counts >= count
+            descent = objective.kept(unfinished).descent
+            w[unfinished] = descent(w[unfinished], int(count - before), step[unfinished])
             before = count
         return w
 
@@ -85,15 +93,17 @@ class _AtOnce(Gradient):
 def problem(
     settings: of.ManyRidges, l2: float, replicates: Sequence[int], table: Any, partition: Any
 ) -> DenseLinearModel:
-    """The problem with the ridge `l2` of some repetitions, each with data of its own."""
+    """The problem with the ridge `l2` of some repetitions, each with other data."""
+    model: type[DenseLinearModel]
     if settings.problem == "planted_rates":
-        drawn = [_planted(settings, replicate) for replicate in replicates]
+        clients = [_planted(settings, replicate) for replicate in replicates]
+        model, loss = Quadratic, "least_squares"
     else:
-        drawn = [client_samples(settings, replicate, table, partition) for replicate in replicates]
-    X, y, sizes = stacked(drawn)
+        clients = [client_samples(settings, replicate, table, partition) for replicate in replicates]
+        model, loss = DenseLinearModel, "logistic"
+    X, y, sizes = stacked(clients)
     weights = np.full(sizes.shape, 1.0 / sizes.shape[1])
-    kind, loss = (Quadratic, "least_squares") if table is None else (DenseLinearModel, "logistic")
-    return kind(X, y, loss_named(loss), sizes=sizes, weights=weights, l2=l2)
+    return model(X, y, loss_named(loss), sizes=sizes, weights=weights, l2=l2)
 
 
 def _planted(settings: of.PlantedRates, replicate: int) -> list:
@@ -132,26 +142,30 @@ class _Setting:
         self.steps = max(round(float(np.sqrt(self.kappa.mean()))), 1)
         self.solution = minimiser(self.data, len(self.names))
 
-    def run(self, name: str, multiples: NDArray, rounds: int, first: bool = False) -> History:
-        """Run a method until all have the target, or the `first` has, for `rounds` at most."""
+    def planned(self, method: str, multiples: NDArray, rounds: int, first: bool = False) -> Planned:
+        """Runs of a method until all are at the target, or the `first` is, for `rounds` at most."""
         runs, target = len(multiples), self._settings.target
         lengths = (self.solution**2).sum(axis=-1)
 
-        def distance(_: Any, seen: dict[str, NDArray]) -> NDArray:
-            return ((seen["server"] - self.solution) ** 2).sum(axis=-1) / lengths
+        def distance(_: Any, observed: dict[str, NDArray]) -> NDArray:
+            return ((observed["server"] - self.solution) ** 2).sum(axis=-1) / lengths
 
-        # A run may leave again; the first time counts, which the record has.
+        # A run may leave the target again; the first time counts, which the record has.
         reached = np.zeros(runs, bool)
 
-        def until(seen: dict[str, NDArray]) -> NDArray:
-            there = seen["distance"] <= target
-            reached[:] |= there.any() if first else there
+        def until(recorded: dict[str, NDArray]) -> NDArray:
+            now = recorded["distance"] <= target
+            reached[:] |= now.any() if first else now
             return reached
 
-        made = _method(name, multiples / self.L, self.steps)
-        names = self.names * (runs // len(self.names))
-        streams, metrics = Streams(self._settings.seed, names), {"distance": distance}
-        return simulate(made, self.data, streams, rounds, metrics=metrics, until=until)
+        return Planned(
+            algorithm=_method(method, multiples / self.L, self.steps),
+            problem=self.data,
+            replicates=self.names * (runs // len(self.names)),
+            rounds=rounds,
+            metrics={"distance": distance},
+            options={"until": until},
+        )
 
 
 def tune(
@@ -176,7 +190,8 @@ def tune(
         def rounds(multiples: NDArray, trials: list[_Setting] = trials, most: list[int] = most) -> NDArray:
             scores = []
             for number, trial in enumerate(trials):
-                history = trial.run(method, multiples, most[number], first=True)
+                plan = trial.planned(method, multiples, most[number], first=True)
+                history = run_plan(plan, settings.seed).history
                 spent.add(history)
                 scores.append(_rounds_to(history, settings.target))
                 if np.isfinite(least := scores[-1].min()):
@@ -192,13 +207,13 @@ def tune(
 
 
 def _rounds_to(history: History, target: float) -> NDArray:
-    """Rounds until the target; as if the distance fell on as it has, or infinite where it has not fallen."""
+    """Rounds until the target, extrapolated at the mean rate so far; infinite if there was no fall."""
     distance, last = history.metrics["distance"], history.rounds[-1]
-    there = distance <= target
+    reached = distance <= target
     with np.errstate(divide="ignore", invalid="ignore"):
         later = last * np.log(target) / np.log(distance[-1])
     later = np.where(distance[-1] < 1.0, later, np.inf)
-    return np.where(there.any(axis=0), history.rounds[there.argmax(axis=0)], later)
+    return np.where(reached.any(axis=0), history.rounds[reached.argmax(axis=0)], later)
 
 
 def run(
@@ -214,42 +229,35 @@ def run(
     Returns
     -------
     DataFrame
-        A line for each ridge and replicate: kappa, local_steps, multiple, round, reached, iterations, bits;
+        One line for each ridge and replicate: kappa, local_steps, multiple, round, reached, iterations, bits;
         and of Scaffnew, at its theorem's gamma and p, what `fall` returns.
     """
     assert tuned is not None  # all of these are tuned
-    frames = []
+    plans = _plans(method, settings, tuned["search"], table, partition)
+    frame = execute(method, settings.seed, plans, progress, total=len(settings.ridges))
+    curve = ["l2", "replicate"]
+    frame = frame.assign(
+        reached=frame["distance"] <= settings.target, bits=frame["bits_up"] + frame["bits_down"]
+    )
+    ends = frame[frame["reached"] | ~frame.duplicated(curve, keep="last")].drop_duplicates(curve)
+    return ends.filter(_COLUMNS).reset_index(drop=True)
+
+
+def _plans(
+    method: str, settings: of.ManyRidges, search: dict, table: Any, partition: Any
+) -> Iterator[Planned]:
     for l2 in settings.ridges:
         setting = _Setting(settings, l2, settings.replicates, table, partition)
-        multiple = tuned["search"][str(l2)]["step"]
-        history = setting.run(method, np.full(len(setting.names), multiple), settings.rounds)
-        there = history.metrics["distance"] <= settings.target
-        reached = there.any(axis=0)
-        first = np.where(reached, there.argmax(axis=0), len(there) - 1)
-        at = first, np.arange(len(first))
-        more = fall(setting, settings) if method == "scaffnew" else {}
-        frames.append(
-            pd.DataFrame(
-                {
-                    "l2": l2,
-                    "kappa": setting.kappa,
-                    "local_steps": setting.steps,
-                    "multiple": multiple,
-                    "replicate": setting.names,
-                    "round": history.rounds[first],
-                    "reached": reached,
-                    "iterations": history.ledger["iterations"][at],
-                    "bits": (history.ledger["bits_up"] + history.ledger["bits_down"])[at],
-                    **more,
-                }
-            )
-        )
-        progress("ridges", len(frames), len(settings.ridges))
-    return pd.concat(frames, ignore_index=True)
+        multiple = search[str(l2)]["step"]
+        labels = {"l2": l2, "kappa": setting.kappa, "local_steps": setting.steps, "multiple": multiple}
+        if method == "scaffnew":
+            labels |= fall(setting, settings)
+        plan = setting.planned(method, np.full(len(setting.names), multiple), settings.rounds)
+        yield replace(plan, labels=labels)
 
 
 def fall(setting: _Setting, settings: of.ManyRidges) -> dict[str, NDArray]:
-    """How fast Psi falls with gamma = 1 / L and p = 1 / sqrt(kappa), beside max(1 - gamma mu, 1 - p^2).
+    """Rate of Psi's fall, gamma = 1 / L and p = 1 / sqrt(kappa), and its bound max(1 - gamma mu, 1 - p^2).
 
     Psi = sum_i |x_i - x*|^2 + (gamma / p)^2 sum_i |h_i - grad f_i(x*)|^2 (Scaffnew's Theorem 3.5), at
     communications.
@@ -257,7 +265,7 @@ def fall(setting: _Setting, settings: of.ManyRidges) -> dict[str, NDArray]:
     Returns
     -------
     dict
-        rate and bound, of an iteration, and ratio, of their logarithms: above 1 where Psi falls faster.
+        rate and bound, of an iteration, and ratio, of their logarithms: above 1 if Psi falls faster.
     """
     data, runs = setting.data, len(setting.names)
     star = data.client_gradients(setting.solution)

@@ -1,4 +1,4 @@
-"""What config/papers/cross.yaml may hold."""
+"""Settings in config/papers/cross.yaml."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from replifed.settings.fields import Count, Maybe, Name, Natural, NonNegative, P
 
 
 class Tuning(fields.Tuning):
-    """How each method's one number is chosen."""
+    """Search of each method's one number."""
 
     multiples: Several[Positive] = Field(description="multiples of the reference value that are tried first")
     refine: Natural = Field(description="rounds of refinement around the best")
 
 
 class Common(fields.Recorded):
-    """What every experiment has, whatever its data."""
+    """Settings of every experiment, on all kinds of data."""
 
-    samples: Count = Field(description="most samples of a client")
+    samples: Count = Field(description="maximum number of a client's samples")
     local_steps: Count = Field(description="local steps between two communications")
     kept_share: fields.Share = Field(description="share of the coordinates that sparse methods keep")
-    bits: Maybe[Count] = Field(None, description="bits per coordinate that a device may send in a round")
-    tuning: Tuning = Field(description="how each method's one number is chosen")
+    bits: Maybe[Count] = Field(None, description="bits per coordinate that a client may send in a round")
+    tuning: Tuning = Field(description="search of each method's one number")
 
 
 class Logistic(Common):
@@ -39,39 +39,37 @@ class Logistic(Common):
 
 
 class Own(Logistic):
-    """The same with other losses, on data of one's own."""
+    """Other losses with a ridge, on custom data."""
 
     problem: Literal["least_squares", "softmax"] = Field(description="loss")  # type: ignore[assignment]
 
 
 class Composite(Logistic):
-    """The same with a 1-norm."""
+    """Logistic regression with a ridge and a 1-norm."""
 
     problem: Literal["composite"] = Field(description="kind of problem")  # type: ignore[assignment]
     l1: Positive = Field(description="weight of |x|_1 in the objective")
 
 
 class Planted(Common):
-    """Sparse linear regression whose solution is known, on drawn data; all clients hold `samples`."""
+    """Sparse linear regression whose solution is known, on synthetic data; all clients hold `samples`."""
 
     problem: Literal["planted"] = Field(description="kind of problem")
     clients: Count = Field(description="number of clients")
     features: Count = Field(description="coordinates, of which `kept_share` are planted")
     noise: NonNegative = Field(description="standard deviation of the targets' noise")
-    spread: NonNegative = Field(description="how much clients' models and scales of features differ")
+    spread: NonNegative = Field(description="spread of clients' models and of scales of features")
 
 
 class _ManyRidges(fields.Repeated):
     """Communications against the condition number."""
 
-    samples: Count = Field(description="most samples of a client")
+    samples: Count = Field(description="maximum number of a client's samples")
     ridges: Annotated[Several[Positive], Field(min_length=2)] = Field(description="weights of |x|^2 / 2")
-    target: Positive = Field(description="of |x - x*|^2, as a share of what it was at the start")
-    rounds: Count = Field(description="most rounds")
-    lyapunov_every: Count = Field(
-        description="rounds after which it is looked how low the Lyapunov function is"
-    )
-    tuning: Tuning = Field(description="how each method's step is chosen, as a multiple of 1 / L")
+    target: Positive = Field(description="of |x - x*|^2, as a share of that at the start")
+    rounds: Count = Field(description="maximum number of rounds")
+    lyapunov_every: Count = Field(description="rounds between two evaluations of the Lyapunov function")
+    tuning: Tuning = Field(description="search of each method's step, as a multiple of 1 / L")
 
 
 class Rates(_ManyRidges):
@@ -83,12 +81,12 @@ class Rates(_ManyRidges):
 
 
 class PlantedRates(_ManyRidges):
-    """On drawn least squares."""
+    """On synthetic least squares."""
 
     problem: Literal["planted_rates"] = Field(description="kind of problem")
     clients: Count = Field(description="number of clients")
     features: Count = Field(description="coordinates")
-    spread: NonNegative = Field(description="how much clients' models differ")
+    spread: NonNegative = Field(description="spread of clients' models")
 
 
 OnDataSet = Logistic | Own | Composite | Rates

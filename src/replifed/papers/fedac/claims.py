@@ -1,4 +1,4 @@
-"""The paper's checkable statements, and what its published numbers are held against.
+"""The paper's checkable statements, and comparisons with its published numbers.
 
 The authors' numbers are claimed as identities: each that is not chaotic to 1e-9. Orders at the authors' seed
 are counts over (K, M), without a test. Tolerances were fixed before the full run.
@@ -7,17 +7,20 @@ are counts over (K, M), without a test. Tolerances were fixed before the full ru
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from replifed.claims.claim import Claim, Measured, NotMeasurableError
 from replifed.claims.quantities import Quantity, quantity, run, settings
 from replifed.claims.statements import Statements
-from replifed.claims.verdicts import Claim, Measured, NotMeasurableError
 from replifed.papers.fedac import measures, published
 from replifed.papers.fedac.measures import AGREES
 from replifed.papers.fedac.paper import DRAWN, L2, LINES, OPTIMA, VARIANTS
+
+if TYPE_CHECKING:
+    from replifed.papers.fedac import settings as of
 
 CLAIM = Statements("fedac")
 METHODS = list(dict.fromkeys(one.method for one in VARIANTS.values()))
@@ -26,14 +29,14 @@ _LARGER = "points with more workers are run on demand (`fedac_large`), at three 
 
 
 @quantity
-def summary(chosen: dict[str, Any], *histories: pd.DataFrame) -> pd.DataFrame:
-    """The runs of one experiment."""
-    return pd.concat([measures.summary(chosen["l2"], one) for one in histories], ignore_index=True)
+def summary(chosen: of.Grid, *histories: pd.DataFrame) -> pd.DataFrame:
+    """Runs of one experiment."""
+    return pd.concat([measures.summary(chosen.l2, one) for one in histories], ignore_index=True)
 
 
 @quantity
 def together(*several: pd.DataFrame) -> pd.DataFrame:
-    """The runs of several experiments."""
+    """Runs of several experiments."""
     return pd.concat(several, ignore_index=True)
 
 
@@ -43,35 +46,36 @@ ALL = together(*RUNS.values())
 
 @quantity
 def agrees(runs: pd.DataFrame, which: str) -> Measured:
-    """Whether each number that can be compared is the authors'."""
-    found = measures.deviations(runs, which)
-    if found.empty:
+    """True of each comparable number that is the authors'."""
+    deviations = measures.deviations(runs, which)
+    if deviations.empty:
         raise NotMeasurableError("none of these runs was published")
-    calm = int((runs[f"chaotic_{which}"] == 0).sum())
-    note = f"{len(found)} of {calm} calm numbers were published; largest deviation {found.max():.1e}"
-    return Measured(found.to_numpy() <= AGREES, seeds=1, note=note)
+    insensitive = int((runs[f"chaotic_{which}"] == 0).sum())
+    note = f"{len(deviations)} of {insensitive} calm numbers were published; "
+    note += f"largest deviation {deviations.max():.1e}"
+    return Measured(deviations.to_numpy() <= AGREES, seeds=1, note=note)
 
 
 points = quantity(measures.points)
 
 
 @quantity
-def points_agree(found: pd.DataFrame, name: str = "") -> Measured:
-    """Whether each point of a figure, or of all, has the authors' step and objective."""
+def points_agree(drawn: pd.DataFrame, name: str = "") -> Measured:
+    """True of each point of a figure, or of all, that has the authors' step and objective."""
     if name:
-        found = measures.drawn(found, DRAWN[name])
-    if found.empty:
+        drawn = measures.drawn(drawn, DRAWN[name])
+    if drawn.empty:
         raise NotMeasurableError("no point of the figure was run")
-    same = found["eta"] == found["published_eta"]
-    worst = found["deviation"].max()
+    same = drawn["eta"] == drawn["published_eta"]
+    worst = drawn["deviation"].max()
     of = f" of {len(measures.drawn(published.points(), DRAWN[name]))}" if name else ""
-    note = f"{len(found)}{of} points, largest deviation {worst:.1e}, {same.sum()} with the same step"
-    return Measured(((found["deviation"] <= AGREES) & same).to_numpy(), seeds=1, note=note)
+    note = f"{len(drawn)}{of} points, largest deviation {worst:.1e}, {same.sum()} with the same step"
+    return Measured(((drawn["deviation"] <= AGREES) & same).to_numpy(), seeds=1, note=note)
 
 
 @quantity
 def below(
-    found: pd.DataFrame,
+    drawn: pd.DataFrame,
     method: str,
     other: str,
     where: Callable[[pd.DataFrame], pd.Series],
@@ -79,8 +83,8 @@ def below(
     holds: bool = True,
     K: int | None = None,
 ) -> Measured:
-    """Whether the method's point lies below the other's, or does not, at each (K, M); or of one `K`."""
-    table = found.set_index(["K", "M", "method"])["best_loss"].unstack()  # noqa: PD010
+    """True at each (K, M), or each of one `K`, where the method's point is below the other's, or is not."""
+    table = drawn.set_index(["K", "M", "method"])["best_loss"].unstack()  # noqa: PD010
     cases = table.index.to_frame(index=False)
     table = table[(where(cases) & (True if K is None else cases["K"] == K)).to_numpy()]
     if table.empty:
@@ -92,10 +96,10 @@ def below(
 
 
 @quantity
-def equal(found: pd.DataFrame, first: str, second: str, share: float) -> Measured:
-    """Whether two methods end alike at K = 1, relative to `share`; of all calm runs."""
-    one = found[(found["K"] == 1) & (found["chaotic_best"] == 0)]
-    table = one.set_index(["l2", "M", "eta", "method"])["best_loss"].unstack()  # noqa: PD010
+def equal(runs: pd.DataFrame, first: str, second: str, share: float) -> Measured:
+    """True of runs at K = 1 in which two methods end alike, up to a `share`; not of those by rounding."""
+    runs = runs[(runs["K"] == 1) & (runs["chaotic_best"] == 0)]
+    table = runs.set_index(["l2", "M", "eta", "method"])["best_loss"].unstack()  # noqa: PD010
     if not {first, second} <= set(table):
         raise NotMeasurableError("K = 1 was not run")
     table = table[[first, second]].dropna()
@@ -110,7 +114,7 @@ def _large(cases: pd.DataFrame) -> pd.Series:
 
 
 def _among(cases: pd.DataFrame, *points: tuple[int, int]) -> pd.Series:
-    """Whether each (K, M) is one of `points`."""
+    """Mask of the (K, M) that are among `points`."""
     return pd.Series([one in points for one in zip(cases["K"], cases["M"], strict=True)], dtype=bool)
 
 
@@ -134,24 +138,18 @@ def _many_steps(cases: pd.DataFrame) -> pd.Series:
     return (cases["K"] >= 32) & (cases["M"] >= 8)
 
 
-def _of(experiment: str) -> Quantity:
-    return points(RUNS[experiment])
-
-
 def _figures() -> Iterator[Claim]:
     for name, drawn in DRAWN.items():
         if name in ("fig5", "fig6"):
-            yield CLAIM.unmeasured(
-                f"{name}.points",
+            yield CLAIM(f"{name}.points").unmeasured(
                 f"Figure {name[3:]}: its points on epsilon, whose data are not at hand.",
                 Quantity(lambda: None),
             )
             continue
         (experiment,) = (key for key, l2 in L2.items() if l2 == drawn.l2)
-        yield CLAIM.identity(
-            f"{name}.points",
+        yield CLAIM(f"{name}.points").identity(
             f"Figure {name[3:]}: every point with M <= 256 comes out to 1e-9, at their step.",
-            points_agree(_of(experiment), name),
+            points_agree(points(RUNS[experiment]), name),
             note=_LARGER,
         )
 
@@ -159,41 +157,34 @@ def _figures() -> Iterator[Claim]:
 def _orders() -> Iterator[Claim]:
     claim = CLAIM.given(artefact="points")
     for experiment in ("a9a_2", "a9a_3"):
-        yield claim.shape(
-            f"orders.fedac.{experiment}",
+        yield claim(f"orders.fedac.{experiment}").shape(
             f"l2 = {_NAMES[experiment]}: FedAc-I is below FedAvg at all K >= 8 and M from 32 to 256 "
             "(one seed).",
-            below(_of(experiment), "fedac_1", "fedavg", _large),
+            below(points(RUNS[experiment]), "fedac_1", "fedavg", _large),
         )
-    last = _of("a9a_4")
-    yield claim.shape(
-        "orders.fedac.a9a_4",
+    last = points(RUNS["a9a_4"])
+    yield claim("orders.fedac.a9a_4").shape(
         "l2 = 1e-4: so it is but for (K, M) = (8, 32), (8, 64), (16, 64) and K = 512.",
         below(last, "fedac_1", "fedavg", _expected),
     )
-    yield claim.shape(
-        "orders.fedac.a9a_4.exceptions",
+    yield claim("orders.fedac.a9a_4.exceptions").shape(
         "l2 = 1e-4: FedAc-I is not below FedAvg at (K, M) = (8, 32), (8, 64), (16, 64), nor at K = 512.",
         below(last, "fedac_1", "fedavg", _excepted, holds=False),
     )
-    yield claim.shape(
-        "orders.naive.a9a_4",
+    yield claim("orders.naive.a9a_4").shape(
         "l2 = 1e-4: naive FedAc is behind FedAc-I wherever K > 1 and M >= 16, but for (8, 64) and (16, 64).",
         below(last, "naive_fedac", "fedac_1", _several_steps, holds=False),
     )
     for K in (2, 4, 8, 16):
-        yield claim.shape(
-            f"orders.mb_ac_sgd.few.{K}",
+        yield claim(f"orders.mb_ac_sgd.few.{K}", says="orders.mb_ac_sgd.few").shape(
             "l2 = 1e-4: MB-AC-SGD is ahead of FedAc-I in most M for K from 2 to 16, here "
             f"K = {K} and M up to 256.",
             below(last, "mb_ac_sgd", "fedac_1", _few_steps, K=K),
-            says="orders.mb_ac_sgd.few",
             share=0.5,
             because="most",
             note="of all published M, up to 8192, it is ahead in most at each of these K",
         )
-    yield claim.shape(
-        "orders.mb_ac_sgd.many",
+    yield claim("orders.mb_ac_sgd.many").shape(
         "l2 = 1e-4: MB-AC-SGD is behind FedAc-I from K = 32 on if M >= 8.",
         below(last, "mb_ac_sgd", "fedac_1", _many_steps, holds=False),
     )
@@ -210,37 +201,36 @@ def seeds_of(runs: pd.DataFrame) -> int:
 
 @quantity
 def ahead(lines: pd.DataFrame, seeds: int) -> Measured:
-    """At each K >= 8 and M >= 32, whether FedAc-I is below on fresh seeds, after Holm over the grid."""
+    """True at each K >= 8 and M >= 32 where FedAc-I is below on fresh seeds, after Holm over the grid."""
     lines = lines[lines["method"] == "fedac_1"]
-    told, sign = lines["p_holm"] <= 0.05, np.sign(lines["mean"])
-    note = (
-        f"of {len(lines)} (K, M) below at {(told & (sign < 0)).sum()}, above at {(told & (sign > 0)).sum()}, "
-        f"not told at {(~told).sum()}"
-    )
-    here = (lines["K"] >= 8) & (lines["M"] >= 32)
-    if not here.any():
+    significant = lines["p_holm"] <= 0.05
+    below, above = significant & (lines["mean"] < 0), significant & (lines["mean"] > 0)
+    note = f"of {len(lines)} (K, M) below at {below.sum()}, above at {above.sum()}, "
+    note += f"not told at {(~significant).sum()}"
+    large = _large(lines)
+    if not large.any():
         raise NotMeasurableError("these numbers of workers and local steps were not run")
-    return Measured((told & (sign < 0))[here].to_numpy(), seeds=seeds, note=note)
+    return Measured(below[large].to_numpy(), seeds=seeds, note=note)
 
 
 @quantity
-def linear(lines: pd.DataFrame, seeds: int, chosen: dict[str, Any], method: str, power: float) -> Measured:
-    """Whether the gap falls as 1 / M at each K that leaves as many rounds as M**`power`.
+def linear(lines: pd.DataFrame, seeds: int, chosen: of.Fresh, method: str, power: float) -> Measured:
+    """True at each K with at least M**`power` rounds where the gap falls as 1 / M.
 
-    A case a K: whether the exponent of the gap against M, the mean over seeds, is -1 to a tenth.
+    That is where the exponent of the gap against M, the mean over seeds, is -1 to a tenth.
     """
-    rounds = chosen["iterations"] / lines["K"]
+    rounds = chosen.iterations / lines["K"]
     lines = lines[(lines["method"] == method) & (rounds >= lines["M"].max() ** power)]
     if lines["M"].nunique() < 2:
         raise NotMeasurableError("one number of workers was run")
-    found = lines.groupby("K")["exponent"].first()
-    note = "exponents at K = " + ", ".join(f"{K}: {one:.2f}" for K, one in found.items())
-    return Measured(((found + 1).abs() <= 0.1).to_numpy(), seeds=seeds, note=note)
+    exponents = lines.groupby("K")["exponent"].first()
+    note = "exponents at K = " + ", ".join(f"{K}: {exponent:.2f}" for K, exponent in exponents.items())
+    return Measured(((exponents + 1).abs() <= 0.1).to_numpy(), seeds=seeds, note=note)
 
 
 @quantity
 def above_the_minimum(l2: float, history: pd.DataFrame) -> Measured:
-    """Whether the published optimum lies above the least objective, by less than any gap that is drawn."""
+    """True if the published optimum lies above the minimum, by less than any gap in a figure."""
     minimum = float((history["objective"] - history["gap"]).median())
     off = OPTIMA[l2] - minimum
     return Measured(np.array([0 < off < 1e-7]), seeds=1, note=f"by {off:.1e}")
@@ -251,60 +241,50 @@ def _fresh() -> Iterator[Claim]:
     for experiment, l2 in L2.items():
         name = f"fresh{experiment[3:]}"
         runs = together(run(name, "fedavg"), run(name, "fedac"))
-        found = fresh_lines(l2, runs), seeds_of(runs)
-        yield claim.identity(
-            f"optima.{name}",
+        fresh = fresh_lines(l2, runs), seeds_of(runs)
+        yield claim(f"optima.{name}").identity(
             f"l2 = {_NAMES[experiment]}: the published optimum is above the minimum, by less than 1e-7.",
             above_the_minimum(l2, run(name, "fedavg")),
         )
-        yield claim.shape(
-            f"fresh.orders.{name}",
+        yield claim(f"fresh.orders.{name}").shape(
             f"l2 = {_NAMES[experiment]}: on fresh seeds FedAc-I is below FedAvg at every K from 8 to 256 and "
             "M = 32 and 64.",
-            ahead(*found),
+            ahead(*fresh),
             note="above at (K, M) = (8, 32), as with the authors' seed, whose other exceptions, (8, 64) and "
             "(16, 64), are those of one seed or were not run"
             if l2 == L2["a9a_4"]
             else "",
         )
         for method, power, words in (("fedavg", 1.0, "M"), ("fedac_1", 1 / 3, "M^(1/3)")):
-            yield claim.shape(
-                f"fresh.speedup.{method}.{name}",
+            yield claim(f"fresh.speedup.{method}.{name}").shape(
                 f"l2 = {_NAMES[experiment]}: {LINES[method].label}'s gap falls as 1 / M up to the largest M, "
                 f"wherever there are {words} rounds.",
-                linear(*found, settings(name), method, power),
+                linear(*fresh, settings(name), method, power),
                 note="the theorem bounds the gap from above, with terms that M does not lower: less than "
                 "linear is no contradiction to it",
             )
 
 
 CLAIMS = [
-    CLAIM.identity(
-        "runs.final",
+    CLAIM("runs.final").identity(
         "Every last objective that is calm, and was published as a finite number, comes out to 1e-9.",
         agrees(ALL, "final"),
     ),
     CLAIM.identity("runs.best", "So does every best objective.", agrees(ALL, "best")),
-    CLAIM.identity(
-        "points.all",
-        "Every point of the figures with M <= 256 comes out to 1e-9.",
-        points_agree(points(ALL)),
-        note=_LARGER,
+    CLAIM("points.all").identity(
+        "Every point of the figures with M <= 256 comes out to 1e-9.", points_agree(points(ALL)), note=_LARGER
     ),
     *_figures(),
     *_orders(),
-    CLAIM.identity(
-        "runs.one_step.fedac",
+    CLAIM("runs.one_step.fedac").identity(
         "At K = 1 FedAc-I and naive FedAc are one method, to the bit.",
         equal(ALL, "fedac_1", "naive_fedac", 0.0),
     ),
-    CLAIM.identity(
-        "runs.one_step.mb_ac_sgd",
-        "At K = 1 FedAc-I is MB-AC-SGD.",
-        equal(ALL, "fedac_1", "mb_ac_sgd", AGREES),
+    CLAIM("runs.one_step.mb_ac_sgd").identity(
+        "At K = 1 FedAc-I is MB-AC-SGD.", equal(ALL, "fedac_1", "mb_ac_sgd", AGREES)
     ),
-    CLAIM.identity(
-        "runs.one_step.fedavg", "At K = 1 FedAvg is MB-SGD.", equal(ALL, "fedavg", "mb_sgd", AGREES)
+    CLAIM("runs.one_step.fedavg").identity(
+        "At K = 1 FedAvg is MB-SGD.", equal(ALL, "fedavg", "mb_sgd", AGREES)
     ),
     *_fresh(),
 ]

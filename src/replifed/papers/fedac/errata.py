@@ -1,4 +1,4 @@
-"""What does not hold in the authors' published numbers (Yuan and Ma 2020)."""
+"""Errata of the published numbers of Yuan and Ma 2020."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.claims.errata import Erratum, Outcome
+from replifed.claims.errata import Errata, Outcome
 from replifed.papers.fedac import published
+
+ERRATA = Errata("fedac")
 
 # Runs of those at hand, two thirds of what was published, whose last objective is infinite.
 _INFINITE = 86
@@ -23,6 +25,15 @@ def _stable(z: NDArray) -> NDArray:
     return np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z)))
 
 
+@ERRATA.add(
+    "overflow",
+    place="published runs, l2 = 1e-4",
+    printed=f"The last objective of {_INFINITE} of the runs at hand is infinite, as log(1 + exp(z)) is "
+    "where exp(z) overflows.",
+    corrected="max(z, 0) + log(1 + exp(-|z|)) is the same loss and never overflows: the objective of any "
+    "model is finite.",
+    forms=(_as_printed, _stable),
+)
 def _never_overflows(loss: Callable[[NDArray], NDArray]) -> Outcome:
     """The loss must be finite at any margin -z, and so the objective of any model; and it must be this loss.
 
@@ -42,18 +53,3 @@ def _never_overflows(loss: Callable[[NDArray], NDArray]) -> Outcome:
         f"the loss {ends}; {len(infinite)} of {len(runs)} published last objectives are infinite, with steps "
         f"from {infinite['eta'].min():g} on",
     )
-
-
-ERRATA = [
-    Erratum(
-        id="fedac.overflow",
-        paper="fedac",
-        place="published runs, l2 = 1e-4",
-        printed=f"The last objective of {_INFINITE} of the runs at hand is infinite, as log(1 + exp(z)) is "
-        "where exp(z) overflows.",
-        corrected="max(z, 0) + log(1 + exp(-|z|)) is the same loss and never overflows: the objective of any "
-        "model is finite.",
-        forms=(_as_printed, _stable),
-        check=_never_overflows,
-    ),
-]

@@ -1,16 +1,16 @@
-"""What the paper runs, and what goes beyond it; each experiment has a kind.
+"""Experiments of the paper, and beyond it; each has a kind.
 
-* `grid`: all steps eta, numbers M of workers and K of local steps, on one seed, each run beside two twins,
-  which tell whether it can be reproduced at all;
+* `grid`: all steps eta, numbers M of workers and K of local steps, on one seed, each run with two perturbed
+  ones, which show whether it can be reproduced at all;
 * `fresh`: at each (M, K) the step that is best on some seeds, and the one that the authors chose, on other
   seeds;
-* `clients`: the same methods in the library's own engine, on clients that have data of their own.
+* `clients`: the same methods in the library's own engine, on clients with different data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -19,23 +19,24 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
+from replifed.engine.plans import Planned, execute, run_plan
+from replifed.engine.twins import TWINS
 from replifed.network.participation import FixedSize
 from replifed.papers.fedac import published
-from replifed.papers.fedac.lanes import Logistic, Numbers, draw, joined, lanes, objectives
+from replifed.papers.fedac.coupled import Logistic, Numbers, constants_of, draw, joined, objectives
 from replifed.papers.fedac.paper import VARIANTS
 from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.progress import Progress, silent
-from replifed.randomness import Streams, generator
-from replifed.simulate import simulate
+from replifed.randomness import generator
 
 if TYPE_CHECKING:
     from replifed.papers.fedac import settings as of
 
-# What twins' starts, and steps, are longer by.
-TWIN = 1 + 1e-10
+# Factor by which perturbed runs' starts, or steps, are longer.
+_LONGER = 1 + 1e-10
 # Methods, as the authors name them, with their steps.
 Runs = Sequence[tuple[str, float]]
 # Gaps below are rounding.
@@ -56,10 +57,10 @@ def tune(
     """
     assert settings.kind != "grid"  # it tunes nothing
     if settings.kind == "clients":
-        found = list(_search_clients(method, settings, table, partition, progress))
+        search = list(_search_clients(method, settings, table, partition, progress))
     else:
-        found = list(_search_fresh(method, settings, table, progress))
-    return {"method": method, "search": found, "trials": {"replicates": settings.tuning.replicates}}
+        search = list(_search_fresh(method, settings, table, progress))
+    return {"method": method, "search": search, "trials": {"replicates": settings.tuning.replicates}}
 
 
 def run(
@@ -74,14 +75,16 @@ def run(
     if settings.kind == "grid":
         return _grid(method, settings, table, progress)
     assert tuned is not None  # as all but grids have
-    chosen = {(one["method"], one["M"], one["K"]): one["step"] for one in tuned["search"]}
-    if settings.kind == "clients":
-        return _clients(method, settings, chosen, table, partition, progress)
-    return _fresh(method, settings, chosen, table, progress)
+    steps = {(found["method"], found["M"], found["K"]): found["step"] for found in tuned["search"]}
+    if settings.kind == "fresh":
+        return _fresh(method, settings, steps, table, progress)
+    (name,) = variants(method, settings)
+    plans = _clients(name, settings, steps, table, partition)
+    return execute(name, settings.seed, plans, progress, total=len(settings.local_steps))
 
 
 def variants(method: str, settings: of.Experiment) -> list[str]:
-    """The names that the authors have for a method, of those that an experiment runs."""
+    """The authors' names for a method, of those that an experiment runs."""
     return [name for name in settings.steps if VARIANTS[name].method == method]
 
 
@@ -89,16 +92,16 @@ def variants(method: str, settings: of.Experiment) -> list[str]:
 
 
 def _grid(method: str, settings: of.Grid, table: Any, progress: Progress) -> pd.DataFrame:
-    """A line a run and record; of_start and of_step are its twins' objectives."""
-    problem, frames = Logistic(table, settings.l2), []
-    cases = list(product(settings.replicates, settings.workers, settings.local_steps))
-    numbers = lru_cache(1)(partial(_numbers, settings, problem))  # those of one M are many
-    for done, (seed, M, K) in enumerate(cases):
-        progress(f"M = {M}, K = {K}", done, len(cases))
-        runs = [(name, eta) for name in variants(method, settings) for eta in _steps(settings, name, M, K)]
-        values, *twins = _beside_twins(problem, settings, runs, K, numbers(seed, M))
-        name, eta = (np.array(one) for one in zip(*runs, strict=True))
-        frames.append(_frame(settings, values, twins, replicate=seed, method=name, M=M, K=K, eta=eta))
+    """A line a run and record; of_start and of_step are objectives of perturbed runs."""
+    problem, names, frames = Logistic(table, settings.l2), variants(method, settings), []
+    cases = list(product(settings.replicates, settings.workers))
+    for done, (seed, M) in enumerate(cases):
+        numbers = _numbers(settings, problem, seed, M)
+        for K in settings.local_steps:
+            progress(f"M = {M}, K = {K}", done, len(cases))
+            runs = [(name, eta) for name in names for eta in _steps(settings, name, M, K)]
+            values = _with_twins(problem, settings, runs, K, numbers)
+            frames.append(_lines(settings, runs, values, replicate=seed, M=M, K=K))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -108,11 +111,11 @@ def _steps(settings: of.Grid, name: str, M: int, K: int) -> NDArray:
     if settings.neighbours is None:
         return ladder
     best = published.best_steps(settings.l2, name).get((M, K))
-    return ladder[:0] if best is None else _near(ladder, best, settings.neighbours)
+    return ladder[:0] if best is None else _around(ladder, best, settings.neighbours)
 
 
-def _near(ladder: NDArray, step: float, neighbours: int) -> NDArray:
-    """The step and so many to either side of it, or further ones on the other side at an end."""
+def _around(ladder: NDArray, step: float, neighbours: int) -> NDArray:
+    """The step with its neighbours on either side, or further ones on the other side at an end."""
     ladder = np.sort(ladder)
     width = min(2 * neighbours + 1, len(ladder))
     first = int(np.abs(np.log(ladder / step)).argmin()) - neighbours
@@ -124,31 +127,35 @@ def _numbers(settings: of.Grid | of.Fresh, problem: Logistic, seed: int, M: int)
     return draw(settings.random, settings.seed, seed, problem.dim, problem.n, settings.iterations, M)
 
 
-def _beside_twins(
-    problem: Logistic, settings: of.Experiment, runs: Runs, K: int, numbers: Numbers
-) -> Sequence[NDArray]:
-    """Objectives (records, L) of the runs, of twins with longer starts, and of twins with longer steps."""
-    longer = [(name, eta * TWIN) for name, eta in runs]
-    start = np.repeat([1.0, TWIN, 1.0], len(runs))[:, None] * numbers.start
-    return np.split(_objectives(problem, settings, [*runs, *runs, *longer], start, K, numbers), 3, axis=1)
+def _with_twins(
+    problem: Logistic, settings: of.Grid | of.Fresh, runs: Runs, K: int, numbers: Numbers
+) -> dict[str, NDArray]:
+    """Objectives (records, L) of the runs, of runs with longer starts, and of runs with longer steps."""
+    longer = [(name, eta * _LONGER) for name, eta in runs]
+    start = np.repeat([1.0, _LONGER, 1.0], len(runs))[:, None] * numbers.start
+    values = _objectives(problem, settings, [*runs, *runs, *longer], start, K, numbers)
+    return dict(zip(("objective", *TWINS), np.split(values, 3, axis=1), strict=True))
 
 
 def _objectives(
-    problem: Logistic, settings: of.Experiment, runs: Runs, start: NDArray, K: int, numbers: Numbers
+    problem: Logistic, settings: of.Grid | of.Fresh, runs: Runs, start: NDArray, K: int, numbers: Numbers
 ) -> NDArray:
     """Objectives (records, L) of runs that start at `start` (L, D)."""
     (kind,) = {VARIANTS[name].kind for name, _ in runs}
-    side_by_side = joined([lanes(name, np.array([eta]), settings.l2, K) for name, eta in runs])
-    return objectives(problem, kind, side_by_side, start, numbers, K, settings.every)
+    constants = joined([constants_of(name, np.array([eta]), settings.l2, K) for name, eta in runs])
+    return objectives(problem, kind, constants, start, numbers, K, settings.every)
 
 
-def _frame(settings: of.Experiment, values: NDArray, twins: Sequence[NDArray], **labels: Any) -> pd.DataFrame:
-    """Objectives (records, L) as lines, run by run; labels are one for all, or (L,)."""
-    records, L = values.shape
-    columns = {key: np.repeat(np.broadcast_to(label, L), records) for key, label in labels.items()}
-    columns["round"] = np.tile(settings.every * np.arange(records), L)
-    named = zip(("objective", "of_start", "of_step"), (values, *twins), strict=False)
-    return pd.DataFrame(columns | {key: one.T.ravel() for key, one in named})
+def _lines(
+    settings: of.Grid | of.Fresh, runs: Runs, objectives: Mapping[str, NDArray], **labels: Any
+) -> pd.DataFrame:
+    """Columns of objectives (records, L) as lines, run by run; labels are one for all, or (L,)."""
+    name, eta = zip(*runs, strict=True)
+    labels |= {"method": name, "eta": eta}
+    records = len(objectives["objective"])
+    columns = {key: np.repeat(np.broadcast_to(label, len(runs)), records) for key, label in labels.items()}
+    columns["round"] = np.tile(settings.every * np.arange(records), len(runs))
+    return pd.DataFrame(columns | {key: values.T.ravel() for key, values in objectives.items()})
 
 
 # --- Fresh seeds ----------------------------------------------------------------------------------
@@ -157,7 +164,7 @@ def _frame(settings: of.Experiment, values: NDArray, twins: Sequence[NDArray], *
 def _search_fresh(
     method: str, settings: of.Fresh, table: Any, progress: Progress
 ) -> Iterator[dict[str, Any]]:
-    from replifed.papers.fedac.measures import hangs_on_rounding
+    from replifed.papers.fedac.measures import sensitive_to_rounding
 
     problem, tuning = Logistic(table, settings.l2), settings.tuning
     cases = list(product(variants(method, settings), settings.workers))
@@ -166,14 +173,12 @@ def _search_fresh(
         for K in settings.local_steps:
             progress(f"search {name}, M = {M}, K = {K}", done, len(cases))
             best = published.best_steps(settings.l2, name)[M, K]
-            steps = _near(np.array(settings.steps[name]), best, tuning.neighbours)
-            tried = [(name, eta) for eta in steps]
-            found = [_beside_twins(problem, settings, tried, K, one) for one in numbers]
-            scores = np.mean([_score(values, problem) for values, *_ in found], axis=0)
-            stable = np.all(
-                [~hangs_on_rounding(values.T, *(t.T for t in twins))[1] for values, *twins in found], 0
-            )
-            yield {"method": name, "M": M, "K": K, **_choice(steps, scores, stable)}
+            steps = _around(np.array(settings.steps[name]), best, tuning.neighbours)
+            runs = [(name, eta) for eta in steps]
+            by_seed = [_with_twins(problem, settings, runs, K, drawn) for drawn in numbers]
+            scores = np.mean([_score(values["objective"], problem) for values in by_seed], axis=0)
+            sensitive = [sensitive_to_rounding(*(v.T for v in values.values()))[1] for values in by_seed]
+            yield {"method": name, "M": M, "K": K, **_choice(steps, scores, ~np.any(sensitive, axis=0))}
 
 
 def _score(values: NDArray, problem: Logistic) -> NDArray:
@@ -187,95 +192,90 @@ def _choice(steps: NDArray, scores: NDArray, stable: NDArray) -> dict[str, Any]:
     return {"steps": steps.tolist(), "scores": scores.tolist(), "stable": stable.tolist(), "step": step}
 
 
-def _fresh(method: str, settings: of.Fresh, chosen: dict, table: Any, progress: Progress) -> pd.DataFrame:
+def _fresh(method: str, settings: of.Fresh, steps: dict, table: Any, progress: Progress) -> pd.DataFrame:
     """A line a run and record; `choice` is "searched" or "authors", and gap is to the true minimum."""
-    problem, frames = Logistic(table, settings.l2), []
-    names = variants(method, settings)
+    problem, names, frames = Logistic(table, settings.l2), variants(method, settings), []
+    choice = np.repeat(["searched", "authors"], len(names))
     cases = list(product(settings.replicates, settings.workers))
     for done, (seed, M) in enumerate(cases):
         progress(f"M = {M}, seed {seed}", done, len(cases))
         numbers = _numbers(settings, problem, seed, M)
+        start = np.repeat(numbers.start[None], len(choice), axis=0)
         for K in settings.local_steps:
-            picked = [(name, "searched", chosen[name, M, K]) for name in names]
-            picked += [(name, "authors", published.best_steps(settings.l2, name)[M, K]) for name in names]
-            start = np.repeat(numbers.start[None], len(picked), axis=0)
-            runs = [(name, eta) for name, _, eta in picked]
-            values = _objectives(problem, settings, runs, start, K, numbers)
-            name, choice, eta = (np.array(one) for one in zip(*picked, strict=True))
-            labels = {"replicate": seed, "method": name, "choice": choice, "M": M, "K": K, "eta": eta}
-            frames.append(_frame(settings, values, (), **labels))
+            runs = [(name, steps[name, M, K]) for name in names]
+            runs += [(name, published.best_steps(settings.l2, name)[M, K]) for name in names]
+            values = {"objective": _objectives(problem, settings, runs, start, K, numbers)}
+            frames.append(_lines(settings, runs, values, replicate=seed, choice=choice, M=M, K=K))
     frame = pd.concat(frames, ignore_index=True)
     return frame.assign(gap=np.maximum(frame["objective"] - problem.minimum, _LEAST))
 
 
-# --- Clients with data of their own ---------------------------------------------------------------
+# --- Clients with different data ------------------------------------------------------------------
 
 
 def _search_clients(
     method: str, settings: of.Clients, table: Any, partition: Any, progress: Progress
 ) -> Iterator[dict[str, Any]]:
-    tuning, M = settings.tuning, settings.clients
-    steps, seeds = np.array(tuning.steps), tuning.replicates
-    eta, names = np.tile(steps, len(seeds)), np.repeat(seeds, len(steps)).tolist()
+    (name,) = variants(method, settings)
+    steps, seeds = np.array(settings.tuning.steps), settings.tuning.replicates
+    eta, replicates = np.tile(steps, len(seeds)), np.repeat(seeds, len(steps)).tolist()
     # A data set a run: cohorts ask for one, or for as many as runs.
-    problem, least = _client_problem(settings, names, table, partition)
+    problem, least = _client_problem(settings, replicates, table, partition)
     for done, K in enumerate(settings.local_steps):
         progress(f"search K = {K}", done, len(settings.local_steps))
-        history = _simulated(method, settings, eta, K, problem, tuple(names))
+        history = run_plan(_of_clients(name, settings, K, eta, problem, replicates), settings.seed).history
         gaps = np.clip(history.metrics["objective"][-1] - least, _LEAST, 1e6)
         scores = np.log10(gaps).reshape(len(seeds), -1).mean(axis=0)
-        (name,) = variants(method, settings)
-        yield {"method": name, "M": M, "K": K, **_choice(steps, scores, np.ones(len(steps), bool))}
+        choice = _choice(steps, scores, np.ones(len(steps), bool))
+        yield {"method": name, "M": settings.clients, "K": K, **choice}
 
 
-def _clients(
-    method: str, settings: of.Clients, chosen: dict, table: Any, partition: Any, progress: Progress
-) -> pd.DataFrame:
-    """Histories at the steps of the search, with a gap to the true minimum."""
-    seeds, M, frames = tuple(settings.replicates), settings.clients, []
+def _clients(name: str, settings: of.Clients, steps: dict, table: Any, partition: Any) -> Iterator[Planned]:
+    """All seeds at the step of each K, with a gap to the true minimum."""
+    seeds, M = settings.replicates, settings.clients
     problem, least = _client_problem(settings, seeds, table, partition)
-    (name,) = variants(method, settings)
-    for done, K in enumerate(settings.local_steps):
-        progress(f"K = {K}", done, len(settings.local_steps))
-        eta = chosen[name, M, K]
-        history = _simulated(method, settings, np.full(len(seeds), eta), K, problem, seeds)
-        history.metrics["gap"] = np.maximum(history.metrics["objective"] - least, _LEAST)
-        frames.append(history.frame(replicate=seeds, method=name, M=M, K=K, eta=eta))
-    return pd.concat(frames, ignore_index=True)
+    for K in settings.local_steps:
+        eta = steps[name, M, K]
+        yield replace(
+            _of_clients(name, settings, K, np.full(len(seeds), eta), problem, seeds),
+            labels={"M": M, "K": K, "eta": eta},
+            derived={"gap": lambda history: np.maximum(history.metrics["objective"] - least, _LEAST)},
+        )
+
+
+def _of_clients(
+    name: str, settings: of.Clients, K: int, eta: NDArray, problem: Any, replicates: Sequence[int]
+) -> Planned:
+    """Runs at steps `eta` (R,) from zero; a client takes one sample a step."""
+    return Planned(
+        algorithm=method_class(VARIANTS[name].method)(step=eta, local_steps=K, batch=1),
+        problem=problem,
+        replicates=replicates,
+        rounds=settings.iterations // K,
+        record_every=max(settings.every // K, 1),
+        options={"cohort": None if settings.cohort is None else FixedSize(settings.cohort)},
+    )
 
 
 def _client_problem(
-    settings: of.Clients, seeds: Sequence[int], table: Any, partition: Any
+    settings: of.Clients, replicates: Sequence[int], table: Any, partition: Any
 ) -> tuple[Any, NDArray]:
-    """The problem of some seeds, each with clients of its own, and the least objective of each.
+    """The problem of some repetitions, each with other clients, and the least objective of each.
 
-    Of a client's samples at most so many are drawn. Where they are `mixed`, these are then dealt out anew, so
-    that clients have one distribution, as in the paper, and the problem as a whole is the same.
+    All clients have the same number of samples, drawn, at most that of the settings. Where these are `mixed`,
+    they are then shared out anew, so that clients have one distribution, as in the paper, and the problem as
+    a whole is the same.
     """
-    sets = []
-    for seed in seeds:
-        rng = generator(settings.seed, seed, None, "deal")
-        owner = partition.clients[seed]
-        rows = [rng.permutation(np.flatnonzero(owner == i)) for i in range(settings.clients)]
+    data_sets, labels = [], np.where(table.y > 0, 1.0, -1.0)
+    for replicate in replicates:
+        rng = generator(settings.seed, replicate, None, "deal")
+        client = partition.clients[replicate]
+        rows = [rng.permutation(np.flatnonzero(client == i)) for i in range(settings.clients)]
         size = min(settings.samples, *map(len, rows))
-        held = np.stack([own[:size] for own in rows])
+        of_client = np.stack([held[:size] for held in rows])
         if settings.mixed:
-            held = rng.permutation(held.ravel()).reshape(held.shape)
-        sets.append([(table.X[own].toarray(), np.where(table.y[own] > 0, 1.0, -1.0)) for own in held])
-    X, y, sizes = stacked(sets)
+            of_client = rng.permutation(of_client.ravel()).reshape(of_client.shape)
+        data_sets.append([(table.X[held].toarray(), labels[held]) for held in of_client])
+    X, y, sizes = stacked(data_sets)
     problem = DenseLinearModel(X, y, loss_named("logistic"), sizes=sizes, l2=settings.l2)
-    return problem, problem.loss(minimiser(problem, len(seeds)))
-
-
-def _simulated(
-    method: str, settings: of.Clients, eta: NDArray, K: int, problem: Any, seeds: tuple[int, ...]
-) -> Any:
-    """The engine's history at steps `eta` (R,) from zero; a client takes one sample a step."""
-    return simulate(
-        method_class(method)(step=eta, local_steps=K, batch=1),
-        problem,
-        Streams(settings.seed, seeds),
-        settings.iterations // K,
-        record_every=max(settings.every // K, 1),
-        cohort=FixedSize(settings.cohort) if settings.cohort is not None else None,
-    )
+    return problem, problem.loss(minimiser(problem, len(replicates)))

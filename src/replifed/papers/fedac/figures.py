@@ -1,8 +1,8 @@
-"""Suboptimality against workers or local steps, the authors' points under ours; all runs beside theirs."""
+"""Suboptimality against workers or local steps, with published points; all runs with the published ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,110 +12,93 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.grid import By, Curves, Grid
-from replifed.figures.style import GREY, Line, legend, panels, styled
+from replifed.figures.grid import By, Grid
+from replifed.figures.style import GREY, Line, panels, styled
 from replifed.figures.summaries import over_repetitions
 from replifed.papers.fedac import published
 from replifed.papers.fedac.measures import AGREES, all_runs, deviations, drawn, fresh_orders, points
-from replifed.papers.fedac.paper import DRAWN, EPSILON_OPTIMUM, LINES, OPTIMA, VARIANTS, Drawn
+from replifed.papers.fedac.paper import DRAWN, EPSILON_OPTIMUM, LINES, OPTIMA, VARIANTS
 
 _X = {"M": "workers M", "K": "local steps K"}
-_OPEN: dict[str, Any] = {"markerfacecolor": "none", "markersize": 7, "markeredgewidth": 0.9}
-_THEIRS = Line("published (open)", GREY, "", "o", 1.0)
+_OPEN: dict[str, Any] = {"dashes": "", "size": 7.0, "filled": False}  # look of published points
 
 
-def _drawn_points(name: str, inputs: Any, settings: dict) -> pd.DataFrame:
+def _by_powers_of_two(ax: Axes, *_: Any) -> None:
+    ax.set_xscale("log", base=2)
+
+
+figure = partial(Grid, prefix="FedAc", log_y=True, annotate=_by_powers_of_two, legend_columns=6)
+
+
+def _points_of(name: str, inputs: Any) -> pd.DataFrame:
     """Points of a figure: l2, method, M, K, ours and published, suboptimality by the authors' optimum."""
     figure = DRAWN[name]
-    epsilon = "runs" not in settings["artefact"]
-    frame, optimum = (
-        (published.points("epsilon"), EPSILON_OPTIMUM) if epsilon else (published.points(), OPTIMA[figure.l2])
-    )
-    frame = drawn(frame, figure)
-    frame = frame.assign(published=frame["best_loss"] - optimum)[["l2", "method", "M", "K", "published"]]
-    if epsilon:
-        return frame.assign(ours=np.nan)
-    ours = points(all_runs(inputs, settings["artefact"]["runs"], settings))
+    alone = not inputs.runs()  # on data that are not available: published points alone
+    theirs = drawn(published.points("epsilon") if alone else published.points(), figure)
+    optimum = EPSILON_OPTIMUM if alone else OPTIMA[figure.l2]
+    theirs = theirs.assign(published=theirs["best_loss"] - optimum)[["l2", "method", "M", "K", "published"]]
+    if alone:
+        return theirs.assign(ours=np.nan)
+    ours = points(all_runs(inputs))
     ours = ours.assign(ours=ours["best_loss"] - optimum)[["l2", "method", "M", "K", "ours"]]
-    return frame.merge(ours, how="left", on=["l2", "method", "M", "K"])
+    return theirs.merge(ours, how="left", on=["l2", "method", "M", "K"])
 
 
-@styled
-def _draw_points(figure: Drawn, title: str, frame: pd.DataFrame) -> Figure:
-    """Draw what `_drawn_points` returns: our lines, and the authors' points as open markers."""
-    frame = frame.assign(ours=pd.to_numeric(frame["ours"]))  # empty where no run is
-    other = "M" if figure.panels == "K" else "K"
-    shown = [value for value in figure.values if (frame[figure.panels] == value).any()]
-    made, cells = panels(len(shown), 3, title=f"FedAc · {title}", width=3.3, height=2.5)
-    for ax, value in zip(cells, shown, strict=True):
-        panel = frame[frame[figure.panels] == value]
-        for method in figure.methods:
-            line, own = LINES[method], panel[panel["method"] == method].sort_values(other)
-            ax.plot(own[other], own["published"], **line._replace(dashes="").look, **_OPEN, zorder=2)
-            ax.plot(own[other], own["ours"], **line.look, markersize=3, zorder=3)
-        ax.set_xscale("log", base=2)
-        ax.set_yscale("log")
-        ax.set_title(f"{figure.panels} = {value}", loc="left")
-        ax.set_xlabel(_X[other])
-        ax.set_ylabel("best suboptimality")
-    legend(made, [*(LINES[method] for method in figure.methods), _THEIRS], columns=5)
-    return made
-
-
-def _ours_and_theirs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Curves of what `_drawn_points` returns, ours and the authors' points."""
-    ours = frame.assign(curve=frame["method"], mean=pd.to_numeric(frame["ours"]))
+def _ours_and_published(frame: pd.DataFrame) -> pd.DataFrame:
+    """Curves of our points and of the authors' in the table of `_points_of`."""
+    ours = frame.assign(curve=frame["method"], mean=pd.to_numeric(frame["ours"]))  # empty without a run
     theirs = frame.assign(curve=frame["method"] + "/published", mean=frame["published"])
     return pd.concat([ours, theirs]).dropna(subset="mean")
 
 
-def _curves(figure: Drawn) -> Curves:
-    other = "M" if figure.panels == "K" else "K"
-    lines = {name: LINES[name] for name in figure.methods}
-    theirs = {
-        f"{name}/published": line._replace(label=f"{line.label}, published", dashes="")
-        for name, line in lines.items()
+def _lines(methods: Sequence[str], frame: pd.DataFrame) -> dict[str, Line]:
+    """Return the lines of our points and of published ones, which a legend names where we have none."""
+    ours, curves = {method: LINES[method] for method in methods}, set(frame["curve"])
+    return ours | {
+        f"{method}/published": line._replace(
+            label=f"{line.label}, published", explained=method not in curves, **_OPEN
+        )
+        for method, line in ours.items()
     }
-    return Curves(
-        shown=_ours_and_theirs,
-        columns=[By(figure.panels, f"{figure.panels} = {{}}".format)],
-        series="curve",
-        lines=lines | theirs,
-        x={other: _X[other]},
-        x_column=other,
-        y="best suboptimality",
-        log_y=True,
-    )
 
 
-def _paper_figures() -> Iterator[Made]:
-    for name, figure in DRAWN.items():
-        data = "epsilon" if name in ("fig5", "fig6") else "a9a"
-        title = f"Figure {name[3:]}: {data}, l2 = {figure.l2:g}"
-        if data == "epsilon":
+def _paper_figures() -> Iterator[Grid]:
+    for name, one in DRAWN.items():
+        alone = name in ("fig5", "fig6")
+        data = "epsilon" if alone else "a9a"
+        if alone:
             caption = (
-                f"Published points on epsilon, l2 = {figure.l2:g}, whose data are not at hand: nothing here "
+                f"Published points on epsilon, l2 = {one.l2:g}, whose data are not available: nothing here "
                 "was computed, and nothing of it is claimed."
             )
         else:
             caption = (
-                f"Least F - F* over steps eta and the nine records of a run on a9a, l2 = {figure.l2:g}, with "
+                f"Least F - F* over steps eta and the nine records of a run on a9a, l2 = {one.l2:g}, with "
                 "the authors' random numbers and their F*. Open markers: the authors' points; lines: ours, "
                 "up to the largest M that was run."
             )
-        yield Made(
+        other = "M" if one.panels == "K" else "K"
+        yield figure(
             name,
-            title,
-            caption,
-            partial(_drawn_points, name),
-            partial(_draw_points, figure, title),
-            curves=_curves(figure),
+            title=f"Figure {name[3:]}: {data}, l2 = {one.l2:g}",
+            caption=caption,
+            source=partial(_points_of, name),
+            shown=_ours_and_published,
+            columns=[By(one.panels, f"{one.panels} = {{}}".format)],
+            wrap=3,
+            series="curve",
+            lines=partial(_lines, one.methods),
+            others=[] if alone else [Line("published", GREY, marker="o", **_OPEN)],
+            x={other: _X[other]},
+            y="best suboptimality",
+            width=3.3,
+            height=2.5,
         )
 
 
-def _chaotic(inputs: Any, settings: dict) -> pd.DataFrame:
+def _chaotic(inputs: Any) -> pd.DataFrame:
     """Share of runs that depend on rounding, by method, eta and K: of last and of best objectives."""
-    runs = all_runs(inputs, settings["artefact"]["runs"], settings)
+    runs = all_runs(inputs)
     shares = runs.groupby(["method", "eta", "K"])[["chaotic_final", "chaotic_best"]].mean()
     return shares.assign(runs=runs.groupby(["method", "eta", "K"]).size()).reset_index()
 
@@ -124,7 +107,7 @@ def _chaotic(inputs: Any, settings: dict) -> pd.DataFrame:
 def _draw_chaotic(frame: pd.DataFrame) -> Figure:
     methods = [name for name in VARIANTS if (frame["method"] == name).any()]
     across = min(len(methods), 3)
-    title = "FedAc · Which numbers can be reproduced"
+    title = "FedAc · Numbers that can be reproduced"
     made, cells = panels(len(methods), across, title=title, width=2.7, height=3.2)
     etas, numbers = np.sort(frame["eta"].unique()), np.sort(frame["K"].unique())
     image = None
@@ -144,7 +127,7 @@ def _draw_chaotic(frame: pd.DataFrame) -> Figure:
         ax.grid(False)
     for ax in cells[::across]:
         ax.set_ylabel("step eta")
-    made.colorbar(image, ax=cells, label="share of chaotic last objectives")
+    made.colorbar(image, ax=cells, label="share of last objectives")
     return made
 
 
@@ -155,14 +138,13 @@ _CASES = {
 }
 
 
-def _last_gaps(inputs: Any, settings: dict) -> pd.DataFrame:
+def _last_gaps(inputs: Any) -> pd.DataFrame:
     """Last gap of each seed: experiment, method, K, mean, low and high of its decimal logarithm."""
     frames = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        for method in methods:
-            runs = inputs.run(experiment, method).groupby(["method", "K", "replicate"], sort=False)
-            last = np.log10(runs["gap"].last().clip(1e-15, 1e6)).reset_index()
-            frames.append(over_repetitions(last, ("method", "K"), "gap").assign(experiment=experiment))
+    for experiment, method in inputs.runs():
+        runs = inputs.run(experiment, method).groupby(["method", "K", "replicate"], sort=False)
+        last = np.log10(runs["gap"].last().clip(1e-15, 1e6)).reset_index()
+        frames.append(over_repetitions(last, ("method", "K"), "gap").assign(experiment=experiment))
     frame = pd.concat(frames, ignore_index=True).rename(columns={"sets": "seeds"})
     return frame[["experiment", "method", "K", "mean", "low", "high", "seeds"]]
 
@@ -172,15 +154,7 @@ def _as_gaps(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{column: 10.0 ** frame[column] for column in ("mean", "low", "high")})
 
 
-def _by_powers_of_two(ax: Axes, *_: Any) -> None:
-    ax.set_xscale("log", base=2)
-
-
 # -- Tables --------------------------------------------------------------------------------------------
-
-
-def _runs(inputs: Any, settings: dict) -> pd.DataFrame:
-    return all_runs(inputs, settings["artefact"]["runs"], settings)
 
 
 def _by_method(row: Callable[[pd.DataFrame], dict[str, Any]], frame: pd.DataFrame) -> pd.DataFrame:
@@ -192,21 +166,21 @@ def _by_method(row: Callable[[pd.DataFrame], dict[str, Any]], frame: pd.DataFram
 
 
 def _counts(runs: pd.DataFrame) -> dict[str, Any]:
-    """Counts of runs, of calm ones, of those that can be compared and of those that agree."""
-    theirs = ["published_final", "published_best"]  # empty where they are not at hand
-    runs = runs.assign(**runs[theirs].apply(pd.to_numeric))
+    """Count runs, those not sensitive to rounding, those that can be compared, and those that agree."""
+    published = ["published_final", "published_best"]  # empty where they are not available
+    runs = runs.assign(**runs[published].apply(pd.to_numeric))
     row: dict[str, Any] = {"Runs": len(runs)}
     for which, label in (("final", "last"), ("best", "best")):
-        found = deviations(runs, which)
-        row[f"Calm, {label}"] = int((runs[f"chaotic_{which}"] == 0).sum())
-        row[f"Compared, {label}"] = len(found)
-        row[f"To {AGREES:g}, {label}"] = int((found <= AGREES).sum())
-        row[f"Largest deviation, {label}"] = f"{found.max():.1e}" if len(found) else "–"
+        compared = deviations(runs, which)
+        row[f"Insensitive, {label}"] = int((runs[f"chaotic_{which}"] == 0).sum())
+        row[f"Compared, {label}"] = len(compared)
+        row[f"To {AGREES:g}, {label}"] = int((compared <= AGREES).sum())
+        row[f"Largest deviation, {label}"] = f"{compared.max():.1e}" if len(compared) else "–"
     return row
 
 
-def _points(inputs: Any, settings: dict) -> pd.DataFrame:
-    return points(_runs(inputs, settings))
+def _points(inputs: Any) -> pd.DataFrame:
+    return points(all_runs(inputs))
 
 
 def _agreeing(part: pd.DataFrame) -> dict[str, Any]:
@@ -219,12 +193,12 @@ def _agreeing(part: pd.DataFrame) -> dict[str, Any]:
 
 
 def _ahead(part: pd.DataFrame) -> dict[str, Any]:
-    told = part["p_holm"] <= 0.05
+    decided = part["p_holm"] <= 0.05
     return {
         "Points": len(part),
-        "Below FedAvg": int((told & (part["mean"] < 0)).sum()),
-        "Above": int((told & (part["mean"] > 0)).sum()),
-        "Not told": int((~told).sum()),
+        "Below FedAvg": int((decided & (part["mean"] < 0)).sum()),
+        "Above": int((decided & (part["mean"] > 0)).sum()),
+        "Undecided": int((~decided).sum()),
         "Best record on fresh seeds / published": f"{10 ** part['luck'].mean():.2f}",
         "Last record / published": f"{10 ** part['luck_last'].mean():.2f}",
         "Exponent in M at K = 1": _exponent(part, 1),
@@ -246,15 +220,14 @@ FIGURES = by_name(
     *_paper_figures(),
     Made(
         "reproducible",
-        "Which numbers can be reproduced",
-        "Share of runs, over l2 and M, whose last objective depends on rounding: a twin with a start or "
-        "a step longer by 1e-10 ends elsewhere. Such numbers are beyond any machine.",
+        "Numbers that can be reproduced",
+        "Share of runs, over l2 and M, whose last objective is sensitive to rounding: with a start or a "
+        "step longer by 1e-10 the run ends elsewhere. No machine can reproduce such numbers.",
         _chaotic,
         _draw_chaotic,
     ),
-    Grid(
+    figure(
         "clients",
-        prefix="FedAc",
         title="Clients with data of their own",
         caption="Beyond the paper: the gap at the end against K, geometric mean over seeds with 95 % "
         "interval, at the step that is best on other seeds, l2 = 1e-3. Clients by k-means; the same samples "
@@ -262,47 +235,42 @@ FIGURES = by_name(
         "step.",
         source=_last_gaps,
         shown=_as_gaps,
-        centre="geometric",  # as the table is already
         columns=[By("experiment", _CASES)],
         series="method",
         lines=LINES,
         x={"K": _X["K"]},
-        x_column="K",
         y="last gap F − F*",
-        log_y=True,
-        annotate=_by_powers_of_two,
         width=3.5,
         height=2.8,
-        legend_columns=6,
     ),
 )
 
 TABLES = by_name(
     Made(
         "runs",
-        "Every run beside the published one",
-        "Runs with the authors' random numbers: the last and the best objective. A number is calm where "
-        "two twins, moved by 1e-10 in start or step, end within 1e-7 of it; the others depend on "
-        "rounding, and no machine can reproduce them. Those that are calm, and whose published number is "
-        "at hand and finite, are compared.",
-        _runs,
+        "Every run with the published one",
+        "Runs with the authors' random numbers: the last and the best objective. A number is sensitive to "
+        "rounding unless two runs, perturbed by 1e-10 in start or step, end within 1e-7 of it; no machine "
+        "can reproduce sensitive ones. The others are compared if the published number is available and "
+        "finite.",
+        all_runs,
         partial(_by_method, _counts),
         stamped=False,
     ),
     Made(
         "large",
-        "Runs of more workers beside the published ones",
+        "Runs of more workers with the published ones",
         "As the table of all runs, with 512 to 8192 workers, at the step that the authors found best and "
         "its two neighbours.",
-        _runs,
+        all_runs,
         partial(_by_method, _counts),
         stamped=False,
     ),
     Made(
         "points",
         "The points of the figures",
-        "The least objective over the figures' steps and the records of a run, beside the published one: "
-        "the step that is best, and the relative deviation of the objective.",
+        "The least objective over the figures' steps and the records of a run, with the published one: the "
+        "step that is best, and the relative deviation of the objective.",
         _points,
         partial(_by_method, _agreeing),
     ),
@@ -310,10 +278,10 @@ TABLES = by_name(
         "fresh",
         "Fresh seeds: who is ahead, the winner's luck, and the speed-up in M",
         "At each M up to 64 and K, at the step that is best on other seeds: whether the gap (of the best "
-        "record, to the true minimum) is below FedAvg's, by a paired t-test on decades, Holm's "
-        "correction over the grid. The winner's luck: the same at the authors' step against their "
-        "published gap, geometric means. The exponent of the gap against M, over all M and from the last "
-        "but one to the last, with its 95 % interval over seeds: -1 is a linear speed-up, 0 none.",
+        "record, to the true minimum) is below FedAvg's, by a paired t-test on decades, Holm's correction "
+        "over the grid. The winner's luck: the same at the authors' step against their published gap, "
+        "geometric means. The exponent of the gap against M, over all M and from the last but one to the "
+        "last, with its 95 % interval over seeds: -1 is a linear speed-up, 0 none.",
         fresh_orders,
         partial(_by_method, _ahead),
     ),

@@ -14,7 +14,7 @@ from replifed.papers.fedac import published
 from replifed.papers.fedac.paper import FIGURE_STEPS, OPTIMA, Drawn
 from replifed.papers.fedac.published import POINT, RUN
 
-# Twins that differ by more than this, relative to the run, have parted.
+# Perturbed runs that differ by more than this, relative to the run, have parted from it.
 PARTED = 1e-7
 # Numbers agree that differ by no more, relative to the published one.
 AGREES = 1e-9
@@ -24,15 +24,15 @@ COLUMNS = [
 ]
 
 
-def hangs_on_rounding(run: NDArray, *twins: NDArray) -> tuple[NDArray, NDArray]:
-    """Whether the last, and the best, of each run's records depend on rounding; (R, records) to (R,) twice.
+def sensitive_to_rounding(run: NDArray, *twins: NDArray) -> tuple[NDArray, NDArray]:
+    """Masks of the runs whose last, and whose best, record depends on rounding; (R, records) to (R,) twice.
 
-    The last one if a twin differs from it; the best one if that holds for any record that lies below twice
-    the best, in run or twin. One twin is not enough: trajectories can merge again.
+    The last one if a perturbed run, or twin, differs from it; the best one if that holds for any record that
+    lies below twice the best, in run or twin. One twin is not enough: trajectories can merge again.
     """
     last, best = np.zeros(len(run), bool), np.zeros(len(run), bool)
     for twin in twins:
-        parted = ~(np.abs(twin - run) <= PARTED * np.abs(run))  # and where one is no number
+        parted = ~(np.abs(twin - run) <= PARTED * np.abs(run))  # NaN has parted, too
         low = (run < 2 * run.min(axis=1, keepdims=True)) | (twin < 2 * twin.min(axis=1, keepdims=True))
         last |= parted[:, -1]
         best |= (parted & low).any(axis=1)
@@ -40,13 +40,13 @@ def hangs_on_rounding(run: NDArray, *twins: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def summary(l2: float, history: pd.DataFrame) -> pd.DataFrame:
-    """A line a run of a grid, with `COLUMNS`."""
+    """One line a run of a grid, with `COLUMNS`."""
     history = history.sort_values(["method", "eta", "M", "K", "round"], kind="stable")
     records = history["round"].nunique()
     run, *twins = (
         history[column].to_numpy().reshape(-1, records) for column in ("objective", "of_start", "of_step")
     )
-    last, best = hangs_on_rounding(run, *twins)
+    last, best = sensitive_to_rounding(run, *twins)
     lines = history.iloc[::records][["method", "eta", "M", "K"]].reset_index(drop=True)
     lines = lines.assign(
         l2=l2,
@@ -55,35 +55,34 @@ def summary(l2: float, history: pd.DataFrame) -> pd.DataFrame:
         chaotic_final=last.astype(int),
         chaotic_best=best.astype(int),
     )
-    theirs = published.runs().rename(columns={"final_loss": "published_final", "best_loss": "published_best"})
-    return lines.merge(theirs, how="left", on=RUN, validate="one_to_one")[COLUMNS]
+    known = published.runs().rename(columns={"final_loss": "published_final", "best_loss": "published_best"})
+    return lines.merge(known, how="left", on=RUN, validate="one_to_one")[COLUMNS]
 
 
 def deviations(runs: pd.DataFrame, which: str) -> pd.Series:
     """Relative deviation from the published number, "final" or "best", of the runs that can be compared.
 
-    These are the calm ones whose published number is at hand and finite: an overflow says nothing.
+    These do not depend on rounding, and their published number is known and finite: an overflow is no number.
     """
-    theirs = runs[f"published_{which}"]
-    compared = runs[(runs[f"chaotic_{which}"] == 0) & np.isfinite(theirs)]
-    theirs = compared[f"published_{which}"]
-    return ((compared[f"{which}_loss"] - theirs) / theirs).abs()
+    compared = runs[(runs[f"chaotic_{which}"] == 0) & np.isfinite(runs[f"published_{which}"])]
+    known = compared[f"published_{which}"]
+    return ((compared[f"{which}_loss"] - known) / known).abs()
 
 
 def points(runs: pd.DataFrame) -> pd.DataFrame:
-    """The figures' points: of the runs at each figure's steps the best, beside the published one.
+    """The figures' points: of the runs at each figure's steps the best, with the published one.
 
     Columns `POINT`, eta, best_loss, chaotic (of that run), published_eta, published_loss and deviation,
     relative.
     """
-    drawn = pd.concat(
+    shown = pd.concat(
         [part[part["eta"].isin(FIGURE_STEPS[l2])] for l2, part in runs.groupby("l2", sort=False)]
     )
-    drawn = drawn.sort_values([*POINT, "eta"], kind="stable").reset_index(drop=True)
-    best = drawn.loc[drawn.groupby(POINT, sort=False)["best_loss"].idxmin()]
+    shown = shown.sort_values([*POINT, "eta"], kind="stable").reset_index(drop=True)
+    best = shown.loc[shown.groupby(POINT, sort=False)["best_loss"].idxmin()]
     best = best[[*RUN, "best_loss", "chaotic_best"]].rename(columns={"chaotic_best": "chaotic"})
-    theirs = published.points().rename(columns={"eta": "published_eta", "best_loss": "published_loss"})
-    best = best.merge(theirs, how="inner", on=POINT, validate="one_to_one")
+    known = published.points().rename(columns={"eta": "published_eta", "best_loss": "published_loss"})
+    best = best.merge(known, how="inner", on=POINT, validate="one_to_one")
     return best.assign(deviation=(best["best_loss"] / best["published_loss"] - 1).abs())
 
 
@@ -94,48 +93,47 @@ def drawn(frame: pd.DataFrame, figure: Drawn) -> pd.DataFrame:
     return frame[frame[figure.panels].isin(figure.values) & (frame[other] >= figure.first)]
 
 
-def all_runs(inputs: Any, experiments: dict[str, list[str]], settings: dict) -> pd.DataFrame:
+def all_runs(inputs: Any) -> pd.DataFrame:
     """Runs of several grids, from `papers.inputs.Inputs`."""
     frames = [
-        summary(settings["experiments"][experiment]["l2"], inputs.run(experiment, method))
-        for experiment, methods in experiments.items()
-        for method in methods
+        summary(inputs.experiment(experiment).l2, inputs.run(experiment, method))
+        for experiment, method in inputs.runs()
     ]
     return pd.concat(frames, ignore_index=True)
 
 
-def fresh_orders(inputs: Any, settings: dict) -> pd.DataFrame:
-    """Comparison with FedAvg, luck and exponents on fresh seeds: a line an l2, K, M and method.
+def fresh_orders(inputs: Any) -> pd.DataFrame:
+    """Comparison with FedAvg, luck and exponents on fresh seeds: one line an l2, K, M and method.
 
     mean, low and high are those of log10 (gap of the method / gap of FedAvg), paired; luck is the mean
     of log10 (gap of the best record at the authors' step / their published gap), luck_last that of the last;
     exponent is of the gap against M, over all M of one K, last_exponent over the two largest.
     """
     frames = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        l2 = settings["experiments"][experiment]["l2"]
-        histories = pd.concat([inputs.run(experiment, method) for method in methods])
+    for experiment in inputs.experiments():
+        l2 = inputs.experiment(experiment).l2
+        histories = pd.concat([inputs.run(experiment, method) for method in inputs.methods(experiment)])
         frames.append(fresh_lines(l2, histories).assign(l2=l2))
     return pd.concat(frames, ignore_index=True)
 
 
 def fresh_lines(l2: float, history: pd.DataFrame) -> pd.DataFrame:
-    """Of one experiment; a line a method, K and M, FedAvg's too, of which the comparison says nothing."""
+    """Lines of one experiment, a method, K and M each; of FedAvg, too, which is compared with itself."""
     runs = history.groupby(["choice", "method", "K", "M", "replicate"])["gap"].agg(["min", "last"])
     decades = np.log10(runs)
     best = decades["min"]["searched"].unstack()  # noqa: PD010
-    theirs = decades.loc["authors"]
+    at_authors_step = decades.loc["authors"]
     known = published.points()
     known = known[known["l2"] == l2].set_index(["method", "K", "M"])["best_loss"] - OPTIMA[l2]
     exponents = {
-        key: _exponents(own.droplevel(["method", "K"])) for key, own in best.groupby(["method", "K"])
+        key: _exponents(by_M.droplevel(["method", "K"])) for key, by_M in best.groupby(["method", "K"])
     }
     rows = []
-    for key, mine in best.iterrows():
+    for key, gaps in best.iterrows():
         method, K, M = key
-        difference = (mine - best.loc["fedavg", K, M]).to_numpy()
+        difference = (gaps - best.loc["fedavg", K, M]).to_numpy()
         mean, low, high = mean_interval(difference)
-        luck = theirs.loc[key] - np.log10(known[key])
+        luck = at_authors_step.loc[key] - np.log10(known[key])
         row = {"method": method, "K": K, "M": M, "mean": mean, "low": low, "high": high}
         row["p"] = p_value(difference) if method != "fedavg" else 1.0
         row |= {"luck": luck["min"].mean(), "luck_last": luck["last"].mean()}
@@ -147,14 +145,15 @@ def fresh_lines(l2: float, history: pd.DataFrame) -> pd.DataFrame:
 
 def _exponents(decades: pd.DataFrame) -> dict[str, float]:
     """Exponents of the gap against M, with their intervals: over all M, and over the two largest."""
-    found: dict[str, float] = {}
-    for name, those in (("exponent", decades), ("last_exponent", decades.tail(2))):
-        found |= dict(zip((name, f"{name}_low", f"{name}_high"), mean_interval(slopes(those)), strict=True))
-    return found
+    exponents: dict[str, float] = {}
+    for name, part in (("exponent", decades), ("last_exponent", decades.tail(2))):
+        names = name, f"{name}_low", f"{name}_high"
+        exponents |= dict(zip(names, mean_interval(slopes(part)), strict=True))
+    return exponents
 
 
 def slopes(decades: pd.DataFrame) -> NDArray:
-    """Slope of each seed's decades (M by seed) against log10 M; no numbers where there is but one M."""
+    """Slope of each seed's decades (M by seed) against log10 M; NaN if there is only one M."""
     if len(decades) < 2:
         return np.full(decades.shape[1], np.nan)
     return np.polyfit(np.log10(decades.index.to_numpy(float)), decades.to_numpy(), 1)[0]

@@ -1,4 +1,4 @@
-"""The paper, its methods, and what its published code says of its figures."""
+"""The paper, its methods, and the settings of its figures according to the published code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAPER = {
 class Variant(NamedTuple):
     """A method as the authors' results name it."""
 
-    method: str  # in our registry
+    method: str  # in the registry
     coupling: str | None  # of its two sequences; None of FedAvg, and so of minibatch SGD, which have one
     kind: str = "local"  # or "minibatch", one step for every K
 
@@ -49,7 +49,7 @@ OPTIMA = {1e-2: 0.3727237615595949, 1e-3: 0.3333407530091771, 1e-4: 0.3245069255
 EPSILON_OPTIMUM = 0.47130400753628965
 
 _STEPS = (0.001, 0.002, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-# The steps of which a point is the best: others were run, too.
+# Steps of which a point of a figure is the best; others were run, too.
 FIGURE_STEPS = {
     1e-2: _STEPS,
     1e-3: _STEPS,
@@ -64,7 +64,7 @@ class Drawn(NamedTuple):
     methods: tuple[str, ...]
     panels: str  # M or K, which panels differ in; the other one is the horizontal axis
     values: tuple[int, ...]  # of the panels
-    first: int  # least value of the horizontal axis
+    first: int  # minimum of the horizontal axis
 
 
 _METHODS = ("mb_sgd", "mb_ac_sgd", "fedavg", "fedac_1")
@@ -76,6 +76,6 @@ DRAWN = {
     "fig4": Drawn(1e-2, _METHODS, "M", _M, 1),
     "fig5": Drawn(1e-4, _METHODS, "K", _K, 4),
     "fig6": Drawn(1e-4, _METHODS, "M", _M, 1),
-    # Which panels it has is not at hand [C].
+    # The published code does not say which panels it has [C].
     "fig7": Drawn(1e-4, ("mb_ac_sgd", "fedac_1", "naive_fedac"), "K", (1, 8, 16, 64, 128, 256), 16),
 }

@@ -1,4 +1,4 @@
-"""What the authors published: single runs, and the points of their figures.
+"""The authors' published numbers: single runs, and the points of their figures.
 
 `published/a9a_runs.csv.xz` has two thirds of the runs on a9a, `a9a_points.csv.xz` and `epsilon_points.csv.xz`
 the least objective over the figures' steps.
@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 FOLDER = Path(__file__).with_name("published")
-# What names a run, and a point.
+# Columns that name a run, and a point.
 RUN = ["l2", "method", "eta", "M", "K"]
 POINT = ["l2", "method", "M", "K"]
 
@@ -30,10 +30,10 @@ def points(data: str = "a9a") -> pd.DataFrame:
 
 
 def _read(name: str) -> pd.DataFrame:
-    # As texts first: some versions of pandas read numbers to the last digit but one.
+    # As text first: some versions of pandas read numbers to the last digit but one.
     frame = pd.read_csv(FOLDER / f"{name}.csv.xz", dtype=str)
-    kinds = {column: int if column in ("M", "K") else float for column in frame if column != "method"}
-    return frame.astype(kinds)
+    types = {column: int if column in ("M", "K") else float for column in frame if column != "method"}
+    return frame.astype(types)
 
 
 @cache

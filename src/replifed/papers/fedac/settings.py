@@ -1,4 +1,4 @@
-"""What config/papers/fedac.yaml may hold."""
+"""Settings in config/papers/fedac.yaml."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from replifed.settings.fields import (
 
 
 class Common(fields.Experiment):
-    """What every experiment has."""
+    """Settings of every experiment."""
 
     dataset: Name = Field(description="a data set of the catalogue")
     l2: Positive = Field(description="weight of |w|^2 / 2")
@@ -34,10 +34,10 @@ class Common(fields.Experiment):
 
 
 class Grid(Common):
-    """All steps, workers and local steps on the same random numbers, beside twins."""
+    """All steps, workers and local steps on the same random numbers, with perturbed runs."""
 
     kind: Literal["grid"] = Field(description="kind of experiment")
-    random: Literal["authors", "own"] = Field(description="whose random numbers")
+    random: Literal["authors", "own"] = Field(description="source of the random numbers")
     workers: Counts = Field(description="numbers M of workers")
     neighbours: Maybe[Natural] = Field(
         None, description="steps to either side of the authors' best; all by default"
@@ -45,7 +45,7 @@ class Grid(Common):
 
 
 class Around(fields.Settings):
-    """How a step is chosen."""
+    """Search of a step around the authors' best."""
 
     replicates: Replicates = Field(description="seeds of the search, none of them reported")
     neighbours: Natural = Field(description="steps to either side of the authors' best")
@@ -55,28 +55,28 @@ class Fresh(Common):
     """The best step of some seeds, and the authors', on other seeds."""
 
     kind: Literal["fresh"] = Field(description="kind of experiment")
-    random: Literal["authors", "own"] = Field(description="whose random numbers")
+    random: Literal["authors", "own"] = Field(description="source of the random numbers")
     workers: Counts = Field(description="numbers M of workers")
-    tuning: Around = Field(description="how the step is chosen")
+    tuning: Around = Field(description="search of the step")
 
 
 class Among(fields.Settings):
-    """How a step is chosen."""
+    """Search of a step in a list."""
 
     replicates: Replicates = Field(description="seeds of the search, none of them reported")
     steps: Several[Positive] = Field(description="steps that are tried")
 
 
 class Clients(Common):
-    """Clients with data of their own, in the library's engine."""
+    """Clients with different data, in the library's engine."""
 
     kind: Literal["clients"] = Field(description="kind of experiment")
     partition: Shards = Field(description="how the samples are split between the clients")
     clients: Count = Field(description="number M of clients")
-    samples: Count = Field(description="most samples of a client")
-    mixed: bool = Field(False, description="whether these samples are dealt out anew at random")
+    samples: Count = Field(description="maximum number of a client's samples")
+    mixed: bool = Field(False, description="true shares the samples out anew, at random")
     cohort: Maybe[Count] = Field(None, description="clients that take part in a round; all by default")
-    tuning: Among = Field(description="how the step is chosen")
+    tuning: Among = Field(description="search of the step")
 
 
 Experiment = Annotated[Grid | Fresh | Clients, Field(discriminator="kind")]

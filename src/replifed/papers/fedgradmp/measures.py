@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.fedgradmp_rates import Constants, Promise, theorem5
-from replifed.claims.curves import Curves, at, level
-from replifed.claims.quantities import Quantity, quantity
+from replifed.claims.claim import Measured, NotMeasurableError
+from replifed.claims.curves import Curves, at, curves, level
+from replifed.claims.quantities import Quantity, quantity, run
 from replifed.claims.samples import Sample, paired
-from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.operators import dictionaries
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers.fedgradmp import problems
-from replifed.parts import typed
 from replifed.randomness import generator
+
+if TYPE_CHECKING:
+    from replifed.papers.fedgradmp import settings as of
 
 # Relative errors below are rounding, which is another one on each processor.
 MACHINE = 1e-14
@@ -65,6 +68,32 @@ def kept(one: Curves, other: Curves) -> Sample:
     return descent(other) / descent(one)
 
 
+def column(
+    value: str, experiment: str, method: str = "fedgradmp", variant: str | None = None, **where: Any
+) -> Quantity:
+    """Curves of a column of a method's runs, or of those of a variant."""
+    where = where if variant is None else {"variant": variant, **where}
+    return curves(run(experiment, method), value, **where)
+
+
+error = partial(column, "error")
+
+
+def log_error(after: int, *curve: str, **where: Any) -> Quantity:
+    """Decimal logarithm of the error after some rounds."""
+    return at(logs(error(*curve, **where)), after)
+
+
+def log_end(*curve: str, **where: Any) -> Quantity:
+    """Decimal logarithm of the error at the end."""
+    return tail(error(*curve, **where))
+
+
+def more_accurate(mine: Quantity, theirs: Quantity) -> Quantity:
+    """Difference of two accuracies, with a note on what they are."""
+    return (mine - theirs).note("{0.mean:.4f} against {1.mean:.4f}", mine, theirs)
+
+
 def decades(other: Quantity, best: Quantity) -> Quantity:
     """Difference of decimal logarithms, with a note on what they are of."""
     return (other - best).note("{0.antilog:.3g} against {1.antilog:.3g}", other, best)
@@ -98,25 +127,6 @@ def at_equal(total: Sample, theirs: Curves, spent: Curves, share: float = 0.0) -
             begin = np.searchsorted(theirs.rounds, (1 - share) * end, side="right")
             values[row] = curve[min(begin, last - 1) : last].mean()
     return theirs.sample(values)
-
-
-@quantity
-def at_seconds_of(frame: pd.DataFrame, best: str, others: tuple[str, ...], rounds: int) -> Measured:
-    """Whether `best`, after some rounds, is below the first of `others` that was timed, at equal seconds."""
-    timed = {name: one.sort_values("round") for name, one in frame.groupby("series")}
-    other = next(filter(timed.__contains__, others), "")
-    if not {best, other} <= set(timed):
-        raise NotMeasurableError("one of the two was not timed")
-    one, two = timed[best], timed[other]
-    mine = one[one["round"] <= rounds].iloc[-1]
-    if two["seconds"].iloc[-1] < mine["seconds"]:
-        raise NotMeasurableError(
-            f"the other method's run ends after {two['seconds'].iloc[-1]:.2g} s of {mine['seconds']:.2g} s"
-        )
-    theirs = two[two["seconds"] <= mine["seconds"]].iloc[-1]
-    note = f"{theirs['mean']:.3g} against {mine['mean']:.3g} after {mine['seconds']:.2g} s"
-    below = np.array([mine["mean"] < theirs["mean"]])
-    return Measured(below, shown=float(theirs["mean"] / mine["mean"]), note=note)
 
 
 @quantity
@@ -156,7 +166,7 @@ def _constants(smoothness: NDArray) -> Constants:
 
 
 def promises(
-    history: pd.DataFrame, settings: dict[str, Any], solver: str = "exact"
+    history: pd.DataFrame, settings: of.Isometry, solver: str = "exact"
 ) -> Iterator[tuple[tuple[float, float, int], pd.DataFrame, Promise]]:
     """Condition number, noise and K of each case of the isometry experiment, its runs and what is promised.
 
@@ -165,7 +175,7 @@ def promises(
     """
     cases = history[history["solver"] == solver].groupby(["condition", "noise", "local_steps"])
     for (condition, noise, K), runs in cases:
-        constants = _constants(np.full(settings["clients"], condition))  # by construction
+        constants = _constants(np.full(settings.clients, condition))  # by construction
         accuracy = None if solver == "exact" else float(runs["accuracy"].max())
         promised = theorem5(constants, int(K), float(runs["peak"].mean()), accuracy=accuracy)
         yield (condition, noise, K), runs, promised
@@ -201,23 +211,21 @@ def residual_turns(other: float = 1.1) -> Measured:
     return Measured(np.array([mu.max() < 1, change.min() < 0, change.max() > 0]), seeds=1, note=note)
 
 
-def client_constants(settings: dict[str, Any], alpha: float, replicate: int) -> pd.DataFrame:
+def client_constants(settings: of.Regression, alpha: float, replicate: int) -> pd.DataFrame:
     """Restricted constants of each client's loss over 4 tau coordinates, estimated on random supports."""
-    data, _ = problems.regression(typed("fedgradmp", settings), alpha, 0.0, replicate)
+    data, _ = problems.regression(settings, alpha, 0.0, replicate)
     rows = []
     for i, A in enumerate(data.X[0]):
-        rng = generator(settings["seed"], replicate, None, f"supports/{i}")
-        low, high = restricted_eigenvalues(
-            A / np.sqrt(data.n_samples), 4 * settings["planted"], rng, _SUPPORTS
-        )
+        rng = generator(settings.seed, replicate, None, f"supports/{i}")
+        low, high = restricted_eigenvalues(A / np.sqrt(data.n_samples), 4 * settings.planted, rng, _SUPPORTS)
         rows.append({"client": i + 1, "low": low, "high": high, "condition": high / max(low, 1e-300)})
     return pd.DataFrame(rows)
 
 
 @quantity
-def conditions_met(*experiments: dict[str, Any]) -> Measured:
+def conditions_met(*experiments: of.Regression) -> Measured:
     """Whether any client of the experiments with these settings has 2 rho^- > rho^+, as the theorems need."""
-    clients = pd.concat(client_constants(one, one["alphas"][0], one["replicates"][0]) for one in experiments)
+    clients = pd.concat(client_constants(one, one.alphas[0], one.replicates[0]) for one in experiments)
     note = f"the smallest ratio of any client is {clients['condition'].min():.3g}, by an estimate from below"
     return Measured((2 * clients["low"] > clients["high"]).to_numpy(), seeds=1, note=note)
 

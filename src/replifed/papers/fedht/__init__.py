@@ -1,1 +1,1 @@
-""""""
+"""Federated optimisation under an l0 constraint: FedHT and FedIterHT (Tong et al. 2022)."""

@@ -17,13 +17,13 @@ Tolerances were fixed before any of this was run; what changed since, and why, i
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
+from itertools import product
 
+from replifed.claims.claim import Claim
 from replifed.claims.curves import curves, first, level
 from replifed.claims.quantities import Quantity, data_kind, decided, formula, partition, run, settings, tuned
 from replifed.claims.statements import Statements
-from replifed.claims.verdicts import Claim
 from replifed.papers.fedht import measures, theory
 from replifed.papers.fedht.measures import fewer
 from replifed.papers.fedht.paper import (
@@ -91,29 +91,25 @@ CLAIM = Statements(
 RATES = CLAIM.given(artefact="rates")
 
 
-def drawn(experiment: str, method: str, reading: str, place: int = 0, full_batch: bool = False) -> Quantity:
-    """The curves that Figures 2, 3 and 6 draw of a method, at a level of heterogeneity by its number."""
+def plotted(experiment: str, method: str, reading: str, place: int = 0, full_batch: bool = False) -> Quantity:
+    """Curves of a method in Figures 2, 3 and 6, at a level of heterogeneity by its index."""
     history = measures.batches(run(experiment, method), full_batch)
     return curves(measures.at_level(history, experiment, place), reading=reading, tuned=True)
 
 
+def _small_batches(experiment: str, method: str) -> Quantity:
+    """History at the mildest level."""
+    return measures.at_level(measures.batches(run(experiment, method)), experiment, 0)
+
+
 def _note(experiment: str, reading: str) -> str:
-    """On Figure 3, what a reading does to its outcome."""
+    """Note on Figure 3: what its outcome in a reading depends on."""
     few = (experiment, reading) == ("simulation1", "printed")
     return f"{_NOTES[reading]}; {_FEW_STEPS}" if few else _NOTES[reading]
 
 
-def _small_batches(experiment: str, method: str) -> Quantity:
-    """A history at the mildest level."""
-    return measures.at_level(measures.batches(run(experiment, method)), experiment, 0)
-
-
-def _bits(experiment: str, method: str) -> Quantity:
-    return measures.bits_a_round(_small_batches(experiment, method), "bits_up", "bits_down")
-
-
 def _figure1() -> Iterator[Claim]:
-    for experiment, reading in itertools.product(SIMULATIONS, READINGS):
+    for experiment, reading in product(SIMULATIONS, READINGS):
         note = _OWN_K if reading == "own" else ""
         claim, title = CLAIM.given(reading=reading, says="fig1", note=note), EXPERIMENTS[experiment]
         speedups = []
@@ -121,46 +117,36 @@ def _figure1() -> Iterator[Claim]:
             by_k = measures.by_local_steps(_small_batches(experiment, method), reading)
             speedups.append(measures.speedup(by_k))
             where = f"{METHODS[method]} on {title}"
-            yield claim.order(
-                f"fig1.{experiment}.{method}.k",
+            yield claim(f"fig1.{experiment}.{method}.k", unit="rounds").order(
                 f"{where}: the largest K needs fewer rounds to a target than the smallest (Remarks 2 and 3, "
                 "Figure 1).",
                 measures.larger_k_helps(by_k),
-                unit="rounds",
             )
-            yield claim.shape(
-                f"fig1.{experiment}.{method}.monotone",
+            yield claim(f"fig1.{experiment}.{method}.monotone").shape(
                 f"{where}: the rounds to a target fall as K grows through its values (Remarks 2 and 3, "
                 "Figure 1).",
                 measures.rounds_fall_with_k(by_k),
             )
         soft, hard = speedups
         more = decided(hard - soft, "both methods diverge at one of the two K on every seed")
-        yield claim.order(
-            f"fig1.{experiment}.benefit",
+        yield claim(f"fig1.{experiment}.benefit", says="fig1.benefit", unit="e-folds").order(
             f"{title}: FedIterHT benefits more from a larger K than FedHT does (Remark 3).",
             more.note(measures.speedups, hard, soft),
-            unit="e-folds",
-            says="fig1.benefit",
         )
 
 
 def _figure2() -> Iterator[Claim]:
     pairs = {"low": (0, "(0.5, 0.5)", "(0.1, 0.1)"), "high": (1, "(1, 1)", "(0.5, 0.5)")}
-    for experiment, method, (name, (place, strong, mild)), reading in itertools.product(
+    for experiment, method, (name, (place, strong, mild)), reading in product(
         SIMULATIONS, FEDERATED, pairs.items(), LEVEL_READINGS
     ):
         # Shares of the initial objective. No estimate of the minimum is subtracted: the lowest objective that
         # these two methods reach lies far above it at the high levels.
-        milder, harder = (drawn(experiment, method, reading, place + one) for one in (0, 1))
-        yield CLAIM.order(
-            f"fig2.{experiment}.{method}.{name}",
+        milder, harder = (plotted(experiment, method, reading, place + one) for one in (0, 1))
+        yield CLAIM(f"fig2.{experiment}.{method}.{name}", says="fig2", unit="share", reading=reading).order(
             f"{METHODS[method]} on {EXPERIMENTS[experiment]} converges more slowly at {strong} than at "
             f"{mild} (Section 5.1, Figure 2).",
             measures.slower(harder, milder),
-            unit="share",
-            reading=reading,
-            says="fig2",
         )
 
 
@@ -171,106 +157,90 @@ def _figure3() -> Iterator[Claim]:
         there = f"the objective that Distributed-IHT has after {slow}"
         sooner, needs = f"reaches {there} rounds in {ratio:g} times fewer", f"needs {fast} rounds to {there}"
         values = ("speedup", ratio, "ratio", sooner), ("rounds", float(fast), "rounds", needs)
-        for (form, place, full_batch), reading, (end, published, unit, statement) in itertools.product(
+        for (form, place, full_batch), reading, (end, published, unit, statement) in product(
             forms, COMPARISON_READINGS, values
         ):
             if full_batch and reading not in READINGS:
                 continue
             pair = (
-                drawn(experiment, method, reading, place, full_batch) for method in ("fediterht", BASELINE)
+                plotted(experiment, method, reading, place, full_batch) for method in ("fediterht", BASELINE)
             )
-            yield CLAIM.value(
+            yield CLAIM(
                 f"fig3.{experiment}.{end}",
+                says=f"fig3.{experiment}",
+                unit=unit,
+                reading=f"{reading}{form}",
+                artefact="fig3_full_batch" if full_batch else "fig3",
+            ).value(
                 f"{name}: FedIterHT {statement} (Section 5.1, Figure 3).",
                 published,
                 measures.against_baseline(*pair, slow, ratio=end == "speedup"),
                 within=0.3 * published,
                 because="30 % of a round number that the text gives with a tilde, for one run without a "
                 "stated seed",
-                unit=unit,
-                reading=f"{reading}{form}",
-                says=f"fig3.{experiment}",
-                artefact="fig3_full_batch" if full_batch else "fig3",
                 note=_note(experiment, reading) or (_LEVEL if place else _FRACTION),
             )
         for reading in COMPARISON_READINGS:
-            base, claim = drawn(experiment, BASELINE, reading), CLAIM.given(reading=reading)
-            yield claim.order(
-                f"fig3.{experiment}.lower",
+            claim, note = CLAIM.given(reading=reading), _note(experiment, reading)
+            fedht, fediterht, baseline = (
+                plotted(experiment, method, reading) for method in (*FEDERATED, BASELINE)
+            )
+            yield claim(f"fig3.{experiment}.lower", says=f"fig3.{experiment}", unit="share").order(
                 f"{name}: FedIterHT after {fast} rounds is below Distributed-IHT after {slow}, which needs "
                 "still more (Section 5.1, Figure 3).",
-                measures.lower_at(drawn(experiment, "fediterht", reading), base, fast, slow),
-                unit="share",
-                note=_note(experiment, reading),
-                says=f"fig3.{experiment}",
+                measures.lower_at(fediterht, baseline, fast, slow),
+                note=note,
             )
-            for method in FEDERATED:
-                yield claim.order(
-                    f"fig3.{experiment}.{method}.fewer",
+            for method, curve in (("fedht", fedht), ("fediterht", fediterht)):
+                yield claim(f"fig3.{experiment}.{method}.fewer", says="fig3.fewer", unit="rounds").order(
                     f"{name}: {METHODS[method]} needs fewer rounds than Distributed-IHT (contribution (d), "
                     "Figure 3).",
-                    fewer(drawn(experiment, method, reading), base),
-                    unit="rounds",
-                    note=_note(experiment, reading),
-                    says="fig3.fewer",
+                    fewer(curve, baseline),
+                    note=note,
                 )
-            methods = ("fediterht", "fedht")
-            both = [drawn(experiment, method, reading) for method in methods]
-            yield claim.order(
-                f"fig3.{experiment}.faster",
+            yield claim(f"fig3.{experiment}.faster", says="fig3.faster", unit="rounds").order(
                 f"{name}: FedIterHT needs fewer rounds than FedHT (Section 4, Remark 3).",
-                fewer(*both),
-                unit="rounds",
+                fewer(fediterht, fedht),
                 note=_FRACTION if reading == "common" else _LONGER,
-                says="fig3.faster",
             )
-            yield claim.order(
-                f"fig3.{experiment}.bits",
+            bits = (
+                measures.bits_a_round(_small_batches(experiment, method), "bits_up", "bits_down")
+                for method in ("fediterht", "fedht")
+            )
+            yield claim(f"fig3.{experiment}.bits", says="fig3.bits", unit="decades").order(
                 f"{name}: FedIterHT needs fewer bits than FedHT to a target, both directions counted "
                 "(Section 4).",
-                fewer(*both, *(_bits(experiment, method) for method in methods)),
-                unit="decades",
-                says="fig3.bits",
+                fewer(fediterht, fedht, *bits),
             )
 
 
 def _figure6(reading: str) -> Iterator[Claim]:
     claim = CLAIM.given(reading=reading)
-    for experiment, method in itertools.product(REAL, FEDERATED):
-        yield claim.order(
-            f"fig6.{experiment}.{method}.fewer",
+    for experiment, method in product(REAL, FEDERATED):
+        yield claim(f"fig6.{experiment}.{method}.fewer", says="fig6.fewer", unit="rounds").order(
             f"{EXPERIMENTS[experiment]}: {METHODS[method]} needs fewer rounds to a target than "
             "Distributed-IHT (Section 5.2, Figure 6).",
-            fewer(drawn(experiment, method, reading), drawn(experiment, BASELINE, reading)),
-            unit="rounds",
+            fewer(plotted(experiment, method, reading), plotted(experiment, BASELINE, reading)),
             note=f"{_FREE_K}; {_RCV1}" if (experiment, reading) == ("rcv1", "own") else _FREE_K,
-            says="fig6.fewer",
         )
-    for (experiment, panel), method in itertools.product({"e2006": "6a", "mnist": "6c"}.items(), FEDERATED):
-        yield claim.order(
-            f"fig6.{experiment}.{method}.rougher",
+    for (experiment, panel), method in product({"e2006": "6a", "mnist": "6c"}.items(), FEDERATED):
+        yield claim(f"fig6.{experiment}.{method}.rougher", says="fig6.rougher", unit="decades").order(
             f"{EXPERIMENTS[experiment]}: {METHODS[method]} is more random near the end than Distributed-IHT "
             f"(Section 5.2, Figure {panel}).",
-            measures.rougher(drawn(experiment, method, reading), drawn(experiment, BASELINE, reading)),
-            unit="decades",
+            measures.rougher(plotted(experiment, method, reading), plotted(experiment, BASELINE, reading)),
             note=_FREE_K,
-            says="fig6.rougher",
         )
-    every = {method: drawn("mnist", method, reading) for method in COMPARED}
+    every = {method: plotted("mnist", method, reading) for method in COMPARED}
     ends = {method: measures.capped(level(one), first(one)) for method, one in every.items()}
-    yield claim.order(
-        "fig6.mnist.apart",
+    yield claim("fig6.mnist.apart", unit="share").order(
         "MNIST: the three methods end near different solutions, any two apart (Section 5.2, Figure 6c).",
         measures.end_apart(COMPARED, *ends.values()),
-        unit="share",
         note=f"told by their objectives; {_FREE_K}",
     )
     order = ("fediterht", "fedht", BASELINE)
-    yield claim.order(
-        "fig6.mnist.lowest",
+    yield claim("fig6.mnist.lowest", unit="share").order(
         "MNIST: FedIterHT ends at the lowest objective of the three (Section 5.2, Figure 6c).",
         measures.ends_lowest(order, *(ends[method] for method in order)),
-        unit="share",
         note=_FREE_K,
     )
 
@@ -279,35 +249,29 @@ def _data() -> Iterator[Claim]:
     for experiment in REAL:
         balanced = experiment == "mnist"
         word = "balanced" if balanced else "unbalanced"
-        yield CLAIM.shape(
-            f"partitions.{experiment}.{word}",
+        yield CLAIM(f"partitions.{experiment}.{word}", says="partitions.balance").shape(
             f"{EXPERIMENTS[experiment]}, as split, is {word} in terms of categories (Section 5.2).",
             measures.even_clusters(partition(experiment), 1.5, balanced),
-            says="partitions.balance",
             note="balanced: the largest cluster has at most 1.5 times the samples of the smallest",
         )
-    yield CLAIM.identity(
-        "table2.data",
+    yield CLAIM("table2.data").identity(
         "The real data are E2006-tfidf, RCV1 and MNIST (Table 2).",
         measures.original(*map(data_kind, REAL)),
         note="the numbers of Table 2 itself could not be had",
     )
     for artefact, experiment in (("fig4", "e2006"), ("fig5", "rcv1")):
-        yield CLAIM.unmeasured(
-            f"{artefact}.structure",
+        yield CLAIM(f"{artefact}.structure").unmeasured(
             f"t-SNE shows the hidden structure that k-means finds in {EXPERIMENTS[experiment]} "
             "(Section 5.2).",
             partition(experiment),
             note="a matter for the eye: the text gives neither number nor order",
         )
     for experiment in (*SIMULATIONS, *REAL):
-        yield CLAIM.shape(
-            f"tuning.{experiment}.grid",
+        yield CLAIM(f"tuning.{experiment}.grid", says="tuning.grid").shape(
             f"{EXPERIMENTS[experiment]}: the best step size of each method lies within the searched grid, "
             "0.001 to 10 (Section 5).",
             measures.steps_within(0.001, 10.0, *(tuned(experiment, method) for method in COMPARED)),
             note=f"the search here goes on beyond the grid while the best step is at its edge; {_SCALE}",
-            says="tuning.grid",
         )
 
 
@@ -320,38 +284,27 @@ def _bias() -> Iterator[Claim]:
     for method, ends in left.items():
         name = METHODS[method]
         for end, (one, other) in {"low": (1, 0), "high": (2, 1)}.items():
-            yield claim.order(
-                f"bias.{method}.noniid.{end}",
+            yield claim(f"bias.{method}.noniid.{end}", says="bias.noniid", unit="decades").order(
                 f"{name} ends farther from the solution at {spreads[one]} than at {spreads[other]} "
                 "(Section 1).",
                 measures.larger(ends[one], ends[other]),
-                unit="decades",
-                says="bias.noniid",
             )
-        yield claim.order(
-            f"bias.{method}.k",
+        yield claim(f"bias.{method}.k", says="bias.k", unit="decades").order(
             f"{name} ends farther from the solution at the largest K than at the smallest, {spreads[0]} "
             "(Section 1, Remark 2).",
             measures.larger_with_k(ends[0]),
-            unit="decades",
-            says="bias.k",
         )
-        yield claim.shape(
-            f"bias.{method}.slight_k",
+        yield claim(f"bias.{method}.slight_k", says="bias.slight_k").shape(
             f"{name}: from one K to the next the bias changes by at most a tenth where d is much larger than "
             f"2 N tau + tau*, {spreads[0]} (Remark 3).",
             measures.hardly_varies(ends[0], 0.1),
             note=f"{_DISSIMILAR}; {_DRIFT}",
-            says="bias.slight_k",
         )
     for place, spread in enumerate(spreads):
-        yield claim.order(
-            f"bias.smaller.{place + 1}",
+        yield claim(f"bias.smaller.{place + 1}", says="bias.smaller", unit="decades").order(
             f"FedIterHT ends nearer to the solution than FedHT, {spread} (Section 4, Remark 3).",
             measures.larger(left["fedht"][place], left["fediterht"][place]),
-            unit="decades",
             note=f"{_DISSIMILAR}; {_HIDDEN}",
-            says="bias.smaller",
         )
 
 
@@ -361,52 +314,41 @@ def _theory() -> Iterator[Claim]:
         name = METHODS[method]
         biased, own = run("biased", method), settings("biased")
         errors = measures.curves_by_k(biased, "error")
-        yield CLAIM.shape(
-            f"bias.{method}.bound",
+        yield CLAIM(f"bias.{method}.bound", reading="theory").shape(
             f"{name}: |x_t - x*|^2 stays below {theta}^t |x_0 - x*|^2 + {bias}(x*) where {theorem} holds, "
             "with a gradient at x* that is not zero.",
             theory.below_bound(errors, theory.bias_terms(biased, own, method), own, method),
             note="all clients have one minimiser, as Assumption 2 asks wherever the gradient of f has a zero",
-            reading="theory",
         )
-        yield RATES.shape(
-            f"theory.{method}.slight_k",
+        yield RATES(f"theory.{method}.slight_k", says="bias.slight_k").shape(
             f"By its formula {bias} changes by at most a tenth from one K to the next (Remark 3).",
             formula(theory.bias_hardly_varies, method, 0.1),
-            says="bias.slight_k",
         )
-        yield RATES.identity(
-            f"theory.{method}.below_one",
+        yield RATES(f"theory.{method}.below_one").identity(
             f"{theta} lies in (0, 1) wherever tau is as large as {theorem} asks, for K >= 2.",
             formula(theory.rates_below_one, method),
             note="K = 1 gives exactly 1 at the least tau",
         )
-    yield RATES.identity(
-        "theory.lemma1",
-        "Lemma 1: |H_tau(x) - x*|^2 <= (1 + alpha) |x - x*|^2.",
-        formula(theory.lemma1),
+    yield RATES("theory.lemma1").identity(
+        "Lemma 1: |H_tau(x) - x*|^2 <= (1 + alpha) |x - x*|^2.", formula(theory.lemma1)
     )
-    yield RATES.identity(
-        "theory.ranks",
+    yield RATES("theory.ranks").identity(
         "Lemma 1 holds of ranks as of non-zeros, so that the results apply to the rank of a matrix "
         "(Section 3).",
         formula(theory.lemma1_of_ranks),
     )
-    yield RATES.identity(
-        "theory.remark3.condition",
+    yield RATES("theory.remark3.condition").identity(
         "theta_2 is at most theta_1 if 2 alpha <= ((1 - 1/(12 kappa_d)) / (1 - 1/(12 kappa_s)))^K - 1 "
         "(Remark 3).",
         formula(theory.remark3_condition),
     )
-    yield RATES.identity(
-        "theory.remark2.bias",
+    yield RATES("theory.remark2.bias").identity(
         "The bias term g_1 grows with K (Remark 2).",
         formula(theory.bias_grows_with_k),
         note="with q = (1 - 1/(12 kappa_d))^K the printed g_1 goes as (1 - q) / (1 - (1 + alpha) q), "
         "which grows with q and so falls with K; only its numerator xi_1 grows",
     )
-    yield RATES.shape(
-        "theory.remark3.support",
+    yield RATES("theory.remark3.support").shape(
         "2 N tau + tau* is much smaller than d, which makes FedIterHT's bias the smaller one (Corollary 3).",
         formula(theory.support_is_small),
         note="much smaller: at most a tenth; 100 clients everywhere, as stated for the simulations",

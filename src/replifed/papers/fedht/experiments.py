@@ -10,10 +10,10 @@ the best step of the coarse grid, which is the paper's, even where that lies at 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,18 +22,17 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.hard_thresholding import RATES
 from replifed.algorithms.registry import method_class
+from replifed.engine.plans import Planned, execute
+from replifed.engine.search import Grid, Search
+from replifed.engine.simulate import nonzeros, objective
+from replifed.engine.trials import Check, Spent, Trials, best_printed, tune_step
 from replifed.operators.hard_threshold import hard_threshold
+from replifed.papers.fedht.classes import digits, images, local_share, server_share
 from replifed.papers.fedht.simulations import biased, planted, simulation, simulations
-from replifed.partition.heterogeneity import group_counts
-from replifed.problems.clients import stacked
-from replifed.problems.dense import DenseLinearModel, in_span
+from replifed.problems.dense import in_span
 from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
 from replifed.progress import Progress, silent
-from replifed.randomness import Streams
-from replifed.simulate import nonzeros, objective, simulate
-from replifed.tune import SCORED, Grid, Search, Spent, Trials, best_printed, tune_step
-from replifed.twins import simulate_with_twins
 
 if TYPE_CHECKING:
     from replifed.papers.fedht import settings as of
@@ -42,26 +41,13 @@ if TYPE_CHECKING:
 
 # Methods of Figure 2.
 COMPARED_OVER_LEVELS = ("fedht", "fediterht")
-
 METRICS = {"objective": objective, "nonzeros": nonzeros}
 
 
-class Setting(NamedTuple):
-    """One curve of one method; level is "" for real data, batch is None for all samples.
-
-    Whether it is tuned says if K is the one that the reading prescribes (Figures 2, 3, 6), not one of Figure
-    1's sweep.
-    """
-
-    level: str
-    reading: str
-    local_steps: int
-    batch: int | None
-    step: float
-    tuned: bool
+# --- Methods, data and levels ---------------------------------------------------------------------
 
 
-def drawn_levels(method: str, settings: Compared) -> list[str]:
+def plotted_levels(method: str, settings: Compared) -> list[str]:
     """Names, "alpha,beta", of the levels of `method`: all in Figure 2, the first and the last in Figure 3.
 
     Real data have one nameless level.
@@ -84,8 +70,7 @@ def algorithm(
 ):
     """Build `method` with those of the experiment's settings that it has."""
     offered = {"sparsity": settings.sparsity, "local_steps": K, "step": step, "batch": batch}
-    kept = {name: value for name, value in offered.items() if name in _settable(method)}
-    return method_class(method)(**kept, **more)
+    return method_class(method)(**{k: v for k, v in offered.items() if k in _settable(method)}, **more)
 
 
 def _settable(method: str) -> set[str]:
@@ -98,7 +83,7 @@ def problem(settings: Compared, level: str, replicate: int, table: Any = None, p
         return simulation(settings, _variances(level), replicate)
     client, dtype = partition.clients[replicate], np.dtype(settings.dtype)
     if settings.loss == "softmax":
-        return _images(table, client, dtype)
+        return images(table, client, dtype)
     X, y = table.X.astype(dtype), table.y.astype(dtype)
     return SparseLinearModel(X, y, loss_named(settings.loss), client)
 
@@ -109,12 +94,7 @@ def _variances(level: str) -> tuple[float, float]:
     return alpha, beta
 
 
-def _images(table: Any, client: NDArray, dtype: np.dtype, model: type = DenseLinearModel) -> Any:
-    """Softmax regression on pixels in [0, 1], stacked by client."""
-    held = [np.flatnonzero(client == i) for i in range(int(client.max()) + 1)]
-    X, y, sizes = stacked([[(table.X[rows], table.y[rows]) for rows in held]], dtype)
-    X /= 255
-    return model(X, y, loss_named("softmax", int(table.y.max()) + 1), sizes=sizes)
+# --- Searches -------------------------------------------------------------------------------------
 
 
 def tune(
@@ -122,51 +102,51 @@ def tune(
 ) -> dict[str, Any]:
     """Search the step for every level and K, and choose K.
 
-    A step must be stable (`replifed.twins`). If none is, the best mean over all data sets of the search is
-    taken, and marked as chaotic.
+    A step must be stable (`replifed.engine.twins`). If none is, the best mean over all data sets of the
+    search is taken, and marked as chaotic.
 
     Returns
     -------
     dict
-        levels -> {local_steps: the best K, by_local_steps: {K: `tune.Search.record`}}. With each level comes
+        levels -> {local_steps: the best K, by_local_steps: {K: `Search.record`}}. With each level comes
         the common step and the smoothness constant that it is a fraction of. Besides, `trials` and `cost`:
         what was run for it.
     """
-    asked = settings.tuning
+    tuning, levels = settings.tuning, plotted_levels(method, settings)
     found: dict[str, Any] = {}
-    named, counts = drawn_levels(method, settings), sweep(method, settings)
-    grid = Grid.of_steps(asked.steps, asked.refine)
     spent = Spent()  # of all levels
-    used: set[int] = set()
-    for done, level in enumerate(named):
-        progress(f"searching the step {level}".strip(), done, len(named))
-        trials = Trials.on(
-            asked.replicates,
+    for done, level in enumerate(levels):
+        progress(f"searching the step {level}".strip(), done, len(levels))
+        trials = Trials(
+            tuning.replicates,
             partial(problem, settings, level, table=table, partition=partition),
             settings.seed,
-            asked.rounds,
-            asked.tail,
+            tuning.rounds,
+            tuning.tail,
             spent=spent,
-            used=used,
             # Splits of real data differ less than draws do.
-            checked=1 if settings.problem == "dataset" else SCORED,
+            check=Check(data_sets=1) if settings.problem == "dataset" else Check(),
         )
-        make = partial(algorithm, method, settings, batch=settings.batch)
-        outcomes = {K: tune_step(partial(make, K), trials, grid, check=True) for K in counts}
-        by_k = {str(K): one.record() for K, one in outcomes.items()}
-        _, _, best = min((one.chaotic, one.score, K) for K, one in outcomes.items())
-        found[level] = {"local_steps": best, "by_local_steps": by_k}
+        found[level] = _tune_level(method, settings, trials, printed=level in (levels[0], levels[-1]))
         if level:
             # Every client's local gradient steps tolerate it; to one significant digit.
             smoothness = max(float(data.smoothness().max()) for _, data in trials.problems)
-            common = float(f"{asked.common_fraction / smoothness:.0e}")
+            common = float(f"{tuning.common_fraction / smoothness:.0e}")
             found[level] |= {"smoothness": smoothness, "common_step": common}
-        if done in (0, len(named) - 1):
-            for K, outcome in outcomes.items():
-                by_k[str(K)] |= _printed(outcome, asked.steps, partial(make, K), trials)
-        record = trials.record()
-        del trials  # large ones go before the next come
-    return {"method": method, "levels": found, **record}
+        del trials  # its problems may be large, and are freed before the next level's are made
+    return {"method": method, "levels": found, **spent.of_trials()}
+
+
+def _tune_level(method: str, settings: Compared, trials: Trials, *, printed: bool) -> dict[str, Any]:
+    """Search the step for every K on the data of one level, that of the `printed` grid too; choose K."""
+    grid = Grid.of_steps(settings.tuning.steps, settings.tuning.refine)
+    make = partial(algorithm, method, settings, batch=settings.batch)
+    searches = {K: tune_step(partial(make, K), trials, grid) for K in sweep(method, settings)}
+    by_k = {str(K): one.record() for K, one in searches.items()}
+    for K, one in searches.items() if printed else ():
+        by_k[str(K)] |= _printed(one, settings.tuning.steps, partial(make, K), trials)
+    _, _, best = min((one.chaotic, one.score, K) for K, one in searches.items())
+    return {"local_steps": best, "by_local_steps": by_k}
 
 
 def _printed(
@@ -176,42 +156,52 @@ def _printed(
     known = dict(zip(own.steps, own.scores, strict=True))
     if not np.isfinite([known[step] for step in steps]).any():
         return {}
-
-    def stable(some: NDArray) -> NDArray:
-        return trials.stable(lambda numbers, factors: make(some[numbers] * factors), len(some))
-
-    best = best_printed(own, steps, stable)
+    best = best_printed(own, steps, make, trials)
     return {"printed_step": best.step, "printed_score": best.score, "printed_chaotic": best.chaotic}
 
 
-def plan(method: str, settings: Compared, tuned: dict) -> Iterator[Setting]:
+# --- Curves of the figures ------------------------------------------------------------------------
+
+
+class Curve(NamedTuple):
+    """One curve of one method; level is "" for real data, batch is None for all samples.
+
+    `tuned` says whether K is the one that the reading prescribes (Figures 2, 3, 6), or one of Figure 1's
+    sweep.
+    """
+
+    level: str
+    reading: str
+    local_steps: int
+    batch: int | None
+    step: float
+    tuned: bool
+
+
+def curves(method: str, settings: Compared, tuned: dict) -> Iterator[Curve]:
     """List the curves of `method`, given the outcome of its `tune`."""
-    named = drawn_levels(method, settings)
-    for number, level in enumerate(named):
-        found = tuned["levels"][level]
-        by_k, best, batch = found["by_local_steps"], found["local_steps"], settings.batch
-        largest = max(map(int, by_k))
-        # Figure 1 draws every K, on the first level alone.
-        every = sweep(method, settings) if number == 0 and level else []
-        for K in sorted({best, *every}):
-            yield Setting(level, "own", K, batch, by_k[str(K)]["step"], best == K)
-        if level and number in (0, len(named) - 1):  # Figures 1 and 3; Figure 6 keeps to the text
-            for K in sorted({largest, *every}):
-                yield Setting(level, "common", K, batch, found["common_step"], largest == K)
-        if method in COMPARED_OVER_LEVELS and level != named[-1]:
-            yield Setting(level, "equal", largest, batch, tuned["levels"][named[-1]]["common_step"], True)
-        if number in (0, len(named) - 1):
-            on_grid = [
-                (one["printed_chaotic"], one["printed_score"], int(K), one["printed_step"])
-                for K, one in by_k.items()
-                if "printed_step" in one
-            ]
-            if on_grid:
-                _, _, K, step = min(on_grid)
-                yield Setting(level, "printed", K, batch, step, True)
-        if number == 0 and settings.full_batch_replicates:
-            yield Setting(level, "own", best, None, by_k[str(best)]["step"], True)
-            yield Setting(level, "common", largest, None, found["common_step"], True)
+    levels, searched, batch = plotted_levels(method, settings), tuned["levels"], settings.batch
+    first, last = levels[0], levels[-1]
+    for level in levels:
+        own, by_k = searched[level]["local_steps"], searched[level]["by_local_steps"]
+        common, largest = searched[level].get("common_step"), max(map(int, by_k))
+        # Figure 1 draws every K of a simulation, on the first level.
+        swept = sweep(method, settings) if level == first and level else []
+        for K in sorted({own, *swept}):
+            yield Curve(level, "own", K, batch, by_k[str(K)]["step"], own == K)
+        if level and level in (first, last):  # Figures 1 and 3; Figure 6 keeps to the text
+            for K in sorted({largest, *swept}):
+                yield Curve(level, "common", K, batch, common, largest == K)
+        if method in COMPARED_OVER_LEVELS and len(levels) > 1:  # Figure 2
+            yield Curve(level, "equal", largest, batch, searched[last]["common_step"], True)
+        if level in (first, last):
+            printed = [one | {"K": int(K)} for K, one in by_k.items() if "printed_step" in one]
+            if printed:
+                best = min(printed, key=lambda one: (one["printed_chaotic"], one["printed_score"], one["K"]))
+                yield Curve(level, "printed", best["K"], batch, best["printed_step"], True)
+        if level == first and settings.full_batch_replicates:
+            yield Curve(level, "own", own, None, by_k[str(own)]["step"], True)
+            yield Curve(level, "common", largest, None, common, True)
 
 
 def run(
@@ -222,239 +212,161 @@ def run(
     partition: Any,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Run all curves and seeds of `method`; those of equal K and batch size run side by side."""
-    if settings.problem == "planted":
-        return _run_planted(method, settings, progress)
-    if settings.problem == "biased":
-        return _run_biased(method, settings, progress)
-    if settings.problem == "classes":
-        return _run_classes(method, settings, table, partition, progress)
-    curves = list(plan(method, settings, tuned))
-    frames = []
-    named = drawn_levels(method, settings)
-    everyone = dict.fromkeys([*settings.replicates, *settings.full_batch_replicates])
-    # Levels inside: they share the data set's random numbers.
-    visited = [named] if _side_by_side(method, settings) else [[level] for level in named]
-    visits = list(itertools.product(everyone, visited))
-    for number, (replicate, together) in enumerate(visits):
-        progress(f"{' and '.join(together)} seed {replicate}".strip(), number, len(visits))
-        groups: dict[Any, list[Setting]] = {}
-        for curve in curves:
-            replicates = settings.full_batch_replicates if curve.batch is None else settings.replicates
-            if curve.level in together and replicate in replicates:
+    """Run all curves and seeds of `method`."""
+    match settings.problem:
+        case "planted":
+            plans = _planted(method, settings)
+        case "biased":
+            plans = _biased(method, settings)
+        case "classes":
+            plans = _classes(method, settings, table, partition)
+        case _:
+            plans = _compared(method, settings, tuned, table, partition)
+    return execute(method, settings.seed, plans, progress)
+
+
+def _compared(method: str, settings: Compared, tuned: dict, table: Any, partition: Any) -> Iterator[Planned]:
+    """Curves of equal K and batch size are runs side by side."""
+    levels, listed = plotted_levels(method, settings), list(curves(method, settings, tuned))
+    replicates = dict.fromkeys([*settings.replicates, *settings.full_batch_replicates])
+    twinned = replicates if settings.twin_replicates is None else settings.twin_replicates
+    grouped = [levels] if _side_by_side(method, settings) else [[level] for level in levels]
+    for replicate, together in product(replicates, grouped):
+        groups: dict[tuple, list[Curve]] = {}
+        for curve in listed:
+            full = curve.batch is None
+            reported = settings.full_batch_replicates if full else settings.replicates
+            if curve.level in together and replicate in reported:
                 groups.setdefault((curve.batch, curve.local_steps), []).append(curve)
-        if groups:
-            data = _data_of(settings, together, replicate, table, partition)
-            frames += [_histories(method, settings, group, replicate, data) for group in groups.values()]
-            del data  # it may be large: it goes before the next one comes
-    frame = pd.concat(frames, ignore_index=True)
-    if method in COMPARED_OVER_LEVELS and len(named) > 1:
-        # At the last level the common step of that level is the equal one of all.
-        last = frame[(frame["level"] == named[-1]) & (frame["reading"] == "common") & frame["tuned"]]
-        frame = pd.concat([frame, last.assign(reading="equal")], ignore_index=True)
-    return frame
+        if not groups:
+            continue
+        data = _data(settings, together, replicate, table, partition)
+        for (batch, K), group in groups.items():
+            # Several readings may come to one run.
+            points = sorted({(curve.level, curve.step) for curve in group})
+            at = [together.index(level) for level, _ in points]
+            yield Planned(
+                algorithm=algorithm(method, settings, K, np.array([step for _, step in points]), batch),
+                problem=data.of_runs(at) if len(together) > 1 else data,
+                replicates=[replicate] * len(points),
+                rounds=_rounds(method, settings, batch),
+                run_of_curve=[points.index((curve.level, curve.step)) for curve in group],
+                labels={
+                    **{name: [getattr(curve, name) for curve in group] for name in Curve._fields},
+                    "batch": "full" if batch is None else str(batch),
+                    "replicate": replicate,
+                },
+                run_labels={
+                    "chaotic": lambda ran: ran.chaotic,
+                    "twin_difference": lambda ran: ran.difference,
+                },
+                metrics=METRICS,
+                twins="recorded" if replicate in twinned else None,
+                record_every=settings.record_every,
+            )
+        del data  # it may be large: it goes before the next one comes
 
 
 def _side_by_side(method: str, settings: Compared) -> bool:
-    """Whether the levels of an experiment are runs of one problem, which then reads the same features once.
+    """Whether the levels of an experiment run side by side, and share one pass over the features.
 
-    Methods without a threshold between local steps go through these faster in the span of a client's samples
-    where they are few, and that is another one at each level.
+    They do not where the clients' Gram matrices, which differ by level, make local steps cheaper still: for
+    methods without a threshold between local steps, where samples are few.
     """
     return settings.problem == "simulation" and (
         method == "fediterht" or not in_span(settings.samples, settings.features)
     )
 
 
-def _data_of(
-    settings: Compared, together: list[str], replicate: int, table: Any, partition: Any
-) -> Callable[[Sequence[str]], Any]:
-    """The data of one replicate, as a function from the level of each run to the problem of these runs."""
-    if settings.problem == "dataset" or len(together) == 1:
-        one = problem(settings, together[0], replicate, table, partition)
-        return lambda levels: one
-    several = simulations(settings, [_variances(level) for level in together], replicate)
-    return lambda levels: several.of_runs([together.index(level) for level in levels])
+def _data(settings: Compared, levels: list[str], replicate: int, table: Any, partition: Any) -> Any:
+    """The problem of one level, or of several, whose runs `of_runs` then picks."""
+    if settings.problem == "dataset" or len(levels) == 1:
+        return problem(settings, levels[0], replicate, table, partition)
+    return simulations(settings, [_variances(level) for level in levels], replicate)
 
 
-def _histories(
-    method: str,
-    settings: Compared,
-    group: list[Setting],
-    replicate: int,
-    data: Callable[[Sequence[str]], Any],
-) -> pd.DataFrame:
-    """Curves of equal K and batch size on one replicate's data, side by side."""
-    # Two readings may come to the same run.
-    keys = [(curve.level, curve.step) for curve in group]
-    distinct = sorted(set(keys))
-    at, step = zip(*distinct, strict=True)
-    K, batch, steps = group[0].local_steps, group[0].batch, np.array(step)
-    place = np.array([distinct.index(key) for key in keys])
-    streams = Streams(settings.seed, (replicate,) * len(distinct))
-    rounds = _rounds(method, settings, group[0])
-    recorded: dict[str, Any] = {"metrics": METRICS, "record_every": settings.record_every}
-    if settings.twin_replicates is None or replicate in settings.twin_replicates:
-        twinned = simulate_with_twins(
-            lambda numbers, factors: algorithm(method, settings, K, steps[numbers] * factors, batch),
-            data([level for level in at for _ in range(3)]),
-            streams,
-            rounds,
-            **recorded,
-        )
-        history, chaotic, difference = twinned.beside, twinned.chaotic[place], twinned.difference[place]
-    else:
-        history = simulate(
-            algorithm(method, settings, K, steps, batch), data(at), streams, rounds, **recorded
-        )
-        chaotic, difference = np.zeros(len(place), bool), np.full(len(place), np.nan)
-    labels: dict[str, Any] = {name: [getattr(one, name) for one in group] for name in Setting._fields}
-    labels["batch"] = "full" if batch is None else str(batch)
-    labels |= {"replicate": replicate, "chaotic": chaotic, "twin_difference": difference}
-    return history.take(place).frame(method=method, **labels)
-
-
-def _rounds(method: str, settings: Compared, curve: Setting) -> int:
-    if curve.batch is None:
+def _rounds(method: str, settings: Compared, batch: int | None) -> int:
+    if batch is None:
         return settings.full_batch_rounds
-    if sweep(method, settings) == [1]:  # a baseline that is cheap, and that others are held against far out
+    if sweep(method, settings) == [1]:  # a cheap baseline, drawn for more rounds than the others
         return settings.baseline_rounds or settings.rounds
     return settings.rounds
 
 
-# --- Planted problems, and digits by class ---
+# --- Planted problems of the theorems, and digits by class ----------------------------------------
 
 
-def _run_planted(method: str, settings: of.Planted, progress: Progress) -> pd.DataFrame:
-    """Run `method` as its theorem prescribes: step 1/(6 l), batches growing as 1/theta^t, capped at m.
+def _planted(method: str, settings: of.Planted) -> Iterator[Planned]:
+    """`method` as its theorem prescribes: step 1/(6 l), batches growing as 1/theta^t, capped at m.
 
     The first batch is the theorem's, or, where no bound is promised, the one of the settings.
     """
     kappa, tau, tau_star = settings.condition, settings.sparsity, settings.planted
     step = 1.0 / (6.0 * kappa)  # l = kappa by construction
-    frames = []
-    for number, replicate in enumerate(settings.replicates):
-        progress(f"seed {replicate}", number, len(settings.replicates))
+    for replicate in settings.replicates:
         data, x_star, variance = planted(settings, replicate)
         for K in settings.local_steps:
             rate = RATES[method](kappa, tau, tau_star, K)
-            asked = rate.spread * variance / (kappa**2 * (x_star**2).sum())
-            firsts = {"theorem": max(int(np.ceil(asked)), 1), "small": settings.first_batch}
+            least = rate.spread * variance / (kappa**2 * (x_star**2).sum())
+            firsts = {"theorem": max(int(np.ceil(least)), 1), "small": settings.first_batch}
             for batch, first in firsts.items():
-                labels = {"method": method, "level": "", "reading": "theory", "local_steps": K}
-                labels |= {"batch": batch, "first_batch": first, "step": step, "tuned": True}
-                labels |= {"replicate": replicate}
                 decay = min(rate.theta, 1.0)
                 made = algorithm(method, settings, K, np.array([step]), first, batch_decay=decay)
-                frames.append(_to_solution(made, data, x_star, settings, labels))
-    return pd.concat(frames, ignore_index=True)
+                labels = {"level": "", "reading": "theory", "local_steps": K, "batch": batch}
+                labels |= {"first_batch": first, "step": step, "tuned": True}
+                yield _to_solution(made, data, x_star, settings, replicate, labels)
 
 
-def _to_solution(
-    made: Any, data: Any, x_star: NDArray, settings: of.Planted | of.Biased, labels: dict[str, Any]
-) -> pd.DataFrame:
-    """The history of one run, with its labels and |x_t - x*|^2 as column error."""
-
-    def error(_: Any, seen: dict[str, NDArray]) -> NDArray:
-        return ((seen["server"] - x_star) ** 2).sum(axis=-1)
-
-    history = simulate(
-        made,
-        data,
-        Streams(settings.seed, (labels["replicate"],)),
-        settings.rounds,
-        metrics={**METRICS, "error": error},
-        record_every=settings.record_every,
-    )
-    return history.frame(**labels)
-
-
-def _run_biased(method: str, settings: of.Biased, progress: Progress) -> pd.DataFrame:
-    """Run `method` with full gradients and the theorems' step, for every spread and K.
+def _biased(method: str, settings: of.Biased) -> Iterator[Planned]:
+    """`method` with full gradients and the theorems' step, for every spread and K.
 
     Column gradient is |grad f(x*)|^2, of FedIterHT on the support that Theorem 2 restricts it to, and
     dissimilarity the least B^2 of Assumption 2, infinite where clients' minimisers differ.
     """
     tau, step = settings.sparsity, 1.0 / (6.0 * settings.condition)
-    visits = list(itertools.product(settings.replicates, settings.spreads))
-    frames = []
-    for number, (replicate, spread) in enumerate(visits):
-        progress(f"spread {spread:g} seed {replicate}", number, len(visits))
+    for replicate, spread in product(settings.replicates, settings.spreads):
         data, x_star, curvature = biased(settings, spread, replicate)
         gradient = data.gradient(x_star[None])[0]
         if method == "fediterht":
             kept = hard_threshold(gradient, min(2 * settings.clients * tau, len(gradient)))
             gradient = np.where(x_star, gradient, kept)
         squares = (curvature**2).mean(axis=0) / curvature.mean(axis=0) ** 2
-        labels = {"method": method, "level": f"{spread:g}", "step": step, "replicate": replicate}
-        labels |= {"gradient": float(gradient @ gradient)}
+        labels = {"level": f"{spread:g}", "step": step, "gradient": float(gradient @ gradient)}
         labels |= {"dissimilarity": np.inf if spread else float(squares.max())}
         for K in settings.local_steps:
             made = algorithm(method, settings, K, np.array([step]), None)
-            frames.append(_to_solution(made, data, x_star, settings, {**labels, "local_steps": K}))
-    return pd.concat(frames, ignore_index=True)
+            yield _to_solution(made, data, x_star, settings, replicate, {**labels, "local_steps": K})
 
 
-VARIANTS = ("paper", "class")
-"""Threshold over all weights, as in Algorithm 2, or tau / C weights of each of the C classes."""
+def _to_solution(
+    made: Any, data: Any, x_star: NDArray, settings: of.Planted | of.Biased, replicate: int, labels: dict
+) -> Planned:
+    """One run, with |x_t - x*|^2 as column error."""
+
+    def error(_: Any, seen: dict[str, NDArray]) -> NDArray:
+        return ((seen["server"] - x_star) ** 2).sum(axis=-1)
+
+    return Planned(
+        algorithm=made,
+        problem=data,
+        replicates=[replicate],
+        rounds=settings.rounds,
+        labels={**labels, "replicate": replicate},
+        metrics={**METRICS, "error": error},
+        record_every=settings.record_every,
+    )
 
 
-class Digits(DenseLinearModel):
-    """Images with a local threshold by class, or as it is; they note the local models' non-zeros.
-
-    Column u of `unseen` (N, C) says whether clients hold no sample of class u; `local_share` is the mean over
-    clients of the share of their last models' non-zeros that belong to such classes.
-    """
-
-    unseen: NDArray
-    by_class = False
-    local_share = 0.0
-
-    def local(self, x: NDArray, **promises: Any) -> Any:
-        local = super().local(x, **promises)
-
-        def threshold(u: NDArray, tau: int | NDArray) -> NDArray:
-            u = threshold_by_class(u, tau, self.unseen.shape[1]) if self.by_class else hard_threshold(u, tau)
-            self.local_share = share_unseen(u, self.unseen)
-            return u
-
-        local.threshold = threshold
-        return local
-
-
-def threshold_by_class(u: NDArray, tau: int | NDArray, classes: int) -> NDArray:
-    """Keep the largest tau / C weights of each class."""
-    by_class = u.reshape(*u.shape[:2], -1, classes).swapaxes(-1, -2)
-    return hard_threshold(by_class, tau // classes).swapaxes(-1, -2).reshape(u.shape)
-
-
-def share_unseen(u: NDArray, unseen: NDArray) -> float:
-    """Mean over clients of the share of a model's non-zeros that belong to unseen classes."""
-    clients, classes = unseen.shape
-    count = np.count_nonzero(u.reshape(clients, -1, classes), axis=1)
-    return float(np.mean((count * unseen).sum(axis=1) / np.maximum(count.sum(axis=1), 1)))
-
-
-def _server_share(digits: Digits, seen: dict[str, NDArray]) -> float:
-    return share_unseen(np.repeat(seen["server"], digits.n_clients, axis=0), digits.unseen)
-
-
-def _run_classes(
-    method: str, settings: of.Classes, table: Any, partition: Any, progress: Progress
-) -> pd.DataFrame:
-    """Run both variants on every repetition; columns server and local are shares of non-zeros."""
-    (K,), step, frames = settings.local_steps, settings.step, []
-    fediterht = algorithm(method, settings, K, step, settings.batch)
-    metrics = {"objective": objective, "server": _server_share, "local": lambda digits, _: digits.local_share}
-    for replicate in settings.replicates:
-        client = partition.clients[replicate]
-        digits = _images(table, client, np.dtype(settings.dtype), Digits)
-        digits.unseen = group_counts(client, table.y) == 0
-        for number, variant in enumerate(VARIANTS):
-            progress(f"{variant} seed {replicate}", number, len(VARIANTS))
-            digits.by_class, digits.local_share = variant == "class", 0.0
-            streams = Streams(settings.seed, (replicate,))
-            history = simulate(fediterht, digits, streams, settings.rounds, metrics=metrics)
-            labels = {"method": method, "variant": variant, "local_steps": K, "step": step}
-            frames.append(history.frame(**labels, replicate=replicate))
-    return pd.concat(frames, ignore_index=True)
+def _classes(method: str, settings: of.Classes, table: Any, partition: Any) -> Iterator[Planned]:
+    """Both thresholds of digits; columns server and local are shares of non-zeros in unseen classes."""
+    (K,), step = settings.local_steps, settings.step
+    for replicate, variant in product(settings.replicates, ("paper", "class")):
+        client, dtype = partition.clients[replicate], np.dtype(settings.dtype)
+        yield Planned(
+            algorithm=algorithm(method, settings, K, step, settings.batch),
+            problem=digits(table, client, dtype, by_class=variant == "class"),
+            replicates=[replicate],
+            rounds=settings.rounds,
+            labels={"variant": variant, "local_steps": K, "step": step, "replicate": replicate},
+            metrics={"objective": objective, "server": server_share, "local": local_share},
+        )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from replifed.claims.claim import Measured, NotMeasurableError
 from replifed.claims.curves import (
     Curves,
     at,
@@ -24,7 +25,6 @@ from replifed.claims.curves import (
 )
 from replifed.claims.quantities import as_it_stands, joined, least, quantity
 from replifed.claims.samples import Sample, paired
-from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.intervals import mean_interval
 from replifed.papers.fedht.paper import METHODS, ordered_levels
 

@@ -152,10 +152,10 @@ def biased(settings: Biased, spread: float, replicate: int) -> tuple[SparseLinea
     """
     N, d = settings.clients, settings.features
     rng = generator(settings.seed, replicate, None, "data/biased")
+    of_spread = generator(settings.seed, replicate, None, f"data/biased/spread {spread:g}")
     x_star, curvature = _solution_and_curvature(settings, rng)
     minimiser = np.where(x_star, x_star, settings.offset * rng.standard_normal(d))
-    rng = generator(settings.seed, replicate, None, f"data/biased/spread {spread:g}")
-    apart = rng.standard_normal((N, d))
+    apart = of_spread.standard_normal((N, d))
     apart -= (curvature * apart).sum(axis=0) / curvature.sum(axis=0)
     return _separable(curvature, minimiser + np.sqrt(spread) * apart), x_star, curvature
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.hard_thresholding import RATES, alpha, fedht_rate, fediterht_rate
+from replifed.claims.claim import Measured, NotMeasurableError
 from replifed.claims.curves import Curves
 from replifed.claims.quantities import quantity
-from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.randomness import generator
+
+if TYPE_CHECKING:
+    from replifed.papers.fedht import settings as of
 
 LOCAL_STEPS = (3, 5, 8, 10)
 KAPPAS = (1.0, 1.05, 2.0, 10.0, 100.0)
@@ -151,9 +154,9 @@ def support_is_small() -> Measured:
     return Measured(np.array([share <= 0.1 for share in shares.values()]), seeds=0, note=note)
 
 
-def planted_theta(settings: dict[str, Any], method: str, local_steps: int) -> float:
+def planted_theta(settings: of.Planted | of.Biased, method: str, local_steps: int) -> float:
     """Theta of the planted problem."""
-    rate = RATES[method](settings["condition"], settings["sparsity"], settings["planted"], local_steps)
+    rate = RATES[method](settings.condition, settings.sparsity, settings.planted, local_steps)
     if not rate.holds:
         raise NotMeasurableError(
             f"the cut-down problem does not meet the theorem's conditions (theta = {rate.theta:.3g})"
@@ -163,7 +166,7 @@ def planted_theta(settings: dict[str, Any], method: str, local_steps: int) -> fl
 
 @quantity
 def below_bound(
-    errors: dict[int, Curves], bias: dict[int, float], settings: dict[str, Any], method: str
+    errors: dict[int, Curves], bias: dict[int, float], settings: of.Biased, method: str
 ) -> Measured:
     """For each K and round, whether the mean error is below theta^t |x_0 - x*|^2 and the bias of that K."""
     holds, worst = [], 0.0
@@ -177,9 +180,9 @@ def below_bound(
 
 
 @quantity
-def bias_terms(history: pd.DataFrame, settings: dict[str, Any], method: str) -> dict[int, float]:
+def bias_terms(history: pd.DataFrame, settings: of.Biased, method: str) -> dict[int, float]:
     """g_1 or g_3 of each K: the theorem's factor, B^2 and |grad f(x*)|^2, which the runs note; l = kappa."""
-    kappa, tau, tau_star = (settings[name] for name in ("condition", "sparsity", "planted"))
+    kappa, tau, tau_star = settings.condition, settings.sparsity, settings.planted
     runs = history[history["round"] == 0]
     gradient = (runs["dissimilarity"] * runs["gradient"]).groupby(runs["local_steps"]).mean() / kappa**2
     return {int(K): bias_factor(kappa, tau, tau_star, int(K), method) * own for K, own in gradient.items()}

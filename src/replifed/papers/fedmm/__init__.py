@@ -1,1 +1,1 @@
-""""""
+"""Federated majorise-minimise (Dieuleveut, Fort, Hegazy, Wai 2025)."""

@@ -8,28 +8,25 @@ The text has lost its numbers. What is left are orders and, where it says "monot
 zero. An earlier study looked for sizes, steps and rounds with which Figures 1 to 3 come out, and those are
 the ones used here: these claims are fitted.
 
-All figures draw means over runs, so Figures 1 and 2 are held against mean curves, in every round from the
-first on; see `log_mean` for their intervals.
+All figures draw means over runs, so Figures 1 and 2 are compared with mean curves, in every round from the
+first on; see `measures.log_mean` for their intervals.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
-from replifed.claims.curves import Curves, curves, early_level, first, last, level
+from replifed.claims.claim import Claim
+from replifed.claims.curves import curves, early_level, first, last, level
 from replifed.claims.quantities import Quantity, formula, partition_table, quantity, run, settings, tuned
-from replifed.claims.samples import Sample, paired
 from replifed.claims.statements import Statements
-from replifed.claims.verdicts import Claim, Measured, NotMeasurableError
-from replifed.papers.fedmm import theory
+from replifed.papers.fedmm import measures, theory
 from replifed.papers.fedmm.experiments import tuned_betas
+from replifed.papers.fedmm.measures import decay, early_decay, farthest, late_decay, log_mean, rise
 from replifed.papers.fedmm.paper import EXPERIMENTS
 from replifed.papers.fedmm.problems import TOYS
 
@@ -49,9 +46,6 @@ READINGS = {
 CLAIM = Statements("fedmm", READINGS)
 
 
-# --- Quantities ----------------------------------------------------------------------------------
-
-
 def step(experiment: str, method: str, reading: str) -> Quantity:
     """The step at which a method is read: its own, or FedMM's."""
     return quantity(tuned_betas)(tuned(experiment, method))[reading]
@@ -59,318 +53,160 @@ def step(experiment: str, method: str, reading: str) -> Quantity:
 
 def curve(experiment: str, method: str, reading: str, value: str = "objective") -> Quantity:
     """Curves at that step."""
-    return columns(run(experiment, method), value, beta=step(experiment, method, reading))
-
-
-@quantity
-def columns(history: pd.DataFrame, value: str, **where: Any) -> Curves:
-    """Curves of a column in every round; updates are of the round behind them, so that round 0 has none."""
-    one = curves(history, value, **where)
-    if (np.diff(one.rounds) != 1).any():
-        raise NotMeasurableError("not every round was recorded")
-    if value == "objective":
-        return one
-    return one._replace(rounds=one.rounds[1:], values=one.values[:, 1:])
-
-
-@quantity
-def log_mean(one: Sample) -> Sample:
-    """Logarithm of the mean over seeds: values whose mean it is, and whose spread is its own to first order.
-
-    So differences of such logarithms, of levels and of methods, have the interval that mean curves have: a
-    seed counts by what it adds to the mean, and not by its own ratio.
-    """
-    if not np.isfinite(one.values).all():
-        raise NotMeasurableError("a run diverged beyond all numbers")
-    mean = one.values.mean()
-    return replace(one, values=np.log(mean) + one.values / mean - 1, of_mean=True)
-
-
-def decay(one: Quantity, start: Callable[[Quantity], Quantity] = early_level) -> Quantity:
-    """How far the mean curve falls from its start, the first tenth of the rounds, to the last, in e-folds."""
-    return log_mean(start(one)) - log_mean(level(one))
-
-
-def early_decay(one: Quantity) -> Quantity:
-    """How far it falls from the first round to the second tenth."""
-    return log_mean(first(one)) - log_mean(level(opening(one), 0.5))
-
-
-def late_decay(one: Quantity) -> Quantity:
-    """How far it falls from the second tenth of the rounds to the last."""
-    return log_mean(level(opening(one), 0.5)) - log_mean(level(one))
-
-
-@quantity
-def opening(one: Curves, share: float = 0.2) -> Curves:
-    """The first `share` of the rounds."""
-    count = max(round(share * len(one.rounds)), 1)
-    return one._replace(rounds=one.rounds[:count], values=one.values[:, :count])
-
-
-def _of_means(one: Curves, top: int, two: Curves, bottom: int) -> Sample:
-    """Logarithm of the ratio of two mean curves at two places."""
-    return log_mean(one.sample(one.values[:, top])) - log_mean(two.sample(two.values[:, bottom]))
-
-
-@quantity
-def rise(one: Curves, at_end: bool = False) -> Sample:
-    """How far the mean curve rises above what it was before, at the worst or `at_end`, in e-folds.
-
-    The lowest round is that of one half of the seeds, and the rise is measured on the others: of one sample a
-    noisy curve ends above its lowest round even if it does not rise.
-    """
-    if not at_end:
-        mean = one.values.mean(axis=0)
-        top = int(np.argmax(mean / np.minimum.accumulate(mean)))
-        return _of_means(one, top, one, int(np.argmin(mean[: top + 1])))
-    if len(one.seeds) < 2:
-        raise NotMeasurableError("one seed cannot tell both the lowest round and the rise from it")
-    even = np.arange(len(one.seeds)) % 2 == 0
-    bottom = int(np.argmin(one.take(even).values.mean(axis=0)))
-    others = one.take(~even)
-    return _of_means(others, -1, others, bottom)
-
-
-@quantity
-def farthest(one: Curves, two: Curves) -> Sample:
-    """Logarithm of the ratio of two mean curves in the round in which they are farthest apart."""
-    one, two = paired(one, two)
-    ratio: NDArray = np.log(one.values.mean(axis=0) / two.values.mean(axis=0))
-    place = int(np.argmax(np.abs(ratio)))
-    return _of_means(one, place, two, place)
-
-
-@quantity
-def gains_unrest(one: Curves) -> Sample:
-    """How much more the logarithm bends from round to round in the last third than in the first.
-
-    Of each seed's curve: a mean's jumps shrink with the number of seeds. Bends leave out a steady descent.
-    """
-    jumps = np.diff(np.log(one.values), n=2, axis=1)
-    third = jumps.shape[1] // 3
-    return one.sample(jumps[:, -third:].std(axis=1, ddof=1) - jumps[:, :third].std(axis=1, ddof=1))
-
-
-@quantity
-def largest_gap(one: Curves, two: Curves) -> Sample:
-    """Largest relative difference of two curves in any recorded round."""
-    return one.sample(np.abs(one.values / two.values - 1).max(axis=1))
-
-
-@quantity
-def at_equal_gradients(ours: pd.DataFrame, adam: pd.DataFrame) -> Measured:
-    """Logarithm of the L2-UVP, FedAdam minus FedMM-OT, after equally many sample gradients."""
-    pair = paired(curves(ours, "uvp"), curves(adam, "uvp"))
-    work = [frame.groupby("round")["sample_gradients"].mean().to_numpy() for frame in (ours, adam)]
-    most = min(used[-1] for used in work)
-    if any(most not in used for used in work):
-        raise NotMeasurableError("no records after equally many gradients")
-    i, j = (int(np.flatnonzero(used == most)[0]) for used in work)
-    ratio = pair[1].sample(pair[1].values[:, j]) / pair[0].sample(pair[0].values[:, i])
-    note = f"FedMM-OT after {pair[0].rounds[i]} rounds, FedAdam after {pair[1].rounds[j]}"
-    return np.log(ratio).measured(note=note)
-
-
-@quantity
-def apart(clients: pd.DataFrame, users: int = 5000) -> Measured:
-    """Whether the clients hold equally many of the users, and are farther apart than a random split's.
-
-    Of one of those the mean of n samples is by 1/n of all samples' variance away from the mean of all.
-    """
-    told, ratios = [], []
-    for _, one in clients.groupby("replicate"):
-        n = users / len(one)
-        ratios.append(one["offset"].mean() / ((one["spread"] + one["offset"]).mean() / n))
-        told += [bool((one["size"] == n).all()), ratios[-1] > 2]
-    return Measured(np.array(told), note=f"means {min(ratios):.0f} times as far as a random split's")
-
-
-@quantity
-def toy(history: pd.DataFrame, settings: dict[str, Any], reading: str, *, solved: bool) -> Measured:
-    """Rounds from the first on at which the toy's solution is met, or missed by 5 %, always the same way."""
-    solution = float(TOYS[reading].T(np.array([np.mean(settings["values"][reading])]))[0])
-    theta = history[(history["reading"] == reading) & (history["round"] > 0)]["theta"].to_numpy()
-    error = np.abs(theta - solution)
-    holds = error < 1e-14 if solved else (error > 0.05) & (np.ptp(theta) < 1e-14)
-    return Measured(holds, note=f"error {error.max():.3g}")
+    return measures.columns(run(experiment, method), value, beta=step(experiment, method, reading))
 
 
 # --- Claims --------------------------------------------------------------------------------------
 
-
-def _figure1(experiment: str) -> Iterator[Claim]:
-    data = "movielens" if experiment in USERS else experiment
-    where = EXPERIMENTS[experiment]
-    for at_step in STEPS:
-        reading = f"{at_step}, {USERS[experiment]}" if experiment in USERS else at_step
-        claim = CLAIM.given(reading=reading, artefact="fig1" if at_step == "own" else "fig1_common")
-        objective, parameter, surrogate = (
-            tuple(curve(experiment, method, at_step, value) for method in BOTH)
-            for value in ("objective", "parameter_update", "surrogate_update")
-        )
-        betas = tuple(step(experiment, method, at_step) for method in BOTH)
-        yield claim.order(
-            f"fig1.{data}.better",
-            f"{where}: FedMM ends at a lower objective than parameter aggregation (Section 6, Figure 1).",
-            (log_mean(last(objective[1])) - log_mean(last(objective[0]))).note(
-                "FedMM at β = {0:g}, the naive method at {1:g}", *betas
-            ),
-            unit="e-folds",
-        )
-        if at_step == "own":  # FedMM's step is the same in both readings
-            yield claim.value(
-                f"fig1.{data}.monotone",
-                f"{where}: with FedMM the objective decays monotonically (Section 6, Figure 1).",
-                0.0,
-                rise(objective[0]),
-                within=0.01,
-                because="a mean over runs may be 1 % above an earlier one",
-                unit="e-folds",
-            )
-            yield _decays(claim, f"fig1.{data}.fedmm.parameter", where, "FedMM's parameter", parameter[0])
-            yield _decays(claim, f"fig1.{data}.fedmm.surrogate", where, "FedMM's surrogate", surrogate[0])
-        naive = "the naive method's parameter"
-        yield _decays(claim, f"fig1.{data}.{NAIVE}.parameter", where, naive, parameter[1])
-        yield _objective_of_the_naive(claim, experiment, objective[1], betas[1])
-        if experiment in USERS:
-            yield from _naive_on_movielens(claim, where, parameter, surrogate[1])
-            continue
-        for name, words, start in (("", "", early_level), (".first", ", from the first round", first)):
-            yield claim.order(
-                f"fig1.{data}.naive_faster{name}",
-                f"{where}: the naive method's parameter update decays faster than FedMM's{words} (Section 6, "
-                "Figure 1).",
-                decay(parameter[1], start) - decay(parameter[0], start),
-                says=f"fig1.{data}.naive_faster",
-                unit="e-folds",
-                note="FedMM's falls most in the first ten rounds, with its large steps, the naive method's "
-                "all along, with small ones: it depends on the range of steps, which is lost"
-                if at_step == "own"
-                else "at FedMM's step both take large steps at first, and FedMM's update falls further",
-            )
-        yield claim.order(
-            f"fig1.{data}.naive_surrogate",
-            f"{where}: the naive method's surrogate update diverges (Section 6, Figure 1).",
-            -decay(surrogate[1]),
-            unit="e-folds",
-            note="diverging is ending above where it began, by tenths of the rounds; it depends on the step: "
-            "at FedMM's the update falls from that of the first, long steps",
-        )
+_DIVERGING = "diverging is ending 2 % above the lowest objective of the run"
+_FAR_ABOVE = "the step is FedMM's best, and far above the naive method's"
+_NOISE = (
+    "an update over γ holds the noise of minibatches, cohorts and rounding, which does not shrink with γ; "
+    "without heterogeneity little else is left from the start"
+)
 
 
-def _objective_of_the_naive(claim: Statements, experiment: str, objective: Quantity, beta: Quantity) -> Claim:
-    """It diverges on one of the data, and so on no other."""
-    where, data = EXPERIMENTS[experiment], "movielens" if experiment in USERS else experiment
-    rises = rise(objective, at_end=True).note("β = {0:g}", beta)
-    own = claim.common["reading"].startswith("own")
+def _figure1(experiment: str, at_step: str) -> Iterator[Claim]:
+    movielens, own, where = experiment in USERS, at_step == "own", EXPERIMENTS[experiment]
+    data = "movielens" if movielens else experiment
+    reading = f"{at_step}, {USERS[experiment]}" if movielens else at_step
+    claim = CLAIM.given(reading=reading, artefact="fig1" if own else "fig1_common", unit="e-folds")
+    objective, naive_objective = (curve(experiment, method, at_step) for method in BOTH)
+    parameter, naive_parameter, surrogate, naive_surrogate = (
+        curve(experiment, method, at_step, value)
+        for value in ("parameter_update", "surrogate_update")
+        for method in BOTH
+    )
+    betas = [step(experiment, method, at_step) for method in BOTH]
+    yield claim(f"fig1.{data}.better").order(
+        f"{where}: FedMM ends at a lower objective than parameter aggregation (Section 6, Figure 1).",
+        (log_mean(last(naive_objective)) - log_mean(last(objective))).note(
+            "FedMM at β = {0:g}, the naive method at {1:g}", *betas
+        ),
+    )
+    updates = {f"{NAIVE}.parameter": ("the naive method's parameter", naive_parameter)}
+    if own:  # FedMM's step is the same in both readings
+        yield claim(f"fig1.{data}.monotone").value(
+            f"{where}: with FedMM the objective decays monotonically (Section 6, Figure 1).",
+            0.0,
+            rise(objective),
+            within=0.01,
+            because="a mean over runs may be 1 % above an earlier one",
+        )
+        ours = {"parameter": ("FedMM's parameter", parameter), "surrogate": ("FedMM's surrogate", surrogate)}
+        updates = {f"{FEDMM}.{which}": update for which, update in ours.items()} | updates
+    for name, (whose, update) in updates.items():
+        fall = decay(update)
+        yield claim(f"fig1.{data}.{name}").order(
+            f"{where}: {whose} update decays (Section 6, Figure 1).",
+            fall.note(lambda fall: f"last over first tenth {np.exp(-fall.mean):.3g}", fall),
+            note=_NOISE if (data, name) == ("synthetic_homogeneous", f"{FEDMM}.surrogate") else "",
+        )
+    rises = rise(naive_objective, at_end=True).note("β = {0:g}", betas[1])
     if experiment == "synthetic_heterogeneous":
-        return claim.order(
-            f"fig1.{data}.diverges",
+        yield claim(f"fig1.{data}.diverges").order(
             f"{where}: with parameter aggregation the objective diverges (Section 6, Figure 1).",
             rises,
-            unit="e-folds",
             least=0.02,
-            because="diverging is ending 2 % above the lowest objective of the run",
+            because=_DIVERGING,
             note="a range of steps that ends above the best one would have it diverge here too"
             if own
-            else "the step is FedMM's best, and far above the naive method's",
+            else _FAR_ABOVE,
         )
-    return claim.value(
-        f"fig1.{data}.settles",
-        f"{where}: with parameter aggregation the objective does not diverge, which it does on heterogeneous "
-        "synthetic data alone (Section 6, Figure 1).",
-        0.0,
-        rises,
-        within=0.02,
-        because="diverging is ending 2 % above the lowest objective of the run",
-        unit="e-folds",
-        note="" if own else "the step is FedMM's best, and far above the naive method's",
+    else:
+        yield claim(f"fig1.{data}.settles").value(
+            f"{where}: with parameter aggregation the objective does not diverge, which it does on "
+            "heterogeneous synthetic data alone (Section 6, Figure 1).",
+            0.0,
+            rises,
+            within=0.02,
+            because=_DIVERGING,
+            note="" if own else _FAR_ABOVE,
+        )
+    if movielens:
+        yield from _naive_on_movielens(claim, where, parameter, naive_parameter, naive_surrogate)
+        return
+    for name, words, start in (("", "", early_level), (".first", ", from the first round", first)):
+        yield claim(f"fig1.{data}.naive_faster{name}", says=f"fig1.{data}.naive_faster").order(
+            f"{where}: the naive method's parameter update decays faster than FedMM's{words} (Section 6, "
+            "Figure 1).",
+            decay(naive_parameter, start) - decay(parameter, start),
+            note="FedMM's falls most in the first ten rounds, with its large steps, the naive method's "
+            "all along, with small ones: it depends on the range of steps, which is lost"
+            if own
+            else "at FedMM's step both take large steps at first, and FedMM's update falls further",
+        )
+    yield claim(f"fig1.{data}.naive_surrogate").order(
+        f"{where}: the naive method's surrogate update diverges (Section 6, Figure 1).",
+        -decay(naive_surrogate),
+        note="diverging is ending above where it began, by tenths of the rounds; it depends on the step: "
+        "at FedMM's the update falls from that of the first, long steps",
     )
-
-
-def _decays(claim: Statements, name: str, where: str, whose: str, update: Quantity) -> Claim:
-    fall = decay(update)
-    return claim.order(
-        name,
-        f"{where}: {whose} update decays (Section 6, Figure 1).",
-        fall.note(lambda fall: f"last over first tenth {np.exp(-fall.mean):.3g}", fall),
-        unit="e-folds",
-        note="an update over γ holds the noise of minibatches, cohorts and rounding, which does not shrink "
-        "with γ; without heterogeneity little else is left from the start"
-        if name.endswith("homogeneous.fedmm.surrogate")
-        else "",
-    )
-
-
-_STEP_DECIDES = {
-    "overtaken": "it depends on the naive method's step: with the small one that is best by the objective "
-    "its update stays above FedMM's, with FedMM's it is below from the first rounds on",
-    "unstable": "it depends on the naive method's step: with a small one its update never falls, with "
-    "FedMM's it falls at once and is level from then on",
-}
 
 
 def _naive_on_movielens(
-    claim: Statements, where: str, parameter: tuple[Quantity, ...], surrogate: Quantity
+    claim: Statements, where: str, parameter: Quantity, naive_parameter: Quantity, naive_surrogate: Quantity
 ) -> Iterator[Claim]:
-    ours, naive = parameter
-    for name, words, measured in (
+    notes = {
+        "overtaken": "with the small one that is best by the objective its update stays above FedMM's, with "
+        "FedMM's it is below from the first rounds on",
+        "unstable": "with a small one its update never falls, with FedMM's it falls at once and is level "
+        "from then on",
+    }
+    for name, when, words, measured in (
         (
-            "overtaken.early",
+            "overtaken",
+            "early",
             "FedMM's parameter update decays faster than the naive method's at first",
-            early_decay(ours) - early_decay(naive),
+            early_decay(parameter) - early_decay(naive_parameter),
         ),
         (
-            "overtaken.late",
+            "overtaken",
+            "late",
             "FedMM's parameter update is above the naive method's in the end",
-            log_mean(level(ours)) - log_mean(level(naive)),
+            log_mean(level(parameter)) - log_mean(level(naive_parameter)),
         ),
         (
-            "unstable.early",
+            "unstable",
+            "early",
             "the naive method's surrogate update decays at first",
-            early_decay(surrogate),
+            early_decay(naive_surrogate),
         ),
         (
-            "unstable.late",
-            "the naive method's surrogate update is less steady in the last third "
-            "of the rounds than in the first",
-            gains_unrest(surrogate),
+            "unstable",
+            "late",
+            "the naive method's surrogate update is less steady in the last third of the rounds than in the "
+            "first",
+            measures.roughness_gain(naive_surrogate),
         ),
     ):
-        says = name.partition(".")[0]
-        yield claim.order(
-            f"fig1.movielens.{name}",
+        yield claim(f"fig1.movielens.{name}.{when}", says=f"fig1.movielens.{name}").order(
             f"{where}: {words} (Section 6, Figure 1).",
             measured,
-            says=f"fig1.movielens.{says}",
-            unit="e-folds",
-            note=_STEP_DECIDES[says],
+            note=f"it depends on the naive method's step: {notes[name]}",
         )
 
 
 def _figure2(experiment: str, alpha: float, share: float) -> Iterator[Claim]:
     source = experiment.removeprefix("variates_")
     data = "movielens" if source in USERS else source
-    claim = CLAIM.given(reading=USERS.get(source, "synthetic"), artefact="fig2")
+    claim = CLAIM.given(reading=USERS.get(source, "synthetic"), artefact="fig2", unit="e-folds")
     where = f"{EXPERIMENTS[experiment]}, {100 * share:.0f} % of the clients, α = {alpha:g}"
     name = f"fig2.{data}.a{alpha:g}.p{share:g}".replace("0.", "")
 
     def pair(value: str) -> list[Quantity]:
         """Curves with control variates and without."""
         return [
-            columns(run(experiment, FEDMM), value, alpha=one, participation=share) for one in (alpha, 0.0)
+            measures.columns(run(experiment, FEDMM), value, alpha=one, participation=share)
+            for one in (alpha, 0.0)
         ]
 
-    yield claim.value(
-        f"{name}.objective",
+    yield claim(f"{name}.objective", says=f"fig2.{data}.objective").value(
         f"{where}: control variates have no effect on the objective (Section 6, Figure 2).",
         0.0,
         farthest(*pair("objective")),
         within=0.02,
         because="mean objectives may differ by 2 % in the round in which they are farthest apart",
-        says=f"fig2.{data}.objective",
-        unit="e-folds",
         note="with a tenth of the clients single runs with control variates jump to several times their "
         "objective before they settle; in the end they agree"
         if data == "heterogeneous" and share < 0.5
@@ -378,46 +214,37 @@ def _figure2(experiment: str, alpha: float, share: float) -> Iterator[Claim]:
     )
     if data == "homogeneous":
         for words, ending in (("surrogate", ""), ("parameter", "_parameter")):
-            yield claim.value(
-                f"{name}.cancel{ending}",
+            yield claim(f"{name}.cancel{ending}", says=f"fig2.{data}.cancel{ending}").value(
                 f"{where}: control variates cancel and have no effect on the {words} update (Section 6, "
                 "Figure 2).",
                 0.0,
                 farthest(*pair(f"{words}_update")),
                 within=0.01,
                 because=f"mean {words} updates may differ by 1 % where they are farthest apart",
-                says=f"fig2.{data}.cancel{ending}",
-                unit="e-folds",
                 note="exact only where all clients take part, see the errata; the objectives agree closely",
             )
         return
     for words in ("surrogate", "parameter"):
         curves_of = pair(f"{words}_update")
         with_, without = map(log_mean, map(level, curves_of))
-        yield claim.order(
-            f"{name}.{words}",
+        yield claim(f"{name}.{words}", says=f"fig2.{data}.{words}").order(
             f"{where}: control variates bring the {words} update to significantly lower values (Section 6, "
             "Figure 2).",
             (without - with_).note(
                 lambda lower: f"with over without {np.exp(-lower.mean):.2g}", without - with_
             ),
-            unit="e-folds",
             least=0.22,
             because="significantly lower is four fifths",
-            says=f"fig2.{data}.{words}",
             note="with few active clients control variates first enlarge the parameter's updates; with a "
             "small α they have not caught up by the end"
             if words == "parameter" and share < 0.5
             else "",
         )
         falls = [late_decay(one) for one in curves_of]
-        yield claim.order(
-            f"{name}.{words}_rate",
+        yield claim(f"{name}.{words}_rate", says=f"fig2.{data}.{words}_rate").order(
             f"{where}: control variates improve the rate of decay of the {words} update (Section 6, "
             "Figure 2).",
             (falls[0] - falls[1]).note("{0.mean:.2g} e-folds with and {1.mean:.2g} without", *falls),
-            unit="e-folds",
-            says=f"fig2.{data}.{words}_rate",
             note="from the second tenth of the rounds to the last; with few active clients variates first "
             "enlarge updates, and part of the fall is back from there"
             if share < 0.5
@@ -430,15 +257,12 @@ def _figure3(dim: int) -> Iterator[Claim]:
     ours, adam = (last(curves(history, "uvp")) for history in histories)
     for reading, words, lower in (
         ("round", "rounds", np.log(adam) - np.log(ours)),
-        ("gradient", "gradients of a sample", at_equal_gradients(*histories)),
+        ("gradient", "gradients of a sample", measures.at_equal_gradients(*histories)),
     ):
-        yield CLAIM.order(
-            f"fig3.d{dim}.better",
+        yield CLAIM(f"fig3.d{dim}.better", unit="e-folds", reading=f"per {reading}").order(
             f"D = {dim}: FedMM-OT significantly outperforms FedAdam, by the L2-UVP (Section 7.3, Figure 3), "
             f"after equally many {words}.",
             lower,
-            reading=f"per {reading}",
-            unit="e-folds",
             least=0.405,
             because="significantly is taken as 1.5 times less L2-UVP",
             note="it depends on the rounds, rates and weight of the cycle term, which are lost",
@@ -447,33 +271,27 @@ def _figure3(dim: int) -> Iterator[Claim]:
 
 def _identities() -> Iterator[Claim]:
     for experiment, users in USERS.items():
-        yield CLAIM.identity(
-            "movielens_clusters",
+        yield CLAIM("movielens_clusters", reading=users, artefact="partitions").identity(
             f"{EXPERIMENTS[experiment]}: constrained k-means gives clients equally many of the 5000 users, "
             "and puts them apart (Section 6).",
-            apart(partition_table(experiment)),
-            reading=users,
-            artefact="partitions",
+            measures.apart(partition_table(experiment)),
         )
     for reading in TOYS:
         for method, words in (
             (FEDMM, "aggregating surrogates gives the solution in every round"),
             (NAIVE, "aggregating parameters gives a constant other than the solution"),
         ):
-            yield CLAIM.identity(
-                f"remark1.{method}",
+            # With some other values the parameters' mean is the solution.
+            basis = "chosen" if method == FEDMM else "fitted"
+            yield CLAIM(f"remark1.{method}", reading=reading, basis=basis).identity(
                 f"On the toy example, {words} (Remark 1).",
-                toy(run("remark1", method), settings("remark1"), reading, solved=method == FEDMM),
-                reading=reading,
-                # With some other values the parameters' mean is the solution.
-                basis="chosen" if method == FEDMM else "fitted",
+                measures.toy(run("remark1", method), settings("remark1"), reading, solved=method == FEDMM),
             )
     for experiment in ("em_poisson", "em_poisson_known_mean", "em_mixture"):
         em = curves(run(experiment, "sa_ssmm"), reading="exact")
         ours = curves(run(experiment, FEDMM), reading="exact")
-        gap = largest_gap(ours, em)
-        yield CLAIM.identity(
-            f"em.{experiment}.exact",
+        gap = measures.largest_gap(ours, em)
+        yield CLAIM(f"em.{experiment}.exact").identity(
             f"{EXPERIMENTS[experiment]}: with all clients and no compression FedMM is centralised MM, "
             "whatever α is (Sections 3.1 and 5).",
             (gap < 1e-10).note("largest relative difference {0.max:.2g}", gap),
@@ -543,8 +361,7 @@ _EXAMPLES = {
 def _theory() -> Iterator[Claim]:
     claim = CLAIM.given(artefact="em")
     for name, words in _EXAMPLES.items():
-        yield claim.identity(
-            f"example.{name}",
+        yield claim(f"example.{name}").identity(
             f"{words}: the surrogate majorises the loss and touches it (MM-1), and T(s) minimises it (MM-2).",
             formula(theory.surrogate, name),
         )
@@ -552,23 +369,19 @@ def _theory() -> Iterator[Claim]:
         yield claim.identity(name, statement, formula(measured))
     few, more, longer = (formula(theory.log_noise, n, b) for n, b in ((5, 10), (20, 10), (5, 40)))
     for name, words, less in (("clients", "clients", more), ("batch", "samples in a minibatch", longer)):
-        yield claim.value(
-            f"theorem1.noise.{name}",
+        yield claim(f"theorem1.noise.{name}", unit="e-folds").value(
             f"Logistic loss, like clients, constant step: with four times as many {words} a quarter of "
             "|h(S)|² is left (Corollary 1).",
             1.386,
             few - less,
             within=0.2,
             because="a fifth more or less, with 24 seeds",
-            unit="e-folds",
         )
     with_variates, without = (formula(theory.late_noise, alpha) for alpha in (0.5, 0.0))
-    yield claim.order(
-        "theorem1.unlike",
+    yield claim("theorem1.unlike", unit="e-folds").order(
         "Logistic loss, unlike clients of which half take part, constant step: with control variates |h(S)|² "
         "has no floor, and without it has one (Theorem 1): in rounds 180 to 199 it is less.",
         without - with_variates,
-        unit="e-folds",
         least=2.3,
         because="a tenth of what stays without variates",
         note="the theorem's 1/T, for the mean over all rounds, holds wherever the sum of |h(S)|² converges, "
@@ -582,7 +395,12 @@ _VARIATES = {
     "variates_movielens_random": (0.5,),
 }
 _ALL = (
-    *(claim for experiment in (*SYNTHETIC, *USERS) for claim in _figure1(experiment)),
+    *(
+        claim
+        for experiment in (*SYNTHETIC, *USERS)
+        for at_step in STEPS
+        for claim in _figure1(experiment, at_step)
+    ),
     *(
         claim
         for experiment, shares in _VARIATES.items()

@@ -1,4 +1,4 @@
-"""Spaces of aggregation, control variates, bits, EM, transport; batches, clients, searches and the toy."""
+"""Spaces of aggregation, control variates, EM, transport; clients of MovieLens; and the toy."""
 
 from __future__ import annotations
 
@@ -8,32 +8,31 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.grid import By, Grid, X
-from replifed.figures.methods import DOTS, SHORT, method_line
-from replifed.figures.style import BLUE, GREY, ORANGE, Line, canvas, sequence_lines, styled
-from replifed.papers.fedmm.experiments import FULL, tuned_betas
+from replifed.figures.grid import By, Grid, Reference, X
+from replifed.figures.methods import SHORT, method_line
+from replifed.figures.style import BLUE, ORANGE, Line, canvas, sequence_lines, styled
+from replifed.papers.fedmm.experiments import tuned_betas
 from replifed.papers.fedmm.paper import EXPERIMENTS, METHODS, METRICS
 from replifed.papers.fedmm.problems import TOYS
 from replifed.papers.inputs import Inputs
 
 _MARKS = (
-    "The text at hand has lost its formulas and numbers. Recovered: 10 independent runs (here more on "
+    "The available text has lost its formulas and numbers. Recovered: 10 independent runs (here more on "
     "synthetic data in Figure 1, fewer on MovieLens), equal-size constrained k-means, 5000 users of "
-    "MovieLens 1M, all metrics. Inferred: the algorithm's lines, the quantiser, the metrics' normalisation,"
-    " that a subsample of users is a random one. Chosen: all sizes (p, K, N, n, λ, η), minibatches, bits, "
+    "MovieLens 1M, all metrics. Inferred: the algorithm's lines, the quantiser, the metrics' normalisation, "
+    "that a subsample of users is a random one. Chosen: all sizes (p, K, N, n, λ, η), minibatches, bits, "
     "the family and range of steps, the number of rounds; those of synthetic data are ones with which the "
     "figure comes out. See the marks in config/papers/fedmm.yaml."
 )
 _BANDS = "Lines are means over seeds, bands one standard deviation."
 _METRICS = (
     "Columns: objective (28) on all data; squared update of the parameter over γ², of T(S) for FedMM; "
-    "squared update of the surrogate over γ², of the mirror of θ for parameter aggregation. "
-    "The PDF has a page for MovieLens."
+    "squared update of the surrogate over γ², of the mirror of θ for parameter aggregation. The PDF has a "
+    "page for MovieLens."
 )
 
 figure = partial(
@@ -63,7 +62,7 @@ figure = partial(
 
 
 def _drawn(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    """Every round at first, then every tenth: claims see them all, the eye does not."""
+    """Select every round at first, then every tenth, which suffices for the eye."""
     return history[(history["round"] < 20) | (history["round"] % 10 == 0)]
 
 
@@ -71,12 +70,12 @@ _PARTS = {"synthetic": "synthetic data", "movielens": "MovieLens 1M"}
 
 
 def _in_parts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Tell drawn data from MovieLens, which have pages of their own."""
+    """Return a table whose column part separates pages of synthetic data and of MovieLens."""
     return frame.assign(part=np.where(frame["experiment"].str.contains("movielens"), *reversed(_PARTS)))
 
 
 def _at_step(reading: str) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
-    """Return what takes the runs of each method at its own step, or at FedMM's ("common")."""
+    """Return a function that selects the runs of each method at its tuned step, or at FedMM's ("common")."""
 
     def prepare(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
         first = history.iloc[0]
@@ -92,18 +91,10 @@ def _with_settings(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _lines_of_settings(frame: pd.DataFrame) -> Mapping[str, Line]:
-    settings = frame[["participation", "alpha", "setting"]].drop_duplicates()
-    settings = settings.sort_values(["participation", "alpha"], ascending=[False, True])
-    return sequence_lines(
-        {
-            row.setting: f"α = {row.alpha:g}, {100 * row.participation:.0f} % active"
-            for row in settings.itertuples()
-        }
-    )
-
-
-def _mark_best_linear_map(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
-    ax.axhline(panel["linear_uvp"].iloc[0], color=GREY, linestyle=":", linewidth=1.2, zorder=1)
+    settings = frame.sort_values(["participation", "alpha"], ascending=[False, True])
+    active = (100 * settings["participation"]).map(", {:.0f} % active".format)
+    labels = "α = " + settings["alpha"].map("{:g}".format) + active
+    return sequence_lines(dict(zip(settings["setting"], labels, strict=True)))
 
 
 EM_LINES = {
@@ -114,7 +105,7 @@ EM_LINES = {
 
 
 def _above_em(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    """Objective above the lowest that EM reaches; equal seeds are compared."""
+    """Return a history with the objective above the lowest that EM reaches with the same seed."""
     em = inputs.run(history["experiment"].iloc[0], "sa_ssmm")
     best = history["replicate"].map(em.groupby("replicate")["objective"].min())
     # Below 1e-14 of the objective, and 1e-28 of a square, rounding and not the method decides.
@@ -123,70 +114,10 @@ def _above_em(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     return history.assign(curve=history["method"] + "/" + history["reading"], gap=gap, mean_field=field)
 
 
-def _lines_of_bits(frame: pd.DataFrame) -> Mapping[str, Line]:
-    values = [*sorted(set(frame["message_bits"]) - {FULL}, key=int), FULL]
-    return sequence_lines({bits: "32 bits (whole)" if bits == FULL else f"{bits} bits" for bits in values})
-
-
-_LOWEST: dict[str, Any] = {"dashes": DOTS, "marker": ""}
-BATCH_LINES = {
-    f"{method} {kind}": method_line(method, f"{METHODS[method].label}, {words}", **look)
-    for method in ("fedmm", "parameter_aggregation")
-    for kind, words, look in (("final", "last round", {}), ("lowest", "lowest on the way", _LOWEST))
-}
-
-
-def _batches(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """Final and lowest objective, mean and standard deviation over seeds, at each method's best step.
-
-    The best step is that of the lowest mean final objective in the same runs, so both methods are shown at
-    their most favourable.
-    """
-    rows = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        own = settings["experiments"][experiment]
-        for method in methods:
-            history = inputs.run(experiment, method)
-            for batch, curves in history.groupby("batch", sort=False):
-                by_seed = curves.sort_values("round").groupby(["beta", "replicate"])["objective"]
-                last, low = by_seed.last().unstack(), by_seed.min().unstack()  # noqa: PD010
-                beta = last.mean(axis=1).idxmin()
-                size = own["samples"] // own["clients"] if batch == FULL else int(batch)
-                for kind, values in (("final", last.loc[beta]), ("lowest", low.loc[beta])):
-                    rows.append(
-                        {
-                            "experiment": experiment,
-                            "method": method,
-                            "batch": batch,
-                            "samples": size,
-                            "per_atom": size / own["atoms"],
-                            "beta": beta,
-                            "kind": kind,
-                            "mean": values.mean(),
-                            "deviation": values.std(ddof=1) if len(values) > 1 else 0.0,
-                            "start": by_seed.first().loc[beta].mean(),
-                            "seeds": len(values),
-                        }
-                    )
-    return pd.DataFrame(rows)
-
-
-def _with_bands(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame[np.isfinite(frame["mean"])].assign(
-        curve=frame["method"] + " " + frame["kind"],
-        low=frame["mean"] - frame["deviation"],
-        high=frame["mean"] + frame["deviation"],
-    )
-
-
-def _mark_one_sample_an_atom(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
-    ax.axvline(1.0, color="#BBBBBB", linewidth=0.8, zorder=0)
-
-
-def _clients(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """Each client's ratings a user, and squared distances within it and to the mean of all."""
+def _clients(inputs: Inputs) -> pd.DataFrame:
+    """Ratings per user of each client, and squared distances within it and to the mean of all."""
     frames = []
-    for experiment in settings["artefact"]["partitions"]:
+    for experiment in inputs.experiments():
         clients = inputs.partition_table(experiment)
         clients = clients[clients["replicate"] == clients["replicate"].iloc[0]].drop(columns="replicate")
         clients.insert(0, "experiment", experiment)
@@ -196,24 +127,18 @@ def _clients(inputs: Inputs, settings: dict) -> pd.DataFrame:
 
 @styled
 def _draw_clients(frame: pd.DataFrame) -> Figure:
-    """Draw what `_clients` returns."""
+    """Draw the table of `_clients`, a row for each experiment."""
     experiments = list(dict.fromkeys(frame["experiment"]))
-    made, axes = canvas(
-        len(experiments),
-        2,
-        title="FedMM · Clients of MovieLens 1M (not in the paper)",
-        width=4.4,
-        height=2.6,
-    )
+    title = "FedMM · Clients of MovieLens 1M (not in the paper)"
+    made, axes = canvas(len(experiments), 2, title=title, width=4.4, height=2.6)
     for (left, right), experiment in zip(axes, experiments, strict=True):
         clients = frame[frame["experiment"] == experiment].sort_values("entries")
         position = np.arange(1, len(clients) + 1)
         left.bar(position, clients["entries"], color=BLUE)
-        left.set_ylabel("ratings of the kept films a user")
+        left.set_ylabel("ratings per user of the selected films")
         right.bar(position, clients["spread"], color=BLUE, label="within the client")
-        right.bar(
-            position, clients["offset"], bottom=clients["spread"], color=ORANGE, label="to the mean of all"
-        )
+        offset = {"color": ORANGE, "label": "to the mean of all"}
+        right.bar(position, clients["offset"], bottom=clients["spread"], **offset)
         right.set_ylabel("mean squared distance")
         right.legend(fontsize=7)
         for ax in (left, right):
@@ -225,83 +150,28 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
 
 # -- Tables --------------------------------------------------------------------------------------------
 
-# Readings of Remark 1's example.
-TOY_NAMES = {
-    "interval": "(θ − z)² / 2 on [−1, 1], T(s) = clip(s)",
-    "rate": "θ z − log θ, T(s) = 1 / s",
-}
+# Interpretations of Remark 1's example.
+TOY_NAMES = {"interval": "(θ − z)² / 2 on [−1, 1], T(s) = clip(s)", "rate": "θ z − log θ, T(s) = 1 / s"}
 
 
-def _steps(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """Every step of every search; the score of a step that diverged is infinite.
-
-    `edge`, `chaotic` and the cost (`runs`, `rounds`, `bits`) are the whole search's.
-    """
-    frames = []
-    for experiment, methods in settings["artefact"]["tuned"].items():
-        for method in methods:
-            search = inputs.tuned(experiment, method)
-            columns = {
-                "experiment": experiment,
-                "method": method,
-                "beta": search["betas"],
-                "score": [np.inf if score is None else score for score in search["scores"]],
-                "chosen": [beta == search["beta"] for beta in search["betas"]],
-                "rejected": [beta in search["rejected"] for beta in search["betas"]],
-            }
-            whole = {"edge": search["edge"], "chaotic": search["chaotic"], **search["cost"]}
-            frames.append(pd.DataFrame(columns).assign(**whole))
-    return pd.concat(frames, ignore_index=True)
-
-
-def _render_steps(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table for people: a line for each search, its steps in increasing order."""
-    rows = []
-    for (experiment, method), lines in frame.groupby(["experiment", "method"], sort=False):
-        one = lines.iloc[0]
-        rows.append(
-            {
-                "Data": EXPERIMENTS[experiment],
-                "Method": METHODS[method].label,
-                "β: mean objective": ", ".join(map(_step, lines.sort_values("beta").itertuples())),
-                "best": "at the bound" if one["edge"] else "inside",
-                "stable": "none" if one["chaotic"] else "yes",
-                "runs": f"{one['runs']:,}",
-                "rounds": f"{one['rounds']:,}",
-                "bits": f"{one['bits']:.2g}",
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def _step(line: Any) -> str:
-    score = "diverged" if np.isinf(line.score) else f"{line.score:.4g}"
-    return f"{line.beta:g}: {score}" + (" *" if line.chosen else " †" if line.rejected else "")
-
-
-def _remark1(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _remark1(inputs: Inputs) -> pd.DataFrame:
     """Model after each round, its distance to the solution, and the solution T(mean of z)."""
     frames = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        for reading, z in settings["experiments"][experiment]["values"].items():
+    for experiment in inputs.experiments():
+        for reading, z in inputs.experiment(experiment).values:
             solution = float(TOYS[reading].T(np.array([np.mean(z)]))[0])
-            for method in methods:
+            for method in inputs.methods(experiment):
                 history = inputs.run(experiment, method)
                 history = history[(history["reading"] == reading) & (history["round"] > 0)]
-                frames.append(
-                    history.assign(
-                        z=" ".join(f"{value:g}" for value in z),
-                        solution=solution,
-                        error=history["theta"] - solution,
-                    )
-                )
-    return pd.concat(frames, ignore_index=True)[
-        ["reading", "z", "method", "round", "theta", "solution", "error"]
-    ]
+                error = history["theta"] - solution
+                texts = " ".join(f"{value:g}" for value in z)
+                frames.append(history.assign(z=texts, solution=solution, error=error))
+    columns = ["reading", "z", "method", "round", "theta", "solution", "error"]
+    return pd.concat(frames, ignore_index=True)[columns]
 
 
 def _render_remark1(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table for people: the first and the last round."""
+    """Return the first and the last round of each interpretation as texts."""
     rows = []
     for (reading, method), lines in frame.groupby(["reading", "method"], sort=False):
         first, last = lines.iloc[0], lines.iloc[-1]
@@ -323,10 +193,8 @@ FIGURES = by_name(
     figure(
         "fig1",
         title="Figure 1: space of aggregation",
-        caption=(
-            "FedMM against aggregation of parameters, each at its own tuned step. The search goes on until "
-            f"the best step lies inside its range. {_METRICS} {_BANDS} {_MARKS}"
-        ),
+        caption="FedMM against aggregation of parameters, each at its own tuned step. The search goes on "
+        f"until the best step lies inside its range. {_METRICS} {_BANDS} {_MARKS}",
         prepare=_at_step("own"),
         shown=_in_parts,
         pages=[By("part", _PARTS)],
@@ -342,10 +210,8 @@ FIGURES = by_name(
     figure(
         "fig2",
         title="Figure 2: control variates",
-        caption=(
-            "FedMM with all local samples and no quantisation, with (α > 0) and without (α = 0) "
-            f"control variates, at two shares of active clients; β = 1. {_METRICS} {_BANDS} {_MARKS}"
-        ),
+        caption="FedMM with all local samples and no quantisation, with (α > 0) and without (α = 0) control "
+        f"variates, at two shares of active clients; β = 1. {_METRICS} {_BANDS} {_MARKS}",
         prepare=_drawn,
         finish=_with_settings,
         shown=_in_parts,
@@ -357,14 +223,12 @@ FIGURES = by_name(
     figure(
         "fig3",
         title="Figure 3: federated optimal transport",
-        caption=(
-            "L2-UVP of the learned map, per round and per gradient, of FedMM-OT and FedAdam in several "
-            "dimensions, with the best linear map for reference. The coupled objective (33) is "
-            "unbounded below, so in both methods the potential takes its derivative with the other map held "
-            "fixed, and the conjugate maximises. The weight of the cycle term is not stated, and zero here. "
-            "Clients' step, server's step and control variates are chosen here. Runs of both methods depend "
-            "on rounding: moved by their last bits they go elsewhere, so that no order is told."
-        ),
+        caption="L2-UVP of the learned map, per round and per gradient, of FedMM-OT and FedAdam in several "
+        "dimensions, with the best linear map for reference. The coupled objective (33) is unbounded below, "
+        "so in both methods the potential takes its derivative with the other map held fixed, and the "
+        "conjugate maximises. The weight of the cycle term is not stated, and zero here. Clients' step, "
+        "server's step and control variates are chosen here. Runs of both methods depend on rounding: "
+        "perturbed in their last bits they go elsewhere, so that no order is claimed.",
         prepare=lambda history, _: history.assign(gradients=history["sample_gradients"]),
         by=("dim", "method", "step", "linear_uvp"),
         rows=[X("round", "gradients")],
@@ -375,21 +239,18 @@ FIGURES = by_name(
         axes=("iterations", "bits", "gradients"),
         y="L2-UVP, %",
         log_y=True,
-        annotate=_mark_best_linear_map,
-        others=[Line("best linear map", GREY, ":")],
+        references=[Reference("best linear map", y="linear_uvp")],
         height=2.5,
     ),
     figure(
         "em",
         title="EM examples (not in the paper)",
-        caption=(
-            "The examples of Appendix C on unlike clients: with all clients, all samples and step 1 FedMM is "
-            "EM; with half of the clients, minibatches and 8 bits it becomes stationary up to noise, as "
-            "Theorem 1 promises: the mean field h(S) = E s(Z, T(S)) − S is nearly zero. Of several "
-            "stationary points it may take another one than EM does. Lines are geometric means over seeds, "
-            "bands one standard deviation of the logarithm. The law of the random effect, N(0, 1), and all "
-            "sizes are chosen here."
-        ),
+        caption="The examples of Appendix C on unlike clients: with all clients, all samples and step 1 "
+        "FedMM is EM; with half of the clients, minibatches and 8 bits it becomes stationary up to noise, "
+        "as Theorem 1 promises: the mean field h(S) = E s(Z, T(S)) − S is nearly zero. Of several "
+        "stationary points it may take another one than EM does. Lines are geometric means over seeds, "
+        "bands one standard deviation of the logarithm. The law of the random effect, N(0, 1), and all "
+        "sizes are chosen here.",
         prepare=_above_em,
         by=("experiment", "curve"),
         rows=["metric"],
@@ -404,55 +265,6 @@ FIGURES = by_name(
         log_y=True,
         legend_columns=3,
     ),
-    figure(
-        "batch",
-        title="The local batch against the number of atoms (not in the paper)",
-        caption=(
-            "Final objective of both methods against local samples a round in units of K, for two "
-            "reconstructions of the lost sizes. Steps are the best of a fixed range in these very runs; on "
-            "unlike clients with small batches the naive method would gain from smaller ones, see the table "
-            "of searches. A local surrogate of fewer samples than atoms leaves atoms unused, which a local "
-            "minimiser sets to zero: this is what makes aggregation of parameters fail. Bands are one "
-            "standard deviation."
-        ),
-        source=_batches,
-        band="range",
-        shown=_with_bands,
-        rows=[],
-        columns=[By("experiment", EXPERIMENTS), X("per_atom")],
-        metric=None,
-        series="curve",
-        lines=BATCH_LINES,
-        settings={},
-        y="objective (28)",
-        x={"per_atom": "local samples a round / K"},
-        log_y=False,
-        annotate=_mark_one_sample_an_atom,
-        width=4.4,
-        height=3.0,
-        legend_columns=2,
-    ),
-    figure(
-        "bits",
-        title="Bits of a coordinate (not in the paper)",
-        caption=(
-            "Objective on heterogeneous synthetic data for several numbers of bits a coordinate, against "
-            f"rounds and against bits sent; β = 1. {_BANDS}"
-        ),
-        # The clients' bits only: the server's broadcast is not quantised.
-        prepare=lambda history, _: history.assign(bits=history["bits_up"]),
-        rows=[By("method", {name: line.label for name, line in METHODS.items()})],
-        columns=[X("round", "bits")],
-        values=("objective",),
-        series="message_bits",
-        shown=lambda frame: frame.assign(message_bits=frame["message_bits"].astype(str)),
-        lines=_lines_of_bits,
-        y="objective (28)",
-        log_y=None,
-        width=4.4,
-        height=2.6,
-        legend_columns=6,
-    ),
     Made(
         "partitions",
         "Clients of MovieLens 1M (not in the paper)",
@@ -464,27 +276,11 @@ FIGURES = by_name(
 
 TABLES = by_name(
     Made(
-        "steps",
-        "Searches of the step (not in the paper)",
-        (
-            "Mean objective over the last fifth of the search's rounds for each step that was tried, "
-            "γ_t = min(1, β / √t). The range grows until the best step lies inside, at most to the β from "
-            "which on γ_t is 1 in every round. * marks the chosen step, † one that was checked and is not "
-            "stable: moved by its last bits a run goes elsewhere, or it ends no lower than it began. Runs, "
-            "rounds and bits, both ways, are what each search cost, its checks for stability included. The "
-            "repetitions are others than those reported; on MovieLens they share users and clients with them."
-        ),
-        _steps,
-        _render_steps,
-    ),
-    Made(
         "remark1",
         "Remark 1: the toy",
-        (
-            "Two readings of the example, whose formulas are lost. Aggregating surrogates gives the solution "
-            "in the first round, aggregating parameters a constant that is not the solution."
-        ),
+        "Two readings of the example, whose formulas are lost. Aggregating surrogates gives the solution in "
+        "the first round, aggregating parameters a constant that is not the solution.",
         _remark1,
         _render_remark1,
-    ),
+    )
 )

@@ -1,4 +1,4 @@
-"""The paper, and what its figures call experiments, methods and metrics."""
+"""The paper, and the labels of experiments, methods and metrics in its figures."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ EXPERIMENTS = {
     "variates_heterogeneous": "Synthetic, heterogeneous",
     "variates_movielens_random": "MovieLens 1M, 5000 random users",
     "variates_movielens": "MovieLens 1M, 5000 fullest users",
-    "batch": "p = 30, λ = 0.5, η = 0.05",
-    "batch_digest": "p = 20, λ = 0.1, η = 0.01",
-    "bits": "Synthetic, heterogeneous",
     "em_poisson": "Poisson with random effect",
     "em_poisson_known_mean": "The same, E[Z] known",
     "em_mixture": "Gaussian mixture",

@@ -19,53 +19,54 @@ from replifed.problems.surrogates.families import (
     Rate,
 )
 from replifed.problems.transport import FederatedTransport, Mixture, TrueMap
-from replifed.randomness import generator
+from replifed.randomness import Streams, generator
 
 if TYPE_CHECKING:
     from replifed.papers.fedmm.settings import Dictionary, ExpectationMaximisation, MovieLens, Transport
 
 TOYS: dict[str, Family] = {"interval": Location(), "rate": Rate()}
-# Samples of transport on which the map is tested, and those of Q that all can see.
+# Numbers of transport's samples on which the map is tested, and of public samples of Q.
 _TESTS, _PUBLIC = 4096, 2**14
 
 
 def sparse_signals(settings: Dictionary, replicate: int) -> NDArray:
     """Signals z_j = theta* h_j with a fixed number of non-zero codes each, shape (samples, features).
 
-    theta* has independent entries N(0, 1); the codes' places are drawn without replacement, their values
+    theta* has independent entries N(0, 1); the codes' positions are drawn without replacement, their values
     from N(0, 1).
     """
     p, K, n = settings.features, settings.atoms, settings.samples
     rng = generator(settings.seed, replicate, None, "data/dictionary")
     theta = rng.standard_normal((p, K))
     count = max(round(settings.nonzeros * K), 1)
-    places = np.argsort(rng.random((n, K)), axis=1)[:, :count]
+    support = np.argsort(rng.random((n, K)), axis=1)[:, :count]
     h = np.zeros((n, K))
-    np.put_along_axis(h, places, rng.standard_normal((n, count)), axis=1)
+    np.put_along_axis(h, support, rng.standard_normal((n, count)), axis=1)
     return h @ theta.T
 
 
 def dictionary_problem(settings: Dictionary | MovieLens, replicates: list[int], table: Any, partition: Any):
     """Problem (28) of every run: synthetic data are drawn for each of the `replicates`, MovieLens is shared.
 
-    A dictionary with entries N(0, 1) is where all methods start; s_0 is its mirror.
+    All methods start from a dictionary with entries N(0, 1); s_0 is its mirror.
     """
-    N, seed, names = settings.clients, settings.seed, dict.fromkeys(replicates)
+    N = settings.clients
     if settings.problem == "movielens":
         ratings = table.X[:, partition.meta["columns"]].toarray()
         Z = _by_client(ratings, partition.cluster, N)[None]
     else:
-        drawn = {name: _synthetic(settings, name) for name in names}
-        Z = np.stack([drawn[name] for name in replicates])
+        samples = {replicate: _synthetic(settings, replicate) for replicate in set(replicates)}
+        Z = np.stack([samples[replicate] for replicate in replicates])
     family = DictionaryLearning(
         features=Z.shape[-1], atoms=settings.atoms, lam=settings.lam, eta=settings.eta
     )
-    start = {name: generator(seed, name, None, "start").standard_normal(family.parameters) for name in names}
-    return FederatedSurrogate(family, Z, np.stack([start[name] for name in replicates]), n_clients=N)
+    streams = Streams(settings.seed, tuple(replicates))
+    theta = streams.draw("start", lambda rng: rng.standard_normal(family.parameters))
+    return FederatedSurrogate(family, Z, theta, n_clients=N)
 
 
 def _synthetic(settings: Dictionary, replicate: int) -> NDArray:
-    """Synthetic samples by client, (N, m, p); (1, n, p) where all clients hold all samples."""
+    """Synthetic samples by client, (N, m, p); (1, n, p) if all clients hold all samples."""
     Z = sparse_signals(settings, replicate)
     if not settings.heterogeneous:
         return Z[None]
@@ -73,7 +74,7 @@ def _synthetic(settings: Dictionary, replicate: int) -> NDArray:
 
 
 def _clustered(Z: NDArray, clients: int, rng: np.random.Generator) -> NDArray:
-    """Samples (n, p) by client, each with a cluster of its own, shape (N, n / N, p)."""
+    """Samples (n, p) by client, a cluster each, shape (N, n / N, p)."""
     return _by_client(Z, equal_clusters(Z, clients, int(rng.integers(2**31))), clients)
 
 
@@ -82,7 +83,7 @@ def _by_client(Z: NDArray, cluster: NDArray, clients: int) -> NDArray:
 
 
 def em_problem(settings: ExpectationMaximisation, replicate: int) -> FederatedSurrogate:
-    """An EM example with unlike clients: their intensities, or their shares of the components, differ."""
+    """Example of EM on heterogeneous clients: their intensities, or shares of the components, differ."""
     N, m = settings.clients, settings.samples // settings.clients
     rng = generator(settings.seed, replicate, None, f"data/{settings.model}")
     if settings.model == "mixture":
@@ -90,8 +91,8 @@ def em_problem(settings: ExpectationMaximisation, replicate: int) -> FederatedSu
         assert L is not None and p is not None
         means = 3 * rng.standard_normal((L, p))
         shares = rng.dirichlet(np.full(L, 0.5), size=N)
-        which = (rng.random((N, m, 1)) > np.cumsum(shares, axis=1)[:, None, :-1]).sum(axis=2)
-        Z = means[which] + rng.standard_normal((N, m, p))
+        component = (rng.random((N, m, 1)) > np.cumsum(shares, axis=1)[:, None, :-1]).sum(axis=2)
+        Z = means[component] + rng.standard_normal((N, m, p))
         family: Any = GaussianMixture(weights=shares.mean(axis=0), covariance=np.eye(p), lam=settings.lam)
         theta = (means + rng.standard_normal((L, p))).reshape(1, -1)
     else:
@@ -110,16 +111,18 @@ def toy_problem(reading: str, z: list[float]) -> FederatedSurrogate:
     return FederatedSurrogate(TOYS[reading], np.array(z, float)[None, :, None, None], np.array([[0.3]]))
 
 
-def transport_problems(settings: Transport, table: Any, names: list[int]) -> Iterator[FederatedTransport]:
-    """The transport problem of each repetition: samples and a split of its own, and one true map for all.
+def transport_problems(
+    settings: Transport, table: Any, replicates: list[int]
+) -> Iterator[FederatedTransport]:
+    """Problems of transport: each repetition has other samples and another split, all have one true map.
 
     `table` holds the parameters of the two networks behind the true map.
     """
     dim, N, seed = settings.dim, settings.clients, settings.seed
-    what, mixture = f"data/transport {dim}", Mixture(dim=dim)
-    true_map = TrueMap(table.X, dim, mixture.sample(generator(seed, 0, None, what), _PUBLIC))
-    for name in names:
-        rng = generator(seed, name, None, what)
+    purpose, mixture = f"data/transport {dim}", Mixture(dim=dim)
+    true_map = TrueMap(table.X, dim, mixture.sample(generator(seed, 0, None, purpose), _PUBLIC))
+    for replicate in replicates:
+        rng = generator(seed, replicate, None, purpose)
         clients = _clustered(mixture.sample(rng, settings.samples), N, rng)
         public = true_map(mixture.sample(rng, _PUBLIC))
         yield FederatedTransport(clients, public, mixture.sample(rng, _TESTS), true_map)

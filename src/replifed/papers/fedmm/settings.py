@@ -1,4 +1,4 @@
-"""What config/papers/fedmm.yaml may hold."""
+"""Settings in config/papers/fedmm.yaml."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Bits = Annotated[int, Field(ge=2, le=32), fields.WHOLE]
 
 
 class Tuning(fields.Tuning):
-    """How the step of each method is chosen."""
+    """Search of the step of each method."""
 
     replicates: fields.Replicates = Field(
         description="repetitions used for tuning, none of them reported; every step is scored on the first "
-        "three, the rest are for the choice among steps of which none is stable"
+        "three, the others are for the choice among steps of which none is stable"
     )
     tail: Share = Field(description="share of the rounds, at the end, over which the objective is averaged")
-    betas: Several[Positive] = Field(description="first steps; an edge that is best is moved outwards")
+    betas: Several[Positive] = Field(description="first steps; the grid grows where the best is at an edge")
     refine: Natural = Field(description="halvings of the log-distance around the best step")
-    leader: Name = Field("fedmm", description="method at whose step the others run, too")
+    leader: Name = Field("fedmm", description="method with whose step the others run, too")
 
 
 class Codes(fields.Recorded):
@@ -41,7 +41,7 @@ class Codes(fields.Recorded):
     betas: Maybe[Several[Positive]] = Field(
         None, description="untuned steps gamma_t = min(1, beta / t^decay)"
     )
-    tuning: Maybe[Tuning] = Field(None, description="how the step of each method is chosen")
+    tuning: Maybe[Tuning] = Field(None, description="search of the step of each method")
 
     @model_validator(mode="after")
     def _has_one_source_of_steps(self) -> Codes:
@@ -51,11 +51,11 @@ class Codes(fields.Recorded):
 
 
 class Dictionary(Codes):
-    """Drawn samples."""
+    """Synthetic samples."""
 
     problem: Literal["dictionary"] = Field(description="kind of problem")
-    heterogeneous: bool = Field(description="whether clients hold clusters of samples, else all hold all")
-    samples: Count = Field(description="samples in all")
+    heterogeneous: bool = Field(description="a cluster of the samples for each client, else all for all")
+    samples: Count = Field(description="total number of samples")
     features: Count = Field(description="coordinates of a sample")
     nonzeros: Share = Field(description="share of non-zero codes of a sample")
 
@@ -76,7 +76,7 @@ class ExpectationMaximisation(fields.Recorded):
     components: Maybe[Count] = Field(None, description="components of the mixture")
     features: Maybe[Count] = Field(None, description="coordinates of a sample of the mixture")
     clients: Count = Field(description="number of clients")
-    samples: Count = Field(description="samples in all")
+    samples: Count = Field(description="total number of samples")
     lam: Positive = Field(description="weight of the prior")
     beta: Positive = Field(description="step of the federated run")
     decay: Weight = Field(description="exponent of the step's decay, 0 for a constant step")
@@ -102,14 +102,14 @@ class Toy(fields.Experiment):
 
 
 class Searched(fields.Settings):
-    """What a search of the steps found."""
+    """Outcome of a search of the steps."""
 
     steps: list[Positive] = Field(description="steps that were tried")
     uvp: list[Number | None] = Field(description="L2-UVP of each in percent, null if it diverged")
 
     @field_validator("uvp")
     @classmethod
-    def _one_for_each_step(cls, value: list[float | None], info: ValidationInfo) -> list[float | None]:
+    def _has_one_a_step(cls, value: list[float | None], info: ValidationInfo) -> list[float | None]:
         if "steps" in info.data and len(value) != len(info.data["steps"]):
             raise fields.refusal(f"{shown(value)} is not allowed; expected one for each step")
         return value

@@ -1,4 +1,4 @@
-"""What the paper proves or derives, on cases so small that all their randomness can be counted out."""
+"""Theorems and derivations of the paper, on cases so small that all their outcomes can be enumerated."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import Round
 from replifed.algorithms.fedmm import FedMM, Variates
 from replifed.algorithms.sa_ssmm import SaSsmm
+from replifed.claims.claim import Measured
 from replifed.claims.samples import Sample
-from replifed.claims.verdicts import Measured
+from replifed.engine.simulate import simulate
 from replifed.network.participation import FixedSize, Independent
 from replifed.operators.quantise import block_quantise
 from replifed.papers.fedmm.experiments import mean_field
@@ -29,7 +30,6 @@ from replifed.problems.surrogates.families import (
     PoissonKnownMean,
 )
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ class Example(NamedTuple):
 
     family: Family
     Z: NDArray
-    each: bool = True  # whether MM-1 holds for every sample, else for their mean
+    each: bool = True  # MM-1 holds for every sample, else for their mean
 
     def theta(self, rng: np.random.Generator) -> NDArray:
         return rng.standard_normal(self.family.parameters)
@@ -118,7 +118,7 @@ EXAMPLES = _examples()
 
 
 def surrogate(name: str) -> Measured:
-    """MM-1 at random pairs, touching where they are equal; MM-2: others are above T(s)."""
+    """MM-1 at random pairs, with equality where these are equal; MM-2: T(s) is the minimum."""
     example, rng = EXAMPLES[name], np.random.default_rng(1)
     family = example.family
     Z = example.Z[:, None] if example.each else example.Z
@@ -162,25 +162,25 @@ def roots_are_fixed_points() -> Measured:
 
     Stationary by the objective alone: along no direction does it fall in proportion to the step.
     """
-    told, rng = [], np.random.default_rng(3)
+    checks, rng = [], np.random.default_rng(3)
     for example in EXAMPLES.values():
         family, start = example.family, example.theta(rng)
-        for theta, wanted in ((example.fixed_point(start), True), (start, False)):
+        for theta, expected in ((example.fixed_point(start), True), (start, False)):
             s = example.mirror(theta)
             root = np.abs(example.mirror(family.T(s)) - s).max() < 1e-6
             fixed = np.abs(family.T(s) - theta).max() < 1e-6
-            ways = np.concatenate([np.eye(family.parameters), -np.eye(family.parameters)])
-            slopes = [
-                (example.objective(theta + 1e-4 * way) - example.objective(theta)) / 1e-4 for way in ways
-            ]
-            told += [one == wanted for one in (root, fixed, min(slopes) > -3e-3)]
-    return Measured(np.array(told))
+            directions = np.concatenate([np.eye(family.parameters), -np.eye(family.parameters)])
+            ends = np.array([example.objective(theta + 1e-4 * direction) for direction in directions])
+            slopes = (ends - example.objective(theta)) / 1e-4
+            checks += [holds == expected for holds in (root, fixed, slopes.min() > -3e-3)]
+    return Measured(np.array(checks))
 
 
 def monotone() -> Measured:
     """<s - s', phi(T(s)) - phi(T(s'))> >= 0 (Lemma 2), of statistics of samples."""
     rng, products = np.random.default_rng(4), []
-    for family, example in ((one.family, one) for one in EXAMPLES.values()):
+    for example in EXAMPLES.values():
+        family = example.family
         for _ in range(40):
             s, other = (example.mirror(3 * example.theta(rng)) for _ in range(2))
             products.append((s - other) @ (family.phi(family.T(s)) - family.phi(family.T(other))))
@@ -188,20 +188,20 @@ def monotone() -> Measured:
 
 
 def projects() -> Measured:
-    """The projection's angle is obtuse, and it brings no two points farther apart (Lemma 3, B = I)."""
-    rng, told = np.random.default_rng(6), []
+    """The projection's angle is obtuse, and it increases no distance (Lemma 3, B = I)."""
+    rng, checks = np.random.default_rng(6), []
     for family in (EXAMPLES[name].family for name in ("mixture", "dictionary")):
         for _ in range(40):
             far, other = rng.standard_normal((2, family.statistics))
             near, inside = family.project(far), family.project(other)
-            told.append(np.linalg.norm(near - inside) <= np.linalg.norm(far - other) * (1 + 1e-12))
-            told.append((far - near) @ (inside - near) <= 1e-9)
-    return Measured(np.array(told))
+            checks.append(np.linalg.norm(near - inside) <= np.linalg.norm(far - other) * (1 + 1e-12))
+            checks.append((far - near) @ (inside - near) <= 1e-9)
+    return Measured(np.array(checks))
 
 
 def degenerate() -> Measured:
     """B(s) = J_phi(T(s)) J_T(s) by differences: singular for dictionaries (E.3), invertible in E.2."""
-    told = []
+    checks = []
     for name, invertible in (("dictionary", False), ("poisson_known_mean", True)):
         example, rng = EXAMPLES[name], np.random.default_rng(7)
         family = example.family
@@ -209,14 +209,14 @@ def degenerate() -> Measured:
             s = example.mirror(example.theta(rng))
             B = np.stack(
                 [
-                    (family.phi(family.T(s + move)) - family.phi(family.T(s - move))) / 2e-5
-                    for move in 1e-5 * np.eye(family.statistics)
+                    (family.phi(family.T(s + change)) - family.phi(family.T(s - change))) / 2e-5
+                    for change in 1e-5 * np.eye(family.statistics)
                 ],
                 axis=1,
             )
             rank = np.linalg.matrix_rank(B, tol=1e-5 * np.abs(B).max())
-            told.append((rank == family.statistics) == invertible and rank <= family.parameters)
-    return Measured(np.array(told))
+            checks.append((rank == family.statistics) == invertible and rank <= family.parameters)
+    return Measured(np.array(checks))
 
 
 # --- Oracles and the centralised method: Section 2.2 ---------------------------------------------
@@ -224,7 +224,7 @@ def degenerate() -> Measured:
 
 def only_surrogates_stay_unbiased() -> Measured:
     """Over all minibatches the mean oracle of s is exact, and that of T(s) is not, unless T is linear."""
-    told = []
+    checks = []
     linear = Example(Location(), np.linspace(-0.9, 0.8, 6)[:, None])
     for example, exact in ((EXAMPLES["dictionary"], False), (EXAMPLES["mixture"], False), (linear, True)):
         theta = example.theta(np.random.default_rng(8))
@@ -236,30 +236,30 @@ def only_surrogates_stay_unbiased() -> Measured:
             ]
         )
         s, minimisers = whole.mirror(theta), example.family.T(oracles)
-        off = np.abs(minimisers.mean(axis=0) - example.family.T(s)).max()
-        told += [np.abs(oracles.mean(axis=0) - s).max() < 1e-12, (off < 1e-12) == exact]
-    return Measured(np.array(told))
+        bias = np.abs(minimisers.mean(axis=0) - example.family.T(s)).max()
+        checks += [np.abs(oracles.mean(axis=0) - s).max() < 1e-12, (bias < 1e-12) == exact]
+    return Measured(np.array(checks))
 
 
 def remembers() -> Measured:
     """With 1/t the surrogate is the mean of all oracles; with a constant step it forgets geometrically."""
     example = EXAMPLES["mixture"]
     problem = FederatedSurrogate(example.family, example.Z[None, None], np.ones((1, 6)))
-    streams, told = Streams(3, (1,)), []
+    streams, checks = Streams(3, (1,)), []
     for step, weights in (
         ({"beta": 1.0, "decay": 1.0}, np.array([0, *[1 / 6] * 6])),
         ({"beta": 0.3, "decay": 0.0}, np.array([0.7**6, *(0.3 * 0.7 ** np.arange(5, -1, -1))])),
     ):
         algorithm = SaSsmm(**step, batch=3)
         state = algorithm.init(problem, streams)
-        seen = [state.s]
+        oracles = [state.s]
         for t in range(6):
             ctx = Round(t, None, None, streams.at(t))
             # A step of 1 takes the oracle as it is.
-            seen.append(SaSsmm(beta=1.0, decay=0.0, batch=3).round(state, problem, ctx)[0].s)
+            oracles.append(SaSsmm(beta=1.0, decay=0.0, batch=3).round(state, problem, ctx)[0].s)
             state = algorithm.round(state, problem, ctx)[0]
-        told.append(np.abs(np.tensordot(weights, np.array(seen), 1) - state.s).max() < 1e-12)
-    return Measured(np.array(told))
+        checks.append(np.abs(np.tensordot(weights, np.array(oracles), 1) - state.s).max() < 1e-12)
+    return Measured(np.array(checks))
 
 
 # --- FedMM: Section 5 and Appendix D -------------------------------------------------------------
@@ -267,8 +267,8 @@ def remembers() -> Measured:
 
 def variates_add_up() -> Measured:
     """|V - sum_i mu_i V_i| stays at rounding over rounds with cohorts, minibatches and quantisation."""
-    drawn: Any = SimpleNamespace(seed=1, model="poisson", clients=8, samples=80, lam=0.1)
-    problem = em_problem(drawn, 1)
+    settings: Any = SimpleNamespace(seed=1, model="poisson", clients=8, samples=80, lam=0.1)
+    problem = em_problem(settings, 1)
     gaps = []
     for cohort, p in ((None, None), (FixedSize(3), None), (Independent(0.4), 0.4)):
         algorithm = FedMM(beta=0.5, alpha=0.2, bits=6, batch=4, participation=p)
@@ -278,7 +278,7 @@ def variates_add_up() -> Measured:
 
 
 class _Field(NamedTuple):
-    """One round from one state with every cohort that there can be, of clients that take part with p."""
+    """One round from one state with every possible cohort, of clients that take part with probability p."""
 
     S: NDArray  # (q,)
     later: NDArray  # (2^N, q), S after the round
@@ -291,7 +291,7 @@ _P, _GAMMA = 0.3, 0.8
 
 
 def _every_cohort(V_i: Callable[[NDArray], NDArray], project: bool = False) -> _Field:
-    """A round of FedMM on unlike clients, the clients' variates a function of h_i(S)."""
+    """A round of FedMM on heterogeneous clients, whose variates are a function of h_i(S)."""
     family, rng, N = EXAMPLES["dictionary"].family, np.random.default_rng(9), 4
     mu = np.array([0.4, 0.1, 0.2, 0.3])
     Z = rng.normal(size=(1, N, 10, 4)) + 2 * rng.normal(size=(1, N, 1, 4))
@@ -300,8 +300,8 @@ def _every_cohort(V_i: Callable[[NDArray], NDArray], project: bool = False) -> _
     theta = problem.T(S)
     targets = problem.oracle(theta, None, None)[0] - S
     masks = np.array(list(itertools.product([False, True], repeat=N)))
-    copies = [np.repeat(one[None], len(masks), axis=0) for one in (S[0], theta[0], V_i(targets))]
-    state = Variates(copies[0], copies[1], mu @ copies[2], copies[2], copies[0], np.zeros(len(masks)))
+    x, parameters, variates = (np.repeat(a[None], len(masks), axis=0) for a in (S[0], theta[0], V_i(targets)))
+    state = Variates(x, parameters, mu @ variates, variates, x, np.zeros(len(masks)))
     method: Any = FedMM if project else _Unprojected
     streams = Streams(0, tuple(range(len(masks)))).at(0)
     algorithm = method(beta=_GAMMA, decay=0.0, alpha=0.5, participation=_P)
@@ -311,7 +311,7 @@ def _every_cohort(V_i: Callable[[NDArray], NDArray], project: bool = False) -> _
 
 
 class _Unprojected(FedMM):
-    """H is what moves S before the projection."""
+    """Without the projection: S moves by gamma H."""
 
     def project(self, problem: Any, x: NDArray) -> NDArray:
         return x
@@ -319,50 +319,53 @@ class _Unprojected(FedMM):
 
 def field() -> Measured:
     """E[H | past] = h(S), and E|H - h|^2 = omega_p sum_i mu_i^2 |h_i - V_i|^2 without other noise."""
-    told = []
+    checks = []
     for V_i in (np.zeros_like, lambda targets: targets[::-1], lambda targets: targets):
-        seen = _every_cohort(V_i)
-        H, h = (seen.later - seen.S) / _GAMMA, seen.mu @ seen.targets
-        variance = seen.chance @ ((H - h) ** 2).sum(axis=1)
-        gaps = ((seen.targets - V_i(seen.targets)) ** 2).sum(axis=1)
-        wanted = (1 - _P) / _P * (seen.mu**2 @ gaps)
-        told += [np.abs(seen.chance @ H - h).max() < 1e-12, abs(variance - wanted) < 1e-10 * (1 + wanted)]
-    return Measured(np.array(told))
+        one = _every_cohort(V_i)
+        H, h = (one.later - one.S) / _GAMMA, one.mu @ one.targets
+        variance = one.chance @ ((H - h) ** 2).sum(axis=1)
+        gaps = ((one.targets - V_i(one.targets)) ** 2).sum(axis=1)
+        expected = (1 - _P) / _P * (one.mu**2 @ gaps)
+        unbiased = np.abs(one.chance @ H - h).max() < 1e-12
+        checks += [unbiased, abs(variance - expected) < 1e-10 * (1 + expected)]
+    return Measured(np.array(checks))
 
 
 def leaves_and_is_biased() -> Measured:
     """Steps leave S, so do quantised matrices, and projected steps are not S + gamma h in the mean."""
     family = EXAMPLES["dictionary"].family
-    free, kept = (_every_cohort(np.zeros_like, project=one) for one in (False, True))
+    free, projected = (_every_cohort(np.zeros_like, project) for project in (False, True))
     outside = np.abs(free.later - family.project(free.later)).max()
-    bias = np.abs(free.chance @ (kept.later - free.later)).max()
+    bias = np.abs(free.chance @ (projected.later - free.later)).max()
     rng = np.random.default_rng(10)
     A = rng.normal(size=(200, 3, 2))
     matrices = (A @ np.swapaxes(A, 1, 2)).reshape(200, 9)
     rounded = block_quantise(matrices, rng.random(matrices.shape), 4).reshape(200, 3, 3)
     lowest = np.linalg.eigvalsh((rounded + np.swapaxes(rounded, 1, 2)) / 2).min(axis=1)
-    lost = float((lowest < -1e-9).mean())
-    note = f"a step of {outside:.2g} outside, a bias of {bias:.2g}, {lost:.0%} of rounded matrices outside"
-    return Measured(np.array([outside > 1e-6, bias > 1e-6, lost > 0]), note=note)
+    indefinite = float((lowest < -1e-9).mean())
+    note = (
+        f"a step of {outside:.2g} outside, a bias of {bias:.2g}, {indefinite:.0%} of rounded matrices outside"
+    )
+    return Measured(np.array([outside > 1e-6, bias > 1e-6, indefinite > 0]), note=note)
 
 
 def averages_lose_zeros() -> Measured:
-    """Whether the clients' mean parameters have fewer zeros than the minimiser of their mean surrogate.
+    """Comparison of zeros: clients' mean parameters have fewer than the minimiser of their mean surrogate.
 
-    Logistic regression with several 1-norms and unlike clients, after 200 rounds with all of them.
+    Logistic regression with several 1-norms on heterogeneous clients, after 200 rounds with all of them.
     """
-    told, zeros = [], []
+    checks, zeros = [], []
     for lam in (0.08, 0.1, 0.12):
-        like, family = _logistic(8, unlike=True), Logistic(dim=4, rho=4.0, lam=lam)
-        problem = FederatedSurrogate(family, like.Z, like.theta0)
+        data, family = _logistic(8, heterogeneous=True), Logistic(dim=4, rho=4.0, lam=lam)
+        problem = FederatedSurrogate(family, data.Z, data.theta0)
         s = problem.start(Streams(1, (1,)))
         for _ in range(200):
             s = problem.mirror(family.T(s))
-        theirs = family.T(problem.oracle(family.T(s), None, None))  # each client's minimiser, (1, N, d)
-        found = [int((theta == 0).sum()) for theta in (family.T(s), theirs.mean(axis=1))]
-        zeros.append(f"{found[0]} and {found[1]} at lam = {lam:g}")
-        told.append(found[0] > found[1])
-    return Measured(np.array(told), note=f"zeros of surrogates and parameters: {', '.join(zeros)}")
+        of_clients = family.T(problem.oracle(family.T(s), None, None))  # each one's minimiser, (1, N, d)
+        ours, naive = (int((theta == 0).sum()) for theta in (family.T(s), of_clients.mean(axis=1)))
+        zeros.append(f"{ours} and {naive} at lam = {lam:g}")
+        checks.append(ours > naive)
+    return Measured(np.array(checks), note=f"zeros of surrogates and parameters: {', '.join(zeros)}")
 
 
 def compression() -> Measured:
@@ -370,22 +373,23 @@ def compression() -> Measured:
 
     Every outcome of rounding at random is counted, with its probability.
     """
-    told, rng = [], np.random.default_rng(11)
+    checks, rng = [], np.random.default_rng(11)
     for bits, p in itertools.product((2, 3, 5), (0.2, 0.7, 1.0)):
         x = rng.standard_normal(4)
         low, high = (block_quantise(x, np.full(4, u), bits) for u in (0.0, 1 - 1e-12))
         up = np.divide(x - low, high - low, out=np.zeros(4), where=high != low)
-        ups = np.array(list(itertools.product([False, True], repeat=4)))
-        outcomes, chance = np.where(ups, high, low), np.where(ups, up, 1 - up).prod(axis=1)
+        rounded_up = np.array(list(itertools.product([False, True], repeat=4)))
+        outcomes = np.where(rounded_up, high, low)
+        chance = np.where(rounded_up, up, 1 - up).prod(axis=1)
         omega = chance @ ((outcomes - x) ** 2).sum(axis=1) / (x @ x)
         sent = p * chance @ ((outcomes / p - x) ** 2).sum(axis=1) / (x @ x) + 1 - p
         levels = 2 ** (bits - 1) - 1
-        told += [
+        checks += [
             (((up >= 0) & (up <= 1)).all() and np.abs(chance @ outcomes - x).max() < 1e-9),
             omega <= min(4 / (4 * levels**2), 2 / levels) and omega > 0,
             abs(sent - (omega + (1 - p) * (1 + omega) / p)) < 1e-9,
         ]
-    return Measured(np.array(told))
+    return Measured(np.array(checks))
 
 
 # --- Theorem 1 -----------------------------------------------------------------------------------
@@ -393,36 +397,36 @@ def compression() -> Measured:
 _STEP, _SEEDS = 0.5, np.arange(1, 25)
 
 
-def _logistic(n_clients: int, unlike: bool) -> FederatedSurrogate:
-    """Logistic regression on the unit sphere: samples sorted between unlike clients, or the same for all."""
+def _logistic(n_clients: int, heterogeneous: bool) -> FederatedSurrogate:
+    """Logistic regression on the unit sphere: sorted samples shared out, or all samples for all clients."""
     rng = np.random.default_rng(12)
     A = rng.normal(size=(240, 4))
     A /= np.linalg.norm(A, axis=1, keepdims=True)
     y = np.where(rng.random(240) < 1 / (1 + np.exp(-2 * A.sum(axis=1))), 1.0, -1.0)
     Z = (y[:, None] * A)[np.argsort(y * A[:, 0])]
-    Z = Z.reshape(1, n_clients, -1, 4) if unlike else Z[None, None]
+    Z = Z.reshape(1, n_clients, -1, 4) if heterogeneous else Z[None, None]
     return FederatedSurrogate(Logistic(dim=4, rho=4.0, lam=0.01), Z, np.zeros((1, 4)), n_clients=n_clients)
 
 
-def _fields(problem: FederatedSurrogate, what: int, cohort: Any = None, **settings: Any) -> NDArray:
-    """|h(S_t)|^2 in every round of every seed, shape (R, T), with a constant step; `what` seeds the draws."""
-    algorithm, streams = FedMM(beta=_STEP, decay=0.0, **settings), Streams(what, tuple(_SEEDS))
+def _fields(problem: FederatedSurrogate, seed: int, cohort: Any = None, **settings: Any) -> NDArray:
+    """|h(S_t)|^2 in every round of every repetition, shape (R, T), with a constant step."""
+    algorithm, streams = FedMM(beta=_STEP, decay=0.0, **settings), Streams(seed, tuple(_SEEDS))
     history = simulate(algorithm, problem, streams, 600, metrics={"h": mean_field}, cohort=cohort)
     return history.metrics["h"].T
 
 
 def log_noise(n_clients: int, batch: int) -> Sample:
-    """Logarithm of the level at which |h(S)|^2 stays in the end with minibatches of like clients."""
-    squares = _fields(_logistic(n_clients, unlike=False), 1000 * n_clients + batch, batch=batch)
+    """Logarithm of the level at which |h(S)|^2 stays in the end with minibatches of homogeneous clients."""
+    squares = _fields(_logistic(n_clients, heterogeneous=False), 1000 * n_clients + batch, batch=batch)
     return Sample(np.log(squares[:, 200:].mean(axis=1)), seeds=_SEEDS)
 
 
 def late_noise(alpha: float) -> Sample:
-    """Logarithm of the mean |h(S)|^2 over rounds 180 to 199, for unlike clients of which half take part.
+    """Logarithm of the mean |h(S)|^2 over rounds 180 to 199, for heterogeneous clients, half taking part.
 
     They take all their samples, and send their surrogates whole. By then the start is forgotten; much later,
     runs with variates are at rounding errors.
     """
-    p, problem = 0.5, _logistic(8, unlike=True)
+    p, problem = 0.5, _logistic(8, heterogeneous=True)
     squares = _fields(problem, 1, Independent(p), alpha=alpha, participation=p)
     return Sample(np.log(squares[:, 180:200].mean(axis=1)), seeds=_SEEDS)

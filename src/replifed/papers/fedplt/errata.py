@@ -1,4 +1,4 @@
-"""What does not hold as printed in Bastianello, Liu and Johansson 2024."""
+"""Errata of Bastianello, Liu and Johansson 2024."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from replifed.algorithms import splitting_theory
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Accelerated, Gradient
-from replifed.claims.errata import Erratum, Outcome
+from replifed.claims.errata import Errata, Outcome
 from replifed.papers.fedplt import release
 from replifed.papers.fedplt.paper import FEDPLT_RATES, TABLE4
 from replifed.papers.fedplt.trials import Trial, rate, regression
@@ -28,18 +28,7 @@ _DATA = {"seed": 17572, "ridge": 0.5, "loss": "sum", "data": "planted"}
 _SETTINGS = typed("fedplt", {"problem": "exactness", **_SHAPE, **_DATA})
 _STEPS, _RHO = 10, 0.3
 
-
-ERRATA: list[Erratum] = []
-
-
-def _erratum(name: str, **record: Any) -> Callable[[Callable[[Any], Outcome]], Erratum]:
-    """Make the next erratum of its check."""
-
-    def make(check: Callable[[Any], Outcome]) -> Erratum:
-        ERRATA.append(Erratum(id=f"fedplt.{name}", paper="fedplt", check=check, **record))
-        return ERRATA[-1]
-
-    return make
+ERRATA = Errata("fedplt")
 
 
 def _rates(solver: Any, rho: NDArray, loss: str = "sum", scale: float = 1.0) -> NDArray:
@@ -49,13 +38,12 @@ def _rates(solver: Any, rho: NDArray, loss: str = "sum", scale: float = 1.0) -> 
         X, y = scale * trial.problem.X, trial.problem.y
         trial.problem = DenseLinearModel(X, y, Logistic(), l2=trial.problem.l2, summed=loss == "sum")
         trial.solution = minimiser(trial.problem, len(trial.replicates))
-    errors = trial.traces(
-        lambda points, sets: FedPLT(rho=np.tile(rho[points], len(sets)), solver=solver), len(rho)
-    )
-    return rate(errors)
+    S = len(trial.replicates)
+    algorithm = FedPLT(rho=np.tile(rho, S), solver=solver)
+    return rate(trial.traces(algorithm, np.ones((S, len(rho)), bool)))
 
 
-@_erratum(
+@ERRATA.add(
     "modulus",
     place="Section VII, constants mu and L of f_i",
     printed="f_i is epsilon-strongly convex, with the regulariser epsilon / (2 N) |x|^2",
@@ -70,7 +58,7 @@ def modulus(value: float) -> Outcome:
     return Outcome(least >= value * (1 - 1e-9), f"{value:g} asked, curvature of {least:.3g} found")
 
 
-@_erratum(
+@ERRATA.add(
     "mean",
     place="Section VII, local loss",
     printed="f_i averages the logistic losses of its 20 points, whose features' scale is not stated",
@@ -90,7 +78,7 @@ def mean(form: tuple[str, float]) -> Outcome:
     return Outcome(near, f"best rate {best:.3f} at rho = {at:.2f}")
 
 
-@_erratum(
+@ERRATA.add(
     "step_range",
     place="below eq. (11)",
     printed="gamma in (0, 2 / (lower modulus + 1 / rho))",
@@ -108,13 +96,13 @@ def step_range(modulus: str) -> Outcome:
 
 
 class _AcceleratedAsPrinted(Accelerated):
-    """Eq. (12) with step and momentum from the moduli of f_i."""
+    """Eq. (12) with step and momentum from mu and L of f_i."""
 
     def _constants(self, objective, runs):
         return super()._constants(replace(objective, ridge=0.0), runs)
 
 
-@_erratum(
+@ERRATA.add(
     "momentum",
     place="eq. (12)",
     printed="step and momentum from mu and L of f_i",
@@ -128,7 +116,7 @@ def momentum(solver: Callable[..., Accelerated]) -> Outcome:
     return Outcome(abs(mean - FEDPLT_RATES[2]) < 0.04, f"rate {mean:.3f}, published {FEDPLT_RATES[2]}")
 
 
-@_erratum(
+@ERRATA.add(
     "stochastic",
     place="Section IV-B, stochastic gradient",
     printed="the sum over the minibatch B divided by the number q of all samples",
@@ -144,7 +132,7 @@ def stochastic(divisor: int) -> Outcome:
     return Outcome(abs(estimate - truth) < 1e-12, f"mean estimate {estimate:.3g}, gradient {truth:.3g}")
 
 
-@_erratum(
+@ERRATA.add(
     "noise",
     place="eq. (13) and Table IV",
     printed="tau^2 is the variance of the noise in eq. (13), and tau in the table's head and caption",
@@ -158,7 +146,7 @@ def noise(exponent: float) -> Outcome:
     return Outcome(abs(slope - exponent) < 0.1, f"a slope of {exponent:g} asked, {slope:.2f} published")
 
 
-@_erratum(
+@ERRATA.add(
     "quadratic",
     place="Section IV-A, footnote 6",
     printed="the proximal map of x' A x / 2 + b' x is (I + rho A)^-1 (v - b)",
@@ -169,11 +157,11 @@ def quadratic(factor: Callable[[float], float]) -> Outcome:
     """Where the map goes, the gradient of f + |x - v|^2 / (2 rho) must be zero."""
     A, b, v = np.diag([2.0, 0.5]), np.array([1.0, -2.0]), np.array([0.7, 0.3])
     x = np.linalg.solve(np.eye(2) + _RHO * A, v - factor(_RHO) * b)
-    left = float(np.abs(A @ x + b + (x - v) / _RHO).max())
-    return Outcome(left < 1e-9, f"a gradient of {left:.2g} is left")
+    gradient = float(np.abs(A @ x + b + (x - v) / _RHO).max())
+    return Outcome(gradient < 1e-9, f"a gradient of {gradient:.2g} is left")
 
 
-@_erratum(
+@ERRATA.add(
     "lipschitz",
     place="eq. (14), and with it S and S' of Propositions 1 and 3",
     printed="prox of f_i is 1 / (lower modulus + 1 / rho)-Lipschitz",
@@ -184,14 +172,14 @@ def lipschitz(constant: Callable[[float, float], float]) -> Outcome:
     """On f = mu x^2 / 2 minimisers of f + |x - v|^2 / (2 rho) must move by at most so much of v's way."""
     mu, v = 0.5, np.array([1.0, 3.0])
     x = [brentq(lambda x, at=at: mu * x + (x - at) / _RHO, -10, 10) for at in v]
-    moved, said = abs(x[1] - x[0]) / abs(v[1] - v[0]), constant(mu, _RHO)
+    moved, bound = abs(x[1] - x[0]) / abs(v[1] - v[0]), constant(mu, _RHO)
     return Outcome(
-        moved <= said * (1 + 1e-9),
-        f"at mu = {mu:g} and rho = {_RHO:g} it moves by {moved:.3f} of v's way, {said:.3f} said",
+        moved <= bound * (1 + 1e-9),
+        f"at mu = {mu:g} and rho = {_RHO:g} it moves by {moved:.3f} of v's way, {bound:.3f} said",
     )
 
 
-@_erratum(
+@ERRATA.add(
     "stable",
     place="Proposition 1",
     printed="S is stable: its spectral radius is below one",
@@ -206,17 +194,17 @@ def stable(measure: Callable[[NDArray], float]) -> Outcome:
     """
     angles = np.linspace(0.0, np.pi / 2, 1001)
     directions = np.stack([np.cos(angles), np.sin(angles)])  # all v >= 0 of length one
-    met, grown, told = 0, 0.0, []
+    met, grown, evidence = 0, 0.0, []
     for rho, steps, S in _stable_cases():
         growth = float(np.linalg.norm(S @ directions, axis=0).max())
         holds = measure(S) < 1
         if holds:
             met, grown = met + 1, max(grown, growth)
-        told.append(
+        evidence.append(
             f"at rho = {rho:.2g}, N_e = {steps} it is {'met' if holds else 'not met'}, "
             f"and a round takes the bound up to {growth:.3f} times"
         )
-    return Outcome(met > 0 and grown < 1, "; ".join(told))
+    return Outcome(met > 0 and grown < 1, "; ".join(evidence))
 
 
 def _stable_cases() -> list[tuple[float, int, NDArray]]:
@@ -232,7 +220,7 @@ def _stable_cases() -> list[tuple[float, int, NDArray]]:
     ]
 
 
-@_erratum(
+@ERRATA.add(
     "corollary",
     place="Corollary 1",
     printed="under Assumption 2, so with probabilities p < 1, errors fall as |S|^K",
@@ -250,13 +238,14 @@ def corollary(factor: Callable[[float, float], float]) -> Outcome:
         for rho in np.geomspace(0.01, 10, 61)
     )
     least, stays = min(norms), (1 - p) ** agents
-    said = float(factor(least, p))
+    stated = float(factor(least, p))
     return Outcome(
-        least < 1 and stays <= said, f"|S| = {least:.3f}: {said:.3f} said a round, at least {stays:.3f} stays"
+        least < 1 and stays <= stated,
+        f"|S| = {least:.3f}: {stated:.3f} said a round, at least {stays:.3f} stays",
     )
 
 
-@_erratum(
+@ERRATA.add(
     "root",
     place="Lemma 7 and Proposition 3",
     printed="|x^l - x*| <= (1 + high / low) (1 - sqrt(low / high))^l |x^0 - x*|",
@@ -268,7 +257,7 @@ def root(factor: Callable[[float, float, int], float]) -> Outcome:
     ratios = {}
     for high in (2.0, 4.0, 10.0, 30.0):
         beta = (np.sqrt(high) - 1) / (np.sqrt(high) + 1)
-        curvature = np.linspace(1.0, high, 30)  # of f = curvature x^2 / 2, whose moduli 1 and `high` are
+        curvature = np.linspace(1.0, high, 30)  # of f = curvature x^2 / 2, with mu = 1 and L = `high`
         x = w = np.ones_like(curvature)
         for steps in range(1, 41):
             new = w - curvature * w / high
@@ -281,7 +270,7 @@ def root(factor: Callable[[float, float, int], float]) -> Outcome:
     )
 
 
-@_erratum(
+@ERRATA.add(
     "signs",
     place="Proposition 4, proof, the two differential equations below (20)",
     printed="- U_2 dt in both",
@@ -298,7 +287,7 @@ def signs(sign: int) -> Outcome:
     )
 
 
-@_erratum(
+@ERRATA.add(
     "independent",
     place="Proposition 4, proof",
     printed="agents' models are independent: the divergence of all x_K is that of the one agent's x_{i,K}",
@@ -306,16 +295,16 @@ def signs(sign: int) -> Outcome:
     forms=(2, 1),
 )
 def independent(rounds: int) -> Outcome:
-    """On quadratic losses both divergences are known; they must be equal after so many rounds."""
-    found = release.divergences(2, _RHO, _STEPS, rounds)
-    times = found["all"] / found["own"]
+    """On quadratic losses both divergences are known; they must be equal after these rounds."""
+    divergences = release.divergences(2, _RHO, _STEPS, rounds)
+    times = divergences["all"] / divergences["own"]
     return Outcome(
         abs(times - 1) < 1e-9,
         f"after {rounds} round{'s' * (rounds > 1)} that of all is {times:.2f} times the one agent's",
     )
 
 
-@_erratum(
+@ERRATA.add(
     "released",
     place="Proposition 4",
     printed="Algorithm 1 is private to the bound, though agents send z_i in every round",

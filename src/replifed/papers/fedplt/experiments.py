@@ -1,29 +1,27 @@
-"""What the paper runs: which method, on which data sets, with which parameters.
+"""The paper's runs: methods, data sets and parameters.
 
 Experiments that end in `_mean` have the loss as printed, the others the sum that fits the published rates. In
 either, readings of "tuned" stand side by side, the same for all methods:
 
-theory : the parameters that the method's own paper prescribes;
-common : one choice for all data sets, searched on others than those reported;
-own : each data set's own choice, as the paper seems to have it, of rho for Fed-PLT and of two parameters for
-    its rivals (FedLin has one), searched around the common choice with all agents active;
-equal budget : each data set's own choice, where every method searches its local step and all parameters of
-    its own (`methods.FREE`). All begin with the same grid around their reference values, and end by the same
-    rule, where a finer grid no longer changes the rate.
+theory : the parameters that the method's paper prescribes;
+common : the same parameters for all data sets, searched on others than those reported;
+own : parameters per data set, as the paper seems to have it: rho for Fed-PLT, and two parameters for its
+    rivals (FedLin has one), searched around the common ones with all agents active;
+equal budget : parameters per data set, where every method searches its local step and all its parameters
+    (`methods.FREE`). All searches begin with the same grid around reference values, and end by the same
+    rule: when a finer grid no longer changes the rate.
 
-In `own` and `equal budget` a data set's parameters are chosen on that data set itself, and no other data are
-held back. As these runs draw nothing at random, choice and report coincide: the rate reported is that of
-the best parameters. TAMUNA draws its number of local steps even with all agents active, and a cohort is drawn
-for all methods: there the luckiest of several random runs would be chosen, so that neither reading has them
-(but for Fed-PLT's rho, chosen with all agents).
+In `own` and `equal budget` a data set's parameters are selected on that data set itself, and no other data
+are held back. As these runs are deterministic, selection and report coincide: the rate reported is that of
+the best parameters. TAMUNA samples its number of local steps even with all agents active, and a cohort is
+sampled for all methods: there the luckiest of several random runs would be selected, so that neither reading
+has them (but for Fed-PLT's rho, selected with all agents).
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -34,9 +32,12 @@ from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Accelerated, Exact, Gradient, LocalSolver, Noisy, Stochastic
 from replifed.algorithms.mixed_solvers import AcceleratedStochastic, Uncoordinated
 from replifed.algorithms.splitting_theory import best_step, linear_round
-from replifed.network.ledger import dense_bits
+from replifed.engine.search import Grid
+from replifed.engine.simulate import Metric
+from replifed.engine.trials import Spent
 from replifed.network.participation import FixedSize, Independent
 from replifed.operators.proximal import L1
+from replifed.papers.fedplt.footprint import footprint
 from replifed.papers.fedplt.methods import (
     FREE,
     PARAMETERS,
@@ -44,7 +45,6 @@ from replifed.papers.fedplt.methods import (
     Cell,
     Moduli,
     Values,
-    build,
     local_step,
     reference,
     theory,
@@ -52,8 +52,6 @@ from replifed.papers.fedplt.methods import (
 )
 from replifed.papers.fedplt.trials import Trial, around, common, each, rate, relative_error
 from replifed.progress import Progress
-from replifed.simulate import Metric
-from replifed.tune import Grid, Spent
 
 if TYPE_CHECKING:
     from replifed.papers.fedplt import settings as of
@@ -101,65 +99,10 @@ def run(
     if settings.problem == "comparison":
         frames = _comparison(method, settings, tuned or {}, progress)
     elif settings.problem == "footprint":
-        frames = _footprint(method, settings.replicates[0])
+        frames = footprint(method, settings.replicates[0])
     else:
         frames = _OF_FEDPLT[settings.problem](settings, progress)
     return pd.concat(frames, ignore_index=True).assign(method=method)
-
-
-# --- Table I --------------------------------------------------------------------------------------
-
-
-def _footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
-    """What a method keeps, computes and sends, counted on a few rounds of its code.
-
-    each, shared : models that every agent and the coordinator keep between rounds; up, down : models that an
-    agent sends and receives in a round; exchanges : times a round that they wait for each other; fewest,
-    most : gradients that an agent computes in a round; left : the error that one local step leaves.
-    """
-    data = {"seed": 0, "replicates": (0,), "data": "planted", "loss": "sum", "ridge": 0.5}
-    drawn: Any = partial(SimpleNamespace, **data, agents=10, samples=4, features=2)
-    trial, long = (Trial(drawn(rounds=rounds)) for rounds in (30, 1000))
-    cell = Cell(method, "gradient", 3, 10, 10)
-    algorithm = build(cell, trial.moduli, theory(cell, trial.moduli))
-    counts = _count_gradients(trial.problem)
-    history = trial.simulate(algorithm, metrics={"gradients": lambda *_: np.array([sum(counts)])})
-    axes = [field.ndim for field in history.state]
-    first = {name: total[1, 0] for name, total in history.ledger.items()}
-    models = cell.agents * dense_bits(trial.problem.dim)
-    gradients = np.diff(history.metrics["gradients"][:, 0])
-    one_step = cell._replace(steps=1)
-    values = {name: value[:, None] for name, value in theory(one_step, long.moduli).items()}
-    yield pd.DataFrame(
-        {
-            "each": axes.count(3),
-            "shared": axes.count(2),
-            "up": first["bits_up"] / models,
-            "down": first["bits_down"] / models,
-            "exchanges": int(first["exchanges"]),
-            "fewest": int(gradients.min()),
-            "most": int(gradients.max()),
-            "left": np.nanmin(long.errors(one_step, values)),
-            "replicate": [replicate],
-        }
-    )
-
-
-def _count_gradients(problem: Any) -> list[int]:
-    """Make the problem note how many gradients each client computes, call by call."""
-    counts: list[int] = []
-    gradients, descent = problem.per_client_gradients, problem.per_client_descent
-
-    def counted_gradients(*arguments: Any, **named: Any) -> NDArray:
-        counts.append(1)
-        return gradients(*arguments, **named)
-
-    def counted_descent(models: NDArray, steps: int, *arguments: Any, **named: Any) -> NDArray:
-        counts.append(steps)
-        return descent(models, steps, *arguments, **named)
-
-    problem.per_client_gradients, problem.per_client_descent = counted_gradients, counted_descent
-    return counts
 
 
 # --- Table II -------------------------------------------------------------------------------------
@@ -177,7 +120,7 @@ def _name(cell: Cell) -> str:
 
 
 class _Choice(NamedTuple):
-    """Parameters by name, (S,) each, for the first S data sets, and how they were found."""
+    """Parameters by name, (S,) each, for the first S data sets, and the search that selected them."""
 
     values: Values
     sets: int
@@ -192,7 +135,7 @@ def _comparison(
     rounds = settings.baseline_rounds if method == "fedavg" else settings.rounds
     reported = Trial(settings.with_(rounds=rounds))
     S = len(reported.replicates)
-    # As the paper has it: rho is for a solver and a data set, whoever takes part.
+    # As the paper has it: rho is for a solver and a data set, whatever the cohort.
     rho: dict[str, _Choice] = {}
     cells = _cells(method, settings)
     for done, cell in enumerate(cells):
@@ -225,12 +168,12 @@ def best_rho(settings: of.Comparison | of.Participation, solver: str) -> _Choice
 
 
 def _geometric(grid: list[float]) -> NDArray:
-    least, largest, points = grid
-    return np.geomspace(least, largest, int(points))
+    low, high, points = grid
+    return np.geomspace(low, high, int(points))
 
 
 def equal_budget(cell: Cell, settings: of.Comparison) -> _Choice:
-    """Search a method's local step and all its own parameters, for each of the first data sets by itself."""
+    """Search a method's local step and all its parameters, for each of the first data sets by itself."""
     chosen = settings.equal_budget
     trial = Trial(settings.with_(replicates=settings.replicates[: chosen.sets], rounds=chosen.rounds))
     base = reference(cell, trial.moduli)
@@ -241,21 +184,21 @@ def equal_budget(cell: Cell, settings: of.Comparison) -> _Choice:
 
 
 def _of_each(trial: Trial, cell: Cell, base: Values, grid: Grid) -> _Choice:
-    """Each data set's own choice."""
+    """Parameters per data set."""
     found = each(trial, cell, base, grid)
     values = times(base, np.array([one.best for one in found]))
     return _Choice(values, len(found), trial.spent, np.array([one.edge for one in found]))
 
 
 def _cell_frame(reported: Trial, cell: Cell, choices: dict[str, _Choice], target: float) -> pd.DataFrame:
-    """Run a cell; a line for each data set and reading. The readings are points of one grid."""
+    """Run a cell; a row per data set and reading. The readings are points of one grid."""
     S, shape = len(reported.replicates), (len(reported.replicates), len(choices))
     wanted = np.arange(S)[:, None] < [choice.sets for choice in choices.values()]
     stacked = {name: np.ones(shape) for name in FREE.get(cell.method, ())}
-    for place, choice in enumerate(choices.values()):
+    for column, choice in enumerate(choices.values()):
         for name, values in choice.values.items():
-            stacked[name][:, place] = np.resize(values, S)  # what fills up is not run
-    errors = reported.errors(cell, stacked, target, wanted)
+            stacked[name][: choice.sets, column] = values
+    errors = reported.errors(cell, {k: np.where(wanted, v, np.nan) for k, v in stacked.items()}, target)
     parameters = [*stacked.values(), *[np.nan] * (3 - len(stacked))]
     frame = _rates_frame(
         reported,
@@ -266,14 +209,14 @@ def _cell_frame(reported: Trial, cell: Cell, choices: dict[str, _Choice], target
         exchanges=2 if cell.method == "fedlin" else 1,
         **dict(zip(("first", "second", "third"), parameters, strict=True)),
         edge=np.stack([np.resize(choice.edge, S) for choice in choices.values()], axis=1),
-        # Of the search for all data sets of this cell and reading together.
+        # Of the search for all data sets of this cell and reading.
         **pd.DataFrame([choice.cost.record() for choice in choices.values()]).add_prefix("tuning_"),
     )
     return frame[wanted.ravel()]
 
 
 def _rates_frame(trial: Trial, errors: NDArray, **labels: Any) -> pd.DataFrame:
-    """A line a data set and grid point; labels are scalars or of shape (S or 1, G or 1)."""
+    """A row per data set and grid point; labels are scalars or of shape (S or 1, G or 1)."""
     recorded = (~np.isnan(errors)).sum(axis=0) - 1
     columns = {
         **labels,
@@ -288,7 +231,7 @@ def _rates_frame(trial: Trial, errors: NDArray, **labels: Any) -> pd.DataFrame:
 
 
 def _lines(columns: dict[str, Any], shape: tuple[int, ...]) -> pd.DataFrame:
-    """A line for each entry of arrays of a common shape."""
+    """A row per entry of arrays of a common shape."""
     return pd.DataFrame({name: np.broadcast_to(value, shape).ravel() for name, value in columns.items()})
 
 
@@ -308,8 +251,8 @@ def _participation(settings: of.Participation, progress: Progress) -> Iterator[p
         yield _rates_frame(trial, errors, active=active, rho=rho)
 
 
-def _in_parts(settings: of.Penalties | of.Noise, progress: Progress) -> Iterator[Trial]:
-    """Trials of so many data sets as are run together."""
+def _in_groups(settings: of.Penalties | of.Noise, progress: Progress) -> Iterator[Trial]:
+    """Trials of the data sets that are run side by side."""
     everyone, size = settings.replicates, settings.together
     for first in range(0, len(everyone), size):
         progress(f"data sets from {everyone[first]}", first, len(everyone))
@@ -320,24 +263,19 @@ def _penalty(settings: of.Penalties, progress: Progress) -> Iterator[pd.DataFram
     """Rates at every rho of the grids, of runs as long as the slowest needs."""
     grids = [_geometric(grid) for grid in (settings.rho_grid, settings.valley) if grid is not None]
     rho = np.unique(np.concatenate(grids).round(9))  # the grids have points in common
-    for trial in _in_parts(settings, progress):
+    for trial in _in_groups(settings, progress):
         values = {"rho": np.tile(rho, (len(trial.replicates), 1))}
         errors = trial.settled_errors(_fedplt(settings), values, settings.settled)
         yield _rates_frame(trial, errors, rho=rho)
 
 
 def _readings(settings: of.Penalties, progress: Progress) -> Iterator[pd.DataFrame]:
-    """The best penalty and its rate under other readings of the set-up."""
+    """Rates at every rho under other readings of the set-up."""
     set_ups = list(itertools.product(("planted", "classification"), ("sum", "mean")))
     for done, (data, loss) in enumerate(set_ups):
         progress(f"{loss}, {data}", done, len(set_ups))
         for frame in _penalty(settings.with_(loss=loss, data=data), progress):
             yield frame.assign(loss=loss, labels=data)
-
-
-def _errors_of(trial: Trial, algorithm: FedPLT, **more: Any) -> NDArray:
-    """Relative errors (T, S, 1) of an algorithm with the same parameters on all data sets."""
-    return trial.traces(lambda *_: algorithm, 1, **more)
 
 
 def _cohort(settings: of.Epochs, who: str) -> FixedSize | None:
@@ -354,19 +292,19 @@ def _epochs(settings: of.LocalEpochs, progress: Progress) -> Iterator[pd.DataFra
     ]
     for done, (name, steps, solver) in enumerate(plans):
         progress(f"{name}, {steps} local steps", done, len(plans))
-        errors = _errors_of(trial, FedPLT(rho=settings.rho, solver=solver))
+        errors = trial.traces(FedPLT(rho=settings.rho, solver=solver))
         yield _rates_frame(trial, errors, solver=name, steps=steps)
 
 
 def _exactness(settings: of.Exactness, progress: Progress) -> Iterator[pd.DataFrame]:
-    """Remark 3: runs to the last digits; Remark 2: the same from a cold start."""
+    """Remark 3: runs to the last digits; Remark 2: from a cold start as well."""
     trial = Trial(settings)
     plans: tuple[tuple[str, Any], ...] = (("all", "warm"), ("all", "cold"), ("half", "warm"))
     for done, steps in enumerate(settings.epochs):
         for who, start in plans:
             progress(f"{steps} local steps, {who}, {start}", done, len(settings.epochs))
             method = FedPLT(rho=settings.rho, solver=Gradient(steps=steps), start=start)
-            errors = _errors_of(trial, method, target=settings.target, cohort=_cohort(settings, who))
+            errors = trial.traces(method, target=settings.target, cohort=_cohort(settings, who))
             yield _rates_frame(trial, errors, steps=steps, participation=who, start=start)
 
 
@@ -385,11 +323,12 @@ def _splitting(settings: of.Splitting, progress: Progress) -> Iterator[pd.DataFr
 
 
 def _variants(settings: of.Variants, progress: Progress) -> Iterator[pd.DataFrame]:
-    """What Algorithm 1 allows beside the tables: composite problems, solvers of one's own, minibatches."""
-    for done, part in enumerate((_composite, _uncoordinated, _minibatches)):
-        progress(part.__name__.strip("_"), done, 3)
-        for frame in part(settings):
-            yield frame.assign(variant=part.__name__.strip("_"))
+    """Algorithm 1 beyond the tables: composite problems, solvers per agent, minibatches."""
+    for done, variant in enumerate((_composite, _uncoordinated, _minibatches)):
+        name = variant.__name__.strip("_")
+        progress(name, done, 3)
+        for frame in variant(settings):
+            yield frame.assign(variant=name)
 
 
 def _composite(settings: of.Variants) -> Iterator[pd.DataFrame]:
@@ -399,7 +338,7 @@ def _composite(settings: of.Variants) -> Iterator[pd.DataFrame]:
     zeros = (trial.solution == 0).mean(axis=1, keepdims=True)
     for steps, who in itertools.product(settings.epochs, ("all", "half")):
         method = FedPLT(rho=settings.rho, solver=Gradient(steps=steps), penalty=penalty)
-        errors = _errors_of(trial, method, target=settings.target, cohort=_cohort(settings, who))
+        errors = trial.traces(method, target=settings.target, cohort=_cohort(settings, who))
         yield _rates_frame(trial, errors, steps=steps, participation=who, zeros=zeros)
 
 
@@ -415,7 +354,7 @@ def composite_minimiser(problem: Any, penalty: L1) -> NDArray:
 
 
 def _uncoordinated(settings: of.Variants) -> Iterator[pd.DataFrame]:
-    """Agents with their own solvers and numbers of steps, or with steps for their own moduli (Remark 1)."""
+    """A solver and a number of steps per agent, or steps for each agent's mu and L (Remark 1)."""
     trial, rho = Trial(settings), settings.rho
     agents = range(settings.agents)
     own = [Moduli(trial.moduli.low, L) for L in trial.problem.smoothness().T]
@@ -431,12 +370,12 @@ def _uncoordinated(settings: of.Variants) -> Iterator[pd.DataFrame]:
         plans += [("own", steps, "all", alone), ("common", steps, "all", Gradient(steps=steps))]
     for name, steps, who, used in plans:
         method, cohort = FedPLT(rho=rho, solver=used), Independent(0.5) if who == "half" else None
-        errors = _errors_of(trial, method, target=settings.target, cohort=cohort)
+        errors = trial.traces(method, target=settings.target, cohort=cohort)
         yield _rates_frame(trial, errors, solver=name, steps=steps, participation=who)
 
 
 def _minibatches(settings: of.Variants) -> Iterator[pd.DataFrame]:
-    """Errors with minibatches, averaged over the last `tail` rounds and over as many before."""
+    """Errors with minibatches, averaged over the last `tail` rounds and over the `tail` rounds before."""
     trial, rounds, tail = Trial(settings), settings.rounds, settings.tail
     kinds = {"gradient": Stochastic, "accelerated": AcceleratedStochastic}
     steps = settings.local_steps
@@ -455,8 +394,7 @@ def _minibatches(settings: of.Variants) -> Iterator[pd.DataFrame]:
 
 
 def _distances(x_bar: NDArray) -> dict[str, Metric]:
-    """How far models are from the minimisers (R, D), by what is measured."""
-
+    """Distances of models from the minimisers (R, D)."""
     return {
         "stacked": lambda _, seen: np.linalg.norm(seen["clients"] - x_bar[:, None], axis=(1, 2)),
         "agents": lambda _, seen: np.linalg.norm(seen["clients"] - x_bar[:, None], axis=-1).mean(axis=1),
@@ -469,7 +407,7 @@ def _noise(settings: of.Noise, progress: Progress) -> Iterator[pd.DataFrame]:
     levels = np.array(settings.tau)
     # Both readings in one run: as a variance tau, and as a deviation tau^2.
     variances, inverse = np.unique(np.concatenate([levels, levels**2]), return_inverse=True)
-    for trial in _in_parts(settings, progress):
+    for trial in _in_groups(settings, progress):
         S, G = len(trial.replicates), len(variances)
         solver = Noisy(steps=settings.local_steps, tau=np.tile(variances, S))
         history = trial.simulate(
@@ -486,7 +424,7 @@ def _noise(settings: of.Noise, progress: Progress) -> Iterator[pd.DataFrame]:
 
 
 def _privacy(settings: of.Privacy, progress: Progress) -> Iterator[pd.DataFrame]:
-    """Errors after K rounds for each level of noise and number of epochs, as Proposition 4 asks for it.
+    """Errors after K rounds for each level of noise and number of epochs, as in Proposition 4.
 
     Mean losses, samples' gradients clipped, all agents active, x_{i,0} ~ N(0, 2 tau^2 / low).
     """

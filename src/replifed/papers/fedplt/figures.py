@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from replifed.claims.curves import only
 from replifed.figures import style
-from replifed.figures.artefact import Made, by_name
-from replifed.figures.grid import By, Curves, Grid, Published, X
+from replifed.figures.artefact import by_name
+from replifed.figures.curves import note
+from replifed.figures.grid import By, Grid, Reference, X
 from replifed.figures.methods import LONG, method_line
-from replifed.figures.style import Line, canvas, legend, of_seeds, sequence_lines, styled
+from replifed.figures.style import Line, sequence_lines
 from replifed.figures.summaries import on_log_scale, over_repetitions
 from replifed.papers.fedplt.measures import error_bounds, norms, zetas
 from replifed.papers.fedplt.paper import BEST_EPOCHS, BEST_RHO, FEDPLT_RATES
 from replifed.papers.inputs import Inputs
 from replifed.privacy.renyi import best_epsilon, composed_gaussian, proposition4
+
+if TYPE_CHECKING:
+    from replifed.papers.fedplt import settings as of
 
 figure = partial(
     Grid,
@@ -35,8 +38,10 @@ figure = partial(
 
 # Of the smallest rate over ρ at ten local epochs.
 _BEST_RATE = (
-    Published(f"published: lowest at ρ ≈ {BEST_RHO:g}", "fig2.best", x=BEST_RHO),
-    Published(f"published: {FEDPLT_RATES[0]:g} (Table II)", "table2.fedplt.gradient.all", y=FEDPLT_RATES[0]),
+    Reference(f"published: lowest at ρ ≈ {BEST_RHO:g}", x=BEST_RHO, claim="fig2.best"),
+    Reference(
+        f"published: {FEDPLT_RATES[0]:g} (Table II)", y=FEDPLT_RATES[0], claim="table2.fedplt.gradient.all"
+    ),
 )
 
 
@@ -57,7 +62,7 @@ LINES = {
 }
 
 
-def _by_rho(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _by_rho(inputs: Inputs) -> pd.DataFrame:
     history = inputs.run("penalty", "fedplt")
     frames = [
         _curve(history, "rho", curve="empirical"),
@@ -76,10 +81,10 @@ def _mark_best_rho(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: 
     ax.annotate(text, at, textcoords="offset points", xytext=(-10, 2), ha="right", fontsize=7.5)
 
 
-def _by_epochs(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _by_epochs(inputs: Inputs) -> pd.DataFrame:
     """Mean rate for each N_e; rate and bound of exact splitting at the ends of the axis."""
     history = inputs.run("epochs", "fedplt")
-    rho = settings["experiments"]["epochs"]["rho"]
+    rho = inputs.experiment("epochs").rho
     exact = only(history, solver="exact")
     frames = [
         _curve(only(history, solver="gradient"), "steps", curve="empirical"),
@@ -101,7 +106,7 @@ SET_UPS = {
 }
 
 
-def _set_ups(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _set_ups(inputs: Inputs) -> pd.DataFrame:
     return over_repetitions(inputs.run("readings", "fedplt"), ("loss", "labels", "rho"), "rate")
 
 
@@ -133,11 +138,10 @@ _HEIGHTS = dict.fromkeys(_SYMBOLS, "convergence rate")
 _HEIGHTS |= dict.fromkeys(_OVER_ROUNDS, "distance of (x, z) to its fixed point")
 
 
-def _bounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _bounds(inputs: Inputs) -> pd.DataFrame:
     """Curves of all panels: x, mean, low, high; void bounds are empty."""
     penalty, epochs = inputs.run("penalty", "fedplt"), inputs.run("epochs", "fedplt")
-    own = settings["experiments"]
-    steps, rho = own["penalty"]["local_steps"], own["epochs"]["rho"]
+    steps, rho = inputs.experiment("penalty").local_steps, inputs.experiment("epochs").rho
     plain, fast = only(epochs, solver="gradient"), only(epochs, solver="accelerated")
     frames = [
         _against("rho", penalty, "gradient", penalty["rate"]),
@@ -150,7 +154,7 @@ def _bounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
         _against("steps", fast, "accelerated", fast["rate"]),
         _against("steps", fast, "S'", norms(fast, fast["steps"], rho, accelerated=True, printed=True)),
         _against("steps", plain, "zeta", zetas(plain, rho)),
-        *_over_rounds(inputs.run("bounds", "fedplt"), own["bounds"]),
+        *_over_rounds(inputs.run("bounds", "fedplt"), inputs.experiment("bounds")),
     ]
     return pd.concat(frames, ignore_index=True)
 
@@ -159,13 +163,13 @@ def _against(x: str, history: pd.DataFrame, name: str, values: Any) -> pd.DataFr
     panel = {"rho": "penalty", "steps": "epochs"}[x]
     curve = _curve(history, x, values, panel=panel, curve=name).rename(columns={x: "x"})
     if name.startswith("S"):
-        # A bound of one or more says nothing: it is left out unless it holds on every data set.
+        # A bound of one or more is void, and omitted unless it is below one on every data set.
         worst = history.assign(value=values).groupby(x, sort=False)["value"].max().to_numpy()
         curve.loc[worst >= 1, NUMBERS] = np.nan
     return curve
 
 
-def _over_rounds(history: pd.DataFrame, made: dict) -> Iterator[pd.DataFrame]:
+def _over_rounds(history: pd.DataFrame, made: of.Bounds) -> Iterator[pd.DataFrame]:
     history = history.assign(measured=history["distance"], bound=error_bounds(history, made))
     for (_, probability, tau), part in history.groupby(["steps", "probability", "tau"], sort=False):
         panel = "participation" if tau == 0 else "noise"
@@ -177,20 +181,16 @@ def _over_rounds(history: pd.DataFrame, made: dict) -> Iterator[pd.DataFrame]:
             yield curve.rename(columns={"round": "x"})
 
 
-def _with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
-    """Void bounds are empty."""
-    return frame.assign(**frame[NUMBERS].apply(pd.to_numeric, errors="coerce"))
-
-
-def _without_wide_bands(frame: pd.DataFrame) -> pd.DataFrame:
-    """On a logarithmic axis intervals of few data sets would hide the rest."""
-    frame = _with_gaps(frame)
+def _drawn_bounds(frame: pd.DataFrame) -> pd.DataFrame:
+    """Curves of the table of `_bounds`; void bounds are gaps."""
+    frame = frame.assign(**frame[NUMBERS].apply(pd.to_numeric, errors="coerce"))
+    # On a logarithmic axis intervals of few data sets would hide the rest.
     frame.loc[frame["panel"].isin(_OVER_ROUNDS), ["low", "high"]] = np.nan
     return frame
 
 
 def _lines_of_bounds(frame: pd.DataFrame) -> dict[str, Line]:
-    """Those of rates, and a colour for each setting of the errors, dashed for its bound."""
+    """Lines of rates, and a colour for each setting of the errors, dashed for its bound."""
     lines = dict(BOUND_LINES)
     for _, part in frame[frame["panel"].isin(_OVER_ROUNDS)].groupby("panel", sort=False):
         names = dict.fromkeys(name.rsplit(", ", 1)[0] for name in part["curve"])
@@ -201,128 +201,84 @@ def _lines_of_bounds(frame: pd.DataFrame) -> dict[str, Line]:
     return lines
 
 
-@styled
-def _draw_bounds(frame: pd.DataFrame) -> Figure:
-    frame = _with_gaps(frame)
-    title = "Fed-PLT · Bounds of the theory (not in the paper)"
-    made, axes = canvas(2, 2, title=title, width=4.4, height=2.9)
-    for ax, panel in zip([*axes[0], *axes[1]], BOUND_PANELS, strict=True):
-        draw = _rates if panel in _SYMBOLS else _rounds
-        draw(ax, frame[frame["panel"] == panel], panel)
-        ax.set(xlabel=_AGAINST[panel], ylabel=_HEIGHTS[panel])
-    axes[0][0].set_xscale("log")
-    shown = [line for name, line in BOUND_LINES.items() if (frame["curve"] == name).any()]
-    legend(made, [*shown, *of_seeds(frame)], columns=3)
-    return made
+def _note_void_bounds(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
+    """Note where bounds of rates are void."""
+    symbol = _SYMBOLS.get(panel["panel"].iloc[0])
+    for key, line in lines.items():
+        curve = panel[panel["curve"] == key]
+        void = curve["mean"].isna()
+        if symbol and void.any():
+            note(ax, f"{line.label} void (≥ 1): {_range(curve[x], void, symbol)}")
 
 
-def _rates(ax: Axes, part: pd.DataFrame, panel: str) -> None:
-    void = []
-    for name, line in BOUND_LINES.items():
-        curve = part[part["curve"] == name]
-        if len(curve):
-            _band(ax, curve, "x", line)
-            missing = curve.loc[curve["mean"].isna(), "x"]
-            if len(missing):
-                void.append(f"{line.label} void (≥ 1): {_listed(missing, curve['x'], _SYMBOLS[panel])}")
-    ax.set_title("\n".join(void), fontsize=7.5, loc="left")
-
-
-def _listed(missing: pd.Series, every: pd.Series, symbol: str) -> str:
-    """Say where a bound is void."""
-    kept = every[~every.isin(missing)]
-    if kept.empty:
+def _range(at: pd.Series, void: pd.Series, symbol: str) -> str:
+    """Return the range of a void bound as text."""
+    if void.all():
         return f"all {symbol}"
-    below = [f"{symbol} < {kept.min():.2g}"] if (missing < kept.min()).any() else []
-    above = [f"{symbol} > {kept.max():.2g}"] if (missing > kept.max()).any() else []
+    low, high = at[~void].min(), at[~void].max()
+    below = [f"{symbol} < {low:.2g}"] if (at[void] < low).any() else []
+    above = [f"{symbol} > {high:.2g}"] if (at[void] > high).any() else []
     return ", ".join(below + above)
-
-
-def _rounds(ax: Axes, part: pd.DataFrame, panel: str) -> None:
-    lines = _lines_of_bounds(part)
-    for name, curve in part.groupby("curve", sort=False):
-        # Without intervals, see `_without_wide_bands`.
-        ax.plot(curve["x"], curve["mean"], **lines[name].look, label=name)
-    ax.set_yscale("log")
-    ax.set_title(BOUND_PANELS[panel], loc="left")
-    ax.legend(fontsize=7.5, loc=(0.5, 0.1) if panel == "noise" else "lower left")
-
-
-def _band(ax: Axes, curve: pd.DataFrame, x: str, line: Line) -> None:
-    """Draw a mean with its 95 % interval; a gap where there is no number."""
-    curve = curve.sort_values(x)
-    ax.plot(curve[x], curve["mean"], **line.look, linewidth=line.width, label=line.label)
-    ax.fill_between(curve[x], curve["low"], curve["high"], color=line.color, alpha=0.18, linewidth=0)
 
 
 # -- Privacy -------------------------------------------------------------------------------------------
 
-_EPOCHS, _EPSILON = "local epochs N_e", "ε (Proposition 4)"
-_ERROR = "mean distance of x_i\nto the minimiser"
+_PRIVACY = {"epsilon": "Privacy", "error": "Accuracy", "both": "Accuracy against privacy"}
+_EPSILON, _EPOCHS = "ε (Proposition 4)", "local epochs N_e"
+_ERROR = "mean distance of x_i to the minimiser"
+_COMPOSED = Line("composed steps", style.GREY, (0, (1, 1.2)))
 
 
-def _privacy(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _privacy(inputs: Inputs) -> pd.DataFrame:
     """Epsilon and error for each level of noise and number of epochs, after all rounds.
 
     Mean losses with clipped samples' gradients (sensitivity L / q), all agents active in K rounds, starts
     x_{i,0} ~ N(0, 2 tau^2 / low), as Proposition 4 asks for; epsilon at the best Renyi order.
     """
-    history, own = inputs.run("privacy", "fedplt"), settings["experiments"]["privacy"]
+    history, own = inputs.run("privacy", "fedplt"), inputs.experiment("privacy")
     last = history[history["round"] == history["round"].max()]
     errors = on_log_scale(over_repetitions(last, ("steps", "tau"), "error"))
     common = {
-        "sensitivity": own["clip"] / (own["samples"] if own["loss"] == "mean" else 1),
+        "sensitivity": own.clip / (own.samples if own.loss == "mean" else 1),
         "deviation": errors["tau"].to_numpy(),
         "gamma": last.groupby(["steps", "tau"], sort=False)["gamma"].mean().to_numpy(),
-        "rounds": own["rounds"],
+        "rounds": own.rounds,
         "steps": errors["steps"].to_numpy(),
     }
     # Both are linear in the order: their values at order 1 are the slopes.
-    errors["epsilon"] = best_epsilon(proposition4(1.0, mu=own["ridge"], **common), own["delta"])
-    errors["epsilon_composed"] = best_epsilon(composed_gaussian(1.0, **common), own["delta"])
-    return errors.assign(rounds=own["rounds"], delta=own["delta"])
+    errors["epsilon"] = best_epsilon(proposition4(1.0, mu=own.ridge, **common), own.delta)
+    errors["epsilon_composed"] = best_epsilon(composed_gaussian(1.0, **common), own.delta)
+    return errors.assign(rounds=own.rounds, delta=own.delta)
 
 
-def _by_steps(frame: pd.DataFrame) -> pd.DataFrame:
-    """Of what `_privacy` returns two panels over the local epochs: epsilon, and the error with its band."""
-    epsilon = frame.assign(panel="epsilon", mean=frame["epsilon"], low=np.nan, high=np.nan)
-    return pd.concat([epsilon, frame.assign(panel="error")], ignore_index=True)
+def _drawn_privacy(frame: pd.DataFrame) -> pd.DataFrame:
+    """Curves of the table of `_privacy`: by tau over the local epochs, and by epochs over epsilon."""
+    tau, epochs = (frame[column].map(f"{name} = {{:g}}".format) for column, name in _SERIES.items())
+    over_epochs = frame.assign(x=frame["steps"], curve=tau)
+    epsilon = over_epochs.assign(panel="epsilon", mean=frame["epsilon"], low=np.nan, high=np.nan)
+    composed = epsilon.assign(curve=tau + ", composed", mean=frame["epsilon_composed"])
+    error = over_epochs.assign(panel="error")
+    both = frame.assign(panel="both", x=frame["epsilon"], curve=epochs)
+    return pd.concat([epsilon, composed, error, both], ignore_index=True)
 
 
-def _solid(symbol: str, values: Sequence[float]) -> dict[Any, Line]:
-    lines = sequence_lines({value: f"{symbol} = {value:g}" for value in values})
-    return {value: line._replace(dashes="-") for value, line in lines.items()}
+_SERIES = {"tau": "τ", "steps": "N_e"}
 
 
-@styled
-def _draw_privacy(frame: pd.DataFrame) -> Figure:
-    rounds, delta = frame["rounds"].iloc[0], frame["delta"].iloc[0]
-    title = f"Fed-PLT · Privacy, accuracy and local epochs (K = {rounds:g} rounds, δ = {delta:g})"
-    made, ((private, accurate), (both, empty)) = canvas(2, 2, title=title, width=3.5, height=2.6)
-    empty.set_axis_off()
-    levels, steps = sorted(frame["tau"].unique()), sorted(frame["steps"].unique())
-    few = levels[:: max(1, len(levels) // 3)]
-    composed: dict[str, Any] = {"linestyle": (0, (1, 1.2))}
-    for tau, line in _solid("τ", few).items():
-        part = frame[frame["tau"] == tau].sort_values("steps")
-        private.plot(part["steps"], part["epsilon"], **line.look, label=line.label)
-        private.plot(part["steps"], part["epsilon_composed"], color=line.color, **composed)
-        _band(accurate, part, "steps", line)
-    private.plot([], [], color=style.GREY, **composed, label="composed steps")
-    for number, line in _solid("N_e", steps).items():
-        _band(both, frame[frame["steps"] == number], "epsilon", line)
-    drawn = ((private, _EPOCHS, _EPSILON), (accurate, _EPOCHS, _ERROR), (both, _EPSILON, _ERROR))
-    for ax, x, y in drawn:
-        ax.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
-    for ax in (private, accurate):
-        ax.set_xticks(steps, [f"{number:g}" for number in steps])
-        ax.minorticks_off()
-    above, left = private.get_legend_handles_labels(), both.get_legend_handles_labels()
-    # Axes hold one legend; the other is a part of the drawing.
-    empty.add_artist(empty.legend(*above, loc="center left", handlelength=2.4, title="above"))
-    empty.legend(*left, loc="center right", handlelength=2.4, title="on the left")
-    legend(made, of_seeds(frame))
-    return made
+def _lines_of_privacy(frame: pd.DataFrame) -> dict[str, Line]:
+    lines = {}
+    for column, name in _SERIES.items():
+        labels = [f"{name} = {value:g}" for value in sorted(frame[column].unique())]
+        for label, line in sequence_lines({label: label for label in labels}).items():
+            lines[label] = line._replace(dashes="-")
+            composed = _COMPOSED._replace(label=f"{label}, composed", color=line.color, explained=False)
+            lines[composed.label] = composed
+    return lines
+
+
+def _note_privacy(ax: Axes, panel: pd.DataFrame, *_: Any) -> None:
+    if panel["panel"].iloc[0] == "epsilon":
+        note(ax, "K = {rounds:g} rounds, δ = {delta:g}".format(**panel.iloc[0]))
 
 
 FIGURES = by_name(
@@ -330,13 +286,13 @@ FIGURES = by_name(
         "fig2",
         title="Figure 2: rate of Fed-PLT against ρ",
         caption="Mean over data sets and 95 % interval, the rate of exact Peaceman–Rachford splitting, "
-        "linearised at the minimiser, and the bound ζ on it, of summed losses where nothing else is said. "
-        "Dotted: what the paper prints; in its Table II each data set has its own best ρ.",
+        "linearised at the minimiser, and the bound ζ on it, of summed losses unless stated. Dotted: what "
+        "the paper prints; in its Table II each data set has its own best ρ.",
         source=_by_rho,
         columns=[X("rho")],
         series="curve",
         lines=LINES,
-        published=_BEST_RATE,
+        references=_BEST_RATE,
         annotate=_mark_best_rho,
         width=5.4,
     ),
@@ -350,50 +306,51 @@ FIGURES = by_name(
         log_x=False,
         series="curve",
         lines=LINES,
-        published=[
-            Published(f"published: lowest at N_e ≈ {BEST_EPOCHS}", "fig3.best", x=BEST_EPOCHS),
-        ],
+        references=[Reference(f"published: lowest at N_e ≈ {BEST_EPOCHS}", x=BEST_EPOCHS, claim="fig3.best")],
         width=5.8,
     ),
-    Made(
+    figure(
         "bounds",
-        "Bounds of the theory (not in the paper)",
-        "Contraction constants of Propositions 1 and 3 beside measured rates, and the bounds of Proposition "
-        "2 and Corollary 1, with S as printed, beside measured errors; drawn only where they are below one "
-        "on every data set. Corrected, ‖S‖ has the factor 1 / ρ that eq. (14) lacks.",
-        _bounds,
-        _draw_bounds,
-        curves=Curves(
-            shown=_without_wide_bands,
-            columns=[By("panel", BOUND_PANELS)],
-            series="curve",
-            lines=_lines_of_bounds,
-            metric="panel",
-            x={"x": _AGAINST},
-            x_column="x",
-            log_x={panel: panel == "penalty" for panel in BOUND_PANELS},
-            y=_HEIGHTS,
-            log_y={panel: panel in _OVER_ROUNDS for panel in BOUND_PANELS},
-        ),
+        title="Bounds of the theory (not in the paper)",
+        caption="Contraction constants of Propositions 1 and 3 with measured rates, and the bounds of "
+        "Proposition 2 and Corollary 1, with S as printed, with measured errors; drawn only where they are "
+        "below one on every data set. Corrected, ‖S‖ has the factor 1 / ρ that eq. (14) lacks.",
+        source=_bounds,
+        shown=_drawn_bounds,
+        columns=[By("panel", BOUND_PANELS)],
+        wrap=2,
+        series="curve",
+        lines=_lines_of_bounds,
+        metric="panel",
+        x={"x": _AGAINST},
+        log_x={panel: panel == "penalty" for panel in BOUND_PANELS},
+        y=_HEIGHTS,
+        log_y={panel: panel in _OVER_ROUNDS for panel in BOUND_PANELS},
+        annotate=_note_void_bounds,
+        width=4.4,
+        height=2.9,
+        legend_columns=3,
     ),
-    Made(
+    figure(
         "privacy",
-        "Privacy, accuracy and local epochs (described without a figure in the paper)",
-        "Mean losses, clipped gradients, all agents active, starts as Proposition 4 asks for. Only what "
-        "agent i holds at the end is bounded; z_i, sent in every round, is not.",
-        _privacy,
-        _draw_privacy,
-        curves=Curves(
-            shown=_by_steps,
-            columns=[By("panel", {"epsilon": "Privacy", "error": "Accuracy"})],
-            series="tau",
-            lines=lambda frame: _solid("τ", sorted(frame["tau"].unique())),
-            metric="panel",
-            x={"steps": _EPOCHS},
-            x_column="steps",
-            y={"epsilon": _EPSILON, "error": _ERROR.replace("\n", " ")},
-            log_y=True,
-        ),
+        title="Privacy, accuracy and local epochs (described without a figure in the paper)",
+        caption="Mean losses, clipped gradients, all agents active, starts as Proposition 4 asks for. Only "
+        "what agent i holds at the end is bounded; z_i, sent in every round, is not.",
+        source=_privacy,
+        shown=_drawn_privacy,
+        columns=[By("panel", _PRIVACY)],
+        wrap=2,
+        series="curve",
+        lines=_lines_of_privacy,
+        metric="panel",
+        x={"x": {"epsilon": _EPOCHS, "error": _EPOCHS, "both": _EPSILON}},
+        y={"epsilon": _EPSILON, "error": _ERROR, "both": _ERROR},
+        log_y=True,
+        panel_legends=True,
+        annotate=_note_privacy,
+        others=[_COMPOSED],
+        width=3.5,
+        height=2.6,
     ),
     figure(
         "readings",
@@ -406,7 +363,7 @@ FIGURES = by_name(
         columns=[X("rho")],
         series="set_up",
         lines=SET_UPS,
-        published=_BEST_RATE,
+        references=_BEST_RATE,
         y="convergence rate, N_e = 10",
         width=6.4,
     ),

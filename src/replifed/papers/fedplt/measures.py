@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from replifed.algorithms import splitting_theory
+from replifed.claims.claim import Measured, NotMeasurableError
 from replifed.claims.curves import only
 from replifed.claims.quantities import quantity
 from replifed.claims.samples import Sample
-from replifed.claims.verdicts import Measured, NotMeasurableError
 from replifed.privacy.renyi import advanced_composition, best_epsilon, composed_gaussian, proposition4
+
+if TYPE_CHECKING:
+    from replifed.papers.fedplt import settings as of
 
 # --- Bounds of Propositions 1 to 3 and Corollary 1 --------------------------------------------------
 
@@ -39,29 +42,28 @@ def zetas(history: pd.DataFrame, rho: ArrayLike) -> NDArray:
     return np.array([splitting_theory.zeta(*line) for line in lines])
 
 
-def error_bounds(history: pd.DataFrame, made: dict[str, Any]) -> pd.Series:
+def error_bounds(history: pd.DataFrame, made: of.Bounds) -> pd.Series:
     """Bound on the mean distance at each round; NaN where |S| is not below one.
 
     Parameters
     ----------
     history : DataFrame
         Columns round, distance, steps, probability, tau (a standard deviation), replicate, mu, L.
-    made : dict
-        Settings rho, features and agents of the experiment.
+    made : the experiment's settings
     """
     curves = history.groupby(["steps", "probability", "tau", "replicate"], sort=False)
     return pd.concat([_error_bound(curve, made) for _, curve in curves])
 
 
-def _error_bound(curve: pd.DataFrame, made: dict[str, Any]) -> pd.Series:
+def _error_bound(curve: pd.DataFrame, made: of.Bounds) -> pd.Series:
     first = curve.sort_values("round").iloc[0]
     start, steps, p = first["distance"], int(first["steps"]), first["probability"]
-    constants = first["mu"], first["L"], made["rho"]
+    constants = first["mu"], first["L"], made.rho
     S = splitting_theory.norm(splitting_theory.contraction(*constants, steps, printed=True))
     if S >= 1:
         return pd.Series(np.nan, curve.index)
     gamma, chi = splitting_theory.best_step(*constants), splitting_theory.chi(*constants)
-    dim, agents = made["features"] + 1, made["agents"]
+    dim, agents = made.features + 1, made.agents
     nu = splitting_theory.noise_level(first["tau"], dim, agents, gamma, chi, steps)
     bounds = [splitting_theory.error_bound(int(k), S, start, nu, least=p, most=p) for k in curve["round"]]
     return pd.Series(bounds, curve.index)
@@ -210,10 +212,10 @@ def constant(by_steps: pd.DataFrame, first: int, width: float) -> Measured:
 
 
 @quantity
-def zeta_of(epochs: pd.DataFrame, chosen: dict[str, Any]) -> Sample:
+def zeta_of(epochs: pd.DataFrame, chosen: of.LocalEpochs) -> Sample:
     """Zeta of each data set."""
     exact = only(epochs, solver="exact").sort_values("replicate")
-    return Sample(zetas(exact, chosen["rho"]), seeds=exact["replicate"].to_numpy())
+    return Sample(zetas(exact, chosen.rho), seeds=exact["replicate"].to_numpy())
 
 
 @quantity
@@ -224,10 +226,10 @@ def cold_errors_of_few_steps(history: pd.DataFrame) -> Sample:
 
 
 @quantity
-def rate_below_norm(epochs: pd.DataFrame, chosen: dict[str, Any], solver: str) -> Measured:
+def rate_below_norm(epochs: pd.DataFrame, chosen: of.LocalEpochs, solver: str) -> Measured:
     """Whether rates are below |S| (or |S'|, as printed both) where that is below one."""
     ran = only(epochs, solver=solver)
-    bound = norms(ran, ran["steps"], chosen["rho"], accelerated=solver == "accelerated", printed=True)
+    bound = norms(ran, ran["steps"], chosen.rho, accelerated=solver == "accelerated", printed=True)
     return _where_proved(ran, "rate", bound)
 
 
@@ -267,7 +269,7 @@ def apart(table: pd.DataFrame, exact: pd.DataFrame, width: float) -> Measured:
 
 
 @quantity
-def errors_below_bound(history: pd.DataFrame, made: dict[str, Any]) -> Measured:
+def errors_below_bound(history: pd.DataFrame, made: of.Bounds) -> Measured:
     """Whether mean distances over the data sets stay below the mean bounds, round by round."""
     history = history.assign(bound=error_bounds(history, made))
     if history["bound"].isna().any():
@@ -318,7 +320,7 @@ def grows_to_constant() -> Measured:
 
 
 @quantity
-def tighter(history: pd.DataFrame, made: dict[str, Any], rival: str) -> Measured:
+def tighter(history: pd.DataFrame, made: of.Privacy, rival: str) -> Measured:
     """Whether Proposition 4's epsilon is below that of composing all noisy steps, for every noise and N_e.
 
     The rival composes them in Renyi terms, or by the advanced composition of (epsilon, delta)-privacy; half
@@ -326,13 +328,13 @@ def tighter(history: pd.DataFrame, made: dict[str, Any], rival: str) -> Measured
     """
     lines = history[history["round"] == history["round"].max()]
     common = {
-        "sensitivity": made["clip"] / made["samples"],
+        "sensitivity": made.clip / made.samples,
         "deviation": lines["tau"],
         "gamma": lines["gamma"],
     }
-    count, delta = lines["steps"] * lines["round"], made["delta"]
+    count, delta = lines["steps"] * lines["round"], made.delta
     all_of_it = {"rounds": lines["round"], "steps": lines["steps"], **common}
-    ours = best_epsilon(proposition4(1.0, mu=made["ridge"], **all_of_it), delta)
+    ours = best_epsilon(proposition4(1.0, mu=made.ridge, **all_of_it), delta)
     if rival == "advanced":
         each = best_epsilon(composed_gaussian(1.0, rounds=1, steps=1, **common), delta / 2 / count)
         other = advanced_composition(each, count, delta / 2)

@@ -12,7 +12,7 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.claims.verdicts import Measured
+from replifed.claims.claim import Measured
 
 MU, L = 1.0, 10.0
 

@@ -1,4 +1,4 @@
-"""Tables I to IV, exact convergence, and what the searches came to."""
+"""Tables I to IV, exact convergence, variants of the algorithm, and results of the searches."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import pandas as pd
 
 from replifed.algorithms.registry import method_class
+from replifed.engine.trials import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.summaries import over_repetitions, with_interval
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, PARTIAL
 from replifed.papers.fedplt.paper import COLUMNS, METHODS, READINGS, STORED, TABLE2, TABLE3, TABLE4
 from replifed.papers.inputs import Inputs
-from replifed.tune import Spent
 
-# Without a count of their own: what the papers of the methods prove.
+# Not counted: properties that the methods' papers prove.
 ALLOWED = {
     "fedplt": ("any; (S)GD, acc. GD, noisy GD analysed", ">= 1", "strongly convex, composite"),
     "fedpd": ("(S)GD", ">= a least number", "non-convex"),
@@ -28,8 +28,8 @@ ALLOWED = {
 }
 
 
-def _table1(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    methods = settings["artefact"]["runs"]["footprint"]
+def _table1(inputs: Inputs) -> pd.DataFrame:
+    methods = inputs.methods("footprint")
     counted = pd.concat([inputs.run("footprint", method) for method in methods], ignore_index=True)
     allowed = pd.DataFrame([ALLOWED[method] for method in methods], columns=["solvers", "epochs", "problems"])
     return pd.DataFrame(
@@ -64,7 +64,7 @@ def _show_table1(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _formula(each: int, shared: int) -> str:
-    """a N + b in words of the paper.
+    """Return a N + b as the paper writes it.
 
     >>> _formula(2, 1), _formula(1, 3), _formula(0, 1)
     ('2N+1', 'N+3', '1')
@@ -80,11 +80,11 @@ CELL = ["reading", "solver", "cohort"]
 COSTS = ["tuning_runs", "tuning_rounds", "tuning_bits"]
 
 
-def _table2(inputs: Inputs, settings: dict, readings: tuple[str, ...]) -> pd.DataFrame:
+def _table2(inputs: Inputs, readings: tuple[str, ...]) -> pd.DataFrame:
     """Mean rates of some readings, and the bias of FedAvg."""
-    ((experiment, methods),) = settings["artefact"]["runs"].items()
-    agents, frames = settings["experiments"][experiment]["agents"], []
-    for method in methods:
+    (experiment,) = inputs.experiments()
+    agents, frames = inputs.experiment(experiment).agents, []
+    for method in inputs.methods(experiment):
         history = inputs.run(experiment, method)
         history = history[history["reading"].isin(readings)]
         if method != "fedavg" and len(history):
@@ -96,7 +96,7 @@ def _table2(inputs: Inputs, settings: dict, readings: tuple[str, ...]) -> pd.Dat
 
 
 def _rates(method: str, history: pd.DataFrame, agents: int) -> pd.DataFrame:
-    """Mean rates of every cell, one line each, with the published ones and what its search cost."""
+    """Mean rates by solver and number of active agents, with published ones and the costs of searches."""
     cells = over_repetitions(history, CELL, "rate")
     per_exchange = history.assign(rate=history["rate"] ** (1 / history["exchanges"]))
     cells["per_exchange"] = over_repetitions(per_exchange, CELL, "rate")["mean"]
@@ -127,19 +127,19 @@ def _show_table2(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _table3(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """Mean rates with either loss; 1 - p (1 - r), with r the rate of all agents, beside them."""
-    return pd.concat([_rates_by_active(inputs, settings, name) for name in settings["artefact"]["runs"]])
+def _table3(inputs: Inputs) -> pd.DataFrame:
+    """Mean rates with either loss, and 1 - p (1 - r), with r the rate of all agents."""
+    return pd.concat([_rates_by_active(inputs, name) for name in inputs.experiments()])
 
 
-def _rates_by_active(inputs: Inputs, settings: dict, experiment: str) -> pd.DataFrame:
-    own = settings["experiments"][experiment]
+def _rates_by_active(inputs: Inputs, experiment: str) -> pd.DataFrame:
+    own = inputs.experiment(experiment)
     rates = over_repetitions(inputs.run(experiment, "fedplt"), ("active",), "rate")
-    rates.insert(0, "loss", own["loss"])
+    rates.insert(0, "loss", own.loss)
     rates["published"] = [TABLE3[active - 1] for active in rates["active"]]
-    full = rates.loc[rates["active"] == own["agents"], "mean"]
+    full = rates.loc[rates["active"] == own.agents, "mean"]
     if len(full):
-        rates["interpolated"] = 1 - rates["active"] / own["agents"] * (1 - full.iloc[0])
+        rates["interpolated"] = 1 - rates["active"] / own.agents * (1 - full.iloc[0])
     return rates
 
 
@@ -164,14 +164,14 @@ MEASURES = {
 NOISES = {"variance": "variance τ", "deviation": "variance τ²"}
 
 
-def _table4(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _table4(inputs: Inputs) -> pd.DataFrame:
     """Mean errors by loss, reading of the noise level, the way of measuring, and level."""
     frames = []
-    for experiment, measure in itertools.product(settings["artefact"]["runs"], MEASURES):
+    for experiment, measure in itertools.product(inputs.experiments(), MEASURES):
         history = inputs.run(experiment, "fedplt")
         frames.append(over_repetitions(history, ("reading", "tau"), measure))
         frames[-1].insert(0, "measure", measure)
-        frames[-1].insert(0, "loss", settings["experiments"][experiment]["loss"])
+        frames[-1].insert(0, "loss", inputs.experiment(experiment).loss)
     frame = pd.concat(frames, ignore_index=True)
     return frame.assign(published=frame["tau"].map(TABLE4))
 
@@ -189,8 +189,8 @@ def _show_table4(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _exactness(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """Largest relative error left over the data sets."""
+def _exactness(inputs: Inputs) -> pd.DataFrame:
+    """Largest remaining relative error over the data sets."""
     cells = inputs.run("exactness", "fedplt").groupby(["steps", "participation", "start"], sort=False)
     return cells["error"].agg(error="max", sets="count").reset_index()
 
@@ -209,23 +209,22 @@ def _show_exactness(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _variants(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _variants(inputs: Inputs) -> pd.DataFrame:
     """Means over the data sets; 0 local epochs stand for the agents' own numbers."""
-    experiments = settings["experiments"]
     history = pd.concat(
-        inputs.run(name, "fedplt").assign(loss=experiments[name]["loss"])
+        inputs.run(name, "fedplt").assign(loss=inputs.experiment(name).loss)
         for name in ("variants_mean", "variants")
     )
     cells = history.groupby(
         ["loss", "variant", "solver", "batch", "steps", "participation"], sort=False, dropna=False
     )
     frame = cells[["rate", "error", "zeros"]].mean().reset_index()
-    steps = experiments["variants"]["local_steps"]
+    steps = inputs.experiment("variants").local_steps
     return frame.fillna({"solver": "gradient", "participation": "all", "steps": steps})
 
 
 def _show_variants(frame: pd.DataFrame) -> pd.DataFrame:
-    numbers = frame.apply(pd.to_numeric, errors="coerce")  # what a variant has not is empty
+    numbers = frame.apply(pd.to_numeric, errors="coerce")  # empty where a variant has none
 
     def text(column: str, form: str, empty: str = "-") -> list[str]:
         return [empty if pd.isna(value) else form.format(value) for value in numbers[column]]
@@ -245,8 +244,8 @@ def _show_variants(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _searches(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """A line for each method, reading and cell.
+def _searches(inputs: Inputs) -> pd.DataFrame:
+    """A line for each method, interpretation, solver and number of active agents.
 
     Returns
     -------
@@ -257,12 +256,12 @@ def _searches(inputs: Inputs, settings: dict) -> pd.DataFrame:
         tuning_rounds, tuning_bits : the cost of all of them.
     """
     rows: list[dict[str, Any]] = []
-    sets = len(settings["experiments"]["comparison"]["tuning"]["replicates"])
-    for method in settings["artefact"]["tuned"]["comparison"]:
+    sets = len(inputs.experiment("comparison").tuning.replicates)
+    for _, method in inputs.searches():
         tuned = inputs.tuned("comparison", method)
-        for cell, found in tuned["cells"].items():
-            solver, cohort = cell.split("/")
-            best = zip(tuned["parameters"], found["best"], strict=True)
+        for setting, search in tuned["cells"].items():
+            solver, cohort = setting.split("/")
+            best = zip(tuned["parameters"], search["best"], strict=True)
             rows.append(
                 {
                     "method": method,
@@ -270,11 +269,11 @@ def _searches(inputs: Inputs, settings: dict) -> pd.DataFrame:
                     "solver": solver,
                     "cohort": int(cohort),
                     "best": ", ".join(f"{name} x {value:.3g}" for name, value in best),
-                    "rate": found["rate"],
+                    "rate": search["rate"],
                     "sets": sets,
-                    "tried": len(found["tried"]),
-                    "edge": int(found["edge"]),
-                    **{f"tuning_{name}": used for name, used in found["cost"].items()},
+                    "tried": len(search["tried"]),
+                    "edge": int(search["edge"]),
+                    **{f"tuning_{name}": used for name, used in search["cost"].items()},
                 }
             )
         rows += _for_each_data_set(method, inputs.run("comparison", method))
@@ -282,7 +281,7 @@ def _searches(inputs: Inputs, settings: dict) -> pd.DataFrame:
 
 
 def _for_each_data_set(method: str, history: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """The searches in which every data set chose by itself."""
+    """Yield the searches on each data set by itself."""
     searched = history[history["reading"].isin(("own", "equal budget")) & (history["tuning_runs"] > 0)]
     for key, cell in searched.groupby(CELL, sort=False):
         labels = dict(zip(CELL, key, strict=True))
@@ -331,13 +330,13 @@ TABLES = by_name(
         "Table II: convergence rates, tuned parameters",
         "Mean over data sets with 95 % intervals, published numbers in brackets; 10 agents, or 5 of them at "
         "random. FedLin takes two exchanges for one round, all others one. Tuned for each data set: of "
-        "Fed-PLT ρ alone, of its rivals two parameters (of FedLin one). Equal budget: on the first data sets "
-        "every method searches its local step and all its own parameters, from the same grid, until a finer "
-        "one changes the rate by less than 0.003. Both choose on the data set that they report, with all "
-        "agents active: such a run draws nothing at random, so that choice and report coincide. TAMUNA draws "
-        "its number of local steps and has neither. The last column is the cost of a line's searches. With "
-        "an equal budget they took, for each data set, some 110 to 150 points for two parameters, 20 for "
-        "FedLin's one and 500 for 5GCS's three; the table of searches has them all.",
+        "Fed-PLT ρ alone, of its rivals two parameters (of FedLin one). Equal budget: on the first data "
+        "sets every method searches its local step and all its own parameters, from the same grid, until a "
+        "finer one changes the rate by less than 0.003. Both choose on the data set that they report, with "
+        "all agents active: such a run draws nothing at random, so that choice and report coincide. TAMUNA "
+        "draws its number of local steps and has neither. The last column is the cost of a line's searches. "
+        "With an equal budget they took, for each data set, some 110 to 150 points for two parameters, 20 "
+        "for FedLin's one and 500 for 5GCS's three; the table of searches has them all.",
         partial(_table2, readings=("common", "own", "equal budget")),
         _show_table2,
     ),
@@ -383,10 +382,10 @@ TABLES = by_name(
     ),
     Made(
         "variants",
-        "What Algorithm 1 allows beside the tables (described without an experiment in the paper)",
+        "Further options of Algorithm 1 (described without an experiment in the paper)",
         "Means over data sets at ρ = 0.3, with mean and summed losses. Composite problems have a penalty on "
         "|x|₁. Uncoordinated agents have gradient or accelerated steps in turn, 1 to 10 of them (mixed), or "
-        "steps for their own mu and L (own) beside one step for all (common). With minibatches the error is "
+        "steps for their own mu and L (own) or one step for all (common). With minibatches the error is "
         "that of the last rounds.",
         _variants,
         _show_variants,
@@ -395,8 +394,8 @@ TABLES = by_name(
         "searches",
         "Parameter searches (not in the paper)",
         "Tuned on other data sets: best multiples of each method's reference parameters on data sets that "
-        "are not reported. Else every data set has its own choice, made on that data set itself. The cost is "
-        "that of all trials of a line; points that are tried at one data set are counted for it alone.",
+        "are not reported. Else every data set has its own choice, made on that data set itself. The cost "
+        "is that of all trials of a line; points that are tried at one data set are counted for it alone.",
         _searches,
         _show_searches,
     ),

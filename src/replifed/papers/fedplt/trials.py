@@ -1,36 +1,37 @@
-"""The paper's data sets, runs on them, the convergence rates that they show, and searches by these rates.
+"""The paper's data sets, runs on them, their convergence rates, and searches by these rates.
 
-Two kinds of search. `common` finds one choice for all data sets, by their mean rate. `each` finds one for
-every data set, by that set's rate alone; these searches advance side by side.
+`common` selects parameters for all data sets, by their mean rate. `each` selects those of every data set, by
+that set's rate alone; these searches advance side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.engine.search import Grid, Search, search, search_each
+from replifed.engine.simulate import History, Metric, simulate
+from replifed.engine.trials import Spent
+from replifed.engine.twins import of_runs
 from replifed.network.participation import FixedSize
 from replifed.papers.fedplt.methods import Cell, Moduli, Values, build, times
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import Logistic
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams, generator
-from replifed.simulate import History, Metric, simulate
-from replifed.tune import Ask, Grid, Search, Spent, as_array, search, searching, side_by_side
 
 if TYPE_CHECKING:
     from replifed.papers.fedplt.settings import Regression
 
-# The rate is fitted where errors have come down to the first and not yet to the second, relative to round 0:
-# after the transient, before rounding.
+# The rate is fitted to errors between these, relative to round 0: after the transient, before rounding.
 WINDOW = (1e-2, 1e-10)
-# Errors that have grown so much do not come back.
+# A run whose error grows by this factor has diverged.
 _LOST = 1e4
-_FEWEST = 8
-# Rounds after which a grid drops the points that are done on all data sets.
+# Minimum number of rounds in the window for a fit.
+_MINIMUM = 8
+# Rounds after which a grid drops the points whose runs have ended on all data sets.
 _STAGE = 25
 
 
@@ -62,13 +63,13 @@ def _classification(rng: np.random.Generator, samples: int, d: int) -> tuple[NDA
 
 
 class Trial:
-    """Runs on S data sets (`regression`), a grid of G settings on each.
+    """Runs on S data sets (`regression`), of a grid of G settings on each.
 
     Attributes
     ----------
-    rounds : a run has at most so many.
-    moduli, solution : of each data set.
-    spent : what the runs have used so far, each up to the stage in which it ends.
+    rounds : maximum number of rounds of a run.
+    moduli, solution : mu and L, and the minimiser, of each data set.
+    spent : cost of the runs so far, each up to the stage in which it ends.
     """
 
     def __init__(self, settings: Regression) -> None:
@@ -79,33 +80,28 @@ class Trial:
         self.spent = Spent()
 
     def simulate(self, algorithm: Any, repeats: int = 1, **options: Any) -> History:
-        """Run an algorithm, so many runs on each data set; see `simulate.simulate`."""
+        """Simulate an algorithm of `repeats` runs on each data set, with `options` of `simulate`."""
         names = tuple(np.repeat(self.replicates, repeats).tolist())
         return simulate(algorithm, self.problem, Streams(self.seed, names), self.rounds, **options)
 
-    def rates(self, cell: Cell, base: Values, multiples: NDArray, wanted: NDArray | None = None) -> NDArray:
+    def rates(self, cell: Cell, base: Values, multiples: NDArray) -> NDArray:
         """Rates (S, G) at multiples (S or 1, G, P) of the parameters `base`, each of shape (S,)."""
-        values = times({name: one[:, None] for name, one in base.items()}, multiples)
-        return rate(self.errors(cell, values, wanted=wanted))
+        return rate(self.errors(cell, times({name: one[:, None] for name, one in base.items()}, multiples)))
 
-    def errors(
-        self, cell: Cell, values: Values, target: float = WINDOW[1], wanted: NDArray | None = None
-    ) -> NDArray:
-        """Relative errors (T, S, G) of a cell with parameters (S, G); see `traces`."""
-
-        def make(points: NDArray, sets: NDArray) -> Any:
-            moduli = Moduli(*(np.repeat(modulus[sets], len(points)) for modulus in self.moduli))
-            return build(cell, moduli, {name: v[sets][:, points].ravel() for name, v in values.items()})
-
-        count = next(iter(values.values())).shape[1] if values else 1
+    def errors(self, cell: Cell, values: Values, target: float = WINDOW[1]) -> NDArray:
+        """Relative errors (T, S, G) of a cell with parameters (S, G), NaN for no run; see `traces`."""
+        first = next(iter(values.values()), np.zeros((len(self.replicates), 1)))
+        wanted = ~np.isnan(first)
+        moduli = Moduli(*(np.repeat(modulus, first.shape[1]) for modulus in self.moduli))
+        known = {name: np.where(wanted, value, value[wanted][0]).ravel() for name, value in values.items()}
         cohort = None if cell.everyone else FixedSize(cell.cohort)
-        return self.traces(make, count, target=target, cohort=cohort, wanted=wanted)
+        return self.traces(build(cell, moduli, known), wanted, target=target, cohort=cohort)
 
     def settled_errors(self, cell: Cell, values: Values, within: float) -> NDArray:
-        """The same, of four times as many rounds each time until all rates have settled.
+        """Relative errors as in `errors`, of four times as many rounds each time until all rates settle.
 
-        A rate has settled if its run came to the target or diverged, or if half of the rounds give the same
-        rate, `within` so much. All must at once: a single slow curve may look straight before it bends.
+        A rate has settled if its run reached the target or diverged, or if half of the rounds give the same
+        rate up to `within`. All must at once: a single slow curve may look straight before it bends.
         """
         while True:
             errors = self.errors(cell, values)
@@ -117,80 +113,69 @@ class Trial:
 
     def traces(
         self,
-        make: Callable[[NDArray, NDArray], Any],
-        points: int,
+        algorithm: Any,
+        wanted: NDArray | None = None,
         *,
         target: float = WINDOW[1],
         cohort: Any = None,
-        wanted: NDArray | None = None,
     ) -> NDArray:
         """Errors over the rounds, relative to round 0.
 
         Parameters
         ----------
-        make : callable
-            Maps numbers of grid points (g,) and of data sets (s,) to the algorithm for these, with a run for
-            each data set and, within it, each point.
-        points : G, the size of the grid.
-        target : a run ends where its error has come down to this.
-        cohort : see `simulate`.
+        algorithm : Algorithm
+            Of G runs on each of the S data sets, those of a data set in turn.
         wanted : bool array, shape (S, G), optional
-            Which runs are asked for, all by default.
+            Mask of the requested runs; one on each data set by default.
+        target : float
+            A run ends where its error has come down to this.
+        cohort : as in `simulate`
 
         Returns
         -------
         array, shape (T, S, G)
-            NaN after the end and for runs that are not wanted, infinite where a run has diverged.
+            NaN after the end and for runs that are not requested, infinite where a run has diverged.
         """
-        wanted = np.ones((len(self.replicates), points), bool) if wanted is None else wanted
-        asked = np.asarray(wanted.any(axis=1))
-        sets, left = np.flatnonzero(asked), np.flatnonzero(wanted.any(axis=0))
-        problem = self.problem if asked.all() else self.problem.with_runs(asked)
-        metrics = {"error": relative_error(self.solution[sets])}
-        errors = np.full((self.rounds + 1, *wanted.shape), np.nan)
-        over = ~wanted  # runs that are not wanted, or have come to their end, one way or the other
+        going = np.ones((len(self.replicates), 1), bool) if wanted is None else wanted.copy()
+        number = np.arange(going.size).reshape(going.shape)
+        used = np.asarray(going.any(axis=1))
+        sets, problem = np.flatnonzero(used), self.problem if used.all() else self.problem.with_runs(used)
+        errors = np.full((self.rounds + 1, *going.shape), np.nan)
         begin, resume = 0, None
-        self.spent.runs += int(wanted.sum())
-        while begin < self.rounds and left.size:
-            names = np.repeat(np.take(self.replicates, sets), len(left)).tolist()
-            ran = np.ix_(sets, left)
-            ended = over[ran]
+        while begin < self.rounds and going.any():
+            # All data sets run the same points: those that go on on any of them.
+            points = np.flatnonzero(going.any(axis=0))
+            block = np.ix_(sets, points)
+            active = going[block]
 
-            def finished(seen: dict[str, NDArray], ended: NDArray = ended) -> NDArray:
-                return (seen["error"] <= target) | (seen["error"] > _LOST) | ended.ravel()
+            def ended(seen: dict[str, NDArray], active: NDArray = active) -> NDArray:
+                return ~active.ravel() | (seen["error"] <= target) | (seen["error"] > _LOST)
 
             history = simulate(
-                make(left, sets),
+                of_runs(algorithm, number[block].ravel()),
                 problem,
-                Streams(self.seed, tuple(names)),
-                min(begin + _STAGE, self.rounds) if points > 1 else self.rounds,
-                metrics=metrics,
+                Streams(self.seed, tuple(np.repeat(np.take(self.replicates, sets), len(points)).tolist())),
+                min(begin + _STAGE, self.rounds) if going.shape[1] > 1 else self.rounds,
+                metrics={"error": relative_error(self.solution[sets])},
                 cohort=cohort,
-                until=finished,
+                until=ended,
                 resume=resume,
             )
-            last = int(history.rounds[-1])
-            bits = history.ledger["bits_up"][-1] + history.ledger["bits_down"][-1]
-            self.spent.bits += float(bits[~ended.ravel()].sum())
-            self.spent.rounds += int((~ended).sum()) * (last - begin)
-            error = history.metrics["error"].reshape(-1, *ended.shape)
-            lost = np.logical_or.accumulate(~(error <= _LOST), axis=0)
-            error = np.where(lost, np.inf, error)
-            # What came to its end in an earlier stage has no more to say.
-            held = ended & (history.rounds > begin)[:, None, None]
-            errors[np.ix_(history.rounds, sets, left)] = np.where(held, errors[begin][ran], error)
-            over[ran] |= lost[-1] | (error[-1] <= target)
-            going = ~over[ran].all(axis=0)
-            resume = last, history.take(np.tile(going, len(sets))).state
-            begin, left = last, left[going]
-        errors[:, ~wanted] = np.nan
+            self.spent.add(history.take(active.ravel()), started=begin == 0)
+            error = history.metrics["error"].reshape(-1, *active.shape)
+            error[np.logical_or.accumulate(~(error <= _LOST), axis=0)] = np.inf
+            # A run that ended in an earlier stage keeps its error while its point goes on elsewhere.
+            errors[np.ix_(history.rounds, sets, points)] = np.where(active, error, errors[begin][block])
+            going[block] &= (error[-1] > target) & np.isfinite(error[-1])
+            begin = int(history.rounds[-1])
+            resume = begin, history.take(np.tile(going[block].any(axis=0), len(sets))).state
         return errors[~np.isnan(errors).all(axis=(1, 2))]
 
 
 def relative_error(solution: NDArray) -> Metric:
-    """|X - 1 (x) x_bar| / |1 (x) x_bar| of the agents' models, or of the server's where these are alone kept.
+    """|X - 1 (x) x_bar| / |1 (x) x_bar| of the agents' models, or of the server's if there are no others.
 
-    So it is one at round 0, as all methods begin at zero. A run repeats each row of `solution` (S, D).
+    It is one at round 0, as all methods begin at zero. Each row of `solution` (S, D) is that of R / S runs.
     """
 
     def metric(_: Any, seen: dict[str, NDArray]) -> NDArray:
@@ -205,8 +190,8 @@ def relative_error(solution: NDArray) -> Metric:
 def rate(errors: NDArray) -> NDArray:
     """Factor by which errors shrink each round: exp of the least-squares slope of their logarithm.
 
-    The fit takes rounds in `WINDOW`; of a run too slow to show enough of them the last half of its rounds,
-    and of one that passes it within a round or two all up to its end.
+    The fit takes rounds in `WINDOW`; if a run is too slow to have enough of them, the last half of its
+    rounds, and if it passes the window within a round or two, all up to its end.
 
     Parameters
     ----------
@@ -226,7 +211,7 @@ def rate(errors: NDArray) -> NDArray:
     t = np.arange(len(errors)).reshape(-1, *(1,) * (errors.ndim - 1))
     length = recorded.sum(axis=0)
     passed = np.logical_or.accumulate(errors <= low, axis=0)
-    slow = ~passed.any(axis=0) & (inside.sum(axis=0) < _FEWEST) & (length >= 2 * _FEWEST)
+    slow = ~passed.any(axis=0) & (inside.sum(axis=0) < _MINIMUM) & (length >= 2 * _MINIMUM)
     fast = passed.any(axis=0) & (inside.sum(axis=0) < 3)
     used = np.where(slow, recorded & (t >= length // 2), inside & recorded)
     used |= fast & recorded & (t <= (~passed).sum(axis=0))
@@ -243,7 +228,7 @@ def around(centre: NDArray, ratio: float, reach: int, **more: Any) -> Grid:
 
 
 def common(trial: Trial, cell: Cell, base: Values, grid: Grid) -> Search:
-    """Find the multiples of `base` with the least mean rate over all data sets."""
+    """Find the multiples of `base` with the lowest mean rate over all data sets."""
 
     def score(points: NDArray) -> NDArray:
         return trial.rates(cell, base, points.reshape(1, len(points), -1)).mean(axis=0)
@@ -252,16 +237,13 @@ def common(trial: Trial, cell: Cell, base: Values, grid: Grid) -> Search:
 
 
 def each(trial: Trial, cell: Cell, base: Values, grid: Grid) -> list[Search]:
-    """Find every data set's multiples of `base` with the least rate on it."""
+    """Find every data set's multiples of `base` with the lowest rate on it."""
     S = len(trial.replicates)
 
-    def answer(asked: list[tuple[int, Ask]]) -> list[NDArray]:
-        most = max(len(points) for _, (_, points) in asked)
-        multiples, wanted = np.ones((S, most, len(base))), np.zeros((S, most), bool)
-        for number, (_, points) in asked:
-            multiples[number, : len(points)] = as_array(points).reshape(len(points), -1)
-            wanted[number, : len(points)] = True
-        found = trial.rates(cell, base, multiples, wanted)
-        return [found[number, : len(points)] for number, (_, points) in asked]
+    def score(sets: NDArray, points: NDArray) -> NDArray:
+        position = np.concatenate([np.arange(count) for count in np.bincount(sets)])
+        multiples = np.full((S, position.max() + 1, len(base)), np.nan)
+        multiples[sets, position] = points.reshape(len(points), -1)
+        return trial.rates(cell, base, multiples)[sets, position]
 
-    return side_by_side([searching(grid) for _ in range(S)], answer)
+    return search_each(score, [grid] * S)

@@ -6,8 +6,10 @@ the experiments on these choices change one of them at a time. A `variant` is a 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +20,8 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.line_search import Armijo
 from replifed.algorithms.registry import method_class
+from replifed.engine.plans import Planned, execute
+from replifed.engine.simulate import History, simulate
 from replifed.network.fading import Constant, Rayleigh
 from replifed.operators.bit_allocation import allocate
 from replifed.papers.qshed.paper import PRINTED_BITS, PRINTED_VALUES
@@ -27,7 +31,6 @@ from replifed.problems.minimiser import minimiser
 from replifed.problems.sparse import SparseLinearModel
 from replifed.progress import Progress, silent
 from replifed.randomness import Streams, generator
-from replifed.simulate import simulate
 
 if TYPE_CHECKING:
     from replifed.papers.qshed.settings import Changes, Experiment
@@ -35,8 +38,8 @@ if TYPE_CHECKING:
 # These send what they send, whatever the channel.
 UNLIMITED = ("giant", "newton", "gradient_descent")
 
-# Rounds of these are work on one device's matrix after the other, so that repetitions gain nothing side by
-# side; alone, each ends when it has converged, and stays there in what is drawn.
+# Rounds of these work on one device's matrix after the other, so that repetitions gain nothing side by side;
+# alone, each ends when it has converged, and stays there in what is drawn.
 APART = ("fednl",)
 
 # Settings of the problem and the channel, which change every method.
@@ -136,16 +139,6 @@ def cases(method: str, settings: Experiment) -> dict[str, Changes]:
     }
 
 
-def _curves(method: str, settings: Experiment) -> Iterator[tuple[dict[str, str], Experiment]]:
-    """What the lines of each curve are called, and its settings."""
-    for case, changed in cases(method, settings).items():
-        for variant, own in settings.variants.get(method, {"": None}).items():
-            merged = settings.with_(*filter(None, (changed, own)))
-            for name in ["constant"] if method in UNLIMITED else merged.channels:
-                labels = {"method": method, "variant": variant, "case": case, "channel": name}
-                yield labels, merged
-
-
 def run(
     method: str,
     settings: Experiment,
@@ -157,35 +150,39 @@ def run(
     """Run all cases, variants, channels and seeds of `method`."""
     if settings.kind == "allocation":
         return _allocations(method, settings, table, progress)
-    curves = list(_curves(method, settings))
-    data: dict[tuple, list[Drawn]] = {}
-    frames = []
-    for done, (labels, own) in enumerate(curves):
-        chosen = own.l2, own.split
-        if chosen not in data:
-            data[chosen] = list(problems(own, table, apart=method in APART))
-        for drawn in data[chosen]:
-            label = " ".join(filter(None, labels.values()))
-            progress(f"{label} seeds {drawn.replicates}", done, len(curves))
-            frames.append(_simulate(labels, own, drawn))
-    return pd.concat(frames, ignore_index=True)
+    return execute(method, settings.seed, _plans(method, settings, table), progress)
 
 
-def _simulate(labels: dict[str, str], settings: Experiment, drawn: Drawn) -> pd.DataFrame:
-    """One line a repetition and round; `gap` is f - f*, at least rounding error."""
-    floor = FLOOR * np.maximum(1.0, np.abs(drawn.minimum))
-    history = simulate(
-        algorithm(labels["method"], settings),
-        drawn.problem,
-        Streams(settings.seed, drawn.replicates),
-        settings.rounds,
-        channel=channel(labels["channel"], settings),
-        until=lambda now: now["objective"] - drawn.minimum <= np.maximum(settings.stop, floor),
-    )
-    frame = history.frame(**labels, replicate=drawn.replicates)
-    rounds = len(history.rounds)
-    gap = frame["objective"] - np.repeat(drawn.minimum, rounds)
-    return frame.assign(gap=np.maximum(gap, np.repeat(floor, rounds)))
+def _plans(method: str, settings: Experiment, table: Any) -> Iterator[Planned]:
+    """A curve for each case, variant and channel; `gap` is f - f*, at least rounding error."""
+    drawn: dict[tuple, list[Drawn]] = {}  # cases that change neither ridge nor split share the problems
+    for case, changed in cases(method, settings).items():
+        for variant, own in settings.variants.get(method, {"": None}).items():
+            merged = settings.with_(*filter(None, (changed, own)))
+            key = merged.l2, merged.split
+            if key not in drawn:
+                drawn[key] = list(problems(merged, table, apart=method in APART))
+            channels = ["constant"] if method in UNLIMITED else merged.channels
+            for name, (replicates, problem, minimum) in itertools.product(channels, drawn[key]):
+                floor = FLOOR * np.maximum(1.0, np.abs(minimum))
+                end = np.maximum(merged.stop, floor)
+                yield Planned(
+                    algorithm=algorithm(method, merged),
+                    problem=problem,
+                    replicates=replicates,
+                    rounds=merged.rounds,
+                    labels={"variant": variant, "case": case, "channel": name, "replicate": replicates},
+                    derived={"gap": partial(_gap, minimum, floor)},
+                    options={"channel": channel(name, merged), "until": partial(_below, minimum, end)},
+                )
+
+
+def _gap(minimum: NDArray, floor: NDArray, history: History) -> NDArray:
+    return np.maximum(history.metrics["objective"] - minimum, floor)
+
+
+def _below(minimum: NDArray, end: NDArray, now: dict[str, NDArray]) -> NDArray:
+    return now["objective"] - minimum <= end
 
 
 # --- Section IV-A's example ----------------------------------------------------------------------

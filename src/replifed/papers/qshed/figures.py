@@ -13,20 +13,19 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from replifed.claims.curves import reached
-from replifed.claims.samples import UNDECIDED, Sample
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.grid import By, Curves, Grid, X
-from replifed.figures.style import BLUE, GREY, ORANGE, Line, canvas, legend, of_seeds, styled
-from replifed.figures.summaries import median_and_range
+from replifed.figures.curves import note
+from replifed.figures.grid import By, Grid, X
+from replifed.figures.style import BLUE, ORANGE, Line, canvas, legend, of_seeds, styled
+from replifed.figures.summaries import use_until_target
 from replifed.papers.inputs import Inputs
-from replifed.papers.qshed.experiments import UNLIMITED, example_bits, nearest_spectrum
+from replifed.papers.qshed.experiments import example_bits, nearest_spectrum
 from replifed.papers.qshed.paper import (
     CHANNELS,
     EXPERIMENTS,
     LINES,
     PRINTED_BITS,
     PRINTED_VALUES,
-    THRESHOLDS,
     curve_name,
     shown_with,
 )
@@ -40,8 +39,8 @@ BOTTOM = 1e-11
 DRAWN = 300
 
 _BANDS = (
-    "Lines are medians over seeds (each draws its own samples), bands the range, of the first "
-    f"{DRAWN} rounds."
+    f"Lines are medians over seeds (each draws its own samples), bands the range, of the first {DRAWN} "
+    "rounds."
 )
 _READINGS = (
     "The paper does not state its renewal rounds, dither and line search; here Hessians are renewed at "
@@ -52,13 +51,13 @@ _READINGS = (
 )
 _DATA = {"fmnist": "Fashion-MNIST, class 1 against the rest", "w8a": "w8a"}
 _FEDNL = (
-    "FedNL starts from zero Hessians; projected without a line search its first step is a gradient step "
-    "of length 1/µ, and it diverges."
+    "FedNL starts from zero Hessians; projected without a line search its first step is a gradient step of "
+    "length 1/µ, and it diverges."
 )
 
 
-def _runs(kept: Collection[str], channels: Collection[str]) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
-    """Return what takes the runs of some curves over some channels."""
+def _runs(curves: Collection[str], channels: Collection[str]) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
+    """Return a function that selects the runs of some curves over some channels."""
 
     def prepare(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
         pairs = zip(history["method"], history["variant"], strict=True)
@@ -67,7 +66,7 @@ def _runs(kept: Collection[str], channels: Collection[str]) -> Callable[[pd.Data
             megabits=history["bits_up"] / 1e6,
             experiment=history["experiment"].map(shown_with),
         )
-        return history[history["curve"].isin(kept) & history["channel"].isin(channels)]
+        return history[history["curve"].isin(curves) & history["channel"].isin(channels)]
 
     return prepare
 
@@ -76,7 +75,7 @@ _KINDS = {"curvature": "Q-SHED and others", "fednl": "Q-SHED and FedNL"}
 
 
 def _in_kinds(frame: pd.DataFrame) -> pd.DataFrame:
-    """FedNL's variants in panels of their own, Q-SHED in all."""
+    """Return FedNL's variants in separate panels, and Q-SHED in all."""
     drawn = frame[frame["round"] <= DRAWN]
     of_fednl = drawn["curve"].str.startswith("fednl")
     return pd.concat(
@@ -88,7 +87,7 @@ def _in_kinds(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _exact_apart(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    """The case with the exact choice of q as a curve of its own, beside those of the default case."""
+    """Return a history in which the exact choice of q is a curve of the default case."""
     history = _runs(LINES, CHANNELS)(history, inputs)
     exact = history["case"] == "exact_q"
     return history.assign(
@@ -149,42 +148,26 @@ CASES = {
 }
 
 
-def columns_of(rounds: Sample, **more: Any) -> dict[str, Any]:
-    """Median, low and high over the seeds that got there, `more`, and the numbers of seeds.
-
-    The median is infinite where no more than half of the seeds got there, low and high where not all or none
-    did.
-    """
-    there = rounds.bounds == 0
-    return {
-        "median": rounds.median_reached,
-        "low": rounds.values[there].min() if there.any() else np.inf,
-        "high": rounds.values[there].max() if there.all() else np.inf,
-        **more,
-        "reached": int(there.sum()),
-        "seeds": len(there),
-    }
-
-
-def _choices(inputs: Inputs, settings: dict) -> pd.DataFrame:
+def _choices(inputs: Inputs) -> pd.DataFrame:
     """One row for each experiment (without "_choices"), channel, case and method that the case changes.
 
-    Rounds to the threshold, as `columns_of` has them, and `last`: rounds of the run.
+    Rounds to the threshold (`use_until_target`), and `last`: rounds of the run.
     """
     rows = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        last = settings["experiments"][experiment]["rounds"]
-        for method in methods:
+    for experiment in inputs.experiments():
+        last = inputs.experiment(experiment).rounds
+        for method in inputs.methods(experiment):
             history = inputs.run(experiment, method)
             keys = ["case", "variant", "channel"]
             for (case, variant, channel), curve in history.groupby(keys, sort=False):
+                rounds = reached(curve, THRESHOLD)
                 rows.append(
                     {
                         "experiment": experiment.removesuffix("_choices"),
                         "channel": channel,
                         "case": case,
                         "curve": curve_name(method, variant),
-                        **columns_of(reached(curve, THRESHOLD), last=last),
+                        **use_until_target(rounds.values, rounds.bounds == 0, last=last),
                     }
                 )
     return pd.DataFrame(rows)
@@ -192,7 +175,7 @@ def _choices(inputs: Inputs, settings: dict) -> pd.DataFrame:
 
 @styled
 def _draw_choices(frame: pd.DataFrame) -> Figure:
-    """Draw what `_choices` returns: a panel for each data set and channel, a line for each case."""
+    """Draw the table of `_choices`: a panel for each data set and channel, a line for each case."""
     panels = list(dict.fromkeys(zip(frame["experiment"], frame["channel"], strict=True)))
     lines = {name: line for name, line in LINES.items() if (frame["curve"] == name).any()}
     shown = [case for case in CASES if (frame["case"] == case).any()]
@@ -239,19 +222,19 @@ def _draw_choices_of(ax: Axes, frame: pd.DataFrame, lines: dict, shown: list[str
 
 # -- Section IV-A's example ----------------------------------------------------------------------------
 
-# Vectors shown, and those beside the eleven of the example.
+# Vectors shown, and those shown with the eleven of the example.
 _SHOWN, _IN_EXAMPLE = 40, 14
 
 
-def _bit_allocation(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """Panel "example": printed and found bits; panel "growth": bits of the same device round by round.
+def _bit_allocation(inputs: Inputs) -> pd.DataFrame:
+    """Panel "example": printed and measured bits; panel "growth": bits of the same device by round.
 
-    What the paper does not print is zero.
+    Numbers that the paper does not print are zero.
     """
-    (experiment,) = settings["artefact"]["runs"]
+    (experiment,) = inputs.experiments()
     history = inputs.run(experiment, "qshed")
     spectrum, _ = nearest_spectrum(history)
-    bits = example_bits(spectrum["eigenvalue"].to_numpy(), settings["experiments"][experiment]["b_max"])
+    bits = example_bits(spectrum["eigenvalue"].to_numpy(), inputs.experiment(experiment).b_max)
     vectors = range(1, len(PRINTED_BITS) + 1)
     printed = pd.DataFrame({"printed_bits": PRINTED_BITS, "printed_eigenvalue": PRINTED_VALUES}, vectors)
     example = spectrum.assign(panel="example", bits=bits).join(printed, on="vector")
@@ -265,65 +248,49 @@ def _bit_allocation(inputs: Inputs, settings: dict) -> pd.DataFrame:
     return frame[frame["vector"] <= _SHOWN]
 
 
-_EXAMPLE = {"eigenvalue": "eigenvalue", "bits": "bits per coordinate"}
+_PANELS = {
+    "eigenvalue": "Eigenvalues",
+    "bits": f"{sum(PRINTED_BITS)} bits per coordinate",
+    "growth": "Until the next renewal",
+}
 _EXAMPLE_LINES = {
     "found": Line("nearest found", BLUE, "-", "o"),
-    "printed": Line("published", ORANGE, "", "s"),
+    "printed": Line("published", ORANGE, "", "s", size=6.0, filled=False),
 }
 
 
 def _found_and_printed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Curves of the example that `_bit_allocation` returns; column metric is "eigenvalue" or "bits"."""
-    example = frame[(frame["panel"] == "example") & (frame["vector"] <= _IN_EXAMPLE)].drop(columns="round")
-    printed = example[example["printed_eigenvalue"] > 0]
-    return pd.concat(
-        rows.assign(
-            metric=metric, curve=curve, mean=rows[metric if curve == "found" else f"printed_{metric}"]
-        )
-        for metric in _EXAMPLE
-        for curve, rows in (("found", example), ("printed", printed))
-    )
+    """Curves of the example in the table of `_bit_allocation`, and the points of the growth."""
+    growth = frame[frame["panel"] == "growth"].assign(metric="growth")
+    found = frame[(frame["panel"] == "example") & (frame["vector"] <= _IN_EXAMPLE)]
+    printed = found[found["printed_eigenvalue"] > 0]
+    curves = [
+        rows.assign(metric=metric, curve=curve, mean=rows[column])
+        for metric in ("eigenvalue", "bits")
+        for curve, rows, column in (("found", found, metric), ("printed", printed, f"printed_{metric}"))
+    ]
+    # Their horizontal axis is that of the vectors.
+    return pd.concat([*curves, growth]).rename(columns={"round": "at_round"})
 
 
-@styled
-def _draw_bit_allocation(frame: pd.DataFrame) -> Figure:
-    """Draw what `_bit_allocation` returns."""
-    made, axes = canvas(1, 3, title="Q-SHED · Bits of each eigenvector", width=3.6, height=3.2)
-    values, bits, growth = axes[0]
-    example = frame[(frame["panel"] == "example") & (frame["vector"] <= _IN_EXAMPLE)].sort_values("vector")
-    at, nearest = example["vector"].to_numpy(), example.iloc[0]
-    printed = example[example["printed_eigenvalue"] > 0]
-    values.semilogy(at, example["eigenvalue"], "o-", color=BLUE, label="nearest found")
-    values.semilogy(printed["vector"], printed["printed_eigenvalue"], "s", color=ORANGE, label="printed")
-    values.set_ylabel(_EXAMPLE["eigenvalue"])
-    values.set_title(
-        f"Seed {nearest['replicate']:g}, device {nearest['device']:g},\nround {nearest['round']:g}",
-        loc="left",
-    )
-    values.legend(fontsize=7)
-    bits.bar(at - 0.2, example["printed_bits"], 0.4, color=ORANGE, label="printed")
-    bits.bar(at + 0.2, example["bits"], 0.4, color=BLUE, label="found")
-    bits.set_ylabel(_EXAMPLE["bits"])
-    bits.set_title(f"{sum(PRINTED_BITS)} bits per coordinate", loc="left")
-    bits.legend(fontsize=7)
-    table = frame[frame["panel"] == "growth"].set_index(["round", "vector"])["bits"].unstack()  # noqa: PD010
+def _note_device(ax: Axes, panel: pd.DataFrame, *_: Any) -> None:
+    nearest = panel.iloc[0]
+    if nearest["metric"] == "eigenvalue":
+        note(ax, "seed {replicate:g}, device {device:g}, round {at_round:g}".format(**nearest))
+
+
+def _draw_growth(ax: Axes, panel: pd.DataFrame) -> None:
+    table = panel.pivot_table("bits", "at_round", "vector")
     # Not pcolormesh, which shows nothing of a single round.
     vectors, rounds = table.columns, table.index
     ends = (vectors[0] - 0.5, vectors[-1] + 0.5, rounds[0] - 0.5, rounds[-1] + 0.5)
-    image = growth.imshow(
+    image = ax.imshow(
         table.to_numpy(), cmap="viridis", rasterized=True, origin="lower", aspect="auto", extent=ends
     )
-    made.colorbar(image, ax=growth, label="bits per coordinate so far")
-    growth.grid(False)
-    growth.set_ylabel("round")
-    growth.set_title("Until the next renewal", loc="left")
-    for ax in (bits, growth):
-        ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
-    for ax in axes[0]:
-        ax.set_xlabel("eigenvector")
-        ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        ax.tick_params(color=GREY)
-    return made
+    ax.figure.colorbar(image, ax=ax, label="bits per coordinate so far")
+    ax.grid(False)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(6, integer=True))
 
 
 def _compared(number: int, data: str) -> Iterator[Grid]:
@@ -332,103 +299,26 @@ def _compared(number: int, data: str) -> Iterator[Grid]:
     yield compared(
         f"fig{number}",
         title=f"Figure {number}: {EXPERIMENTS[data]}",
-        caption=(
-            f"Relative cost f − f* against communication rounds on {_DATA[data]}, "
-            f"without and with Rayleigh fading. {_BANDS} {_READINGS} {_FEDNL}"
-        ),
+        caption=f"Relative cost f − f* against communication rounds on {_DATA[data]}, without and with "
+        f"Rayleigh fading. {_BANDS} {_READINGS} {_FEDNL}",
         columns=[*PANELS, X("round")],
     )
     yield compared(
         f"fig{number}_bits",
         title=f"Figure {number} against bits",
-        caption=(
-            f"The same runs on {EXPERIMENTS[data]} against the bits that all devices have sent, the line "
-            "search's included. FedNL's message of rank 1 takes half of the budget without fading. "
-            f"{_BANDS}"
-        ),
+        caption=f"The same runs on {EXPERIMENTS[data]} against the bits that all devices have sent, the "
+        "line search's included. FedNL's message of rank 1 takes half of the budget without fading. "
+        f"{_BANDS}",
         columns=[*PANELS, X("megabits")],
     )
     yield compared(
         f"fig{number}_giant_search",
         title=f"Figure {number} with GIANT's line search",
-        caption=(
-            f"Relative cost against rounds on {_DATA[data]}, with the line search as GIANT has it, which the "
-            "paper names: ten steps 1, 1/4, …, of which the last is taken if none is good enough. Renewals "
-            f"and dither are those of Figure {number}. {_BANDS} FedNL starts from zero Hessians."
-        ),
+        caption=f"Relative cost against rounds on {_DATA[data]}, with the line search as GIANT has it, "
+        "which the paper names: ten steps 1, 1/4, …, of which the last is taken if none is good enough. "
+        f"Renewals and dither are those of Figure {number}. {_BANDS} FedNL starts from zero Hessians.",
         columns=[*PANELS, X("round")],
     )
-
-
-# -- Tables --------------------------------------------------------------------------------------------
-
-# Q-SHED is not compared with itself, nor with those that no budget limits.
-_NO_RIVALS = ("qshed", "ideal_shed", *UNLIMITED)
-
-
-def saving(mine: Sample, theirs: Sample) -> dict[str, Any]:
-    """Median over the seeds that both ran of the share of rounds that `mine` saves, and of how many seeds.
-
-    Not known where it depends on seeds of which nothing is known; `bound` if the truth may be larger.
-    """
-    one = 1 - mine / theirs
-    lowest, highest = (
-        float(np.median(np.where(np.isin(one.bounds, unknown), end, one.values)))
-        for unknown, end in (((-1, UNDECIDED), -np.inf), ((1, UNDECIDED), np.inf))
-    )
-    return {"saving": lowest, "bound": highest > lowest, "pairs": len(one.values)}
-
-
-def _rounds(inputs: Inputs, settings: dict) -> pd.DataFrame:
-    """One row for each experiment, channel, method and threshold.
-
-    Beside rounds there are megabits (median of what all devices sent until then) and Q-SHED's `saving`.
-    """
-    rows = []
-    for experiment, methods in settings["artefact"]["runs"].items():
-        own = inputs.run(shown_with(experiment), "qshed")
-        for method in methods:
-            history = inputs.run(experiment, method)
-            for (variant, channel), curve in history.groupby(["variant", "channel"], sort=False):
-                for threshold in THRESHOLDS:
-                    rounds, bits = reached(curve, threshold), reached(curve, threshold, count="bits_up")
-                    mine = reached(own[own["channel"] == channel], threshold)
-                    rows.append(
-                        {
-                            "experiment": shown_with(experiment),
-                            "channel": channel,
-                            "curve": curve_name(method, variant),
-                            "threshold": threshold,
-                            **columns_of(rounds, megabits=bits.median_reached / 1e6),
-                            **saving(mine, rounds),
-                        }
-                    )
-    return pd.DataFrame(rows)
-
-
-def _render_rounds(frame: pd.DataFrame) -> pd.DataFrame:
-    """One line a method: rounds as median [range], and what Q-SHED saves, for each threshold."""
-    rows = []
-    for (experiment, channel, name), cells in frame.groupby(["experiment", "channel", "curve"], sort=False):
-        row = {
-            "Data": EXPERIMENTS[experiment],
-            "Channel": CHANNELS[channel],
-            "Method": LINES[name].label,
-            "Seeds": cells["seeds"].iloc[0],
-        }
-        for cell in cells.itertuples():
-            to = f"{cell.threshold:.0e}"
-            row[f"Rounds to {to}"] = median_and_range(cell, "g", " seeds")
-            row[f"Mbit to {to}"] = f"{cell.megabits:.3g}" if np.isfinite(cell.megabits) else "–"
-            row[f"Saved at {to}"] = "" if name in _NO_RIVALS else _saving(cell)
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _saving(cell: Any) -> str:
-    if not np.isfinite(cell.saving):
-        return "–"
-    return f"{'≥ ' if cell.bound else ''}{100 * cell.saving:.0f} %"
 
 
 FIGURES = by_name(
@@ -437,11 +327,9 @@ FIGURES = by_name(
     figure(
         "baselines",
         title="Further methods",
-        caption=(
-            "Relative cost against rounds without fading, of SHED, all variants of FedNL, GIANT, distributed "
-            "Newton and gradient descent beside Q-SHED. The last three do not keep to the budget. "
-            f"FedNL's variants are in panels of their own. {_BANDS}"
-        ),
+        caption="Relative cost against rounds without fading, of SHED, all variants of FedNL, GIANT, "
+        "distributed Newton and gradient descent beside Q-SHED. The last three do not keep to the budget. "
+        f"FedNL's variants are in panels of their own. {_BANDS}",
         # Without fading, 32 bits a coordinate change FedNL's bits alone.
         prepare=_runs(LINES.keys() - {"fednl.vector32_ls"}, ("constant",)),
         shown=_in_kinds,
@@ -451,12 +339,10 @@ FIGURES = by_name(
     figure(
         "conditions",
         title="Conditioning and heterogeneity",
-        caption=(
-            "Relative cost against rounds on Fashion-MNIST without fading, down to 1e-6: samples dealt at "
-            "random at µ = 1e-5 (ill-conditioned, with Q-SHED choosing q exactly, too) and at 1e-2 "
-            "(well-conditioned), and sorted by class at µ = 1e-5. GIANT and Newton's method do not keep to "
-            f"the budget. {_BANDS}"
-        ),
+        caption="Relative cost against rounds on Fashion-MNIST without fading, down to 1e-6: samples dealt "
+        "at random at µ = 1e-5 (ill-conditioned, with Q-SHED choosing q exactly, too) and at 1e-2 "
+        "(well-conditioned), and sorted by class at µ = 1e-5. GIANT and Newton's method do not keep to the "
+        f"budget. {_BANDS}",
         prepare=_exact_apart,
         columns=[By("case", CONDITIONS), X("round")],
         limits=(THRESHOLD / 10, 1.0),
@@ -464,57 +350,35 @@ FIGURES = by_name(
     Made(
         "choices",
         "What the paper leaves open",
-        (
-            "Rounds to a relative cost of 1e-6 (marks: medians over seeds, bars: range) with one choice "
-            "changed at a time: renewal rounds, dither, overload of the quantiser, budget, µ, FedNL's start "
-            "and the bits of its vectors, line search. With fading only overload, budgets, these bits "
-            "and line searches are changed. No mark: the choice does not concern the method, or was not run "
-            "with fading. Thin lines: the choices of Figures 1 and 2; open triangles: not reached within the "
-            "run (dashed). The PDF has a page for each data set."
-        ),
+        "Rounds to a relative cost of 1e-6 (marks: medians over seeds, bars: range) with one choice changed "
+        "at a time: renewal rounds, dither, overload of the quantiser, budget, µ, FedNL's start and the "
+        "bits of its vectors, line search. With fading only overload, budgets, these bits and line searches "
+        "are changed. No mark: the choice does not concern the method, or was not run with fading. Thin "
+        "lines: the choices of Figures 1 and 2; open triangles: not reached within the run (dashed). The "
+        "PDF has a page for each data set.",
         _choices,
         _draw_choices,
         pages=("experiment",),
     ),
-    Made(
+    figure(
         "bit_allocation",
-        "Bits of each eigenvector",
-        (
-            "Section IV-A's example. Left: the printed eigenvalues and those of the device and round, in our "
-            "runs on FMNIST with fading, that come closest to them, by the largest difference; middle: bits "
-            "per coordinate, printed and found for that spectrum with the same budget; right: how that "
-            "device's bits grow until its next Hessian."
-        ),
-        _bit_allocation,
-        _draw_bit_allocation,
-        curves=Curves(
-            shown=_found_and_printed,
-            columns=[By("metric", _EXAMPLE)],
-            series="curve",
-            lines=_EXAMPLE_LINES,
-            metric="metric",
-            x={"vector": "eigenvector"},
-            x_column="vector",
-            log_x=False,
-            y=_EXAMPLE,
-            log_y={"eigenvalue": True, "bits": False},
-        ),
-    ),
-)
-
-TABLES = by_name(
-    Made(
-        "rounds",
-        "Rounds to a threshold",
-        (
-            "Rounds to a relative cost of 1e-4, 1e-6 and 1e-8 as median [range] over seeds, megabits that "
-            "all devices sent until then, and the share of rounds that Q-SHED saves against those that keep "
-            "to the budget: the median over the seeds that both have run, at least so much where the other "
-            "method does not get there on enough of them. Seeds: those of the method. At 16 bits per "
-            "coordinate NQ-SHED's vectors are as good as SHED's: on the same seeds the two take the same "
-            "rounds."
-        ),
-        _rounds,
-        _render_rounds,
+        title="Bits of each eigenvector",
+        caption="Section IV-A's example. Left: the printed eigenvalues and those of the device and round, "
+        "in our runs on FMNIST with fading, that come closest to them, by the largest difference; middle: "
+        "bits per coordinate, printed and found for that spectrum with the same budget; right: how that "
+        "device's bits grow until its next Hessian.",
+        source=_bit_allocation,
+        shown=_found_and_printed,
+        columns=[By("metric", _PANELS)],
+        lines=_EXAMPLE_LINES,
+        metric="metric",
+        diagrams={"growth": _draw_growth},
+        x={"vector": "eigenvector"},
+        y={"eigenvalue": "eigenvalue", "bits": "bits per coordinate", "growth": "round"},
+        log_y={"eigenvalue": True, "bits": False},
+        limits=None,
+        annotate=_note_device,
+        width=3.6,
+        height=3.2,
     ),
 )

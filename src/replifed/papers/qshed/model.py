@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.shed import QShed
-from replifed.claims.verdicts import NotMeasurableError
+from replifed.claims.claim import NotMeasurableError
+from replifed.engine.simulate import simulate
 from replifed.network.fading import Constant
 from replifed.operators.quantise import draw_dither, interval, quantise, quantise_grown
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
-from replifed.simulate import simulate
 
 
 def squared_errors(n: int = 90, draws: int = 20_000) -> NDArray:

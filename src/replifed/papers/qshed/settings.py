@@ -8,6 +8,7 @@ from pydantic import Field
 
 from replifed.settings import fields
 from replifed.settings.fields import WHOLE, Count, Fraction, Maybe, Name, Positive, Several
+from replifed.settings.markers import LEFT_OUT
 
 L2 = Annotated[Positive, Field(description="weight of half the squared norm of the parameters, mu")]
 Budget = Annotated[Count, Field(description="bits per coordinate and round of a channel without fading")]
@@ -75,7 +76,7 @@ class Changes(Options):
     renewals: Maybe[Renewals] = None
     dither: Maybe[Dither] = None
     overload: Maybe[Overload] = None
-    line_search: Annotated[Search, fields.LEFT_OUT] = None
+    line_search: Annotated[Search, LEFT_OUT] = None
 
 
 class Fading(fields.Settings):

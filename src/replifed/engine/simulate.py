@@ -1,0 +1,224 @@
+"""One loop that runs any algorithm on any problem and records a History.
+
+Cohorts, recording, progress and divergence live here, once for all methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import COUNT, Algorithm, Range, Round
+from replifed.errors import ConfigError, ReplifedError
+from replifed.network.ledger import Ledger
+from replifed.network.participation import Participation
+from replifed.problems.base import require
+from replifed.randomness import Streams
+
+Metric = Callable[[Any, dict[str, NDArray]], NDArray]
+"""Maps a problem and an algorithm's observations to one number a run."""
+
+_ROUNDS = Range(0, whole=True)
+# A run has diverged once its objective has grown by this factor; no method here recovers from that.
+BLOW_UP = 1e4
+
+
+def objective(problem: Any, seen: dict[str, NDArray]) -> NDArray:
+    """F at the server's model."""
+    return problem.loss(seen["server"])
+
+
+def nonzeros(problem: Any, seen: dict[str, NDArray]) -> NDArray:
+    """Number of non-zero coordinates of the server's model."""
+    return np.count_nonzero(seen["server"], axis=-1)
+
+
+@dataclass(frozen=True)
+class History:
+    """What was recorded of R runs at T rounds."""
+
+    rounds: NDArray  # (T,)
+    metrics: dict[str, NDArray]  # by name, (T, R); infinite where the run has diverged
+    ledger: dict[str, NDArray]  # by name (`network.ledger.Cost`), totals so far, (T, R)
+    diverged: NDArray  # a mask, (T, R)
+    state: Any  # the algorithm's last one, from which a run can go on
+
+    def take(self, runs: NDArray) -> History:
+        """Return the history of `runs`, as numbers, of which some may be repeated, or as a mask."""
+        return History(
+            self.rounds,
+            {name: values[:, runs] for name, values in self.metrics.items()},
+            {name: values[:, runs] for name, values in self.ledger.items()},
+            self.diverged[:, runs],
+            type(self.state)(*(field[runs] for field in self.state)),
+        )
+
+    def frame(self, **labels: Any):
+        """A data frame with one line a run and recorded round.
+
+        `labels`, each one or R of them, are its first columns, which tell the runs apart (replicate, step,
+        ...).
+        """
+        import pandas as pd
+
+        times, runs = self.diverged.shape
+        columns: dict[str, Any] = {}
+        for name, value in labels.items():
+            values = list(value) if isinstance(value, list | tuple | np.ndarray) else [value] * runs
+            columns[name] = np.repeat(np.array(values, dtype=object), times)
+        columns["round"] = np.tile(self.rounds, runs)
+        for name, recorded in {**self.metrics, **self.ledger}.items():
+            columns[name] = recorded.T.ravel()
+        columns["diverged"] = self.diverged.T.ravel()
+        return pd.DataFrame(columns).infer_objects()
+
+
+def simulate(
+    algorithm: Algorithm,
+    problem: Any,
+    streams: Streams,
+    rounds: int,
+    *,
+    metrics: Mapping[str, Metric] | None = None,
+    record_every: int = 1,
+    record_from: int = 0,
+    cohort: Callable[[Streams, int], Participation] | None = None,
+    channel: Callable[[Streams, int], NDArray] | None = None,
+    until: Callable[[dict[str, NDArray]], NDArray] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    resume: tuple[int, Any] | None = None,
+) -> History:
+    """Run `algorithm` on `problem` for rounds 1 to `rounds`, R runs side by side.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    problem : Problem
+        With the capabilities that the algorithm needs.
+    streams : Streams
+        One name a run.
+    rounds : int
+    metrics : mapping of name to Metric
+        `{"objective": objective}` by default. A metric called "objective" decides on divergence.
+    record_every, record_from : int
+        Rounds between records, and the first one after the start; start and end are always recorded.
+    cohort : callable, optional
+        Draws the clients that take part in a round (`network.participation`); all do by default. A round
+        without clients costs a run nothing.
+    channel : callable, optional
+        Draws the bits per coordinate that each client may send in a round, (R or 1, N); no limit by default.
+    until : callable, optional
+        Maps what was just recorded, metrics by name, to whether each run is done (R,). Once every run is, or
+        has diverged, the simulation ends early, and with it the record.
+    progress : callable, optional
+        Called with (rounds done, rounds) after each round.
+    resume : (int, state), optional
+        Go on from that round and state. The ledger then counts from there.
+
+    Raises
+    ------
+    ReplifedError
+        If the problem lacks a capability, or a setting is out of its range or has neither one value nor one
+        a run.
+    """
+    if rounds not in _ROUNDS:
+        raise ConfigError(f"rounds = {rounds}: must be {_ROUNDS}")
+    if record_every not in COUNT:
+        raise ConfigError(f"record_every = {record_every}: must be {COUNT}")
+    if resume is not None and resume[0] not in Range(0, rounds, whole=True):
+        raise ConfigError(f"resume from round {resume[0]}: must be {Range(0, rounds, whole=True)}")
+    if resume is not None and any(len(field) != len(streams) for field in resume[1]):
+        raise ReplifedError(f"resume: the state must have {len(streams)} runs, as many as streams")
+    _check_lengths(algorithm, len(streams))
+    require(problem, algorithm.needs, type(algorithm).__name__)
+    if cohort is not None and not algorithm.partial_participation:
+        raise ReplifedError(f"{type(algorithm).__name__} is defined for full participation only")
+    metrics = {"objective": objective} if metrics is None else metrics
+    begin, state = resume if resume is not None else (0, algorithm.init(problem, streams))
+    due = {t for t in range(begin + 1, rounds + 1) if t >= record_from and t % record_every == 0} | {rounds}
+    recorder = _Recorder(problem, metrics, Ledger(len(streams)))
+    alive = np.ones(len(streams), dtype=bool)
+    # Runs that diverge overflow; the recorder marks them, so warnings are off.
+    with np.errstate(over="ignore", invalid="ignore"):
+        recorder.record(begin, algorithm.observe(state), alive)
+        for t in range(begin, rounds):
+            now = streams.at(t)
+            active, chosen = (None, None) if cohort is None else cohort(now, problem.n_clients)
+            budget = None if channel is None else channel(now, problem.n_clients)
+            state, cost = algorithm.round(state, problem, Round(t, active, budget, now, chosen))
+            recorder.ledger.add(cost, alive if active is None else alive & active.any(axis=1))
+            seen = algorithm.observe(state)
+            alive &= np.isfinite(seen["server"]).all(axis=-1)
+            if t + 1 in due:
+                recorder.record(t + 1, seen, alive)
+            if progress is not None:
+                progress(t + 1, rounds)
+            if not alive.any():
+                recorder.fill(sorted(due), alive)
+                break
+            if not alive.all():
+                state = _parked(state, alive)
+            if until is not None and t + 1 in due and (until(recorder.values()) | ~alive).all():
+                break
+    return recorder.history(state)
+
+
+def _check_lengths(algorithm: Algorithm, runs: int) -> None:
+    """Refuse settings, of the algorithm or its local solver, that are arrays but have not one value a run."""
+    for owner in (algorithm, getattr(algorithm, "solver", None)):
+        for field in fields(owner) if is_dataclass(owner) else ():
+            value = getattr(owner, field.name)
+            if isinstance(value, np.ndarray) and value.shape not in ((), (1,), (runs,)):
+                raise ConfigError(
+                    f"{type(owner).__name__}.{field.name} has shape {value.shape}: must be a number, or "
+                    f"{runs}, one a run"
+                )
+
+
+class _Recorder:
+    """Collects metrics and ledger at the recorded rounds."""
+
+    def __init__(self, problem: Any, metrics: Mapping[str, Metric], ledger: Ledger) -> None:
+        self._problem, self._metrics, self.ledger = problem, metrics, ledger
+        # The round, its metrics, the ledger's totals, and which runs have diverged.
+        self._records: list[Any] = []
+
+    def record(self, t: int, seen: dict[str, NDArray], alive: NDArray) -> None:
+        """Record round `t`; runs whose objective has blown up leave `alive`, in place."""
+        values = {name: np.asarray(of(self._problem, seen), float) for name, of in self._metrics.items()}
+        if "objective" in values:
+            f = values["objective"]
+            start = self._records[0][1]["objective"] if self._records else f
+            alive &= np.isfinite(f) & (f <= BLOW_UP * np.maximum(np.abs(start), 1.0))
+        self._append(t, {name: np.where(alive, value, np.inf) for name, value in values.items()}, alive)
+
+    def values(self) -> dict[str, NDArray]:
+        """The metrics recorded last."""
+        return self._records[-1][1]
+
+    def fill(self, due: Sequence[int], alive: NDArray) -> None:
+        """Record the rounds that are not simulated any more, as all runs have diverged."""
+        lost = {name: np.full(len(alive), np.inf) for name in self._metrics}
+        for later in due:
+            if later > self._records[-1][0]:
+                self._append(later, lost, alive)
+
+    def _append(self, t: int, values: dict[str, NDArray], alive: NDArray) -> None:
+        self._records.append((t, values, {name: a.copy() for name, a in self.ledger.totals.items()}, ~alive))
+
+    def history(self, state: Any) -> History:
+        rounds, values, totals, diverged = zip(*self._records, strict=True)
+        return History(np.array(rounds), _stacked(values), _stacked(totals), np.stack(diverged), state)
+
+
+def _stacked(records: Sequence[dict[str, NDArray]]) -> dict[str, NDArray]:
+    return {name: np.stack([record[name] for record in records]) for name in records[0]}
+
+
+def _parked(state: Any, alive: NDArray) -> Any:
+    """Set the runs that have diverged to zero: overflows would slow down the others."""
+    return type(state)(*(np.where(alive.reshape(-1, *(1,) * (field.ndim - 1)), field, 0) for field in state))

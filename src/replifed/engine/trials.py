@@ -1,0 +1,379 @@
+"""Trials of steps: on which data they run, for how many rounds, what their score is, and what they cost."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import Algorithm
+from replifed.engine.search import Grid, Search, search, search_each
+from replifed.engine.simulate import History, Metric, objective, simulate
+from replifed.engine.twins import of_runs, simulate_with_twins
+from replifed.progress import Progress, silent
+from replifed.randomness import Streams
+
+# Number of data sets on which every step is scored.
+SCORED = 3
+# If no step is stable, this many are scored on more data sets, and the best of them is selected.
+_LEADERS = 5
+# A run is dropped whose objective is, at the end of two stages in a row, above `_HOPELESS` times its value at
+# the start. In FedHT's Simulation II, where objectives leap most, no step near the best does so.
+_HOPELESS = 2.0
+# A step is tried on further data sets if its descent on the first is at least this share of the best one's.
+_BEHIND = 0.5
+# Approximate number of records in the last rounds.
+_RECORDED = 5
+
+Runnable = Algorithm | Callable[[NDArray, NDArray], Algorithm]
+"""The algorithm of R runs, or a function of indices of runs and factors, as in `simulate_with_twins`."""
+
+
+@dataclass
+class Spent:
+    """Cost of a search: runs, their rounds, and their traffic in bits, up and down."""
+
+    runs: int = 0
+    rounds: int = 0
+    bits: float = 0.0
+    replicates: set[int] = field(default_factory=set)  # names of the repetitions that were run
+
+    def add(self, history: History, started: bool = True) -> None:
+        """Add a stage of some runs; those that went on from an earlier stage are not counted again."""
+        R = history.diverged.shape[1]
+        self.runs += R if started else 0
+        self.rounds += R * int(history.rounds[-1] - history.rounds[0])
+        self.bits += float(history.ledger["bits_up"][-1].sum() + history.ledger["bits_down"][-1].sum())
+
+    def __str__(self) -> str:
+        if not self.runs:
+            return "none"
+        return f"{self.runs:,.0f} runs, {self.rounds:,.0f} rounds, {self.bits:.2g} bits"
+
+    def record(self) -> dict[str, Any]:
+        """For a JSON file."""
+        return {"runs": self.runs, "rounds": self.rounds, "bits": self.bits}
+
+    def of_trials(self) -> dict[str, Any]:
+        """Entries of a JSON file: the replicates that were run, and the cost."""
+        return {"trials": {"replicates": sorted(self.replicates)}, "cost": self.record()}
+
+
+@dataclass(frozen=True)
+class Check:
+    """How the stability of a step is checked, see `twins`."""
+
+    data_sets: int = SCORED  # number of data sets, the first ones
+    rounds: int | None = None  # of a run, at most; None for those of a trial
+    tail: float | None = None  # share of the rounds, at the end, that are compared; None for that of a trial
+    records: int = _RECORDED  # approximate number of records in the tail
+
+
+@dataclass(frozen=True)
+class Trials:
+    """How steps are tried: on which data, for how long, and what their score is.
+
+    The score is the mean of the metric over `tail`, the share of the rounds at the end. With zero it is the
+    last round's alone, and a step with which the objective leaps about may win by a lucky last round.
+
+    Runs advance in stages. Most steps of a coarse grid diverge in their first rounds, or rise; these are
+    dropped after a stage, with the metric at that time for a score.
+    """
+
+    replicates: Sequence[int]  # names of data sets: the first three for every step, others if none is stable
+    problem: Callable[[int], Any]  # of a replicate, with data that all runs share
+    seed: int  # the experiment's
+    rounds: int  # of a trial
+    tail: float = 0.0
+    metric: Metric = objective  # lower is better; a run whose metric blows up has diverged
+    check: Check | None = field(default_factory=Check)  # None if steps need not be stable
+    options: Mapping[str, Any] = field(default_factory=dict)  # of `simulate`, such as the cohort
+    progress: Progress = silent
+    spent: Spent = field(default_factory=Spent)
+
+    @property
+    def stages(self) -> Sequence[int]:
+        """Rounds after which runs are dropped."""
+        return 1, 4, 12
+
+    @property
+    def tail_rounds(self) -> int:
+        """Number of the rounds, at the end, whose mean is the score."""
+        return max(round(self.tail * self.rounds), 1)
+
+    @cached_property
+    def problems(self) -> list[tuple[int, Any]]:
+        """Replicates and problems on which every step is scored."""
+        return [(replicate, self.problem(replicate)) for replicate in self.replicates[:SCORED]]
+
+    def record(self) -> dict[str, Any]:
+        """Replicates that were run, and the cost, for a JSON file."""
+        return self.spent.of_trials()
+
+    def scores(self, algorithm: Runnable, searches: NDArray) -> NDArray:
+        """Mean score over the data sets, (R,); infinite where a run diverged.
+
+        A run whose descent on the first data set is below `_BEHIND` times the best run's is not run on the
+        others. Its score is that of the first plus the most by which the others raised another run's mean.
+        Without that it would win where the first data set has the lowest objectives.
+
+        Parameters
+        ----------
+        algorithm : of R runs
+        searches : array, shape (R,)
+            Number of the search to which each run belongs.
+        """
+        first, *others = self.problems
+        [trial] = self._run(algorithm, [first], len(searches), _drop_rising)
+        scores, descent = trial.score, trial.start - trial.score
+        farthest = descent.max()
+        required = _BEHIND * farthest if farthest > 0 else -np.inf
+        ahead = np.flatnonzero(np.isfinite(scores) & (descent >= required))
+        if not ahead.size:
+            return scores
+        means = scores[ahead] / len(self.problems)
+        for other in others:
+            [trial] = self._run(_subset(algorithm, ahead), [other], len(ahead), _drop_rising)
+            means += trial.score / len(self.problems)
+        added = (means - scores[ahead])[np.isfinite(means)]
+        scores += added.max() if added.size else 0.0
+        scores[ahead] = means
+        return scores
+
+    def more_scores(self, algorithm: Runnable, scores: NDArray) -> NDArray:
+        """Mean scores (R,) over further data sets too, where `scores` are those of the first ones."""
+        total = scores * len(self.problems)
+        for replicate in self.replicates[SCORED:]:
+            data_set = replicate, self.problem(replicate)
+            [trial] = self._run(algorithm, [data_set], len(scores), _drop_rising)
+            total = total + trial.score
+        return total / len(self.replicates)
+
+    def stable(self, algorithm: Runnable, count: int) -> NDArray:
+        """Mask of the R = `count` runs that descend and agree with their twins on all data sets checked."""
+        check = self.check or Check()
+        rounds = self.rounds if check.rounds is None else min(self.rounds, check.rounds)
+        tail = self.tail if check.tail is None else check.tail
+        good = np.ones(count, bool)
+        for replicate, problem in self.problems[: check.data_sets]:
+            runs = np.flatnonzero(good)
+            if not runs.size:
+                break
+            self.progress(f"comparing {len(runs)} runs with their twins", 0, 1)
+            twinned = simulate_with_twins(
+                _subset(algorithm, runs),
+                problem,
+                Streams(self.seed, (replicate,) * len(runs)),
+                rounds,
+                tail=tail,
+                record_every=max(round(tail * rounds) // check.records, 1),
+                record_before_tail=False,
+                **self.options,
+            )
+            self.spent.add(twinned.everything)
+            good[runs] = twinned.stable
+        return good
+
+    def _run(
+        self, algorithm: Runnable, problems: Sequence[tuple[int, Any]], count: int, drop: Drop
+    ) -> list[_Trial]:
+        """Run R = `count` settings on each of some data sets, stage by stage; `drop` ends some of them.
+
+        Of 25 rounds with a tail of .2 the stages end after rounds 1, 4, 12, 20 and 25, and the score is the
+        mean over rounds 21 to 25.
+        """
+        tail_start = self.rounds - self.tail_rounds if self.tail_rounds > 1 else self.rounds
+        early = [stage for stage in self.stages if stage < tail_start]
+        stages = sorted({*early, tail_start, self.rounds} - {0})
+        trials = [_Trial(self, algorithm, *problem, count) for problem in problems]
+        for number, stop in enumerate(stages):
+            count = max(len(trial.going) for trial in trials)
+            self.progress(f"searching the step, {count} runs to round {stop}", number, len(stages))
+            for trial in trials:
+                every = max(self.tail_rounds // _RECORDED, 1) if trial.round >= tail_start else None
+                trial.advance(stop, every)
+            if stop < tail_start:
+                drop(stop, trials)
+        return trials
+
+
+@dataclass(frozen=True)
+class Race(Trials):
+    """Trials in which after each stage only the best n runs of a search so far go on.
+
+    The data sets advance side by side, and runs are compared by their means over these. Dropped runs have no
+    score.
+    """
+
+    survivors: Mapping[int, int] = field(default_factory=dict)  # rounds of a stage -> n
+    # Means of all runs of a search so far, by search and rounds of the stage.
+    reached: dict[tuple[int, int], list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def stages(self) -> Sequence[int]:
+        return sorted(self.survivors)
+
+    def scores(self, algorithm: Runnable, searches: NDArray) -> NDArray:
+        """Mean score over the data sets, (R,); infinite where a run diverged or was dropped."""
+        trials = self._run(algorithm, self.problems, len(searches), partial(self._drop_behind, searches))
+        return np.mean([trial.score for trial in trials], axis=0)
+
+    def _drop_behind(self, searches: NDArray, stage: int, trials: list[_Trial]) -> None:
+        """Drop runs behind the best n after this stage; `searches` as in `scores`."""
+        means = np.mean([trial.score for trial in trials], axis=0)
+        reached = [self.reached[search, stage] for search in searches.tolist()]
+        for so_far, mean in zip(reached, means.tolist(), strict=True):
+            so_far.append(mean)
+        limits = [sorted(so_far)[: self.survivors[stage]][-1] for so_far in reached]
+        for trial in trials:
+            trial.drop(~np.isfinite(means) | (means > limits), score=np.inf)
+
+
+class _Trial:
+    """R runs on one data set that advance side by side; some end early, since they diverge or are dropped."""
+
+    def __init__(self, trials: Trials, algorithm: Runnable, replicate: int, problem: Any, count: int) -> None:
+        self._trials, self._algorithm = trials, algorithm
+        self._replicate, self._problem = replicate, problem
+        self._history: History | None = None  # of the last stage and the runs that go on
+        self.going = np.arange(count)  # indices of the runs that go on
+        self.round = 0
+        self.start = self.score = np.full(count, np.inf)  # at the start and now; infinite once diverged
+        self.past: list[NDArray] = []  # scores after each stage
+
+    def advance(self, stop: int, record_every: int | None) -> None:
+        """Run up to round `stop`; record that one alone, or more often."""
+        if not self.going.size:
+            return
+        trials = self._trials
+        history = simulate(
+            of_runs(self._algorithm, self.going),
+            self._problem,
+            Streams(trials.seed, (self._replicate,) * len(self.going)),
+            stop,
+            metrics={"objective": trials.metric},
+            record_every=record_every or stop - self.round,
+            resume=None if self._history is None else (self.round, self._history.state),
+            **trials.options,
+        )
+        trials.spent.replicates.add(self._replicate)
+        trials.spent.add(history, started=self._history is None)
+        values, alive = history.metrics["objective"], ~history.diverged[-1]
+        late = history.rounds > min(stop - 1, trials.rounds - trials.tail_rounds)
+        if self._history is None:
+            self.start = values[0]
+        self.score = self.score.copy()  # that of the last stage stays as it is
+        self.score[self.going] = np.inf
+        self.score[self.going[alive]] = values[late][:, alive].mean(axis=0)
+        self.past.append(self.score)
+        self._history, self.round = history, stop
+        self._keep(alive)
+
+    def drop(self, runs: NDArray, score: float | None = None) -> None:
+        """End the runs of a mask (R,), if given with this score."""
+        self._keep(~runs[self.going])
+        if score is not None:
+            self.score[runs] = score
+
+    def _keep(self, going: NDArray) -> None:
+        if self._history is not None:
+            self._history = self._history.take(going)
+        self.going = self.going[going]
+
+
+Drop = Callable[[int, list[_Trial]], None]
+"""Ends runs after a stage, given its last round."""
+
+
+def _drop_rising(_: int, trials: list[_Trial]) -> None:
+    """Drop runs that are far above their start at the end of two stages in a row."""
+    for trial in trials:
+        if len(trial.past) > 1:
+            trial.drop(np.minimum(*trial.past[-2:]) > _HOPELESS * trial.start)
+
+
+def _subset(algorithm: Runnable, runs: NDArray) -> Runnable:
+    """Return the algorithm of some runs, for `simulate_with_twins`, which repeats them and moves steps."""
+    return lambda indices, factors: of_runs(algorithm, runs[indices], factors)
+
+
+# -- Searches of a step --------------------------------------------------------------------------------
+
+
+def tune_step(make: Callable[[NDArray], Algorithm], trials: Trials, grid: Grid) -> Search:
+    """Search the step size with the lowest score in the trials; `make` builds the algorithm of steps (R,)."""
+    [found] = tune_steps(lambda _, steps: make(steps), [""], trials, grid)
+    return found
+
+
+def tune_steps(
+    make: Callable[[NDArray, NDArray], Algorithm], names: Sequence[str], trials: Trials, grid: Grid
+) -> list[Search]:
+    """Search the step sizes of several variants of a method side by side.
+
+    Parameters
+    ----------
+    make : callable
+        Builds the algorithm of R runs from the names of their variants (R,) and their steps (R,).
+    names : sequence of str
+        Of the variants.
+    trials : Trials
+    grid : Grid
+
+    Returns
+    -------
+    list of Search
+        One per variant. Its step is stable if `trials.check` requires it. If no step is, the one with the
+        best mean over more data sets is selected, and marked as chaotic.
+    """
+    of_variants = np.array(names)
+
+    def score(variants: NDArray, steps: NDArray) -> NDArray:
+        return trials.scores(make(of_variants[variants], steps), variants)
+
+    def stable(variants: NDArray, steps: NDArray) -> NDArray:
+        return trials.stable(make(of_variants[variants], steps), len(steps))
+
+    def rescored(name: str, steps: NDArray, scores: NDArray) -> NDArray:
+        return trials.more_scores(make(np.full(len(steps), name), steps), scores)
+
+    found = search_each(score, [grid] * len(names), admissible=None if trials.check is None else stable)
+    return [best_of_chaotic(one, partial(rescored, name)) for name, one in zip(names, found, strict=True)]
+
+
+def best_of_chaotic(found: Search, rescored: Callable[[NDArray, NDArray], NDArray]) -> Search:
+    """The search of a step; if none is stable, with the best of its leaders on more data sets.
+
+    `rescored` maps steps (G,) and their scores to their means over more data sets (G,).
+    """
+    if not found.chaotic:
+        return found
+    scores = np.array(found.scores)
+    leaders = np.argsort(scores, kind="stable")[: min(_LEADERS, int(np.isfinite(scores).sum()))]
+    scores[leaders] = rescored(np.array(found.steps)[leaders], scores[leaders])
+    best = leaders[int(np.argmin(scores[leaders]))]
+    return replace(found, best=found.points[best], scores=tuple(scores.tolist()))
+
+
+def best_printed(
+    own: Search, steps: Sequence[float], make: Callable[[NDArray], Algorithm], trials: Trials
+) -> Search:
+    """The best stable one of a paper's printed steps, even at their edge; if none is stable, the best.
+
+    The search `own` began with the printed steps, and its checks are not repeated.
+    """
+    scores = dict(zip(own.steps, own.scores, strict=True))
+    checked = {step: False for (step,) in own.rejected} | ({} if own.chaotic else {own.step: True})
+
+    def admissible(candidates: NDArray) -> NDArray:
+        new = np.array([step for step in candidates.tolist() if step not in checked])
+        if new.size:
+            checked.update(zip(new.tolist(), trials.stable(make(new), len(new)).tolist(), strict=True))
+        return np.array([checked[step] for step in candidates.tolist()])
+
+    return search(np.vectorize(scores.get), Grid.of_steps(steps, grow=False), admissible=admissible)

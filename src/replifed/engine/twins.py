@@ -1,0 +1,203 @@
+"""Twins of a run: does its outcome depend on the last bits?
+
+Hard thresholding, quantisation or a bounded map can keep a run from blowing up although its step is too long
+for stability: it wanders, and rounding decides where it ends. Such a run is *chaotic*. Two twins show it: one
+whose server model is moved a little after the first round, and one whose step is a little longer. The twins
+see the same data, cohorts and minibatches as their run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import Algorithm, Round
+from replifed.engine.simulate import History, simulate
+from replifed.network.ledger import Cost
+from replifed.problems.base import require
+from replifed.randomness import Streams
+
+# What twins differ in: the model that they go on from after the first round, and the step. They name columns
+# of histories, such as objective.of_start: the objective of the twin whose model was moved.
+TWINS = ("of_start", "of_step")
+# Relative size of a move of the model: this, or so many units in the last place if these are more.
+_MOVE, _UNITS = 1e-10, 100
+# Largest relative difference between the objectives of a stable run and of its twins.
+AGREEMENT = 1e-3
+# Below this share of their value at the start, objectives are rounding error.
+_ROUNDING = 1e-12
+
+
+class Twinned(NamedTuple):
+    """R runs compared with their twins.
+
+    Their difference (R,) is the largest relative one of the objective between a run and one of its twins,
+    over the recorded rounds of the tail; infinite where just one of them has diverged.
+    """
+
+    history: History  # of the runs alone
+    difference: NDArray
+    descends: NDArray  # whether the mean objective over the tail lies below that at the start, (R,)
+    everything: History  # of the runs and their twins, three in turn
+
+    @property
+    def with_twins(self) -> History:
+        """The history of the runs, with the metrics of their twins beside theirs: objective.of_start, ..."""
+        more: dict[str, NDArray] = {}
+        for place, twin in enumerate(TWINS, start=1):
+            own = self.everything.take(np.arange(self.everything.diverged.shape[1]) % 3 == place)
+            more |= {f"{name}.{twin}": values for name, values in own.metrics.items()}
+        return replace(self.history, metrics=self.history.metrics | more)
+
+    @property
+    def chaotic(self) -> NDArray:
+        """Which runs differ from a twin, (R,)."""
+        return ~(self.difference <= AGREEMENT)
+
+    @property
+    def stable(self) -> NDArray:
+        """Which runs agree with their twins and end below their start, (R,)."""
+        return ~self.chaotic & self.descends
+
+
+def simulate_with_twins(
+    algorithm: Algorithm | Callable[[NDArray, NDArray], Algorithm],
+    problem: Any,
+    streams: Streams,
+    rounds: int,
+    *,
+    tail: float = 0.2,
+    record_before_tail: bool = True,
+    compared: str = "objective",
+    **options: Any,
+) -> Twinned:
+    """Run R settings of a method, each with its two twins.
+
+    Parameters
+    ----------
+    algorithm : Algorithm or callable
+        Of the R runs; its attribute `tuned` names the setting that one twin has longer, `step` by default.
+        Where that setting is none of its fields: a function of indices of runs (3R,) and factors (3R,) that
+        returns the algorithm of these runs, with what is tuned times the factor.
+    problem : Problem
+        With data for each run, or for all of them.
+    streams : Streams
+        Of the R runs.
+    rounds : int
+    tail : float
+        Share of the rounds, at the end, over which objectives are compared.
+    record_before_tail : bool
+        Whether the rounds before the tail are recorded too.
+    compared : str
+        The metric by which runs and twins are compared, lower is better; one of those of `simulate`.
+    **options
+        Of `simulate`.
+    """
+    R = len(streams)
+    indices, role = np.repeat(np.arange(R), 3), np.tile(np.arange(3), R)
+    make = partial(of_runs, algorithm)
+    of_three = Streams(streams.seed, tuple(name for name in streams.replicates for _ in range(3)))
+    data = problem.repeated(3) if hasattr(problem, "repeated") else problem
+    plain = make(indices, np.ones(3 * R))
+    require(data, plain.needs, type(plain).__name__)
+    size = relative_move(plain.observe(plain.init(data, of_three))["server"].dtype)
+    longer = make(indices, np.where(role == 2, 1.0 + size, 1.0))
+    tail_start = rounds - max(round(tail * rounds), 1) + 1  # the first round that is compared
+    moved = _Moved(longer, role == 1, size)
+    history = simulate(
+        moved, data, of_three, rounds, record_from=0 if record_before_tail else tail_start, **options
+    )
+    objective = history.metrics[compared]
+    late = objective[history.rounds >= tail_start].reshape(-1, R, 3)
+    start = objective[0].reshape(R, 3)[:, 0]
+    runs = history.take(role == 0)
+    with np.errstate(invalid="ignore"):
+        gaps = np.abs(late[..., 1:] - late[..., :1])
+        scale = np.maximum(np.abs(late[..., 0]), _ROUNDING / AGREEMENT * np.abs(start))
+        # Where all have diverged they agree.
+        agree = late[..., 1:] == late[..., :1]
+        difference = np.where(agree, 0.0, gaps / scale[..., None]).max(axis=(0, 2))
+        difference = np.where(np.isnan(difference), np.inf, difference)
+        descends = late[..., 0].mean(axis=0) < start
+    return Twinned(runs, difference, descends, history)
+
+
+def of_runs(algorithm: Any, runs: NDArray, factors: NDArray | None = None) -> Any:
+    """Return the algorithm of some of its runs, by index, with the setting that it tunes times `factors`."""
+    if callable(algorithm):
+        return algorithm(runs, np.ones(len(runs)) if factors is None else factors)
+    settings = _settings_of(algorithm, runs)
+    if factors is not None:
+        tuned = getattr(algorithm, "tuned", "step")
+        settings[tuned] = settings[tuned] * factors
+    return replace(algorithm, **settings)
+
+
+def _settings_of(owner: Any, runs: NDArray) -> dict[str, Any]:
+    """Return the settings of a method, or of its local solver, of some of its runs."""
+    settings = {}
+    for field in fields(owner):
+        if not field.init:
+            continue
+        value = getattr(owner, field.name)
+        if isinstance(value, np.ndarray) and value.size > 1:
+            value = value[runs]
+        elif is_dataclass(value):
+            value = replace(cast(Any, value), **_settings_of(value, runs))
+        settings[field.name] = value
+    return settings
+
+
+def relative_move(dtype: np.dtype) -> float:
+    """How far, relative to its norm, a model of this type is moved: max(1e-10, 100 eps)."""
+    return max(_MOVE, _UNITS * float(np.finfo(dtype).eps))
+
+
+def move(x: NDArray, size: float, direction: NDArray) -> NDArray:
+    """Move models (R, ...) by `size` times their norm along `direction` (R or 1, ...), within supports."""
+    axes = tuple(range(1, x.ndim))
+    along = np.where(x != 0, direction, 0.0)
+    length = np.sqrt((along**2).sum(axis=axes, keepdims=True))
+    norm = np.sqrt((x.astype(float) ** 2).sum(axis=axes, keepdims=True))
+    along = np.divide(along, length, out=np.zeros_like(along), where=length > 0)
+    return (x + size * norm * along).astype(x.dtype)
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """An algorithm of which some runs are moved, once, after the first round."""
+
+    algorithm: Algorithm
+    runs: NDArray
+    size: float
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.algorithm, name)
+
+    def round(self, state: Any, problem: Any, ctx: Round) -> tuple[Any, Cost]:
+        after, cost = self.algorithm.round(state, problem, ctx)
+        return (after if ctx.t else self._moved(after, ctx.streams)), cost
+
+    def _moved(self, state: Any, streams: Streams) -> Any:
+        """Move the field that is the server's model; where there is none, all that a round leaves behind."""
+        server = self.algorithm.observe(state)["server"]
+        fields = dict(zip(state._fields, state, strict=True))
+        numeric = {name: a for name, a in fields.items() if a.dtype.kind == "f" and a.ndim > 1}
+        models = {name: a for name, a in numeric.items() if a.shape == server.shape and (a == server).all()}
+        for name, array in (models or numeric).items():
+            here = array[self.runs]
+            direction = streams.draw(f"twin/{name}", _normal(array.shape[1:]))
+            if len(direction) > 1:
+                direction = direction[self.runs]
+            fields[name] = array.copy()
+            fields[name][self.runs] = move(here, self.size, direction)
+        return type(state)(**fields)
+
+
+def _normal(shape: tuple[int, ...]) -> Callable[[np.random.Generator], NDArray]:
+    return lambda rng: rng.standard_normal(shape)

@@ -1,0 +1,201 @@
+"""Pictures of a table's curves: a page laid out in panels, their curves drawn, and lines explained."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from replifed.figures.boxes import explain, explain_where_free
+from replifed.figures.curves import ENDS, entitle, plot_curves
+from replifed.figures.panels import Curves, Strip, select, strips
+from replifed.figures.style import Line, canvas, legend, of_seeds, panel_width, styled
+
+_LETTERS = 15  # of titles and labels, to an inch
+
+
+class _Cell(NamedTuple):
+    """A panel on a page."""
+
+    ax: Axes
+    frame: pd.DataFrame
+    x: str  # column of its horizontal axis
+    line: int  # number of the line of panels that it stands in
+    notes: bool  # whether remarks stand in it, which are the same on all horizontal axes of a page
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture(Curves):
+    """Curves over repetitions in a grid of panels, a picture a page."""
+
+    title: str
+    prefix: str  # stands before the title
+    wrap: int | None = None  # panels side by side, after which a row goes on below
+    # Ends of the vertical axes, or a function that computes them from the curves of a panel; None: automatic.
+    limits: tuple[float, float] | Callable[[pd.DataFrame], tuple[float, float] | None] | None = None
+    # Columns of settings, such as the step, and their symbols. What each curve has in all panels of a page
+    # stands in the legend, the rest in the panels, the first of those side by side with the same.
+    settings: Mapping[str, str] = field(default_factory=dict)
+    panel_legends: bool = False  # whether each panel has a legend of its own curves, beside it
+    # Called with the axes of a panel, its curves, the lines and the column of the horizontal axis.
+    annotate: Callable[[Axes, pd.DataFrame, Mapping[Any, Line], str], object] | None = None
+    others: Sequence[Line] = ()  # further entries of the legend
+    width: float = 4.6  # of a panel, in inches
+    height: float = 2.6
+    legend_columns: int = 4
+
+    def show(self, frame: pd.DataFrame) -> Figure:
+        """Draw the table; where it has several pages, the first."""
+        return self.pages_of(frame)[0]
+
+    def pages_of(self, frame: pd.DataFrame) -> list[Figure]:
+        """Draw the table, a picture a page."""
+        frame = frame if self.shown is None else self.shown(frame)
+        return [self._page(select(frame, page.where), page) for page in strips(self.pages, frame)]
+
+    @styled
+    def _page(self, frame: pd.DataFrame, page: Strip) -> Figure:
+        made, cells = self._lay_out(frame, page)
+        lines = self.lines_of(frame)
+        wide_bands = [self._draw(cell, lines) for cell in cells]
+        fixed, varying = self._settings(frame)
+        if not self.panel_legends:
+            self._explain_settings(cells, lines, varying)
+        entries = [] if self.panel_legends else self._entries(lines, fixed)
+        entries += [*self.others, *(one.line for one in self.references_in(frame))]
+        entries += [*[ENDS] * any(wide_bands), *of_seeds(frame)]
+        if entries:
+            legend(made, entries, columns=self.legend_columns)
+        return made
+
+    # -- Layout ------------------------------------------------------------------------------------------
+
+    def _lay_out(self, frame: pd.DataFrame, page: Strip) -> tuple[Figure, list[_Cell]]:
+        """Make a page with titles and labels of its panels; return it with the panels that have data."""
+        rows, columns = strips(self.rows, frame), strips(self.columns, frame)
+        across = min(self.wrap or len(columns), len(columns))
+        down = -(-len(columns) // across)  # lines of panels that a row takes
+        made, axes = canvas(
+            len(rows) * down,
+            across,
+            title=" · ".join(filter(None, (self.prefix, self.title, page.label))),
+            width=self.width,
+            height=self.height,
+        )
+        cells = []
+        for i, row in enumerate(rows):
+            of_row = [ax for line in axes[i * down : (i + 1) * down] for ax in line]
+            for ax in of_row[len(columns) :]:
+                ax.set_axis_off()
+            for j, (ax, column) in enumerate(zip(of_row, columns, strict=False)):
+                x = row.x or column.x or page.x or next(iter(self.x))
+                panel = select(frame, {**row.where, **column.where})
+                cell = _Cell(ax, panel, x, i * down + j // across, notes=x == (page.x or self.first_x()))
+                self._label(
+                    cell,
+                    ", ".join(filter(None, (row.label, column.label))),
+                    inches=panel_width(self.width, across),
+                    with_x=i == len(rows) - 1 or row.x is not None,
+                    with_y=j % across == 0 or not isinstance(self.y, str),
+                )
+                if len(cell.frame):
+                    cells.append(cell)
+        return made, cells
+
+    def _label(self, cell: _Cell, title: str, *, inches: float, with_x: bool, with_y: bool) -> None:
+        """Write the title of a panel and the labels of its axes."""
+        entitle(cell.ax, textwrap.fill(title, int(_LETTERS * (inches - 0.4))))
+        if with_x:
+            label = self.of_metric(self.x[cell.x], cell.frame)
+            cell.ax.set_xlabel(textwrap.fill(label, int(_LETTERS * (inches - 0.3))))
+        if cell.frame.empty:
+            middle: dict[str, Any] = {"transform": cell.ax.transAxes, "ha": "center"}
+            cell.ax.text(0.5, 0.5, "not run", **middle, color="#767676")
+        elif with_y:
+            label = self.of_metric(self.y, cell.frame) or ""
+            cell.ax.set_ylabel(textwrap.fill(label, int(13 * self.height)))
+
+    # -- Panels ------------------------------------------------------------------------------------------
+
+    def _draw(self, cell: _Cell, lines: Mapping[Any, Line]) -> bool:
+        """Draw the curves of a panel; return if a band is drawn by its ends."""
+        ax, panel, x = cell.ax, cell.frame, cell.x
+        diagram = self.of_metric(self.diagrams, panel) if self.diagrams else None
+        if diagram is not None:
+            diagram(ax, panel)
+            return False
+        wide = plot_curves(
+            ax,
+            panel,
+            self.series,
+            lines,
+            x=x,
+            log_x=self.is_logarithmic_x(x, panel),
+            log_y=self.of_metric(self.log_y, panel),
+            limits=self.limits(panel) if callable(self.limits) else self.limits,
+            notes=cell.notes,
+        )
+        for one in self.references_in(panel):
+            (one if x == self.first_x() else one._replace(x=None)).draw(ax)
+        if self.annotate is not None:
+            self.annotate(ax, panel, lines, x)
+        if self.panel_legends:
+            own = [line for line in self.lines_of(panel).values() if line.explained]
+            explain(ax, own, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        return wide
+
+    # -- Legend and settings -----------------------------------------------------------------------------
+
+    def _entries(self, lines: Mapping[Any, Line], fixed: Mapping[Any, list[str]]) -> list[Line]:
+        """Return the legend's entries, with the settings that a curve has in all panels."""
+        return [
+            line._replace(label=", ".join([line.label, *fixed.get(key, [])]))
+            for key, line in lines.items()
+            if line.explained
+        ]
+
+    def _settings(self, frame: pd.DataFrame) -> tuple[dict[Any, list[str]], list[str]]:
+        """Return each curve's settings that no curve changes between panels, and names of the others."""
+        if not self.settings:
+            return {}, []
+        curves = self.with_curves(frame).groupby(self.series)[list(self.settings)]
+        first, constant = curves.first(), (curves.min() == curves.max()).all()
+        fixed = {key: self._texts(values) for key, values in first.loc[:, constant].iterrows()}
+        return fixed, [name for name in self.settings if not constant[name]]
+
+    def _explain_settings(
+        self, cells: Sequence[_Cell], lines: Mapping[Any, Line], varying: Sequence[str]
+    ) -> None:
+        """Write settings that vary into panels: once for panels side by side with the same ones."""
+        if not varying:
+            return
+        texts = [self._texts_of(cell.frame, lines, varying) for cell in cells]
+        pairs = zip(cells, texts, strict=True)
+        for (_, by_key), group in itertools.groupby(pairs, key=lambda pair: (pair[0].line, pair[1])):
+            panels = [cell.ax for cell, _ in group]
+            if len(set(by_key.values())) == 1:
+                text = next(iter(by_key.values()))  # of all curves: the title names it
+                entitle(panels[0], f"{panels[0].get_title(loc='left')}, {text}")
+            else:
+                explain_where_free(panels, [lines[key]._replace(label=by_key[key]) for key in by_key])
+
+    def _texts_of(
+        self, panel: pd.DataFrame, lines: Mapping[Any, Line], names: Sequence[str]
+    ) -> dict[Any, str]:
+        """Return the settings of each curve of a panel as text, in the order of the lines."""
+        settings = panel.groupby(self.series)[list(names)].first()
+        return {key: ", ".join(self._texts(settings.loc[key])) for key in lines if key in settings.index}
+
+    def _texts(self, values: pd.Series) -> list[str]:
+        return [f"{self.settings[name]} = {_rounded(value)}" for name, value in values.items()]
+
+
+def _rounded(value: Any) -> str:
+    return np.format_float_positional(value, precision=2, fractional=False, trim="-")

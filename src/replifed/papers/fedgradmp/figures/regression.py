@@ -1,0 +1,217 @@
+"""Figures 1, 3 to 5 and 8 to 11: errors on regression by method, step, noise, heterogeneity, K and cohort."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from replifed.figures.grid import By, Grid, Reference, X
+from replifed.figures.style import BLUE, ORANGE, Line, sequence_lines
+from replifed.papers.fedgradmp.paper import EXACT_ROUNDS, EXPERIMENTS, LINES, METHODS, READINGS
+from replifed.papers.inputs import Inputs
+
+_BANDS = (
+    "Lines are geometric means over seeds, bands go from the best to the worst seed; a cross marks the "
+    "round at which a seed diverged, and seeds that diverge are not in the mean."
+)
+_WORK = (
+    "On the right the work that was counted instead of the paper's wall-clock time: gradients of single "
+    "samples over all clients; a least-squares solution counts as the gradients that cost as much."
+)
+_STEPS = (
+    "each at its best step, be it beyond the printed grid, and where that is another one, at its best "
+    "printed step as well"
+)
+
+ERROR = "relative error |xₜ − x#| / |x#|"
+
+
+def with_series(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
+    """Return a history with columns series, of its method and variant, and work."""
+    return history.assign(
+        series=history["method"] + "/" + history["variant"], work=history["sample_gradients"]
+    )
+
+
+def _of_both_steps(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
+    """Return a history with a series for the best printed step, too, where it differs from the best step."""
+    history = with_series(history, inputs)
+    if "reading" not in history:
+        return history
+    printed = history["reading"] == "printed"
+    best = history[~printed].groupby("variant")["step"].first()
+    history = history.assign(series=history["series"].where(~printed, history["series"] + "/printed"))
+    return history[~printed | (history["step"] != history["variant"].map(best))]
+
+
+def noise_name(variance: float) -> str:
+    """Return the name of a level of noise in titles."""
+    return "noiseless" if variance == 0 else f"noise of variance {variance:.3g}"
+
+
+def in_order(column: str, label: str, frame: pd.DataFrame) -> dict[Any, Line]:
+    """Return lines of a sequence for the sorted values of a column."""
+    return sequence_lines({value: label.format(value) for value in sorted(frame[column].unique())})
+
+
+figure = partial(
+    Grid,
+    prefix="FedGradMP",
+    prepare=with_series,
+    by=("experiment", "series"),
+    series="series",
+    lines=LINES,
+    values=("error",),
+    # While some seeds are at rounding errors and others not, an interval means nothing.
+    centre="geometric",
+    band="range",
+    axes=("work", "bits"),
+    y=ERROR,
+    x={
+        "round": "communication rounds",
+        "work": "work, in gradients of single samples, all clients",
+        "bits": "bits sent, both ways",
+    },
+    legend_columns=5,
+)
+# Figures 3 to 5: rounds on the left, counted work on the right.
+comparison = partial(figure, prepare=_of_both_steps, columns=[X("round", "work")], legend_columns=3)
+
+
+def swept(name: str, column: str, label: str, **more: Any) -> Grid:
+    """Return a figure with a curve for each value of a column; noiseless on the left, noisy on the right."""
+    return figure(
+        name,
+        by=("experiment", "noise", column),
+        columns=[By("noise", noise_name)],
+        series=column,
+        lines=partial(in_order, column, label),
+        **more,
+    )
+
+
+# Figure 8: the text's left panel has these steps and larger ones, its right panel the smaller ones.
+_LARGE = 0.004
+_RATES = {"large": "large steps", "small": "small steps", "loss": "small steps"}
+
+
+def _by_rates(frame: pd.DataFrame) -> pd.DataFrame:
+    error, large = frame["panel"] == "error", frame["step"] >= _LARGE
+    panel = np.select([error & large, error, ~large], list(_RATES), "")
+    return frame.assign(panel=panel)[panel != ""].reset_index(drop=True)
+
+
+def _ranged_by_all(frame: pd.DataFrame) -> pd.DataFrame:
+    # The left panel shows how errors grow: there runs that diverge set the range as well.
+    return frame.assign(diverged=frame["diverged"].where(frame["panel"] != "large", 0))
+
+
+REGRESSION = (
+    swept(
+        "fig1",
+        "alpha",
+        "α = {:g}",
+        title="Figure 1: linear convergence",
+        caption="Relative error of FedGradMP with K = 1 against rounds for four variances alpha of the "
+        f"clients' means; noiseless on the left, noisy on the right. {_BANDS}",
+    ),
+    comparison(
+        "fig3",
+        title="Figure 3: low heterogeneity",
+        caption=f"Relative error of all methods against rounds, {_STEPS}. {_WORK} {_BANDS}",
+    ),
+    comparison(
+        "fig4",
+        title="Figure 4: high heterogeneity",
+        caption=f"As Figure 3, with clients' means of variance 0.5. {_WORK} {_BANDS}",
+    ),
+    comparison(
+        "fig5",
+        title="Figure 5: many non-zeros",
+        caption=f"As Figure 4 with 400 non-zeros, FedGradMP with gradient descent inside. {_WORK} {_BANDS}",
+    ),
+    figure(
+        "fig8",
+        title="Figure 8: FedIterHT's learning rates",
+        caption="Relative error of FedIterHT at the larger steps, at the smaller ones, and the latter's "
+        "loss; the PDF has a page for each way to read what the paper leaves open. On the left, curves end "
+        f"where all seeds have diverged. {_BANDS}",
+        by=("experiment", "variant", "step"),
+        metric="panel",
+        values=("error", "objective"),
+        finish=_by_rates,
+        shown=_ranged_by_all,
+        pages=[By("variant", READINGS)],
+        columns=[By("panel", _RATES)],
+        series="step",
+        lines=partial(in_order, "step", "{:g}"),
+        y={"large": ERROR, "small": ERROR, "loss": "loss"},
+        width=4.0,
+        legend_columns=7,
+    ),
+    figure(
+        "fig8_baselines",
+        title="Figure 8's steps with other methods (not in the paper)",
+        caption="Relative error of FedMid, FedDualAvg and FedAvg at the steps and on the data of Figure 8, "
+        "with the loss as printed; according to the text they behave as FedIterHT does. Curves end where "
+        f"all seeds have diverged. {_BANDS}",
+        by=("experiment", "method", "step"),
+        shown=partial(pd.DataFrame.assign, diverged=0),
+        columns=[By("method", METHODS)],
+        series="step",
+        lines=partial(in_order, "step", "{:g}"),
+        log_y=True,
+        width=4.0,
+        legend_columns=7,
+    ),
+    figure(
+        "bias",
+        title="Remark 4: the bias and the number of clients (not in the paper)",
+        caption="Relative error of FedGradMP with all samples of clients whose data have one law. What is "
+        f"left is noise, of which four times as many clients should leave half. {_BANDS}",
+        by=("experiment",),
+        series="experiment",
+        lines={"bias": Line("10 clients", BLUE, "-", "o"), "bias_many": Line("40 clients", ORANGE, "-", "s")},
+        width=4.4,
+    ),
+    figure(
+        "fig9",
+        title="Figure 9: exact recovery",
+        caption="Relative error and loss of FedGradMP with K = 3 on the data of Figure 8. Dotted: the "
+        f"rounds to machine precision that the paper prints. {_BANDS}",
+        metric="panel",
+        values=("error", "objective"),
+        columns=["panel"],
+        y={"error": ERROR, "objective": "loss"},
+        references=[
+            Reference(
+                f"published: {EXACT_ROUNDS} rounds",
+                x=EXACT_ROUNDS,
+                where={"panel": "error"},
+                claim="fig9.rounds",
+            )
+        ],
+        width=3.8,
+    ),
+    swept(
+        "fig10",
+        "local_steps",
+        "K = {}",
+        title="Figure 10: number of local iterations",
+        caption="Relative error of FedGradMP for each number of local iterations K; noiseless on the left, "
+        f"noisy on the right. {_BANDS}",
+    ),
+    swept(
+        "fig11",
+        "cohort",
+        "{} clients",
+        title="Figure 11: cohort size",
+        caption="Relative error of FedGradMP for each number of clients that take part in a round; "
+        "noiseless on the left, noisy on the right; at the dimension of all other figures and at the "
+        f"printed one. {_BANDS}",
+        rows=[By("experiment", EXPERIMENTS)],
+    ),
+)
