@@ -531,7 +531,7 @@ def test_a_broken_method_is_noticed(check, broken, says):
 def test_every_part_is_examined_of_a_method_of_ones_own():
     outcomes = list(examine(Plain))
     assert not [one.fault for one in outcomes if one.fault]
-    assert {one.part.partition(" ")[0] for one in outcomes} >= {"State,", "Rounds", "Numbers", "Equal"}
+    assert {one.part.partition(" ")[0] for one in outcomes} >= {"State,", "Rounds", "Values", "Equal"}
     broken = {one.part for one in examine(ForgetsTheWeights) if one.fault}
     assert [part[:32] for part in broken] == ["Rounds are those of the plain fu"]
 

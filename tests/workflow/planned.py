@@ -47,7 +47,7 @@ def planned(plan: Plan) -> dict[str, Job]:
     """Return the jobs behind `all` by their messages, where each makes one thing."""
     makers = {file: job for job in _jobs(plan) for file in job.makes}
     results = [plan.in_results(name) for name in ("claims.csv", "report.html", "manifest.csv")]
-    waiting, found = [*plan.artefact_files(*plan.papers), *results, *plan.timing_outputs()], {}
+    waiting, found = [*plan.artefact_files(*plan.papers), *results], {}
     while waiting:
         job = makers.get(waiting.pop())
         if job and job.message not in found:
@@ -124,8 +124,6 @@ def _closing(plan: Plan) -> Iterator[Job]:
     collected = [plan.in_results(f"{name}.csv") for name in ("claims", "statements", "not_claimed")]
     inputs = {"claims": of_each("claims"), "source": plan.collection_source()}
     yield _job("collect the claims of all papers", collected, inputs)
-    if timed := plan.timing_outputs():
-        yield _job("measure the claims on seconds", timed, plan.timing_inputs())
     shown = [collected[0], collected[2], *of_each("errata"), *plan.artefact_files(*plan.papers)]
     inputs = {"files": shown, "source": plan.source("replifed.report.page")}
     yield _job("write the report", plan.report_outputs().values(), inputs, plan.report_settings())

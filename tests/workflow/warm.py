@@ -71,8 +71,8 @@ def executable() -> str:
     assert server.stdout.readline() == b"ready\n"
 
     def end() -> None:
-        server.stdin.close()
-        server.wait()
+        with server:  # closes its standard input, at which it ends
+            pass
         folder.cleanup()
 
     atexit.register(end)
