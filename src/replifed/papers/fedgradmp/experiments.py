@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
 from replifed.engine.metrics import accuracy, relative_error, support_precision, support_recall
-from replifed.engine.plans import Planned, Ran, execute
+from replifed.engine.plans import Planned, Ran, execute, run_plan
 from replifed.engine.search import Grid, Search
-from replifed.engine.simulate import Metric, nonzeros, objective, simulate
+from replifed.engine.simulate import Metric, nonzeros, objective
 from replifed.engine.trials import Check, Race, Trials, best_printed, tune_steps
 from replifed.network.participation import FixedSize
 from replifed.papers.fedgradmp import problems
 from replifed.progress import Progress, silent
-from replifed.randomness import Streams
 
 if TYPE_CHECKING:
     from replifed.papers.fedgradmp import settings as of
@@ -335,18 +334,17 @@ def _video(
         progress(f"seed {replicate}", number, len(settings.replicates))
         frame = problems.frame(settings, frames, replicate)
         tau = min(settings.sparsity, frame.problem.dim)
-        history = simulate(
-            method_class(method)(
-                sparsity=tau,
-                local_steps=settings.local_steps[0],
-                projection=frame.projection,
+        plan = Planned(
+            algorithm=method_class(method)(
+                sparsity=tau, local_steps=settings.local_steps[0], projection=frame.projection
             ),
-            frame.problem,
-            Streams(settings.seed, (replicate,)),
-            settings.rounds,
+            problem=frame.problem,
+            replicates=[replicate],
+            rounds=settings.rounds,
             metrics={"objective": objective, "psnr": frame.psnr},
             record_every=settings.record_every,
         )
+        history = run_plan(plan, settings.seed).history
         best = frame.psnr(None, {"server": frame.best[None]})[0]
         labels = {"best_psnr": best, "sparsity": tau, "atoms": frame.problem.dim}
         yield history.frame(method=method, part="curve", replicate=replicate, **labels)
