@@ -149,8 +149,11 @@ def simulate(
             now = streams.at(t)
             active, chosen = (None, None) if cohort is None else cohort(now, problem.n_clients)
             budget = None if channel is None else channel(now, problem.n_clients)
-            state, cost = algorithm.round(state, problem, Round(t, active, budget, now, chosen))
-            recorder.ledger.add(cost, alive if active is None else alive & active.any(axis=1))
+            # Others may hold the state that the first round gets; those that rounds return are the loop's.
+            ctx = Round(t, active, budget, now, chosen, owned=t > begin)
+            state, cost = algorithm.round(state, problem, ctx)
+            had = alive if active is None or chosen is not None else alive & active.any(axis=1)
+            recorder.ledger.add(cost, had)
             seen = algorithm.observe(state)
             alive &= np.isfinite(seen["server"]).all(axis=-1)
             if t + 1 in due:

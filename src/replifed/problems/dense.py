@@ -195,7 +195,9 @@ class DenseLinearModel(LinearObjective):
 
     def common_mu_L(self) -> tuple[NDArray, NDArray]:
         """See `problems.base.PerClientModels`."""
-        return self._of_all or (self.strong_convexity().min(axis=1), self.smoothness().max(axis=1))
+        if self._of_all is None:
+            self._of_all = self.strong_convexity().min(axis=1), self.smoothness().max(axis=1)
+        return self._of_all
 
     # -- each client at a model of its own -------------------------------------------------------
 
@@ -357,6 +359,11 @@ class DenseLinearModel(LinearObjective):
         return in_span(self.n_samples, self.n_features)
 
     @cached_property
+    def _total_weight(self) -> NDArray:
+        """Sum of the weights p_i, (S, 1)."""
+        return self.weights.sum(axis=1, keepdims=True)
+
+    @cached_property
     def _gram(self) -> NDArray:
         return self.X @ self.X.swapaxes(-1, -2)
 
@@ -374,7 +381,7 @@ class DenseLinearModel(LinearObjective):
             keep = ("_gram",) if additive and self._in_span else ()
             part = self._part(lambda array: array[run, clients], keep)
             # The sum of the weights p_i stays what it was.
-            total = self.weights.sum(axis=1, keepdims=True)
+            total = self._total_weight
             part.weights = part.weights * (total / part.weights.sum(axis=1, keepdims=True))
             return part.local(x, additive=additive, sparsity=sparsity)
         if additive and self._in_span:
