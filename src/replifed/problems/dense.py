@@ -166,6 +166,14 @@ class DenseLinearModel(LinearObjective):
         H += self.l2 * np.eye(self.dim)
         return H
 
+    def hessian_products(self, x: NDArray) -> Callable[[NDArray], NDArray]:
+        """See `problems.base.HessianProducts`."""
+        h = self.loss_function.second_derivative(self.predictions(x), self.y)
+        h *= (self.sample_weights * self.weights[..., None])[..., None, None]
+        ridge = self.l2 * self._total_weight
+        # (X'hX + ridge) v, from right to left.
+        return lambda v: self.combine(np.einsum("rnmab,rnmb->rnma", h, self.predictions(v))) + ridge * v
+
     # -- constants -------------------------------------------------------------------------------
 
     def smoothness(self) -> NDArray:

@@ -7,7 +7,7 @@ all clients where they use all samples; minibatches are read client by client, i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -163,6 +163,14 @@ class SparseLinearModel(LinearObjective):
         add_squares(self.X.data, self.X.indices, self.X.indptr, self.first, h / self.counts, H)
         np.einsum("rnii->rni", H)[:] += self.l2
         return H
+
+    def hessian_products(self, x: NDArray) -> Callable[[NDArray], NDArray]:
+        """See `problems.base.HessianProducts`."""
+        h = self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
+        h *= (self.weights / self.sizes)[0, self.client]
+        ridge = self.l2 * self._total_weight
+        # (X'hX + ridge) v, from right to left.
+        return lambda v: _run_by_run(self._transposed, h * self.predictions(v)) + ridge * v
 
     # -- constants -------------------------------------------------------------------------------
 
