@@ -8,13 +8,17 @@ import scipy.sparse as sp
 
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.fivegcs import FiveGCS
-from replifed.algorithms.local_solvers import Gradient, Stochastic
+from replifed.algorithms.local_solvers import Exact, Gradient, Stochastic
 from replifed.algorithms.registry import method_class
 from replifed.algorithms.scaffold import Scaffold
+from replifed.engine import memory
 from replifed.engine.simulate import simulate
+from replifed.engine.twins import simulate_with_twins
+from replifed.errors import ReplifedError
 from replifed.network.participation import MANY, FixedSize
+from replifed.problems import minimiser
 from replifed.problems.dense import DenseLinearModel
-from replifed.problems.losses import LeastSquares, Logistic
+from replifed.problems.losses import LeastSquares, Logistic, loss_named
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams
 
@@ -128,3 +132,61 @@ def test_sparse_data_take_three_times_their_size_at_most():
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak + size < 3 * size  # the caller holds them once
+
+
+@pytest.mark.parametrize("loss, outputs", [("least_squares", 1), ("logistic", 1), ("softmax", 4)])
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_products_with_hessians_find_the_minimum_that_factors_find(loss, outputs, layout, monkeypatch):
+    rng, of = np.random.default_rng(3), loss_named(loss, outputs)
+    X = rng.standard_normal((2, 3, 40, 60)) * np.exp(rng.standard_normal(60))
+    signs = rng.integers(0, outputs, X.shape[:3]) if outputs > 1 else rng.choice([-1.0, 1.0], X.shape[:3])
+    problem = DenseLinearModel(X, signs, of, l2=1e-4)
+    if layout == "sparse":
+        if outputs > 1:
+            pytest.skip("sparse data take no softmax")
+        rows = sp.csr_array(X[0].reshape(-1, 60))
+        problem = SparseLinearModel(rows, signs[0].ravel(), of, np.repeat(np.arange(3), 40), l2=1e-4)
+    factored = minimiser.minimiser(problem, 2)
+    monkeypatch.setattr(minimiser, "_MOST_FACTORED", 0)
+    monkeypatch.delattr(type(problem), "client_hessians")
+    found = minimiser.minimiser(problem, 2)
+    np.testing.assert_allclose(problem.loss(found), problem.loss(factored), rtol=1e-14)
+    np.testing.assert_allclose(found, factored, atol=1e-9 * np.abs(factored).max())
+
+
+def test_the_minimum_of_twenty_thousand_coordinates():
+    rng = np.random.default_rng(4)
+    X = sp.random_array((60, 20_000), density=1e-3, format="csr", rng=rng)
+    problem = SparseLinearModel(X, rng.standard_normal(60), LeastSquares(), np.arange(60) % 5, l2=1e-3)
+    found = minimiser.minimiser(problem, 1)[0]
+    # The minimiser is X'a, and a solves a system of 60 samples.
+    counts, p = np.bincount(np.arange(60) % 5)[problem.client], problem.weights[0, problem.client]
+    kernel = (problem.X @ problem.X.T).toarray() + np.diag(1e-3 * counts / p)
+    np.testing.assert_allclose(found, problem.X.T @ np.linalg.solve(kernel, problem.y), atol=1e-10)
+    flat = SparseLinearModel(X, problem.y, LeastSquares(), np.arange(60) % 5)
+    with pytest.raises(ReplifedError, match="give the problem a ridge"):
+        minimiser.minimiser(flat, 1)
+
+
+@pytest.mark.parametrize("method", ["newton", "fednl", "shed", "giant", "qshed"])
+def test_hessians_that_do_not_fit_are_refused_before_the_first_round(method, monkeypatch):
+    problem, algorithm = many(clients=3, samples=2, features=12), method_class(method).example()
+    of_runs = {2: algorithm, 6: lambda runs, factors: algorithm}  # the second with twins
+    run = {2: simulate, 6: simulate_with_twins}
+    for runs in run:
+        monkeypatch.setattr(memory, "free", lambda runs=runs: 8 * runs * 3 * 12**2)
+        run[runs](of_runs[runs], problem, Streams(0, (1, 2)), 1)
+    monkeypatch.setattr(memory, "free", lambda: 8 * 2 * 3 * 12**2 - 1)
+    monkeypatch.setattr(type(algorithm), "init", None)  # it comes too late
+    for runs in run:
+        said = rf"0\.0 GiB for the Hessians of 3 clients in 12 coordinates, {runs} runs .* 0\.0 GiB are free"
+        with pytest.raises(ReplifedError, match=said):
+            run[runs](of_runs[runs], problem, Streams(0, (1, 2)), 1)
+
+
+def test_exact_local_steps_of_a_cohort_need_its_hessians_alone(monkeypatch):
+    monkeypatch.setattr(memory, "free", lambda: 8 * 4 * 3**2)
+    algorithm = FedPLT(rho=0.5, solver=Exact())
+    simulate(algorithm, many(), Streams(0, (1,)), 1, cohort=FixedSize(4))
+    with pytest.raises(ReplifedError, match="the Hessians of 5 clients"):
+        simulate(algorithm, many(), Streams(0, (1,)), 1, cohort=FixedSize(5))

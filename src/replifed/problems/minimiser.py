@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
 from replifed.operators.matrices import solve_each
+from replifed.problems.base import HessianProducts
 
 _MOST_STEPS = 100
-# Up to so many coordinates Newton's systems are solved by factors of the Hessians, above by their products.
-_MOST_FACTORED = 2000
+# Up to so many coordinates, and entries of all clients' Hessians, Newton's systems are solved by factors,
+# above by products with the Hessian.
+_MOST_FACTORED, _MOST_ENTRIES = 2000, 1 << 28
 # Largest gradient norm that remains, relative to one plus that at zero. Rounding may keep it a little higher;
 # then the step that no longer improves is the last.
 _TOLERANCE = 1e-13
@@ -21,7 +23,7 @@ _TOLERANCE = 1e-13
 def minimiser(problem: Any, runs: int) -> NDArray:
     """Minimise F of a problem with `Smooth` and `Hessian` by Newton's method with halved steps; (R, D).
 
-    Large ones are linear models, with `HessianProducts`.
+    With `HessianProducts` it may have any number of coordinates.
 
     `runs` is a multiple of the number of data sets, of which those that share one get the same answer. It is
     NaN for data sets on which a Hessian is singular.
@@ -32,7 +34,8 @@ def minimiser(problem: Any, runs: int) -> NDArray:
         If Hessians are singular on all data sets, or the method does not converge.
     """
     sets = len(problem.weights)
-    newton_step = _by_factors if problem.dim <= _MOST_FACTORED else _by_products
+    small = problem.dim <= _MOST_FACTORED and problem.weights.size * problem.dim**2 <= _MOST_ENTRIES
+    newton_step = _by_factors if small or not isinstance(problem, HessianProducts) else _by_products
     x = np.zeros((sets, problem.dim))
     goal = _TOLERANCE * (1.0 + np.linalg.norm(problem.gradient(x), axis=-1))
     for _ in range(_MOST_STEPS):

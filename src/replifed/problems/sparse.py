@@ -31,8 +31,6 @@ from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue
 
 _GRAM_BYTES = 1 << 30
-# Of all clients' Hessians, for one model.
-_MOST_ENTRIES = 1 << 31
 
 
 class SparseLinearModel(LinearObjective):
@@ -156,8 +154,6 @@ class SparseLinearModel(LinearObjective):
         """See `problems.base.Hessian`."""
         from replifed.kernels.sparse import add_squares
 
-        if self.n_clients * self.dim**2 > _MOST_ENTRIES:
-            raise ReplifedError(f"{self.n_clients} Hessians of {self.dim} columns are too large")
         h = self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
         H = np.zeros((len(x), self.n_clients, self.dim, self.dim))
         add_squares(self.X.data, self.X.indices, self.X.indptr, self.first, h / self.counts, H)
