@@ -15,6 +15,7 @@ from replifed.engine import memory
 from replifed.engine.simulate import simulate
 from replifed.engine.twins import simulate_with_twins
 from replifed.errors import ReplifedError
+from replifed.library import run
 from replifed.network.participation import MANY, FixedSize
 from replifed.problems import minimiser
 from replifed.problems.dense import DenseLinearModel
@@ -121,14 +122,14 @@ def test_sparse_data_take_three_times_their_size_at_most():
     y, size = rng.choice([-1.0, 1.0], 2 * clients), X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     algorithm = method_class("fedavg")(step=0.1, local_steps=2, batch=1)
 
-    def run(owner):
+    def prepare(owner):
         problem = SparseLinearModel(X, y, Logistic(), owner)
         simulate(algorithm, problem, Streams(0, (1,)), 3, cohort=FixedSize(10))
 
-    run(np.repeat(np.arange(clients), 2))  # imports what it compiles
+    prepare(np.repeat(np.arange(clients), 2))  # imports what it compiles
     for owner in (np.repeat(np.arange(clients), 2), rng.permutation(np.repeat(np.arange(clients), 2))):
         tracemalloc.start()
-        run(owner)
+        prepare(owner)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak + size < 3 * size  # the caller holds them once
@@ -190,3 +191,11 @@ def test_exact_local_steps_of_a_cohort_need_its_hessians_alone(monkeypatch):
     simulate(algorithm, many(), Streams(0, (1,)), 1, cohort=FixedSize(4))
     with pytest.raises(ReplifedError, match="the Hessians of 5 clients"):
         simulate(algorithm, many(), Streams(0, (1,)), 1, cohort=FixedSize(5))
+
+
+@pytest.mark.parametrize(
+    "clients, cohort, every", [(MANY, 10, 1), (1200, 400, 3), (1200, 10, 5), (1200, None, 1)]
+)
+def test_the_objective_of_many_clients_is_recorded_on_a_schedule(clients, cohort, every):
+    history = run(method_class("fedavg")(step=0.1, local_steps=1), many(clients), 100, cohort=cohort)
+    assert history["round"].tolist() == list(range(0, 101, every)) + ([100] if every == 3 else [])
