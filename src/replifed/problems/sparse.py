@@ -31,6 +31,8 @@ from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue
 
 _GRAM_BYTES = 1 << 30
+# Non-zeros whose products are computed at a time.
+_PIECE = 1 << 16
 
 
 class SparseLinearModel(LinearObjective):
@@ -200,12 +202,25 @@ class SparseLinearModel(LinearObjective):
     def _gram(self) -> NDArray:
         m = int(self.sizes.max())
         gram = np.zeros((1, self.n_clients, m, m), self.dtype)
-        A, *_ = self.blocks(0)  # one product for all clients, whose blocks do not meet
-        products = (A @ A.T).tocoo()
-        row, column = products.coords
-        client, place = self._padded
-        gram[0, client[row], place[row], place[column]] = products.data
+        # Some clients at a time, since a product takes more room than its data.
+        pieces = min(self.X.nnz // _PIECE + 1, self.n_clients)
+        for some in np.array_split(np.arange(self.n_clients), pieces):
+            part = self._part(some)
+            A, *_ = part.blocks(0)  # one product for all of them, whose blocks do not meet
+            products = (A @ A.T).tocoo()
+            row, column = products.coords
+            client, place = part._padded
+            gram[0, some[client[row]], place[row], place[column]] = products.data
         return gram
+
+    @cached_property
+    def _gram_bytes(self) -> int:
+        return self.dtype.itemsize * self.n_clients * int(self.sizes.max()) ** 2
+
+    @cached_property
+    def _in_span(self) -> bool:
+        """Whether models that change by gradients alone are held in the span of the samples."""
+        return self._gram_bytes <= _GRAM_BYTES
 
     def _pad(self, values: NDArray) -> NDArray:
         """(..., n) to (..., N, m)."""
@@ -228,19 +243,23 @@ class SparseLinearModel(LinearObjective):
         """See `problems.base.LocalSteps`."""
         if clients is not None:
             parts = [self._part(chosen) for chosen in clients]
-            if len(parts) == 1:
-                return parts[0].local(x, additive=additive, sparsity=sparsity)
-            own = [model[None] for model in x]
-            return RunByRun(
-                [
-                    part.local(model, additive=additive, sparsity=sparsity)
-                    for part, model in zip(parts, own, strict=True)
-                ]
-            )
+            if additive and self._gram_bytes <= self.X.data.nbytes:
+                for part, chosen in zip(parts, clients, strict=True):
+                    m = int(part.sizes.max())
+                    part._gram = self._gram[:, chosen, :m, :m]
+            elif not self.l2:  # Gram matrices of one round cost more than they save
+                for part in parts:
+                    part._in_span = False
+            models = [x] if len(parts) == 1 else [model[None] for model in x]
+            local = [
+                part.local(own, additive=additive, sparsity=sparsity)
+                for part, own in zip(parts, models, strict=True)
+            ]
+            return local[0] if len(local) == 1 else RunByRun(local)
         if additive:
-            m = int(self.sizes.max())
-            if self.dtype.itemsize * self.n_clients * m * m > _GRAM_BYTES:
+            if not self._in_span:
                 return SparseAdditiveModels(self, x)
+            m = int(self.sizes.max())
             real = np.arange(m) < self.sizes[..., None]
             return GramLocalModels(
                 lambda: self._gram,
@@ -396,7 +415,8 @@ class SparseAdditiveModels(_SideBySide):
     def mean(self, u: NDArray) -> NDArray:
         change = (u - self.start) * np.repeat(self._problem.weights[0], np.diff(self._bounds))
         total = [np.bincount(self._client_columns, each, self._problem.dim) for each in change]
-        return self._x + np.array(total, self._x.dtype)
+        # The p_i usually sum to one, up to rounding.
+        return round(self._problem._total_weight, 12) * self._x + np.array(total, self._x.dtype)
 
 
 class RunByRun:
