@@ -167,7 +167,7 @@ def lines(case: Case, rounds: int) -> tuple[list[str], int]:
         found.append(
             f"| {case.name} | {what} | {series[0]:,} to {series[-1]:,} | {1e3 * times[0]:.2f} "
             f"| {1e3 * times[-1]:.2f} | {slopes[0]:.2f} | {memories[-1] / 2**20:.2f} | {slopes[1]:.2f} "
-            f"| {' and '.join(map(str, asked))}{' (missed)' if over else ''} |"
+            f"| {asked[0]}, {asked[1]}{' (missed)' if over else ''} |"
         )
     return found, missed
 
@@ -177,8 +177,8 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=40, help="of each measurement")
     parser.add_argument("--only", nargs="*", help="names of methods")
     arguments = parser.parse_args()
-    print("| method | grows | from, to | ms at the first | at the last | exponent | MiB at the last ", end="")
-    print("| exponent | at most |\n|---|---|---|--:|--:|--:|--:|--:|--:|")
+    print("| method | grows | from, to | ms at the first | ms at the last | exponent ", end="")
+    print("| MiB at the last | exponent | at most |\n|---|---|---|--:|--:|--:|--:|--:|--:|")
     failed = 0
     for one in CASES:
         if arguments.only is None or one.name in arguments.only:

@@ -537,6 +537,14 @@ def test_a_broken_method_is_noticed(check, broken, says):
         check(case, *more)
 
 
+def test_before_a_run_a_method_is_refused_that_reads_what_it_wrote(monkeypatch):
+    monkeypatch.setattr(contract, "class_of", lambda source: ReadsWhatItWrote)
+    said = contract.first_fault("mine.py:ReadsWhatItWrote")
+    assert "ReadsWhatItWrote.round breaks the contract: it writes to a state that it still reads" in said
+    monkeypatch.setattr(contract, "class_of", lambda source: Sound)
+    assert contract.first_fault("mine.py:Sound") == ""
+
+
 def test_every_part_is_examined_of_a_method_of_ones_own():
     outcomes = list(examine(Plain))
     assert not [one.fault for one in outcomes if one.fault]
