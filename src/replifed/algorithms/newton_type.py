@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from replifed.algorithms.base import NONNEGATIVE, Method, Range, Round, ServerModel
 from replifed.algorithms.line_search import Armijo
@@ -124,8 +123,10 @@ def _solve(H: NDArray, g: NDArray, shift: float) -> NDArray:
     diagonal += shift
     if not 0.0 < diagonal.min() <= diagonal.max() < np.inf:
         return np.full(g.shape, np.nan)
+    from scipy.linalg.lapack import dposv
+
     # Cholesky takes half the time and works in place, but an estimate need not be definite.
-    _, solution, info = lapack.dposv(shifted.T, g, lower=1, overwrite_a=True)
+    _, solution, info = dposv(shifted.T, g, lower=1, overwrite_a=True)
     # Off a finite diagonal, an entry that is not finite makes the factors fail or the solution not finite.
     if info == 0:
         return solution if np.isfinite(solution).all() else np.full(g.shape, np.nan)

@@ -17,7 +17,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.hard_thresholding import RATES
@@ -35,6 +34,8 @@ from replifed.problems.sparse import SparseLinearModel
 from replifed.progress import Progress, silent
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from replifed.papers.fedht import settings as of
 
     Compared = of.Simulation | of.DataSet

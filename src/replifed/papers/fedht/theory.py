@@ -7,7 +7,6 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.hard_thresholding import RATES, alpha, fedht_rate, fediterht_rate
@@ -18,6 +17,8 @@ from replifed.operators.hard_threshold import hard_threshold
 from replifed.randomness import generator
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from replifed.papers.fedht import settings as of
 
 LOCAL_STEPS = (3, 5, 8, 10)
