@@ -186,7 +186,7 @@ def descend(solver, g, w, low, high, ridge=0.0, step=None, steps=3):
 def box_fedplt(data, solver, state, active, t):
     low, high = moduli(data)
     rho = best_rho(low, high)
-    x, z, y = (field[0].copy() for field in state)
+    x, z, y, _ = (field[0].copy() for field in state)
     for i in active:
         v = 2 * y - z[i]
 
@@ -195,7 +195,7 @@ def box_fedplt(data, solver, state, active, t):
 
         x[i] = descend(solver, g, x[i], low, high, 1 / rho)
         z[i] = z[i] + 2 * (x[i] - y)
-    return x, z, z.mean(axis=0)
+    return x, z, z.mean(axis=0), z.mean(axis=0)
 
 
 def box_fedpd(data, solver, state, active, t):
@@ -389,14 +389,13 @@ def test_one_client_alone_descends(name):
 @pytest.mark.parametrize("cohort", [None, FixedSize(2)])
 def test_composite_problems_are_solved(penalty, cohort):
     data = problem()
-    state = simulate(
-        FedPLT(rho=0.3, solver=Gradient(steps=4), penalty=penalty), data, Streams(1, (1,)), 400, cohort=cohort
-    ).state
+    method = FedPLT(rho=0.3, solver=Gradient(steps=4), penalty=penalty)
+    state = simulate(method, data, Streams(1, (1,)), 400, cohort=cohort).state
     # Proximal gradient on the sum of the losses, from elsewhere.
     x, step = np.ones((1, D)), 1 / data.smoothness().sum()
     for _ in range(800):
         x = penalty.prox(x - step * N * data.gradient(x), step)
-    np.testing.assert_allclose(state.y, x, atol=1e-10)
+    np.testing.assert_allclose(method.observe(state)["server"], x, atol=1e-10)
     if isinstance(penalty, L1):
         assert (x == 0).any()
 
@@ -663,7 +662,7 @@ def test_fedplt_is_seen_with_what_the_coordinator_knows_after_a_round():
 def test_fedplt_starts_at_random_models_of_each_runs_deviation():
     sizes = SimpleNamespace(n_clients=40, dim=50, dtype=np.float32)
     start = FedPLT(rho=1.0, solver=Gradient(steps=1), start_deviation=np.array([0.0, 0.5, 2.0]))
-    x, z, y = start.init(sizes, Streams(0, (1, 1, 1)))
+    x, z, y, _ = start.init(sizes, Streams(0, (1, 1, 1)))
     assert x.dtype == np.float32 and not z.any() and not y.any() and start.stochastic
     assert not x[0].any() and np.std(x[1]) == pytest.approx(0.5, rel=0.05)
     np.testing.assert_allclose(x[2], 4 * x[1], rtol=1e-6)

@@ -34,6 +34,7 @@ def _is_plain(case: Case) -> bool:
 CHECKS: dict[Callable[[Case], None], Callable[[Case], bool]] = {
     checks.check_form: lambda case: True,
     checks.check_purity: lambda case: True,
+    checks.check_ownership: lambda case: True,
     checks.check_resume: lambda case: True,
     checks.check_randomness: _everyone,
     checks.check_relabelling: _everyone,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, Algorithm, Range, Round
+from replifed.engine.memory import refuse_what_does_not_fit
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.ledger import Ledger
 from replifed.network.participation import Participation
@@ -122,8 +123,8 @@ def simulate(
     Raises
     ------
     ReplifedError
-        If the problem lacks a capability, or a setting is out of its range or has neither one value nor one
-        a run.
+        If the problem lacks a capability, a setting is out of its range or has neither one value nor one a
+        run, or Hessians do not fit into memory.
     """
     if rounds not in _ROUNDS:
         raise ConfigError(f"rounds = {rounds}: must be {_ROUNDS}")
@@ -137,6 +138,7 @@ def simulate(
     require(problem, algorithm.needs, type(algorithm).__name__)
     if cohort is not None and not algorithm.partial_participation:
         raise ReplifedError(f"{type(algorithm).__name__} is defined for full participation only")
+    refuse_what_does_not_fit(algorithm, problem, len(streams), getattr(cohort, "size", None))
     metrics = {"objective": objective} if metrics is None else metrics
     begin, state = resume if resume is not None else (0, algorithm.init(problem, streams))
     due = {t for t in range(begin + 1, rounds + 1) if t >= record_from and t % record_every == 0} | {rounds}
@@ -149,8 +151,11 @@ def simulate(
             now = streams.at(t)
             active, chosen = (None, None) if cohort is None else cohort(now, problem.n_clients)
             budget = None if channel is None else channel(now, problem.n_clients)
-            state, cost = algorithm.round(state, problem, Round(t, active, budget, now, chosen))
-            recorder.ledger.add(cost, alive if active is None else alive & active.any(axis=1))
+            # Others may hold the state that the first round gets; those that rounds return are the loop's.
+            ctx = Round(t, active, budget, now, chosen, owned=t > begin)
+            state, cost = algorithm.round(state, problem, ctx)
+            had = alive if active is None or chosen is not None else alive & active.any(axis=1)
+            recorder.ledger.add(cost, had)
             seen = algorithm.observe(state)
             alive &= np.isfinite(seen["server"]).all(axis=-1)
             if t + 1 in due:
