@@ -29,7 +29,7 @@ from replifed.papers.fedplt.trials import Trial, rate, regression
 from replifed.papers.inputs import Inputs
 from replifed.privacy.renyi import composed_gaussian, proposition4
 from replifed.randomness import Streams
-from replifed.settings.cuts import artefact_keys
+from replifed.settings.needs import artefact_keys
 from replifed.store.tuned import read_tuned
 
 SHAPE = {"replicates": [1, 2], "agents": 4, "samples": 6, "features": 3, "rounds": 10}

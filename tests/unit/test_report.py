@@ -23,7 +23,7 @@ from replifed.report import curves, gallery
 from replifed.report.artefacts import in_order
 from replifed.report.page import _deviations, _numbers, _range, build
 from replifed.report.run import facts
-from replifed.settings.cuts import artefacts
+from replifed.settings.needs import artefacts
 
 CONFIG = {
     "papers": ["fedht"],

@@ -32,7 +32,7 @@ from replifed.report.curves import curves as numbers_of
 from replifed.report.curves import in_words
 from replifed.report.curves import read as read_curves
 from replifed.report.run import facts
-from replifed.settings.cuts import used_experiments
+from replifed.settings.needs import used_experiments
 from replifed.store import hashes
 from replifed.store.atomic import write_text
 from replifed.store.provenance import canonical_json
