@@ -57,7 +57,7 @@ class Cell(NamedTuple):
 
     @property
     def everyone(self) -> bool:
-        """Whether all agents take part."""
+        """True if all agents take part."""
         return self.cohort == self.agents
 
 
