@@ -1,4 +1,4 @@
-"""What the paper runs: which method, on which data, with which settings.
+"""Runs of the paper: methods, data and settings.
 
 Readings of "the step size" stand side by side. In `own`, as the text says, each method takes its own
 best step, and the best number of local steps K at that. In `common`, all methods take one step that
@@ -269,7 +269,7 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
 
 
 def _side_by_side(method: str, settings: Compared) -> bool:
-    """Whether the levels of an experiment run side by side, and share one pass over the features.
+    """True if the levels of an experiment run side by side, and share one pass over the features.
 
     They do not where the clients' Gram matrices, which differ by level, make local steps cheaper still: for
     methods without a threshold between local steps, where samples are few.

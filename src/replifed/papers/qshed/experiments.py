@@ -1,4 +1,4 @@
-"""What the paper runs: methods on two data sets, over channels without and with fading.
+"""Runs of the paper: methods on two data sets, over channels without and with fading.
 
 A `case` changes some settings: the paper leaves the renewal set, the quantiser and the line search open, and
 the experiments on these choices change one of them at a time. A `variant` is a way to run one method.
